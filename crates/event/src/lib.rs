@@ -1,0 +1,17 @@
+//! The words every other crate shares: [`Nanos`], [`Event`] and the [`Sink`] events go to.
+//!
+//! The runtime, the simulators and (later) the trace readers speak one event model, so that a wait
+//! is explained by the same code whether it happened on a real machine, a simulated one, or in
+//! somebody else's trace.
+//!
+//! Invariants: no dependencies, no unsafe code, and every event has exactly one encoding in
+//! [`Event::to_bytes`], so "two runs were equal" means "their bytes were equal".
+#![forbid(unsafe_code)]
+
+mod kind;
+mod nanos;
+mod record;
+
+pub use kind::EventKind;
+pub use nanos::Nanos;
+pub use record::{EVENT_BYTES, Event, MemoryLog, MemorySink, Sink};

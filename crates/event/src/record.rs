@@ -1,0 +1,106 @@
+//! One event, its bytes, and where events go.
+
+use std::sync::mpsc;
+
+use crate::{EventKind, Nanos};
+
+/// Length of one encoded event in bytes.
+pub const EVENT_BYTES: usize = 32;
+
+/// Something that happened, on one thread, at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Event {
+    /// When, on the platform's clock.
+    pub time: Nanos,
+    /// The job (its ticket: index and generation) or frame it happened to; 0 if none.
+    pub job: u64,
+    /// What the kind says it is.
+    pub arg: u64,
+    /// The seat (a worker's, or one an outside thread holds) it happened on.
+    pub seat: u32,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+impl Event {
+    /// The event's only encoding: little-endian fields in the order time, job, arg, seat, kind,
+    /// and zeros up to [`EVENT_BYTES`].
+    pub fn to_bytes(&self) -> [u8; EVENT_BYTES] {
+        let mut bytes = [0; EVENT_BYTES];
+        bytes[0..8].copy_from_slice(&self.time.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.job.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.arg.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.seat.to_le_bytes());
+        bytes[28] = self.kind as u8;
+        bytes
+    }
+
+    /// The event these bytes encode; `None` if the kind is not one of ours.
+    pub fn from_bytes(bytes: &[u8; EVENT_BYTES]) -> Option<Event> {
+        let word = |at: usize| {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(eight)
+        };
+        Some(Event {
+            time: Nanos(word(0)),
+            job: word(8),
+            arg: word(16),
+            seat: word(24) as u32,
+            kind: EventKind::from_code(bytes[28])?,
+        })
+    }
+}
+
+/// Where a running job system sends its events.
+///
+/// Called on the thread the event happened on, often between two jobs: an implementation must
+/// neither block nor call back into the job system.
+pub trait Sink: Send + Sync {
+    /// Takes one event.
+    fn record(&self, event: &Event);
+}
+
+/// A sink that keeps everything in memory, for tests and short recordings.
+///
+/// It uses a channel and no lock of ours: a thread that records is never blocked by one that reads.
+///
+/// ```
+/// use event::{Event, EventKind, MemorySink, Nanos, Sink};
+/// let (sink, log) = MemorySink::new();
+/// sink.record(&Event { time: Nanos(5), job: 7, arg: 0, seat: 1, kind: EventKind::Ready });
+/// let events = log.drain();
+/// assert_eq!(events[0].kind.word(), "ready");
+/// assert_eq!(Event::from_bytes(&events[0].to_bytes()), Some(events[0]));
+/// ```
+pub struct MemorySink {
+    sender: mpsc::Sender<Event>,
+}
+
+/// The reading end of a [`MemorySink`].
+pub struct MemoryLog {
+    receiver: mpsc::Receiver<Event>,
+}
+
+impl MemorySink {
+    /// A sink and the log it writes to.
+    pub fn new() -> (MemorySink, MemoryLog) {
+        let (sender, receiver) = mpsc::channel();
+        (MemorySink { sender }, MemoryLog { receiver })
+    }
+}
+
+impl Sink for MemorySink {
+    fn record(&self, event: &Event) {
+        // A closed log means that nobody wants the events any more, which is not the recorder's
+        // concern.
+        let _ = self.sender.send(*event);
+    }
+}
+
+impl MemoryLog {
+    /// All events recorded so far and not yet taken, in the order of recording.
+    pub fn drain(&self) -> Vec<Event> {
+        self.receiver.try_iter().collect()
+    }
+}

@@ -1,0 +1,98 @@
+//! What a lock-free structure may ask of the world.
+
+use core::sync::atomic::Ordering;
+
+use event::Nanos;
+
+/// Shared memory: atomics, fences, cells, locks, and waiting by spinning.
+///
+/// All functions are static: a structure that needs nothing but memory carries a type parameter and
+/// no value.
+///
+/// # Safety
+/// Implementations give the C11 memory model or something stronger: unsafe code elsewhere relies on
+/// Acquire/Release edges and fences to make plain data visible.
+pub unsafe trait Memory: Sized + 'static {
+    /// A 32-bit atomic word.
+    type AtomicU32: Atomic<u32>;
+    /// A 64-bit atomic word.
+    type AtomicU64: Atomic<u64>;
+    /// Plain shared memory whose accesses a model checker can see.
+    type Cell<T>: SharedCell<T>;
+    /// A mutual-exclusion lock for cold paths.
+    type Lock<T: Send>: Lock<T>;
+
+    /// A fence. Store-buffering edges ("I wrote mine, now I look at yours") use a SeqCst fence and
+    /// not SeqCst accesses: the model checker treats the latter as weaker than they are.
+    fn fence(order: Ordering);
+
+    /// Spins until `wanted` holds for the value of `word` or `deadline` has come, whichever is
+    /// first, and returns the value last seen (loaded with Acquire).
+    ///
+    /// Returns may be early; callers test again. On the OS this is a loop of pause instructions
+    /// bounded in time; a simulated machine puts the thread to sleep until that line is written and
+    /// charges the time as running. It is the only way to spin: no bare spin hint is exported.
+    fn spin_until(
+        word: &Self::AtomicU64,
+        wanted: impl Fn(u64) -> bool,
+        deadline: Nanos,
+    ) -> u64;
+}
+
+/// One atomic word. The operations are those of std's atomics and mean the same.
+pub trait Atomic<T: Copy>: Send + Sync + Sized + 'static {
+    /// A word with this value.
+    fn new(value: T) -> Self;
+    /// Reads the word.
+    fn load(&self, order: Ordering) -> T;
+    /// Writes the word.
+    fn store(&self, value: T, order: Ordering);
+    /// Writes the word and returns what it held.
+    fn swap(&self, value: T, order: Ordering) -> T;
+    /// Writes `new` if the word holds `current`; `Err` has what it holds instead.
+    fn compare_exchange(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T>;
+    /// Adds (wrapping) and returns the value before.
+    fn fetch_add(&self, value: T, order: Ordering) -> T;
+    /// Subtracts (wrapping) and returns the value before.
+    fn fetch_sub(&self, value: T, order: Ordering) -> T;
+    /// Ands and returns the value before.
+    fn fetch_and(&self, value: T, order: Ordering) -> T;
+    /// Ors and returns the value before.
+    fn fetch_or(&self, value: T, order: Ordering) -> T;
+    /// Keeps the larger of the two and returns the value before.
+    fn fetch_max(&self, value: T, order: Ordering) -> T;
+}
+
+/// Plain memory that several threads may reach. Who may touch it when is the structure's business;
+/// a model checker reports the races.
+pub trait SharedCell<T>: Sized {
+    /// A cell with this value.
+    fn new(value: T) -> Self;
+
+    /// Calls `f` with a pointer to read through.
+    ///
+    /// # Safety
+    /// No other thread writes the cell while `f` runs, and all earlier writes happened before.
+    unsafe fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R;
+
+    /// Calls `f` with a pointer to write through.
+    ///
+    /// # Safety
+    /// No other thread reads or writes the cell while `f` runs, and all earlier accesses happened
+    /// before.
+    unsafe fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R;
+}
+
+/// A lock for paths that run a few times a second: registries, failure records, resizing.
+pub trait Lock<T>: Send + Sync + Sized {
+    /// An unlocked lock around `value`.
+    fn new(value: T) -> Self;
+    /// Calls `f` with the value, alone. Not reentrant.
+    fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R;
+}

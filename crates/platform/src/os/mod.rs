@@ -1,0 +1,129 @@
+//! The machine at hand, as a zero-sized [`Platform`].
+//!
+//! This file holds the only `cfg` ladder: it picks one module for parking, one for the facts about
+//! the machine, one for the tick counter. Everything below is written once.
+
+mod clock;
+mod float;
+mod local;
+mod memory;
+
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+#[path = "park_futex.rs"]
+mod park;
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
+#[path = "park_std.rs"]
+mod park;
+
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+#[path = "facts_linux.rs"]
+mod facts;
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
+#[path = "facts_std.rs"]
+mod facts;
+
+#[cfg(all(unix, not(miri)))]
+#[path = "fork_unix.rs"]
+mod fork;
+#[cfg(not(all(unix, not(miri))))]
+#[path = "fork_none.rs"]
+mod fork;
+
+use std::any::Any;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+
+use event::Nanos;
+
+use crate::{CpuSet, MaskError, Platform, SpawnError, Thread, ThreadSpec, Topology, Usage};
+pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
+pub use park::OsParker;
+
+/// The operating system this program runs on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Os;
+
+/// A thread of the operating system.
+#[derive(Debug)]
+pub struct OsThread(std::thread::JoinHandle<()>);
+
+impl Thread for OsThread {
+    fn join(self) -> Result<(), Box<dyn Any + Send>> {
+        self.0.join()
+    }
+}
+
+// SAFETY: `spawn` hands the body to a std thread, which runs it once; `local` starts as null on
+// every thread and its destructor runs on the owning thread (see `local.rs`). The clock is
+// monotonic per thread (see `clock.rs`).
+unsafe impl Platform for Os {
+    type Parker = OsParker;
+    type Thread = OsThread;
+
+    fn now(&self) -> Nanos {
+        clock::now()
+    }
+
+    fn parker(&self) -> OsParker {
+        OsParker::new()
+    }
+
+    fn spawn(
+        &self,
+        spec: ThreadSpec,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<OsThread, SpawnError> {
+        let environment = float::environment();
+        let mut builder = std::thread::Builder::new().name(spec.name);
+        if let Some(bytes) = spec.stack_bytes {
+            builder = builder.stack_size(bytes);
+        }
+        let mask = spec.mask;
+        builder
+            .spawn(move || {
+                float::set_environment(environment);
+                if let Some(cpus) = mask {
+                    // A refused mask costs locality only; the thread runs where it may.
+                    let _ = facts::set_mask(&cpus);
+                }
+                body();
+            })
+            .map(OsThread)
+            .map_err(|error| SpawnError(error.to_string()))
+    }
+
+    fn local(&self) -> *const () {
+        local::get()
+    }
+
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
+        local::set(word, at_exit);
+    }
+
+    fn topology(&self) -> &Topology {
+        static TOPOLOGY: OnceLock<Topology> = OnceLock::new();
+        TOPOLOGY.get_or_init(facts::topology)
+    }
+
+    fn current_cpu(&self) -> Option<u32> {
+        facts::current_cpu()
+    }
+
+    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError> {
+        facts::set_mask(cpus)
+    }
+
+    fn usage(&self) -> Usage {
+        facts::usage()
+    }
+
+    fn charge(&self, _work: Nanos) {}
+
+    fn seed(&self) -> u64 {
+        RandomState::new().hash_one(0u8)
+    }
+
+    fn fork_epoch(&self) -> u32 {
+        fork::epoch()
+    }
+}

@@ -1,0 +1,138 @@
+//! What the scheduler may ask of the world: threads, parking, time and facts about the machine.
+
+use std::any::Any;
+use std::fmt;
+
+use event::Nanos;
+
+use crate::{CpuSet, Memory, Topology};
+
+/// Threads, parking, clocks and machine facts; a cheap value that is cloned freely.
+///
+/// # Safety
+/// As for [`Memory`]; in addition [`spawn`](Platform::spawn) runs the body at most once, on a thread
+/// whose [`local`](Platform::local) word starts as null, and the word's destructor runs on the
+/// thread it belongs to, after the body.
+pub unsafe trait Platform: Memory + Clone + Send + Sync {
+    /// The only way to block.
+    type Parker: Parker;
+    /// A started thread.
+    type Thread: Thread;
+
+    /// The time since the platform's origin; never goes backwards on one thread.
+    fn now(&self) -> Nanos;
+
+    /// A new parker. Any thread may unpark it; one at a time may park on it.
+    fn parker(&self) -> Self::Parker;
+
+    /// Starts a thread. It inherits the floating-point environment (rounding, FTZ, DAZ) of the
+    /// caller.
+    ///
+    /// # Errors
+    /// If the system refuses another thread.
+    fn spawn(
+        &self,
+        spec: ThreadSpec,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<Self::Thread, SpawnError>;
+
+    /// The calling thread's one word; null until [`set_local`](Platform::set_local).
+    fn local(&self) -> *const ();
+
+    /// Sets the calling thread's word. `at_exit` is called with the word that is set when the
+    /// thread ends, unless that is null.
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ()));
+
+    /// What the machine is.
+    fn topology(&self) -> &Topology;
+
+    /// The CPU the caller runs on at this moment, if the platform can say.
+    fn current_cpu(&self) -> Option<u32>;
+
+    /// Restricts the calling thread to these CPUs.
+    ///
+    /// # Errors
+    /// If the system refuses, or cannot do this at all.
+    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError>;
+
+    /// What the calling thread has used so far.
+    fn usage(&self) -> Usage;
+
+    /// The caller has done work worth this much time: nothing on a real machine, where work takes
+    /// its time by itself; virtual time passes on a simulated one.
+    fn charge(&self, work: Nanos);
+
+    /// A seed for choices that need no secrecy (which victim first). Fixed where runs must repeat.
+    fn seed(&self) -> u64;
+
+    /// How many times this process image has been through the child side of `fork`. A job system
+    /// compares it with the number at its creation: a child has no worker threads.
+    fn fork_epoch(&self) -> u32;
+}
+
+/// Blocks one thread until another says to go on.
+///
+/// A parker holds at most one token. `unpark` makes the token available, `park` consumes it,
+/// waiting for it if there is none. `park` may return without a token; callers test again.
+pub trait Parker: Send + Sync + 'static {
+    /// Waits for the token or until `deadline`; [`Nanos::MAX`] waits for ever.
+    fn park(&self, deadline: Nanos);
+    /// Makes the token available. True if a parked thread had to be woken for it, which is the
+    /// expensive case.
+    fn unpark(&self) -> bool;
+}
+
+/// What a new thread should be.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadSpec {
+    /// Its name; systems cut it (Linux: 15 bytes).
+    pub name: String,
+    /// Stack size in bytes; the system's default if not given.
+    pub stack_bytes: Option<usize>,
+    /// The CPUs it may run on; those of the creator if not given.
+    pub mask: Option<CpuSet>,
+}
+
+/// A started thread that can be waited for.
+pub trait Thread: Send + 'static {
+    /// Waits for the thread to end.
+    ///
+    /// # Errors
+    /// The payload of the panic that ended the thread.
+    fn join(self) -> Result<(), Box<dyn Any + Send>>;
+}
+
+/// What a thread has used of the machine; `None` where the system does not count it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Time on a CPU.
+    pub cpu: Option<Nanos>,
+    /// Time it was ready to run and did not.
+    pub runnable: Option<Nanos>,
+    /// Switches away from it that it did not ask for.
+    pub involuntary: Option<u64>,
+}
+
+/// The system refused a thread.
+#[derive(Debug)]
+pub struct SpawnError(pub String);
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot start a thread: {}", self.0)
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+/// The system refused a CPU mask.
+#[derive(Debug)]
+pub struct MaskError(pub String);
+
+impl fmt::Display for MaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot set the CPU mask: {}", self.0)
+    }
+}
+
+impl std::error::Error for MaskError {}
