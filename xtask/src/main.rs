@@ -1,1 +1,83 @@
-fn main(){}
+//! `cargo xtask`: the project's automation, in one place and one language.
+//!
+//! - `cargo xtask test` runs everything that must pass, in stages (the table is `stages.rs`);
+//! - `cargo xtask tidy` checks the house rules (one function each, in `tidy/`);
+//! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
+//!
+//! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
+
+mod context;
+mod counts;
+mod examples;
+mod process;
+mod source;
+mod stages;
+mod targets;
+mod test;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use context::Context;
+
+/// Paceline's automation.
+///
+/// Exit codes: 0 fine, 1 a check failed, 2 bad usage.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run everything that must pass before a change lands, in stages that fail fast.
+    Test(test::Options),
+    /// Check the house rules that a compiler does not know.
+    Tidy(tidy::Options),
+    /// Compile the libraries for other systems and processors (no linking, no running).
+    CheckTargets(targets::Options),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let passed = Context::load().and_then(|context| match &arguments.task {
+        Task::Test(options) => test::run(&context, options),
+        Task::Tidy(options) => tidy::run(&context, options),
+        Task::CheckTargets(options) => targets::run(&context, options),
+    });
+    match passed {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// The derive attributes fit together (clap checks them only when run).
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    /// Bad usage is exit code 2, and so is an unknown stage.
+    #[test]
+    fn an_unknown_stage_is_bad_usage() {
+        let Err(error) = Arguments::try_parse_from(["xtask", "test", "--only", "nonsense"]) else {
+            panic!("accepted a stage that does not exist");
+        };
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("clippy"), "{error}");
+    }
+}

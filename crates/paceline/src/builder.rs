@@ -1,0 +1,241 @@
+//! How a job system is set up.
+
+use std::fmt;
+use std::sync::Arc;
+
+use event::Sink;
+use platform::{Os, Platform};
+
+use crate::crew::SPARES_MAX;
+use crate::deque::RING_MAX;
+use crate::failure::UnwaitedPanic;
+use crate::policy::{SpinPolicy, WaitPolicy};
+use crate::shared::{Hooks, Parts, Shared};
+use crate::system::JobSystem;
+
+/// Settings of a job system; every one has a default.
+///
+/// ```
+/// let js = paceline::Builder::new()
+///     .workers(2)
+///     .thread_name(|i| format!("job {i}"))
+///     .build()
+///     .expect("two threads can be started");
+/// assert_eq!(js.workers(), 2);
+/// ```
+#[must_use = "nothing happens before `build`"]
+pub struct Builder<P: Platform = Os> {
+    platform: P,
+    workers: Option<usize>,
+    reserve: usize,
+    max_jobs: u32,
+    max_threads: usize,
+    queue_capacity: usize,
+    stack_bytes: Option<usize>,
+    wait_policy: WaitPolicy,
+    sink: Option<Arc<dyn Sink>>,
+    hooks: Hooks,
+}
+
+/// Most workers.
+pub const WORKERS_MAX: usize = 1024;
+/// Most live jobs.
+pub const JOBS_MAX: u32 = 1 << 23;
+/// Most outside threads at a time.
+pub const THREADS_MAX: usize = 2048;
+
+/// Why a job system could not be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A setting is out of its range.
+    OutOfRange {
+        /// Which one.
+        setting: &'static str,
+        /// What was asked for.
+        asked: u64,
+        /// What is possible.
+        range: (u64, u64),
+    },
+    /// `PACELINE_WAIT` is set to something that is no wait policy.
+    Environment(String),
+    /// The system refused a thread.
+    Thread(platform::SpawnError),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::OutOfRange { setting, asked, range: (low, high) } => {
+                write!(f, "{setting} must be between {low} and {high}, not {asked}")
+            }
+            BuildError::Environment(text) => write!(f, "PACELINE_WAIT: {text}"),
+            BuildError::Thread(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl Builder<Os> {
+    /// Settings for a job system on this machine. The wait policy is that of the environment
+    /// variable `PACELINE_WAIT`, if it is set.
+    pub fn new() -> Builder<Os> {
+        Builder::with_platform(Os)
+    }
+}
+
+impl Default for Builder<Os> {
+    fn default() -> Self {
+        Builder::new()
+    }
+}
+
+impl<P: Platform> Builder<P> {
+    /// Settings for a job system on another platform.
+    pub fn with_platform(platform: P) -> Builder<P> {
+        Builder {
+            platform,
+            workers: None,
+            reserve: 1,
+            max_jobs: 1 << 20,
+            max_threads: 256,
+            queue_capacity: RING_MAX,
+            stack_bytes: None,
+            wait_policy: WaitPolicy::default(),
+            sink: None,
+            hooks: Hooks::default(),
+        }
+    }
+
+    /// Worker threads: 0 to [`WORKERS_MAX`]. Without this call: the number of threads that can run
+    /// at the same time, less the [`reserve`](Builder::reserve), but at least 1.
+    ///
+    /// With no workers at all, jobs run inside waits and in `flush`, `poll` and `pump`.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// How many of the machine's threads to leave to others when the number of workers is not given;
+    /// 1 by default, for the thread that waits and helps meanwhile.
+    pub fn reserve(mut self, threads: usize) -> Self {
+        self.reserve = threads;
+        self
+    }
+
+    /// How many jobs may be alive (waiting, ready or running) at the same time; 2^20 by default, at
+    /// most [`JOBS_MAX`].
+    pub fn max_jobs(mut self, jobs: u32) -> Self {
+        self.max_jobs = jobs;
+        self
+    }
+
+    /// How many outside threads may use the job system at the same time; 256 by default, at most
+    /// [`THREADS_MAX`].
+    pub fn max_threads(mut self, threads: usize) -> Self {
+        self.max_threads = threads;
+        self
+    }
+
+    /// Tickets a thread's own queue holds before it shares half of them with everybody: a power of
+    /// two from 2 to 4096, which is the default.
+    pub fn queue_capacity(mut self, tickets: usize) -> Self {
+        self.queue_capacity = tickets;
+        self
+    }
+
+    /// Stack size of the workers in bytes.
+    pub fn stack_bytes(mut self, bytes: usize) -> Self {
+        self.stack_bytes = Some(bytes);
+        self
+    }
+
+    /// What a thread without work does before it parks. The environment variable `PACELINE_WAIT`
+    /// wins over it.
+    pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
+        self.wait_policy = policy;
+        self
+    }
+
+    /// Where events go. Without this call nothing is recorded.
+    pub fn sink(mut self, sink: Arc<dyn Sink>) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
+    /// Names the worker threads, by seat. Linux shows the first 15 bytes.
+    pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
+        self.hooks.name = Some(Arc::new(name));
+        self
+    }
+
+    /// Called on each worker thread before its first job, with its seat.
+    pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on each worker thread after its last job, with its seat.
+    pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.stop = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called when a job panics and nobody waits for it (yet), on the thread that ran it.
+    pub fn on_unwaited_panic(
+        mut self,
+        hook: impl Fn(&UnwaitedPanic) + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.unwaited = Some(Arc::new(hook));
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// If a setting is out of range, `PACELINE_WAIT` cannot be read, or the system refuses a thread.
+    pub fn build(self) -> Result<JobSystem<P>, BuildError> {
+        let parallelism = self.platform.topology().effective_parallelism();
+        let workers = self.workers.unwrap_or(parallelism.saturating_sub(self.reserve).max(1));
+        in_range("workers", workers as u64, 0, WORKERS_MAX as u64)?;
+        in_range("max_jobs", self.max_jobs.into(), 1, JOBS_MAX.into())?;
+        in_range("max_threads", self.max_threads as u64, 1, THREADS_MAX as u64)?;
+        in_range("queue_capacity", self.queue_capacity as u64, 2, RING_MAX as u64)?;
+        if !self.queue_capacity.is_power_of_two() {
+            let text = "queue_capacity (a power of two)";
+            return Err(out_of_range(text, self.queue_capacity as u64, 2, RING_MAX as u64));
+        }
+        let policy = environment_policy()?.unwrap_or(self.wait_policy);
+        // Room to grow: a program that starts small may resize up to the machine and beyond.
+        let workers_max = workers.max(4 * parallelism).min(WORKERS_MAX);
+        let shared = Shared::new(Parts {
+            seats: workers_max + SPARES_MAX + self.max_threads,
+            queue: self.queue_capacity,
+            workers_max,
+            max_jobs: self.max_jobs,
+            spin: SpinPolicy { policy, parallelism },
+            sink: self.sink,
+            hooks: self.hooks,
+            stack_bytes: self.stack_bytes,
+            platform: self.platform,
+        });
+        let system = JobSystem::from_shared(shared);
+        system.shared().resize(workers).map_err(BuildError::Thread)?;
+        Ok(system)
+    }
+}
+
+fn environment_policy() -> Result<Option<WaitPolicy>, BuildError> {
+    let Some(text) = std::env::var_os("PACELINE_WAIT") else { return Ok(None) };
+    let policy = text.to_string_lossy().parse::<WaitPolicy>();
+    policy.map(Some).map_err(|error| BuildError::Environment(error.to_string()))
+}
+
+fn in_range(setting: &'static str, asked: u64, low: u64, high: u64) -> Result<(), BuildError> {
+    if (low..=high).contains(&asked) { Ok(()) } else { Err(out_of_range(setting, asked, low, high)) }
+}
+
+fn out_of_range(setting: &'static str, asked: u64, low: u64, high: u64) -> BuildError {
+    BuildError::OutOfRange { setting, asked, range: (low, high) }
+}

@@ -1,0 +1,286 @@
+//! The worker threads: starting, retiring, spares, shutting down.
+//!
+//! Regular workers have the ordinals 0..target. Resizing changes the target: workers beyond it retire
+//! at their next idle point, with their queues empty; missing ones are started on seats that were
+//! left before, or on new ones. A *spare* is one more worker that exists only while every other one
+//! is blocked inside a wait, so that ready work which nobody may run from inside a wait still runs.
+//! There are at most [`SPARES_MAX`]; they leave as soon as a regular worker is free again.
+
+use event::EventKind;
+use platform::{Atomic, Lock, Ordering, Parker, Platform, Thread, ThreadSpec};
+
+use crate::context::Context;
+use crate::idle::Fenced;
+use crate::job::Ticket;
+use crate::seat::{Role, Seat, sit};
+use crate::shared::Shared;
+
+/// Most spare workers at a time: waits nested deeper than this across all workers are refused help
+/// and depend on the blocked ones.
+pub(crate) const SPARES_MAX: usize = 64;
+
+/// Who works here.
+pub(crate) struct Crew<P: Platform> {
+    roster: P::Lock<Roster<P>>,
+    /// Workers that have been started and not yet left, spares included.
+    active: P::AtomicU32,
+    /// The number of regular workers wanted.
+    target: P::AtomicU32,
+    stopping: P::AtomicU32,
+    workers_max: usize,
+    stack_bytes: Option<usize>,
+}
+
+/// One place for a worker: its seat, and its thread while it has one.
+struct Post<P: Platform> {
+    seat: u32,
+    role: Role,
+    thread: Option<P::Thread>,
+    /// The thread has left its loop (it may take a moment to end).
+    left: bool,
+}
+
+struct Roster<P: Platform> {
+    posts: Vec<Post<P>>,
+}
+
+impl<P: Platform> Crew<P> {
+    pub(crate) fn new(workers_max: usize, stack_bytes: Option<usize>) -> Crew<P> {
+        Crew {
+            roster: P::Lock::new(Roster { posts: Vec::new() }),
+            active: P::AtomicU32::new(0),
+            target: P::AtomicU32::new(0),
+            stopping: P::AtomicU32::new(0),
+            workers_max,
+            stack_bytes,
+        }
+    }
+
+    pub(crate) fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed) as usize
+    }
+
+    pub(crate) fn target(&self) -> usize {
+        self.target.load(Ordering::Relaxed) as usize
+    }
+
+    pub(crate) fn workers_max(&self) -> usize {
+        self.workers_max
+    }
+
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        // Acquire, partner: the Release store in `stop`.
+        self.stopping.load(Ordering::Acquire) != 0
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// Makes the number of regular workers `target`. Returns the first refusal of the system, after
+    /// which fewer workers run.
+    pub(crate) fn resize(&self, target: usize) -> Result<(), platform::SpawnError> {
+        debug_assert!(target <= self.crew.workers_max);
+        self.crew.target.store(target as u32, Ordering::Relaxed);
+        let ended = self.crew.roster.with(|roster| self.reap(roster));
+        ended.into_iter().for_each(join);
+        self.crew.roster.with(|roster| {
+            let regular = |post: &&mut Post<P>| post.role == Role::Worker;
+            let mut ordinal = 0;
+            for post in roster.posts.iter_mut().filter(regular) {
+                let seat = self.seats.get(post.seat as usize);
+                let wanted = ordinal < target;
+                ordinal += 1;
+                // Release, partner: the Acquire load in `must_leave`.
+                seat.flag.store(u32::from(!wanted), Ordering::Release);
+                if wanted && post.thread.is_none() {
+                    self.start(seat, post)?;
+                } else if !wanted {
+                    seat.parker.unpark();
+                }
+            }
+            while ordinal < target {
+                self.add_post(roster, Role::Worker)?;
+                ordinal += 1;
+            }
+            Ok(())
+        })?;
+        // Spinners look whether they are to leave.
+        self.idle.bump();
+        Ok(())
+    }
+
+    /// Threads that have left their loops, to be joined outside the lock.
+    fn reap(&self, roster: &mut Roster<P>) -> Vec<P::Thread> {
+        let left = roster.posts.iter_mut().filter(|post| post.left);
+        left.filter_map(|post| post.thread.take()).collect()
+    }
+
+    fn add_post(&self, roster: &mut Roster<P>, role: Role) -> Result<(), platform::SpawnError> {
+        let seat = self
+            .seats
+            .add(&self.platform, role)
+            .ok_or_else(|| platform::SpawnError("all seats are taken".into()))?;
+        let mut post = Post { seat: seat.index, role, thread: None, left: false };
+        let started = self.start(seat, &mut post);
+        roster.posts.push(post);
+        started
+    }
+
+    fn start(&self, seat: &Seat<P>, post: &mut Post<P>) -> Result<(), platform::SpawnError> {
+        let index = seat.index as usize;
+        let name = match &self.hooks.name {
+            Some(name) => name(index),
+            None => format!("paceline {index}"),
+        };
+        let spec = ThreadSpec { name, stack_bytes: self.crew.stack_bytes, mask: None };
+        let shared = self.this.upgrade().expect("the job system starts its own workers");
+        self.crew.active.fetch_add(1, Ordering::Relaxed);
+        post.left = false;
+        let body = Box::new(move || shared.worker_main(index));
+        match self.platform.spawn(spec, body) {
+            Ok(thread) => post.thread = Some(thread),
+            Err(error) => {
+                self.crew.active.fetch_sub(1, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// A worker thread from start to end.
+    fn worker_main(&self, index: usize) {
+        let seat = self.seats.get(index);
+        sit(&self.platform, self.id.get(), seat, self.host());
+        if let Some(hook) = &self.hooks.start {
+            hook(index);
+        }
+        // SAFETY: the thread was started for this seat and just sat down on it; a post has one
+        // thread at a time (the next is started only after this one was joined).
+        let context = unsafe { Context::new(self, seat) };
+        loop {
+            context.work_loop();
+            if !self.stays(&context) {
+                break;
+            }
+        }
+        // A publisher may have counted on this worker just before it left.
+        self.pass_on(&context);
+        if let Some(hook) = &self.hooks.stop {
+            hook(index);
+        }
+    }
+
+    /// Whether a worker that came out of its loop is wanted again by now; if not, it is off the
+    /// roster when this returns.
+    fn stays(&self, context: &Context<'_, P>) -> bool {
+        self.crew.roster.with(|roster| {
+            if !context.must_leave() {
+                return true;
+            }
+            self.crew.active.fetch_sub(1, Ordering::Relaxed);
+            let post = roster.posts.iter_mut().find(|post| post.seat == context.seat.index);
+            if let Some(post) = post {
+                post.left = true;
+            }
+            false
+        })
+    }
+
+    /// Gets somebody else to work if there is any.
+    fn pass_on(&self, context: &Context<'_, P>) {
+        P::fence(Ordering::SeqCst);
+        if self.has_work() {
+            match self.idle.wake_one() {
+                Some(seat) => context.wake_worker(seat),
+                None => self.consider_spare(),
+            }
+        }
+    }
+
+    /// Whether more than one worker is not blocked in a wait: then a spare is one too many.
+    pub(crate) fn has_free_worker(&self) -> bool {
+        self.crew.active() > self.idle.load().blocked as usize + 1
+    }
+
+    /// If every worker is blocked in a wait while there is work: one more worker.
+    #[cold]
+    pub(crate) fn consider_spare(&self) {
+        let active = self.crew.active();
+        let blocked = self.idle.load().blocked as usize;
+        if active == 0 || blocked < active || !self.has_work() || self.crew.is_stopping() {
+            return;
+        }
+        let ended = self.crew.roster.with(|roster| self.reap(roster));
+        ended.into_iter().for_each(join);
+        let seat = self.crew.roster.with(|roster| {
+            if self.crew.active() != active {
+                return None; // Somebody was faster.
+            }
+            let spares = roster.posts.iter().filter(|post| post.role == Role::Spare).count();
+            let resting = |post: &&mut Post<P>| post.role == Role::Spare && post.thread.is_none();
+            let started = match roster.posts.iter_mut().find(resting) {
+                Some(post) => {
+                    let seat = self.seats.get(post.seat as usize);
+                    self.start(seat, post).map(|()| post.seat)
+                }
+                None if spares < SPARES_MAX => self
+                    .add_post(roster, Role::Spare)
+                    .map(|()| roster.posts.last().expect("just added").seat),
+                None => return None,
+            };
+            started.ok()
+        });
+        if let (Some(seat), Ok(context)) = (seat, self.context()) {
+            context.seat.counters.spares.add(1);
+            context.record(EventKind::Spare, Ticket::NONE, u64::from(seat));
+        }
+    }
+
+    /// Tells all workers to leave and waits until they have.
+    pub(crate) fn stop(&self) {
+        self.signal_stop();
+        let threads = self.crew.roster.with(|roster| {
+            roster.posts.iter_mut().filter_map(|post| post.thread.take()).collect::<Vec<_>>()
+        });
+        threads.into_iter().for_each(join);
+    }
+
+    /// Tells all workers to leave.
+    pub(crate) fn signal_stop(&self) {
+        // Release, partner: the Acquire load in `is_stopping`.
+        self.crew.stopping.store(1, Ordering::Release);
+        self.idle.bump();
+        for seat in self.seats.iter().filter(|seat| seat.role != Role::Guest) {
+            seat.parker.unpark();
+        }
+    }
+}
+
+/// A panic of a worker thread itself (not of a job) was a bug of ours or of a hook: pass it on.
+fn join<T: Thread>(thread: T) {
+    if let Err(payload) = thread.join() {
+        if !std::thread::panicking() {
+            std::panic::resume_unwind(payload);
+        }
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// This worker is about to park inside a wait. The caller looks for work once more afterwards.
+    pub(crate) fn begin_block(&self) {
+        if self.seat.role == Role::Guest {
+            return;
+        }
+        let blocked = self.shared.idle.begin_block::<Fenced>() as usize;
+        if blocked >= self.shared.crew.active() {
+            self.shared.consider_spare();
+        }
+    }
+
+    /// It goes on.
+    pub(crate) fn end_block(&self) {
+        if self.seat.role != Role::Guest {
+            self.shared.idle.end_block();
+        }
+    }
+}

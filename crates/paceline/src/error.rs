@@ -1,0 +1,204 @@
+//! What can go wrong, as values.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{JobId, Label};
+
+/// Why a wait did not end with "done".
+#[non_exhaustive]
+pub enum WaitError {
+    /// The job panicked.
+    Panicked {
+        /// The job.
+        label: Label,
+        /// The panic's message.
+        message: Arc<str>,
+        /// The panic's payload, for the first who asks; it is given out once.
+        payload: Option<Box<dyn Any + Send>>,
+    },
+    /// The job never ran, because one it depends on failed.
+    Cancelled {
+        /// The job.
+        label: Label,
+        /// The job or event that failed first.
+        cause: Label,
+    },
+    /// The wait can never end: the awaited job cannot finish before the waiting one has.
+    Deadlock {
+        /// Who waits for whom, starting with the job that waits; the last waits for the first.
+        cycle: Vec<Label>,
+    },
+    /// The id belongs to another job system.
+    Foreign {
+        /// The id.
+        id: JobId,
+    },
+    /// This process is the child of a `fork`: the workers stayed with the parent.
+    Forked,
+    /// An event was dropped without being completed.
+    Abandoned {
+        /// The event.
+        label: Label,
+    },
+    /// The job system was shut down before the job could run.
+    ShutDown,
+    /// The waiting thread could not take part; see the reason.
+    Refused(ScheduleError),
+}
+
+impl From<ScheduleError> for WaitError {
+    fn from(error: ScheduleError) -> WaitError {
+        match error {
+            ScheduleError::Forked => WaitError::Forked,
+            ScheduleError::Foreign { id } => WaitError::Foreign { id },
+            other => WaitError::Refused(other),
+        }
+    }
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitError::Panicked { label, message, .. } => {
+                write!(f, "job {label} panicked: {message}")
+            }
+            WaitError::Cancelled { label, cause } => {
+                write!(f, "job {label} was cancelled, because {cause} failed")
+            }
+            WaitError::Abandoned { label } => {
+                write!(f, "event {label} was dropped without being completed")
+            }
+            WaitError::Deadlock { cycle } => {
+                f.write_str("this wait can never end: ")?;
+                for label in cycle {
+                    write!(f, "{label} waits for ")?;
+                }
+                match cycle.first() {
+                    Some(first) => write!(f, "{first}"),
+                    None => f.write_str("itself"),
+                }
+            }
+            WaitError::Foreign { id } => write!(
+                f,
+                "{id:?} belongs to another job system; wait for it on the one that made it"
+            ),
+            WaitError::Forked => f.write_str(
+                "this process is a fork of the one that made the job system, and its workers \
+                 stayed there; make a new job system in the child",
+            ),
+            WaitError::Refused(error) => error.fmt(f),
+            WaitError::ShutDown => f.write_str("the job system was shut down before the job ran"),
+        }
+    }
+}
+
+impl fmt::Debug for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WaitError({self})")
+    }
+}
+
+impl std::error::Error for WaitError {}
+
+/// Why a job could not be scheduled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// All slots hold live jobs.
+    Full {
+        /// The limit set by `max_jobs`.
+        max_jobs: u32,
+    },
+    /// More threads than there are seats are using the job system at the same time.
+    TooManyThreads {
+        /// How many seats there are.
+        seats: usize,
+    },
+    /// As many dependencies as can be kept are unfinished.
+    TooManyEdges,
+    /// A dependency belongs to another job system.
+    Foreign {
+        /// The id.
+        id: JobId,
+    },
+    /// This process is the child of a `fork`; see [`WaitError::Forked`].
+    Forked,
+    /// A range has more items than can be counted (2³² − 1).
+    TooLong {
+        /// Its number of items.
+        items: usize,
+    },
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScheduleError::Full { max_jobs } => write!(
+                f,
+                "{max_jobs} jobs are waiting or running, the limit of this job system; wait for \
+                 some, or raise max_jobs"
+            ),
+            ScheduleError::TooManyThreads { seats } => {
+                write!(f, "more than {seats} threads use this job system at the same time")
+            }
+            ScheduleError::TooManyEdges => f.write_str(
+                "too many unfinished dependencies (8 per job of max_jobs); combine some, or raise \
+                 max_jobs",
+            ),
+            ScheduleError::Foreign { id } => write!(
+                f,
+                "{id:?} belongs to another job system; a job can only depend on jobs of its own"
+            ),
+            ScheduleError::Forked => WaitError::Forked.fmt(f),
+            ScheduleError::TooLong { items } => {
+                write!(f, "a range of {items} items is too long; cut it into parts below 2^32")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ScheduleError {}
+
+/// Why a dependency could not be added.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// The job has already started (or finished): it can wait for nothing any more.
+    TooLate {
+        /// The job that was to wait.
+        id: JobId,
+    },
+    /// The dependency would close a cycle.
+    Cycle {
+        /// Who waits for whom; the last waits for the first.
+        cycle: Vec<Label>,
+    },
+    /// An id belongs to another job system.
+    Foreign {
+        /// The id.
+        id: JobId,
+    },
+}
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GraphError::TooLate { id } => write!(
+                f,
+                "{id:?} has already started; give it its dependencies when scheduling, or hold it \
+                 back with an event"
+            ),
+            GraphError::Cycle { cycle } => {
+                let deadlock = WaitError::Deadlock { cycle: cycle.clone() };
+                write!(f, "this dependency closes a cycle: {deadlock}")
+            }
+            GraphError::Foreign { id } => {
+                write!(f, "{id:?} belongs to another job system")
+            }
+        }
+    }
+}
+
+impl std::error::Error for GraphError {}

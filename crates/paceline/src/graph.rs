@@ -1,0 +1,470 @@
+//! Dependencies: adding an edge, and what happens when a job is over.
+//!
+//! An edge P → J is one [`Link`]: it hangs in P's list of those to tell, and J's `pending` counts it.
+//! Finishing P closes that list with one swap, which returns everybody to tell; adding an edge is a
+//! CAS on the same word, which fails once it is closed. So an edge is either in the list that the
+//! finisher gets, or its adder knows that P is already over. There is no third case.
+//!
+//! Waiters and futures hang in the same list as [`Listener`]s. Finishing is iterative: what has no
+//! body, and what was cancelled, is finished by the same loop, however long the chain.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::task::Waker;
+
+use event::EventKind;
+use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, SharedCell};
+
+use crate::context::{Context, Queue};
+use crate::error::ScheduleError;
+use crate::failure::{Failure, UnwaitedPanic, message_of};
+use crate::job::{Label, LinksWord, NIL, Phase, Slot, StateWord, Ticket};
+use crate::seat::Finished;
+
+/// How a job ended.
+pub(crate) enum Ending {
+    Done,
+    Panicked(Box<dyn Any + Send>),
+    /// A failure is on record already; the body did not run.
+    Cancelled,
+}
+
+impl Ending {
+    fn code(&self) -> u64 {
+        match self {
+            Ending::Done => 0,
+            Ending::Panicked(_) => 1,
+            Ending::Cancelled => 2,
+        }
+    }
+}
+
+/// Somebody to tell who is not a job. Stored in [`Link::to`] where a ticket would be: generation 0
+/// cannot be a ticket's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Listener {
+    /// The thread on this seat waits.
+    Seat(u32),
+    /// A future is pending; see [`Wakers`].
+    Waker(u32),
+}
+
+impl Listener {
+    const IS_WAKER: u64 = 1 << 23;
+    /// Set in every listener, so that none is zero.
+    const IS_LISTENER: u64 = 1 << 22;
+
+    fn pack(self) -> u64 {
+        match self {
+            Listener::Seat(seat) => u64::from(seat) | Listener::IS_LISTENER,
+            Listener::Waker(key) => u64::from(key) | Listener::IS_LISTENER | Listener::IS_WAKER,
+        }
+    }
+
+    fn unpack(word: u64) -> Option<Listener> {
+        let value = word as u32 & (Listener::IS_LISTENER as u32 - 1);
+        match (Ticket(word).generation(), word & Listener::IS_WAKER) {
+            (0, 0) => Some(Listener::Seat(value)),
+            (0, _) => Some(Listener::Waker(value)),
+            _ => None,
+        }
+    }
+}
+
+/// Wakers of pending futures, by number.
+pub(crate) struct Wakers<M: Memory>(M::Lock<WakerTable>);
+
+#[derive(Default)]
+struct WakerTable {
+    next: u32,
+    wakers: BTreeMap<u32, Waker>,
+}
+
+impl<M: Memory> Wakers<M> {
+    pub(crate) fn new() -> Self {
+        Wakers(M::Lock::new(WakerTable::default()))
+    }
+
+    /// Keeps a waker until it is taken; the number is free again then.
+    pub(crate) fn keep(&self, waker: Waker) -> u32 {
+        self.0.with(|table| {
+            // The number has 22 bits; that many pending futures at once do not fit the job table.
+            while table.wakers.contains_key(&table.next) {
+                table.next = (table.next + 1) & (Listener::IS_LISTENER as u32 - 1);
+            }
+            let key = table.next;
+            table.next = (table.next + 1) & (Listener::IS_LISTENER as u32 - 1);
+            table.wakers.insert(key, waker);
+            key
+        })
+    }
+
+    pub(crate) fn take(&self, key: u32) -> Option<Waker> {
+        self.0.with(|table| table.wakers.remove(&key))
+    }
+}
+
+/// What became of an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Added {
+    /// It holds the successor back.
+    Live,
+    /// The predecessor is already over: there is nothing to wait for.
+    Over,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Adds the edge `from` → `to`. `to` is held back by the caller meanwhile (its `pending` is not
+    /// zero) and has already been counted up for this edge.
+    pub(crate) fn add_edge(&self, from: Ticket, to: Ticket) -> Result<Added, ScheduleError> {
+        let pred = self.shared.slot(from);
+        if pred.is_over(from) {
+            return Ok(Added::Over);
+        }
+        let links = &self.shared.links;
+        let node = self.own(|own| links.allocate(&mut own.links)).ok_or(ScheduleError::TooManyEdges)?;
+        let link = links.get(node);
+        let succ = self.shared.slot(to);
+        link.from.store(from.0, Ordering::Relaxed);
+        // Release, partner: the Acquire loads in `unfinished_preds`: a walker that sees the link
+        // belong to `to` also sees where it leads.
+        link.to.store(to.0, Ordering::Release);
+        if !self.hang(pred, from, node) {
+            link.to.store(0, Ordering::Relaxed);
+            self.own(|own| links.free(&mut own.links, node));
+            return Ok(Added::Over);
+        }
+        // The chain of predecessors: several threads may add to it at the same time.
+        let mut first = succ.preds.load(Ordering::Relaxed);
+        loop {
+            link.up.store(first, Ordering::Relaxed);
+            // Release, partner: the Acquire in `unfinished_preds`.
+            match succ.preds.compare_exchange(first, node, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => first = now,
+            }
+        }
+        self.record(EventKind::Edge, to, from.0);
+        Ok(Added::Live)
+    }
+
+    /// Asks to be told when `target` is over. False if it already is.
+    pub(crate) fn listen(&self, target: Ticket, listener: Listener) -> Result<bool, ScheduleError> {
+        let links = &self.shared.links;
+        let node = self.own(|own| links.allocate(&mut own.links)).ok_or(ScheduleError::TooManyEdges)?;
+        links.get(node).to.store(listener.pack(), Ordering::Relaxed);
+        let hangs = self.hang(self.shared.slot(target), target, node);
+        if !hangs {
+            self.own(|own| links.free(&mut own.links, node));
+        }
+        Ok(hangs)
+    }
+
+    /// Hangs a link into the list of `slot`; false if that job is over.
+    fn hang(&self, slot: &Slot<P>, ticket: Ticket, node: u32) -> bool {
+        let link = self.shared.links.get(node);
+        // Acquire, partner: the swap in `finish` and the Release store of `allocate_slot`: if the
+        // list is closed, what the job did is visible.
+        let mut head = LinksWord(slot.links.load(Ordering::Acquire));
+        loop {
+            if !head.is_open_for(ticket) {
+                return false;
+            }
+            link.next.store(head.node(), Ordering::Relaxed);
+            let new = LinksWord::new(ticket.generation(), node);
+            // Release, partner: the Acquire half of the swap in `finish`; the link's fields.
+            let swapped =
+                slot.links.compare_exchange(head.0, new.0, Ordering::Release, Ordering::Acquire);
+            match swapped {
+                Ok(_) => return true,
+                Err(now) => head = LinksWord(now),
+            }
+        }
+    }
+
+    /// Calls `visit` with the predecessors of `job` that may not be over yet. Stops with false if
+    /// the job has started meanwhile (then all of them are over).
+    pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) -> bool {
+        let slot = self.shared.slot(job);
+        // Acquire, partner: the Release CAS in `add_edge`.
+        let mut node = slot.preds.load(Ordering::Acquire);
+        while node != NIL {
+            if !self.shared.links.exists(node) {
+                return false;
+            }
+            let link = self.shared.links.get(node);
+            let belongs = || link.to.load(Ordering::Acquire) == job.0;
+            if !belongs() {
+                return false; // Freed since: the job is over.
+            }
+            let from = Ticket(link.from.load(Ordering::Relaxed));
+            let up = link.up.load(Ordering::Relaxed);
+            P::fence(Ordering::Acquire);
+            // Looked at again after its fields: they were this edge's.
+            if !belongs() {
+                return false;
+            }
+            if self.shared.slots.exists(from.index()) && !self.shared.slot(from).is_over(from) {
+                visit(from);
+            }
+            node = up;
+        }
+        true
+    }
+
+    /// One thing fewer holds the job back; makes it ready if that was the last.
+    #[inline]
+    pub(crate) fn release(&self, job: Ticket, amount: u32, queue: Queue) {
+        let slot = self.shared.slot(job);
+        // AcqRel, partner: the other releases of this job. Whoever brings it to zero sees what all
+        // predecessors did and passes it on to the claimer.
+        if slot.pending.fetch_sub(amount, Ordering::AcqRel) == amount {
+            self.make_ready(job, slot, queue);
+        }
+    }
+
+    /// Nothing holds the job back: queue it, or put it on the list of those to finish here.
+    #[inline]
+    pub(crate) fn make_ready(&self, job: Ticket, slot: &Slot<P>, queue: Queue) {
+        let flags = slot.flags.load(Ordering::Relaxed);
+        if flags & Slot::<P>::HAS_BODY == 0 || flags & Slot::<P>::CANCELLED != 0 {
+            self.own(|own| own.todo.push(job));
+            return;
+        }
+        self.record(EventKind::Ready, job, 0);
+        let ready = StateWord::new(job.generation(), Phase::Ready, 0).pack();
+        // Release, partner: the Acquire CAS of the claim.
+        slot.state.store(ready, Ordering::Release);
+        self.enqueue(job, queue);
+    }
+
+    /// Finishes everything on the list, and what becomes ready to be finished by that.
+    pub(crate) fn finish_todo(&self, queue: Queue) {
+        while let Some(job) = self.own(|own| own.todo.pop()) {
+            let slot = self.shared.slot(job);
+            let flags = slot.flags.load(Ordering::Relaxed);
+            let cancelled = flags & Slot::<P>::CANCELLED != 0;
+            if flags & Slot::<P>::HAS_BODY != 0 {
+                self.discard_body(slot);
+                self.seat.counters.cancelled.add(1);
+            }
+            let ending = if cancelled { Ending::Cancelled } else { Ending::Done };
+            self.finish(job, slot, flags, ending, queue);
+        }
+    }
+
+    /// Drops a body that will not run. The caller has the job to itself.
+    pub(crate) fn discard_body(&self, slot: &Slot<P>) {
+        // SAFETY: the job is not ready and never will be (or is being shut down), so nobody else
+        // touches table and body; HAS_BODY says that both were filled by the scheduler, whose
+        // writes happened before the release that brought us here.
+        unsafe {
+            let table = slot.table.with(|table| *table);
+            if let Some(table) = table {
+                slot.body.with_mut(|body| (table.discard)(body));
+            }
+        }
+    }
+
+    /// The job is over: closes its list, lets the slot go and tells everybody. The caller has the
+    /// job to itself; its body is gone.
+    pub(crate) fn finish(
+        &self,
+        job: Ticket,
+        slot: &Slot<P>,
+        flags: u32,
+        ending: Ending,
+        queue: Queue,
+    ) {
+        self.record(EventKind::Completed, job, ending.code());
+        let parent = Ticket(slot.parent.load(Ordering::Relaxed));
+        let failed = !matches!(ending, Ending::Done);
+        if let Ending::Panicked(payload) = ending {
+            self.record_panic(job, slot, payload, parent, flags);
+        }
+        let preds = slot.preds.load(Ordering::Relaxed);
+        let told = if flags & Slot::<P>::IS_ANONYMOUS == 0 {
+            let closed = LinksWord::new(job.generation(), LinksWord::CLOSED);
+            // AcqRel, partner: the CAS in `hang`, both ways: we see the links, and who finds the
+            // list closed sees what the job did.
+            LinksWord(slot.links.swap(closed.0, Ordering::AcqRel)).node()
+        } else {
+            NIL
+        };
+        if preds != NIL {
+            self.free_preds(preds);
+        }
+        self.let_go(job, slot, flags, failed);
+        if told != NIL {
+            self.tell(told, job, failed, queue);
+        }
+        if flags & Slot::<P>::IN_SCOPE != 0 {
+            self.finished_in(parent, queue);
+        }
+    }
+
+    /// Moves the slot on to its next generation, or leaves the result to its handle.
+    pub(crate) fn let_go(&self, job: Ticket, slot: &Slot<P>, flags: u32, failed: bool) {
+        if flags & Slot::<P>::IS_HELD != 0 {
+            let settled = StateWord::new(job.generation(), Phase::Settled, 0).pack();
+            // Release, partner: the Acquire load in `is_over`: the result.
+            slot.state.store(settled, Ordering::Release);
+            // AcqRel, partner: the handle's own subtraction: the last one sees both sides done.
+            if slot.holders.fetch_sub(1, Ordering::AcqRel) != 1 {
+                return;
+            }
+            if !failed {
+                // SAFETY: the job has just left its result, and the handle is gone.
+                unsafe { slot.drop_result() };
+            }
+        }
+        self.recycle(job, slot);
+    }
+
+    /// The slot is free for the next job. Callers: the last who needed it.
+    #[inline]
+    pub(crate) fn recycle(&self, job: Ticket, slot: &Slot<P>) {
+        let next = StateWord::new(job.generation() + 1, Phase::Free, 0).pack();
+        // Release, partner: the Acquire load in `is_over`: everything the job did.
+        slot.state.store(next, Ordering::Release);
+        if job.generation() < Ticket::GENERATION_LAST {
+            self.own(|own| self.shared.slots.free(&mut own.slots, job.index()));
+        }
+    }
+
+    fn free_preds(&self, first: u32) {
+        let links = &self.shared.links;
+        let mut node = first;
+        while node != NIL {
+            let link = links.get(node);
+            let up = link.up.load(Ordering::Relaxed);
+            link.to.store(0, Ordering::Relaxed);
+            self.own(|own| links.free(&mut own.links, node));
+            node = up;
+        }
+    }
+
+    /// Tells everybody on a closed list that `job` is over.
+    fn tell(&self, first: u32, job: Ticket, failed: bool, queue: Queue) {
+        let mut node = first;
+        while node != NIL {
+            let link = self.shared.links.get(node);
+            // Everything is read before the successor is released: it may run, end and free the
+            // link at once.
+            let next = link.next.load(Ordering::Relaxed);
+            let to = link.to.load(Ordering::Relaxed);
+            match Listener::unpack(to) {
+                None => {
+                    if failed {
+                        self.cancel(Ticket(to), job);
+                    }
+                    self.release(Ticket(to), 1, queue);
+                }
+                Some(listener) => {
+                    link.to.store(0, Ordering::Relaxed);
+                    self.own(|own| self.shared.links.free(&mut own.links, node));
+                    self.notify(listener);
+                }
+            }
+            node = next;
+        }
+    }
+
+    fn notify(&self, listener: Listener) {
+        match listener {
+            Listener::Seat(seat) => {
+                // The waiter may be spinning on the epoch, or be parked.
+                self.shared.idle.bump();
+                self.unpark(self.shared.seats.get(seat as usize));
+            }
+            Listener::Waker(key) => {
+                if let Some(waker) = self.shared.wakers.take(key) {
+                    waker.wake();
+                }
+            }
+        }
+    }
+
+    /// Wakes a thread that waits (and does not count as searching).
+    pub(crate) fn unpark(&self, seat: &crate::seat::Seat<P>) {
+        if seat.parker.unpark() {
+            self.seat.counters.wakes_sent.add(1);
+            self.record(EventKind::Wake, Ticket::NONE, u64::from(seat.index));
+        }
+    }
+
+    /// `job` must not run, because `cause` failed. Called while `job` is held back.
+    #[cold]
+    pub(crate) fn cancel(&self, job: Ticket, cause: Ticket) {
+        let slot = self.shared.slot(job);
+        let label = self.label_of(slot);
+        let cause = self.shared.failures.cause_of(cause).unwrap_or(label);
+        self.shared.failures.add(job, Failure::Cancelled { label, cause });
+        // Relaxed: published by the release that the caller does next.
+        slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn record_panic(
+        &self,
+        job: Ticket,
+        slot: &Slot<P>,
+        payload: Box<dyn Any + Send>,
+        parent: Ticket,
+        flags: u32,
+    ) {
+        self.seat.counters.panicked.add(1);
+        let label = self.label_of(slot);
+        let in_scope = flags & Slot::<P>::IN_SCOPE != 0;
+        // Nobody listens yet, nobody holds the result, no scope will re-raise it: say so.
+        let listened = LinksWord(slot.links.load(Ordering::Relaxed)).node() < LinksWord::CLOSED;
+        if !in_scope && !listened && flags & Slot::<P>::IS_HELD == 0 {
+            if let Some(hook) = &self.shared.hooks.unwaited {
+                hook(&UnwaitedPanic { label, message: message_of(&*payload) });
+            }
+        }
+        let whose = if in_scope { parent } else { job };
+        self.shared.failures.add(whose, Failure::panicked(label, payload));
+    }
+
+    pub(crate) fn label_of(&self, slot: &Slot<P>) -> Label {
+        let unknown = Label { name: "job", site: std::panic::Location::caller() };
+        self.shared.labels.get(slot.label.load(Ordering::Relaxed)).unwrap_or(unknown)
+    }
+
+    /// One more job of this scope has finished here. The subtraction is put off while jobs of the
+    /// same scope follow: the scope cannot end before they do.
+    #[inline]
+    fn finished_in(&self, scope: Ticket, queue: Queue) {
+        let other = self.own(|own| {
+            let before = own.finished;
+            if before.scope == scope {
+                own.finished.count += 1;
+                return None;
+            }
+            own.finished = Finished { scope, count: 1 };
+            Some(before)
+        });
+        if let Some(other) = other {
+            self.subtract(other, queue);
+        }
+    }
+
+    /// Subtracts what was put off. Called before this thread runs something else, looks elsewhere
+    /// for work, or waits.
+    #[inline]
+    pub(crate) fn flush_finished(&self) {
+        let none = Finished { scope: Ticket::NONE, count: 0 };
+        let due = self.own(|own| std::mem::replace(&mut own.finished, none));
+        if due.count > 0 {
+            self.subtract(due, Queue::Own);
+            self.finish_todo(Queue::Own);
+        }
+    }
+
+    fn subtract(&self, due: Finished, queue: Queue) {
+        if due.count > 0 {
+            self.release(due.scope, due.count, queue);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Owning handles: the result of a typed job, and the right to complete an event. Neither names the
+//! platform in its type, so that they can be stored anywhere.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{self, Poll, Waker};
+use std::time::Duration;
+
+use event::Nanos;
+use platform::{Atomic, Ordering, Platform, SharedCell};
+
+use crate::context::Queue;
+use crate::error::WaitError;
+use crate::failure::Failure;
+use crate::graph::Listener;
+use crate::job::{Body, JobId, Slot, Ticket};
+use crate::shared::Shared;
+
+/// A job with a result. The result is given once: by [`wait`](Job::wait), by
+/// [`try_wait`](Job::try_wait), or by awaiting the handle. Dropping it detaches the job, which runs
+/// all the same.
+///
+/// ```
+/// let js = paceline::JobSystem::new();
+/// let answer = js.job("answer").run(|_| 6 * 7);
+/// assert_eq!(answer.wait(), 42);
+/// ```
+#[must_use = "dropping the handle throws the result away"]
+pub struct Job<T> {
+    owner: Arc<dyn Owner>,
+    id: JobId,
+    _result: PhantomData<fn() -> T>,
+}
+
+/// What handles need of a job system whose platform they do not know.
+pub(crate) trait Owner: Send + Sync {
+    fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError>;
+    fn now(&self) -> Nanos;
+    fn is_over(&self, job: Ticket) -> bool;
+    fn verdict(&self, job: Ticket) -> Result<(), WaitError>;
+    /// Where the result of a job that is over lies. Null if it has none (it failed).
+    fn result(&self, job: Ticket) -> *mut Body;
+    /// The handle needs the slot no longer. `taken`: the
+    /// result is no longer there.
+    fn let_go(&self, job: Ticket, taken: bool);
+    /// Has the waker called when the job is over. False if it is over.
+    fn notify(&self, job: Ticket, waker: &Waker) -> Result<bool, WaitError>;
+    fn complete_event(&self, job: Ticket, abandoned: bool);
+}
+
+impl<T> Job<T> {
+    pub(crate) fn new(owner: Arc<dyn Owner>, id: JobId) -> Job<T> {
+        Job { owner, id, _result: PhantomData }
+    }
+
+    /// The job's name, for dependencies and waits.
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// Whether the job is over.
+    pub fn is_done(&self) -> bool {
+        self.owner.is_over(self.id.ticket())
+    }
+
+    /// Waits for the job and gives its result.
+    ///
+    /// # Panics
+    /// With the job's own panic; with the reason if it was cancelled or the wait can never end.
+    pub fn wait(self) -> T {
+        match self.try_wait() {
+            Ok(result) => result,
+            Err(WaitError::Panicked { payload: Some(payload), .. }) => {
+                std::panic::resume_unwind(payload)
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Waits for the job and gives its result.
+    ///
+    /// # Errors
+    /// If the job panicked or was cancelled, or if the wait can never end.
+    pub fn try_wait(self) -> Result<T, WaitError> {
+        self.owner.wait(self.id.ticket(), Nanos::MAX)?;
+        self.take()
+    }
+
+    /// Waits until the job is over, but not longer than `timeout`; then the handle comes back.
+    ///
+    /// # Errors
+    /// As [`try_wait`](Job::try_wait).
+    pub fn wait_timeout(self, timeout: Duration) -> Result<Result<T, Job<T>>, WaitError> {
+        let deadline = self.owner.now() + Nanos::from(timeout);
+        match self.owner.wait(self.id.ticket(), deadline)? {
+            true => self.take().map(Ok),
+            false => Ok(Err(self)),
+        }
+    }
+
+    /// The result of a job that is over.
+    fn take(self) -> Result<T, WaitError> {
+        let job = self.id.ticket();
+        self.owner.verdict(job)?;
+        let result = self.owner.result(job);
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the job is over and has not failed, so its body was replaced by a `T` (that is
+        // what its table does), visible since `is_over`; this handle is the only one and is gone.
+        let value = unsafe { Body::take::<T>(result) };
+        this.owner.let_go(job, true);
+        // SAFETY: `this` is never used again; its owner is dropped here instead of in `drop`.
+        drop(unsafe { std::ptr::read(&this.owner) });
+        Ok(value)
+    }
+}
+
+impl<T> Drop for Job<T> {
+    fn drop(&mut self) {
+        self.owner.let_go(self.id.ticket(), false);
+    }
+}
+
+impl<T> Future for Job<T> {
+    type Output = T;
+
+    /// # Panics
+    /// As [`Job::wait`].
+    fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<T> {
+        match self.owner.notify(self.id.ticket(), task.waker()) {
+            Ok(true) => Poll::Pending,
+            Ok(false) => Poll::Ready(self.give().wait()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl<T> Job<T> {
+    /// The handle itself, out of a place that stays behind (a future must not be polled again after
+    /// that).
+    fn give(&mut self) -> Job<T> {
+        let spent = Job { owner: Arc::new(Spent), id: self.id, _result: PhantomData };
+        std::mem::replace(self, spent)
+    }
+}
+
+impl<T> fmt::Debug for Job<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Job({:?})", self.id)
+    }
+}
+
+/// The owner of a handle whose result has been given.
+struct Spent;
+
+impl Owner for Spent {
+    fn wait(&self, _: Ticket, _: Nanos) -> Result<bool, WaitError> {
+        Ok(true)
+    }
+    fn now(&self) -> Nanos {
+        Nanos::ZERO
+    }
+    fn is_over(&self, _: Ticket) -> bool {
+        true
+    }
+    fn verdict(&self, _: Ticket) -> Result<(), WaitError> {
+        panic!("a job's result was asked for again after it had been given")
+    }
+    fn result(&self, _: Ticket) -> *mut Body {
+        std::ptr::null_mut()
+    }
+    fn let_go(&self, _: Ticket, _: bool) {}
+    fn notify(&self, _: Ticket, _: &Waker) -> Result<bool, WaitError> {
+        Ok(false)
+    }
+    fn complete_event(&self, _: Ticket, _: bool) {}
+}
+
+/// The right to complete a job from outside: what waits for [`id`](Event::id) waits for
+/// [`complete`](Event::complete), called by any thread at any time.
+///
+/// Dropping it uncompleted is an error for those who wait ([`WaitError::Abandoned`]), not a hang.
+///
+/// ```
+/// let js = paceline::JobSystem::new();
+/// let loaded = js.event("loaded");
+/// let use_it = js.job("use it").after(loaded.id()).run(|_| "used");
+/// assert!(!use_it.is_done());
+/// loaded.complete();
+/// assert_eq!(use_it.wait(), "used");
+/// ```
+#[must_use = "dropping an event uncompleted cancels what depends on it"]
+pub struct Event {
+    owner: Arc<dyn Owner>,
+    id: JobId,
+}
+
+impl Event {
+    pub(crate) fn new(owner: Arc<dyn Owner>, id: JobId) -> Event {
+        Event { owner, id }
+    }
+
+    /// The job that is over when the event is completed.
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// Completes the event.
+    pub fn complete(self) {
+        let this = ManuallyDrop::new(self);
+        this.owner.complete_event(this.id.ticket(), false);
+        // SAFETY: `this` is never used again; its owner is dropped here instead of in `drop`.
+        drop(unsafe { std::ptr::read(&this.owner) });
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.owner.complete_event(self.id.ticket(), true);
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Event({:?})", self.id)
+    }
+}
+
+impl<P: Platform> Owner for Shared<P> {
+    fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+        self.context().map_err(WaitError::from)?.wait_until(job, deadline)
+    }
+
+    fn now(&self) -> Nanos {
+        self.platform.now()
+    }
+
+    fn is_over(&self, job: Ticket) -> bool {
+        self.slot(job).is_over(job)
+    }
+
+    fn verdict(&self, job: Ticket) -> Result<(), WaitError> {
+        self.failures.verdict(job)
+    }
+
+    fn result(&self, job: Ticket) -> *mut Body {
+        // SAFETY: the pointer is only made here; who reads through it vouches for the result.
+        unsafe { self.slot(job).body.with_mut(|body| body) }
+    }
+
+    fn let_go(&self, job: Ticket, taken: bool) {
+        let slot = self.slot(job);
+        // AcqRel, partner: the finisher's own subtraction (`graph`): the last one sees both done.
+        if slot.holders.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return; // Not over yet: the finisher drops the result.
+        }
+        if !taken && self.failures.cause_of(job).is_none() {
+            // SAFETY: the job is over and has not failed: the result is there, and only we are.
+            unsafe { slot.drop_result() };
+        }
+        let next = crate::job::StateWord::new(job.generation() + 1, crate::job::Phase::Free, 0);
+        // Release, partner: the Acquire load in `is_over`.
+        slot.state.store(next.pack(), Ordering::Release);
+        if job.generation() < Ticket::GENERATION_LAST {
+            self.slots.free_from_afar(job.index());
+        }
+    }
+
+    fn notify(&self, job: Ticket, waker: &Waker) -> Result<bool, WaitError> {
+        if self.is_over(job) {
+            return Ok(false);
+        }
+        let context = self.context().map_err(WaitError::from)?;
+        let key = self.wakers.keep(waker.clone());
+        let listens = context.listen(job, Listener::Waker(key)).map_err(WaitError::from)?;
+        if !listens {
+            self.wakers.take(key);
+        }
+        Ok(listens)
+    }
+
+    fn complete_event(&self, job: Ticket, abandoned: bool) {
+        let Ok(context) = self.context() else { return };
+        let slot: &Slot<P> = self.slot(job);
+        if abandoned {
+            let label = context.label_of(slot);
+            self.failures.add(job, Failure::Abandoned { label });
+            slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+        }
+        let queue: Queue = context.queue();
+        context.release(job, 1, queue);
+        context.finish_todo(queue);
+        context.publish(queue, false);
+    }
+}

@@ -1,0 +1,222 @@
+#![doc = include_str!("README.md")]
+
+use platform::{Atomic, Memory, Ordering, Padded};
+
+/// Most seats that the counters can tell apart.
+pub(crate) const SEATS_LIMIT: usize = (1 << IdleWord::BITS) - 1;
+
+/// A decoded idle word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct IdleWord {
+    pub(crate) epoch: u16,
+    pub(crate) blocked: u32,
+    pub(crate) watching: u32,
+    pub(crate) searching: u32,
+    pub(crate) sleeping: u32,
+}
+
+impl IdleWord {
+    const BITS: u32 = 12;
+    const MASK: u64 = (1 << IdleWord::BITS) - 1;
+    const SLEEPING: u64 = 1;
+    const SEARCHING: u64 = 1 << IdleWord::BITS;
+    const WATCHING: u64 = 1 << (2 * IdleWord::BITS);
+    const BLOCKED: u64 = 1 << (3 * IdleWord::BITS);
+    const EPOCH: u64 = 1 << (4 * IdleWord::BITS);
+
+    #[inline]
+    pub(crate) fn unpack(word: u64) -> IdleWord {
+        IdleWord {
+            epoch: (word / IdleWord::EPOCH) as u16,
+            blocked: (word / IdleWord::BLOCKED & IdleWord::MASK) as u32,
+            watching: (word / IdleWord::WATCHING & IdleWord::MASK) as u32,
+            searching: (word / IdleWord::SEARCHING & IdleWord::MASK) as u32,
+            sleeping: (word & IdleWord::MASK) as u32,
+        }
+    }
+
+    /// Whether somebody would look at once at new work.
+    #[inline]
+    pub(crate) fn is_hungry(self) -> bool {
+        self.searching + self.watching > 0
+    }
+}
+
+/// Who is idle and how; see the module.
+pub(crate) struct Idle<M: Memory> {
+    word: Padded<M::AtomicU64>,
+    /// One bit a seat: asleep, and nobody has decided to wake it.
+    sleepers: Padded<Box<[M::AtomicU64]>>,
+}
+
+/// The fences of the protocol, so that the models can take one away.
+pub(crate) trait Fences<M: Memory> {
+    /// F: between putting a ticket and reading the idle word.
+    fn publish() {
+        M::fence(Ordering::SeqCst);
+    }
+    /// G: between announcing a state and looking through the queues.
+    fn look() {
+        M::fence(Ordering::SeqCst);
+    }
+}
+
+/// Both fences in place.
+pub(crate) struct Fenced;
+impl<M: Memory> Fences<M> for Fenced {}
+
+impl<M: Memory> Idle<M> {
+    pub(crate) fn new(seats: usize) -> Idle<M> {
+        assert!(seats <= SEATS_LIMIT, "{seats} seats cannot be counted");
+        Idle {
+            word: Padded(M::AtomicU64::new(0)),
+            sleepers: Padded((0..seats.div_ceil(64)).map(|_| M::AtomicU64::new(0)).collect()),
+        }
+    }
+
+    /// The word at this moment. Relaxed: it carries no data; see "Edges".
+    #[inline]
+    pub(crate) fn load(&self) -> IdleWord {
+        IdleWord::unpack(self.word.load(Ordering::Relaxed))
+    }
+
+    /// Steps 1 and 2 of publishing: what the publisher has to know.
+    #[inline]
+    pub(crate) fn after_publish<F: Fences<M>>(&self) -> IdleWord {
+        F::publish();
+        self.load()
+    }
+
+    /// Makes searchers and watchers look again.
+    pub(crate) fn bump(&self) {
+        self.word.fetch_add(IdleWord::EPOCH, Ordering::Relaxed);
+    }
+
+    /// Spins until the epoch is no longer `seen` or `deadline` has come.
+    pub(crate) fn spin(&self, seen: u16, deadline: event::Nanos) {
+        M::spin_until(&self.word, |word| IdleWord::unpack(word).epoch != seen, deadline);
+    }
+
+    /// Wakes one sleeper if nobody searches: returns its seat, which the caller must unpark and
+    /// which counts as searching from now on.
+    pub(crate) fn wake_one(&self) -> Option<usize> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let now = IdleWord::unpack(word);
+            if now.searching > 0 || now.sleeping == 0 {
+                return None;
+            }
+            let new = word.wrapping_add(IdleWord::SEARCHING);
+            match self.word.compare_exchange(word, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(seen) => word = seen,
+            }
+        }
+        self.pick_for_searching()
+    }
+
+    /// Wakes one sleeper however many search already (for batches whose size is known).
+    pub(crate) fn wake_another(&self) -> Option<usize> {
+        if self.load().sleeping == 0 {
+            return None;
+        }
+        self.word.fetch_add(IdleWord::SEARCHING, Ordering::Relaxed);
+        self.pick_for_searching()
+    }
+
+    /// The caller has counted somebody as searching: finds out whom, or takes that back.
+    fn pick_for_searching(&self) -> Option<usize> {
+        let picked = self.pick();
+        match picked {
+            Some(_) => self.word.fetch_sub(IdleWord::SLEEPING, Ordering::Relaxed),
+            None => self.word.fetch_sub(IdleWord::SEARCHING, Ordering::Relaxed),
+        };
+        picked
+    }
+
+    /// Clears one sleeper's bit. Low seats first: the same few threads stay warm.
+    fn pick(&self) -> Option<usize> {
+        for (index, bits) in self.sleepers.iter().enumerate() {
+            let mut seen = bits.load(Ordering::Relaxed);
+            while seen != 0 {
+                let bit = seen & seen.wrapping_neg();
+                // AcqRel: edge I1, partner: `cancel_sleep`.
+                let before = bits.fetch_and(!bit, Ordering::AcqRel);
+                if before & bit != 0 {
+                    return Some(index * 64 + bit.trailing_zeros() as usize);
+                }
+                seen = before & !bit;
+            }
+        }
+        None
+    }
+
+    /// Step 1 of going idle. Returns the epoch to spin on.
+    pub(crate) fn begin_search<F: Fences<M>>(&self) -> u16 {
+        let before = self.word.fetch_add(IdleWord::SEARCHING, Ordering::Relaxed);
+        F::look();
+        IdleWord::unpack(before).epoch
+    }
+
+    /// Step 2: found something. True if the caller was the last searcher and must now look whether
+    /// there is more, to wake another.
+    pub(crate) fn end_search<F: Fences<M>>(&self) -> bool {
+        let before = self.word.fetch_sub(IdleWord::SEARCHING, Ordering::Relaxed);
+        let last = IdleWord::unpack(before).searching == 1;
+        if last {
+            F::look();
+        }
+        last
+    }
+
+    /// Step 4: from searching to sleeping. The caller looks once more before it parks.
+    pub(crate) fn begin_sleep<F: Fences<M>>(&self, seat: usize) {
+        self.sleepers[seat / 64].fetch_or(1 << (seat % 64), Ordering::Relaxed);
+        let change = IdleWord::SLEEPING.wrapping_sub(IdleWord::SEARCHING);
+        self.word.fetch_add(change, Ordering::Relaxed);
+        F::look();
+    }
+
+    /// Whether nobody has decided to wake this sleeper yet. After a park that returned.
+    pub(crate) fn is_asleep(&self, seat: usize) -> bool {
+        // Acquire: edge I1, partner: `pick`.
+        self.sleepers[seat / 64].load(Ordering::Acquire) & (1 << (seat % 64)) != 0
+    }
+
+    /// Step 5: from sleeping back to searching, by the sleeper itself. True if it did that alone;
+    /// false if a waker was faster (who has counted it as searching).
+    pub(crate) fn cancel_sleep(&self, seat: usize) -> bool {
+        let bit = 1 << (seat % 64);
+        // AcqRel: edge I1, partner: `pick`.
+        let alone = self.sleepers[seat / 64].fetch_and(!bit, Ordering::AcqRel) & bit != 0;
+        if alone {
+            let change = IdleWord::SEARCHING.wrapping_sub(IdleWord::SLEEPING);
+            self.word.fetch_add(change, Ordering::Relaxed);
+        }
+        alone
+    }
+
+    /// A waiter has nothing to run: publishers tell it about new work from now on.
+    pub(crate) fn begin_watch<F: Fences<M>>(&self) -> u16 {
+        let before = self.word.fetch_add(IdleWord::WATCHING, Ordering::Relaxed);
+        F::look();
+        IdleWord::unpack(before).epoch
+    }
+
+    /// The waiter is through.
+    pub(crate) fn end_watch(&self) {
+        self.word.fetch_sub(IdleWord::WATCHING, Ordering::Relaxed);
+    }
+
+    /// A worker parks in the middle of a job. Returns how many have done so, itself included.
+    pub(crate) fn begin_block<F: Fences<M>>(&self) -> u32 {
+        let before = self.word.fetch_add(IdleWord::BLOCKED, Ordering::Relaxed);
+        F::look();
+        IdleWord::unpack(before).blocked + 1
+    }
+
+    /// It goes on.
+    pub(crate) fn end_block(&self) {
+        self.word.fetch_sub(IdleWord::BLOCKED, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,107 @@
+//! What jobs are called and where they were scheduled.
+//!
+//! A slot has room for a number only, so (label, call site) pairs are registered once per job
+//! system. Registration takes a lock; each seat keeps a small direct-mapped cache in front of it, so
+//! that scheduling the same job every frame costs two compares.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::Location;
+
+use platform::{Lock, Memory};
+
+/// A job's name and the place in the program that scheduled it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// The name given to `job`, or "job".
+    pub name: &'static str,
+    /// The line that scheduled it.
+    pub site: &'static Location<'static>,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' ({}:{})", self.name, self.site.file(), self.site.line())
+    }
+}
+
+/// A label's number: dense, in the order of first use.
+pub(crate) type LabelId = u32;
+
+type Key = (usize, usize);
+
+fn key(label: &Label) -> Key {
+    // The address of a name or a location identifies it well enough for a cache; two addresses for
+    // the same text only mean two entries.
+    (label.name.as_ptr() as usize ^ label.name.len() << 48, std::ptr::from_ref(label.site) as usize)
+}
+
+/// All labels of a job system.
+pub(crate) struct Labels<M: Memory> {
+    table: M::Lock<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    labels: Vec<Label>,
+    numbers: HashMap<Key, LabelId>,
+}
+
+impl<M: Memory> Labels<M> {
+    pub(crate) fn new() -> Labels<M> {
+        Labels { table: M::Lock::new(Table::default()) }
+    }
+
+    /// The label's number, through the caller's cache.
+    #[inline]
+    pub(crate) fn number(&self, cache: &mut LabelCache, label: Label) -> LabelId {
+        let key = key(&label);
+        let entry = &mut cache.entries[LabelCache::place(key)];
+        if entry.0 != key {
+            *entry = (key, self.register(key, label));
+        }
+        entry.1
+    }
+
+    #[cold]
+    fn register(&self, key: Key, label: Label) -> LabelId {
+        self.table.with(|table| {
+            let next = table.labels.len() as LabelId;
+            let number = *table.numbers.entry(key).or_insert(next);
+            if number == next {
+                table.labels.push(label);
+            }
+            number
+        })
+    }
+
+    pub(crate) fn get(&self, number: LabelId) -> Option<Label> {
+        self.table.with(|table| table.labels.get(number as usize).copied())
+    }
+
+    /// All labels, by number.
+    pub(crate) fn all(&self) -> Vec<Label> {
+        self.table.with(|table| table.labels.clone())
+    }
+}
+
+/// A seat's window on the table.
+pub(crate) struct LabelCache {
+    entries: [(Key, LabelId); LabelCache::ENTRIES],
+}
+
+impl LabelCache {
+    const ENTRIES: usize = 64;
+
+    pub(crate) fn new() -> LabelCache {
+        // No label has a null name and a null site.
+        LabelCache { entries: [((0, 0), 0); LabelCache::ENTRIES] }
+    }
+
+    #[inline]
+    fn place(key: Key) -> usize {
+        // Locations are 24 bytes apart and names anywhere: mix both, keep the high bits.
+        const ODD: usize = 0x9e37_79b9_7f4a_7c15;
+        (key.0 ^ key.1.rotate_left(17)).wrapping_mul(ODD) >> (usize::BITS - 6)
+    }
+}

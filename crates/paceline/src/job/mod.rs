@@ -1,0 +1,13 @@
+//! Jobs as data: what identifies one, what it is made of, where it lives.
+
+mod body;
+mod id;
+mod label;
+mod slot;
+
+pub(crate) use body::{Body, BodyTable, Once};
+pub use id::JobId;
+pub(crate) use id::Ticket;
+pub use label::Label;
+pub(crate) use label::{LabelCache, Labels};
+pub(crate) use slot::{Link, LinksWord, NIL, Phase, Slot, StateWord};

@@ -1,0 +1,296 @@
+//! Where a job lives: one cache line of atomics, one of closure; and the links between jobs.
+//!
+//! # The state word
+//!
+//! `generation 40 | crew 16 | phase 8`. Who may change it:
+//!
+//! | from → to | by | how |
+//! |---|---|---|
+//! | Free → Waiting | the thread that allocated the slot | store |
+//! | Waiting → Ready | the thread that brought `pending` to zero | store |
+//! | Ready → Running, crew 1 | whoever wins | CAS: *the claim* |
+//! | Running → Open | the claimer of a range, once its pieces can be shared | store |
+//! | Open, crew n → n ± 1 | members of the crew, n > 0 | CAS / subtract |
+//! | Running, Open with crew 0 → Free, next generation | the last one out | store |
+//! | … → Settled | the same, if a handle still holds the result | store |
+//! | Settled → Free, next generation | the handle, or the finisher after it | store |
+//!
+//! A ticket is good for a claim only while generation and phase match, so tickets may be copied,
+//! lost from one queue while they are in another, or left behind: the word decides.
+//!
+//! # The links word
+//!
+//! `low 36 bits of the generation | node 28`: the head of the list of links to successors, waiters
+//! and wakers. Adding is a CAS that fails on another generation or on CLOSED; closing is one swap
+//! that takes the whole list (the edge-or-done race is decided there).
+
+use platform::{Atomic, Memory, Ordering, Platform, SharedCell};
+
+use super::body::{Body, BodyTable};
+use super::id::Ticket;
+use crate::slab::Entry;
+
+/// No entry: the end of a list of slots or links.
+pub(crate) const NIL: u32 = (1 << LinksWord::NODE_BITS) - 1;
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// The slot holds no job.
+    Free = 0,
+    /// Held back by predecessors, by the one who is still building it, or by an event.
+    Waiting = 1,
+    /// May be claimed.
+    Ready = 2,
+    /// Its body runs.
+    Running = 3,
+    /// Its body runs and others may take part (a range).
+    Open = 4,
+    /// Over; the result waits for its handle.
+    Settled = 5,
+}
+
+/// A decoded state word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StateWord {
+    pub(crate) generation: u64,
+    pub(crate) crew: u32,
+    pub(crate) phase: Phase,
+}
+
+impl StateWord {
+    const PHASE_BITS: u32 = 8;
+    const CREW_BITS: u32 = 16;
+    /// What one member of the crew adds to the word.
+    pub(crate) const CREW_ONE: u64 = 1 << StateWord::PHASE_BITS;
+    /// The largest crew that the word can count.
+    pub(crate) const CREW_MAX: u32 = (1 << StateWord::CREW_BITS) - 1;
+
+    #[inline]
+    pub(crate) fn new(generation: u64, phase: Phase, crew: u32) -> StateWord {
+        StateWord { generation, crew, phase }
+    }
+
+    #[inline]
+    pub(crate) fn pack(self) -> u64 {
+        self.generation << (StateWord::PHASE_BITS + StateWord::CREW_BITS)
+            | u64::from(self.crew) << StateWord::PHASE_BITS
+            | self.phase as u64
+    }
+
+    #[inline]
+    pub(crate) fn unpack(word: u64) -> StateWord {
+        StateWord {
+            generation: word >> (StateWord::PHASE_BITS + StateWord::CREW_BITS),
+            crew: (word >> StateWord::PHASE_BITS) as u32 & StateWord::CREW_MAX,
+            phase: match word as u8 {
+                0 => Phase::Free,
+                1 => Phase::Waiting,
+                2 => Phase::Ready,
+                3 => Phase::Running,
+                4 => Phase::Open,
+                _ => Phase::Settled,
+            },
+        }
+    }
+
+    /// Whether the job with this ticket is over.
+    #[inline]
+    pub(crate) fn is_over(self, ticket: Ticket) -> bool {
+        self.generation != ticket.generation() || self.phase == Phase::Settled
+    }
+}
+
+/// A decoded links word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LinksWord(pub(crate) u64);
+
+impl LinksWord {
+    const NODE_BITS: u32 = 28;
+    /// In place of a node: the job is over, nothing can be added.
+    pub(crate) const CLOSED: u32 = NIL - 1;
+
+    #[inline]
+    pub(crate) fn new(generation: u64, node: u32) -> LinksWord {
+        debug_assert!(node <= NIL);
+        LinksWord(generation << LinksWord::NODE_BITS | u64::from(node))
+    }
+
+    #[inline]
+    pub(crate) fn node(self) -> u32 {
+        self.0 as u32 & NIL
+    }
+
+    /// Whether links can be added for the job with this ticket.
+    #[inline]
+    pub(crate) fn is_open_for(self, ticket: Ticket) -> bool {
+        self.node() != LinksWord::CLOSED
+            && self.0 >> LinksWord::NODE_BITS
+                == LinksWord::new(ticket.generation(), 0).0 >> LinksWord::NODE_BITS
+    }
+}
+
+/// A job, or room for one.
+#[repr(C, align(128))]
+pub(crate) struct Slot<P: Platform> {
+    /// See the table above.
+    pub(crate) state: P::AtomicU64,
+    /// The list of those who want to be told; see above.
+    pub(crate) links: P::AtomicU64,
+    /// The scope this job belongs to, or the job a scope was opened in; 0 if none. Written before
+    /// the job is published, then only read.
+    pub(crate) parent: P::AtomicU64,
+    /// The last wait that found this job to be needed: `serial 48 | seat 16`. A hint for whom to
+    /// wake when the job can run, and a visited mark for that wait. Any thread writes, all Relaxed.
+    pub(crate) mark: P::AtomicU64,
+    /// Unfinished predecessors, plus one while somebody builds the job or an event holds it; of a
+    /// scope: its unfinished jobs. Whoever brings it to zero makes the job ready.
+    pub(crate) pending: P::AtomicU32,
+    /// First of the links that lead to predecessors (chained by [`Link::up`]); while the slot is
+    /// free: the next free slot.
+    pub(crate) preds: P::AtomicU32,
+    /// [`Slot::HAS_BODY`] and friends. Written before the job is published, except CANCELLED.
+    pub(crate) flags: P::AtomicU32,
+    /// The label's number; of the first slot of a free batch: the next batch.
+    pub(crate) label: P::AtomicU32,
+    /// Running: the seat that claimed it. Open: the block with the range's words.
+    pub(crate) place: P::AtomicU32,
+    /// How many of {the finisher, a typed handle} still need the slot.
+    pub(crate) holders: P::AtomicU32,
+    /// How to run or drop the body. Written by the allocating thread, read by the claimer.
+    pub(crate) table: P::Cell<Option<&'static BodyTable<P>>>,
+    /// The closure, or the result of a typed job. Access as for `table`.
+    pub(crate) body: P::Cell<Body>,
+}
+
+// SAFETY: table and body are touched by one thread at a time: the allocator before the job is
+// published, then the winner of the claim (or the crew, by shared reference to a Sync closure), then
+// the handle after the last subtraction of `holders`. Bodies and results are Send (the scheduling
+// calls demand it). The rest is atomic.
+unsafe impl<P: Platform> Sync for Slot<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Send for Slot<P> {}
+
+impl<P: Platform> Slot<P> {
+    /// There is a closure to call; without it the job is over as soon as it is ready (events,
+    /// combinations, scopes).
+    pub(crate) const HAS_BODY: u32 = 1;
+    /// The body is a range: whoever claims it opens it for others.
+    pub(crate) const IS_RANGE: u32 = 1 << 1;
+    /// A predecessor failed: the body is dropped, not run.
+    pub(crate) const CANCELLED: u32 = 1 << 2;
+    /// A typed handle holds the result.
+    pub(crate) const IS_HELD: u32 = 1 << 3;
+    /// Nobody outside can name this job (a scope's child, a promoted fork): its links word is not
+    /// used, which saves the swap at its end.
+    pub(crate) const IS_ANONYMOUS: u32 = 1 << 4;
+    /// Belongs to the scope in `parent`, which counts its end.
+    pub(crate) const IN_SCOPE: u32 = 1 << 5;
+    /// Some part of the range panicked.
+    pub(crate) const PANICKED: u32 = 1 << 6;
+
+    #[inline]
+    pub(crate) fn word(&self, order: Ordering) -> StateWord {
+        StateWord::unpack(self.state.load(order))
+    }
+
+    /// Whether the job with this ticket is over; if so, what it did is visible.
+    #[inline]
+    pub(crate) fn is_over(&self, ticket: Ticket) -> bool {
+        // Acquire, partner: the Release store in `complete` that moves the slot on.
+        self.word(Ordering::Acquire).is_over(ticket)
+    }
+
+    /// Tries to win the right to run the job. Exactly one of all callers with equal tickets ever
+    /// succeeds.
+    #[inline]
+    pub(crate) fn claim(&self, ticket: Ticket) -> bool {
+        let ready = StateWord::new(ticket.generation(), Phase::Ready, 0).pack();
+        let running = StateWord::new(ticket.generation(), Phase::Running, 1).pack();
+        // Acquire, partner: the Release store that made it ready; the body and everything its
+        // predecessors did is visible to the claimer. Relaxed on failure: nothing is read then.
+        self.state
+            .compare_exchange(ready, running, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+}
+
+impl<P: Platform> Slot<P> {
+    /// Drops the result of a typed job.
+    ///
+    /// # Safety
+    /// The job has run to its end, its result is still there, and the caller is the last who needs
+    /// the slot.
+    pub(crate) unsafe fn drop_result(&self) {
+        // SAFETY: the caller's promise; the table was written before the job was published.
+        unsafe {
+            if let Some(table) = self.table.with(|table| *table) {
+                self.body.with_mut(|body| (table.drop_result)(body));
+            }
+        }
+    }
+}
+
+impl<P: Platform> Entry<P> for Slot<P> {
+    fn empty() -> Slot<P> {
+        Slot {
+            state: P::AtomicU64::new(StateWord::new(1, Phase::Free, 0).pack()),
+            links: P::AtomicU64::new(LinksWord::new(1, LinksWord::CLOSED).0),
+            parent: P::AtomicU64::new(0),
+            mark: P::AtomicU64::new(0),
+            pending: P::AtomicU32::new(0),
+            preds: P::AtomicU32::new(NIL),
+            flags: P::AtomicU32::new(0),
+            label: P::AtomicU32::new(0),
+            place: P::AtomicU32::new(0),
+            holders: P::AtomicU32::new(0),
+            table: P::Cell::new(None),
+            body: P::Cell::new(Body::EMPTY),
+        }
+    }
+    fn next(&self) -> &P::AtomicU32 {
+        &self.preds
+    }
+    fn next_batch(&self) -> &P::AtomicU32 {
+        &self.label
+    }
+}
+
+/// "Tell `to` when `from` is over": an edge to a successor, a parked waiter, or a waker.
+///
+/// A link to a successor is in two lists: `from`'s list of those to tell (by `next`) until `from` is
+/// over, and `to`'s list of predecessors (by `up`) until `to` is over, when it is freed. The first
+/// always ends before the second, because `to` cannot start earlier. Other links are freed by the
+/// finisher of `from`.
+#[repr(align(32))]
+pub(crate) struct Link<M: Memory> {
+    /// A ticket; or, with generation 0, a [`Listener`](crate::graph::Listener).
+    pub(crate) to: M::AtomicU64,
+    /// The predecessor's ticket.
+    pub(crate) from: M::AtomicU64,
+    /// The next link of `from`; in a free list: the next free link.
+    pub(crate) next: M::AtomicU32,
+    /// The next link of `to`; in a free list: the next batch.
+    pub(crate) up: M::AtomicU32,
+}
+
+impl<M: Memory> Entry<M> for Link<M> {
+    fn empty() -> Link<M> {
+        Link {
+            to: M::AtomicU64::new(0),
+            from: M::AtomicU64::new(0),
+            next: M::AtomicU32::new(NIL),
+            up: M::AtomicU32::new(NIL),
+        }
+    }
+    fn next(&self) -> &M::AtomicU32 {
+        &self.next
+    }
+    fn next_batch(&self) -> &M::AtomicU32 {
+        &self.up
+    }
+}
+
+const _: () = assert!(size_of::<Slot<platform::Os>>() == 128);
+const _: () = assert!(size_of::<Link<platform::Os>>() == 32);

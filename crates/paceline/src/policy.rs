@@ -1,0 +1,173 @@
+//! Decisions with numbers: how long to spin, how to split, how much to hold back.
+//!
+//! Mechanism elsewhere asks; the answers are here, each with its unit and its reason.
+
+use std::fmt;
+use std::str::FromStr;
+
+use event::Nanos;
+
+/// What a thread without work does before it parks.
+///
+/// In code by [`Builder::wait_policy`](crate::Builder::wait_policy); the environment variable
+/// `PACELINE_WAIT` (`active`, `passive`, `adaptive`, or a time such as `20us`) wins over it, so that
+/// a shipped program can be tuned on the machine at hand.
+///
+/// ```
+/// use paceline::WaitPolicy;
+/// use event::Nanos;
+/// assert_eq!("passive".parse(), Ok(WaitPolicy::Passive));
+/// assert_eq!("20us".parse(), Ok(WaitPolicy::For(Nanos::from_micros(20))));
+/// assert!("sometimes".parse::<WaitPolicy>().is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WaitPolicy {
+    /// Spin until there is work: lowest latency, a core burnt per idle worker. For programs that own
+    /// their machine.
+    Active,
+    /// Park at once: no cycle wasted, every new job pays a wake-up.
+    Passive,
+    /// Spin this long, then park.
+    For(Nanos),
+    /// Spin about as long as a wake-up costs on this machine, as measured while running: never more
+    /// than twice the cost of the best choice in hindsight (Karlin et al., "Competitive Snoopy
+    /// Caching", 1988). No spinning if there are more threads than CPUs to run them.
+    #[default]
+    Adaptive,
+}
+
+/// A wait policy that is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitPolicyError(String);
+
+impl fmt::Display for WaitPolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' is no wait policy: use active, passive, adaptive, or a time such as 500ns, 20us, 2ms",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for WaitPolicyError {}
+
+impl FromStr for WaitPolicy {
+    type Err = WaitPolicyError;
+
+    fn from_str(text: &str) -> Result<WaitPolicy, WaitPolicyError> {
+        let time = |digits: &str, unit: u64| {
+            let number = digits.trim().parse::<u64>();
+            number.map(|n| WaitPolicy::For(Nanos(n.saturating_mul(unit))))
+        };
+        let word = text.trim().to_ascii_lowercase();
+        let policy = match word.as_str() {
+            "active" => Ok(WaitPolicy::Active),
+            "passive" => Ok(WaitPolicy::Passive),
+            "adaptive" => Ok(WaitPolicy::Adaptive),
+            _ => [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)]
+                .iter()
+                .find_map(|(suffix, unit)| Some(time(word.strip_suffix(suffix)?, *unit)))
+                .unwrap_or_else(|| time("", 1)),
+        };
+        policy.map_err(|_| WaitPolicyError(text.to_string()))
+    }
+}
+
+/// How finely a range may be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Grain {
+    /// By time: blocks grow until one takes about [`Tuning::block`].
+    #[default]
+    Auto,
+    /// Never fewer than this many items at a time (but the last block). For bodies that gain from
+    /// long runs, such as vectorised loops.
+    Items(u32),
+}
+
+impl Grain {
+    pub(crate) fn items(self) -> u32 {
+        match self {
+            Grain::Auto => 1,
+            Grain::Items(items) => items.max(1),
+        }
+    }
+}
+
+/// The numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tuning;
+
+impl Tuning {
+    /// Time a block of a range should take: two hundred times the cost of taking one (a CAS and a
+    /// clock stamp, about 15 ns), so that splitting costs under 1 %; and the longest a thief or the
+    /// end of the loop waits for it.
+    pub(crate) const BLOCK: Nanos = Nanos(2_000);
+    /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
+    /// costs a few hundred nanoseconds.
+    pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);
+    /// What a wake-up is taken to cost before one was measured.
+    pub(crate) const WAKE_GUESS: Nanos = Nanos::from_micros(10);
+    /// Spinning never lasts longer than this, whatever was measured: on a machine that wakes so
+    /// slowly a core is worth more than the latency.
+    pub(crate) const SPIN_MAX: Nanos = Nanos::from_micros(50);
+    /// Jobs published without a wake-up before the rest of the batch is announced anyway.
+    pub(crate) const UNSIGNALLED_MAX: u32 = 64;
+    /// Every this many jobs a worker looks at the outside queues before its own, so that jobs which
+    /// keep making jobs cannot shut everybody else out. (Go uses the same number.)
+    pub(crate) const FAIRNESS: u32 = 61;
+    /// Private forks a seat keeps on offer. A fork list serves thieves from its old end, and each
+    /// steal takes half of what is left of the tree, so a few are as good as all of them; joins
+    /// beyond that run both halves in place.
+    pub(crate) const FORKS_ON_OFFER: u32 = 4;
+    /// Tickets moved from the injector at a time.
+    pub(crate) const INJECTOR_BATCH: usize = 256;
+    /// Jobs visited by one search for runnable ancestors before it gives up for this round.
+    pub(crate) const SEARCH_VISITS_MAX: usize = 1 << 16;
+}
+
+/// How long threads of one job system spin before they park.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpinPolicy {
+    pub(crate) policy: WaitPolicy,
+    /// CPUs the process can use at a time.
+    pub(crate) parallelism: usize,
+}
+
+impl SpinPolicy {
+    /// The time to spin, given the measured cost of a wake-up and how many threads of ours want a
+    /// CPU. [`Nanos::MAX`] never parks.
+    pub(crate) fn spin_time(&self, wake_cost: Nanos, threads: usize) -> Nanos {
+        match self.policy {
+            WaitPolicy::Active => Nanos::MAX,
+            WaitPolicy::Passive => Nanos::ZERO,
+            WaitPolicy::For(time) => time,
+            WaitPolicy::Adaptive if threads > self.parallelism => Nanos::ZERO,
+            WaitPolicy::Adaptive => wake_cost.min(Tuning::SPIN_MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_read_as_documented() {
+        let read = |text: &str| text.parse::<WaitPolicy>();
+        assert_eq!(read(" Active "), Ok(WaitPolicy::Active));
+        assert_eq!(read("2ms"), Ok(WaitPolicy::For(Nanos::from_millis(2))));
+        assert_eq!(read("500ns"), Ok(WaitPolicy::For(Nanos(500))));
+        for bad in ["", "us", "-1us", "1.5us", "20", "20s", "adaptiv"] {
+            assert!(read(bad).unwrap_err().to_string().contains("use active"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn adaptive_does_not_spin_with_more_threads_than_cpus() {
+        let spin = SpinPolicy { policy: WaitPolicy::Adaptive, parallelism: 2 };
+        assert_eq!(spin.spin_time(Nanos(7_000), 2), Nanos(7_000));
+        assert_eq!(spin.spin_time(Nanos(7_000), 3), Nanos::ZERO);
+        assert_eq!(spin.spin_time(Nanos::from_secs(1), 2), Tuning::SPIN_MAX);
+    }
+}

@@ -1,0 +1,445 @@
+//! Making jobs: single ones, ranges, combinations, events.
+
+use std::ops::Range;
+use std::panic::Location;
+
+use event::EventKind;
+use platform::{Atomic, Ordering, Platform, SharedCell};
+
+use crate::context::{Context, Queue};
+use crate::error::{GraphError, ScheduleError};
+use crate::graph::Added;
+use crate::handle::{Event, Job};
+use crate::job::{Body, BodyTable, JobId, Label, LinksWord, NIL, Once, Phase, Slot, StateWord, Ticket};
+use crate::policy::Grain;
+use crate::range::{RangeTable, SharedRange};
+
+/// A job being described; made by `job`. Nothing happens until one of the scheduling calls.
+///
+/// ```
+/// let js = paceline::JobSystem::new();
+/// let load = js.job("load").run(|_| vec![3, 1, 2]);
+/// let report = js.job("report").after(load.id()).schedule(|_| println!("loaded"));
+/// assert_eq!(load.wait(), [3, 1, 2]);
+/// js.wait(report);
+/// ```
+#[must_use = "describe the job, then schedule it"]
+pub struct NewJob<'a, P: Platform> {
+    context: Result<Context<'a, P>, ScheduleError>,
+    label: Label,
+    after: Predecessors,
+}
+
+/// Predecessors of a job being described; the first few without a heap allocation.
+struct Predecessors {
+    few: [Option<JobId>; Predecessors::FEW],
+    len: usize,
+    more: Vec<JobId>,
+}
+
+impl Predecessors {
+    const FEW: usize = 8;
+
+    fn new() -> Predecessors {
+        Predecessors { few: [None; Predecessors::FEW], len: 0, more: Vec::new() }
+    }
+
+    fn push(&mut self, id: JobId) {
+        match self.few.get_mut(self.len) {
+            Some(place) => *place = Some(id),
+            None => self.more.push(id),
+        }
+        self.len += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = JobId> + '_ {
+        let few = &self.few[..self.len.min(Predecessors::FEW)];
+        few.iter().flatten().copied().chain(self.more.iter().copied())
+    }
+}
+
+impl<'a, P: Platform> NewJob<'a, P> {
+    #[track_caller]
+    pub(crate) fn new(context: Result<Context<'a, P>, ScheduleError>, name: &'static str) -> Self {
+        let label = Label { name, site: Location::caller() };
+        NewJob { context, label, after: Predecessors::new() }
+    }
+
+    /// The job starts only after this one has ended.
+    pub fn after(mut self, id: JobId) -> Self {
+        self.after.push(id);
+        self
+    }
+
+    /// The job starts only after all of these have ended.
+    pub fn after_all(mut self, ids: &[JobId]) -> Self {
+        ids.iter().for_each(|&id| self.after.push(id));
+        self
+    }
+
+    /// Schedules a body that gives nothing back.
+    ///
+    /// # Panics
+    /// Where [`try_schedule`](NewJob::try_schedule) gives an error.
+    pub fn schedule<F>(self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.try_schedule(body).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`schedule`](NewJob::schedule).
+    ///
+    /// # Errors
+    /// If the job table is full, a dependency is foreign, or this process is a fork's child.
+    pub fn try_schedule<F>(self, body: F) -> Result<JobId, ScheduleError>
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        let (cx, after) = (self.context?, self.after);
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, 0, &after, body, &Once::<P, F>::TABLE)? };
+        Ok(JobId::new(cx.shared.id, ticket))
+    }
+
+    /// Schedules a body whose result is kept for the returned handle.
+    ///
+    /// # Panics
+    /// Where [`try_run`](NewJob::try_run) gives an error.
+    pub fn run<F, T>(self, body: F) -> Job<T>
+    where
+        F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.try_run(body).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`run`](NewJob::run).
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_run<F, T>(self, body: F) -> Result<Job<T>, ScheduleError>
+    where
+        F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (cx, after) = (self.context?, self.after);
+        let owner = cx.shared.this.upgrade().expect("a context keeps the job system alive");
+        let held = Slot::<P>::IS_HELD;
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, held, &after, body, &Typed::<P, F, T>::TABLE)? };
+        Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
+    }
+
+    /// Schedules `body` over all parts of `range`; several threads take part. `body` is called with
+    /// disjoint parts that make up the whole range, in no promised order.
+    ///
+    /// # Panics
+    /// Where [`try_schedule_for`](NewJob::try_schedule_for) gives an error.
+    pub fn schedule_for<F>(self, range: Range<usize>, grain: Grain, body: F) -> JobId
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
+    {
+        self.try_schedule_for(range, grain, body).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`schedule_for`](NewJob::schedule_for).
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule); also if the range has 2³² items or more.
+    pub fn try_schedule_for<F>(
+        self,
+        range: Range<usize>,
+        grain: Grain,
+        body: F,
+    ) -> Result<JobId, ScheduleError>
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
+    {
+        let (cx, after) = (self.context?, self.after);
+        let body = SharedRange::new(range, grain, body)?;
+        let flags = Slot::<P>::IS_RANGE;
+        let table = &RangeTable::<P, F>::TABLE;
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, flags, &after, body, table)? };
+        Ok(JobId::new(cx.shared.id, ticket))
+    }
+
+    /// A job without a body: over when all it depends on is over.
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_combine(self) -> Result<JobId, ScheduleError> {
+        let (cx, after) = (self.context?, self.after);
+        let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
+        cx.wire(ticket, slot, &after)?;
+        Ok(JobId::new(cx.shared.id, ticket))
+    }
+
+    /// A job without a body that is over when the returned event is completed (and all it depends on
+    /// is over).
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_event(self) -> Result<Event, ScheduleError> {
+        let (cx, after) = (self.context?, self.after);
+        let owner = cx.shared.this.upgrade().expect("a context keeps the job system alive");
+        let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
+        // One for the event itself, released by its completion; one for us until it is wired.
+        slot.pending.store(2, Ordering::Relaxed);
+        let wired = cx.add_edges(ticket, slot, &after);
+        cx.release(ticket, 1, cx.queue());
+        wired?;
+        Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
+    }
+}
+
+/// The table of a body with a result, which replaces the closure in the slot.
+struct Typed<P, F, T>(std::marker::PhantomData<(P, F, T)>);
+
+impl<P: Platform, F: FnOnce(&Context<'_, P>) -> T, T> Typed<P, F, T> {
+    const TABLE: BodyTable<P> = BodyTable {
+        run: |body, context| {
+            // SAFETY: the table is stored beside a body that holds an `F`; once it is taken out
+            // the memory is free for the result.
+            unsafe {
+                let result = Body::take::<F>(body)(context);
+                Body::put(body, result);
+            }
+        },
+        join: BodyTable::<P>::NO_JOIN,
+        discard: |body| {
+            // SAFETY: as above.
+            drop(unsafe { Body::take::<F>(body) });
+        },
+        drop_result: |body| {
+            // SAFETY: `run` has put a `T` there.
+            drop(unsafe { Body::take::<T>(body) });
+        },
+    };
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Schedules a body; the label is "job".
+    #[track_caller]
+    pub fn schedule<F>(&self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.job("job").schedule(body)
+    }
+
+    /// Begins the description of a job.
+    #[track_caller]
+    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+        NewJob::new(Ok(self.again()), name)
+    }
+
+    /// The same context once more, for a callee that keeps one.
+    pub(crate) fn again(&self) -> Context<'_, P> {
+        // SAFETY: `self` is this thread's; the copy stays on it, too.
+        unsafe { Context::new(self.shared, self.seat) }
+    }
+
+    /// A slot for a job that nobody knows yet, held back by nothing.
+    #[inline]
+    pub(crate) fn allocate_slot(
+        &self,
+        label: Label,
+        flags: u32,
+        parent: Ticket,
+    ) -> Result<(Ticket, &Slot<P>), ScheduleError> {
+        let slots = &self.shared.slots;
+        let labels = &self.shared.labels;
+        let (index, number) = self.own(|own| {
+            (slots.allocate(&mut own.slots), labels.number(&mut own.labels, label))
+        });
+        let max_jobs = self.shared.max_jobs;
+        let index = index.ok_or(ScheduleError::Full { max_jobs })?;
+        let slot = slots.get(index);
+        // Relaxed, all of these: nobody else looks at the job before it is published, by the Release
+        // store that makes it ready, by the Release CAS that adds an edge, or by the program's own
+        // means of passing the id on.
+        let generation = slot.word(Ordering::Relaxed).generation;
+        let ticket = Ticket::new(index, generation);
+        slot.flags.store(flags, Ordering::Relaxed);
+        slot.parent.store(parent.0, Ordering::Relaxed);
+        slot.label.store(number, Ordering::Relaxed);
+        slot.preds.store(NIL, Ordering::Relaxed);
+        slot.mark.store(0, Ordering::Relaxed);
+        if flags & Slot::<P>::IS_ANONYMOUS == 0 {
+            slot.links.store(LinksWord::new(generation, NIL).0, Ordering::Relaxed);
+        }
+        if flags & Slot::<P>::IS_HELD != 0 {
+            slot.holders.store(2, Ordering::Relaxed);
+        }
+        let waiting = StateWord::new(generation, Phase::Waiting, 0).pack();
+        slot.state.store(waiting, Ordering::Relaxed);
+        self.record(EventKind::Created, ticket, u64::from(number));
+        Ok((ticket, slot))
+    }
+
+    /// Fills in the body of a new job.
+    ///
+    /// # Safety
+    /// `table` belongs to `F`, and whatever `body` borrows lives until the job has ended.
+    #[inline]
+    pub(crate) unsafe fn put_body<F>(&self, slot: &Slot<P>, body: F, table: &'static BodyTable<P>) {
+        // SAFETY: the job is new: nobody else touches table and body, and the slot's last body is
+        // gone.
+        unsafe {
+            slot.table.with_mut(|place| *place = Some(table));
+            slot.body.with_mut(|place| Body::put(place, body));
+        }
+    }
+
+    /// Makes a job and publishes it.
+    ///
+    /// # Safety
+    /// As [`put_body`](Context::put_body).
+    #[inline]
+    unsafe fn submit<F>(
+        &self,
+        label: Label,
+        flags: u32,
+        after: &Predecessors,
+        body: F,
+        table: &'static BodyTable<P>,
+    ) -> Result<Ticket, ScheduleError> {
+        self.check_own(after)?;
+        let flags = flags | Slot::<P>::HAS_BODY;
+        let (ticket, slot) = self.allocate_slot(label, flags, Ticket::NONE)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.put_body(slot, body, table) };
+        self.wire(ticket, slot, after)?;
+        Ok(ticket)
+    }
+
+    fn check_own(&self, after: &Predecessors) -> Result<(), ScheduleError> {
+        let foreign = |id: &JobId| id.pool != self.shared.id;
+        match after.iter().find(foreign) {
+            Some(id) => Err(ScheduleError::Foreign { id }),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the edges of a new job and lets it go.
+    #[inline]
+    fn wire(&self, job: Ticket, slot: &Slot<P>, after: &Predecessors) -> Result<(), ScheduleError> {
+        let queue = self.queue();
+        if after.len == 0 {
+            self.make_ready(job, slot, queue);
+        } else {
+            slot.pending.store(1, Ordering::Relaxed);
+            let wired = self.add_edges(job, slot, after);
+            self.release(job, 1, queue);
+            if wired.is_err() {
+                self.finish_todo(queue);
+                return wired;
+            }
+        }
+        if self.own(|own| !own.todo.is_empty()) {
+            self.finish_todo(queue);
+        }
+        self.publish(queue, false);
+        Ok(())
+    }
+
+    /// Adds the edges of a job that its scheduler still holds back. On an error the job is
+    /// cancelled; it ends when the scheduler lets go.
+    fn add_edges(&self, job: Ticket, slot: &Slot<P>, after: &Predecessors) -> Result<(), ScheduleError> {
+        self.check_own(after)?;
+        // All are counted before the first is added: it may be over at once.
+        slot.pending.fetch_add(after.len as u32, Ordering::Relaxed);
+        let mut over = 0;
+        let mut failed = Ok(());
+        for id in after.iter() {
+            let pred = id.ticket();
+            match failed.and_then(|()| self.add_edge(pred, job)) {
+                Ok(Added::Live) => failed = Ok(()),
+                Ok(Added::Over) => {
+                    failed = Ok(());
+                    over += 1;
+                    if self.shared.failures.cause_of(pred).is_some() {
+                        self.cancel(job, pred);
+                    }
+                }
+                Err(error) => {
+                    over += 1;
+                    slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+                    failed = Err(error);
+                }
+            }
+        }
+        if over > 0 {
+            // Relaxed: the scheduler's own unit keeps it above zero.
+            slot.pending.fetch_sub(over, Ordering::Relaxed);
+        }
+        failed
+    }
+
+    /// Makes `job` wait for `after` as well, although it has been scheduled.
+    ///
+    /// # Errors
+    /// If `job` has started, if the edge closes a cycle, or if an id is foreign.
+    pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
+        if let Some(id) = [job, after].into_iter().find(|id| id.pool != self.shared.id) {
+            return Err(GraphError::Foreign { id });
+        }
+        let (ticket, pred) = (job.ticket(), after.ticket());
+        let slot = self.shared.slot(ticket);
+        self.shared.late_edges.store(1, Ordering::Relaxed);
+        self.hold_back(ticket, slot).then_some(()).ok_or(GraphError::TooLate { id: job })?;
+        let result = match self.path_to_ancestor(pred, ticket) {
+            Some(cycle) => Err(GraphError::Cycle { cycle }),
+            None => Ok(()),
+        };
+        if result.is_ok() && matches!(self.add_edge(pred, ticket), Ok(Added::Live)) {
+            // Whoever waits for the job may now have to run the new predecessor.
+            P::fence(Ordering::SeqCst);
+            self.alert_watcher_of(ticket);
+            return Ok(());
+        }
+        if result.is_ok() && self.shared.failures.cause_of(pred).is_some() {
+            self.cancel(ticket, pred);
+        }
+        self.release(ticket, 1, Queue::Own);
+        self.finish_todo(Queue::Own);
+        self.publish(Queue::Own, false);
+        result
+    }
+
+    /// Counts one more thing that holds the job back, unless nothing does any more.
+    fn hold_back(&self, job: Ticket, slot: &Slot<P>) -> bool {
+        // Acquire, partner: the Release stores of the state.
+        let word = slot.word(Ordering::Acquire);
+        if word.generation != job.generation() || word.phase != Phase::Waiting {
+            return false;
+        }
+        let mut pending = slot.pending.load(Ordering::Relaxed);
+        loop {
+            if pending == 0 {
+                return false;
+            }
+            // AcqRel, partner: the subtraction in `release`; ours is ordered with all of them.
+            let counted = slot.pending.compare_exchange(
+                pending,
+                pending + 1,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match counted {
+                Ok(_) => break,
+                Err(now) => pending = now,
+            }
+        }
+        // The slot may have moved on to another job since its state was read. Then it is that job
+        // we hold back: let it go again, properly.
+        let now = slot.word(Ordering::Acquire);
+        if now.generation == job.generation() {
+            return true;
+        }
+        self.release(Ticket::new(job.index(), now.generation), 1, Queue::Own);
+        false
+    }
+}

@@ -1,0 +1,329 @@
+//! Seats: what a thread needs to take part, whether it is ours or only passing through.
+//!
+//! Every worker has a seat for life. An outside thread is given one the first time it calls into the
+//! job system and keeps it until the thread ends (or the job system does): nobody registers, and
+//! scheduling from the main thread costs what it costs from a worker. What a departed thread left in
+//! its queues can still be stolen, and the next outside thread gets the seat.
+//!
+//! Invariants
+//! - A seat's `own` part is touched only by the thread that sits there; [`Context`](crate::Context)
+//!   is the only way in, and cannot leave its thread.
+//! - Seats are created once, in ascending order, and live as long as the job system.
+
+use std::sync::Weak;
+
+use event::Nanos;
+use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
+
+use crate::deque::Deque;
+use crate::fork::ForkList;
+use crate::job::{LabelCache, Ticket};
+use crate::slab::Cache;
+use crate::stats::Counters;
+
+/// Who sits on a seat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// A worker thread.
+    Worker,
+    /// A worker thread that only works while all others are blocked in waits.
+    Spare,
+    /// A thread of the program, as long as it uses the job system.
+    Guest,
+}
+
+/// One thread's place in the job system.
+pub(crate) struct Seat<P: Platform> {
+    pub(crate) index: u32,
+    pub(crate) role: Role,
+    /// Tickets made by jobs that ran here, and by scopes opened here.
+    pub(crate) deque: Deque<P>,
+    /// Guests: tickets of jobs scheduled from outside any job. Taken one at a time, oldest first, so
+    /// that they start in order.
+    pub(crate) inbox: Option<Deque<P>>,
+    pub(crate) parker: P::Parker,
+    /// What the thread is waiting for, innermost wait; 0 if it is not inside a wait. Written by the
+    /// owner, read by deadlock checks and wakers.
+    pub(crate) waits_for: P::AtomicU64,
+    /// When the last wake-up was sent here and from which CPU (+1; 0 unknown); written by the waker
+    /// before it unparks, read by the owner after.
+    pub(crate) woken_at: P::AtomicU64,
+    pub(crate) woken_from: P::AtomicU32,
+    /// The CPU the thread was last seen on (+1; 0 unknown): for the order of stealing.
+    pub(crate) cpu: P::AtomicU32,
+    /// Guests: 1 while a thread sits here. Workers: 1 when it should retire at its next idle point.
+    pub(crate) flag: P::AtomicU32,
+    pub(crate) counters: Padded<Counters<P>>,
+    pub(crate) own: Padded<P::Cell<Own<P>>>,
+}
+
+/// The part of a seat only its owner touches.
+pub(crate) struct Own<P: Platform> {
+    pub(crate) slots: Cache,
+    pub(crate) links: Cache,
+    pub(crate) blocks: Cache,
+    pub(crate) labels: LabelCache,
+    /// Learned cost of an item of a range, or of a whole join tree, by label (picoseconds, 0
+    /// unknown).
+    pub(crate) costs: Vec<u64>,
+    pub(crate) forks: ForkList<P>,
+    /// The innermost job being run here.
+    pub(crate) frame: *const Frame,
+    /// Jobs of one scope that finished here and are not yet subtracted from its count.
+    pub(crate) finished: Finished,
+    /// Jobs published since the last time everybody who could help was told.
+    pub(crate) unsignalled: u32,
+    /// Tickets queued since the last time anything was announced.
+    pub(crate) fresh: u32,
+    pub(crate) tick: u32,
+    pub(crate) random: u64,
+    /// Body-less or cancelled jobs that became ready and have to be finished by this thread.
+    pub(crate) todo: Vec<Ticket>,
+    /// Scratch of the search for runnable ancestors.
+    pub(crate) search: Vec<Ticket>,
+    /// Numbers the searches: a job marked with the current number has been visited.
+    pub(crate) serial: u64,
+}
+
+/// A running job, linked to the one that runs underneath it on the same thread.
+pub(crate) struct Frame {
+    pub(crate) job: Ticket,
+    pub(crate) outer: *const Frame,
+}
+
+/// See [`Own::finished`].
+#[derive(Clone, Copy)]
+pub(crate) struct Finished {
+    pub(crate) scope: Ticket,
+    pub(crate) count: u32,
+}
+
+impl<P: Platform> Seat<P> {
+    fn new(platform: &P, index: u32, role: Role, queue: usize) -> Seat<P> {
+        Seat {
+            index,
+            role,
+            deque: Deque::new(queue),
+            inbox: (role == Role::Guest).then(|| Deque::new(queue)),
+            parker: platform.parker(),
+            waits_for: P::AtomicU64::new(0),
+            woken_at: P::AtomicU64::new(0),
+            woken_from: P::AtomicU32::new(0),
+            cpu: P::AtomicU32::new(0),
+            flag: P::AtomicU32::new(0),
+            counters: Padded(Counters::new()),
+            own: Padded(P::Cell::new(Own {
+                slots: Cache::new(),
+                links: Cache::new(),
+                blocks: Cache::new(),
+                labels: LabelCache::new(),
+                costs: Vec::new(),
+                forks: ForkList::new(),
+                frame: std::ptr::null(),
+                finished: Finished { scope: Ticket::NONE, count: 0 },
+                unsignalled: 0,
+                fresh: 0,
+                tick: 0,
+                random: platform.seed() ^ (u64::from(index) << 32 | 1),
+                todo: Vec::new(),
+                search: Vec::new(),
+                serial: 0,
+            })),
+        }
+    }
+
+    /// Sends a wake-up that the sleeper can measure. Returns whether a system call was needed.
+    pub(crate) fn wake(&self, platform: &P) -> bool {
+        // Relaxed: published by the parker's own edge (unpark → park).
+        self.woken_from.store(platform.current_cpu().map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
+        self.woken_at.store(platform.now().0, Ordering::Relaxed);
+        self.parker.unpark()
+    }
+}
+
+/// All seats. The array is made for the maximum; seats are added as threads need them.
+pub(crate) struct Seats<P: Platform> {
+    seats: Box<[P::Cell<*const Seat<P>>]>,
+    count: P::AtomicU32,
+    growth: P::Lock<()>,
+    /// Capacity of each queue.
+    queue: usize,
+}
+
+// SAFETY: seats are owned by the table, written once under the lock before `count` covers them, and
+// reached by shared reference; what is inside a seat is either atomic or guarded by the rule that
+// only its owner touches `own`.
+unsafe impl<P: Platform> Sync for Seats<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Send for Seats<P> {}
+
+impl<P: Platform> Seats<P> {
+    pub(crate) fn new(limit: usize, queue: usize) -> Seats<P> {
+        Seats {
+            seats: (0..limit).map(|_| P::Cell::new(std::ptr::null())).collect(),
+            count: P::AtomicU32::new(0),
+            growth: P::Lock::new(()),
+            queue,
+        }
+    }
+
+    /// How many there can ever be.
+    pub(crate) fn limit(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// The seats that exist.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        // Acquire, partner: the Release store in `add`.
+        self.count.load(Ordering::Acquire) as usize
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> &Seat<P> {
+        // SAFETY: indices come from `len`, from `add` or from a mark written by a thread that had
+        // the seat; all of them happened after the pointer was written, and it never changes.
+        unsafe { self.seats[index].with(|seat| &**seat) }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Seat<P>> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// A new seat, or `None` if all exist already.
+    pub(crate) fn add(&self, platform: &P, role: Role) -> Option<&Seat<P>> {
+        self.growth.with(|()| {
+            let index = self.count.load(Ordering::Relaxed);
+            let place = self.seats.get(index as usize)?;
+            let seat = Box::into_raw(Box::new(Seat::new(platform, index, role, self.queue)));
+            // SAFETY: `count` does not cover this place yet and the lock keeps other writers out.
+            unsafe { place.with_mut(|pointer| *pointer = seat) };
+            // Release, partner: the Acquire load in `len`.
+            self.count.store(index + 1, Ordering::Release);
+            Some(self.get(index as usize))
+        })
+    }
+
+    /// A guest's seat: one that was left, or a new one. The caller sits there from now on.
+    pub(crate) fn take_guest(&self, platform: &P) -> Option<&Seat<P>> {
+        let left = self.iter().filter(|seat| seat.role == Role::Guest).find(|seat| {
+            // Acquire, partner: the Release store in `leave`: what the last guest did to `own`.
+            seat.flag.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        });
+        left.or_else(|| {
+            let seat = self.add(platform, Role::Guest)?;
+            // Another guest may grab the new seat first; then ask again.
+            match seat.flag.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => Some(seat),
+                Err(_) => self.take_guest(platform),
+            }
+        })
+    }
+
+    /// The guest on this seat has ended.
+    pub(crate) fn leave(&self, index: u32) {
+        // Release, partner: the Acquire in `take_guest`.
+        self.get(index as usize).flag.store(0, Ordering::Release);
+    }
+}
+
+impl<P: Platform> Drop for Seats<P> {
+    fn drop(&mut self) {
+        for index in 0..self.len() {
+            // SAFETY: `&mut self`: nobody uses the seat; the pointer is from `Box::into_raw` and
+            // dropped once.
+            unsafe {
+                self.seats[index].with(|seat| drop(Box::from_raw((*seat).cast_mut())));
+            }
+        }
+    }
+}
+
+/// Which seats the calling thread sits on, one per job system it has used: what the platform's
+/// thread-local word points to.
+pub(crate) struct Sitting {
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    pool: u32,
+    /// An erased `*const Seat<P>`, valid while the job system with that number lives.
+    seat: *const (),
+    index: u32,
+    owner: Weak<dyn Host>,
+}
+
+/// What a departing thread needs of a job system whose platform it does not know.
+pub(crate) trait Host: Send + Sync {
+    /// A guest's thread has ended.
+    fn guest_left(&self, seat: u32);
+}
+
+/// The calling thread's seat in the job system `pool`, if it has one.
+#[inline]
+pub(crate) fn current<P: Platform>(platform: &P, pool: u32) -> Option<*const Seat<P>> {
+    let sitting = platform.local().cast::<Sitting>();
+    if sitting.is_null() {
+        return None;
+    }
+    // SAFETY: the word is only ever set by `sit`, to a live box that `stand_up` frees when the
+    // thread ends; no reference is kept beyond this function.
+    let entries = unsafe { &(*sitting).entries };
+    entries.iter().find(|entry| entry.pool == pool).map(|entry| entry.seat.cast())
+}
+
+/// Notes that the calling thread sits on this seat.
+pub(crate) fn sit<P: Platform>(platform: &P, pool: u32, seat: &Seat<P>, owner: Weak<dyn Host>) {
+    let mut sitting = platform.local().cast::<Sitting>().cast_mut();
+    if sitting.is_null() {
+        sitting = Box::into_raw(Box::new(Sitting { entries: Vec::new() }));
+        platform.set_local(sitting.cast_const().cast(), stand_up);
+    }
+    // SAFETY: the box belongs to this thread (see `current`), and no other reference to it exists:
+    // `current` keeps none.
+    let entries = unsafe { &mut (*sitting).entries };
+    entries.retain(|entry| entry.owner.strong_count() > 0);
+    let place = std::ptr::from_ref(seat).cast();
+    // The newest first: a thread mostly uses the job system it used last.
+    entries.insert(0, Entry { pool, seat: place, index: seat.index, owner });
+}
+
+/// The thread ends: all its seats are free again.
+///
+/// # Safety
+/// `word` was set by `sit` on this thread and is not used any more.
+unsafe fn stand_up(word: *const ()) {
+    // SAFETY: made by `Box::into_raw` in `sit`; the caller hands it back.
+    let sitting = unsafe { Box::from_raw(word.cast::<Sitting>().cast_mut()) };
+    for entry in sitting.entries {
+        if let Some(host) = entry.owner.upgrade() {
+            host.guest_left(entry.index);
+        }
+    }
+}
+
+/// What a seat learns about wake-ups when its thread runs again.
+pub(crate) struct WakeReport {
+    /// From the waker's decision to running.
+    pub(crate) latency: Nanos,
+    /// Whether it runs on the CPU its waker ran on.
+    pub(crate) colocated: bool,
+}
+
+impl<P: Platform> Seat<P> {
+    /// After a park: what the wake-up was like, if one was sent since the last report.
+    pub(crate) fn wake_report(&self, platform: &P) -> Option<WakeReport> {
+        // Relaxed: only the owner resets it, and the waker's store came with the unpark.
+        let sent = self.woken_at.load(Ordering::Relaxed);
+        if sent == 0 {
+            return None;
+        }
+        self.woken_at.store(0, Ordering::Relaxed);
+        let from = self.woken_from.load(Ordering::Relaxed);
+        Some(WakeReport {
+            latency: platform.now() - Nanos(sent),
+            colocated: from != 0 && platform.current_cpu().map(|cpu| cpu + 1) == Some(from),
+        })
+    }
+}
+

@@ -1,0 +1,231 @@
+//! What all threads of a job system share.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Weak};
+
+use event::{Event, EventKind, Nanos, Sink};
+use platform::{Atomic, Ordering, Padded, Platform};
+
+use crate::context::Context;
+use crate::crew::Crew;
+use crate::error::ScheduleError;
+use crate::failure::{Failures, UnwaitedPanic};
+use crate::graph::Wakers;
+use crate::idle::Idle;
+use crate::injector::Injector;
+use crate::job::{Labels, Link, Slot, Ticket};
+use crate::policy::{SpinPolicy, Tuning};
+use crate::range::RangeBlock;
+use crate::seat::{self, Host, Role, Seat, Seats};
+use crate::slab::Slab;
+use crate::stats::Stats;
+
+/// Called with a worker's index when its thread starts or stops.
+pub(crate) type ThreadHook = Arc<dyn Fn(usize) + Send + Sync>;
+/// Called with panics of jobs nobody waits for.
+pub(crate) type PanicHook = Arc<dyn Fn(&UnwaitedPanic) + Send + Sync>;
+
+/// What the program wants to be told or asked.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
+    pub(crate) start: Option<ThreadHook>,
+    pub(crate) stop: Option<ThreadHook>,
+    pub(crate) unwaited: Option<PanicHook>,
+}
+
+/// The job system itself; [`JobSystem`](crate::JobSystem) is the door to it.
+pub(crate) struct Shared<P: Platform> {
+    pub(crate) platform: P,
+    pub(crate) id: NonZeroU32,
+    pub(crate) this: Weak<Shared<P>>,
+    pub(crate) slots: Slab<P, Slot<P>>,
+    pub(crate) links: Slab<P, Link<P>>,
+    pub(crate) blocks: Slab<P, RangeBlock<P>>,
+    pub(crate) seats: Seats<P>,
+    pub(crate) idle: Idle<P>,
+    pub(crate) injector: Injector<P>,
+    pub(crate) labels: Labels<P>,
+    pub(crate) failures: Failures<P>,
+    pub(crate) wakers: Wakers<P>,
+    pub(crate) crew: Crew<P>,
+    pub(crate) spin: SpinPolicy,
+    /// Moving average of the cost of a wake-up, in ns.
+    wake_cost: Padded<P::AtomicU64>,
+    /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
+    pub(crate) late_edges: P::AtomicU32,
+    pub(crate) frames: P::AtomicU64,
+    pub(crate) sink: Option<Arc<dyn Sink>>,
+    pub(crate) hooks: Hooks,
+    pub(crate) max_jobs: u32,
+    pub(crate) fork_epoch: u32,
+    /// The last-level cache of each CPU, by CPU number; empty if there is only one.
+    caches: Vec<u32>,
+}
+
+/// What a job system is made of; the builder fills this in.
+pub(crate) struct Parts<P: Platform> {
+    pub(crate) platform: P,
+    pub(crate) seats: usize,
+    pub(crate) workers_max: usize,
+    pub(crate) queue: usize,
+    pub(crate) max_jobs: u32,
+    pub(crate) spin: SpinPolicy,
+    pub(crate) sink: Option<Arc<dyn Sink>>,
+    pub(crate) hooks: Hooks,
+    pub(crate) stack_bytes: Option<usize>,
+}
+
+/// Entries that move between a seat's cache and the shared stack at a time.
+const SLOT_BATCH: u32 = 64;
+const BLOCK_BATCH: u32 = 4;
+/// Most links at a time: eight per job up to this many.
+pub(crate) const LINKS_MAX: u32 = 1 << 24;
+
+impl<P: Platform> Shared<P> {
+    pub(crate) fn new(parts: Parts<P>) -> Arc<Shared<P>> {
+        let seats = parts.seats as u32;
+        Arc::new_cyclic(|this| Shared {
+            id: platform::fresh_pool_id(),
+            this: this.clone(),
+            slots: Slab::new(parts.max_jobs, seats, SLOT_BATCH),
+            links: Slab::new(parts.max_jobs.saturating_mul(8).min(LINKS_MAX), seats, SLOT_BATCH),
+            blocks: Slab::new(1 << 16, seats, BLOCK_BATCH),
+            seats: Seats::new(parts.seats, parts.queue),
+            idle: Idle::new(parts.seats),
+            injector: Injector::new(),
+            labels: Labels::new(),
+            failures: Failures::new(),
+            wakers: Wakers::new(),
+            crew: Crew::new(parts.workers_max, parts.stack_bytes),
+            spin: parts.spin,
+            wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
+            late_edges: P::AtomicU32::new(0),
+            frames: P::AtomicU64::new(0),
+            sink: parts.sink,
+            hooks: parts.hooks,
+            max_jobs: parts.max_jobs,
+            fork_epoch: parts.platform.fork_epoch(),
+            caches: caches(&parts.platform),
+            platform: parts.platform,
+        })
+    }
+
+    /// Whether this process is a child of the one that made the job system.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.platform.fork_epoch() != self.fork_epoch
+    }
+
+    /// The calling thread's way in; gives it a seat if it has none.
+    #[inline]
+    pub(crate) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
+        if self.is_forked() {
+            return Err(ScheduleError::Forked);
+        }
+        let seat = match seat::current(&self.platform, self.id.get()) {
+            // SAFETY: the entry carries this job system's number, which is never reused, so the
+            // pointer is to one of our seats, and they live as long as `self`.
+            Some(seat) => unsafe { &*seat },
+            None => self.sit_down()?,
+        };
+        // SAFETY: the thread's own record says that it sits here.
+        Ok(unsafe { Context::new(self, seat) })
+    }
+
+    #[cold]
+    fn sit_down(&self) -> Result<&Seat<P>, ScheduleError> {
+        let seats = self.seats.limit();
+        let seat = self.seats.take_guest(&self.platform);
+        let seat = seat.ok_or(ScheduleError::TooManyThreads { seats })?;
+        seat::sit(&self.platform, self.id.get(), seat, self.host());
+        Ok(seat)
+    }
+
+    pub(crate) fn host(&self) -> Weak<dyn Host> {
+        self.this.clone()
+    }
+
+    #[inline]
+    pub(crate) fn slot(&self, ticket: Ticket) -> &Slot<P> {
+        self.slots.get(ticket.index())
+    }
+
+    /// Records an event, if anybody listens.
+    #[inline]
+    pub(crate) fn record(&self, seat: &Seat<P>, kind: EventKind, job: u64, arg: u64) {
+        if let Some(sink) = &self.sink {
+            let time = self.platform.now();
+            sink.record(&Event { time, job, arg, seat: seat.index, kind });
+        }
+    }
+
+    /// Whether any queue holds a ticket, as far as can be seen.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.injector.is_empty()
+            || self.seats.iter().any(|seat| {
+                seat.deque.len() > 0 || seat.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
+            })
+    }
+
+    /// Whether two CPUs share a last-level cache; CPUs nobody knows do.
+    pub(crate) fn are_near(&self, a: u32, b: u32) -> bool {
+        match (self.caches.get(a as usize), self.caches.get(b as usize)) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        }
+    }
+
+    pub(crate) fn has_many_caches(&self) -> bool {
+        !self.caches.is_empty()
+    }
+
+    pub(crate) fn wake_cost(&self) -> Nanos {
+        Nanos(self.wake_cost.load(Ordering::Relaxed))
+    }
+
+    /// Learns from one wake-up. Racing updates lose a sample, which an average can bear; outliers
+    /// (a preempted waker) count as the cap.
+    pub(crate) fn learn_wake_cost(&self, latency: Nanos) {
+        const CAP: u64 = 10 * Tuning::SPIN_MAX.0;
+        let old = self.wake_cost().0;
+        let new = (old * 7 + latency.0.min(CAP)) / 8;
+        self.wake_cost.store(new, Ordering::Relaxed);
+    }
+
+    /// How long a thread without work spins now.
+    pub(crate) fn spin_time(&self) -> Nanos {
+        // The waiting thread counts as one more.
+        self.spin.spin_time(self.wake_cost(), self.crew.active() + 1)
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let mut total = Stats::default();
+        self.seats.iter().for_each(|seat| seat.counters.add_to(&mut total));
+        total
+    }
+}
+
+impl<P: Platform> Host for Shared<P> {
+    fn guest_left(&self, seat: u32) {
+        if self.seats.get(seat as usize).role == Role::Guest {
+            self.seats.leave(seat);
+        }
+    }
+}
+
+fn caches<P: Platform>(platform: &P) -> Vec<u32> {
+    use platform::Distance;
+    let topology = platform.topology();
+    let cpus: Vec<u32> = topology.allowed().iter().collect();
+    let representative = |&cpu: &u32| {
+        let near = cpus.iter().find(|&&other| topology.distance(cpu, other) <= Distance::Cache);
+        *near.unwrap_or(&cpu)
+    };
+    let mut caches = vec![0; cpus.iter().max().map_or(0, |&cpu| cpu as usize + 1)];
+    cpus.iter().for_each(|cpu| caches[*cpu as usize] = representative(cpu));
+    match cpus.iter().any(|&cpu| caches[cpu as usize] != caches[cpus[0] as usize]) {
+        true => caches,
+        false => Vec::new(),
+    }
+}

@@ -1,0 +1,92 @@
+//! What a job system has done so far, counted where it happens.
+
+use platform::{Atomic, Memory, Ordering};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Totals since the job system was made. Each is exact; together they are a snapshot of no
+        /// single instant.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Stats { $($(#[$doc])* pub $name: u64,)* }
+
+        /// One seat's share. Only the seat's owner writes: a load and a store, no read-modify-write.
+        pub(crate) struct Counters<M: Memory> { $(pub(crate) $name: Counter<M>,)* }
+
+        impl<M: Memory> Counters<M> {
+            pub(crate) fn new() -> Self {
+                Counters { $($name: Counter::new(),)* }
+            }
+            pub(crate) fn add_to(&self, total: &mut Stats) {
+                $(total.$name += self.$name.get();)*
+            }
+        }
+
+        impl Stats {
+            /// The counters by name, in a fixed order, for listings and `--json`.
+            pub fn named(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+
+            /// What was counted since `earlier`.
+            pub fn since(&self, earlier: &Stats) -> Stats {
+                Stats { $($name: self.$name.saturating_sub(earlier.$name),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Bodies run: single jobs, and each thread's part of a range.
+    jobs,
+    /// Blocks of ranges run.
+    blocks,
+    /// Jobs dropped unrun because a predecessor failed.
+    cancelled,
+    /// Bodies that panicked.
+    panicked,
+    /// Tickets taken from another seat's queue.
+    steals,
+    /// Halves cut off another thread's range.
+    splits,
+    /// Private forks that became jobs.
+    promotions,
+    /// Threads woken (a system call each).
+    wakes_sent,
+    /// Of the workers so woken: those that found nothing to do.
+    wakes_useless,
+    /// Times a thread went to sleep for want of work or inside a wait.
+    parks,
+    /// Jobs run from inside a wait.
+    helps,
+    /// Spare workers started because all others were blocked in waits.
+    spares,
+    /// Tickets that did not fit a queue and went to the injector.
+    overflow,
+    /// Workers that woke up on the CPU of the thread that had woken them.
+    colocated,
+    /// Frames ended.
+    frames,
+    /// Frames that ended after their deadline.
+    frames_missed,
+}
+
+/// A number that one thread counts and any thread reads.
+pub(crate) struct Counter<M: Memory>(M::AtomicU64);
+
+impl<M: Memory> Counter<M> {
+    fn new() -> Self {
+        Counter(M::AtomicU64::new(0))
+    }
+
+    /// By the owner only. Relaxed: a statistic publishes nothing.
+    #[inline]
+    pub(crate) fn add(&self, n: u64) {
+        let now = self.0.load(Ordering::Relaxed);
+        self.0.store(now + n, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

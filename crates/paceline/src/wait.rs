@@ -1,0 +1,391 @@
+//! Waiting, and what a waiter may run meanwhile.
+//!
+//! The rule: **a waiter runs only what it waits for.** In this order: the awaited job if it is ready;
+//! its unfinished ancestors that are ready; parts of a range that is one of these; jobs made by those
+//! that are running (their scopes' children, their promoted forks). If there is none of these it
+//! spins for a while and then parks, although other work may be ready: an unrelated job under the
+//! waiter's frame could take for ever, or wait for something the waiter holds. That is the most
+//! reported defect of the field (rayon #592 and #957, Taskflow #649, oneTBB #1316 …).
+//!
+//! Finding ancestors is a depth-first walk along the links, from the target up. Each job on the way
+//! is *marked* with the waiter's seat, so that whoever makes one of them ready, or publishes work for
+//! one, knows whom to wake. A mark is a hint, the walk after the fence is what the waiter relies on:
+//!
+//! ```text
+//! waiter                                  publisher
+//! marks the job (and its state says: not ready)
+//!                                         makes it ready, queues its ticket
+//! fence                                   fence
+//! looks at the job's state again          reads the mark
+//! ```
+//!
+//! One of the two sees what the other wrote. If work remains that no waiter may run while every
+//! worker waits, a spare worker starts (`crew`).
+//!
+//! A wait that can never end is reported instead of hanging, in `cycle`.
+
+use event::{EventKind, Nanos};
+use platform::{Atomic, Ordering, Parker, Platform};
+
+use crate::context::{Context, Queue};
+use crate::error::WaitError;
+use crate::graph::Listener;
+use crate::idle::Fenced;
+use crate::job::{Phase, Slot, Ticket};
+use crate::policy::Tuning;
+
+/// A decoded mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Mark {
+    serial: u64,
+    seat: u32,
+}
+
+impl Mark {
+    const SEAT_BITS: u32 = 16;
+
+    fn pack(self) -> u64 {
+        self.serial << Mark::SEAT_BITS | u64::from(self.seat)
+    }
+
+    /// `None` for a job nobody has marked: serials start at 1.
+    fn unpack(word: u64) -> Option<Mark> {
+        let mark = Mark {
+            serial: word >> Mark::SEAT_BITS,
+            seat: word as u32 & ((1 << Mark::SEAT_BITS) - 1),
+        };
+        (mark.serial > 0).then_some(mark)
+    }
+}
+
+/// One wait in progress.
+#[derive(Clone, Copy)]
+struct Wait {
+    target: Ticket,
+    /// Marks of this wait have this serial or a later one.
+    first_serial: u64,
+}
+
+/// How far to look for descendants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// The newest few tickets of each queue.
+    Quick,
+    /// Every ticket there is: before parking.
+    Thorough,
+}
+
+/// A deadlock is reported when it has been seen for this long. A real one lasts; what the walk reads
+/// of a thread that is just now changing its mind does not.
+const DEADLOCK_CONFIRM: Nanos = Nanos::from_millis(1);
+
+/// Tickets of each queue a quick look considers.
+const QUICK_TICKETS: usize = 32;
+
+impl<P: Platform> Context<'_, P> {
+    /// Waits until the job is over or `deadline` has come. `Ok(false)`: it is not over yet.
+    pub(crate) fn wait_until(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+        self.flush();
+        if self.shared.slot(target).is_over(target) {
+            return Ok(true);
+        }
+        self.record(EventKind::WaitBegin, target, 0);
+        let outer = self.seat.waits_for.load(Ordering::Relaxed);
+        // Relaxed: deadlock checks fence on both sides (see `cycle`).
+        self.seat.waits_for.store(target.0, Ordering::Relaxed);
+        let wait = Wait { target, first_serial: self.own(|own| own.serial + 1) };
+        let result = match self.help_until_stuck(wait) {
+            true => Ok(true),
+            false => self.watch(wait, deadline),
+        };
+        self.seat.waits_for.store(outer, Ordering::Relaxed);
+        let code = match &result {
+            Ok(true) => 0,
+            Ok(false) => 3,
+            Err(_) => 4,
+        };
+        self.record(EventKind::WaitEnd, target, code);
+        result
+    }
+
+    /// Runs what the wait may run. True when the target is over, false when there is nothing to run
+    /// at the moment.
+    fn help_until_stuck(&self, wait: Wait) -> bool {
+        loop {
+            self.help_with_own(wait);
+            self.flush_finished();
+            if self.shared.slot(wait.target).is_over(wait.target) {
+                return true;
+            }
+            if !self.help_ancestor(wait) && !self.help_descendant(wait, Look::Quick) {
+                return self.shared.slot(wait.target).is_over(wait.target);
+            }
+        }
+    }
+
+    /// As long as the newest ticket of the own deque is the target or a descendant of it, runs it:
+    /// the common case of scopes and joins, found without any search.
+    fn help_with_own(&self, wait: Wait) {
+        while let Some(ticket) = self.seat.deque.peek_newest() {
+            if !self.is_startable(ticket) {
+                self.seat.deque.take_newest();
+                continue;
+            }
+            if ticket != wait.target && !self.descends(ticket, wait) {
+                return;
+            }
+            self.seat.deque.take_newest();
+            self.help(ticket);
+        }
+    }
+
+    /// Runs a ticket from inside a wait.
+    fn help(&self, ticket: Ticket) -> bool {
+        // While the helped job runs this thread does not wait: who asks what the job is waiting for
+        // must not be told about the wait underneath it.
+        let waits_for = self.seat.waits_for.load(Ordering::Relaxed);
+        self.seat.waits_for.store(0, Ordering::Relaxed);
+        let helped = self.start(ticket);
+        self.seat.waits_for.store(waits_for, Ordering::Relaxed);
+        if helped {
+            self.seat.counters.helps.add(1);
+            // Unlike a worker, a waiter may not be allowed to run what it has just made ready.
+            self.publish(Queue::Own, false);
+        }
+        helped
+    }
+
+    /// Whether a ticket could be started at this moment.
+    fn is_startable(&self, ticket: Ticket) -> bool {
+        // Relaxed: whoever starts it decides.
+        let word = self.shared.slot(ticket).word(Ordering::Relaxed);
+        word.generation == ticket.generation() && matches!(word.phase, Phase::Ready | Phase::Open)
+    }
+
+    /// Whether the job was made by (a job made by …) the target, or by a job the target needs.
+    fn descends(&self, ticket: Ticket, wait: Wait) -> bool {
+        const NESTING_MAX: usize = 256;
+        let mut job = ticket;
+        for _ in 0..NESTING_MAX {
+            let parent = Ticket(self.shared.slot(job).parent.load(Ordering::Relaxed));
+            if parent.is_none() || !self.shared.slots.exists(parent.index()) {
+                return false;
+            }
+            if parent == wait.target || self.is_marked(parent, wait) {
+                return true;
+            }
+            job = parent;
+        }
+        false
+    }
+
+    fn is_marked(&self, job: Ticket, wait: Wait) -> bool {
+        let slot = self.shared.slot(job);
+        let mark = Mark::unpack(slot.mark.load(Ordering::Relaxed));
+        mark.is_some_and(|mark| {
+            mark.seat == self.seat.index && mark.serial >= wait.first_serial
+        }) && !slot.is_over(job)
+    }
+
+    /// Walks from the target to its unfinished ancestors, depth first, and runs the first one that
+    /// can be run. False if there is none.
+    fn help_ancestor(&self, wait: Wait) -> bool {
+        let (mut stack, serial) = self.own(|own| {
+            own.serial += 1;
+            (std::mem::take(&mut own.search), own.serial)
+        });
+        let mark = Mark { serial, seat: self.seat.index }.pack();
+        stack.clear();
+        stack.push(wait.target);
+        let mut found = None;
+        for _ in 0..Tuning::SEARCH_VISITS_MAX {
+            let Some(job) = stack.pop() else { break };
+            let slot = self.shared.slot(job);
+            if slot.mark.load(Ordering::Relaxed) == mark {
+                continue;
+            }
+            // Relaxed: see the module; the fence is the caller's.
+            slot.mark.store(mark, Ordering::Relaxed);
+            // Acquire, partner: the Release stores of the state: the links of a waiting job.
+            let word = slot.word(Ordering::Acquire);
+            if word.is_over(job) {
+                continue;
+            }
+            match word.phase {
+                Phase::Ready => {
+                    found = Some(job);
+                    break;
+                }
+                Phase::Open if self.has_room_for_member(slot) => {
+                    found = Some(job);
+                    break;
+                }
+                Phase::Waiting => {
+                    self.unfinished_preds(job, |pred| stack.push(pred));
+                }
+                _ => {}
+            }
+        }
+        self.own(|own| own.search = stack);
+        // Lost to somebody else: that was progress too, so look again.
+        found.is_some_and(|job| {
+            self.help(job);
+            true
+        })
+    }
+
+    /// Looks through all queues for tickets the wait may run.
+    fn help_descendant(&self, wait: Wait, look: Look) -> bool {
+        let mut left;
+        let mut found = None;
+        let mut consider = |ticket: Ticket, left: &mut usize| {
+            if *left == 0 {
+                return true;
+            }
+            *left -= 1;
+            if self.shared.slots.exists(ticket.index())
+                && self.is_startable(ticket)
+                && self.descends(ticket, wait)
+            {
+                found = Some(ticket);
+            }
+            found.is_some()
+        };
+        for seat in self.shared.seats.iter() {
+            for deque in std::iter::once(&seat.deque).chain(&seat.inbox) {
+                left = if look == Look::Quick { QUICK_TICKETS } else { usize::MAX };
+                deque.scan(|ticket| consider(ticket, &mut left));
+            }
+        }
+        if look == Look::Thorough {
+            left = usize::MAX;
+            self.shared.injector.scan(|ticket| consider(ticket, &mut left));
+        }
+        found.is_some_and(|ticket| self.help(ticket))
+    }
+
+    /// Nothing to run: asks to be told, spins, parks.
+    fn watch(&self, wait: Wait, deadline: Nanos) -> Result<bool, WaitError> {
+        let shared = self.shared;
+        let slot = shared.slot(wait.target);
+        match self.listen(wait.target, Listener::Seat(self.seat.index)) {
+            Ok(true) => {}
+            Ok(false) => return Ok(true),
+            // No link to be had (millions of edges are alive): look once a millisecond.
+            Err(_) => return self.poll_for(wait, deadline),
+        }
+        let mut epoch = shared.idle.begin_watch::<Fenced>();
+        let mut spin_until = self.spin_deadline(deadline);
+        let mut suspected = None;
+        let result = loop {
+            if self.help_until_stuck(wait) {
+                break Ok(true);
+            }
+            let now = shared.platform.now();
+            if now >= deadline {
+                break Ok(slot.is_over(wait.target));
+            }
+            if now < spin_until {
+                shared.idle.spin(epoch, spin_until);
+                epoch = shared.idle.load().epoch;
+                continue;
+            }
+            let until = match self.find_cycle(wait.target) {
+                None => {
+                    suspected = None;
+                    deadline
+                }
+                Some(error) => {
+                    let since = *suspected.get_or_insert(now);
+                    if now - since >= DEADLOCK_CONFIRM {
+                        break Err(error);
+                    }
+                    deadline.min(since + DEADLOCK_CONFIRM)
+                }
+            };
+            if self.park_in_wait(wait, until) {
+                spin_until = self.spin_deadline(deadline);
+                epoch = shared.idle.load().epoch;
+            }
+        };
+        shared.idle.end_watch();
+        result
+    }
+
+    /// The last look around, then sleep. False if the look found something.
+    fn park_in_wait(&self, wait: Wait, deadline: Nanos) -> bool {
+        self.begin_block();
+        P::fence(Ordering::SeqCst);
+        let helped = self.help_ancestor(wait) || self.help_descendant(wait, Look::Thorough);
+        if !helped && !self.shared.slot(wait.target).is_over(wait.target) {
+            self.seat.counters.parks.add(1);
+            self.record(EventKind::Park, wait.target, 0);
+            self.seat.parker.park(deadline);
+            self.record(EventKind::Unpark, wait.target, 0);
+        }
+        self.end_block();
+        !helped
+    }
+
+    #[cold]
+    fn poll_for(&self, wait: Wait, deadline: Nanos) -> Result<bool, WaitError> {
+        const PERIOD: Nanos = Nanos::from_millis(1);
+        loop {
+            let now = self.shared.platform.now();
+            if self.help_until_stuck(wait) || now >= deadline {
+                return Ok(self.shared.slot(wait.target).is_over(wait.target));
+            }
+            self.park_in_wait(wait, deadline.min(now + PERIOD));
+        }
+    }
+
+    /// Wakes the waiters that want one of the tickets just queued.
+    #[cold]
+    pub(crate) fn alert_watchers(&self, fresh: u32, queue: Queue) {
+        let deque = match (queue, &self.seat.inbox) {
+            (Queue::Inbox, Some(inbox)) => inbox,
+            _ => &self.seat.deque,
+        };
+        let mut left = fresh;
+        deque.scan(|ticket| {
+            self.alert_watcher_of(ticket);
+            left -= 1;
+            left == 0
+        });
+    }
+
+    /// Wakes the waiter that needs this job, going by the marks on it and on the jobs it was made
+    /// by.
+    pub(crate) fn alert_watcher_of(&self, ticket: Ticket) {
+        const NESTING_MAX: usize = 64;
+        let mut job = ticket;
+        for _ in 0..NESTING_MAX {
+            if job.is_none() || !self.shared.slots.exists(job.index()) {
+                return;
+            }
+            let slot: &Slot<P> = self.shared.slot(job);
+            if let Some(mark) = Mark::unpack(slot.mark.load(Ordering::Relaxed)) {
+                self.alert(mark.seat);
+                return;
+            }
+            job = Ticket(slot.parent.load(Ordering::Relaxed));
+        }
+    }
+
+    fn alert(&self, seat: u32) {
+        let seat = self.shared.seats.get(seat as usize);
+        let elsewhere = seat.index != self.seat.index;
+        if elsewhere && seat.waits_for.load(Ordering::Relaxed) != 0 {
+            self.unpark(seat);
+        }
+    }
+
+    /// Announces everything scheduled so far to as many workers as can use it. Without workers:
+    /// runs it.
+    pub(crate) fn flush(&self) {
+        self.publish(self.queue(), false);
+        if self.own(|own| own.unsignalled > 0) {
+            self.wake_for_batch();
+        }
+    }
+}

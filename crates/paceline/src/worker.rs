@@ -1,0 +1,277 @@
+//! What a worker does: find work → run it → go idle.
+//!
+//! It looks in its own queue first (newest, warm in cache), then at the injector, then steals: from
+//! seats that share its last-level cache before others, half of a deque at a time but single tickets
+//! from inboxes, whose order is promised. Only when all of that fails does it register as searching;
+//! the protocol from there on is in `idle`.
+
+use event::{EventKind, Nanos};
+use platform::{Atomic, Ordering, Parker, Platform};
+
+use crate::context::{Context, Queue};
+use crate::deque::STEAL_MAX;
+use crate::idle::Fenced;
+use crate::job::Ticket;
+use crate::policy::Tuning;
+use crate::seat::{Role, Seat};
+
+/// Why a worker came out of its search.
+enum Found {
+    Work(Ticket),
+    /// The job system ends, or this worker is one too many.
+    Leave,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// A worker's life, from its first search until it is told to leave.
+    pub(crate) fn work_loop(&self) {
+        loop {
+            while let Some(ticket) = self.next() {
+                self.run_one(ticket);
+                if self.seat.role == Role::Spare && self.must_leave() {
+                    return;
+                }
+            }
+            self.flush_finished();
+            self.publish(Queue::Own, false);
+            match self.idle() {
+                Found::Work(ticket) => self.run_one(ticket),
+                Found::Leave => return,
+            }
+        }
+    }
+
+    #[inline]
+    fn run_one(&self, ticket: Ticket) {
+        if self.start(ticket) {
+            self.publish(Queue::Own, true);
+        }
+    }
+
+    /// The next ticket for a thread that may run anything.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Ticket> {
+        let tick = self.own(|own| {
+            own.tick = own.tick.wrapping_add(1);
+            own.tick
+        });
+        if tick % Tuning::FAIRNESS == 0 {
+            if let Some(ticket) = self.next_in_fairness() {
+                return Some(ticket);
+            }
+        }
+        self.seat.deque.take_newest().or_else(|| self.find_elsewhere())
+    }
+
+    /// Once in a while: outside work first, even though there is work here. What is left here is
+    /// announced, since this thread does not run it next.
+    #[cold]
+    fn next_in_fairness(&self) -> Option<Ticket> {
+        let ticket = self.from_injector().or_else(|| self.from_inboxes())?;
+        if self.seat.deque.len() > 0 {
+            self.own(|own| own.fresh += 1);
+            self.publish(Queue::Own, false);
+        }
+        Some(ticket)
+    }
+
+    /// A ticket from anywhere but the own deque.
+    pub(crate) fn find_elsewhere(&self) -> Option<Ticket> {
+        self.flush_finished();
+        // Finishing a scope may have made something ready here.
+        let own = self.seat.deque.take_newest();
+        own.or_else(|| self.from_injector())
+            .or_else(|| self.from_inboxes())
+            .or_else(|| self.from_deques())
+    }
+
+    fn from_injector(&self) -> Option<Ticket> {
+        if self.shared.injector.is_empty() {
+            return None;
+        }
+        let room = Tuning::INJECTOR_BATCH.min(self.seat.deque.room() + 1);
+        let tickets = self.shared.injector.take(room);
+        // The oldest first: taking the newest from the deque then follows the order of the
+        // injector.
+        for &ticket in tickets.iter().skip(1).rev() {
+            let put = self.seat.deque.put(ticket);
+            debug_assert!(put, "no more was taken than there was room for");
+        }
+        tickets.first().copied()
+    }
+
+    fn from_inboxes(&self) -> Option<Ticket> {
+        self.victims(|seat| {
+            let ticket = seat.inbox.as_ref()?.steal_one()?;
+            self.note_steal(seat, 1);
+            Some(ticket)
+        })
+    }
+
+    fn from_deques(&self) -> Option<Ticket> {
+        self.victims(|seat| {
+            if seat.deque.len() == 0 {
+                return None;
+            }
+            let mut first = None;
+            let most = STEAL_MAX.min(self.seat.deque.room() + 1);
+            let stolen = seat.deque.steal_half(most, |ticket| match first {
+                None => first = Some(ticket),
+                Some(_) => {
+                    let put = self.seat.deque.put(ticket);
+                    debug_assert!(put, "no more was taken than there was room for");
+                }
+            });
+            self.note_steal(seat, stolen as u64);
+            first
+        })
+    }
+
+    fn note_steal(&self, victim: &Seat<P>, tickets: u64) {
+        if tickets > 0 && victim.index != self.seat.index {
+            self.seat.counters.steals.add(tickets);
+            self.record(EventKind::Steal, Ticket::NONE, u64::from(victim.index));
+        }
+    }
+
+    /// Calls `try_one` with every other seat (and with the own one for its inbox), near ones first,
+    /// from a random one on, until it returns something.
+    fn victims<R>(&self, mut try_one: impl FnMut(&Seat<P>) -> Option<R>) -> Option<R> {
+        let count = self.shared.seats.len();
+        let start = self.random() as usize % count;
+        let here = self.seat.cpu.load(Ordering::Relaxed);
+        let passes: &[Option<bool>] = match self.shared.has_many_caches() && here != 0 {
+            true => &[Some(true), Some(false)],
+            false => &[None],
+        };
+        passes.iter().find_map(|pass| {
+            (0..count).map(|i| self.shared.seats.get((start + i) % count)).find_map(|seat| {
+                let there = seat.cpu.load(Ordering::Relaxed);
+                let near = there == 0 || self.shared.are_near(here.wrapping_sub(1), there - 1);
+                if pass.is_some_and(|wanted| wanted != near) {
+                    return None;
+                }
+                try_one(seat)
+            })
+        })
+    }
+
+    /// xorshift64*: a choice of victim needs no more. Marsaglia, "Xorshift RNGs", 2003.
+    fn random(&self) -> u64 {
+        self.own(|own| {
+            own.random ^= own.random >> 12;
+            own.random ^= own.random << 25;
+            own.random ^= own.random >> 27;
+            own.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
+        })
+    }
+
+    /// From the first failed look to the next piece of work; see `idle` for the protocol.
+    #[cold]
+    fn idle(&self) -> Found {
+        let shared = self.shared;
+        self.note_cpu();
+        let mut woken = false;
+        let mut epoch = shared.idle.begin_search::<Fenced>();
+        loop {
+            let deadline = self.spin_deadline(Nanos::MAX);
+            let found = loop {
+                if self.must_leave() {
+                    break Some(Found::Leave);
+                }
+                if let Some(ticket) = self.find_elsewhere() {
+                    break Some(Found::Work(ticket));
+                }
+                if deadline <= shared.platform.now() {
+                    break None;
+                }
+                shared.idle.spin(epoch, deadline);
+                epoch = shared.idle.load().epoch;
+            };
+            if let Some(found) = found {
+                return self.leave_search(found);
+            }
+            if std::mem::take(&mut woken) {
+                self.seat.counters.wakes_useless.add(1);
+            }
+            (woken, epoch) = self.sleep();
+        }
+    }
+
+    fn leave_search(&self, found: Found) -> Found {
+        if self.shared.idle.end_search::<Fenced>() && self.shared.has_work() {
+            if let Some(seat) = self.shared.idle.wake_one() {
+                self.wake_worker(seat);
+            }
+        }
+        found
+    }
+
+    /// From searching through sleeping to searching again: until woken, or until there turns out to
+    /// be work after all. Returns whether somebody woke it, and the epoch to spin on.
+    fn sleep(&self) -> (bool, u16) {
+        let (shared, seat) = (self.shared, self.seat);
+        let index = seat.index as usize;
+        shared.idle.begin_sleep::<Fenced>(index);
+        self.record(EventKind::Park, Ticket::NONE, 0);
+        let mut parked = false;
+        while shared.idle.is_asleep(index) && !shared.has_work() && !self.must_leave() {
+            seat.counters.parks.add(1);
+            seat.parker.park(Nanos::MAX);
+            parked = true;
+        }
+        let alone = shared.idle.cancel_sleep(index);
+        if parked {
+            self.note_wake_up();
+        }
+        self.record(EventKind::Unpark, Ticket::NONE, 0);
+        // Either way it counts as searching now; the look that follows comes after this load.
+        (!alone, shared.idle.load().epoch)
+    }
+
+    /// What the last wake-up cost goes into the average that decides how long to spin.
+    pub(crate) fn note_wake_up(&self) {
+        if let Some(report) = self.seat.wake_report(&self.shared.platform) {
+            self.shared.learn_wake_cost(report.latency);
+            if report.colocated {
+                self.seat.counters.colocated.add(1);
+            }
+        }
+        self.note_cpu();
+    }
+
+    fn note_cpu(&self) {
+        let cpu = self.shared.platform.current_cpu().map_or(0, |cpu| cpu + 1);
+        self.seat.cpu.store(cpu, Ordering::Relaxed);
+    }
+
+    /// Until when to spin, starting now.
+    pub(crate) fn spin_deadline(&self, latest: Nanos) -> Nanos {
+        match self.shared.spin_time() {
+            Nanos::ZERO => Nanos::ZERO,
+            time => (self.shared.platform.now() + time).min(latest),
+        }
+    }
+
+    /// Whether this worker is to go: the job system ends, it was retired, or (for a spare) some
+    /// regular worker is back.
+    pub(crate) fn must_leave(&self) -> bool {
+        // Acquire, partner: the Release stores in `crew`: nothing else is read through it, but the
+        // queues looked at next are at least as new.
+        self.shared.crew.is_stopping()
+            || self.seat.flag.load(Ordering::Acquire) != 0
+            || (self.seat.role == Role::Spare && self.shared.has_free_worker())
+    }
+
+    /// Runs one ready job of any kind on the calling thread. True if there was one.
+    pub(crate) fn run_any(&self) -> bool {
+        loop {
+            let Some(ticket) = self.next() else { return false };
+            if self.start(ticket) {
+                self.flush_finished();
+                self.publish(Queue::Own, false);
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The stacks simulated threads run on.
+//!
+//! A fiber is a coroutine that is either run to its end, which gives its stack back to a pool, or
+//! abandoned: dropping a suspended coroutine would unwind it, that is, run destructors of a program
+//! that was stopped in the middle of an operation. Abandoned stacks are leaked with all they own (a
+//! few pages and the heap memory of a failed run).
+//!
+//! A stack that overflows hits its guard page and the process dies by a signal.
+
+use std::cell::RefCell;
+use std::io;
+use std::mem::ManuallyDrop;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+/// Enough for deep test programs in debug builds, panics and their formatting included.
+pub(super) const STACK_BYTES: usize = 512 * 1024;
+/// How many unused stacks an OS thread keeps.
+const POOLED_MAX: usize = 256;
+
+/// What a fiber calls to let the machine choose another.
+pub(super) type Suspender = Yielder<(), ()>;
+
+/// A simulated thread's flow of control.
+pub(super) struct Fiber {
+    coroutine: ManuallyDrop<Coroutine<(), (), (), DefaultStack>>,
+    pooled: bool,
+}
+
+thread_local! {
+    static POOL: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Fiber {
+    /// A fiber that will call `entry` when it is first resumed.
+    ///
+    /// # Errors
+    /// If there is no memory for the stack.
+    ///
+    /// # Safety
+    /// `entry` must not unwind. If it borrows something, then that outlives the last resume.
+    pub(super) unsafe fn new(
+        stack_bytes: usize,
+        entry: impl FnOnce(&Suspender),
+    ) -> io::Result<Fiber> {
+        let pooled = stack_bytes <= STACK_BYTES;
+        let from_pool = if pooled {
+            POOL.with_borrow_mut(Vec::pop)
+        } else {
+            None
+        };
+        let stack = match from_pool {
+            Some(stack) => stack,
+            None => DefaultStack::new(stack_bytes.max(STACK_BYTES))?,
+        };
+        // SAFETY: lifetimes are the caller's promise. A fiber is resumed only by the machine that
+        // made it, on the OS thread it was made on: a coroutine is not `Send`.
+        let coroutine =
+            unsafe { Coroutine::with_stack_unchecked(stack, |suspender, ()| entry(suspender)) };
+        Ok(Fiber {
+            coroutine: ManuallyDrop::new(coroutine),
+            pooled,
+        })
+    }
+
+    /// Runs the fiber until it suspends, which gives it back, or ends.
+    pub(super) fn resume(mut self) -> Option<Fiber> {
+        match self.coroutine.resume(()) {
+            CoroutineResult::Yield(()) => Some(self),
+            CoroutineResult::Return(()) => {
+                let stack = ManuallyDrop::into_inner(self.coroutine).into_stack();
+                POOL.with_borrow_mut(|pool| {
+                    if self.pooled && pool.len() < POOLED_MAX {
+                        pool.push(stack);
+                    }
+                });
+                None
+            }
+        }
+    }
+}

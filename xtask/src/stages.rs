@@ -1,0 +1,273 @@
+//! The table of stages: what `cargo xtask test` runs, in order. To add a stage, add a row.
+//!
+//! A command line is split at spaces; `{target}` is cargo's target folder and `{host}` the
+//! compiler's own triple. A stage that counts tests fails if it ran none, so that a renamed package
+//! or filter cannot pass by doing nothing.
+
+use crate::context::Context;
+use crate::{examples, tidy, tools};
+
+/// One row: a name to select it by, what it is for, what it runs.
+pub(crate) struct Stage {
+    pub(crate) name: &'static str,
+    /// Half a line that says which mistakes it finds.
+    pub(crate) purpose: &'static str,
+    pub(crate) switch: Switch,
+    /// Tools of `tools.rs` without which the stage is "not available" and the run goes on.
+    pub(crate) needs: &'static [&'static str],
+    /// Whether its commands print test results.
+    pub(crate) counts_tests: bool,
+    /// Each command of the stage is stopped after this long and fails.
+    pub(crate) limit_minutes: u64,
+    pub(crate) steps: &'static [Step],
+}
+
+/// Whether the stage takes part.
+pub(crate) enum Switch {
+    On,
+    /// Not yet, and why; selecting it with `--only` runs it all the same.
+    #[allow(dead_code, reason = "no row may need it at the moment")]
+    Off(&'static str),
+}
+
+/// One step of a stage; the first that fails ends it.
+pub(crate) enum Step {
+    /// A command with its own environment variables.
+    Run {
+        line: &'static str,
+        env: &'static [(&'static str, &'static str)],
+    },
+    /// Something xtask does itself: `Ok` may hold a note, `Err` what went wrong.
+    Call {
+        what: &'static str,
+        function: fn(&Context) -> Result<String, String>,
+    },
+}
+
+const fn run(line: &'static str) -> Step {
+    Step::Run { line, env: &[] }
+}
+
+const DOC_FLAGS: &str = "-D warnings -D rustdoc::broken_intra_doc_links";
+
+/// Miri lets the tests see the real clock. One thread schedule: with `-Zmiri-many-seeds=0..N` there
+/// are N, each counted as if it were more tests.
+const MIRI_FLAGS: &str = "-Zmiri-disable-isolation";
+
+/// The tests that are small enough for an interpreter: unit tests, without those that say `slow` in
+/// their name and those that do the same thing ten thousand times (`kernel_lists…`: 65 000 inserts,
+/// 48 s under Miri).
+const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
+    -p paceline-event -p paceline-platform -p paceline --lib -- --skip slow --skip kernel_lists";
+
+const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg paceline_tsan";
+
+/// Std is built with the sanitizer too, or its own synchronization would look like races.
+const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} \
+    --target-dir {target}/tsan -p paceline-platform -p paceline --lib";
+
+/// Every stage, cheapest first, so that a simple mistake is reported soon.
+pub(crate) const STAGES: &[Stage] = &[
+    Stage {
+        name: "tools",
+        purpose: "what the other stages need beyond cargo, installed if missing",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: false,
+        limit_minutes: 5,
+        steps: &[Step::Call {
+            what: "probe and install (see tools.rs)",
+            function: tools::stage,
+        }],
+    },
+    Stage {
+        name: "fmt",
+        purpose: "one layout of the source",
+        switch: Switch::On,
+        needs: &["rustfmt"],
+        counts_tests: false,
+        limit_minutes: 1,
+        steps: &[run("cargo fmt --all --check -- --color=never")],
+    },
+    Stage {
+        name: "clippy",
+        purpose: "lints, and the fence around the facade",
+        switch: Switch::On,
+        needs: &["clippy"],
+        counts_tests: false,
+        limit_minutes: 8,
+        steps: &[run("cargo clippy --workspace --all-targets -- -D warnings")],
+    },
+    Stage {
+        name: "tidy",
+        purpose: "house rules that no compiler knows",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: false,
+        limit_minutes: 1,
+        steps: &[Step::Call {
+            what: "cargo xtask tidy",
+            function: tidy::stage,
+        }],
+    },
+    Stage {
+        name: "docs",
+        purpose: "documentation builds and its links lead somewhere",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: false,
+        limit_minutes: 8,
+        steps: &[Step::Run {
+            line: "cargo doc --workspace --no-deps --document-private-items",
+            env: &[("RUSTDOCFLAGS", DOC_FLAGS)],
+        }],
+    },
+    Stage {
+        name: "unit",
+        purpose: "every test but the models, with debug assertions; doctests included",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: true,
+        limit_minutes: 10,
+        steps: &[run(
+            "cargo test --workspace --no-fail-fast -- --skip model::",
+        )],
+    },
+    Stage {
+        name: "model",
+        purpose: "loom models of the lock-free parts and simulated campaigns",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: true,
+        limit_minutes: 10,
+        steps: &[run(
+            "cargo test --release -p paceline-tests --test integration -- model::",
+        )],
+    },
+    Stage {
+        name: "release",
+        purpose: "integration tests with optimizations: stress on the real system",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: true,
+        limit_minutes: 5,
+        steps: &[run(
+            "cargo test --release -p paceline-tests --test integration -- --skip model::",
+        )],
+    },
+    Stage {
+        name: "miri",
+        purpose: "undefined behaviour and data races in the unit tests, interpreted",
+        switch: Switch::On,
+        needs: &["nightly", "miri", "rust-src"],
+        counts_tests: true,
+        limit_minutes: 10,
+        steps: &[Step::Run {
+            line: MIRI,
+            env: &[("MIRIFLAGS", MIRI_FLAGS)],
+        }],
+    },
+    Stage {
+        name: "tsan",
+        purpose: "data races on the real system, by ThreadSanitizer",
+        switch: Switch::On,
+        needs: &["nightly", "rust-src", tools::TSAN_HOST],
+        counts_tests: true,
+        limit_minutes: 10,
+        steps: &[Step::Run {
+            line: TSAN_UNIT,
+            env: &[("RUSTFLAGS", TSAN_FLAGS)],
+        }],
+    },
+    Stage {
+        name: "examples",
+        purpose: "the examples of crates/paceline run and print what is committed beside them",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: false,
+        limit_minutes: 5,
+        steps: &[Step::Call {
+            what: "run each example (see examples.rs)",
+            function: examples::stage,
+        }],
+    },
+];
+
+/// The rows that `only` and `skip` leave, in table order. Names were checked by clap.
+pub(crate) fn selected<'a>(only: &[String], skip: &[String]) -> Vec<&'a Stage> {
+    let named = |names: &[String], stage: &Stage| names.iter().any(|name| name == stage.name);
+    STAGES
+        .iter()
+        .filter(|stage| only.is_empty() || named(only, stage))
+        .filter(|stage| !named(skip, stage))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(only: &[&str], skip: &[&str]) -> Vec<&'static str> {
+        let owned = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        selected(&owned(only), &owned(skip))
+            .iter()
+            .map(|stage| stage.name)
+            .collect()
+    }
+
+    #[test]
+    fn nothing_asked_for_means_all() {
+        assert_eq!(names(&[], &[]).len(), STAGES.len());
+    }
+
+    /// The order is the table's, whatever the order of the wish.
+    #[test]
+    fn only_keeps_the_order_of_the_table() {
+        assert_eq!(names(&["unit", "fmt"], &[]), ["fmt", "unit"]);
+    }
+
+    #[test]
+    fn skip_wins_over_only() {
+        assert_eq!(names(&["unit", "fmt"], &["unit"]), ["fmt"]);
+        assert!(!names(&[], &["miri"]).contains(&"miri"));
+    }
+
+    #[test]
+    fn names_are_unique_and_every_stage_does_something() {
+        for (index, stage) in STAGES.iter().enumerate() {
+            assert!(
+                STAGES[..index].iter().all(|other| other.name != stage.name),
+                "{}",
+                stage.name
+            );
+            assert!(
+                !stage.steps.is_empty() && !stage.purpose.is_empty(),
+                "{}",
+                stage.name
+            );
+            assert!(
+                stage.limit_minutes <= 15,
+                "{} may take longer than all",
+                stage.name
+            );
+        }
+    }
+
+    /// Two builds with different flags in one target folder would throw each other away.
+    #[test]
+    fn special_builds_have_a_target_folder_of_their_own() {
+        for step in STAGES.iter().flat_map(|stage| stage.steps) {
+            let Step::Run { line, env } = step else {
+                continue;
+            };
+            if line.contains("+nightly") || env.iter().any(|(name, _)| *name == "RUSTFLAGS") {
+                assert!(line.contains("--target-dir {target}/"), "{line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `cargo xtask check-targets`: the libraries compile for systems we cannot run here.
+//!
+//! `cargo check` needs the target's standard library and no linker, so one machine can check all.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::process::{self, Manner};
+
+/// What Paceline promises to compile for.
+const TARGETS: &[&str] = &[
+    "aarch64-linux-android",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-pc-windows-msvc",
+    "aarch64-apple-darwin",
+    "x86_64-apple-darwin",
+];
+
+/// What has to compile there.
+const PACKAGES: &[&str] = &[
+    "paceline-event",
+    "paceline-platform",
+    "paceline",
+    "paceline-workload",
+];
+
+/// Getting one standard library, and checking all packages for one target.
+const ADD_LIMIT: Duration = Duration::from_secs(5 * 60);
+const CHECK_LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// The options of `cargo xtask check-targets`.
+#[derive(Args)]
+#[command(after_help = "\
+Missing targets are added with `rustup target add`; one that cannot be added is reported as not \
+available and does not fail the check.")]
+pub(crate) struct Options {
+    /// Check these targets instead of the whole list
+    #[arg(long, num_args = 1.., value_name = "TRIPLE", default_values_t = owned(TARGETS))]
+    target: Vec<String>,
+    /// Check these packages instead of the libraries
+    #[arg(long, short, num_args = 1.., value_name = "NAME", default_values_t = owned(PACKAGES))]
+    package: Vec<String>,
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Checks each target; whether all that are available compile.
+pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
+    let installed = installed();
+    let mut passed = true;
+    for target in &options.target {
+        let begin = Instant::now();
+        let (word, text) = match add(context, &installed, target) {
+            Err(why) => ("not available", why),
+            Ok(()) => match check(context, target, &options.package) {
+                Ok(()) => ("ok", String::new()),
+                Err(failure) => {
+                    passed = false;
+                    ("failed", failure)
+                }
+            },
+        };
+        let seconds = begin.elapsed().as_secs_f64();
+        println!("{target:<27} {word:<13} {seconds:>6.1} s");
+        if !text.is_empty() {
+            println!("{}", text.trim_end());
+        }
+    }
+    Ok(passed)
+}
+
+/// Targets whose standard library is there.
+fn installed() -> Vec<String> {
+    let output = Command::new("rustup")
+        .args(["target", "list", "--installed"])
+        .output();
+    output.map_or_else(
+        |_| Vec::new(),
+        |output| {
+            String::from_utf8_lossy(&output.stdout)
+                .lines()
+                .map(str::to_owned)
+                .collect()
+        },
+    )
+}
+
+/// Makes the target's standard library available, or says why it is not.
+fn add(context: &Context, installed: &[String], target: &str) -> Result<(), String> {
+    if installed.iter().any(|have| have == target) {
+        return Ok(());
+    }
+    let mut command = context.command("rustup");
+    command.args(["target", "add", target]);
+    let outcome = process::run(
+        command,
+        Manner {
+            limit: ADD_LIMIT,
+            stream: false,
+            apart: false,
+        },
+    );
+    outcome.failure.map_or(Ok(()), |why| {
+        Err(format!(
+            "$ rustup target add {target}\n{}{why}",
+            outcome.output
+        ))
+    })
+}
+
+/// Checks the packages for the target; `Err` is all that cargo printed.
+fn check(context: &Context, target: &str, packages: &[String]) -> Result<(), String> {
+    let mut command = context.command("cargo");
+    command.args(["check", "--target", target, "--target-dir"]);
+    command.arg(context.target.join("check-targets"));
+    for package in packages {
+        command.args(["-p", package]);
+    }
+    // Code for another system that is never built here collects warnings; they count.
+    command.env("RUSTFLAGS", "-D warnings");
+    let shown = format!("cargo check --target {target} -p {}", packages.join(" -p "));
+    let outcome = process::run(
+        command,
+        Manner {
+            limit: CHECK_LIMIT,
+            stream: false,
+            apart: false,
+        },
+    );
+    outcome.failure.map_or(Ok(()), |why| {
+        Err(format!("$ {shown}\n{}{why}", outcome.output))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The facade has one file per kind of system; each kind has to be in the list.
+    #[test]
+    fn each_kind_of_system_is_checked() {
+        for kind in ["linux-gnu", "android", "windows", "apple"] {
+            assert!(TARGETS.iter().any(|target| target.contains(kind)), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Who may depend on whom. The direction of the edges is the direction of the data.
+
+use super::tree::{Finding, Package, Tree};
+
+/// What one crate may depend on.
+struct Row {
+    name: &'static str,
+    /// Crates of the workspace, as ordinary or build dependencies.
+    may: &'static [&'static str],
+    /// And for its tests, benches and examples.
+    dev: &'static [&'static str],
+    /// How many packages from outside, tests apart. Fewer in what users compile.
+    outside: usize,
+}
+
+/// A crate that is nobody's product may use what it needs.
+const ANY: usize = usize::MAX;
+
+const EVENT: &str = "paceline-event";
+const PLATFORM: &str = "paceline-platform";
+const HINT: &str = "paceline-hint";
+const PACELINE: &str = "paceline";
+const POLICY: &str = "paceline-policy";
+const SIM: &str = "paceline-sim";
+const WORKLOAD: &str = "paceline-workload";
+const TRACE: &str = "paceline-trace";
+const SCX: &str = "paceline-scx";
+const CLI: &str = "paceline-cli";
+const TESTKIT: &str = "paceline-testkit";
+const TESTS: &str = "paceline-tests";
+
+const RUNTIME: &[&str] = &[EVENT, PLATFORM, HINT, PACELINE];
+const PRODUCT: &[&str] = &[
+    EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, TRACE,
+];
+
+/// The crates of the design, those to come included, in data-flow order. A crate that is not here
+/// is an error: it gets its row together with its reason in ARCHITECTURE.md.
+const TABLE: &[Row] = &[
+    Row {
+        name: EVENT,
+        may: &[],
+        dev: &[],
+        outside: 0,
+    },
+    Row {
+        name: PLATFORM,
+        may: &[EVENT],
+        dev: &[TESTKIT],
+        outside: 2,
+    },
+    Row {
+        name: HINT,
+        may: &[EVENT, PLATFORM],
+        dev: &[TESTKIT],
+        outside: 1,
+    },
+    Row {
+        name: PACELINE,
+        may: &[EVENT, PLATFORM, HINT],
+        dev: &[TESTKIT],
+        outside: 2,
+    },
+    Row {
+        name: POLICY,
+        may: &[EVENT],
+        dev: &[TESTKIT],
+        outside: 0,
+    },
+    Row {
+        name: SIM,
+        may: &[EVENT, PLATFORM, POLICY],
+        dev: &[TESTKIT],
+        outside: 4,
+    },
+    Row {
+        name: WORKLOAD,
+        may: &[EVENT, PLATFORM, PACELINE],
+        dev: &[TESTKIT],
+        outside: ANY,
+    },
+    Row {
+        name: TRACE,
+        may: &[EVENT],
+        dev: &[TESTKIT],
+        outside: ANY,
+    },
+    Row {
+        name: SCX,
+        may: &[EVENT, POLICY, HINT],
+        dev: &[TESTKIT],
+        outside: ANY,
+    },
+    Row {
+        name: CLI,
+        may: PRODUCT,
+        dev: &[TESTKIT],
+        outside: ANY,
+    },
+    Row {
+        name: TESTKIT,
+        may: RUNTIME,
+        dev: &[],
+        outside: ANY,
+    },
+    Row {
+        name: TESTS,
+        may: &[
+            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, TRACE, TESTKIT,
+        ],
+        dev: &[
+            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, TRACE, TESTKIT,
+        ],
+        outside: ANY,
+    },
+    Row {
+        name: "xtask",
+        may: &[],
+        dev: &[],
+        outside: ANY,
+    },
+];
+
+/// Rule "edges": crates depend on each other as [`TABLE`] allows.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let ours: Vec<&str> = tree
+        .packages
+        .iter()
+        .map(|package| package.name.as_str())
+        .collect();
+    tree.packages
+        .iter()
+        .flat_map(|package| of_package(package, &ours))
+        .collect()
+}
+
+fn of_package(package: &Package, ours: &[&str]) -> Vec<Finding> {
+    let finding = |message: String| Finding {
+        place: package.name.clone(),
+        line: 0,
+        message,
+    };
+    let Some(row) = TABLE.iter().find(|row| row.name == package.name) else {
+        return vec![finding(
+            "this crate has no row in xtask/src/tidy/edges.rs".to_owned(),
+        )];
+    };
+    let mut findings = Vec::new();
+    let mut outside = Vec::new();
+    for dependency in &package.dependencies {
+        let name = dependency.name.as_str();
+        if ours.contains(&name) {
+            let allowed = row.may.contains(&name) || (dependency.dev && row.dev.contains(&name));
+            if !allowed {
+                let kind = if dependency.dev { " for tests" } else { "" };
+                findings.push(finding(format!("may not depend on {name}{kind}")));
+            }
+        } else if !dependency.dev && !outside.contains(&name) {
+            outside.push(name);
+        }
+    }
+    if outside.len() > row.outside {
+        let names = outside.join(", ");
+        let message = format!("has {} outside dependencies ({names})", outside.len());
+        findings.push(finding(format!("{message}, allowed are {}", row.outside)));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::{Dependency, shown};
+    use super::*;
+
+    fn package(name: &str, normal: &[&str], dev: &[&str]) -> Package {
+        let line = |dev: bool| {
+            move |name: &&str| Dependency {
+                name: (*name).to_owned(),
+                dev,
+            }
+        };
+        let dependencies = normal
+            .iter()
+            .map(line(false))
+            .chain(dev.iter().map(line(true)));
+        Package {
+            name: name.to_owned(),
+            dependencies: dependencies.collect(),
+        }
+    }
+
+    fn found(packages: Vec<Package>) -> Vec<String> {
+        let mut tree = Tree::of(&[]);
+        tree.packages = packages;
+        shown(&check(&tree))
+    }
+
+    /// A tree in which every crate of the table is present, and one more package.
+    fn with_all(extra: Package) -> Vec<String> {
+        let present = TABLE.iter().filter(|row| row.name != extra.name);
+        let mut packages: Vec<_> = present.map(|row| package(row.name, &[], &[])).collect();
+        packages.push(extra);
+        found(packages)
+    }
+
+    #[test]
+    fn edges_of_the_table_are_fine() {
+        assert!(with_all(package(PACELINE, &[EVENT, PLATFORM], &[TESTKIT])).is_empty());
+    }
+
+    #[test]
+    fn the_edges_that_must_never_be_are_refused() {
+        for (from, to) in [(PACELINE, SIM), (SIM, PACELINE), (TRACE, PLATFORM)] {
+            let expected = [format!("{from}: may not depend on {to}")];
+            assert_eq!(with_all(package(from, &[to], &[])), expected);
+        }
+        for row in TABLE.iter().filter(|row| row.name != CLI) {
+            assert_eq!(
+                with_all(package(row.name, &[CLI], &[])).len(),
+                1,
+                "{}",
+                row.name
+            );
+            assert_eq!(
+                with_all(package(row.name, &[], &[CLI])).len(),
+                1,
+                "{}",
+                row.name
+            );
+        }
+    }
+
+    /// The test kit is for tests: no crate but the tests' own may ship it.
+    #[test]
+    fn the_test_kit_is_for_tests_only() {
+        let expected = ["paceline: may not depend on paceline-testkit"];
+        assert_eq!(with_all(package(PACELINE, &[TESTKIT], &[])), expected);
+        for row in TABLE.iter().filter(|row| row.name != TESTS) {
+            assert!(!row.may.contains(&TESTKIT), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_new_crate_needs_a_row() {
+        let expected = ["paceline-new: this crate has no row in xtask/src/tidy/edges.rs"];
+        assert_eq!(found(vec![package("paceline-new", &[], &[])]), expected);
+    }
+
+    #[test]
+    fn outside_dependencies_are_few() {
+        let expected = ["paceline-event: has 1 outside dependencies (serde), allowed are 0"];
+        assert_eq!(
+            found(vec![package(EVENT, &["serde"], &["proptest"])]),
+            expected
+        );
+    }
+
+    /// A row may only look back: then there is no cycle, and the order is the data's.
+    #[test]
+    fn the_table_is_in_data_flow_order() {
+        for (index, row) in TABLE.iter().enumerate() {
+            for name in row.may {
+                assert!(
+                    TABLE[..index].iter().any(|earlier| earlier.name == *name),
+                    "{name}"
+                );
+            }
+        }
+    }
+}

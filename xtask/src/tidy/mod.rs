@@ -1,0 +1,169 @@
+//! `cargo xtask tidy`: the house rules as code.
+//!
+//! Each rule is one function from the [`Tree`] to its findings and stands in [`RULES`]. The tables
+//! that a change to the project may have to touch are in the rule's own file: who may depend on
+//! whom in `edges.rs`, where `unsafe` may be in `unsafe_code.rs`, what must not be said in
+//! `words.rs`.
+
+mod edges;
+mod layout;
+mod links;
+mod manifest;
+mod orderings;
+mod tree;
+mod unsafe_code;
+mod words;
+
+use clap::Args;
+
+use crate::context::Context;
+use tree::{Finding, Tree};
+
+/// One house rule.
+struct Rule {
+    name: &'static str,
+    /// The rule in one line.
+    says: &'static str,
+    check: fn(&Tree) -> Vec<Finding>,
+}
+
+/// Every rule.
+const RULES: &[Rule] = &[
+    Rule {
+        name: "edges",
+        says: "crates depend on each other as the table in tidy/edges.rs allows",
+        check: edges::check,
+    },
+    Rule {
+        name: "header",
+        says: "every .rs file starts with a `//!` comment that says what it is",
+        check: layout::headers,
+    },
+    Rule {
+        name: "file-size",
+        says: "no file has more than 600 lines, tests apart",
+        check: layout::file_sizes,
+    },
+    Rule {
+        name: "fn-size",
+        says: "no function has more than 90 lines",
+        check: layout::function_sizes,
+    },
+    Rule {
+        name: "columns",
+        says: "no line of a .rs file has more than 110 columns",
+        check: layout::columns,
+    },
+    Rule {
+        name: "orderings",
+        says: "in crates/paceline each ordering but Relaxed names its partner in a comment",
+        check: orderings::partners,
+    },
+    Rule {
+        name: "edge-tags",
+        says: "an edge tag such as `[WK1]` in crates/paceline stands at both of its ends",
+        check: orderings::both_ends,
+    },
+    Rule {
+        name: "words",
+        says: "no word of the unfinished, no path of one machine, no registry host",
+        check: words::check,
+    },
+    Rule {
+        name: "lock",
+        says: "Cargo.lock names crates.io and no other source",
+        check: words::lock_sources,
+    },
+    Rule {
+        name: "links",
+        says: "Markdown links to files lead to a file of the repository",
+        check: links::check,
+    },
+    Rule {
+        name: "reasons",
+        says: "each outside dependency in the root manifest has its reason in a comment above",
+        check: manifest::reasons,
+    },
+    Rule {
+        name: "yield",
+        says: "the runtime and the workloads never yield to the kernel's scheduler",
+        check: words::yields,
+    },
+    Rule {
+        name: "unsafe",
+        says: "unsafe code is in the files listed in tidy/unsafe_code.rs and nowhere else",
+        check: unsafe_code::check,
+    },
+];
+
+/// The options of `cargo xtask tidy`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Say which rules there are
+    #[arg(long)]
+    list: bool,
+}
+
+/// Checks every rule, shows what it found; whether that was nothing.
+pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
+    if options.list {
+        for rule in RULES {
+            println!("{:<10} {}", rule.name, rule.says);
+        }
+        return Ok(true);
+    }
+    match stage(context) {
+        Ok(note) => {
+            println!("tidy: {} rules hold; {note}", RULES.len());
+            Ok(true)
+        }
+        Err(findings) => {
+            println!("{findings}");
+            Ok(false)
+        }
+    }
+}
+
+/// The stage `tidy`: `Ok` says how close the tree is to its limits, `Err` lists the findings.
+pub(crate) fn stage(context: &Context) -> Result<String, String> {
+    let tree = Tree::load(context)?;
+    let mut lines = Vec::new();
+    for rule in RULES {
+        for finding in (rule.check)(&tree) {
+            lines.push(format!("{} [{}]", finding, rule.name));
+        }
+    }
+    if lines.is_empty() {
+        Ok(layout::close_to_limits(&tree))
+    } else {
+        lines.push(format!(
+            "tidy: {} findings (`cargo xtask tidy --list` has the rules)",
+            lines.len()
+        ));
+        Err(lines.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_have_different_names() {
+        for (index, rule) in RULES.iter().enumerate() {
+            assert!(
+                RULES[..index].iter().all(|other| other.name != rule.name),
+                "{}",
+                rule.name
+            );
+        }
+    }
+
+    /// No rule finds anything in an empty tree: none depends on a file being there.
+    #[test]
+    fn an_empty_tree_is_tidy() {
+        for rule in RULES.iter().filter(|rule| rule.name != "unsafe") {
+            assert!((rule.check)(&Tree::of(&[])).is_empty(), "{}", rule.name);
+        }
+    }
+}

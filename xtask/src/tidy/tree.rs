@@ -1,0 +1,171 @@
+//! What the rules look at: the repository's text files, and its crates with their dependencies.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use cargo_metadata::DependencyKind;
+
+use crate::context::Context;
+use crate::source::RustSource;
+
+/// The repository as the rules see it.
+pub(super) struct Tree {
+    /// Text files, sorted by path.
+    pub(super) files: Vec<File>,
+    /// Every file and folder, readable as text or not; paths with `/`, from the root.
+    pub(super) paths: BTreeSet<String>,
+    /// The workspace's own packages.
+    pub(super) packages: Vec<Package>,
+}
+
+/// One text file.
+pub(super) struct File {
+    /// From the root, with `/`.
+    pub(super) path: String,
+    pub(super) text: String,
+    /// Taken apart, if it is Rust.
+    pub(super) rust: Option<RustSource>,
+}
+
+/// One package of the workspace.
+pub(super) struct Package {
+    pub(super) name: String,
+    pub(super) dependencies: Vec<Dependency>,
+}
+
+/// One line of a package's dependencies.
+pub(super) struct Dependency {
+    pub(super) name: String,
+    /// Whether it is only for tests, benches and examples.
+    pub(super) dev: bool,
+}
+
+/// Something that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    /// A file, or a package.
+    pub(super) place: String,
+    /// From 1; 0 if it is about the whole.
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.place, self.message),
+            line => write!(f, "{}:{line}: {}", self.place, self.message),
+        }
+    }
+}
+
+impl Tree {
+    /// Reads the repository. What git would not keep (build output, hidden folders) is left out.
+    pub(super) fn load(context: &Context) -> Result<Tree, String> {
+        let mut tree = Tree {
+            files: Vec::new(),
+            paths: BTreeSet::new(),
+            packages: Vec::new(),
+        };
+        tree.add_folder(&context.root, "")
+            .map_err(|error| format!("cannot read {}: {error}", context.root.display()))?;
+        tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+        for package in &context.metadata.packages {
+            let dependencies = package.dependencies.iter().map(|dependency| Dependency {
+                name: dependency.name.clone(),
+                dev: dependency.kind == DependencyKind::Development,
+            });
+            tree.packages.push(Package {
+                name: package.name.to_string(),
+                dependencies: dependencies.collect(),
+            });
+        }
+        Ok(tree)
+    }
+
+    fn add_folder(&mut self, folder: &Path, prefix: &str) -> std::io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let path = format!("{prefix}{name}");
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                let hidden = name.starts_with('.') && !KEPT_FOLDERS.contains(&name.as_str());
+                if name == "target" || hidden {
+                    continue;
+                }
+                self.paths.insert(path.clone());
+                self.add_folder(&entry.path(), &format!("{path}/"))?;
+            } else if kind.is_file() {
+                self.paths.insert(path.clone());
+                // A file that is no UTF-8 is data, and no rule is about data.
+                if let Ok(text) = fs::read_to_string(entry.path()) {
+                    self.files.push(File::new(path, text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The Rust files, each with its source taken apart.
+    pub(super) fn rust(&self) -> impl Iterator<Item = (&File, &RustSource)> {
+        self.files
+            .iter()
+            .filter_map(|file| Some((file, file.rust.as_ref()?)))
+    }
+
+    /// A tree of these files, for tests of rules.
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Tree {
+        let mut paths = BTreeSet::new();
+        for (path, _) in files {
+            for (at, _) in path.match_indices('/') {
+                paths.insert(path[..at].to_owned());
+            }
+            paths.insert((*path).to_owned());
+        }
+        let file = |(path, text): &(&str, &str)| File::new((*path).to_owned(), (*text).to_owned());
+        Tree {
+            files: files.iter().map(file).collect(),
+            paths,
+            packages: Vec::new(),
+        }
+    }
+}
+
+/// Hidden folders that are part of the project.
+const KEPT_FOLDERS: &[&str] = &[".cargo", ".ci", ".github"];
+
+impl File {
+    fn new(path: String, text: String) -> File {
+        let rust = path.ends_with(".rs").then(|| RustSource::new(&text));
+        File { path, text, rust }
+    }
+
+    /// Whether the whole file is for tests.
+    pub(super) fn is_test(&self) -> bool {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        name == "tests.rs"
+            || name.ends_with("_tests.rs")
+            || format!("/{}", self.path).contains("/tests/")
+    }
+
+    /// A finding on this line (from 1; 0 for the whole file).
+    pub(super) fn finding(&self, line: usize, message: impl Into<String>) -> Finding {
+        Finding {
+            place: self.path.clone(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+/// The findings of a rule, as lines to compare with.
+#[cfg(test)]
+pub(super) fn shown(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(Finding::to_string).collect()
+}

@@ -1,0 +1,90 @@
+//! Where `unsafe` may be. A file gets on the list by review; everywhere else it is an error.
+
+use super::tree::{Finding, Tree};
+use crate::source::words;
+
+/// Files that may say `unsafe`; a line that ends in `/` allows a folder. A file that no longer says
+/// it has to leave the list.
+const ALLOWED: &[&str] = &[
+    // The contracts of the facade: unsafe traits and functions.
+    "crates/platform/src/memory.rs",
+    "crates/platform/src/threads.rs",
+    // The operating system: system calls, registers, the thread-local word.
+    "crates/platform/src/os/",
+    // The job system: jobs' bodies, slots, and borrowed data that several workers reach.
+    "crates/paceline/src/context.rs",
+    "crates/paceline/src/crew.rs",
+    "crates/paceline/src/fork.rs",
+    "crates/paceline/src/graph.rs",
+    "crates/paceline/src/handle.rs",
+    "crates/paceline/src/job/body.rs",
+    "crates/paceline/src/job/slot.rs",
+    "crates/paceline/src/range.rs",
+    "crates/paceline/src/schedule.rs",
+    "crates/paceline/src/scope.rs",
+    "crates/paceline/src/seat.rs",
+    "crates/paceline/src/shared.rs",
+    "crates/paceline/src/slab/mod.rs",
+    // Worlds to test in: they implement the facade's unsafe traits and switch stacks.
+    "crates/testkit/",
+];
+
+/// Rule "unsafe": `unsafe` is in the files of [`ALLOWED`] and nowhere else.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    against(tree, ALLOWED)
+}
+
+fn against(tree: &Tree, allowed: &[&str]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut used = vec![false; allowed.len()];
+    for (file, source) in tree.rust() {
+        let mut lines = source.lines.iter().map(|line| &line.code);
+        let Some(index) = lines.position(|code| words(code).any(|(_, word)| word == "unsafe"))
+        else {
+            continue;
+        };
+        let covers = |entry: &str| {
+            file.path == entry || (entry.ends_with('/') && file.path.starts_with(entry))
+        };
+        match allowed.iter().position(|entry| covers(entry)) {
+            Some(entry) => used[entry] = true,
+            None => {
+                let message =
+                    "unsafe in a file that is not listed in xtask/src/tidy/unsafe_code.rs";
+                findings.push(file.finding(index + 1, message));
+            }
+        }
+    }
+    for (entry, _) in allowed.iter().zip(used).filter(|(_, used)| !used) {
+        let message = "is listed in xtask/src/tidy/unsafe_code.rs and has no unsafe code";
+        findings.push(Finding {
+            place: (*entry).to_owned(),
+            line: 0,
+            message: message.to_owned(),
+        });
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::shown;
+    use super::*;
+
+    const UNSAFE: &str = "//! x\nfn f() { unsafe { g() } }\n";
+
+    #[test]
+    fn unsafe_code_in_another_file_is_found() {
+        let tree = Tree::of(&[("a.rs", UNSAFE), ("os/b.rs", UNSAFE), ("c.rs", UNSAFE)]);
+        let expected =
+            ["c.rs:2: unsafe in a file that is not listed in xtask/src/tidy/unsafe_code.rs"];
+        assert_eq!(shown(&against(&tree, &["a.rs", "os/"])), expected);
+    }
+
+    #[test]
+    fn a_line_of_the_list_that_is_not_needed_is_found() {
+        let tree = Tree::of(&[("a.rs", "//! Nothing unsafe.\n#![forbid(unsafe_code)]\n")]);
+        let expected = ["a.rs: is listed in xtask/src/tidy/unsafe_code.rs and has no unsafe code"];
+        assert_eq!(shown(&against(&tree, &["a.rs"])), expected);
+    }
+}

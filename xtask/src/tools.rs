@@ -1,0 +1,291 @@
+//! What the stages need beyond cargo: how to see whether it is there, how to get it.
+//!
+//! The stage `tools` installs; every other stage only probes what it needs and says "not available"
+//! if that is missing. A missing tool fails the run only if it is marked [`Need::Always`].
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::context::{Context, host};
+use crate::process::{self, Manner};
+
+/// One thing that a stage may need.
+pub(crate) struct Tool {
+    /// What stages and people call it.
+    pub(crate) name: &'static str,
+    need: Need,
+    /// The tool it belongs to; without that one, nobody need try to install this.
+    part_of: Option<&'static str>,
+    probe: Probe,
+    install: Install,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// The run fails without it.
+    Always,
+    /// The stages that want it are not available without it.
+    Optional,
+}
+
+/// How to see that a tool is there.
+enum Probe {
+    /// This command line ends with exit code 0.
+    Runs(&'static str),
+    /// This file is in the compiler's folder (`rustc +TOOLCHAIN --print sysroot`).
+    InSysroot(&'static str, &'static str),
+    /// The compiler's own triple is one of these.
+    Host(&'static [&'static str]),
+}
+
+/// How to get a tool.
+enum Install {
+    /// This command line. It changes nothing that is already there.
+    Run(&'static str),
+    /// These packages of Debian, if this is Debian and we may.
+    Debian(&'static str),
+    /// Nobody can.
+    Not,
+}
+
+/// The toolchain of Miri and ThreadSanitizer. Installed only if there is none: whichever nightly is
+/// there is as good as a newer one.
+const NIGHTLY: &str = "rustup toolchain install nightly --profile minimal -c miri -c rust-src";
+
+/// An installation that has not ended after this long will not.
+const INSTALL_LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// Every tool, in the order in which they are looked at.
+pub(crate) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "cc",
+        need: Need::Always,
+        part_of: None,
+        probe: Probe::Runs("cc --version"),
+        install: Install::Debian("gcc libc6-dev"),
+    },
+    Tool {
+        name: "rustfmt",
+        need: Need::Always,
+        part_of: None,
+        probe: Probe::Runs("cargo fmt --version"),
+        install: Install::Run("rustup component add rustfmt"),
+    },
+    Tool {
+        name: "clippy",
+        need: Need::Always,
+        part_of: None,
+        probe: Probe::Runs("cargo clippy --version"),
+        install: Install::Run("rustup component add clippy"),
+    },
+    Tool {
+        name: "nightly",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("cargo +nightly --version"),
+        install: Install::Run(NIGHTLY),
+    },
+    Tool {
+        name: "miri",
+        need: Need::Optional,
+        part_of: Some("nightly"),
+        probe: Probe::Runs("cargo +nightly miri --version"),
+        install: Install::Run("rustup component add --toolchain nightly miri"),
+    },
+    Tool {
+        name: "rust-src",
+        need: Need::Optional,
+        part_of: Some("nightly"),
+        probe: Probe::InSysroot("nightly", "lib/rustlib/src/rust/library/Cargo.toml"),
+        install: Install::Run("rustup component add --toolchain nightly rust-src"),
+    },
+    Tool {
+        name: "a system that ThreadSanitizer knows",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Host(TSAN_HOSTS),
+        install: Install::Not,
+    },
+];
+
+/// Name of the last row, for the stage that needs it.
+pub(crate) const TSAN_HOST: &str = "a system that ThreadSanitizer knows";
+
+const TSAN_HOSTS: &[&str] = &[
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
+];
+
+/// The stage `tools`: looks at each tool and installs what is missing.
+pub(crate) fn stage(context: &Context) -> Result<String, String> {
+    let mut notes = Vec::new();
+    let mut failures = Vec::new();
+    for tool in TOOLS {
+        let Err(missing) = tool.probe.look() else {
+            continue;
+        };
+        if tool
+            .part_of
+            .is_some_and(|whole| self::missing(&[whole]).is_some())
+        {
+            notes.push(format!("no {}", tool.name));
+            continue;
+        }
+        match tool.fetch(context) {
+            Ok(line) => notes.push(format!("installed {} ({line})", tool.name)),
+            Err(why) if tool.need == Need::Always => {
+                failures.push(format!("{} is missing: {missing}\n{why}", tool.name));
+            }
+            Err(_) => notes.push(format!("no {}", tool.name)),
+        }
+    }
+    if failures.is_empty() {
+        Ok(notes.join("; "))
+    } else {
+        Err(failures.join("\n"))
+    }
+}
+
+/// Why a stage that needs these cannot run here; `None` if it can.
+pub(crate) fn missing(needs: &[&str]) -> Option<String> {
+    needs.iter().find_map(|need| {
+        let Some(tool) = TOOLS.iter().find(|tool| tool.name == *need) else {
+            return Some(format!("no tool `{need}` in tools.rs"));
+        };
+        let reason = tool.probe.look().err()?;
+        Some(format!("no {}: {reason}", tool.name))
+    })
+}
+
+impl Tool {
+    /// Installs the tool and returns the command line that did it, or what a person has to do.
+    fn fetch(&self, context: &Context) -> Result<String, String> {
+        let line = match self.install {
+            Install::Run(line) => line.to_owned(),
+            Install::Not => return Err("it cannot be installed".to_owned()),
+            Install::Debian(packages) => {
+                let line = format!("apt-get update && apt-get install -y {packages}");
+                if !may_use_apt() {
+                    return Err(format!("install it (on Debian, as root: {line})"));
+                }
+                line
+            }
+        };
+        println!("tools: installing {}: {line}", self.name);
+        let mut command = context.command("sh");
+        command
+            .args(["-c", &line])
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .env("RUST_BACKTRACE", "0");
+        let manner = Manner {
+            limit: INSTALL_LIMIT,
+            stream: false,
+            apart: false,
+        };
+        let outcome = process::run(command, manner);
+        match outcome.failure.or_else(|| self.probe.look().err()) {
+            None => Ok(line),
+            Some(why) => {
+                // Said now: for an optional tool nobody would see the client's own words later.
+                println!("tools: that failed: {why}\n{}", outcome.output.trim_end());
+                Err(format!("`{line}` failed: {why}"))
+            }
+        }
+    }
+}
+
+impl Probe {
+    /// `Err` says what is missing, in the words of whoever was asked.
+    fn look(&self) -> Result<(), String> {
+        match self {
+            Probe::Runs(line) => output_of(line).map(|_| ()),
+            Probe::InSysroot(toolchain, file) => {
+                let sysroot = output_of(&format!("rustc +{toolchain} --print sysroot"))?;
+                let path = Path::new(sysroot.trim()).join(file);
+                if path.exists() {
+                    Ok(())
+                } else {
+                    Err(format!("no {file} in {toolchain}"))
+                }
+            }
+            Probe::Host(known) => {
+                let host = host()?;
+                if known.contains(&host.as_str()) {
+                    Ok(())
+                } else {
+                    Err(format!("not {host}"))
+                }
+            }
+        }
+    }
+}
+
+/// Standard output of a short command; `Err` is one line that says why there is none.
+fn output_of(line: &str) -> Result<String, String> {
+    let mut words = line.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{program} does not start: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let reason = errors
+        .lines()
+        .find(|line| line.contains("error"))
+        .or(errors.lines().next());
+    let plain = |text: &str| text.trim().trim_start_matches("error: ").to_owned();
+    Err(reason.map_or_else(|| output.status.to_string(), plain))
+}
+
+fn may_use_apt() -> bool {
+    output_of("id -u").is_ok_and(|id| id.trim() == "0") && output_of("apt-get --version").is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage can only need what the table knows.
+    #[test]
+    fn every_need_of_a_stage_is_in_the_table() {
+        for stage in crate::stages::STAGES {
+            for need in stage.needs {
+                assert!(
+                    TOOLS.iter().any(|tool| tool.name == *need),
+                    "{}: {need}",
+                    stage.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let why = Probe::Runs("no-such-program-anywhere --version")
+            .look()
+            .unwrap_err();
+        assert!(
+            why.starts_with("no-such-program-anywhere does not start"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_failing_probe_gives_the_words_of_the_program() {
+        let why = Probe::Runs("rustc --no-such-option").look().unwrap_err();
+        assert!(why.contains("no-such-option"), "{why}");
+    }
+
+    #[test]
+    fn an_unknown_tool_is_missing() {
+        assert!(missing(&["philosopher's stone"]).is_some());
+        assert_eq!(missing(&[]), None);
+    }
+}
