@@ -66,7 +66,11 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BuildError::OutOfRange { setting, asked, range: (low, high) } => {
+            BuildError::OutOfRange {
+                setting,
+                asked,
+                range: (low, high),
+            } => {
                 write!(f, "{setting} must be between {low} and {high}, not {asked}")
             }
             BuildError::Environment(text) => write!(f, "PACELINE_WAIT: {text}"),
@@ -197,14 +201,31 @@ impl<P: Platform> Builder<P> {
     /// If a setting is out of range, `PACELINE_WAIT` cannot be read, or the system refuses a thread.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
         let parallelism = self.platform.topology().effective_parallelism();
-        let workers = self.workers.unwrap_or(parallelism.saturating_sub(self.reserve).max(1));
+        let workers = self
+            .workers
+            .unwrap_or(parallelism.saturating_sub(self.reserve).max(1));
         in_range("workers", workers as u64, 0, WORKERS_MAX as u64)?;
         in_range("max_jobs", self.max_jobs.into(), 1, JOBS_MAX.into())?;
-        in_range("max_threads", self.max_threads as u64, 1, THREADS_MAX as u64)?;
-        in_range("queue_capacity", self.queue_capacity as u64, 2, RING_MAX as u64)?;
+        in_range(
+            "max_threads",
+            self.max_threads as u64,
+            1,
+            THREADS_MAX as u64,
+        )?;
+        in_range(
+            "queue_capacity",
+            self.queue_capacity as u64,
+            2,
+            RING_MAX as u64,
+        )?;
         if !self.queue_capacity.is_power_of_two() {
             let text = "queue_capacity (a power of two)";
-            return Err(out_of_range(text, self.queue_capacity as u64, 2, RING_MAX as u64));
+            return Err(out_of_range(
+                text,
+                self.queue_capacity as u64,
+                2,
+                RING_MAX as u64,
+            ));
         }
         let policy = environment_policy()?.unwrap_or(self.wait_policy);
         // Room to grow: a program that starts small may resize up to the machine and beyond.
@@ -214,28 +235,46 @@ impl<P: Platform> Builder<P> {
             queue: self.queue_capacity,
             workers_max,
             max_jobs: self.max_jobs,
-            spin: SpinPolicy { policy, parallelism },
+            spin: SpinPolicy {
+                policy,
+                parallelism,
+            },
             sink: self.sink,
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             platform: self.platform,
         });
         let system = JobSystem::from_shared(shared);
-        system.shared().resize(workers).map_err(BuildError::Thread)?;
+        system
+            .shared()
+            .resize(workers)
+            .map_err(BuildError::Thread)?;
         Ok(system)
     }
 }
 
 fn environment_policy() -> Result<Option<WaitPolicy>, BuildError> {
-    let Some(text) = std::env::var_os("PACELINE_WAIT") else { return Ok(None) };
+    let Some(text) = std::env::var_os("PACELINE_WAIT") else {
+        return Ok(None);
+    };
     let policy = text.to_string_lossy().parse::<WaitPolicy>();
-    policy.map(Some).map_err(|error| BuildError::Environment(error.to_string()))
+    policy
+        .map(Some)
+        .map_err(|error| BuildError::Environment(error.to_string()))
 }
 
 fn in_range(setting: &'static str, asked: u64, low: u64, high: u64) -> Result<(), BuildError> {
-    if (low..=high).contains(&asked) { Ok(()) } else { Err(out_of_range(setting, asked, low, high)) }
+    if (low..=high).contains(&asked) {
+        Ok(())
+    } else {
+        Err(out_of_range(setting, asked, low, high))
+    }
 }
 
 fn out_of_range(setting: &'static str, asked: u64, low: u64, high: u64) -> BuildError {
-    BuildError::OutOfRange { setting, asked, range: (low, high) }
+    BuildError::OutOfRange {
+        setting,
+        asked,
+        range: (low, high),
+    }
 }

@@ -50,7 +50,11 @@ impl<'a, P: Platform> Context<'a, P> {
     /// # Safety
     /// The calling thread sits on `seat`, which belongs to `shared`.
     pub(crate) unsafe fn new(shared: &'a Shared<P>, seat: &'a Seat<P>) -> Context<'a, P> {
-        Context { shared, seat, _stays_on_its_thread: PhantomData }
+        Context {
+            shared,
+            seat,
+            _stays_on_its_thread: PhantomData,
+        }
     }
 
     /// Works on the part of the seat that is this thread's alone. `f` is a few loads and stores: it
@@ -88,7 +92,11 @@ impl<'a, P: Platform> Context<'a, P> {
     pub(crate) fn current_job(&self) -> Ticket {
         let frame = self.own(|own| own.frame);
         // SAFETY: `frame` is null or points to a frame of `run_claimed` further down this stack.
-        if frame.is_null() { Ticket::NONE } else { unsafe { (*frame).job } }
+        if frame.is_null() {
+            Ticket::NONE
+        } else {
+            unsafe { (*frame).job }
+        }
     }
 
     /// Calls `visit` with the jobs this thread is in the middle of, innermost first, until it

@@ -120,7 +120,12 @@ impl<P: Platform> Shared<P> {
             .seats
             .add(&self.platform, role)
             .ok_or_else(|| platform::SpawnError("all seats are taken".into()))?;
-        let mut post = Post { seat: seat.index, role, thread: None, left: false };
+        let mut post = Post {
+            seat: seat.index,
+            role,
+            thread: None,
+            left: false,
+        };
         let started = self.start(seat, &mut post);
         roster.posts.push(post);
         started
@@ -132,8 +137,15 @@ impl<P: Platform> Shared<P> {
             Some(name) => name(index),
             None => format!("paceline {index}"),
         };
-        let spec = ThreadSpec { name, stack_bytes: self.crew.stack_bytes, mask: None };
-        let shared = self.this.upgrade().expect("the job system starts its own workers");
+        let spec = ThreadSpec {
+            name,
+            stack_bytes: self.crew.stack_bytes,
+            mask: None,
+        };
+        let shared = self
+            .this
+            .upgrade()
+            .expect("the job system starts its own workers");
         self.crew.active.fetch_add(1, Ordering::Relaxed);
         post.left = false;
         let body = Box::new(move || shared.worker_main(index));
@@ -178,7 +190,10 @@ impl<P: Platform> Shared<P> {
                 return true;
             }
             self.crew.active.fetch_sub(1, Ordering::Relaxed);
-            let post = roster.posts.iter_mut().find(|post| post.seat == context.seat.index);
+            let post = roster
+                .posts
+                .iter_mut()
+                .find(|post| post.seat == context.seat.index);
             if let Some(post) = post {
                 post.left = true;
             }
@@ -216,7 +231,11 @@ impl<P: Platform> Shared<P> {
             if self.crew.active() != active {
                 return None; // Somebody was faster.
             }
-            let spares = roster.posts.iter().filter(|post| post.role == Role::Spare).count();
+            let spares = roster
+                .posts
+                .iter()
+                .filter(|post| post.role == Role::Spare)
+                .count();
             let resting = |post: &&mut Post<P>| post.role == Role::Spare && post.thread.is_none();
             let started = match roster.posts.iter_mut().find(resting) {
                 Some(post) => {
@@ -240,7 +259,11 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn stop(&self) {
         self.signal_stop();
         let threads = self.crew.roster.with(|roster| {
-            roster.posts.iter_mut().filter_map(|post| post.thread.take()).collect::<Vec<_>>()
+            roster
+                .posts
+                .iter_mut()
+                .filter_map(|post| post.thread.take())
+                .collect::<Vec<_>>()
         });
         threads.into_iter().for_each(join);
     }

@@ -27,14 +27,22 @@ impl<P: Platform> Context<'_, P> {
             return None;
         }
         P::fence(Ordering::SeqCst);
-        let mut walk = Walk { context: self, done: HashSet::new(), path: Vec::new() };
+        let mut walk = Walk {
+            context: self,
+            done: HashSet::new(),
+            path: Vec::new(),
+        };
         let closes = walk.leads_back(target);
         closes.then(|| {
             let mut cycle: Vec<Label> = Vec::new();
             if in_a_job {
                 cycle.push(self.label_of(self.shared.slot(self.current_job())));
             }
-            cycle.extend(walk.path.iter().map(|&job| self.label_of(self.shared.slot(job))));
+            cycle.extend(
+                walk.path
+                    .iter()
+                    .map(|&job| self.label_of(self.shared.slot(job))),
+            );
             cycle.dedup();
             WaitError::Deadlock { cycle }
         })
@@ -48,7 +56,11 @@ impl<P: Platform> Context<'_, P> {
         while let Some(path) = stack.pop() {
             let last = *path.last()?;
             if last == to {
-                return Some(path.iter().map(|&j| self.label_of(self.shared.slot(j))).collect());
+                return Some(
+                    path.iter()
+                        .map(|&j| self.label_of(self.shared.slot(j)))
+                        .collect(),
+                );
             }
             if done.insert(last) {
                 self.unfinished_preds(last, |pred| {
@@ -106,7 +118,13 @@ impl<P: Platform> Walk<'_, '_, P> {
                 if above.is_none() || !self.context.shared.slots.exists(above.index()) {
                     return false;
                 }
-                above = Ticket(self.context.shared.slot(above).parent.load(Ordering::Relaxed));
+                above = Ticket(
+                    self.context
+                        .shared
+                        .slot(above)
+                        .parent
+                        .load(Ordering::Relaxed),
+                );
             }
             false
         })
@@ -117,14 +135,21 @@ impl<P: Platform> Walk<'_, '_, P> {
         // Acquire, partner: the CAS of the claim: the runner's seat.
         match slot.word(Ordering::Acquire).phase {
             Phase::Waiting => {
-                self.context.unfinished_preds(job, |pred| stack.push(Some(pred)));
+                self.context
+                    .unfinished_preds(job, |pred| stack.push(Some(pred)));
             }
             Phase::Running => {
                 let seat = slot.place.load(Ordering::Relaxed) as usize;
                 if seat >= self.context.shared.seats.len() {
                     return;
                 }
-                let awaited = self.context.shared.seats.get(seat).waits_for.load(Ordering::Relaxed);
+                let awaited = self
+                    .context
+                    .shared
+                    .seats
+                    .get(seat)
+                    .waits_for
+                    .load(Ordering::Relaxed);
                 // Looked at again: the seat was running this very job.
                 if awaited != 0 && !slot.is_over(job) && self.known(Ticket(awaited)) {
                     stack.push(Some(Ticket(awaited)));

@@ -141,7 +141,10 @@ impl fmt::Display for ScheduleError {
                  some, or raise max_jobs"
             ),
             ScheduleError::TooManyThreads { seats } => {
-                write!(f, "more than {seats} threads use this job system at the same time")
+                write!(
+                    f,
+                    "more than {seats} threads use this job system at the same time"
+                )
             }
             ScheduleError::TooManyEdges => f.write_str(
                 "too many unfinished dependencies (8 per job of max_jobs); combine some, or raise \
@@ -153,7 +156,10 @@ impl fmt::Display for ScheduleError {
             ),
             ScheduleError::Forked => WaitError::Forked.fmt(f),
             ScheduleError::TooLong { items } => {
-                write!(f, "a range of {items} items is too long; cut it into parts below 2^32")
+                write!(
+                    f,
+                    "a range of {items} items is too long; cut it into parts below 2^32"
+                )
             }
         }
     }
@@ -191,7 +197,9 @@ impl fmt::Display for GraphError {
                  back with an event"
             ),
             GraphError::Cycle { cycle } => {
-                let deadlock = WaitError::Deadlock { cycle: cycle.clone() };
+                let deadlock = WaitError::Deadlock {
+                    cycle: cycle.clone(),
+                };
                 write!(f, "this dependency closes a cycle: {deadlock}")
             }
             GraphError::Foreign { id } => {

@@ -15,16 +15,29 @@ use crate::job::{Label, Ticket};
 
 /// What happened to a job that did not end well.
 pub(crate) enum Failure {
-    Panicked { label: Label, message: Arc<str>, payload: Option<Box<dyn Any + Send>> },
-    Cancelled { label: Label, cause: Label },
+    Panicked {
+        label: Label,
+        message: Arc<str>,
+        payload: Option<Box<dyn Any + Send>>,
+    },
+    Cancelled {
+        label: Label,
+        cause: Label,
+    },
     /// An event dropped without being completed.
-    Abandoned { label: Label },
+    Abandoned {
+        label: Label,
+    },
     ShutDown,
 }
 
 impl Failure {
     pub(crate) fn panicked(label: Label, payload: Box<dyn Any + Send>) -> Failure {
-        Failure::Panicked { label, message: message_of(&*payload), payload: Some(payload) }
+        Failure::Panicked {
+            label,
+            message: message_of(&*payload),
+            payload: Some(payload),
+        }
     }
 
     /// Whose fault it is.
@@ -65,7 +78,10 @@ pub(crate) struct Failures<M: Memory> {
 
 impl<M: Memory> Failures<M> {
     pub(crate) fn new() -> Self {
-        Failures { count: M::AtomicU32::new(0), records: M::Lock::new(BTreeMap::new()) }
+        Failures {
+            count: M::AtomicU32::new(0),
+            records: M::Lock::new(BTreeMap::new()),
+        }
     }
 
     /// Records a failure, before the job is marked as over. The first one stays: of a scope's jobs
@@ -95,21 +111,30 @@ impl<M: Memory> Failures<M> {
     /// The verdict on a job that is over. The payload of a panic goes to the first who asks.
     #[inline]
     pub(crate) fn verdict(&self, ticket: Ticket) -> Result<(), WaitError> {
-        if self.is_empty() { Ok(()) } else { self.look_up(ticket) }
+        if self.is_empty() {
+            Ok(())
+        } else {
+            self.look_up(ticket)
+        }
     }
 
     #[cold]
     fn look_up(&self, ticket: Ticket) -> Result<(), WaitError> {
         self.records.with(|records| match records.get_mut(&ticket) {
             None => Ok(()),
-            Some(Failure::Panicked { label, message, payload }) => Err(WaitError::Panicked {
+            Some(Failure::Panicked {
+                label,
+                message,
+                payload,
+            }) => Err(WaitError::Panicked {
                 label: *label,
                 message: message.clone(),
                 payload: payload.take(),
             }),
-            Some(Failure::Cancelled { label, cause }) => {
-                Err(WaitError::Cancelled { label: *label, cause: *cause })
-            }
+            Some(Failure::Cancelled { label, cause }) => Err(WaitError::Cancelled {
+                label: *label,
+                cause: *cause,
+            }),
             Some(Failure::Abandoned { label }) => Err(WaitError::Abandoned { label: *label }),
             Some(Failure::ShutDown) => Err(WaitError::ShutDown),
         })

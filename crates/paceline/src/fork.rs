@@ -40,7 +40,13 @@ pub(crate) struct ForkList<P: Platform> {
 
 impl<P: Platform> ForkList<P> {
     pub(crate) fn new() -> Self {
-        ForkList { first: ptr::null(), last: ptr::null(), len: 0, since: Nanos::MAX, tick: 0 }
+        ForkList {
+            first: ptr::null(),
+            last: ptr::null(),
+            len: 0,
+            since: Nanos::MAX,
+            tick: 0,
+        }
     }
 
     /// Adds the newest fork.
@@ -259,7 +265,10 @@ impl<P: Platform> Context<'_, P> {
         if len == 0 {
             self.note_tree_end(site);
         }
-        let rb = fork.result.into_inner().expect("a finished fork has a result");
+        let rb = fork
+            .result
+            .into_inner()
+            .expect("a finished fork has a result");
         match (ra, rb) {
             (Ok(ra), Ok(rb)) => (ra, rb),
             (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
@@ -310,7 +319,9 @@ impl<P: Platform> Context<'_, P> {
                 own.forks.since = now;
                 // SAFETY: the list's invariant; the newest fork was pushed by the caller.
                 let site = unsafe { (*own.forks.last).site };
-                self.shared.labels.number(&mut own.labels, Label { name: "join", site })
+                self.shared
+                    .labels
+                    .number(&mut own.labels, Label { name: "join", site })
             });
             return self.cost_of_label(label).map(|ps| Nanos(ps / 1000));
         }
@@ -318,7 +329,11 @@ impl<P: Platform> Context<'_, P> {
             own.forks.tick = own.forks.tick.wrapping_add(1);
             (own.forks.tick % LOOKS_PER_CLOCK == 0, own.forks.since)
         });
-        let lasted = if look { self.shared.platform.now() - since } else { Nanos::ZERO };
+        let lasted = if look {
+            self.shared.platform.now() - since
+        } else {
+            Nanos::ZERO
+        };
         Some(lasted)
     }
 
@@ -337,7 +352,10 @@ impl<P: Platform> Context<'_, P> {
     fn promote(&self, fork: *const Header<P>) {
         // SAFETY: frames of unfinished joins are alive.
         let header = unsafe { &*fork };
-        let label = Label { name: "join", site: header.site };
+        let label = Label {
+            name: "join",
+            site: header.site,
+        };
         let flags = Slot::<P>::HAS_BODY;
         let Ok((job, slot)) = self.allocate_slot(label, flags, self.current_job()) else {
             // No slot to be had: back on the list as the newest would break its order, so it is

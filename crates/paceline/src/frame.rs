@@ -44,7 +44,13 @@ impl<'js, P: Platform> Frame<'js, P> {
         if let Ok(cx) = shared.context() {
             shared.record(cx.seat, EventKind::FrameBegin, number, deadline.0);
         }
-        Frame { system, label, number, start, deadline }
+        Frame {
+            system,
+            label,
+            number,
+            start,
+            deadline,
+        }
     }
 
     /// What the frame is called.

@@ -122,7 +122,9 @@ impl<P: Platform> Context<'_, P> {
             return Ok(Added::Over);
         }
         let links = &self.shared.links;
-        let node = self.own(|own| links.allocate(&mut own.links)).ok_or(ScheduleError::TooManyEdges)?;
+        let node = self
+            .own(|own| links.allocate(&mut own.links))
+            .ok_or(ScheduleError::TooManyEdges)?;
         let link = links.get(node);
         let succ = self.shared.slot(to);
         link.from.store(from.0, Ordering::Relaxed);
@@ -139,7 +141,10 @@ impl<P: Platform> Context<'_, P> {
         loop {
             link.up.store(first, Ordering::Relaxed);
             // Release, partner: the Acquire in `unfinished_preds`.
-            match succ.preds.compare_exchange(first, node, Ordering::Release, Ordering::Relaxed) {
+            match succ
+                .preds
+                .compare_exchange(first, node, Ordering::Release, Ordering::Relaxed)
+            {
                 Ok(_) => break,
                 Err(now) => first = now,
             }
@@ -151,7 +156,9 @@ impl<P: Platform> Context<'_, P> {
     /// Asks to be told when `target` is over. False if it already is.
     pub(crate) fn listen(&self, target: Ticket, listener: Listener) -> Result<bool, ScheduleError> {
         let links = &self.shared.links;
-        let node = self.own(|own| links.allocate(&mut own.links)).ok_or(ScheduleError::TooManyEdges)?;
+        let node = self
+            .own(|own| links.allocate(&mut own.links))
+            .ok_or(ScheduleError::TooManyEdges)?;
         links.get(node).to.store(listener.pack(), Ordering::Relaxed);
         let hangs = self.hang(self.shared.slot(target), target, node);
         if !hangs {
@@ -174,7 +181,8 @@ impl<P: Platform> Context<'_, P> {
             let new = LinksWord::new(ticket.generation(), node);
             // Release, partner: the Acquire half of the swap in `finish`; the link's fields.
             let swapped =
-                slot.links.compare_exchange(head.0, new.0, Ordering::Release, Ordering::Acquire);
+                slot.links
+                    .compare_exchange(head.0, new.0, Ordering::Release, Ordering::Acquire);
             match swapped {
                 Ok(_) => return true,
                 Err(now) => head = LinksWord(now),
@@ -248,7 +256,11 @@ impl<P: Platform> Context<'_, P> {
                 self.discard_body(slot);
                 self.seat.counters.cancelled.add(1);
             }
-            let ending = if cancelled { Ending::Cancelled } else { Ending::Done };
+            let ending = if cancelled {
+                Ending::Cancelled
+            } else {
+                Ending::Done
+            };
             self.finish(job, slot, flags, ending, queue);
         }
     }
@@ -399,7 +411,9 @@ impl<P: Platform> Context<'_, P> {
         let slot = self.shared.slot(job);
         let label = self.label_of(slot);
         let cause = self.shared.failures.cause_of(cause).unwrap_or(label);
-        self.shared.failures.add(job, Failure::Cancelled { label, cause });
+        self.shared
+            .failures
+            .add(job, Failure::Cancelled { label, cause });
         // Relaxed: published by the release that the caller does next.
         slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
     }
@@ -420,16 +434,27 @@ impl<P: Platform> Context<'_, P> {
         let listened = LinksWord(slot.links.load(Ordering::Relaxed)).node() < LinksWord::CLOSED;
         if !in_scope && !listened && flags & Slot::<P>::IS_HELD == 0 {
             if let Some(hook) = &self.shared.hooks.unwaited {
-                hook(&UnwaitedPanic { label, message: message_of(&*payload) });
+                hook(&UnwaitedPanic {
+                    label,
+                    message: message_of(&*payload),
+                });
             }
         }
         let whose = if in_scope { parent } else { job };
-        self.shared.failures.add(whose, Failure::panicked(label, payload));
+        self.shared
+            .failures
+            .add(whose, Failure::panicked(label, payload));
     }
 
     pub(crate) fn label_of(&self, slot: &Slot<P>) -> Label {
-        let unknown = Label { name: "job", site: std::panic::Location::caller() };
-        self.shared.labels.get(slot.label.load(Ordering::Relaxed)).unwrap_or(unknown)
+        let unknown = Label {
+            name: "job",
+            site: std::panic::Location::caller(),
+        };
+        self.shared
+            .labels
+            .get(slot.label.load(Ordering::Relaxed))
+            .unwrap_or(unknown)
     }
 
     /// One more job of this scope has finished here. The subtraction is put off while jobs of the
@@ -454,7 +479,10 @@ impl<P: Platform> Context<'_, P> {
     /// for work, or waits.
     #[inline]
     pub(crate) fn flush_finished(&self) {
-        let none = Finished { scope: Ticket::NONE, count: 0 };
+        let none = Finished {
+            scope: Ticket::NONE,
+            count: 0,
+        };
         let due = self.own(|own| std::mem::replace(&mut own.finished, none));
         if due.count > 0 {
             self.subtract(due, Queue::Own);

@@ -54,7 +54,11 @@ pub(crate) trait Owner: Send + Sync {
 
 impl<T> Job<T> {
     pub(crate) fn new(owner: Arc<dyn Owner>, id: JobId) -> Job<T> {
-        Job { owner, id, _result: PhantomData }
+        Job {
+            owner,
+            id,
+            _result: PhantomData,
+        }
     }
 
     /// The job's name, for dependencies and waits.
@@ -74,9 +78,10 @@ impl<T> Job<T> {
     pub fn wait(self) -> T {
         match self.try_wait() {
             Ok(result) => result,
-            Err(WaitError::Panicked { payload: Some(payload), .. }) => {
-                std::panic::resume_unwind(payload)
-            }
+            Err(WaitError::Panicked {
+                payload: Some(payload),
+                ..
+            }) => std::panic::resume_unwind(payload),
             Err(error) => panic!("{error}"),
         }
     }
@@ -142,7 +147,11 @@ impl<T> Job<T> {
     /// The handle itself, out of a place that stays behind (a future must not be polled again after
     /// that).
     fn give(&mut self) -> Job<T> {
-        let spent = Job { owner: Arc::new(Spent), id: self.id, _result: PhantomData };
+        let spent = Job {
+            owner: Arc::new(Spent),
+            id: self.id,
+            _result: PhantomData,
+        };
         std::mem::replace(self, spent)
     }
 }
@@ -231,7 +240,9 @@ impl fmt::Debug for Event {
 
 impl<P: Platform> Owner for Shared<P> {
     fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
-        self.context().map_err(WaitError::from)?.wait_until(job, deadline)
+        self.context()
+            .map_err(WaitError::from)?
+            .wait_until(job, deadline)
     }
 
     fn now(&self) -> Nanos {
@@ -275,7 +286,9 @@ impl<P: Platform> Owner for Shared<P> {
         }
         let context = self.context().map_err(WaitError::from)?;
         let key = self.wakers.keep(waker.clone());
-        let listens = context.listen(job, Listener::Waker(key)).map_err(WaitError::from)?;
+        let listens = context
+            .listen(job, Listener::Waker(key))
+            .map_err(WaitError::from)?;
         if !listens {
             self.wakers.take(key);
         }

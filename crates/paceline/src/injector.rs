@@ -18,7 +18,10 @@ pub(crate) struct Injector<M: Memory> {
 
 impl<M: Memory> Injector<M> {
     pub(crate) fn new() -> Self {
-        Injector { len: M::AtomicU32::new(0), queue: M::Lock::new(VecDeque::new()) }
+        Injector {
+            len: M::AtomicU32::new(0),
+            queue: M::Lock::new(VecDeque::new()),
+        }
     }
 
     /// Relaxed: a searcher that reads an old length is in the race that the idle protocol's fences
@@ -49,6 +52,9 @@ impl<M: Memory> Injector<M> {
 
     /// Calls `look` with each ticket until it is satisfied.
     pub(crate) fn scan(&self, mut look: impl FnMut(Ticket) -> bool) -> bool {
-        !self.is_empty() && self.queue.with(|queue| queue.iter().any(|&ticket| look(ticket)))
+        !self.is_empty()
+            && self
+                .queue
+                .with(|queue| queue.iter().any(|&ticket| look(ticket)))
     }
 }

@@ -159,13 +159,19 @@ mod tests {
         assert_eq!(read("2ms"), Ok(WaitPolicy::For(Nanos::from_millis(2))));
         assert_eq!(read("500ns"), Ok(WaitPolicy::For(Nanos(500))));
         for bad in ["", "us", "-1us", "1.5us", "20", "20s", "adaptiv"] {
-            assert!(read(bad).unwrap_err().to_string().contains("use active"), "{bad}");
+            assert!(
+                read(bad).unwrap_err().to_string().contains("use active"),
+                "{bad}"
+            );
         }
     }
 
     #[test]
     fn adaptive_does_not_spin_with_more_threads_than_cpus() {
-        let spin = SpinPolicy { policy: WaitPolicy::Adaptive, parallelism: 2 };
+        let spin = SpinPolicy {
+            policy: WaitPolicy::Adaptive,
+            parallelism: 2,
+        };
         assert_eq!(spin.spin_time(Nanos(7_000), 2), Nanos(7_000));
         assert_eq!(spin.spin_time(Nanos(7_000), 3), Nanos::ZERO);
         assert_eq!(spin.spin_time(Nanos::from_secs(1), 2), Tuning::SPIN_MAX);

@@ -71,7 +71,10 @@ impl Items {
 
     #[inline]
     fn unpack(word: u64) -> Items {
-        Items { lo: word as u32, hi: (word >> 32) as u32 }
+        Items {
+            lo: word as u32,
+            hi: (word >> 32) as u32,
+        }
     }
 
     #[inline]
@@ -83,14 +86,32 @@ impl Items {
     #[inline]
     fn take_front(self, most: u32) -> (Items, Items) {
         let cut = self.lo + most.min(self.len());
-        (Items { lo: self.lo, hi: cut }, Items { lo: cut, hi: self.hi })
+        (
+            Items {
+                lo: self.lo,
+                hi: cut,
+            },
+            Items {
+                lo: cut,
+                hi: self.hi,
+            },
+        )
     }
 
     /// Splits off the back half; all of it if that is a single item.
     #[inline]
     fn cut_half(self) -> (Items, Items) {
         let cut = self.lo + self.len() / 2;
-        (Items { lo: self.lo, hi: cut }, Items { lo: cut, hi: self.hi })
+        (
+            Items {
+                lo: self.lo,
+                hi: cut,
+            },
+            Items {
+                lo: cut,
+                hi: self.hi,
+            },
+        )
     }
 }
 
@@ -148,9 +169,8 @@ impl<M: Memory> RangeBlock<M> {
     /// Cuts the largest share of another member in half and makes it the own one.
     fn steal_for(&self, me: usize) -> Option<Items> {
         loop {
-            let share = |&other: &usize| {
-                Items::unpack(self.words[other].load(Ordering::Relaxed)).len()
-            };
+            let share =
+                |&other: &usize| Items::unpack(self.words[other].load(Ordering::Relaxed)).len();
             let others = (0..self.members()).filter(|&other| other != me);
             let victim = others.max_by_key(share).filter(|other| share(other) > 0)?;
             if let Some(items) = cut_half::<M>(&self.words[victim]) {
@@ -163,7 +183,10 @@ impl<M: Memory> RangeBlock<M> {
 
     fn left(&self) -> u64 {
         let words = &self.words[..self.members()];
-        words.iter().map(|w| u64::from(Items::unpack(w.load(Ordering::Relaxed)).len())).sum()
+        words
+            .iter()
+            .map(|w| u64::from(Items::unpack(w.load(Ordering::Relaxed)).len()))
+            .sum()
     }
 }
 
@@ -180,7 +203,12 @@ impl<F> SharedRange<F> {
         let items = range.end.saturating_sub(range.start);
         let too_long = ScheduleError::TooLong { items };
         let items = u32::try_from(items).map_err(|_| too_long)?;
-        Ok(SharedRange { start: range.start, items, grain: grain.items(), body })
+        Ok(SharedRange {
+            start: range.start,
+            items,
+            grain: grain.items(),
+            body,
+        })
     }
 }
 
@@ -241,7 +269,10 @@ impl<P: Platform> Context<'_, P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
-        let label = Label { name: "parallel_for", site: Location::caller() };
+        let label = Label {
+            name: "parallel_for",
+            site: Location::caller(),
+        };
         let range = SharedRange::new(range, grain, &body).unwrap_or_else(|error| panic!("{error}"));
         let mut run = Private::new(self, label, &range);
         let left = run.until_shared();
@@ -291,12 +322,19 @@ impl<P: Platform> Context<'_, P> {
     {
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE;
         let (job, slot) = self.allocate_slot(label, flags, self.current_job())?;
-        let body = SharedRange { start: range.start, items: range.items, grain: range.grain, body: range.body };
+        let body = SharedRange {
+            start: range.start,
+            items: range.items,
+            grain: range.grain,
+            body: range.body,
+        };
         // SAFETY: the table is that of the body; the rest is the caller's promise.
         unsafe { self.put_body(slot, body, &RangeTable::<P, &F>::TABLE) };
         if !self.open(job, slot, left) {
             self.drop_unopened(job, slot);
-            return Err(ScheduleError::Full { max_jobs: self.shared.max_jobs });
+            return Err(ScheduleError::Full {
+                max_jobs: self.shared.max_jobs,
+            });
         }
         self.invite(job);
         Ok(job)
@@ -315,7 +353,10 @@ impl<P: Platform> Context<'_, P> {
         let job = self.current_job();
         let slot = self.shared.slot(job);
         self.seat.counters.jobs.add(1);
-        let items = Items { lo: 0, hi: range.items };
+        let items = Items {
+            lo: 0,
+            hi: range.items,
+        };
         if self.open(job, slot, items) {
             if self.worth_inviting(self.cost_of(slot), u64::from(range.items)) {
                 self.invite(job);
@@ -336,7 +377,9 @@ impl<P: Platform> Context<'_, P> {
     /// Gives the job its words and opens it for others. False if there is no block to be had.
     fn open(&self, job: Ticket, slot: &Slot<P>, items: Items) -> bool {
         let blocks = &self.shared.blocks;
-        let Some(index) = self.own(|own| blocks.allocate(&mut own.blocks)) else { return false };
+        let Some(index) = self.own(|own| blocks.allocate(&mut own.blocks)) else {
+            return false;
+        };
         let block = blocks.get(index);
         // Relaxed: published by the Release store below.
         block.words[0].store(items.pack(), Ordering::Relaxed);
@@ -386,8 +429,13 @@ impl<P: Platform> Context<'_, P> {
             self.seat.counters.jobs.add(1);
             // SAFETY: the member's share of the crew keeps table and body in place.
             unsafe {
-                let table = slot.table.with(|table| *table).expect("an open range has a body");
-                self.in_frame(job, || slot.body.with(|body| (table.join)(body, self, number)));
+                let table = slot
+                    .table
+                    .with(|table| *table)
+                    .expect("an open range has a body");
+                self.in_frame(job, || {
+                    slot.body.with(|body| (table.join)(body, self, number))
+                });
             }
         }
         self.leave_range(job, slot);
@@ -409,12 +457,19 @@ impl<P: Platform> Context<'_, P> {
         }
         // SAFETY: the crew is empty and nobody can join any more; the body is dropped once.
         unsafe {
-            let table = slot.table.with(|table| *table).expect("an open range has a body");
+            let table = slot
+                .table
+                .with(|table| *table)
+                .expect("an open range has a body");
             slot.body.with_mut(|body| (table.discard)(body));
         }
         let flags = slot.flags.load(Ordering::Relaxed);
         let panicked = flags & Slot::<P>::PANICKED != 0;
-        let ending = if panicked { Ending::Cancelled } else { Ending::Done };
+        let ending = if panicked {
+            Ending::Cancelled
+        } else {
+            Ending::Done
+        };
         self.finish(job, slot, flags, ending, Queue::Own);
     }
 
@@ -431,7 +486,10 @@ impl<P: Platform> Context<'_, P> {
         let done = catch_unwind(AssertUnwindSafe(|| self.run_blocks(range, &share)));
         if let Err(payload) = done {
             // What this member had left is not run; the others end their blocks.
-            block.words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            block
+                .words
+                .iter()
+                .for_each(|word| word.store(0, Ordering::Relaxed));
             self.note_panic(job, slot, Some(payload));
         }
         self.record(EventKind::End, job, 0);
@@ -441,7 +499,9 @@ impl<P: Platform> Context<'_, P> {
         if let Some(payload) = payload {
             self.seat.counters.panicked.add(1);
             let label = self.label_of(slot);
-            self.shared.failures.add(job, Failure::panicked(label, payload));
+            self.shared
+                .failures
+                .add(job, Failure::panicked(label, payload));
             // Relaxed: ordered by the member's leaving.
             slot.flags.fetch_or(Slot::<P>::PANICKED, Ordering::Relaxed);
         }
@@ -519,19 +579,31 @@ impl<P: Platform> Context<'_, P> {
 
     /// What an item of this label has cost on this thread, in picoseconds.
     pub(crate) fn cost_of_label(&self, label: u32) -> Option<u64> {
-        self.own(|own| own.costs.get(label as usize).copied().filter(|&cost| cost > 0))
+        self.own(|own| {
+            own.costs
+                .get(label as usize)
+                .copied()
+                .filter(|&cost| cost > 0)
+        })
     }
 
     /// Learns the cost of an item (a moving average over runs).
     pub(crate) fn learn(&self, label: u32, cost: Option<u64>) {
         const LABELS_MAX: usize = 1 << 16;
-        let (Some(cost), true) = (cost, (label as usize) < LABELS_MAX) else { return };
+        let (Some(cost), true) = (cost, (label as usize) < LABELS_MAX) else {
+            return;
+        };
         self.own(|own| {
             if own.costs.len() <= label as usize {
                 own.costs.resize(label as usize + 1, 0);
             }
             let known = &mut own.costs[label as usize];
-            *known = if *known == 0 { cost } else { (*known * 3 + cost) / 4 }.max(1);
+            *known = if *known == 0 {
+                cost
+            } else {
+                (*known * 3 + cost) / 4
+            }
+            .max(1);
         });
     }
 
@@ -539,9 +611,10 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn resume(&self, verdict: Result<(), WaitError>) {
         match verdict {
             Ok(()) => {}
-            Err(WaitError::Panicked { payload: Some(payload), .. }) => {
-                std::panic::resume_unwind(payload)
-            }
+            Err(WaitError::Panicked {
+                payload: Some(payload),
+                ..
+            }) => std::panic::resume_unwind(payload),
             Err(error) => panic!("{error}"),
         }
     }
@@ -560,13 +633,22 @@ struct Pace {
 impl Pace {
     fn new<P: Platform>(context: &Context<'_, P>, grain: u32) -> Pace {
         let last = context.shared.platform.now();
-        Pace { grain, block: grain, last, time: 0, items: 0, blocks: 0 }
+        Pace {
+            grain,
+            block: grain,
+            last,
+            time: 0,
+            items: 0,
+            blocks: 0,
+        }
     }
 
     /// Starts with the block size that fits a known cost.
     fn expect(&mut self, cost: u64) {
         let fitting = Tuning::BLOCK.0 * 1000 / cost.max(1) / 2;
-        self.block = self.grain.max(u32::try_from(fitting).unwrap_or(u32::MAX / 4));
+        self.block = self
+            .grain
+            .max(u32::try_from(fitting).unwrap_or(u32::MAX / 4));
     }
 
     /// A block of `items` has just ended.
@@ -606,12 +688,20 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
         if let Some(known) = context.cost_of_label(label) {
             pace.expect(known);
         }
-        Private { context, label, range, pace }
+        Private {
+            context,
+            label,
+            range,
+            pace,
+        }
     }
 
     /// Runs block after block until the rest is worth sharing; returns the rest.
     fn until_shared(&mut self) -> Items {
-        let mut left = Items { lo: 0, hi: self.range.items };
+        let mut left = Items {
+            lo: 0,
+            hi: self.range.items,
+        };
         let mut cost = self.context.cost_of_label(self.label);
         while left.len() > 0 && !self.context.worth_inviting(cost, u64::from(left.len())) {
             left = self.block(left);
@@ -631,7 +721,10 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
     fn block(&mut self, left: Items) -> Items {
         let (items, rest) = left.take_front(self.pace.block);
         let start = self.range.start;
-        (self.range.body)(start + items.lo as usize..start + items.hi as usize, self.context);
+        (self.range.body)(
+            start + items.lo as usize..start + items.hi as usize,
+            self.context,
+        );
         self.pace.ran(self.context, items.len());
         rest
     }
@@ -645,12 +738,21 @@ mod tests {
     fn words_split_without_gaps() {
         let items = Items { lo: 3, hi: 10 };
         assert_eq!(Items::unpack(items.pack()), items);
-        assert_eq!(items.take_front(4), (Items { lo: 3, hi: 7 }, Items { lo: 7, hi: 10 }));
+        assert_eq!(
+            items.take_front(4),
+            (Items { lo: 3, hi: 7 }, Items { lo: 7, hi: 10 })
+        );
         assert_eq!(items.take_front(99).1.len(), 0);
-        assert_eq!(items.cut_half(), (Items { lo: 3, hi: 6 }, Items { lo: 6, hi: 10 }));
+        assert_eq!(
+            items.cut_half(),
+            (Items { lo: 3, hi: 6 }, Items { lo: 6, hi: 10 })
+        );
         let one = Items { lo: 4, hi: 5 };
         assert_eq!(one.cut_half(), (Items { lo: 4, hi: 4 }, one));
-        let whole = Items { lo: 0, hi: u32::MAX };
+        let whole = Items {
+            lo: 0,
+            hi: u32::MAX,
+        };
         assert_eq!(whole.take_front(u32::MAX).1.len(), 0);
     }
 }

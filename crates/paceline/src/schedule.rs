@@ -10,7 +10,9 @@ use crate::context::{Context, Queue};
 use crate::error::{GraphError, ScheduleError};
 use crate::graph::Added;
 use crate::handle::{Event, Job};
-use crate::job::{Body, BodyTable, JobId, Label, LinksWord, NIL, Once, Phase, Slot, StateWord, Ticket};
+use crate::job::{
+    Body, BodyTable, JobId, Label, LinksWord, NIL, Once, Phase, Slot, StateWord, Ticket,
+};
 use crate::policy::Grain;
 use crate::range::{RangeTable, SharedRange};
 
@@ -41,7 +43,11 @@ impl Predecessors {
     const FEW: usize = 8;
 
     fn new() -> Predecessors {
-        Predecessors { few: [None; Predecessors::FEW], len: 0, more: Vec::new() }
+        Predecessors {
+            few: [None; Predecessors::FEW],
+            len: 0,
+            more: Vec::new(),
+        }
     }
 
     fn push(&mut self, id: JobId) {
@@ -54,15 +60,25 @@ impl Predecessors {
 
     fn iter(&self) -> impl Iterator<Item = JobId> + '_ {
         let few = &self.few[..self.len.min(Predecessors::FEW)];
-        few.iter().flatten().copied().chain(self.more.iter().copied())
+        few.iter()
+            .flatten()
+            .copied()
+            .chain(self.more.iter().copied())
     }
 }
 
 impl<'a, P: Platform> NewJob<'a, P> {
     #[track_caller]
     pub(crate) fn new(context: Result<Context<'a, P>, ScheduleError>, name: &'static str) -> Self {
-        let label = Label { name, site: Location::caller() };
-        NewJob { context, label, after: Predecessors::new() }
+        let label = Label {
+            name,
+            site: Location::caller(),
+        };
+        NewJob {
+            context,
+            label,
+            after: Predecessors::new(),
+        }
     }
 
     /// The job starts only after this one has ended.
@@ -85,7 +101,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'static,
     {
-        self.try_schedule(body).unwrap_or_else(|error| panic!("{error}"))
+        self.try_schedule(body)
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// As [`schedule`](NewJob::schedule).
@@ -124,10 +141,15 @@ impl<'a, P: Platform> NewJob<'a, P> {
         T: Send + 'static,
     {
         let (cx, after) = (self.context?, self.after);
-        let owner = cx.shared.this.upgrade().expect("a context keeps the job system alive");
+        let owner = cx
+            .shared
+            .this
+            .upgrade()
+            .expect("a context keeps the job system alive");
         let held = Slot::<P>::IS_HELD;
         // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { cx.submit(self.label, held, &after, body, &Typed::<P, F, T>::TABLE)? };
+        let ticket =
+            unsafe { cx.submit(self.label, held, &after, body, &Typed::<P, F, T>::TABLE)? };
         Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
     }
 
@@ -140,7 +162,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
     {
-        self.try_schedule_for(range, grain, body).unwrap_or_else(|error| panic!("{error}"))
+        self.try_schedule_for(range, grain, body)
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// As [`schedule_for`](NewJob::schedule_for).
@@ -183,7 +206,11 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_event(self) -> Result<Event, ScheduleError> {
         let (cx, after) = (self.context?, self.after);
-        let owner = cx.shared.this.upgrade().expect("a context keeps the job system alive");
+        let owner = cx
+            .shared
+            .this
+            .upgrade()
+            .expect("a context keeps the job system alive");
         let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
         // One for the event itself, released by its completion; one for us until it is wired.
         slot.pending.store(2, Ordering::Relaxed);
@@ -252,7 +279,10 @@ impl<P: Platform> Context<'_, P> {
         let slots = &self.shared.slots;
         let labels = &self.shared.labels;
         let (index, number) = self.own(|own| {
-            (slots.allocate(&mut own.slots), labels.number(&mut own.labels, label))
+            (
+                slots.allocate(&mut own.slots),
+                labels.number(&mut own.labels, label),
+            )
         });
         let max_jobs = self.shared.max_jobs;
         let index = index.ok_or(ScheduleError::Full { max_jobs })?;
@@ -268,7 +298,8 @@ impl<P: Platform> Context<'_, P> {
         slot.preds.store(NIL, Ordering::Relaxed);
         slot.mark.store(0, Ordering::Relaxed);
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
-            slot.links.store(LinksWord::new(generation, NIL).0, Ordering::Relaxed);
+            slot.links
+                .store(LinksWord::new(generation, NIL).0, Ordering::Relaxed);
         }
         if flags & Slot::<P>::IS_HELD != 0 {
             slot.holders.store(2, Ordering::Relaxed);
@@ -347,7 +378,12 @@ impl<P: Platform> Context<'_, P> {
 
     /// Adds the edges of a job that its scheduler still holds back. On an error the job is
     /// cancelled; it ends when the scheduler lets go.
-    fn add_edges(&self, job: Ticket, slot: &Slot<P>, after: &Predecessors) -> Result<(), ScheduleError> {
+    fn add_edges(
+        &self,
+        job: Ticket,
+        slot: &Slot<P>,
+        after: &Predecessors,
+    ) -> Result<(), ScheduleError> {
         self.check_own(after)?;
         // All are counted before the first is added: it may be over at once.
         slot.pending.fetch_add(after.len as u32, Ordering::Relaxed);
@@ -383,13 +419,18 @@ impl<P: Platform> Context<'_, P> {
     /// # Errors
     /// If `job` has started, if the edge closes a cycle, or if an id is foreign.
     pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
-        if let Some(id) = [job, after].into_iter().find(|id| id.pool != self.shared.id) {
+        if let Some(id) = [job, after]
+            .into_iter()
+            .find(|id| id.pool != self.shared.id)
+        {
             return Err(GraphError::Foreign { id });
         }
         let (ticket, pred) = (job.ticket(), after.ticket());
         let slot = self.shared.slot(ticket);
         self.shared.late_edges.store(1, Ordering::Relaxed);
-        self.hold_back(ticket, slot).then_some(()).ok_or(GraphError::TooLate { id: job })?;
+        self.hold_back(ticket, slot)
+            .then_some(())
+            .ok_or(GraphError::TooLate { id: job })?;
         let result = match self.path_to_ancestor(pred, ticket) {
             Some(cycle) => Err(GraphError::Cycle { cycle }),
             None => Ok(()),

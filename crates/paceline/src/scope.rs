@@ -55,7 +55,10 @@ impl<P: Platform> Context<'_, P> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, P>) -> R,
     {
-        let label = Label { name: "scope", site: Location::caller() };
+        let label = Label {
+            name: "scope",
+            site: Location::caller(),
+        };
         let slot = self.allocate_slot(label, 0, self.current_job());
         let (job, slot) = slot.unwrap_or_else(|error| panic!("{error}"));
         slot.pending.store(GUARD, Ordering::Relaxed);
@@ -143,7 +146,10 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
         } else {
             // Relaxed: the spawner is a job of the scope or runs inside its closure, so the count
             // is not zero, and its own end comes after this.
-            self.shared.slot(self.job).pending.fetch_add(1, Ordering::Relaxed);
+            self.shared
+                .slot(self.job)
+                .pending
+                .fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -120,7 +120,10 @@ impl<P: Platform> Seat<P> {
                 costs: Vec::new(),
                 forks: ForkList::new(),
                 frame: std::ptr::null(),
-                finished: Finished { scope: Ticket::NONE, count: 0 },
+                finished: Finished {
+                    scope: Ticket::NONE,
+                    count: 0,
+                },
                 unsignalled: 0,
                 fresh: 0,
                 tick: 0,
@@ -135,7 +138,10 @@ impl<P: Platform> Seat<P> {
     /// Sends a wake-up that the sleeper can measure. Returns whether a system call was needed.
     pub(crate) fn wake(&self, platform: &P) -> bool {
         // Relaxed: published by the parker's own edge (unpark → park).
-        self.woken_from.store(platform.current_cpu().map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
+        self.woken_from.store(
+            platform.current_cpu().map_or(0, |cpu| cpu + 1),
+            Ordering::Relaxed,
+        );
         self.woken_at.store(platform.now().0, Ordering::Relaxed);
         self.parker.unpark()
     }
@@ -206,14 +212,22 @@ impl<P: Platform> Seats<P> {
 
     /// A guest's seat: one that was left, or a new one. The caller sits there from now on.
     pub(crate) fn take_guest(&self, platform: &P) -> Option<&Seat<P>> {
-        let left = self.iter().filter(|seat| seat.role == Role::Guest).find(|seat| {
-            // Acquire, partner: the Release store in `leave`: what the last guest did to `own`.
-            seat.flag.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-        });
+        let left = self
+            .iter()
+            .filter(|seat| seat.role == Role::Guest)
+            .find(|seat| {
+                // Acquire, partner: the Release store in `leave`: what the last guest did to `own`.
+                seat.flag
+                    .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+            });
         left.or_else(|| {
             let seat = self.add(platform, Role::Guest)?;
             // Another guest may grab the new seat first; then ask again.
-            match seat.flag.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed) {
+            match seat
+                .flag
+                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            {
                 Ok(_) => Some(seat),
                 Err(_) => self.take_guest(platform),
             }
@@ -269,14 +283,19 @@ pub(crate) fn current<P: Platform>(platform: &P, pool: u32) -> Option<*const Sea
     // SAFETY: the word is only ever set by `sit`, to a live box that `stand_up` frees when the
     // thread ends; no reference is kept beyond this function.
     let entries = unsafe { &(*sitting).entries };
-    entries.iter().find(|entry| entry.pool == pool).map(|entry| entry.seat.cast())
+    entries
+        .iter()
+        .find(|entry| entry.pool == pool)
+        .map(|entry| entry.seat.cast())
 }
 
 /// Notes that the calling thread sits on this seat.
 pub(crate) fn sit<P: Platform>(platform: &P, pool: u32, seat: &Seat<P>, owner: Weak<dyn Host>) {
     let mut sitting = platform.local().cast::<Sitting>().cast_mut();
     if sitting.is_null() {
-        sitting = Box::into_raw(Box::new(Sitting { entries: Vec::new() }));
+        sitting = Box::into_raw(Box::new(Sitting {
+            entries: Vec::new(),
+        }));
         platform.set_local(sitting.cast_const().cast(), stand_up);
     }
     // SAFETY: the box belongs to this thread (see `current`), and no other reference to it exists:
@@ -285,7 +304,15 @@ pub(crate) fn sit<P: Platform>(platform: &P, pool: u32, seat: &Seat<P>, owner: W
     entries.retain(|entry| entry.owner.strong_count() > 0);
     let place = std::ptr::from_ref(seat).cast();
     // The newest first: a thread mostly uses the job system it used last.
-    entries.insert(0, Entry { pool, seat: place, index: seat.index, owner });
+    entries.insert(
+        0,
+        Entry {
+            pool,
+            seat: place,
+            index: seat.index,
+            owner,
+        },
+    );
 }
 
 /// The thread ends: all its seats are free again.
@@ -326,4 +353,3 @@ impl<P: Platform> Seat<P> {
         })
     }
 }
-

@@ -89,7 +89,11 @@ impl<P: Platform> Shared<P> {
             id: platform::fresh_pool_id(),
             this: this.clone(),
             slots: Slab::new(parts.max_jobs, seats, SLOT_BATCH),
-            links: Slab::new(parts.max_jobs.saturating_mul(8).min(LINKS_MAX), seats, SLOT_BATCH),
+            links: Slab::new(
+                parts.max_jobs.saturating_mul(8).min(LINKS_MAX),
+                seats,
+                SLOT_BATCH,
+            ),
             blocks: Slab::new(1 << 16, seats, BLOCK_BATCH),
             seats: Seats::new(parts.seats, parts.queue),
             idle: Idle::new(parts.seats),
@@ -156,7 +160,13 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn record(&self, seat: &Seat<P>, kind: EventKind, job: u64, arg: u64) {
         if let Some(sink) = &self.sink {
             let time = self.platform.now();
-            sink.record(&Event { time, job, arg, seat: seat.index, kind });
+            sink.record(&Event {
+                time,
+                job,
+                arg,
+                seat: seat.index,
+                kind,
+            });
         }
     }
 
@@ -196,12 +206,15 @@ impl<P: Platform> Shared<P> {
     /// How long a thread without work spins now.
     pub(crate) fn spin_time(&self) -> Nanos {
         // The waiting thread counts as one more.
-        self.spin.spin_time(self.wake_cost(), self.crew.active() + 1)
+        self.spin
+            .spin_time(self.wake_cost(), self.crew.active() + 1)
     }
 
     pub(crate) fn stats(&self) -> Stats {
         let mut total = Stats::default();
-        self.seats.iter().for_each(|seat| seat.counters.add_to(&mut total));
+        self.seats
+            .iter()
+            .for_each(|seat| seat.counters.add_to(&mut total));
         total
     }
 }
@@ -219,12 +232,18 @@ fn caches<P: Platform>(platform: &P) -> Vec<u32> {
     let topology = platform.topology();
     let cpus: Vec<u32> = topology.allowed().iter().collect();
     let representative = |&cpu: &u32| {
-        let near = cpus.iter().find(|&&other| topology.distance(cpu, other) <= Distance::Cache);
+        let near = cpus
+            .iter()
+            .find(|&&other| topology.distance(cpu, other) <= Distance::Cache);
         *near.unwrap_or(&cpu)
     };
     let mut caches = vec![0; cpus.iter().max().map_or(0, |&cpu| cpu as usize + 1)];
-    cpus.iter().for_each(|cpu| caches[*cpu as usize] = representative(cpu));
-    match cpus.iter().any(|&cpu| caches[cpu as usize] != caches[cpus[0] as usize]) {
+    cpus.iter()
+        .for_each(|cpu| caches[*cpu as usize] = representative(cpu));
+    match cpus
+        .iter()
+        .any(|&cpu| caches[cpu as usize] != caches[cpus[0] as usize])
+    {
         true => caches,
         false => Vec::new(),
     }

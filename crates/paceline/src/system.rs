@@ -39,7 +39,9 @@ impl JobSystem<Os> {
     /// # Panics
     /// If the system refuses a thread or `PACELINE_WAIT` cannot be read; see [`Builder::build`].
     pub fn new() -> JobSystem<Os> {
-        Builder::new().build().unwrap_or_else(|error| panic!("{error}"))
+        Builder::new()
+            .build()
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
@@ -105,7 +107,9 @@ impl<P: Platform> JobSystem<P> {
     /// If the job table is full.
     #[track_caller]
     pub fn event(&self, name: &'static str) -> Event {
-        self.job(name).try_event().unwrap_or_else(|error| panic!("{error}"))
+        self.job(name)
+            .try_event()
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Makes `job` wait for `after` as well, although it has been scheduled.
@@ -124,7 +128,10 @@ impl<P: Platform> JobSystem<P> {
     pub fn wait(&self, id: JobId) {
         match self.try_wait(id) {
             Ok(()) => {}
-            Err(WaitError::Panicked { payload: Some(payload), .. }) => resume_unwind(payload),
+            Err(WaitError::Panicked {
+                payload: Some(payload),
+                ..
+            }) => resume_unwind(payload),
             Err(error) => panic!("{error}"),
         }
     }
@@ -157,7 +164,11 @@ impl<P: Platform> JobSystem<P> {
     }
 
     fn check_own(&self, id: JobId) -> Result<(), WaitError> {
-        if id.pool == self.shared.id { Ok(()) } else { Err(WaitError::Foreign { id }) }
+        if id.pool == self.shared.id {
+            Ok(())
+        } else {
+            Err(WaitError::Foreign { id })
+        }
     }
 
     /// Whether a job is over, well or not.
@@ -235,7 +246,9 @@ impl<P: Platform> JobSystem<P> {
 
     #[track_caller]
     fn context_or_panic(&self) -> Context<'_, P> {
-        self.shared.context().unwrap_or_else(|error: ScheduleError| panic!("{error}"))
+        self.shared
+            .context()
+            .unwrap_or_else(|error: ScheduleError| panic!("{error}"))
     }
 
     /// Begins a frame that should end within `budget` from now.
@@ -264,7 +277,11 @@ impl<P: Platform> JobSystem<P> {
         let most = self.shared.crew.workers_max();
         if workers > most {
             let range = (0, most as u64);
-            return Err(BuildError::OutOfRange { setting: "workers", asked: workers as u64, range });
+            return Err(BuildError::OutOfRange {
+                setting: "workers",
+                asked: workers as u64,
+                range,
+            });
         }
         self.shared.resize(workers).map_err(BuildError::Thread)
     }

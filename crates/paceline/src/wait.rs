@@ -93,7 +93,10 @@ impl<P: Platform> Context<'_, P> {
         let outer = self.seat.waits_for.load(Ordering::Relaxed);
         // Relaxed: deadlock checks fence on both sides (see `cycle`).
         self.seat.waits_for.store(target.0, Ordering::Relaxed);
-        let wait = Wait { target, first_serial: self.own(|own| own.serial + 1) };
+        let wait = Wait {
+            target,
+            first_serial: self.own(|own| own.serial + 1),
+        };
         let result = match self.help_until_stuck(wait) {
             true => Ok(true),
             false => self.watch(wait, deadline),
@@ -182,9 +185,8 @@ impl<P: Platform> Context<'_, P> {
     fn is_marked(&self, job: Ticket, wait: Wait) -> bool {
         let slot = self.shared.slot(job);
         let mark = Mark::unpack(slot.mark.load(Ordering::Relaxed));
-        mark.is_some_and(|mark| {
-            mark.seat == self.seat.index && mark.serial >= wait.first_serial
-        }) && !slot.is_over(job)
+        mark.is_some_and(|mark| mark.seat == self.seat.index && mark.serial >= wait.first_serial)
+            && !slot.is_over(job)
     }
 
     /// Walks from the target to its unfinished ancestors, depth first, and runs the first one that
@@ -194,7 +196,11 @@ impl<P: Platform> Context<'_, P> {
             own.serial += 1;
             (std::mem::take(&mut own.search), own.serial)
         });
-        let mark = Mark { serial, seat: self.seat.index }.pack();
+        let mark = Mark {
+            serial,
+            seat: self.seat.index,
+        }
+        .pack();
         stack.clear();
         stack.push(wait.target);
         let mut found = None;
@@ -253,13 +259,19 @@ impl<P: Platform> Context<'_, P> {
         };
         for seat in self.shared.seats.iter() {
             for deque in std::iter::once(&seat.deque).chain(&seat.inbox) {
-                left = if look == Look::Quick { QUICK_TICKETS } else { usize::MAX };
+                left = if look == Look::Quick {
+                    QUICK_TICKETS
+                } else {
+                    usize::MAX
+                };
                 deque.scan(|ticket| consider(ticket, &mut left));
             }
         }
         if look == Look::Thorough {
             left = usize::MAX;
-            self.shared.injector.scan(|ticket| consider(ticket, &mut left));
+            self.shared
+                .injector
+                .scan(|ticket| consider(ticket, &mut left));
         }
         found.is_some_and(|ticket| self.help(ticket))
     }

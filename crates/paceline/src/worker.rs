@@ -60,7 +60,10 @@ impl<P: Platform> Context<'_, P> {
                 return Some(ticket);
             }
         }
-        self.seat.deque.take_newest().or_else(|| self.find_elsewhere())
+        self.seat
+            .deque
+            .take_newest()
+            .or_else(|| self.find_elsewhere())
     }
 
     /// Once in a while: outside work first, even though there is work here. What is left here is
@@ -145,14 +148,16 @@ impl<P: Platform> Context<'_, P> {
             false => &[None],
         };
         passes.iter().find_map(|pass| {
-            (0..count).map(|i| self.shared.seats.get((start + i) % count)).find_map(|seat| {
-                let there = seat.cpu.load(Ordering::Relaxed);
-                let near = there == 0 || self.shared.are_near(here.wrapping_sub(1), there - 1);
-                if pass.is_some_and(|wanted| wanted != near) {
-                    return None;
-                }
-                try_one(seat)
-            })
+            (0..count)
+                .map(|i| self.shared.seats.get((start + i) % count))
+                .find_map(|seat| {
+                    let there = seat.cpu.load(Ordering::Relaxed);
+                    let near = there == 0 || self.shared.are_near(here.wrapping_sub(1), there - 1);
+                    if pass.is_some_and(|wanted| wanted != near) {
+                        return None;
+                    }
+                    try_one(seat)
+                })
         })
     }
 
@@ -266,7 +271,9 @@ impl<P: Platform> Context<'_, P> {
     /// Runs one ready job of any kind on the calling thread. True if there was one.
     pub(crate) fn run_any(&self) -> bool {
         loop {
-            let Some(ticket) = self.next() else { return false };
+            let Some(ticket) = self.next() else {
+                return false;
+            };
             if self.start(ticket) {
                 self.flush_finished();
                 self.publish(Queue::Own, false);

@@ -16,8 +16,18 @@ fn jobs_run_once_and_in_order_of_dependencies() {
     each_size(|js| {
         let log = Arc::new(AtomicU64::new(0));
         for _ in 0..200 {
-            let a = js.schedule({ let log = log.clone(); move |_| { log.fetch_add(1, Ordering::Relaxed); } });
-            let b = js.job("b").after(a).schedule({ let log = log.clone(); move |_| { log.fetch_add(1000, Ordering::Relaxed); } });
+            let a = js.schedule({
+                let log = log.clone();
+                move |_| {
+                    log.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            let b = js.job("b").after(a).schedule({
+                let log = log.clone();
+                move |_| {
+                    log.fetch_add(1000, Ordering::Relaxed);
+                }
+            });
             js.wait(b);
         }
         assert_eq!(log.load(Ordering::Relaxed), 200 * 1001);
@@ -28,10 +38,16 @@ fn jobs_run_once_and_in_order_of_dependencies() {
 fn scopes_joins_and_loops() {
     each_size(|js| {
         let mut values = vec![0u64; 10_000];
-        js.scope(|s| for v in values.iter_mut() { s.spawn(move |_| *v += 1); });
+        js.scope(|s| {
+            for v in values.iter_mut() {
+                s.spawn(move |_| *v += 1);
+            }
+        });
         assert!(values.iter().all(|&v| v == 1));
         fn fib(cx: &Context<'_, platform::Os>, n: u64) -> u64 {
-            if n < 2 { return n; }
+            if n < 2 {
+                return n;
+            }
             let (a, b) = cx.join(|cx| fib(cx, n - 1), |cx| fib(cx, n - 2));
             a + b
         }
@@ -50,13 +66,30 @@ fn results_panics_and_cancellation() {
         let bad = js.job("bad").schedule(|_| panic!("oh no"));
         let after = js.job("after").after(bad).run(|_| 5);
         let id = after.id();
-        match after.try_wait() { Err(WaitError::Cancelled { label, cause }) => { assert_eq!((label.name, cause.name), ("after", "bad")); } other => panic!("{other:?}") }
+        match after.try_wait() {
+            Err(WaitError::Cancelled { label, cause }) => {
+                assert_eq!((label.name, cause.name), ("after", "bad"));
+            }
+            other => panic!("{other:?}"),
+        }
         assert!(matches!(js.try_wait(id), Err(WaitError::Cancelled { .. })));
-        assert!(matches!(js.try_wait(bad), Err(WaitError::Panicked { payload: Some(_), .. })));
-        assert!(matches!(js.try_wait(bad), Err(WaitError::Panicked { payload: None, .. })));
+        assert!(matches!(
+            js.try_wait(bad),
+            Err(WaitError::Panicked {
+                payload: Some(_),
+                ..
+            })
+        ));
+        assert!(matches!(
+            js.try_wait(bad),
+            Err(WaitError::Panicked { payload: None, .. })
+        ));
         let e = js.event("e");
         let c = js.combine(&[e.id()]);
-        assert!(!js.wait_timeout(c, std::time::Duration::from_millis(2)).unwrap());
+        assert!(
+            !js.wait_timeout(c, std::time::Duration::from_millis(2))
+                .unwrap()
+        );
         e.complete();
         js.wait(c);
     });

@@ -32,11 +32,7 @@ pub unsafe trait Memory: Sized + 'static {
     /// Returns may be early; callers test again. On the OS this is a loop of pause instructions
     /// bounded in time; a simulated machine puts the thread to sleep until that line is written and
     /// charges the time as running. It is the only way to spin: no bare spin hint is exported.
-    fn spin_until(
-        word: &Self::AtomicU64,
-        wanted: impl Fn(u64) -> bool,
-        deadline: Nanos,
-    ) -> u64;
+    fn spin_until(word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64;
 }
 
 /// One atomic word. The operations are those of std's atomics and mean the same.

@@ -40,7 +40,10 @@ impl CpuSet {
 
     /// How many CPUs are in the set.
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
     /// Whether there is no CPU in the set.
@@ -60,7 +63,9 @@ impl CpuSet {
         let mut set = CpuSet::new();
         for part in list.trim().split(',').filter(|part| !part.is_empty()) {
             let mut ends = part.splitn(2, '-').map(|n| n.trim().parse::<u32>());
-            let Some(Ok(first)) = ends.next() else { continue };
+            let Some(Ok(first)) = ends.next() else {
+                continue;
+            };
             let last = match ends.next() {
                 None => first,
                 Some(Ok(last)) => last,
@@ -135,8 +140,17 @@ impl Topology {
 
     /// A machine of `cpus` equal CPUs.
     pub fn uniform(cpus: usize) -> Topology {
-        let place = |cpu| CpuPlace { cpu, core: cpu, cache: 0, node: 0 };
-        Topology::new((0..cpus as u32).map(place).collect(), cpus, "uniform".into())
+        let place = |cpu| CpuPlace {
+            cpu,
+            core: cpu,
+            cache: 0,
+            node: 0,
+        };
+        Topology::new(
+            (0..cpus as u32).map(place).collect(),
+            cpus,
+            "uniform".into(),
+        )
     }
 
     /// How many threads of this process can run at the same time; at least 1.
@@ -185,7 +199,12 @@ mod tests {
 
     #[test]
     fn distance_grows_from_core_to_node() {
-        let place = |cpu, core, cache, node| CpuPlace { cpu, core, cache, node };
+        let place = |cpu, core, cache, node| CpuPlace {
+            cpu,
+            core,
+            cache,
+            node,
+        };
         let places = vec![
             place(0, 0, 0, 0),
             place(1, 0, 0, 0),

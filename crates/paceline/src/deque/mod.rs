@@ -1,3 +1,5 @@
+//! The work-stealing deque of a seat.
+#![doc = ""]
 #![doc = include_str!("README.md")]
 
 use platform::{Atomic, Memory, Ordering, Padded};
@@ -27,7 +29,9 @@ impl Anchor {
 
     #[inline]
     fn pack(self) -> u64 {
-        self.tag << (Anchor::HEAD_BITS + Anchor::LEN_BITS) | self.head << Anchor::LEN_BITS | self.len
+        self.tag << (Anchor::HEAD_BITS + Anchor::LEN_BITS)
+            | self.head << Anchor::LEN_BITS
+            | self.len
     }
 
     #[inline]
@@ -43,9 +47,19 @@ impl Anchor {
 impl<M: Memory> Deque<M> {
     /// A deque for `capacity` tickets, a power of two up to [`RING_MAX`].
     pub(crate) fn new(capacity: usize) -> Deque<M> {
-        assert!(capacity.is_power_of_two() && capacity <= RING_MAX, "ring of {capacity}");
+        assert!(
+            capacity.is_power_of_two() && capacity <= RING_MAX,
+            "ring of {capacity}"
+        );
         Deque {
-            anchor: Padded(M::AtomicU64::new(Anchor { tag: 0, head: 0, len: 0 }.pack())),
+            anchor: Padded(M::AtomicU64::new(
+                Anchor {
+                    tag: 0,
+                    head: 0,
+                    len: 0,
+                }
+                .pack(),
+            )),
             ring: (0..capacity).map(|_| M::AtomicU64::new(0)).collect(),
         }
     }
@@ -94,7 +108,11 @@ impl<M: Memory> Deque<M> {
         }
         // Relaxed: published by the anchor.
         self.slot(head + len).store(ticket.0, Ordering::Relaxed);
-        self.set_anchor(Anchor { tag: tag.wrapping_add(1), head, len: len + 1 });
+        self.set_anchor(Anchor {
+            tag: tag.wrapping_add(1),
+            head,
+            len: len + 1,
+        });
         true
     }
 
@@ -113,7 +131,11 @@ impl<M: Memory> Deque<M> {
             return None;
         }
         let ticket = Ticket(self.slot(head + len - 1).load(Ordering::Relaxed));
-        self.set_anchor(Anchor { tag, head, len: len - 1 });
+        self.set_anchor(Anchor {
+            tag,
+            head,
+            len: len - 1,
+        });
         Some(ticket)
     }
 
@@ -125,7 +147,11 @@ impl<M: Memory> Deque<M> {
             .map(|i| Ticket(self.slot(head + i).load(Ordering::Relaxed)))
             .collect();
         let head = (head + half) & (self.capacity() - 1);
-        self.set_anchor(Anchor { tag, head, len: len - half });
+        self.set_anchor(Anchor {
+            tag,
+            head,
+            len: len - half,
+        });
         tickets
     }
 
@@ -140,7 +166,10 @@ impl<M: Memory> Deque<M> {
     /// Returns how many.
     #[inline]
     pub(crate) fn steal_half(&self, most: usize, each: impl FnMut(Ticket)) -> usize {
-        self.steal(|len| len.div_ceil(2).min(most as u64).min(STEAL_MAX as u64), each)
+        self.steal(
+            |len| len.div_ceil(2).min(most as u64).min(STEAL_MAX as u64),
+            each,
+        )
     }
 
     fn steal(&self, amount: impl Fn(u64) -> u64, mut each: impl FnMut(Ticket)) -> usize {
@@ -157,12 +186,22 @@ impl<M: Memory> Deque<M> {
                 *place = self.slot(head + i as u64).load(Ordering::Relaxed);
             }
             let head = (head + k) & (self.capacity() - 1);
-            let new = Anchor { tag, head, len: len - k }.pack();
+            let new = Anchor {
+                tag,
+                head,
+                len: len - k,
+            }
+            .pack();
             // Relaxed on success: the slots were read after D1, and the next thief synchronises
             // with the owner through this read-modify-write. Acquire on failure: D1 again.
-            match self.anchor.compare_exchange(word, new, Ordering::Relaxed, Ordering::Acquire) {
+            match self
+                .anchor
+                .compare_exchange(word, new, Ordering::Relaxed, Ordering::Acquire)
+            {
                 Ok(_) => {
-                    loot[..k as usize].iter().for_each(|&ticket| each(Ticket(ticket)));
+                    loot[..k as usize]
+                        .iter()
+                        .for_each(|&ticket| each(Ticket(ticket)));
                     return k as usize;
                 }
                 Err(now) => word = now,
@@ -200,7 +239,9 @@ mod tests {
         let mut model = VecDeque::new();
         let (mut random, mut next) = (1u64, 1u64);
         for _ in 0..100_000 {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             match random >> 61 {
                 0..3 => {
                     let put = deque.put(Ticket(next));

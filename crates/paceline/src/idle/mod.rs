@@ -1,3 +1,5 @@
+//! Who is idle, and who wakes whom.
+#![doc = ""]
 #![doc = include_str!("README.md")]
 
 use platform::{Atomic, Memory, Ordering, Padded};
@@ -70,7 +72,11 @@ impl<M: Memory> Idle<M> {
         assert!(seats <= SEATS_LIMIT, "{seats} seats cannot be counted");
         Idle {
             word: Padded(M::AtomicU64::new(0)),
-            sleepers: Padded((0..seats.div_ceil(64)).map(|_| M::AtomicU64::new(0)).collect()),
+            sleepers: Padded(
+                (0..seats.div_ceil(64))
+                    .map(|_| M::AtomicU64::new(0))
+                    .collect(),
+            ),
         }
     }
 
@@ -94,7 +100,11 @@ impl<M: Memory> Idle<M> {
 
     /// Spins until the epoch is no longer `seen` or `deadline` has come.
     pub(crate) fn spin(&self, seen: u16, deadline: event::Nanos) {
-        M::spin_until(&self.word, |word| IdleWord::unpack(word).epoch != seen, deadline);
+        M::spin_until(
+            &self.word,
+            |word| IdleWord::unpack(word).epoch != seen,
+            deadline,
+        );
     }
 
     /// Wakes one sleeper if nobody searches: returns its seat, which the caller must unpark and
@@ -107,7 +117,10 @@ impl<M: Memory> Idle<M> {
                 return None;
             }
             let new = word.wrapping_add(IdleWord::SEARCHING);
-            match self.word.compare_exchange(word, new, Ordering::Relaxed, Ordering::Relaxed) {
+            match self
+                .word
+                .compare_exchange(word, new, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => break,
                 Err(seen) => word = seen,
             }

@@ -21,7 +21,11 @@ pub struct JobId {
 
 impl JobId {
     pub(crate) fn new(pool: NonZeroU32, ticket: Ticket) -> JobId {
-        JobId { pool, index: ticket.index(), generation: ticket.generation() }
+        JobId {
+            pool,
+            index: ticket.index(),
+            generation: ticket.generation(),
+        }
     }
 
     pub(crate) fn ticket(self) -> Ticket {

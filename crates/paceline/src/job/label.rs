@@ -21,7 +21,13 @@ pub struct Label {
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' ({}:{})", self.name, self.site.file(), self.site.line())
+        write!(
+            f,
+            "'{}' ({}:{})",
+            self.name,
+            self.site.file(),
+            self.site.line()
+        )
     }
 }
 
@@ -33,7 +39,10 @@ type Key = (usize, usize);
 fn key(label: &Label) -> Key {
     // The address of a name or a location identifies it well enough for a cache; two addresses for
     // the same text only mean two entries.
-    (label.name.as_ptr() as usize ^ label.name.len() << 48, std::ptr::from_ref(label.site) as usize)
+    (
+        label.name.as_ptr() as usize ^ label.name.len() << 48,
+        std::ptr::from_ref(label.site) as usize,
+    )
 }
 
 /// All labels of a job system.
@@ -49,7 +58,9 @@ struct Table {
 
 impl<M: Memory> Labels<M> {
     pub(crate) fn new() -> Labels<M> {
-        Labels { table: M::Lock::new(Table::default()) }
+        Labels {
+            table: M::Lock::new(Table::default()),
+        }
     }
 
     /// The label's number, through the caller's cache.
@@ -76,7 +87,8 @@ impl<M: Memory> Labels<M> {
     }
 
     pub(crate) fn get(&self, number: LabelId) -> Option<Label> {
-        self.table.with(|table| table.labels.get(number as usize).copied())
+        self.table
+            .with(|table| table.labels.get(number as usize).copied())
     }
 
     /// All labels, by number.
@@ -95,7 +107,9 @@ impl LabelCache {
 
     pub(crate) fn new() -> LabelCache {
         // No label has a null name and a null site.
-        LabelCache { entries: [((0, 0), 0); LabelCache::ENTRIES] }
+        LabelCache {
+            entries: [((0, 0), 0); LabelCache::ENTRIES],
+        }
     }
 
     #[inline]

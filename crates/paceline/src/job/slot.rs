@@ -69,7 +69,11 @@ impl StateWord {
 
     #[inline]
     pub(crate) fn new(generation: u64, phase: Phase, crew: u32) -> StateWord {
-        StateWord { generation, crew, phase }
+        StateWord {
+            generation,
+            crew,
+            phase,
+        }
     }
 
     #[inline]

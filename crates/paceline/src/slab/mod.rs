@@ -70,7 +70,10 @@ impl Batch {
 
 impl Cache {
     pub(crate) fn new() -> Cache {
-        Cache { near: Batch::EMPTY, far: Batch::EMPTY }
+        Cache {
+            near: Batch::EMPTY,
+            far: Batch::EMPTY,
+        }
     }
 }
 
@@ -82,7 +85,9 @@ impl<M: Memory, T: Entry<M>> Slab<M, T> {
         let limit = limit.saturating_add(hoarded).min(LIMIT_MAX);
         let chunks = (limit as usize).div_ceil(CHUNK);
         Slab {
-            chunks: (0..chunks).map(|_| M::Cell::new(std::ptr::null())).collect(),
+            chunks: (0..chunks)
+                .map(|_| M::Cell::new(std::ptr::null()))
+                .collect(),
             published: M::AtomicU32::new(0),
             fresh: M::AtomicU32::new(0),
             batches: M::AtomicU64::new(u64::from(NIL)),
@@ -133,7 +138,9 @@ impl<M: Memory, T: Entry<M>> Slab<M, T> {
     #[inline]
     pub(crate) fn free(&self, cache: &mut Cache, index: u32) {
         // Relaxed: published with its batch, by the Release in `push_batch`.
-        self.get(index).next().store(cache.near.first, Ordering::Relaxed);
+        self.get(index)
+            .next()
+            .store(cache.near.first, Ordering::Relaxed);
         cache.near.first = index;
         cache.near.len = cache.near.len.wrapping_add(1);
         if cache.near.len >= self.batch {
@@ -162,7 +169,10 @@ impl<M: Memory, T: Entry<M>> Slab<M, T> {
         if cache.far.first != NIL {
             std::mem::swap(&mut cache.near, &mut cache.far);
         } else if let Some(first) = self.pop_batch() {
-            cache.near = Batch { first, len: self.batch };
+            cache.near = Batch {
+                first,
+                len: self.batch,
+            };
         } else {
             cache.near = self.fresh_batch()?;
         }
@@ -177,7 +187,10 @@ impl<M: Memory, T: Entry<M>> Slab<M, T> {
             let new = head >> 32 << 32 | u64::from(first);
             // Release, partner: the Acquire in `pop_batch`; the entries' links and whatever their
             // last users did go with it.
-            match self.batches.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed) {
+            match self
+                .batches
+                .compare_exchange(head, new, Ordering::Release, Ordering::Relaxed)
+            {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
@@ -196,7 +209,10 @@ impl<M: Memory, T: Entry<M>> Slab<M, T> {
             let new = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
             // Acquire both ways, partner: the Release in `push_batch`; on failure the new head's
             // entry is read next.
-            match self.batches.compare_exchange(head, new, Ordering::Acquire, Ordering::Acquire) {
+            match self
+                .batches
+                .compare_exchange(head, new, Ordering::Acquire, Ordering::Acquire)
+            {
                 Ok(_) => return Some(first),
                 Err(now) => head = now,
             }
@@ -216,7 +232,10 @@ impl<M: Memory, T: Entry<M>> Slab<M, T> {
             let next = if index + 1 == end { NIL } else { index + 1 };
             self.get(index).next().store(next, Ordering::Relaxed);
         }
-        Some(Batch { first, len: end - first })
+        Some(Batch {
+            first,
+            len: end - first,
+        })
     }
 
     /// Makes sure that all chunks up to this one exist.

@@ -103,8 +103,12 @@ fn calibrate() -> Nanos {
 
 #[cold]
 fn reanchor(shown: u64) {
-    let Ok(mut last) = LAST_PAIR.try_lock() else { return };
-    let Some((last_ticks, last_time)) = *last else { return };
+    let Ok(mut last) = LAST_PAIR.try_lock() else {
+        return;
+    };
+    let Some((last_ticks, last_time)) = *last else {
+        return;
+    };
     let (ticks, time) = pair();
     if time.saturating_sub(last_time) < REANCHOR / 2 {
         return; // Somebody else has just done it.
@@ -117,9 +121,12 @@ fn reanchor(shown: u64) {
         ticks,
     )
     .max(shown);
-    let Some(true_rate) = rate(ticks.saturating_sub(last_ticks), time - last_time) else { return };
+    let Some(true_rate) = rate(ticks.saturating_sub(last_ticks), time - last_time) else {
+        return;
+    };
     // Ahead by `here - time`: make that up over one period, but never by more than 1 %.
-    let ahead = (here as i128 - time as i128).clamp(-(REANCHOR as i128) / 100, REANCHOR as i128 / 100);
+    let ahead =
+        (here as i128 - time as i128).clamp(-(REANCHOR as i128) / 100, REANCHOR as i128 / 100);
     let aimed = i128::from(true_rate) * (i128::from(REANCHOR) - ahead) / i128::from(REANCHOR);
     set_line(ticks, here, aimed as u64);
     *last = Some((ticks, time));
@@ -129,7 +136,9 @@ fn rate(ticks: u64, time: u64) -> Option<u64> {
     if ticks == 0 {
         return None;
     }
-    u64::try_from((u128::from(time) << RATE_SHIFT) / u128::from(ticks)).ok().filter(|&rate| rate > 0)
+    u64::try_from((u128::from(time) << RATE_SHIFT) / u128::from(ticks))
+        .ok()
+        .filter(|&rate| rate > 0)
 }
 
 /// Writers hold `LAST_PAIR`.
@@ -154,7 +163,10 @@ fn pair() -> (u64, u64) {
             let before = ticks::read().unwrap_or(0);
             let time = system_time();
             let after = ticks::read().unwrap_or(0);
-            (after.wrapping_sub(before), (before + (after.wrapping_sub(before)) / 2, time))
+            (
+                after.wrapping_sub(before),
+                (before + (after.wrapping_sub(before)) / 2, time),
+            )
         })
         .min_by_key(|&(width, _)| width)
         .map(|(_, pair)| pair)
@@ -163,7 +175,10 @@ fn pair() -> (u64, u64) {
 
 #[cfg(all(unix, not(miri)))]
 fn system_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the pointer is to a live timespec; CLOCK_MONOTONIC always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -206,11 +221,15 @@ mod ticks {
     fn trusted() -> bool {
         const INVARIANT: u32 = 1 << 8;
         let leaves = core::arch::x86_64::__cpuid(0x8000_0000).eax;
-        let invariant = leaves >= 0x8000_0007
-            && core::arch::x86_64::__cpuid(0x8000_0007).edx & INVARIANT != 0;
+        let invariant =
+            leaves >= 0x8000_0007 && core::arch::x86_64::__cpuid(0x8000_0007).edx & INVARIANT != 0;
         let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         let by_kernel = std::fs::read_to_string(source).unwrap_or_default();
-        invariant && matches!(by_kernel.trim(), "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page")
+        invariant
+            && matches!(
+                by_kernel.trim(),
+                "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page"
+            )
     }
 }
 
@@ -257,7 +276,9 @@ mod tests {
             let after = system_time();
             assert!(shown.0 + 1 >= last.0, "{last:?} then {shown:?}");
             last = shown;
-            let off = before.saturating_sub(shown.0).max(shown.0.saturating_sub(after));
+            let off = before
+                .saturating_sub(shown.0)
+                .max(shown.0.saturating_sub(after));
             worst = worst.max(off);
             std::thread::sleep(std::time::Duration::from_micros(200));
         }

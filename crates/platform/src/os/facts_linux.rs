@@ -8,6 +8,9 @@ use event::Nanos;
 
 use crate::{CpuPlace, CpuSet, MaskError, Topology, Usage};
 
+/// Of the kernel's interface; the libc crate lacks it on Android.
+const RUSAGE_THREAD: libc::c_int = 1;
+
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// The CPUs the process may use and what they share.
@@ -39,10 +42,19 @@ fn place(cpu: u32) -> CpuPlace {
 }
 
 fn node_of(cpu: u32) -> u32 {
-    let Ok(entries) = fs::read_dir(format!("{CPUS}/cpu{cpu}")) else { return 0 };
+    let Ok(entries) = fs::read_dir(format!("{CPUS}/cpu{cpu}")) else {
+        return 0;
+    };
     entries
         .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
+        .filter_map(|entry| {
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix("node")?
+                .parse()
+                .ok()
+        })
         .next()
         .unwrap_or(0)
 }
@@ -52,7 +64,10 @@ fn model() -> String {
     cpuinfo
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
+        .map_or_else(
+            || std::env::consts::ARCH.to_string(),
+            |(_, name)| name.trim().to_string(),
+        )
 }
 
 /// The calling thread's affinity mask, on machines of up to 64 Ki CPUs.
@@ -60,7 +75,12 @@ fn mask() -> Option<CpuSet> {
     let mut words = vec![0u64; 1 << 10];
     // SAFETY: the kernel writes at most the given number of bytes into the buffer.
     let bytes = unsafe {
-        libc::syscall(libc::SYS_sched_getaffinity, 0, words.len() * 8, words.as_mut_ptr())
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            words.len() * 8,
+            words.as_mut_ptr(),
+        )
     };
     if bytes <= 0 {
         return None;
@@ -76,8 +96,14 @@ pub(super) fn set_mask(cpus: &CpuSet) -> Result<(), MaskError> {
         mask[cpu as usize / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: the kernel reads exactly the given number of bytes from the buffer.
-    let done =
-        unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, mask.len() * 8, mask.as_ptr()) };
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            mask.len() * 8,
+            mask.as_ptr(),
+        )
+    };
     match done {
         0 => Ok(()),
         _ => Err(MaskError(io::Error::last_os_error().to_string())),
@@ -90,14 +116,17 @@ pub(super) fn current_cpu() -> Option<u32> {
 }
 
 pub(super) fn usage() -> Usage {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: an all-zero rusage is a valid value of that plain struct.
     let mut counts: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: both calls write to the live structs passed to them and nothing else.
     let (timed, counted) = unsafe {
         (
             libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time),
-            libc::getrusage(libc::RUSAGE_THREAD, &mut counts),
+            libc::getrusage(RUSAGE_THREAD, &mut counts),
         )
     };
     let cpu = Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);

@@ -17,5 +17,9 @@ pub(super) fn set_mask(_cpus: &CpuSet) -> Result<(), MaskError> {
 }
 
 pub(super) fn usage() -> Usage {
-    Usage { cpu: None::<Nanos>, runnable: None, involuntary: None }
+    Usage {
+        cpu: None::<Nanos>,
+        runnable: None,
+        involuntary: None,
+    }
 }

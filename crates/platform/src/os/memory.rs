@@ -122,11 +122,7 @@ unsafe impl Memory for Os {
         }
     }
 
-    fn spin_until(
-        word: &StdAtomicU64,
-        wanted: impl Fn(u64) -> bool,
-        deadline: Nanos,
-    ) -> u64 {
+    fn spin_until(word: &StdAtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
         loop {
             for _ in 0..PAUSES_PER_LOOK {
                 let value = word.load(Ordering::Acquire);

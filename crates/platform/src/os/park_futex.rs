@@ -22,7 +22,9 @@ pub struct OsParker {
 
 impl OsParker {
     pub(super) fn new() -> OsParker {
-        OsParker { state: AtomicU32::new(EMPTY) }
+        OsParker {
+            state: AtomicU32::new(EMPTY),
+        }
     }
 }
 
@@ -54,7 +56,11 @@ fn futex_wait(word: &AtomicU32, expected: u32, deadline: Nanos) {
         tv_sec: (deadline.0 / 1_000_000_000) as libc::time_t,
         tv_nsec: (deadline.0 % 1_000_000_000) as _,
     };
-    let timeout = if deadline == Nanos::MAX { ptr::null() } else { &raw const time };
+    let timeout = if deadline == Nanos::MAX {
+        ptr::null()
+    } else {
+        &raw const time
+    };
     // SAFETY: the word outlives the call because the caller borrows the parker; the timeout is null
     // or points to a live timespec. FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time.
     unsafe {

@@ -33,7 +33,10 @@ impl Parker for OsParker {
         state.parked = true;
         while !state.token {
             if deadline == Nanos::MAX {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self
+                    .changed
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             let left = Duration::from(deadline - clock::now());
