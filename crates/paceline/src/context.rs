@@ -3,7 +3,6 @@
 //! Everything the runtime does is a method of the context, spread over the files by subject. This one
 //! holds what all of them use: the seat's own data, queues, publishing, and running one job.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +10,7 @@ use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use crate::graph::Ending;
-use crate::idle::Fenced;
+use crate::idle::{Fenced, IdleWord};
 use crate::job::{Phase, Slot, Ticket};
 use crate::policy::Tuning;
 use crate::seat::{Frame, Own, Role, Seat};
@@ -160,8 +159,15 @@ impl<'a, P: Platform> Context<'a, P> {
 
     #[inline]
     fn announce(&self, fresh: u32, queue: Queue) {
+        let now = self.shared.idle.after_publish::<Fenced>();
+        if !now.is_all_busy() {
+            self.tell_idle(now, fresh, queue);
+        }
+    }
+
+    #[cold]
+    fn tell_idle(&self, now: IdleWord, fresh: u32, queue: Queue) {
         let idle = &self.shared.idle;
-        let now = idle.after_publish::<Fenced>();
         if now.is_hungry() {
             idle.bump();
         }
@@ -209,11 +215,22 @@ impl<'a, P: Platform> Context<'a, P> {
         self.record(EventKind::Wake, Ticket::NONE, index as u64);
     }
 
+    /// Asks for the memory of a job that will be run here soon: jobs made on another thread are in
+    /// its cache, and the claim would wait for them one by one.
+    #[inline]
+    pub(crate) fn prefetch_soon(&self) {
+        const JOBS_AHEAD: u64 = 4;
+        if let Some(ticket) = self.seat.deque.peek_below(JOBS_AHEAD) {
+            let slot = self.shared.slot(ticket);
+            P::prefetch(&slot.state);
+            P::prefetch(&slot.body);
+        }
+    }
+
     /// Tries to start what a ticket names: claims the job, or joins the crew of a range. False if
     /// the ticket is stale.
     #[inline]
-    pub(crate) fn start(&self, ticket: Ticket) -> bool {
-        let slot = self.shared.slot(ticket);
+    pub(crate) fn start(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
         if slot.claim(ticket) {
             self.run_claimed(ticket, slot);
             return true;
@@ -288,6 +305,3 @@ impl<'a, P: Platform> Context<'a, P> {
         }
     }
 }
-
-/// The payload of a caught panic.
-pub(crate) type Payload = Box<dyn Any + Send>;

@@ -52,7 +52,7 @@ impl Failure {
 }
 
 /// What a panic said.
-pub(crate) fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
+fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("(a panic without a message)")
@@ -106,6 +106,17 @@ impl<M: Memory> Failures<M> {
             return None;
         }
         self.records.with(|records| records.get(&ticket)?.cause())
+    }
+
+    /// What a job's panic said, if that is how it failed.
+    pub(crate) fn panic_of(&self, ticket: Ticket) -> Option<UnwaitedPanic> {
+        self.records.with(|records| match records.get(&ticket)? {
+            Failure::Panicked { label, message, .. } => Some(UnwaitedPanic {
+                label: *label,
+                message: message.clone(),
+            }),
+            _ => None,
+        })
     }
 
     /// The verdict on a job that is over. The payload of a panic goes to the first who asks.

@@ -17,14 +17,17 @@ use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, SharedCell};
 
 use crate::context::{Context, Queue};
 use crate::error::ScheduleError;
-use crate::failure::{Failure, UnwaitedPanic, message_of};
-use crate::job::{Label, LinksWord, NIL, Phase, Slot, StateWord, Ticket};
+use crate::failure::Failure;
+use crate::job::{Label, LinksWord, Phase, Slot, StateWord, Ticket};
 use crate::seat::Finished;
+use crate::slab::NIL;
 
 /// How a job ended.
 pub(crate) enum Ending {
     Done,
     Panicked(Box<dyn Any + Send>),
+    /// A part of it panicked, which is on record already.
+    PanicNoted,
     /// A failure is on record already; the body did not run.
     Cancelled,
 }
@@ -33,7 +36,7 @@ impl Ending {
     fn code(&self) -> u64 {
         match self {
             Ending::Done => 0,
-            Ending::Panicked(_) => 1,
+            Ending::Panicked(_) | Ending::PanicNoted => 1,
             Ending::Cancelled => 2,
         }
     }
@@ -122,10 +125,9 @@ impl<P: Platform> Context<'_, P> {
             return Ok(Added::Over);
         }
         let links = &self.shared.links;
-        let node = self
+        let (node, link) = self
             .own(|own| links.allocate(&mut own.links))
             .ok_or(ScheduleError::TooManyEdges)?;
-        let link = links.get(node);
         let succ = self.shared.slot(to);
         link.from.store(from.0, Ordering::Relaxed);
         // Release, partner: the Acquire loads in `unfinished_preds`: a walker that sees the link
@@ -156,10 +158,10 @@ impl<P: Platform> Context<'_, P> {
     /// Asks to be told when `target` is over. False if it already is.
     pub(crate) fn listen(&self, target: Ticket, listener: Listener) -> Result<bool, ScheduleError> {
         let links = &self.shared.links;
-        let node = self
+        let (node, link) = self
             .own(|own| links.allocate(&mut own.links))
             .ok_or(ScheduleError::TooManyEdges)?;
-        links.get(node).to.store(listener.pack(), Ordering::Relaxed);
+        link.to.store(listener.pack(), Ordering::Relaxed);
         let hangs = self.hang(self.shared.slot(target), target, node);
         if !hangs {
             self.own(|own| links.free(&mut own.links, node));
@@ -291,8 +293,10 @@ impl<P: Platform> Context<'_, P> {
         self.record(EventKind::Completed, job, ending.code());
         let parent = Ticket(slot.parent.load(Ordering::Relaxed));
         let failed = !matches!(ending, Ending::Done);
-        if let Ending::Panicked(payload) = ending {
-            self.record_panic(job, slot, payload, parent, flags);
+        match ending {
+            Ending::Panicked(payload) => self.record_panic(job, slot, payload, parent, flags),
+            Ending::PanicNoted => self.tell_of_panic(job, slot, flags),
+            Ending::Done | Ending::Cancelled => {}
         }
         let preds = slot.preds.load(Ordering::Relaxed);
         let told = if flags & Slot::<P>::IS_ANONYMOUS == 0 {
@@ -430,20 +434,28 @@ impl<P: Platform> Context<'_, P> {
         self.seat.counters.panicked.add(1);
         let label = self.label_of(slot);
         let in_scope = flags & Slot::<P>::IN_SCOPE != 0;
-        // Nobody listens yet, nobody holds the result, no scope will re-raise it: say so.
-        let listened = LinksWord(slot.links.load(Ordering::Relaxed)).node() < LinksWord::CLOSED;
-        if !in_scope && !listened && flags & Slot::<P>::IS_HELD == 0 {
-            if let Some(hook) = &self.shared.hooks.unwaited {
-                hook(&UnwaitedPanic {
-                    label,
-                    message: message_of(&*payload),
-                });
-            }
-        }
         let whose = if in_scope { parent } else { job };
         self.shared
             .failures
             .add(whose, Failure::panicked(label, payload));
+        self.tell_of_panic(job, slot, flags);
+    }
+
+    /// Calls the hook if nobody listens to the job yet, nobody holds its result, and no scope or
+    /// loop will re-raise its panic. The panic is on record.
+    #[cold]
+    fn tell_of_panic(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
+        let awaited = Slot::<P>::IN_SCOPE | Slot::<P>::IS_HELD | Slot::<P>::IS_AWAITED;
+        let listened = LinksWord(slot.links.load(Ordering::Relaxed)).node() < LinksWord::CLOSED;
+        if flags & awaited != 0 || listened {
+            return;
+        }
+        if let (Some(hook), Some(panic)) = (
+            &self.shared.hooks.unwaited,
+            self.shared.failures.panic_of(job),
+        ) {
+            hook(&panic);
+        }
     }
 
     pub(crate) fn label_of(&self, slot: &Slot<P>) -> Label {

@@ -47,6 +47,8 @@ mod handle;
 mod idle;
 mod injector;
 mod job;
+#[cfg(test)]
+mod models;
 mod policy;
 mod range;
 mod schedule;
@@ -56,6 +58,7 @@ mod shared;
 mod shutdown;
 mod slab;
 mod stats;
+mod steer;
 mod system;
 mod wait;
 mod worker;

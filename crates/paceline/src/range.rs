@@ -19,13 +19,12 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use event::{EventKind, Nanos};
 use platform::{Atomic, Memory, Ordering, Padded, Platform, SharedCell};
 
-use crate::context::{Context, Payload, Queue};
+use crate::context::{Context, Queue};
 use crate::error::{ScheduleError, WaitError};
 use crate::failure::Failure;
 use crate::graph::Ending;
-use crate::job::{Body, BodyTable, Label, NIL, Phase, Slot, StateWord, Ticket};
+use crate::job::{Body, BodyTable, Label, Phase, Slot, StateWord, Ticket};
 use crate::policy::{Grain, Tuning};
-use crate::slab::Entry;
 
 /// Most threads that take part in one range.
 pub(crate) const CREW_MAX: usize = 32;
@@ -35,24 +34,15 @@ pub(crate) struct RangeBlock<M: Memory> {
     /// Members so far; each has the word with its number.
     members: M::AtomicU32,
     words: [Padded<M::AtomicU64>; CREW_MAX],
-    next: M::AtomicU32,
-    next_batch: M::AtomicU32,
 }
 
-impl<M: Memory> Entry<M> for RangeBlock<M> {
-    fn empty() -> Self {
+impl<M: Memory> RangeBlock<M> {
+    /// A block of no range.
+    pub(crate) fn empty() -> Self {
         RangeBlock {
             members: M::AtomicU32::new(0),
             words: std::array::from_fn(|_| Padded(M::AtomicU64::new(0))),
-            next: M::AtomicU32::new(NIL),
-            next_batch: M::AtomicU32::new(NIL),
         }
-    }
-    fn next(&self) -> &M::AtomicU32 {
-        &self.next
-    }
-    fn next_batch(&self) -> &M::AtomicU32 {
-        &self.next_batch
     }
 }
 
@@ -320,7 +310,7 @@ impl<P: Platform> Context<'_, P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
-        let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE;
+        let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
         let (job, slot) = self.allocate_slot(label, flags, self.current_job())?;
         let body = SharedRange {
             start: range.start,
@@ -352,7 +342,6 @@ impl<P: Platform> Context<'_, P> {
     {
         let job = self.current_job();
         let slot = self.shared.slot(job);
-        self.seat.counters.jobs.add(1);
         let items = Items {
             lo: 0,
             hi: range.items,
@@ -365,10 +354,9 @@ impl<P: Platform> Context<'_, P> {
             self.leave_range(job, slot);
         } else {
             // No block to be had: run it alone. Nobody can join, so nobody else can leave.
-            let alone = catch_unwind(AssertUnwindSafe(|| {
+            self.run_part(job, || {
                 (range.body)(range.start..range.start + range.items as usize, self);
-            }));
-            self.note_panic(job, slot, alone.err());
+            });
             self.leave_range(job, slot);
         }
         self.after_job();
@@ -377,10 +365,9 @@ impl<P: Platform> Context<'_, P> {
     /// Gives the job its words and opens it for others. False if there is no block to be had.
     fn open(&self, job: Ticket, slot: &Slot<P>, items: Items) -> bool {
         let blocks = &self.shared.blocks;
-        let Some(index) = self.own(|own| blocks.allocate(&mut own.blocks)) else {
+        let Some((index, block)) = self.own(|own| blocks.allocate(&mut own.blocks)) else {
             return false;
         };
-        let block = blocks.get(index);
         // Relaxed: published by the Release store below.
         block.words[0].store(items.pack(), Ordering::Relaxed);
         block.members.store(1, Ordering::Relaxed);
@@ -426,7 +413,6 @@ impl<P: Platform> Context<'_, P> {
         let block = self.shared.blocks.get(slot.place.load(Ordering::Relaxed));
         let number = if block.left() > 0 { block.join() } else { None };
         if let Some(number) = number {
-            self.seat.counters.jobs.add(1);
             // SAFETY: the member's share of the crew keeps table and body in place.
             unsafe {
                 let table = slot
@@ -466,7 +452,7 @@ impl<P: Platform> Context<'_, P> {
         let flags = slot.flags.load(Ordering::Relaxed);
         let panicked = flags & Slot::<P>::PANICKED != 0;
         let ending = if panicked {
-            Ending::Cancelled
+            Ending::PanicNoted
         } else {
             Ending::Done
         };
@@ -482,21 +468,23 @@ impl<P: Platform> Context<'_, P> {
         let slot = self.shared.slot(job);
         let block = self.shared.blocks.get(slot.place.load(Ordering::Relaxed));
         let share = Share { job, block, me };
-        self.record(EventKind::Begin, job, 0);
-        let done = catch_unwind(AssertUnwindSafe(|| self.run_blocks(range, &share)));
-        if let Err(payload) = done {
-            // What this member had left is not run; the others end their blocks.
+        if !self.run_part(job, || self.run_blocks(range, &share)) {
+            // What is left is not run; the other members end their blocks.
             block
                 .words
                 .iter()
                 .for_each(|word| word.store(0, Ordering::Relaxed));
-            self.note_panic(job, slot, Some(payload));
         }
-        self.record(EventKind::End, job, 0);
     }
 
-    fn note_panic(&self, job: Ticket, slot: &Slot<P>, payload: Option<Payload>) {
-        if let Some(payload) = payload {
+    /// Runs this thread's part of a range. False if it panicked, which is noted then.
+    fn run_part(&self, job: Ticket, part: impl FnOnce()) -> bool {
+        self.seat.counters.jobs.add(1);
+        self.record(EventKind::Begin, job, 0);
+        let done = catch_unwind(AssertUnwindSafe(part));
+        let ran = done.is_ok();
+        if let Err(payload) = done {
+            let slot = self.shared.slot(job);
             self.seat.counters.panicked.add(1);
             let label = self.label_of(slot);
             self.shared
@@ -505,6 +493,8 @@ impl<P: Platform> Context<'_, P> {
             // Relaxed: ordered by the member's leaving.
             slot.flags.fetch_or(Slot::<P>::PANICKED, Ordering::Relaxed);
         }
+        self.record(EventKind::End, job, 0);
+        ran
     }
 
     fn run_blocks<F>(&self, range: &SharedRange<F>, share: &Share<'_, P>)

@@ -10,11 +10,10 @@ use crate::context::{Context, Queue};
 use crate::error::{GraphError, ScheduleError};
 use crate::graph::Added;
 use crate::handle::{Event, Job};
-use crate::job::{
-    Body, BodyTable, JobId, Label, LinksWord, NIL, Once, Phase, Slot, StateWord, Ticket,
-};
+use crate::job::{Body, BodyTable, JobId, Label, LinksWord, Once, Phase, Slot, StateWord, Ticket};
 use crate::policy::Grain;
 use crate::range::{RangeTable, SharedRange};
+use crate::slab::NIL;
 
 /// A job being described; made by `job`. Nothing happens until one of the scheduling calls.
 ///
@@ -278,15 +277,14 @@ impl<P: Platform> Context<'_, P> {
     ) -> Result<(Ticket, &Slot<P>), ScheduleError> {
         let slots = &self.shared.slots;
         let labels = &self.shared.labels;
-        let (index, number) = self.own(|own| {
+        let (allocated, number) = self.own(|own| {
             (
                 slots.allocate(&mut own.slots),
                 labels.number(&mut own.labels, label),
             )
         });
         let max_jobs = self.shared.max_jobs;
-        let index = index.ok_or(ScheduleError::Full { max_jobs })?;
-        let slot = slots.get(index);
+        let (index, slot) = allocated.ok_or(ScheduleError::Full { max_jobs })?;
         // Relaxed, all of these: nobody else looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own
         // means of passing the id on.

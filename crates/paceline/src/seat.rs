@@ -20,6 +20,7 @@ use crate::fork::ForkList;
 use crate::job::{LabelCache, Ticket};
 use crate::slab::Cache;
 use crate::stats::Counters;
+use crate::steer::Steer;
 
 /// Who sits on a seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +82,7 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) todo: Vec<Ticket>,
     /// Scratch of the search for runnable ancestors.
     pub(crate) search: Vec<Ticket>,
+    pub(crate) steer: Steer,
     /// Numbers the searches: a job marked with the current number has been visited.
     pub(crate) serial: u64,
 }
@@ -130,6 +132,7 @@ impl<P: Platform> Seat<P> {
                 random: platform.seed() ^ (u64::from(index) << 32 | 1),
                 todo: Vec::new(),
                 search: Vec::new(),
+                steer: Steer::new(),
                 serial: 0,
             })),
         }
@@ -335,6 +338,8 @@ pub(crate) struct WakeReport {
     pub(crate) latency: Nanos,
     /// Whether it runs on the CPU its waker ran on.
     pub(crate) colocated: bool,
+    /// Where the waker ran.
+    pub(crate) waker_cpu: Option<u32>,
 }
 
 impl<P: Platform> Seat<P> {
@@ -346,10 +351,11 @@ impl<P: Platform> Seat<P> {
             return None;
         }
         self.woken_at.store(0, Ordering::Relaxed);
-        let from = self.woken_from.load(Ordering::Relaxed);
+        let waker_cpu = self.woken_from.load(Ordering::Relaxed).checked_sub(1);
         Some(WakeReport {
             latency: platform.now() - Nanos(sent),
-            colocated: from != 0 && platform.current_cpu().map(|cpu| cpu + 1) == Some(from),
+            colocated: waker_cpu.is_some() && platform.current_cpu() == waker_cpu,
+            waker_cpu,
         })
     }
 }

@@ -76,9 +76,8 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) stack_bytes: Option<usize>,
 }
 
-/// Entries that move between a seat's cache and the shared stack at a time.
-const SLOT_BATCH: u32 = 64;
-const BLOCK_BATCH: u32 = 4;
+/// Most ranges that are being run by several threads at a time; further ones stay with their thread.
+const BLOCKS_MAX: u32 = 1 << 12;
 /// Most links at a time: eight per job up to this many.
 pub(crate) const LINKS_MAX: u32 = 1 << 24;
 
@@ -88,13 +87,13 @@ impl<P: Platform> Shared<P> {
         Arc::new_cyclic(|this| Shared {
             id: platform::fresh_pool_id(),
             this: this.clone(),
-            slots: Slab::new(parts.max_jobs, seats, SLOT_BATCH),
+            slots: Slab::new(parts.max_jobs, seats, Slot::empty),
             links: Slab::new(
                 parts.max_jobs.saturating_mul(8).min(LINKS_MAX),
                 seats,
-                SLOT_BATCH,
+                Link::empty,
             ),
-            blocks: Slab::new(1 << 16, seats, BLOCK_BATCH),
+            blocks: Slab::new(BLOCKS_MAX, 0, RangeBlock::empty),
             seats: Seats::new(parts.seats, parts.queue),
             idle: Idle::new(parts.seats),
             injector: Injector::new(),

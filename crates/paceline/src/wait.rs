@@ -120,35 +120,69 @@ impl<P: Platform> Context<'_, P> {
             if self.shared.slot(wait.target).is_over(wait.target) {
                 return true;
             }
-            if !self.help_ancestor(wait) && !self.help_descendant(wait, Look::Quick) {
+            let helped = self.help_ancestor(wait)
+                || self.fetch_tickets(wait)
+                || self.help_descendant(wait, Look::Quick);
+            if !helped {
                 return self.shared.slot(wait.target).is_over(wait.target);
             }
         }
     }
 
-    /// As long as the newest ticket of the own deque is the target or a descendant of it, runs it:
-    /// the common case of scopes and joins, found without any search.
+    /// As long as the wait may run the newest ticket of the own deque, runs it. That is the common
+    /// case and needs no search: the jobs of a scope, the other half of a join, a needed job that
+    /// the last one has just made ready.
     fn help_with_own(&self, wait: Wait) {
         while let Some(ticket) = self.seat.deque.peek_newest() {
-            if !self.is_startable(ticket) {
-                self.seat.deque.take_newest();
-                continue;
-            }
-            if ticket != wait.target && !self.descends(ticket, wait) {
+            let slot = self.shared.slot(ticket);
+            // Whatever the ticket is, it is done with unless it has to be left for others. A stale
+            // one may look wanted: starting it fails.
+            let child = slot.parent.load(Ordering::Relaxed) == wait.target.0;
+            if !child && self.is_startable(ticket) && !self.is_wanted(ticket, wait) {
                 return;
             }
+            self.prefetch_soon();
             self.seat.deque.take_newest();
-            self.help(ticket);
+            self.help(ticket, slot);
         }
     }
 
+    /// Whether the wait may run the job: the target, a job on the way to it (as far as the walk has
+    /// marked them), or a descendant of one of these.
+    fn is_wanted(&self, ticket: Ticket, wait: Wait) -> bool {
+        ticket == wait.target || self.is_marked(ticket, wait) || self.descends(ticket, wait)
+    }
+
+    /// Moves tickets from the injector, or from a seat whose oldest ticket is wanted, to the own
+    /// deque. They were announced where they were, but who looked for them meanwhile may have
+    /// missed them: what is not run at once is announced again.
+    fn fetch_tickets(&self, wait: Wait) -> bool {
+        let before = self.seat.deque.len();
+        let first = self.from_injector().or_else(|| {
+            self.from_deques_if(|deque| {
+                deque.peek_oldest().is_some_and(|ticket| {
+                    self.shared.slots.exists(ticket.index())
+                        && self.is_startable(ticket)
+                        && self.is_wanted(ticket, wait)
+                })
+            })
+        });
+        let Some(first) = first else { return false };
+        let moved = (self.seat.deque.len() + 1).saturating_sub(before);
+        self.own(|own| own.fresh += moved as u32 - 1);
+        self.enqueue(first, Queue::Own);
+        self.publish(Queue::Own, false);
+        true
+    }
+
     /// Runs a ticket from inside a wait.
-    fn help(&self, ticket: Ticket) -> bool {
+    #[inline]
+    fn help(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
         // While the helped job runs this thread does not wait: who asks what the job is waiting for
         // must not be told about the wait underneath it.
         let waits_for = self.seat.waits_for.load(Ordering::Relaxed);
         self.seat.waits_for.store(0, Ordering::Relaxed);
-        let helped = self.start(ticket);
+        let helped = self.start(ticket, slot);
         self.seat.waits_for.store(waits_for, Ordering::Relaxed);
         if helped {
             self.seat.counters.helps.add(1);
@@ -235,7 +269,7 @@ impl<P: Platform> Context<'_, P> {
         self.own(|own| own.search = stack);
         // Lost to somebody else: that was progress too, so look again.
         found.is_some_and(|job| {
-            self.help(job);
+            self.help(job, self.shared.slot(job));
             true
         })
     }
@@ -273,7 +307,7 @@ impl<P: Platform> Context<'_, P> {
                 .injector
                 .scan(|ticket| consider(ticket, &mut left));
         }
-        found.is_some_and(|ticket| self.help(ticket))
+        found.is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket)))
     }
 
     /// Nothing to run: asks to be told, spins, parks.

@@ -9,7 +9,7 @@ use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Parker, Platform};
 
 use crate::context::{Context, Queue};
-use crate::deque::STEAL_MAX;
+use crate::deque::{Deque, STEAL_MAX};
 use crate::idle::Fenced;
 use crate::job::Ticket;
 use crate::policy::Tuning;
@@ -43,7 +43,7 @@ impl<P: Platform> Context<'_, P> {
 
     #[inline]
     fn run_one(&self, ticket: Ticket) {
-        if self.start(ticket) {
+        if self.start(ticket, self.shared.slot(ticket)) {
             self.publish(Queue::Own, true);
         }
     }
@@ -60,6 +60,7 @@ impl<P: Platform> Context<'_, P> {
                 return Some(ticket);
             }
         }
+        self.prefetch_soon();
         self.seat
             .deque
             .take_newest()
@@ -85,14 +86,14 @@ impl<P: Platform> Context<'_, P> {
         let own = self.seat.deque.take_newest();
         own.or_else(|| self.from_injector())
             .or_else(|| self.from_inboxes())
-            .or_else(|| self.from_deques())
+            .or_else(|| self.from_deques_if(|_| true))
     }
 
-    fn from_injector(&self) -> Option<Ticket> {
+    pub(crate) fn from_injector(&self) -> Option<Ticket> {
         if self.shared.injector.is_empty() {
             return None;
         }
-        let room = Tuning::INJECTOR_BATCH.min(self.seat.deque.room() + 1);
+        let room = Tuning::INJECTOR_BATCH.min(self.seat.deque.room());
         let tickets = self.shared.injector.take(room);
         // The oldest first: taking the newest from the deque then follows the order of the
         // injector.
@@ -111,13 +112,15 @@ impl<P: Platform> Context<'_, P> {
         })
     }
 
-    fn from_deques(&self) -> Option<Ticket> {
+    /// Takes the older half of some deque that `wanted` approves of: returns the oldest ticket, the
+    /// rest is in the own deque.
+    pub(crate) fn from_deques_if(&self, wanted: impl Fn(&Deque<P>) -> bool) -> Option<Ticket> {
+        let most = STEAL_MAX.min(self.seat.deque.room());
         self.victims(|seat| {
-            if seat.deque.len() == 0 {
+            if seat.deque.len() == 0 || seat.index == self.seat.index || !wanted(&seat.deque) {
                 return None;
             }
             let mut first = None;
-            let most = STEAL_MAX.min(self.seat.deque.room() + 1);
             let stolen = seat.deque.steal_half(most, |ticket| match first {
                 None => first = Some(ticket),
                 Some(_) => {
@@ -221,6 +224,7 @@ impl<P: Platform> Context<'_, P> {
         self.record(EventKind::Park, Ticket::NONE, 0);
         let mut parked = false;
         while shared.idle.is_asleep(index) && !shared.has_work() && !self.must_leave() {
+            self.steer();
             seat.counters.parks.add(1);
             seat.parker.park(Nanos::MAX);
             parked = true;
@@ -238,6 +242,7 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn note_wake_up(&self) {
         if let Some(report) = self.seat.wake_report(&self.shared.platform) {
             self.shared.learn_wake_cost(report.latency);
+            self.learn_placement(&report);
             if report.colocated {
                 self.seat.counters.colocated.add(1);
             }
@@ -274,7 +279,7 @@ impl<P: Platform> Context<'_, P> {
             let Some(ticket) = self.next() else {
                 return false;
             };
-            if self.start(ticket) {
+            if self.start(ticket, self.shared.slot(ticket)) {
                 self.flush_finished();
                 self.publish(Queue::Own, false);
                 return true;

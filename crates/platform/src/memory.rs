@@ -26,6 +26,12 @@ pub unsafe trait Memory: Sized + 'static {
     /// not SeqCst accesses: the model checker treats the latter as weaker than they are.
     fn fence(order: Ordering);
 
+    /// Asks for the cache line of `value`, which is going to be written. A hint: it may do nothing.
+    #[inline(always)]
+    fn prefetch<T>(value: &T) {
+        let _ = value;
+    }
+
     /// Spins until `wanted` holds for the value of `word` or `deadline` has come, whichever is
     /// first, and returns the value last seen (loaded with Acquire).
     ///

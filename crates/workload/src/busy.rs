@@ -1,21 +1,21 @@
 //! Work of a wanted length that is real computation.
 //!
 //! A body that polls the clock until its time is over counts the time it was preempted as work: two
-//! such bodies on one CPU finish together in the time of one, and every measurement of contention is
-//! wrong. A body here is a fixed number of steps of a dependency chain (xorshift64, which no compiler
-//! shortens), so a preempted body simply ends later. How many steps are a nanosecond is measured
-//! once, by the fastest of many short runs: the time when nobody disturbs.
+//! such bodies on one CPU finish together in the time of one, and every measurement of contention
+//! is wrong. A body here is a fixed number of steps of a dependency chain (xorshift64, which no
+//! compiler shortens), so a preempted body simply ends later. How many steps are a nanosecond is
+//! measured once, by the fastest of many short runs: the time when nobody disturbs.
 //!
-//! Absent on purpose: memory traffic. A chain in registers scales perfectly with cores, so that what
-//! is lost in a measurement was lost by the scheduler.
+//! Absent on purpose: memory traffic. A chain in registers scales perfectly with cores, so that
+//! what is lost in a measurement was lost by the scheduler.
 
 use std::hint::black_box;
 
 use event::Nanos;
 use platform::Platform;
 
-/// How long one calibration run takes at one step per nanosecond: long against the clock's 10–25 ns,
-/// short against the time between interrupts.
+/// How long one calibration run takes at one step per nanosecond: long against the clock's 10–25
+/// ns, short against the time between interrupts.
 const TRIAL_STEPS: u64 = 20_000;
 /// How many calibration runs; together some 10 ms, enough for a CPU to leave its idle frequency.
 const TRIALS: u32 = 400;
@@ -103,8 +103,8 @@ mod tests {
         assert_ne!(chain(2, 1), chain(2, 3));
     }
 
-    /// Goal: lengths become steps at the calibrated rate, and a clock that saw nothing gives no rate.
-    /// Method: three trials of known length, one of them the impossible one.
+    /// Goal: lengths become steps at the calibrated rate, and a clock that saw nothing gives no
+    /// rate. Method: three trials of known length, one of them the impossible one.
     #[test]
     fn a_length_is_a_number_of_steps() {
         let two_per_nano = Busy::from_trial(Nanos(TRIAL_STEPS / 2));
@@ -116,8 +116,8 @@ mod tests {
         assert_eq!(Busy::from_trial(Nanos(20)), Busy::NONE);
     }
 
-    /// Goal: calibrating on the machine at hand gives a rate, and work of no length ends. Method: on
-    /// the OS, whose clock moves while this thread computes.
+    /// Goal: calibrating on the machine at hand gives a rate, and work of no length ends. Method:
+    /// on the OS, whose clock moves while this thread computes.
     #[test]
     fn the_machine_at_hand_can_be_calibrated() {
         let busy = Busy::calibrate(&Os);

@@ -81,7 +81,8 @@ mod tests {
     }
 
     /// Goal: ranges are hit in full and never left. Method: 10 000 draws from 3..=7 must give
-    /// exactly the five numbers, each in a fifth of the cases (four sigma); a range of one gives it.
+    /// exactly the five numbers, each in a fifth of the cases (four sigma); a range of one gives
+    /// it.
     #[test]
     fn numbers_within_a_range_are_even() {
         let mut random = Random::new(5);

@@ -5,8 +5,8 @@
 //! charges, the movement of its data is not modelled, and a result that opened a simulated cache
 //! line would be both.
 //!
-//! All accesses are Relaxed: that a job sees what its dependencies wrote is the job system's promise,
-//! and a test of it must not keep the promise on its own.
+//! All accesses are Relaxed: that a job sees what its dependencies wrote is the job system's
+//! promise, and a test of it must not keep the promise on its own.
 
 use std::ops::Range;
 

@@ -15,7 +15,9 @@ Pipelining. A library that needs a library waits for its metadata, not for its c
 that another one needs becomes two jobs: "X (meta)", rustc's front end, and "X (code)", the rest,
 which comes after it. Which edges are of which kind is cargo's rule: one between two plain libraries
 in build mode needs metadata; every other one needs code, and a unit that links (program, procedural
-macro, build script) needs the code of everything below it, directly or not.
+macro, build script) needs the code of everything below it, directly or not. The result is checked
+against the report: what became ready by a unit must wait for it here, and nothing may have started
+before all it waits for.
 
 Times. Cargo rounds them to 10 ms; what it rounded to nothing counts as 5 ms. One second becomes
 --micros-per-second microseconds.
@@ -146,6 +148,24 @@ def edges(units):
     return result
 
 
+def check(timings, matched, waits):
+    """Fails unless the measured build kept every edge and cargo's own pairs are among them."""
+    timed = {matched[t["i"]]: t for t in timings}
+    for early in timings:
+        for artifact, key in (("code", "unblocked_units"), ("meta", "unblocked_rmeta_units")):
+            for late in early[key]:
+                if (matched[early["i"]], artifact) not in waits[matched[late]]:
+                    fail(f'{early["name"]}{early["target"]} made unit {late} ready by its '
+                         f"{artifact}, but the unit graph has no such edge")
+    for index, unit in enumerate(waits):
+        for dep, artifact in unit:
+            length = front_end(timed[dep]) if artifact == "meta" else None
+            end = timed[dep]["start"] + (length or timed[dep]["duration"])
+            if timed[index]["start"] < end - 4 * SMALLEST:
+                fail(f'{timed[index]["name"]} started before the {artifact} of '
+                     f'{timed[dep]["name"]}, for which it waits, was there')
+
+
 def names(timings):
     """A name for each timed unit: with its version, and a number, only where it needs one."""
     plain = {t["i"]: t["name"] + t["target"].replace('"', "") for t in timings}
@@ -171,6 +191,7 @@ def front_end(timed):
 def jobs(timings, units, micros_per_second):
     timings = sorted(timings, key=lambda timed: (timed["start"], timed["i"]))
     matched, waits, label = match(timings, units), edges(units), names(timings)
+    check(timings, matched, waits)
     name = {matched[i]: text for i, text in label.items()}
     wanted = {dep for unit in waits for dep, artifact in unit if artifact == "meta"}
     split = {matched[t["i"]] for t in timings if front_end(t) is not None} & wanted

@@ -123,6 +123,22 @@ impl<M: Memory> Deque<M> {
         (len > 0).then(|| Ticket(self.slot(head + len - 1).load(Ordering::Relaxed)))
     }
 
+    /// Any thread: the oldest ticket, left where it is. It may be gone, or another one, by the time
+    /// the caller looks at it.
+    pub(crate) fn peek_oldest(&self) -> Option<Ticket> {
+        // Acquire: edge D1, partner: `set_anchor`.
+        let Anchor { head, len, .. } = Anchor::unpack(self.anchor.load(Ordering::Acquire));
+        let ticket = Ticket(self.slot(head).load(Ordering::Relaxed));
+        (len > 0 && !ticket.is_none()).then_some(ticket)
+    }
+
+    /// Owner: the ticket that will be the newest after `depth` takes, to fetch its memory early.
+    #[inline]
+    pub(crate) fn peek_below(&self, depth: u64) -> Option<Ticket> {
+        let Anchor { head, len, .. } = self.anchor();
+        (len > depth).then(|| Ticket(self.slot(head + len - 1 - depth).load(Ordering::Relaxed)))
+    }
+
     /// Owner: takes the newest ticket.
     #[inline]
     pub(crate) fn take_newest(&self) -> Option<Ticket> {

@@ -37,6 +37,12 @@ impl IdleWord {
         }
     }
 
+    /// Whether nobody wants to hear of new work: everyone is busy.
+    #[inline]
+    pub(crate) fn is_all_busy(self) -> bool {
+        self.searching | self.sleeping | self.watching | self.blocked == 0
+    }
+
     /// Whether somebody would look at once at new work.
     #[inline]
     pub(crate) fn is_hungry(self) -> bool {

@@ -1,8 +1,8 @@
 //! What jobs are called and where they were scheduled.
 //!
 //! A slot has room for a number only, so (label, call site) pairs are registered once per job
-//! system. Registration takes a lock; each seat keeps a small direct-mapped cache in front of it, so
-//! that scheduling the same job every frame costs two compares.
+//! system. Registration takes a lock; each seat keeps what it has learned, so that scheduling the same
+//! job every frame costs two compares.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -40,7 +40,7 @@ fn key(label: &Label) -> Key {
     // The address of a name or a location identifies it well enough for a cache; two addresses for
     // the same text only mean two entries.
     (
-        label.name.as_ptr() as usize ^ label.name.len() << 48,
+        label.name.as_ptr() as usize ^ label.name.len().rotate_right(16),
         std::ptr::from_ref(label.site) as usize,
     )
 }
@@ -67,11 +67,17 @@ impl<M: Memory> Labels<M> {
     #[inline]
     pub(crate) fn number(&self, cache: &mut LabelCache, label: Label) -> LabelId {
         let key = key(&label);
-        let entry = &mut cache.entries[LabelCache::place(key)];
-        if entry.0 != key {
-            *entry = (key, self.register(key, label));
+        let place = LabelCache::place(key);
+        if cache.recent[place].0 != key {
+            cache.recent[place] = (key, self.find(cache, key, label));
         }
-        entry.1
+        cache.recent[place].1
+    }
+
+    #[cold]
+    fn find(&self, cache: &mut LabelCache, key: Key, label: Label) -> LabelId {
+        let register = || self.register(key, label);
+        *cache.known.entry(key).or_insert_with(register)
     }
 
     #[cold]
@@ -97,25 +103,30 @@ impl<M: Memory> Labels<M> {
     }
 }
 
-/// A seat's window on the table.
+/// What a seat knows of the table: every label it has used, so that the lock is taken once per label
+/// and seat whatever the addresses are (a simulated run must not depend on them); and in front of
+/// that the most recent ones, found without hashing.
 pub(crate) struct LabelCache {
-    entries: [(Key, LabelId); LabelCache::ENTRIES],
+    recent: [(Key, LabelId); LabelCache::RECENT],
+    known: HashMap<Key, LabelId>,
 }
 
 impl LabelCache {
-    const ENTRIES: usize = 64;
+    const RECENT: usize = 64;
 
     pub(crate) fn new() -> LabelCache {
         // No label has a null name and a null site.
         LabelCache {
-            entries: [((0, 0), 0); LabelCache::ENTRIES],
+            recent: [((0, 0), 0); LabelCache::RECENT],
+            known: HashMap::new(),
         }
     }
 
     #[inline]
     fn place(key: Key) -> usize {
         // Locations are 24 bytes apart and names anywhere: mix both, keep the high bits.
-        const ODD: usize = 0x9e37_79b9_7f4a_7c15;
-        (key.0 ^ key.1.rotate_left(17)).wrapping_mul(ODD) >> (usize::BITS - 6)
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mixed = (key.0 as u64 ^ (key.1 as u64).rotate_left(17)).wrapping_mul(ODD);
+        (mixed >> (u64::BITS - LabelCache::RECENT.trailing_zeros())) as usize
     }
 }

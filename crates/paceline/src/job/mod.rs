@@ -10,4 +10,4 @@ pub use id::JobId;
 pub(crate) use id::Ticket;
 pub use label::Label;
 pub(crate) use label::{LabelCache, Labels};
-pub(crate) use slot::{Link, LinksWord, NIL, Phase, Slot, StateWord};
+pub(crate) use slot::{Link, LinksWord, Phase, Slot, StateWord};

@@ -28,10 +28,7 @@ use platform::{Atomic, Memory, Ordering, Platform, SharedCell};
 
 use super::body::{Body, BodyTable};
 use super::id::Ticket;
-use crate::slab::Entry;
-
-/// No entry: the end of a list of slots or links.
-pub(crate) const NIL: u32 = (1 << LinksWord::NODE_BITS) - 1;
+use crate::slab::NIL;
 
 /// Where a job is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,12 +148,11 @@ pub(crate) struct Slot<P: Platform> {
     /// Unfinished predecessors, plus one while somebody builds the job or an event holds it; of a
     /// scope: its unfinished jobs. Whoever brings it to zero makes the job ready.
     pub(crate) pending: P::AtomicU32,
-    /// First of the links that lead to predecessors (chained by [`Link::up`]); while the slot is
-    /// free: the next free slot.
+    /// First of the links that lead to predecessors (chained by [`Link::up`]).
     pub(crate) preds: P::AtomicU32,
     /// [`Slot::HAS_BODY`] and friends. Written before the job is published, except CANCELLED.
     pub(crate) flags: P::AtomicU32,
-    /// The label's number; of the first slot of a free batch: the next batch.
+    /// The label's number.
     pub(crate) label: P::AtomicU32,
     /// Running: the seat that claimed it. Open: the block with the range's words.
     pub(crate) place: P::AtomicU32,
@@ -193,6 +189,8 @@ impl<P: Platform> Slot<P> {
     pub(crate) const IN_SCOPE: u32 = 1 << 5;
     /// Some part of the range panicked.
     pub(crate) const PANICKED: u32 = 1 << 6;
+    /// The thread that made it is going to wait for it (a loop that was shared).
+    pub(crate) const IS_AWAITED: u32 = 1 << 7;
 
     #[inline]
     pub(crate) fn word(&self, order: Ordering) -> StateWord {
@@ -236,8 +234,9 @@ impl<P: Platform> Slot<P> {
     }
 }
 
-impl<P: Platform> Entry<P> for Slot<P> {
-    fn empty() -> Slot<P> {
+impl<P: Platform> Slot<P> {
+    /// Room for a job.
+    pub(crate) fn empty() -> Slot<P> {
         Slot {
             state: P::AtomicU64::new(StateWord::new(1, Phase::Free, 0).pack()),
             links: P::AtomicU64::new(LinksWord::new(1, LinksWord::CLOSED).0),
@@ -253,12 +252,6 @@ impl<P: Platform> Entry<P> for Slot<P> {
             body: P::Cell::new(Body::EMPTY),
         }
     }
-    fn next(&self) -> &P::AtomicU32 {
-        &self.preds
-    }
-    fn next_batch(&self) -> &P::AtomicU32 {
-        &self.label
-    }
 }
 
 /// "Tell `to` when `from` is over": an edge to a successor, a parked waiter, or a waker.
@@ -273,26 +266,21 @@ pub(crate) struct Link<M: Memory> {
     pub(crate) to: M::AtomicU64,
     /// The predecessor's ticket.
     pub(crate) from: M::AtomicU64,
-    /// The next link of `from`; in a free list: the next free link.
+    /// The next link of `from`.
     pub(crate) next: M::AtomicU32,
-    /// The next link of `to`; in a free list: the next batch.
+    /// The next link of `to`.
     pub(crate) up: M::AtomicU32,
 }
 
-impl<M: Memory> Entry<M> for Link<M> {
-    fn empty() -> Link<M> {
+impl<M: Memory> Link<M> {
+    /// A link of nobody.
+    pub(crate) fn empty() -> Link<M> {
         Link {
             to: M::AtomicU64::new(0),
             from: M::AtomicU64::new(0),
             next: M::AtomicU32::new(NIL),
             up: M::AtomicU32::new(NIL),
         }
-    }
-    fn next(&self) -> &M::AtomicU32 {
-        &self.next
-    }
-    fn next_batch(&self) -> &M::AtomicU32 {
-        &self.up
     }
 }
 

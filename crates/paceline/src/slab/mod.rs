@@ -1,277 +1,313 @@
 //! Memory for jobs, links and range blocks: entries that never move, handed out by index.
 //!
-//! A slab grows by chunks up to a limit. Free entries are kept by the seats in caches of up to two
-//! batches each; whole batches are exchanged through one shared stack, so an allocation touches
-//! shared memory once per batch. Nothing is given back to the system before the slab is dropped:
-//! a stale ticket always points at a live entry, whose generation then tells it apart.
+//! Free entries are kept in *magazines*, small arrays of indices (Bonwick and Adams, "Magazines and
+//! Vmem", USENIX 2001). A seat owns two: it takes from and gives to one of them with plain loads and
+//! stores, changes over to the other when that one is empty or full, and goes to the shared stacks
+//! (of full and of empty magazines) only when both are. So shared memory is touched once in
+//! [`ROUNDS`] allocations; and since the next indices are known, entries that another thread has
+//! freed are fetched before they are needed.
+//!
+//! Nothing is given back to the system before the slab is dropped: a stale ticket always points at a
+//! live entry, whose generation then tells it apart.
 //!
 //! Invariants
-//! - An entry is in exactly one place: live, in one cache, or in one batch on the stack.
-//! - Entries below `published * CHUNK` exist and never move.
-//! - The stack's head carries a tag that changes with every pop, so a pop that was overtaken by a
-//!   pop and a push of the same batch fails (ABA).
+//! - An entry is in exactly one place: live, or in one magazine.
+//! - A magazine is in exactly one place: one seat's cache, or one of the two stacks.
+//! - The head of a stack carries a tag that changes with every pop, so a pop that was overtaken by
+//!   a pop and a push of the same magazine fails (ABA).
 
-use platform::{Atomic, Lock, Memory, Ordering, SharedCell};
+mod chunks;
 
-use crate::job::NIL;
+use platform::{Atomic, Memory, Ordering};
 
-/// What a slab can hold: something with two spare words while it is free.
-pub(crate) trait Entry<M: Memory>: Sized {
-    /// A new, free entry.
-    fn empty() -> Self;
-    /// While free: the next entry of the same cache or batch.
-    fn next(&self) -> &M::AtomicU32;
-    /// While first in a batch on the stack: the first entry of the next batch.
-    fn next_batch(&self) -> &M::AtomicU32;
-}
+use chunks::Chunks;
 
-/// Entries per chunk.
-const CHUNK: usize = 1 << CHUNK_BITS;
-const CHUNK_BITS: u32 = 8;
+/// No entry, no magazine, no link: the end of a list. Fits the 28 bits of a links word.
+pub(crate) const NIL: u32 = (1 << 28) - 1;
+
+/// Entries in a full magazine.
+pub(crate) const ROUNDS: usize = 31;
+
+/// How many allocations ahead an entry is fetched.
+const PREFETCH_AHEAD: usize = 3;
 
 /// See the module.
-pub(crate) struct Slab<M: Memory, T: Entry<M>> {
-    /// Pointers to chunks; written once each, under `growth`, before `published` covers them.
-    chunks: Box<[M::Cell<*const T>]>,
-    /// How many chunks exist.
-    published: M::AtomicU32,
-    /// First entry never handed out.
-    fresh: M::AtomicU32,
-    /// `tag 32 | first entry of the topmost batch 32`.
-    batches: M::AtomicU64,
-    growth: M::Lock<()>,
+pub(crate) struct Slab<M: Memory, T> {
+    entries: Chunks<M, T>,
+    magazines: Chunks<M, Magazine<M>>,
+    /// First entry never handed out, first magazine never made.
+    fresh_entry: M::AtomicU32,
+    fresh_magazine: M::AtomicU32,
+    /// `tag 32 | topmost magazine 32`, each.
+    full: M::AtomicU64,
+    empty: M::AtomicU64,
     limit: u32,
-    batch: u32,
+    make: fn() -> T,
 }
 
-// SAFETY: entries are reached by shared reference only and are Sync by the bound; the chunk
-// pointers are owned by the slab and written under the lock before they are published.
-unsafe impl<M: Memory, T: Entry<M> + Send + Sync> Sync for Slab<M, T> {}
-// SAFETY: as above.
-unsafe impl<M: Memory, T: Entry<M> + Send + Sync> Send for Slab<M, T> {}
+/// An array of free entries. All accesses are Relaxed: by the seat that owns it, and published with
+/// the magazine by the stacks.
+struct Magazine<M: Memory> {
+    rounds: [M::AtomicU32; ROUNDS],
+    /// On a stack: how many rounds there are, and the magazine below.
+    len: M::AtomicU32,
+    below: M::AtomicU32,
+}
 
-/// A seat's free entries. Two batches, so that a seat that allocates and frees in turn at the edge
-/// of a batch does not go to the stack each time.
+impl<M: Memory> Magazine<M> {
+    fn new() -> Magazine<M> {
+        Magazine {
+            rounds: std::array::from_fn(|_| M::AtomicU32::new(NIL)),
+            len: M::AtomicU32::new(0),
+            below: M::AtomicU32::new(NIL),
+        }
+    }
+}
+
+/// A seat's two magazines.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    near: Batch,
-    far: Batch,
+    near: Loaded,
+    far: Loaded,
 }
 
+/// A magazine in use: its number, and how many rounds it holds.
 #[derive(Debug, Clone, Copy)]
-struct Batch {
-    first: u32,
-    len: u32,
-}
-
-impl Batch {
-    const EMPTY: Batch = Batch { first: NIL, len: 0 };
+struct Loaded {
+    magazine: u32,
+    len: usize,
 }
 
 impl Cache {
+    /// A cache that fetches its magazines when it first needs them.
     pub(crate) fn new() -> Cache {
+        let none = Loaded {
+            magazine: NIL,
+            len: 0,
+        };
         Cache {
-            near: Batch::EMPTY,
-            far: Batch::EMPTY,
+            near: none,
+            far: none,
         }
     }
 }
 
-impl<M: Memory, T: Entry<M>> Slab<M, T> {
-    /// An empty slab that will hold `limit` live entries and no more than `limit` plus what
-    /// `caches` caches can hoard; entries move between caches `batch` at a time.
-    pub(crate) fn new(limit: u32, caches: u32, batch: u32) -> Slab<M, T> {
-        let hoarded = caches.saturating_mul(2 * batch);
+impl<M: Memory, T> Slab<M, T> {
+    /// An empty slab that will hold at least `limit` live entries, and no more than `limit` plus
+    /// what `caches` caches can hoard.
+    pub(crate) fn new(limit: u32, caches: u32, make: fn() -> T) -> Slab<M, T> {
+        let hoarded = caches.saturating_mul(2 * ROUNDS as u32);
         let limit = limit.saturating_add(hoarded).min(LIMIT_MAX);
-        let chunks = (limit as usize).div_ceil(CHUNK);
+        // At worst every entry was freed from afar and has a magazine to itself.
+        let magazines = limit + 2 * caches + 2;
         Slab {
-            chunks: (0..chunks)
-                .map(|_| M::Cell::new(std::ptr::null()))
-                .collect(),
-            published: M::AtomicU32::new(0),
-            fresh: M::AtomicU32::new(0),
-            batches: M::AtomicU64::new(u64::from(NIL)),
-            growth: M::Lock::new(()),
+            entries: Chunks::new(limit),
+            magazines: Chunks::new(magazines),
+            fresh_entry: M::AtomicU32::new(0),
+            fresh_magazine: M::AtomicU32::new(0),
+            full: M::AtomicU64::new(u64::from(NIL)),
+            empty: M::AtomicU64::new(u64::from(NIL)),
             limit,
-            batch,
+            make,
         }
     }
 
-    /// The entry with this index. The index came from [`Slab::allocate`], possibly long ago.
+    /// The entry with this index, which came from [`Slab::allocate`], possibly long ago.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &T {
-        let chunk = &self.chunks[index as usize >> CHUNK_BITS];
-        // SAFETY: whoever has an index got it from `allocate` through some chain of
-        // happens-before (a queue, a link, a handle checked by `exists`), and the chunk was written
-        // before that; chunk pointers never change afterwards, and chunks live as long as the slab.
-        unsafe { chunk.with(|chunk| &*(*chunk).add(index as usize & (CHUNK - 1))) }
+        self.entries.get(index)
     }
 
     /// Whether an index that came from outside has ever been handed out.
+    #[inline]
     pub(crate) fn exists(&self, index: u32) -> bool {
-        // Acquire, partner: the Release store in `publish_chunk`.
-        (index as usize) < self.published.load(Ordering::Acquire) as usize * CHUNK
+        index < self.entries.len()
     }
 
     /// All entries that were ever made.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        // Acquire, partner: the Release store in `publish_chunk`.
-        let end = self.published.load(Ordering::Acquire) * CHUNK as u32;
-        (0..end).map(|index| (index, self.get(index)))
+        (0..self.entries.len()).map(|index| (index, self.get(index)))
     }
 
     /// A free entry, or `None` at the limit.
     #[inline]
-    pub(crate) fn allocate(&self, cache: &mut Cache) -> Option<u32> {
-        if cache.near.first == NIL {
+    pub(crate) fn allocate(&self, cache: &mut Cache) -> Option<(u32, &T)> {
+        if cache.near.len == 0 {
             self.refill(cache)?;
         }
-        let index = cache.near.first;
-        // Relaxed: the entry belongs to this cache; what its last user did to it happened before it
-        // got here (same thread, or the Acquire pop of its batch).
-        cache.near.first = self.get(index).next().load(Ordering::Relaxed);
-        cache.near.len = cache.near.len.wrapping_sub(1);
-        Some(index)
+        cache.near.len -= 1;
+        let magazine = self.magazines.get(cache.near.magazine);
+        let index = magazine.rounds[cache.near.len].load(Ordering::Relaxed);
+        if cache.near.len >= PREFETCH_AHEAD {
+            let ahead = magazine.rounds[cache.near.len - PREFETCH_AHEAD].load(Ordering::Relaxed);
+            M::prefetch(self.get(ahead));
+        }
+        Some((index, self.get(index)))
     }
 
     /// Gives an entry back to the caller's cache.
     #[inline]
     pub(crate) fn free(&self, cache: &mut Cache, index: u32) {
-        // Relaxed: published with its batch, by the Release in `push_batch`.
-        self.get(index)
-            .next()
-            .store(cache.near.first, Ordering::Relaxed);
-        cache.near.first = index;
-        cache.near.len = cache.near.len.wrapping_add(1);
-        if cache.near.len >= self.batch {
-            self.spill(cache);
+        if cache.near.len == ROUNDS || cache.near.magazine == NIL {
+            self.make_room(cache);
         }
+        let magazine = self.magazines.get(cache.near.magazine);
+        magazine.rounds[cache.near.len].store(index, Ordering::Relaxed);
+        cache.near.len += 1;
     }
 
     /// Gives an entry back from a thread that has no cache at hand.
     pub(crate) fn free_from_afar(&self, index: u32) {
-        self.get(index).next().store(NIL, Ordering::Relaxed);
-        self.push_batch(index);
+        let mut cache = Cache::new();
+        self.free(&mut cache, index);
+        self.push(&self.full, cache.near);
     }
 
-    #[cold]
-    fn spill(&self, cache: &mut Cache) {
-        if cache.far.first != NIL {
-            self.push_batch(cache.far.first);
-        }
-        cache.far = cache.near;
-        cache.near = Batch::EMPTY;
-    }
-
+    /// The near magazine is empty (or there is none): a full one instead.
     #[cold]
     fn refill(&self, cache: &mut Cache) -> Option<()> {
-        cache.near = Batch::EMPTY;
-        if cache.far.first != NIL {
+        if cache.far.len > 0 {
             std::mem::swap(&mut cache.near, &mut cache.far);
-        } else if let Some(first) = self.pop_batch() {
-            cache.near = Batch {
-                first,
-                len: self.batch,
-            };
-        } else {
-            cache.near = self.fresh_batch()?;
+            return Some(());
+        }
+        match self.pop(&self.full) {
+            Some(full) => {
+                if cache.near.magazine != NIL {
+                    self.push(&self.empty, cache.near);
+                }
+                cache.near = full;
+            }
+            None => self.load_fresh(cache)?,
         }
         Some(())
     }
 
-    fn push_batch(&self, first: u32) {
-        let entry = self.get(first);
-        let mut head = self.batches.load(Ordering::Relaxed);
+    /// The near magazine is full (or there is none): one with room instead.
+    #[cold]
+    fn make_room(&self, cache: &mut Cache) {
+        if cache.far.magazine != NIL && cache.far.len < ROUNDS {
+            std::mem::swap(&mut cache.near, &mut cache.far);
+            return;
+        }
+        if cache.far.magazine != NIL {
+            self.push(&self.full, cache.far);
+        }
+        cache.far = cache.near;
+        cache.near = self.empty_magazine();
+    }
+
+    /// Fills the near magazine with entries never used before.
+    fn load_fresh(&self, cache: &mut Cache) -> Option<()> {
+        // Relaxed: each number is handed out once; the entries are published on their own.
+        let rounds = ROUNDS as u32;
+        let first = self.fresh_entry.fetch_add(rounds, Ordering::Relaxed);
+        if first >= self.limit {
+            self.fresh_entry.fetch_sub(rounds, Ordering::Relaxed);
+            return None;
+        }
+        let end = (first + rounds).min(self.limit);
+        self.entries.ensure(end - 1, self.make);
+        if cache.near.magazine == NIL {
+            cache.near = self.empty_magazine();
+        }
+        let magazine = self.magazines.get(cache.near.magazine);
+        // The lowest index on top: entries are used in the order they lie in memory.
+        for (place, index) in (first..end).rev().enumerate() {
+            magazine.rounds[place].store(index, Ordering::Relaxed);
+        }
+        cache.near.len = (end - first) as usize;
+        Some(())
+    }
+
+    fn empty_magazine(&self) -> Loaded {
+        let magazine = self
+            .pop(&self.empty)
+            .map(|loaded| loaded.magazine)
+            .unwrap_or_else(|| {
+                let magazine = self.fresh_magazine.fetch_add(1, Ordering::Relaxed);
+                self.magazines.ensure(magazine, Magazine::new);
+                magazine
+            });
+        Loaded { magazine, len: 0 }
+    }
+
+    fn push(&self, stack: &M::AtomicU64, loaded: Loaded) {
+        let magazine = self.magazines.get(loaded.magazine);
+        magazine.len.store(loaded.len as u32, Ordering::Relaxed);
+        let mut head = stack.load(Ordering::Relaxed);
         loop {
-            entry.next_batch().store(head as u32, Ordering::Relaxed);
-            let new = head >> 32 << 32 | u64::from(first);
-            // Release, partner: the Acquire in `pop_batch`; the entries' links and whatever their
-            // last users did go with it.
-            match self
-                .batches
-                .compare_exchange(head, new, Ordering::Release, Ordering::Relaxed)
-            {
+            magazine.below.store(head as u32, Ordering::Relaxed);
+            let new = head >> 32 << 32 | u64::from(loaded.magazine);
+            // Release, partner: the Acquire in `pop`: the rounds, and what the last users did to
+            // the entries, go with the magazine.
+            match stack.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
         }
     }
 
-    fn pop_batch(&self) -> Option<u32> {
-        // Acquire, partner: the Release in `push_batch`.
-        let mut head = self.batches.load(Ordering::Acquire);
+    fn pop(&self, stack: &M::AtomicU64) -> Option<Loaded> {
+        // Acquire, partner: the Release in `push`.
+        let mut head = stack.load(Ordering::Acquire);
         loop {
-            let first = head as u32;
-            if first == NIL {
+            let top = head as u32;
+            if top == NIL {
                 return None;
             }
-            let next = self.get(first).next_batch().load(Ordering::Relaxed);
-            let new = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
-            // Acquire both ways, partner: the Release in `push_batch`; on failure the new head's
-            // entry is read next.
-            match self
-                .batches
-                .compare_exchange(head, new, Ordering::Acquire, Ordering::Acquire)
-            {
-                Ok(_) => return Some(first),
+            let magazine = self.magazines.get(top);
+            let below = magazine.below.load(Ordering::Relaxed);
+            let new = (head >> 32).wrapping_add(1) << 32 | u64::from(below);
+            // Acquire both ways, partner: the Release in `push`; on failure the new top is read
+            // next.
+            match stack.compare_exchange(head, new, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => {
+                    let len = magazine.len.load(Ordering::Relaxed) as usize;
+                    return Some(Loaded { magazine: top, len });
+                }
                 Err(now) => head = now,
             }
         }
     }
-
-    fn fresh_batch(&self) -> Option<Batch> {
-        // Relaxed: the numbers are handed out once each; the chunks are published on their own.
-        let first = self.fresh.fetch_add(self.batch, Ordering::Relaxed);
-        if first >= self.limit {
-            self.fresh.fetch_sub(self.batch, Ordering::Relaxed);
-            return None;
-        }
-        let end = (first + self.batch).min(self.limit);
-        self.publish_chunks((end - 1) >> CHUNK_BITS);
-        for index in first..end {
-            let next = if index + 1 == end { NIL } else { index + 1 };
-            self.get(index).next().store(next, Ordering::Relaxed);
-        }
-        Some(Batch {
-            first,
-            len: end - first,
-        })
-    }
-
-    /// Makes sure that all chunks up to this one exist.
-    fn publish_chunks(&self, last: u32) {
-        // Acquire, partner: the Release store below.
-        if self.published.load(Ordering::Acquire) > last {
-            return;
-        }
-        self.growth.with(|()| {
-            for chunk in self.published.load(Ordering::Relaxed)..=last {
-                let entries: Box<[T]> = (0..CHUNK).map(|_| T::empty()).collect();
-                let entries = Box::into_raw(entries).cast::<T>().cast_const();
-                // SAFETY: nobody reads this pointer before `published` covers it, and the lock
-                // keeps other writers out.
-                unsafe { self.chunks[chunk as usize].with_mut(|pointer| *pointer = entries) };
-                // Release, partner: the Acquire loads of `published`.
-                self.published.store(chunk + 1, Ordering::Release);
-            }
-        });
-    }
 }
 
 /// Indices are stored in the 28 bits of a links word, less the two values that mean something else.
-const LIMIT_MAX: u32 = NIL - 1 - CHUNK as u32;
+const LIMIT_MAX: u32 = NIL - 1024;
 
-impl<M: Memory, T: Entry<M>> Drop for Slab<M, T> {
-    fn drop(&mut self) {
-        for chunk in 0..self.published.load(Ordering::Relaxed) {
-            // SAFETY: `&mut self`: no entry is in use. The pointer came from `Box::into_raw` of a
-            // slice of CHUNK entries and is dropped once.
-            unsafe {
-                self.chunks[chunk as usize].with(|pointer| {
-                    let entries = std::ptr::slice_from_raw_parts_mut((*pointer).cast_mut(), CHUNK);
-                    drop(Box::from_raw(entries));
-                });
+#[cfg(test)]
+mod tests {
+    //! Goal: an entry is never handed out twice. Method: two caches allocate and free at random,
+    //! against a set of what is live; the limit is reached and left again.
+    use super::*;
+    use platform::Os;
+    use std::collections::HashSet;
+
+    #[test]
+    fn entries_are_handed_out_once() {
+        let slab = Slab::<Os, u8>::new(200, 2, || 0);
+        let (mut caches, mut live) = ([Cache::new(), Cache::new()], Vec::new());
+        let (mut random, mut refused) = (7u64, 0);
+        for step in 0..200_000u64 {
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let cache = &mut caches[(random >> 40) as usize % 2];
+            // Long phases of growing and of shrinking.
+            if (random >> 33) % 100 < if step / 1000 % 2 == 0 { 70 } else { 30 } {
+                match slab.allocate(cache) {
+                    Some((index, _)) => live.push(index),
+                    None => refused += 1,
+                }
+            } else if let Some(index) = live.pop() {
+                match random >> 60 {
+                    0 => slab.free_from_afar(index),
+                    _ => slab.free(cache, index),
+                }
             }
+            let distinct: HashSet<u32> = live.iter().copied().collect();
+            assert_eq!(distinct.len(), live.len(), "at step {step}");
+            assert!(live.len() <= 200 + 4 * ROUNDS, "at step {step}");
         }
+        assert!(refused > 0, "the limit was never reached");
     }
 }

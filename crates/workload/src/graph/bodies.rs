@@ -1,13 +1,14 @@
 //! The bodies of a graph's jobs, and what they leave behind.
 //!
-//! Every piece computes for its time and then leaves one word: a hash of the frame, of itself, and of
-//! all results of the jobs it depends on. A body that starts before every piece of every dependency
-//! has ended finds a word of an earlier frame, leaves a wrong one, and so do all that come after it:
-//! the frame's checksum is that of a serial run if and only if every edge was kept (up to accidents
-//! of 1 in 2^64). What the main thread finds at its sync points goes into the checksum as well.
+//! Every piece computes for its time and then leaves one word: a hash of the frame, of itself, and
+//! of all results of the jobs it depends on. A body that starts before every piece of every
+//! dependency has ended finds a word of an earlier frame, leaves a wrong one, and so do all that
+//! come after it: the frame's checksum is that of a serial run if and only if every edge was kept
+//! (up to accidents of 1 in 2^64). What the main thread finds at its sync points goes into the
+//! checksum as well.
 //!
-//! Results are read once per call, however many pieces the call runs: a sum of words, at less than a
-//! nanosecond each, which stays small against the shortest pieces in use (0.5 µs).
+//! Results are read once per call, however many pieces the call runs: a sum of words, at less than
+//! a nanosecond each, which stays small against the shortest pieces in use (0.5 µs).
 //!
 //! Invariants: one frame at a time uses a `Bodies`; a frame's number differs from those before it.
 
@@ -91,15 +92,17 @@ impl Bodies {
         )
     }
 
-    /// Runs a whole frame on this thread, without a job system, and returns its checksum.
+    /// Runs a whole frame on this thread, without a job system, and returns what it observed.
     pub fn run_serial(&self, frame: u64, charge: impl Fn(Nanos)) -> u64 {
-        let jobs = (0u32..).zip(self.graph.jobs());
-        jobs.for_each(|(job, node)| self.run(frame, job, 0..node.pieces(), &charge));
-        let syncs = self.graph.syncs().iter();
-        let observed = syncs.fold(0, |observed, sync| {
-            self.observe_also(observed, sync.wait_for)
-        });
-        self.checksum(observed)
+        let mut observed = 0;
+        let mut syncs = self.graph.syncs().iter().peekable();
+        for (job, node) in (0u32..).zip(self.graph.jobs()) {
+            self.run(frame, job, 0..node.pieces(), &charge);
+            while let Some(sync) = syncs.next_if(|sync| sync.after == job) {
+                observed = self.observe_also(observed, sync.wait_for);
+            }
+        }
+        observed
     }
 
     /// The checksum that this frame must have, computed from the graph alone.
@@ -127,8 +130,8 @@ impl Bodies {
     }
 }
 
-/// What a body finds that depends on these jobs, if `sum` is the sum of a job's results. Results are
-/// hashes that know their place: their sum is as good as a hash of them.
+/// What a body finds that depends on these jobs, if `sum` is the sum of a job's results. Results
+/// are hashes that know their place: their sum is as good as a hash of them.
 #[inline]
 fn found(frame: u64, deps: &[u32], sum: impl Fn(u32) -> u64) -> u64 {
     mix(deps
@@ -166,7 +169,7 @@ mod tests {
         let bodies = bodies(3, 60);
         let charged = std::cell::Cell::new(Nanos::ZERO);
         let charge = |length| charged.set(charged.get() + length);
-        let sums = [7, 8, 9].map(|frame| bodies.run_serial(frame, charge));
+        let sums = [7, 8, 9].map(|frame| bodies.checksum(bodies.run_serial(frame, charge)));
         assert_eq!(sums, [7, 8, 9].map(|frame| bodies.expected(frame)));
         assert!(sums[0] != sums[1] && sums[1] != sums[2]);
         assert_eq!(charged.get().0, 3 * bodies.graph().measure().work.0);
@@ -179,7 +182,7 @@ mod tests {
         let bodies = bodies(3, 60);
         bodies.run_serial(1, |_| ());
         let early = bodies.observe(5);
-        let sum = bodies.run_serial(2, |_| ());
+        let sum = bodies.checksum(bodies.run_serial(2, |_| ()));
         assert_ne!(early, bodies.observe(5));
         assert_eq!(sum, bodies.expected(2));
     }
@@ -193,7 +196,8 @@ mod tests {
             let bodies = bodies(seed, 20);
             let jobs = bodies.graph().jobs();
             bodies.run_serial(1, |_| ());
-            let pieces_of = |job: u32| (0..jobs[job as usize].pieces()).map(move |piece| (job, piece));
+            let count = |job: u32| jobs[job as usize].pieces();
+            let pieces_of = |job: u32| (0..count(job)).map(move |piece| (job, piece));
             let mut order: Vec<(u32, u32)> = (0..jobs.len() as u32).flat_map(pieces_of).collect();
             let mut random = Random::new(seed);
             for _ in 0..swaps {

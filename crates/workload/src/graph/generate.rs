@@ -143,8 +143,8 @@ impl Generator {
         }
     }
 
-    /// Distinct jobs before `index`, each set of that size equally likely (R. Floyd, in "Programming
-    /// pearls: a sample of brilliance", 1987).
+    /// Distinct jobs before `index`, each set of that size equally likely (R. Floyd, in
+    /// "Programming pearls: a sample of brilliance", 1987).
     fn earlier_jobs(&self, random: &mut Random, index: u32) -> Vec<u32> {
         let count = random.within(u64::from(*self.deps.start()), u64::from(*self.deps.end()));
         let count = (count as u32).min(index);

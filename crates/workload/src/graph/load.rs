@@ -12,12 +12,13 @@
 //! }
 //! ```
 //!
-//! Only `jobs` and their labels and times are needed. A job with `pieces` is a parallel one, and the
-//! time is that of each piece, in microseconds (`us`) or nanoseconds (`ns`). `after` names the jobs
-//! it waits for, by label or by position in the file (from 0). Jobs may stand in any order: they are
-//! scheduled in the order of the file as far as their dependencies allow. `syncs` are the places where
-//! the main thread, having scheduled `after`, waits for `wait_for`. The four texts on top are for
-//! people: where the graph is from, what one job of it was, and how its times were scaled.
+//! Only `jobs` and their labels and times are needed. A job with `pieces` is a parallel one, and
+//! the time is that of each piece, in microseconds (`us`) or nanoseconds (`ns`). `after` names the
+//! jobs it waits for, by label or by position in the file (from 0). Jobs may stand in any order:
+//! they are scheduled in the order of the file as far as their dependencies allow. `syncs` are the
+//! places where the main thread, having scheduled `after`, waits for `wait_for`. The four texts on
+//! top are for people: where the graph is from, what one job of it was, and how its times were
+//! scaled.
 //!
 //! Invariants: no input makes the reader panic; every error is one line that names the file and,
 //! where there is one, the job; what is written reads back as the same graph.
@@ -33,10 +34,14 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{About, GraphError, JobGraph, Kind, MAX_COST, MAX_JOBS, Node, SyncPoint};
 
-/// The longest file that is read, in bytes; the largest graphs need about half of it.
+/// The longest file that is read, in bytes: room for the most jobs and dependencies with labels of
+/// some fifty bytes.
 pub const MAX_FILE: u64 = 64 << 20;
 
-const EXAMPLE: &str = r#"a graph looks like {"jobs": [{"label": "a", "us": 10}, {"label": "b", "us": 5, "after": ["a"]}]}"#;
+const EXAMPLE: &str = concat!(
+    r#"a graph looks like {"jobs": [{"label": "a", "us": 10}, "#,
+    r#"{"label": "b", "us": 5, "after": ["a"]}]}"#
+);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -89,8 +89,8 @@ impl JobGraph {
 }
 
 impl Measure {
-    /// The best speed-up over one thread that `threads` threads can reach: no more than the threads,
-    /// and no more than work over span.
+    /// The best speed-up over one thread that `threads` threads can reach: no more than the
+    /// threads, and no more than work over span.
     pub fn speedup_at_most(&self, threads: u32) -> f64 {
         let (work, span) = (self.work.0 as f64, self.span.0 as f64);
         let threads = f64::from(threads.max(1));

@@ -1,7 +1,8 @@
 //! A frame as a graph: jobs, what each waits for, and where the main thread waits in between.
 //!
 //! A [`JobGraph`] says what is to be done and nothing about how: the same value is measured
-//! ([`JobGraph::measure`]), written to and read from files, and run on any platform.
+//! ([`JobGraph::measure`]), written to and read from files, and run on any platform
+//! ([`GraphScene`]).
 //!
 //! Invariants, checked by [`JobGraph::new`] and relied upon everywhere else:
 //! - jobs stand in an order in which they can be scheduled: each depends on earlier ones only, so
@@ -14,6 +15,7 @@ mod generate;
 mod library;
 mod load;
 mod measure;
+mod run;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -25,6 +27,7 @@ pub use generate::Generator;
 pub use library::{library, named};
 pub use load::MAX_FILE;
 pub use measure::Measure;
+pub use run::{GraphScene, Labels, WrongFrame};
 
 /// The most jobs of a graph. With them a frame stays far below the job system's own limit.
 pub const MAX_JOBS: usize = 1 << 16;

@@ -182,8 +182,8 @@ fn simulate(graph: &JobGraph, threads: u64) -> (u64, u64) {
 }
 
 proptest! {
-    /// Goal: span and width are right. Method: the longest of all paths, and the most bodies at once
-    /// in a simulation with unlimited threads, which takes exactly the span.
+    /// Goal: span and width are right. Method: the longest of all paths, and the most bodies at
+    /// once in a simulation with unlimited threads, which takes exactly the span.
     #[test]
     fn span_and_width_are_those_of_brute_force(graph in small_graphs()) {
         let measure = graph.measure();
@@ -200,8 +200,10 @@ proptest! {
         let (time, _) = simulate(&graph, u64::from(threads));
         if time > 0 {
             let speedup = measure.work.0 as f64 / time as f64;
-            prop_assert!(speedup <= measure.speedup_at_most(threads) * (1.0 + 1e-9), "{}", speedup);
-            prop_assert!(speedup >= measure.speedup_at_least(threads) * (1.0 - 1e-9), "{}", speedup);
+            let least = measure.speedup_at_least(threads);
+            let most = measure.speedup_at_most(threads);
+            prop_assert!(speedup <= most * (1.0 + 1e-9), "{} > {}", speedup, most);
+            prop_assert!(speedup >= least * (1.0 - 1e-9), "{} < {}", speedup, least);
         }
     }
 

@@ -1,28 +1,30 @@
 //! The grid of source 002 as a scene: points inside the Mandelbrot set, one job per tile.
 //!
 //! The source (J. Cownie, "To sched_yield() or not to sched_yield()?") counts how many points of a
-//! grid of 1000x1000 lie inside the set. It says neither which part of the plane it looks at nor when
-//! it gives up on a point; those are ours. The work per tile is very uneven (a point inside costs
-//! `max_iterations`, one far outside a single one), which is what makes it a good scene.
+//! grid of 1000x1000 lie inside the set. It says neither which part of the plane it looks at nor
+//! when it gives up on a point; those are ours. The work per tile is very uneven (a point inside
+//! costs `max_iterations`, one far outside a single one), which is what makes it a good scene.
 //!
 //! Invariants: a point's count is a function of the parameters, computed with the four basic
-//! operations of IEEE 754 and so the same on every platform; each tile writes its own points only, so
-//! a parallel run equals a serial one bit for bit.
+//! operations of IEEE 754 and so the same on every platform; each tile writes its own points only,
+//! so a parallel run equals a serial one bit for bit.
 
 mod palette;
+mod run;
 
 use std::fmt;
 
 use event::Nanos;
 
 use crate::words::Words32;
+pub use run::{MandelbrotScene, Tiles};
 
 /// The most points of a grid; each has a result of 4 bytes.
 pub const MAX_POINTS: u64 = 1 << 26;
 /// The most iterations for one point.
 pub const MAX_ITERATIONS: u32 = 1 << 20;
-/// What a thousand iterations are charged with where work is only charged: measured on a 2-CPU
-/// virtual machine at about 3 GHz, where an iteration is a chain of four dependent operations.
+/// What a thousand iterations are charged with where work is only charged: about what they take on
+/// the AMD EPYC this was written on, where an iteration is a chain of four dependent operations.
 const CHARGE_PER_1000: Nanos = Nanos(3_000);
 
 /// What to compute; the default is source 002's grid.
@@ -307,7 +309,9 @@ mod tests {
         /// sizes that do not, the counts of tiles run in an odd order equal those of the points,
         /// asked one by one, and what was charged is their sum.
         #[test]
-        fn tiles_cover_the_grid(width in 1u32..70, height in 1u32..70, tile in 1u32..80, rotate: u32) {
+        fn tiles_cover_the_grid(
+            width in 1u32..70, height in 1u32..70, tile in 1u32..80, rotate: u32,
+        ) {
             let what = Mandelbrot { width, height, tile, ..Mandelbrot::default() };
             let grid = Grid::new(what).unwrap();
             let charged = std::cell::Cell::new(0);

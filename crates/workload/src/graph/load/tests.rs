@@ -9,6 +9,20 @@ fn read(json: &str) -> Result<JobGraph, String> {
     JobGraph::from_json(json.as_bytes(), "F.json").map_err(|error| error.to_string())
 }
 
+const SMALL: Generator = Generator {
+    seed: 0,
+    jobs: 12,
+    parallel_fraction: 0.5,
+    pieces: 1..=100,
+    deps: 0..=10,
+    sync_every: 3,
+    piece: Nanos(1_000),
+};
+
+fn generated(generator: Generator) -> JobGraph {
+    generator.generate().unwrap()
+}
+
 fn labels(graph: &JobGraph) -> Vec<&str> {
     graph
         .jobs()
@@ -158,7 +172,8 @@ fn mistakes_are_named() {
             &["jobs 0 and 1", "\"a\""],
         ),
         (
-            r#"{"jobs": [{"label": "z", "us": 1, "after": [1]}, {"label": "a", "us": 1, "after": [2]},
+            r#"{"jobs": [{"label": "z", "us": 1, "after": [1]},
+                {"label": "a", "us": 1, "after": [2]},
                 {"label": "b", "us": 1, "after": [3]}, {"label": "c", "us": 1, "after": [1]}]}"#,
             &["\"a\" after \"b\" after \"c\" after \"a\"", "remove one"],
         ),
@@ -187,8 +202,8 @@ fn mistakes_are_named() {
     }
 }
 
-/// Goal: a file that is not there, and a cycle of many long labels, give one line of bounded length.
-/// Method: both.
+/// Goal: a file that is not there, and a cycle of many long labels, give one line of bounded
+/// length. Method: both.
 #[test]
 fn errors_stay_short() {
     let error = JobGraph::load(Path::new("no/such/file.json"))
@@ -233,9 +248,10 @@ proptest! {
     /// Goal: what is written reads back as the same graph. Method: generated graphs with costs of
     /// any number of nanoseconds and labels that need escaping.
     #[test]
-    fn written_graphs_read_back(seed: u64, jobs in 1u32..40, nanos in 0u64..5_000_000, odd in ".{0,9}") {
-        let generator = Generator { seed, jobs, piece: Nanos(nanos), sync_every: 7, ..Generator::default() };
-        let graph = generator.generate().unwrap();
+    fn written_graphs_read_back(
+        seed: u64, jobs in 1u32..40, nanos in 0u64..5_000_000, odd in ".{0,9}",
+    ) {
+        let graph = generated(Generator { seed, jobs, piece: Nanos(nanos), ..SMALL });
         let odd: String = odd.chars().filter(|c| !c.is_control()).collect();
         let mut nodes = graph.jobs().to_vec();
         nodes.iter_mut().for_each(|node| node.label = format!("{odd}{} \"\\", node.label));
@@ -247,7 +263,7 @@ proptest! {
     /// shuffled: the same jobs with the same dependencies (by label) come out.
     #[test]
     fn shuffled_files_hold_the_same_graph(seed: u64, shuffle: u64) {
-        let graph = Generator { seed, jobs: 30, sync_every: 0, ..Generator::default() }.generate().unwrap();
+        let graph = generated(Generator { seed, jobs: 30, sync_every: 0, ..SMALL });
         let json = graph.to_json();
         let (head, rest) = json.split_once("\"jobs\": [\n").unwrap();
         let (jobs, tail) = rest.split_once("\n  ]").unwrap();
@@ -256,7 +272,8 @@ proptest! {
         for i in (1..jobs.len()).rev() {
             jobs.swap(i, random.below(i as u64 + 1) as usize);
         }
-        let shuffled = read(&format!("{head}\"jobs\": [\n{}\n  ]{tail}", jobs.join(",\n"))).unwrap();
+        let jobs = jobs.join(",\n");
+        let shuffled = read(&format!("{head}\"jobs\": [\n{jobs}\n  ]{tail}")).unwrap();
         let by_label = |graph: &JobGraph| {
             let label = |&dep: &u32| graph.jobs()[dep as usize].label.clone();
             let mut nodes: Vec<_> = graph.jobs().iter().map(|node| {
@@ -275,7 +292,7 @@ proptest! {
     /// graph with bytes overwritten, cut out and doubled at random.
     #[test]
     fn damaged_files_never_panic(seed: u64, damages in 1usize..12) {
-        let graph = Generator { seed, jobs: 12, sync_every: 3, ..Generator::default() }.generate().unwrap();
+        let graph = generated(Generator { seed, ..SMALL });
         let mut bytes = graph.to_json().into_bytes();
         let mut random = crate::Random::new(seed);
         for _ in 0..damages {
@@ -292,7 +309,8 @@ proptest! {
         }
         if let Err(error) = JobGraph::from_json(&bytes, "F.json") {
             let line = error.to_string();
-            prop_assert!(line.starts_with("F.json: ") && !line.contains(char::is_control), "{}", line);
+            prop_assert!(line.starts_with("F.json: "), "{}", line);
+            prop_assert!(!line.contains(char::is_control), "{}", line);
         }
     }
 }

@@ -1,0 +1,93 @@
+//! An array that grows and never moves.
+//!
+//! Entries live in chunks; a table made for the maximum points to them. A chunk is written once,
+//! under a lock, before the number of published chunks covers it, and stays until the end.
+
+use platform::{Atomic, Lock, Memory, Ordering, SharedCell};
+
+/// See the module.
+pub(crate) struct Chunks<M: Memory, T> {
+    chunks: Box<[M::Cell<*const T>]>,
+    /// How many chunks exist.
+    published: M::AtomicU32,
+    growth: M::Lock<()>,
+    /// Entries per chunk are two to this.
+    bits: u32,
+}
+
+// SAFETY: entries are reached by shared reference only and are Sync by the bound; the chunk
+// pointers are owned by the array and written under the lock before they are published.
+unsafe impl<M: Memory, T: Send + Sync> Sync for Chunks<M, T> {}
+// SAFETY: as above.
+unsafe impl<M: Memory, T: Send + Sync> Send for Chunks<M, T> {}
+
+/// Largest chunk: small enough that the first job of a program does not wait long for it.
+const BITS_MAX: u32 = 8;
+
+impl<M: Memory, T> Chunks<M, T> {
+    /// An empty array for up to `limit` entries.
+    pub(crate) fn new(limit: u32) -> Chunks<M, T> {
+        let bits = limit.next_power_of_two().trailing_zeros().min(BITS_MAX);
+        let chunks = (limit as usize).div_ceil(1 << bits);
+        Chunks {
+            chunks: (0..chunks)
+                .map(|_| M::Cell::new(std::ptr::null()))
+                .collect(),
+            published: M::AtomicU32::new(0),
+            growth: M::Lock::new(()),
+            bits,
+        }
+    }
+
+    /// The entry with this index, which came from [`Chunks::ensure`], possibly long ago.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &T {
+        let chunk = &self.chunks[index as usize >> self.bits];
+        // SAFETY: whoever has an index got it after `ensure` covered it, through some chain of
+        // happens-before (a queue, a link, a handle checked by `exists`); chunk pointers never
+        // change afterwards, and chunks live as long as the array.
+        unsafe { chunk.with(|chunk| &*(*chunk).add(index as usize & ((1 << self.bits) - 1))) }
+    }
+
+    /// How many entries exist.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        // Acquire, partner: the Release store in `ensure`.
+        self.published.load(Ordering::Acquire) << self.bits
+    }
+
+    /// Makes sure that the entry with this index exists.
+    pub(crate) fn ensure(&self, index: u32, mut make: impl FnMut() -> T) {
+        if self.len() > index {
+            return;
+        }
+        self.growth.with(|()| {
+            // Relaxed: only written under this lock.
+            for chunk in self.published.load(Ordering::Relaxed)..=(index >> self.bits) {
+                let entries: Box<[T]> = (0..1 << self.bits).map(|_| make()).collect();
+                let entries = Box::into_raw(entries).cast::<T>().cast_const();
+                // SAFETY: nobody reads this pointer before `published` covers it, and the lock
+                // keeps other writers out.
+                unsafe { self.chunks[chunk as usize].with_mut(|pointer| *pointer = entries) };
+                // Release, partner: the Acquire load in `len`.
+                self.published.store(chunk + 1, Ordering::Release);
+            }
+        });
+    }
+}
+
+impl<M: Memory, T> Drop for Chunks<M, T> {
+    fn drop(&mut self) {
+        for chunk in 0..self.published.load(Ordering::Relaxed) {
+            // SAFETY: `&mut self`: no entry is in use. The pointer came from `Box::into_raw` of a
+            // slice of that length and is dropped once.
+            unsafe {
+                self.chunks[chunk as usize].with(|pointer| {
+                    let first = (*pointer).cast_mut();
+                    let entries = std::ptr::slice_from_raw_parts_mut(first, 1 << self.bits);
+                    drop(Box::from_raw(entries));
+                });
+            }
+        }
+    }
+}

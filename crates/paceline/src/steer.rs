@@ -1,0 +1,138 @@
+//! Steering: a remedy for kernels that put a woken worker on its waker's CPU.
+//!
+//! Some schedulers (in virtual machines, on phones) place a thread on the CPU of the thread that woke
+//! it although another one idles. A frame then runs on one CPU however many workers there are. A
+//! worker that finds itself so placed, while there are CPUs enough for all threads of this job
+//! system, excludes its waker's CPU from its own mask before it parks again.
+//!
+//! It is a remedy and not the default path: nothing happens before the first such wake-up; the full
+//! mask comes back after [`ARMED`] without one, and at once if a wake-up took so long that the mask
+//! itself must have been in the way (the other CPUs were busy). Only a worker's own mask is ever
+//! changed, by itself, and never that of an outside thread.
+
+use event::Nanos;
+use platform::{CpuSet, Platform};
+
+use crate::context::Context;
+use crate::seat::WakeReport;
+
+/// How long one sighting keeps a worker off its waker's CPU.
+const ARMED: Nanos = Nanos::from_secs(1);
+/// A wake-up slower than this means that the CPUs left in the mask were busy.
+const LATE: Nanos = Nanos::from_micros(500);
+
+/// What a worker remembers of its wake-ups.
+pub(crate) struct Steer {
+    /// Until when to stay off the waker's CPU.
+    armed_until: Nanos,
+    /// Until when not to be armed again: the mask was in the way.
+    held_off_until: Nanos,
+    /// The CPU that is to be avoided, and the one that the mask excludes now.
+    avoid: Option<u32>,
+    excluded: Option<u32>,
+}
+
+impl Steer {
+    pub(crate) fn new() -> Steer {
+        Steer {
+            armed_until: Nanos::ZERO,
+            held_off_until: Nanos::ZERO,
+            avoid: None,
+            excluded: None,
+        }
+    }
+
+    /// Learns from a wake-up at `now`. `spare_cpus`: all our threads could run at the same time.
+    fn learn(&mut self, report: &WakeReport, now: Nanos, spare_cpus: bool) {
+        if self.excluded.is_some() && report.latency > LATE {
+            self.armed_until = Nanos::ZERO;
+            self.held_off_until = now + ARMED;
+        } else if report.colocated && spare_cpus && now >= self.held_off_until {
+            self.armed_until = now + ARMED;
+        }
+        self.avoid = report.waker_cpu;
+    }
+
+    /// The CPU to exclude from now on, if that is a change.
+    fn change(&mut self, now: Nanos) -> Option<Option<u32>> {
+        let wanted = self.avoid.filter(|_| now < self.armed_until);
+        (wanted != self.excluded).then(|| {
+            self.excluded = wanted;
+            wanted
+        })
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// After a wake-up.
+    pub(crate) fn learn_placement(&self, report: &WakeReport) {
+        let shared = self.shared;
+        let spare_cpus = shared.crew.active() < shared.spin.parallelism;
+        let now = shared.platform.now();
+        self.own(|own| own.steer.learn(report, now, spare_cpus));
+    }
+
+    /// Before a worker parks.
+    pub(crate) fn steer(&self) {
+        if self.own(|own| own.steer.avoid.is_none()) {
+            return;
+        }
+        let now = self.shared.platform.now();
+        let Some(exclude) = self.own(|own| own.steer.change(now)) else {
+            return;
+        };
+        let allowed = self.shared.platform.topology().allowed();
+        let mut mask: CpuSet = allowed.clone();
+        exclude.iter().for_each(|&cpu| mask.remove(cpu));
+        if mask.is_empty() {
+            mask = allowed.clone();
+        }
+        // Refused: the worker stays where it may be, which is no worse than before.
+        let _ = self.shared.platform.set_mask(&mask);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wake(latency: Nanos, colocated: bool) -> WakeReport {
+        WakeReport {
+            latency,
+            colocated,
+            waker_cpu: Some(3),
+        }
+    }
+
+    #[test]
+    fn steers_after_a_sighting_and_lets_go_when_late_or_after_a_while() {
+        let (mut steer, quick) = (Steer::new(), Nanos::from_micros(5));
+        steer.learn(&wake(quick, false), Nanos(0), true);
+        assert_eq!(steer.change(Nanos(0)), None, "nothing before a sighting");
+        steer.learn(&wake(quick, true), Nanos(10), true);
+        assert_eq!(steer.change(Nanos(10)), Some(Some(3)));
+        assert_eq!(steer.change(Nanos(20)), None, "already so");
+        assert_eq!(
+            steer.change(Nanos(11) + ARMED),
+            Some(None),
+            "not seen for a while"
+        );
+
+        steer.learn(&wake(quick, true), Nanos(0), true);
+        assert_eq!(steer.change(Nanos(0)), Some(Some(3)));
+        steer.learn(&wake(LATE + Nanos(1), false), Nanos(5), true);
+        assert_eq!(
+            steer.change(Nanos(5)),
+            Some(None),
+            "the mask was in the way"
+        );
+        steer.learn(&wake(quick, true), Nanos(6), true);
+        assert_eq!(
+            steer.change(Nanos(6)),
+            None,
+            "and is not tried again at once"
+        );
+        steer.learn(&wake(quick, true), Nanos(6) + ARMED, false);
+        assert_eq!(steer.change(Nanos(6) + ARMED), None, "no CPU to spare");
+    }
+}

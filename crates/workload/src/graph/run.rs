@@ -1,0 +1,202 @@
+//! A graph as frames on a job system.
+//!
+//! One frame: the main thread schedules the jobs in their order, each after the ones it depends on;
+//! waits where the graph has a sync point; and waits for the sinks at the end. Results, scratch
+//! lists and labels are kept from frame to frame, so that what a frame allocates is the job
+//! system's doing.
+//!
+//! Invariant: frames have numbers that only grow, which [`Bodies`] needs to tell a result of this
+//! frame from an older one. `&mut self` keeps frames from overlapping.
+
+use std::fmt;
+use std::sync::Arc;
+
+use paceline::{Frame, Grain, JobId, JobSystem, NewJob};
+use platform::Platform;
+
+use super::{Bodies, JobGraph, Kind};
+use crate::busy::Busy;
+
+/// What jobs are called in traces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Labels {
+    /// Each by its own label: for looking at frames.
+    #[default]
+    OfJobs,
+    /// "single" or "parallel", as in a program with few places that schedule: for measuring a
+    /// scheduler, which has to look up labels it has not seen lately.
+    OfKinds,
+}
+
+/// A graph that is run once per frame.
+///
+/// ```
+/// use workload::busy::Busy;
+/// use workload::graph::{Generator, GraphScene, Labels};
+///
+/// let js = paceline::JobSystem::new();
+/// let graph = Generator { piece: event::Nanos(100), ..Generator::default() }.generate()?;
+/// let mut scene = GraphScene::new(graph, Busy::calibrate(js.platform()), Labels::OfJobs);
+/// for _ in 0..3 {
+///     scene.run(&js);
+///     scene.verify()?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct GraphScene {
+    bodies: Arc<Bodies>,
+    grain: Grain,
+    labels: Vec<&'static str>,
+    sinks: Vec<u32>,
+    /// The number of the last frame; 0 before the first.
+    frame: u64,
+    /// What the main thread found at the last frame's sync points.
+    observed: u64,
+    /// Scratch: the jobs of the frame, and the ones that a job or the end waits for.
+    jobs: Vec<JobId>,
+    after: Vec<JobId>,
+}
+
+/// A frame whose results are not those of a serial run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongFrame {
+    /// Which frame, counted from 1.
+    pub frame: u64,
+    /// Its checksum.
+    pub got: u64,
+    /// The checksum of a serial run.
+    pub expected: u64,
+}
+
+impl fmt::Display for WrongFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "frame {} has the checksum {:016x}, a serial run has {:016x}: a job was left out, or \
+             ran before one that it depends on; please report this",
+            self.frame, self.got, self.expected
+        )
+    }
+}
+
+impl std::error::Error for WrongFrame {}
+
+impl GraphScene {
+    /// A scene of this graph whose bodies compute with `busy` ([`Busy::NONE`] on simulated
+    /// platforms, where work is charged).
+    ///
+    /// The labels are kept until the program ends, because those of a job system's jobs must be.
+    pub fn new(graph: JobGraph, busy: Busy, labels: Labels) -> GraphScene {
+        let name = |node: &super::Node| match (labels, node.kind) {
+            (Labels::OfJobs, _) => &*node.label.clone().leak(),
+            (Labels::OfKinds, Kind::Single) => "single",
+            (Labels::OfKinds, Kind::Parallel { .. }) => "parallel",
+        };
+        GraphScene {
+            labels: graph.jobs().iter().map(name).collect(),
+            sinks: graph.sinks(),
+            jobs: Vec::with_capacity(graph.jobs().len()),
+            after: Vec::new(),
+            bodies: Arc::new(Bodies::new(graph, busy)),
+            grain: Grain::Auto,
+            frame: 0,
+            observed: 0,
+        }
+    }
+
+    /// The same with this grain for parallel jobs; [`Grain::Auto`] without.
+    pub fn with_grain(self, grain: Grain) -> GraphScene {
+        GraphScene { grain, ..self }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &JobGraph {
+        self.bodies.graph()
+    }
+
+    /// Runs the next frame and returns when all its jobs are over.
+    ///
+    /// # Panics
+    /// If the job system's table of jobs is full.
+    pub fn run<P: Platform>(&mut self, js: &JobSystem<P>) {
+        self.run_with(js, |label| js.job(label));
+    }
+
+    /// As [`run`](GraphScene::run), with the jobs belonging to a frame of the job system.
+    ///
+    /// # Panics
+    /// If the job system's table of jobs is full.
+    pub fn run_in<P: Platform>(&mut self, js: &JobSystem<P>, frame: &Frame<'_, P>) {
+        self.run_with(js, |label| frame.job(label));
+    }
+
+    /// Runs the next frame on this thread alone: what the frame costs without a job system.
+    pub fn run_serial<P: Platform>(&mut self, platform: &P) {
+        self.frame += 1;
+        self.observed = self
+            .bodies
+            .run_serial(self.frame, |work| platform.charge(work));
+    }
+
+    /// Whether the last frame was run correctly; its checksum if it was. Costs about as much as
+    /// scheduling it.
+    ///
+    /// # Errors
+    /// If a job was left out or ran too early.
+    pub fn verify(&self) -> Result<u64, WrongFrame> {
+        let (frame, got) = (self.frame, self.bodies.checksum(self.observed));
+        let expected = self.bodies.expected(frame);
+        if got == expected {
+            Ok(got)
+        } else {
+            Err(WrongFrame {
+                frame,
+                got,
+                expected,
+            })
+        }
+    }
+
+    fn run_with<'a, P: Platform>(
+        &mut self,
+        js: &JobSystem<P>,
+        new_job: impl Fn(&'static str) -> NewJob<'a, P>,
+    ) {
+        self.frame += 1;
+        self.observed = 0;
+        self.jobs.clear();
+        let bodies = Arc::clone(&self.bodies);
+        let mut syncs = bodies.graph().syncs().iter().peekable();
+        for (job, &label) in (0u32..).zip(&self.labels) {
+            let deps = &bodies.graph().jobs()[job as usize].deps;
+            self.after.clear();
+            self.after
+                .extend(deps.iter().map(|&dep| self.jobs[dep as usize]));
+            let new_job = new_job(label).after_all(&self.after);
+            self.jobs.push(self.schedule(new_job, job));
+            while let Some(sync) = syncs.next_if(|sync| sync.after == job) {
+                js.wait(self.jobs[sync.wait_for as usize]);
+                self.observed = bodies.observe_also(self.observed, sync.wait_for);
+            }
+        }
+        self.after.clear();
+        self.after
+            .extend(self.sinks.iter().map(|&sink| self.jobs[sink as usize]));
+        js.wait(js.combine(&self.after));
+    }
+
+    fn schedule<P: Platform>(&self, new_job: NewJob<'_, P>, job: u32) -> JobId {
+        let (bodies, frame) = (Arc::clone(&self.bodies), self.frame);
+        match bodies.graph().jobs()[job as usize].kind {
+            Kind::Single => {
+                new_job.schedule(move |cx| bodies.run(frame, job, 0..1, |work| cx.work(work)))
+            }
+            Kind::Parallel { pieces } => {
+                new_job.schedule_for(0..pieces as usize, self.grain, move |part, cx| {
+                    let pieces = part.start as u32..part.end as u32;
+                    bodies.run(frame, job, pieces, |work| cx.work(work));
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The scenes on real job systems: results are those of a serial run, whatever the workers.
+
+use event::Nanos;
+use paceline::{Builder, Grain, JobSystem};
+use platform::Os;
+use workload::busy::Busy;
+use workload::graph::{Generator, GraphScene, Labels, named};
+use workload::mandelbrot::{Mandelbrot, MandelbrotScene, Tiles};
+
+/// Job systems with no workers at all (the waiting thread runs everything), one, and two.
+fn job_systems() -> impl Iterator<Item = JobSystem<Os>> {
+    [0, 1, 2]
+        .into_iter()
+        .map(|workers| Builder::new().workers(workers).build().unwrap())
+}
+
+/// Goal: every edge and sync point of source 001's frame is kept, frame after frame. Method: ten
+/// frames of pieces that take no time (the harshest for a scheduler), with both grains; each
+/// checksum is that of a serial run.
+#[test]
+fn generated_frames_equal_serial_ones() {
+    let graph = Generator {
+        piece: Nanos::ZERO,
+        ..Generator::default()
+    }
+    .generate()
+    .unwrap();
+    for js in job_systems() {
+        for grain in [Grain::Auto, Grain::Items(1)] {
+            let scene = GraphScene::new(graph.clone(), Busy::NONE, Labels::OfKinds);
+            let mut scene = scene.with_grain(grain);
+            for _ in 0..10 {
+                scene.run(&js);
+                scene.verify().unwrap();
+            }
+        }
+    }
+}
+
+/// Goal: the measured build runs as frames of a job system, with bodies that compute. Method: the
+/// graph of the library at its real length, two frames per job system, counted by it.
+#[test]
+fn measured_frames_equal_serial_ones() {
+    let busy = Busy::calibrate(&Os);
+    let mut scene = GraphScene::new(named("gitoxide-build").unwrap(), busy, Labels::OfJobs);
+    scene.run_serial(&Os);
+    scene.verify().unwrap();
+    for js in job_systems() {
+        for _ in 0..2 {
+            let frame = js.frame("build", std::time::Duration::from_millis(16));
+            scene.run_in(&js, &frame);
+            drop(frame);
+            scene.verify().unwrap();
+        }
+        assert_eq!(js.stats().frames, 2);
+    }
+}
+
+/// Goal: a scene moves between job systems and serial runs and stays correct. Method: frames in
+/// turn on two systems and on none.
+#[test]
+fn a_scene_is_not_bound_to_a_job_system() {
+    let graph = Generator {
+        jobs: 60,
+        piece: Nanos::ZERO,
+        ..Generator::default()
+    }
+    .generate()
+    .unwrap();
+    let mut scene = GraphScene::new(graph, Busy::NONE, Labels::OfKinds);
+    let systems: Vec<_> = job_systems().collect();
+    for js in systems.iter().cycle().take(9) {
+        scene.run(js);
+        scene.verify().unwrap();
+        scene.run_serial(&Os);
+        scene.verify().unwrap();
+    }
+}
+
+/// Goal: a frame that was not run is not taken for a correct one. Method: verify before the first
+/// frame of a scene.
+#[test]
+fn a_frame_that_was_not_run_is_wrong() {
+    let graph = Generator {
+        jobs: 9,
+        ..Generator::default()
+    }
+    .generate()
+    .unwrap();
+    let scene = GraphScene::new(graph, Busy::NONE, Labels::OfKinds);
+    let error = scene.verify().unwrap_err().to_string();
+    assert!(
+        error.contains("frame 0") && !error.contains('\n'),
+        "{error}"
+    );
+}
+
+/// Goal: a grid computed in parallel equals a serial one bit for bit. Method: a small grid with
+/// tiles that do not fit evenly, as jobs and as ranges; cleared before each frame, so that a tile
+/// that is left out shows.
+#[test]
+fn parallel_grids_equal_serial_ones() {
+    let what = Mandelbrot {
+        width: 203,
+        height: 150,
+        tile: 16,
+        ..Mandelbrot::default()
+    };
+    let mut serial = MandelbrotScene::new(what, Tiles::Jobs).unwrap();
+    serial.run_serial(&Os);
+    for js in job_systems() {
+        for tiles in [
+            Tiles::Jobs,
+            Tiles::Range(Grain::Auto),
+            Tiles::Range(Grain::Items(3)),
+        ] {
+            let mut scene = MandelbrotScene::new(what, tiles).unwrap();
+            for _ in 0..3 {
+                scene.grid().clear();
+                scene.run(&js);
+                assert!(
+                    scene.grid().counts().eq(serial.grid().counts()),
+                    "{tiles:?}"
+                );
+                assert_eq!(scene.grid().inside(), serial.grid().inside());
+            }
+        }
+    }
+}
