@@ -289,13 +289,17 @@ fn join<T: Thread>(thread: T) {
 }
 
 impl<P: Platform> Context<'_, P> {
-    /// This worker is about to park inside a wait. The caller looks for work once more afterwards.
+    /// This worker is about to rest inside a wait. The caller looks for work once more afterwards,
+    /// then calls [`replace_blocked`](Context::replace_blocked).
     pub(crate) fn begin_block(&self) {
-        if self.seat.role == Role::Guest {
-            return;
+        if self.seat.role != Role::Guest {
+            self.shared.idle.begin_block::<Fenced>();
         }
-        let blocked = self.shared.idle.begin_block::<Fenced>() as usize;
-        if blocked >= self.shared.crew.active() {
+    }
+
+    /// This worker found nothing it may run. If it was the last one, others' work needs a spare.
+    pub(crate) fn replace_blocked(&self) {
+        if self.seat.role != Role::Guest {
             self.shared.consider_spare();
         }
     }

@@ -10,6 +10,7 @@
 
 use std::collections::HashSet;
 
+use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
 
 use crate::context::Context;
@@ -32,19 +33,8 @@ impl<P: Platform> Context<'_, P> {
             done: HashSet::new(),
             path: Vec::new(),
         };
-        let closes = walk.leads_back(target);
-        closes.then(|| {
-            let mut cycle: Vec<Label> = Vec::new();
-            if in_a_job {
-                cycle.push(self.label_of(self.shared.slot(self.current_job())));
-            }
-            cycle.extend(
-                walk.path
-                    .iter()
-                    .map(|&job| self.label_of(self.shared.slot(job))),
-            );
-            cycle.dedup();
-            WaitError::Deadlock { cycle }
+        walk.leads_back(target).then(|| WaitError::Deadlock {
+            cycle: walk.cycle(),
         })
     }
 
@@ -107,24 +97,37 @@ impl<P: Platform> Walk<'_, '_, P> {
         false
     }
 
+    /// Who waits for whom on a path that closes: what is before the cycle is left out, and the job
+    /// where it closes is named once.
+    fn cycle(mut self) -> Vec<Label> {
+        let context = self.context;
+        let Some(last) = self.path.pop() else {
+            return Vec::new();
+        };
+        match self.path.iter().position(|&job| job == last) {
+            Some(first) => drop(self.path.drain(..first)),
+            None => {
+                let waiting = context.current_job();
+                self.path.insert(0, waiting);
+                if last != waiting {
+                    self.path.push(last);
+                }
+            }
+        }
+        let label = |&job: &Ticket| context.label_of(context.shared.slot(job));
+        self.path.iter().map(label).collect()
+    }
+
     /// Whether this thread is in the middle of the job, or of one that the job (a scope) waits for.
     fn is_mine(&self, job: Ticket) -> bool {
         self.context.any_running(|running| {
-            let mut above = running;
+            let mut above = Some(running);
             for _ in 0..NESTING_MAX {
-                if above == job {
-                    return true;
+                match above {
+                    Some(same) if same == job => return true,
+                    Some(other) => above = self.context.parent_of(other),
+                    None => return false,
                 }
-                if above.is_none() || !self.context.shared.slots.exists(above.index()) {
-                    return false;
-                }
-                above = Ticket(
-                    self.context
-                        .shared
-                        .slot(above)
-                        .parent
-                        .load(Ordering::Relaxed),
-                );
             }
             false
         })
@@ -143,13 +146,11 @@ impl<P: Platform> Walk<'_, '_, P> {
                 if seat >= self.context.shared.seats.len() {
                     return;
                 }
-                let awaited = self
-                    .context
-                    .shared
-                    .seats
-                    .get(seat)
-                    .waits_for
-                    .load(Ordering::Relaxed);
+                let seat = self.context.shared.seats.get(seat);
+                let awaited = seat.waits_for.load(Ordering::Relaxed);
+                if seat.waits_until.load(Ordering::Relaxed) != Nanos::MAX.0 {
+                    return;
+                }
                 // Looked at again: the seat was running this very job.
                 if awaited != 0 && !slot.is_over(job) && self.known(Ticket(awaited)) {
                     stack.push(Some(Ticket(awaited)));

@@ -127,6 +127,8 @@ struct Header<P: Platform> {
     /// Runs the fork this header belongs to.
     run: unsafe fn(*const Header<P>, &Context<'_, P>),
     site: &'static Location<'static>,
+    /// The job that joins.
+    parent: Ticket,
 }
 
 /// A fork: the second half of a join and room for its result. `repr(C)`: a pointer to the header is
@@ -231,6 +233,7 @@ impl<P: Platform> Context<'_, P> {
                 job: Cell::new(Ticket::NONE),
                 run: Fork::<P, B, RB>::run,
                 site,
+                parent: self.current_job(),
             },
             body: UnsafeCell::new(ManuallyDrop::new(b)),
             result: UnsafeCell::new(None),
@@ -357,7 +360,7 @@ impl<P: Platform> Context<'_, P> {
             site: header.site,
         };
         let flags = Slot::<P>::HAS_BODY;
-        let Ok((job, slot)) = self.allocate_slot(label, flags, self.current_job()) else {
+        let Ok((job, slot)) = self.allocate_slot(label, flags, header.parent) else {
             // No slot to be had: back on the list as the newest would break its order, so it is
             // put where it came from.
             // SAFETY: as for `push`; it was the oldest and is again.

@@ -18,7 +18,7 @@ use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, SharedCell};
 use crate::context::{Context, Queue};
 use crate::error::ScheduleError;
 use crate::failure::Failure;
-use crate::job::{Label, LinksWord, Phase, Slot, StateWord, Ticket};
+use crate::job::{Label, Link, LinksWord, Phase, Slot, StateWord, Ticket};
 use crate::seat::Finished;
 use crate::slab::NIL;
 
@@ -116,10 +116,24 @@ pub(crate) enum Added {
     Over,
 }
 
+/// Who adds an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Adder {
+    /// The thread that is scheduling the successor, whose name nobody else knows yet.
+    Scheduler,
+    /// Any thread, possibly several at the same time.
+    Anybody,
+}
+
 impl<P: Platform> Context<'_, P> {
     /// Adds the edge `from` → `to`. `to` is held back by the caller meanwhile (its `pending` is not
     /// zero) and has already been counted up for this edge.
-    pub(crate) fn add_edge(&self, from: Ticket, to: Ticket) -> Result<Added, ScheduleError> {
+    pub(crate) fn add_edge(
+        &self,
+        from: Ticket,
+        to: Ticket,
+        adder: Adder,
+    ) -> Result<Added, ScheduleError> {
         let pred = self.shared.slot(from);
         if pred.is_over(from) {
             return Ok(Added::Over);
@@ -138,26 +152,37 @@ impl<P: Platform> Context<'_, P> {
             self.own(|own| links.free(&mut own.links, node));
             return Ok(Added::Over);
         }
-        // The chain of predecessors: several threads may add to it at the same time.
-        let mut first = succ.preds.load(Ordering::Relaxed);
-        loop {
-            link.up.store(first, Ordering::Relaxed);
-            // Release, partner: the Acquire in `unfinished_preds`.
-            match succ
-                .preds
-                .compare_exchange(first, node, Ordering::Release, Ordering::Relaxed)
-            {
-                Ok(_) => break,
-                Err(now) => first = now,
-            }
-        }
+        self.chain(succ, link, node, adder);
         self.record(EventKind::Edge, to, from.0);
         Ok(Added::Live)
+    }
+
+    /// Puts a link on its successor's list of predecessors.
+    #[inline]
+    fn chain(&self, succ: &Slot<P>, link: &Link<P>, node: u32, adder: Adder) {
+        let mut first = succ.preds.load(Ordering::Relaxed);
+        link.up.store(first, Ordering::Relaxed);
+        if adder == Adder::Scheduler {
+            // Release, partner: the Acquire in `unfinished_preds`.
+            succ.preds.store(node, Ordering::Release);
+            return;
+        }
+        // Release, partner: as above.
+        while let Err(now) =
+            succ.preds
+                .compare_exchange(first, node, Ordering::Release, Ordering::Relaxed)
+        {
+            first = now;
+            link.up.store(first, Ordering::Relaxed);
+        }
     }
 
     /// Asks to be told when `target` is over. False if it already is.
     pub(crate) fn listen(&self, target: Ticket, listener: Listener) -> Result<bool, ScheduleError> {
         let links = &self.shared.links;
+        if self.listens_already(target, listener) {
+            return Ok(true);
+        }
         let (node, link) = self
             .own(|own| links.allocate(&mut own.links))
             .ok_or(ScheduleError::TooManyEdges)?;
@@ -167,6 +192,26 @@ impl<P: Platform> Context<'_, P> {
             self.own(|own| links.free(&mut own.links, node));
         }
         Ok(hangs)
+    }
+
+    /// Whether the newest link of `target` is this very listener's: it is left there by a wait that
+    /// timed out, and waits that are repeated until they succeed must not pile up links.
+    fn listens_already(&self, target: Ticket, listener: Listener) -> bool {
+        let slot = self.shared.slot(target);
+        // Acquire, partner: the Release CAS in `hang`: the link.
+        let head = LinksWord(slot.links.load(Ordering::Acquire));
+        if !head.is_open_for(target) || !self.shared.links.exists(head.node()) {
+            return false;
+        }
+        let to = self
+            .shared
+            .links
+            .get(head.node())
+            .to
+            .load(Ordering::Relaxed);
+        P::fence(Ordering::Acquire);
+        // The list is still open with the same link on top: the link was not freed meanwhile.
+        to == listener.pack() && slot.links.load(Ordering::Relaxed) == head.0
     }
 
     /// Hangs a link into the list of `slot`; false if that job is over.
@@ -383,6 +428,27 @@ impl<P: Platform> Context<'_, P> {
                 }
             }
             node = next;
+        }
+    }
+
+    /// Closes the list of a job that will never run and tells those who wait; what depends on it is
+    /// not released.
+    pub(crate) fn tell_listeners_only(&self, job: Ticket, slot: &Slot<P>) {
+        let closed = LinksWord::new(job.generation(), LinksWord::CLOSED);
+        // AcqRel, partner: the CAS in `hang`, as in `finish`.
+        let head = LinksWord(slot.links.swap(closed.0, Ordering::AcqRel));
+        let mut node = if head.is_open_for(job) {
+            head.node()
+        } else {
+            NIL
+        };
+        while node != NIL {
+            let link = self.shared.links.get(node);
+            let to = link.to.load(Ordering::Relaxed);
+            node = link.next.load(Ordering::Relaxed);
+            if let Some(listener) = Listener::unpack(to) {
+                self.notify(listener);
+            }
         }
     }
 

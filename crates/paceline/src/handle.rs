@@ -11,10 +11,10 @@ use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use event::Nanos;
-use platform::{Atomic, Ordering, Platform, SharedCell};
+use platform::{Atomic, Lock, Ordering, Parker, Platform, SharedCell};
 
-use crate::context::Queue;
-use crate::error::WaitError;
+use crate::context::{Context, Queue};
+use crate::error::{ScheduleError, WaitError};
 use crate::failure::Failure;
 use crate::graph::Listener;
 use crate::job::{Body, JobId, Slot, Ticket};
@@ -250,7 +250,7 @@ impl<P: Platform> Owner for Shared<P> {
     }
 
     fn is_over(&self, job: Ticket) -> bool {
-        self.slot(job).is_over(job)
+        self.slot(job).has_ended(job)
     }
 
     fn verdict(&self, job: Ticket) -> Result<(), WaitError> {
@@ -296,16 +296,42 @@ impl<P: Platform> Owner for Shared<P> {
     }
 
     fn complete_event(&self, job: Ticket, abandoned: bool) {
-        let Ok(context) = self.context() else { return };
-        let slot: &Slot<P> = self.slot(job);
-        if abandoned {
-            let label = context.label_of(slot);
-            self.failures.add(job, Failure::Abandoned { label });
-            slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
-        }
+        let Some(context) = self.context_at_last() else {
+            return;
+        };
         let queue: Queue = context.queue();
-        context.release(job, 1, queue);
+        // Against the end of the job system, which drops what events hold back.
+        self.ended.with(|&mut ended| {
+            if ended {
+                return;
+            }
+            if abandoned {
+                let slot = self.slot(job);
+                let label = context.label_of(slot);
+                self.failures.add(job, Failure::Abandoned { label });
+                slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+            }
+            context.release(job, 1, queue);
+        });
         context.finish_todo(queue);
         context.publish(queue, false);
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// The calling thread's context; if all seats are taken, waits for one. `None` in a fork's
+    /// child.
+    fn context_at_last(&self) -> Option<Context<'_, P>> {
+        const PERIOD: Nanos = Nanos::from_millis(1);
+        loop {
+            match self.context() {
+                Ok(context) => return Some(context),
+                Err(ScheduleError::TooManyThreads { .. }) => {
+                    let now = self.platform.now();
+                    self.platform.parker().park(now + PERIOD);
+                }
+                Err(_) => return None,
+            }
+        }
     }
 }

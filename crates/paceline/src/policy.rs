@@ -99,10 +99,15 @@ impl Grain {
 pub(crate) struct Tuning;
 
 impl Tuning {
-    /// Time a block of a range should take: two hundred times the cost of taking one (a CAS and a
-    /// clock stamp, about 15 ns), so that splitting costs under 1 %; and the longest a thief or the
-    /// end of the loop waits for it.
-    pub(crate) const BLOCK: Nanos = Nanos(2_000);
+    /// Time a block of a range should take: about fifty times what taking it costs (a CAS, a clock
+    /// stamp, the call of the body, a look at who is idle: about 75 ns), and the longest that the end
+    /// of the loop waits for it.
+    pub(crate) const BLOCK: Nanos = Nanos(4_000);
+    /// Blocks taken at once from a range that is still long: 12 µs, which is also what a preemption
+    /// of their taker would strand.
+    pub(crate) const BLOCKS_AT_ONCE: u32 = 3;
+    /// The share of what is left of a range that is taken at once, within these bounds.
+    pub(crate) const SHARE_OF_REST: u32 = 8;
     /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
     /// costs a few hundred nanoseconds.
     pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);

@@ -8,7 +8,7 @@ use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use crate::context::{Context, Queue};
 use crate::error::{GraphError, ScheduleError};
-use crate::graph::Added;
+use crate::graph::{Added, Adder};
 use crate::handle::{Event, Job};
 use crate::job::{Body, BodyTable, JobId, Label, LinksWord, Once, Phase, Slot, StateWord, Ticket};
 use crate::policy::Grain;
@@ -193,6 +193,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_combine(self) -> Result<JobId, ScheduleError> {
         let (cx, after) = (self.context?, self.after);
+        cx.check_own(&after)?;
         let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
         cx.wire(ticket, slot, &after)?;
         Ok(JobId::new(cx.shared.id, ticket))
@@ -210,10 +211,10 @@ impl<'a, P: Platform> NewJob<'a, P> {
             .this
             .upgrade()
             .expect("a context keeps the job system alive");
+        cx.check_own(&after)?;
         let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
-        // One for the event itself, released by its completion; one for us until it is wired.
-        slot.pending.store(2, Ordering::Relaxed);
-        let wired = cx.add_edges(ticket, slot, &after);
+        // Held by the event itself, which its completion releases, and by us until it is wired.
+        let wired = cx.add_edges(ticket, slot, &after, 2);
         cx.release(ticket, 1, cx.queue());
         wired?;
         Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
@@ -359,8 +360,7 @@ impl<P: Platform> Context<'_, P> {
         if after.len == 0 {
             self.make_ready(job, slot, queue);
         } else {
-            slot.pending.store(1, Ordering::Relaxed);
-            let wired = self.add_edges(job, slot, after);
+            let wired = self.add_edges(job, slot, after, 1);
             self.release(job, 1, queue);
             if wired.is_err() {
                 self.finish_todo(queue);
@@ -375,21 +375,22 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Adds the edges of a job that its scheduler still holds back. On an error the job is
-    /// cancelled; it ends when the scheduler lets go.
+    /// cancelled; it ends when the scheduler lets go. `held_by`: how many besides the edges hold it.
     fn add_edges(
         &self,
         job: Ticket,
         slot: &Slot<P>,
         after: &Predecessors,
+        held_by: u32,
     ) -> Result<(), ScheduleError> {
-        self.check_own(after)?;
         // All are counted before the first is added: it may be over at once.
-        slot.pending.fetch_add(after.len as u32, Ordering::Relaxed);
+        slot.pending
+            .store(held_by + after.len as u32, Ordering::Relaxed);
         let mut over = 0;
         let mut failed = Ok(());
         for id in after.iter() {
             let pred = id.ticket();
-            match failed.and_then(|()| self.add_edge(pred, job)) {
+            match failed.and_then(|()| self.add_edge(pred, job, Adder::Scheduler)) {
                 Ok(Added::Live) => failed = Ok(()),
                 Ok(Added::Over) => {
                     failed = Ok(());
@@ -433,7 +434,8 @@ impl<P: Platform> Context<'_, P> {
             Some(cycle) => Err(GraphError::Cycle { cycle }),
             None => Ok(()),
         };
-        if result.is_ok() && matches!(self.add_edge(pred, ticket), Ok(Added::Live)) {
+        if result.is_ok() && matches!(self.add_edge(pred, ticket, Adder::Anybody), Ok(Added::Live))
+        {
             // Whoever waits for the job may now have to run the new predecessor.
             P::fence(Ordering::SeqCst);
             self.alert_watcher_of(ticket);

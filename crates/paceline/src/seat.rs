@@ -46,6 +46,8 @@ pub(crate) struct Seat<P: Platform> {
     /// What the thread is waiting for, innermost wait; 0 if it is not inside a wait. Written by the
     /// owner, read by deadlock checks and wakers.
     pub(crate) waits_for: P::AtomicU64,
+    /// How long that wait lasts at most: one that ends by itself is no part of a deadlock.
+    pub(crate) waits_until: P::AtomicU64,
     /// When the last wake-up was sent here and from which CPU (+1; 0 unknown); written by the waker
     /// before it unparks, read by the owner after.
     pub(crate) woken_at: P::AtomicU64,
@@ -109,6 +111,7 @@ impl<P: Platform> Seat<P> {
             inbox: (role == Role::Guest).then(|| Deque::new(queue)),
             parker: platform.parker(),
             waits_for: P::AtomicU64::new(0),
+            waits_until: P::AtomicU64::new(0),
             woken_at: P::AtomicU64::new(0),
             woken_from: P::AtomicU32::new(0),
             cpu: P::AtomicU32::new(0),

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Event, EventKind, Nanos, Sink};
-use platform::{Atomic, Ordering, Padded, Platform};
+use platform::{Atomic, Lock, Ordering, Padded, Platform};
 
 use crate::context::Context;
 use crate::crew::Crew;
@@ -55,6 +55,9 @@ pub(crate) struct Shared<P: Platform> {
     /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
     pub(crate) late_edges: P::AtomicU32,
     pub(crate) frames: P::AtomicU64,
+    /// The workers are gone and what could run has run; events complete nothing any more. Held
+    /// while an event is completed.
+    pub(crate) ended: P::Lock<bool>,
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) hooks: Hooks,
     pub(crate) max_jobs: u32,
@@ -105,6 +108,7 @@ impl<P: Platform> Shared<P> {
             wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
             late_edges: P::AtomicU32::new(0),
             frames: P::AtomicU64::new(0),
+            ended: P::Lock::new(false),
             sink: parts.sink,
             hooks: parts.hooks,
             max_jobs: parts.max_jobs,

@@ -9,10 +9,12 @@
 //!
 //! A job that never returns keeps step 2 from ending, as it would keep any thread from being joined.
 
-use platform::{Atomic, Ordering, Platform};
+use platform::{Atomic, Lock, Ordering, Platform};
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::job::{Phase, Slot, Ticket};
+use crate::seat::Role;
 use crate::shared::Shared;
 
 impl<P: Platform> Shared<P> {
@@ -23,27 +25,34 @@ impl<P: Platform> Shared<P> {
             self.stop();
             return;
         };
+        if context.seat.role != Role::Guest {
+            // The last owner was one of our own jobs: its thread cannot wait for itself.
+            self.signal_stop();
+            return;
+        }
         context.flush();
         while context.run_any() {}
         self.stop();
+        // From here on events complete nothing any more.
+        self.ended.with(|ended| *ended = true);
         while context.run_any() {}
         for (index, slot) in self.slots.iter() {
             let word = slot.word(Ordering::Acquire);
             if word.phase == Phase::Waiting {
-                self.drop_unrun(Ticket::new(index, word.generation), slot);
+                self.drop_unrun(&context, Ticket::new(index, word.generation), slot);
             }
         }
     }
 
     /// A job that can never run.
-    fn drop_unrun(&self, job: Ticket, slot: &Slot<P>) {
-        let Ok(context) = self.context() else { return };
+    fn drop_unrun(&self, context: &Context<'_, P>, job: Ticket, slot: &Slot<P>) {
         self.failures.add(job, Failure::ShutDown);
         let flags = slot.flags.load(Ordering::Relaxed);
         if flags & Slot::<P>::HAS_BODY != 0 {
             context.discard_body(slot);
         }
-        // Successors are dropped one by one, too: nobody is released or told.
+        // Successors are dropped one by one, too: nobody is released.
+        context.tell_listeners_only(job, slot);
         context.let_go(job, slot, flags, true);
     }
 }

@@ -179,7 +179,7 @@ impl<P: Platform> JobSystem<P> {
         if let Err(error) = self.check_own(id) {
             panic!("{error}");
         }
-        self.shared.slot(id.ticket()).is_over(id.ticket())
+        self.shared.slot(id.ticket()).has_ended(id.ticket())
     }
 
     /// Wakes as many workers as can use what was scheduled by this thread so far. (The first job of

@@ -66,6 +66,18 @@ struct Wait {
     first_serial: u64,
 }
 
+/// A walk from the target to its unfinished ancestors, depth first, that can be left when it has
+/// found something to run and taken up again: going on costs less than starting over, and what it
+/// has not seen is looked at by the next walk.
+struct Walk {
+    stack: Vec<Ticket>,
+    /// The mark of jobs that this walk has visited.
+    mark: u64,
+    /// How many more it may visit: two waiters that overwrite each other's marks visit jobs more
+    /// than once.
+    visits_left: usize,
+}
+
 /// How far to look for descendants.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
@@ -93,14 +105,24 @@ impl<P: Platform> Context<'_, P> {
         let outer = self.seat.waits_for.load(Ordering::Relaxed);
         // Relaxed: deadlock checks fence on both sides (see `cycle`).
         self.seat.waits_for.store(target.0, Ordering::Relaxed);
+        let (first_serial, mut stack) =
+            self.own(|own| (own.serial + 1, std::mem::take(&mut own.search)));
+        stack.clear();
         let wait = Wait {
             target,
-            first_serial: self.own(|own| own.serial + 1),
+            first_serial,
         };
-        let result = match self.help_until_stuck(wait) {
+        let mut walk = Walk {
+            stack,
+            mark: 0,
+            visits_left: 0,
+        };
+        let result = match self.help_until_stuck(wait, &mut walk) {
             true => Ok(true),
-            false => self.watch(wait, deadline),
+            false => self.watch(wait, &mut walk, deadline),
         };
+        // Kept for the next wait. (A wait inside a job that this one runs has its own.)
+        self.own(|own| own.search = walk.stack);
         self.seat.waits_for.store(outer, Ordering::Relaxed);
         let code = match &result {
             Ok(true) => 0,
@@ -113,14 +135,14 @@ impl<P: Platform> Context<'_, P> {
 
     /// Runs what the wait may run. True when the target is over, false when there is nothing to run
     /// at the moment.
-    fn help_until_stuck(&self, wait: Wait) -> bool {
+    fn help_until_stuck(&self, wait: Wait, walk: &mut Walk) -> bool {
         loop {
             self.help_with_own(wait);
             self.flush_finished();
             if self.shared.slot(wait.target).is_over(wait.target) {
                 return true;
             }
-            let helped = self.help_ancestor(wait)
+            let helped = self.help_ancestor(wait, walk)
                 || self.fetch_tickets(wait)
                 || self.help_descendant(wait, Look::Quick);
             if !helped {
@@ -204,16 +226,24 @@ impl<P: Platform> Context<'_, P> {
         const NESTING_MAX: usize = 256;
         let mut job = ticket;
         for _ in 0..NESTING_MAX {
-            let parent = Ticket(self.shared.slot(job).parent.load(Ordering::Relaxed));
-            if parent.is_none() || !self.shared.slots.exists(parent.index()) {
+            let Some(parent) = self.parent_of(job) else {
                 return false;
-            }
+            };
             if parent == wait.target || self.is_marked(parent, wait) {
                 return true;
             }
             job = parent;
         }
         false
+    }
+
+    /// The scope or job that `job` was made by, unless `job` is over.
+    pub(crate) fn parent_of(&self, job: Ticket) -> Option<Ticket> {
+        let slot = self.shared.slot(job);
+        let parent = Ticket(slot.parent.load(Ordering::Relaxed));
+        // Looked at after the parent was read: it is this job's. A parent outlives what it made.
+        let known = !slot.is_over(job) && self.shared.slots.exists(parent.index());
+        (known && !parent.is_none()).then_some(parent)
     }
 
     fn is_marked(&self, job: Ticket, wait: Wait) -> bool {
@@ -223,55 +253,58 @@ impl<P: Platform> Context<'_, P> {
             && !slot.is_over(job)
     }
 
-    /// Walks from the target to its unfinished ancestors, depth first, and runs the first one that
-    /// can be run. False if there is none.
-    fn help_ancestor(&self, wait: Wait) -> bool {
-        let (mut stack, serial) = self.own(|own| {
-            own.serial += 1;
-            (std::mem::take(&mut own.search), own.serial)
-        });
-        let mark = Mark {
-            serial,
-            seat: self.seat.index,
+    /// Walks on until it comes to a job that can be run, and runs it. False if a whole walk, begun
+    /// during this call, has found none.
+    fn help_ancestor(&self, wait: Wait, walk: &mut Walk) -> bool {
+        for whole in [false, true] {
+            if whole {
+                let serial = self.own(|own| {
+                    own.serial += 1;
+                    own.serial
+                });
+                let seat = self.seat.index;
+                walk.mark = Mark { serial, seat }.pack();
+                walk.visits_left = Tuning::SEARCH_VISITS_MAX;
+                walk.stack.push(wait.target);
+            }
+            if let Some((job, slot)) = self.walk_on(walk) {
+                // Lost to somebody else: that was progress too.
+                self.help(job, slot);
+                return true;
+            }
         }
-        .pack();
-        stack.clear();
-        stack.push(wait.target);
-        let mut found = None;
-        for _ in 0..Tuning::SEARCH_VISITS_MAX {
-            let Some(job) = stack.pop() else { break };
+        false
+    }
+
+    /// The next job on the walk that can be run.
+    fn walk_on(&self, walk: &mut Walk) -> Option<(Ticket, &Slot<P>)> {
+        while let Some(job) = walk.stack.pop() {
             let slot = self.shared.slot(job);
-            if slot.mark.load(Ordering::Relaxed) == mark {
+            if slot.mark.load(Ordering::Relaxed) == walk.mark {
                 continue;
             }
+            if walk.visits_left == 0 {
+                walk.stack.clear();
+                return None;
+            }
+            walk.visits_left -= 1;
             // Relaxed: see the module; the fence is the caller's.
-            slot.mark.store(mark, Ordering::Relaxed);
+            slot.mark.store(walk.mark, Ordering::Relaxed);
             // Acquire, partner: the Release stores of the state: the links of a waiting job.
             let word = slot.word(Ordering::Acquire);
             if word.is_over(job) {
                 continue;
             }
             match word.phase {
-                Phase::Ready => {
-                    found = Some(job);
-                    break;
-                }
-                Phase::Open if self.has_room_for_member(slot) => {
-                    found = Some(job);
-                    break;
-                }
+                Phase::Ready => return Some((job, slot)),
+                Phase::Open if self.has_room_for_member(slot) => return Some((job, slot)),
                 Phase::Waiting => {
-                    self.unfinished_preds(job, |pred| stack.push(pred));
+                    self.unfinished_preds(job, |pred| walk.stack.push(pred));
                 }
                 _ => {}
             }
         }
-        self.own(|own| own.search = stack);
-        // Lost to somebody else: that was progress too, so look again.
-        found.is_some_and(|job| {
-            self.help(job, self.shared.slot(job));
-            true
-        })
+        None
     }
 
     /// Looks through all queues for tickets the wait may run.
@@ -311,20 +344,20 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Nothing to run: asks to be told, spins, parks.
-    fn watch(&self, wait: Wait, deadline: Nanos) -> Result<bool, WaitError> {
+    fn watch(&self, wait: Wait, walk: &mut Walk, deadline: Nanos) -> Result<bool, WaitError> {
         let shared = self.shared;
         let slot = shared.slot(wait.target);
         match self.listen(wait.target, Listener::Seat(self.seat.index)) {
             Ok(true) => {}
             Ok(false) => return Ok(true),
             // No link to be had (millions of edges are alive): look once a millisecond.
-            Err(_) => return self.poll_for(wait, deadline),
+            Err(_) => return self.poll_for(wait, walk, deadline),
         }
         let mut epoch = shared.idle.begin_watch::<Fenced>();
         let mut spin_until = self.spin_deadline(deadline);
         let mut suspected = None;
         let result = loop {
-            if self.help_until_stuck(wait) {
+            if self.help_until_stuck(wait, walk) {
                 break Ok(true);
             }
             let now = shared.platform.now();
@@ -333,7 +366,7 @@ impl<P: Platform> Context<'_, P> {
             }
             if now < spin_until {
                 shared.idle.spin(epoch, spin_until);
-                epoch = shared.idle.load().epoch;
+                epoch = shared.idle.epoch();
                 continue;
             }
             let until = match self.find_cycle(wait.target) {
@@ -349,9 +382,9 @@ impl<P: Platform> Context<'_, P> {
                     deadline.min(since + DEADLOCK_CONFIRM)
                 }
             };
-            if self.park_in_wait(wait, until) {
+            if self.park_in_wait(wait, walk, until) {
                 spin_until = self.spin_deadline(deadline);
-                epoch = shared.idle.load().epoch;
+                epoch = shared.idle.epoch();
             }
         };
         shared.idle.end_watch();
@@ -359,10 +392,10 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// The last look around, then sleep. False if the look found something.
-    fn park_in_wait(&self, wait: Wait, deadline: Nanos) -> bool {
+    fn park_in_wait(&self, wait: Wait, walk: &mut Walk, deadline: Nanos) -> bool {
         self.begin_block();
         P::fence(Ordering::SeqCst);
-        let helped = self.help_ancestor(wait) || self.help_descendant(wait, Look::Thorough);
+        let helped = self.help_ancestor(wait, walk) || self.help_descendant(wait, Look::Thorough);
         if !helped && !self.shared.slot(wait.target).is_over(wait.target) {
             self.seat.counters.parks.add(1);
             self.record(EventKind::Park, wait.target, 0);
@@ -374,14 +407,14 @@ impl<P: Platform> Context<'_, P> {
     }
 
     #[cold]
-    fn poll_for(&self, wait: Wait, deadline: Nanos) -> Result<bool, WaitError> {
+    fn poll_for(&self, wait: Wait, walk: &mut Walk, deadline: Nanos) -> Result<bool, WaitError> {
         const PERIOD: Nanos = Nanos::from_millis(1);
         loop {
             let now = self.shared.platform.now();
-            if self.help_until_stuck(wait) || now >= deadline {
+            if self.help_until_stuck(wait, walk) || now >= deadline {
                 return Ok(self.shared.slot(wait.target).is_over(wait.target));
             }
-            self.park_in_wait(wait, deadline.min(now + PERIOD));
+            self.park_in_wait(wait, walk, deadline.min(now + PERIOD));
         }
     }
 
@@ -404,17 +437,15 @@ impl<P: Platform> Context<'_, P> {
     /// by.
     pub(crate) fn alert_watcher_of(&self, ticket: Ticket) {
         const NESTING_MAX: usize = 64;
-        let mut job = ticket;
+        let mut job = Some(ticket).filter(|job| self.shared.slots.exists(job.index()));
         for _ in 0..NESTING_MAX {
-            if job.is_none() || !self.shared.slots.exists(job.index()) {
-                return;
-            }
-            let slot: &Slot<P> = self.shared.slot(job);
-            if let Some(mark) = Mark::unpack(slot.mark.load(Ordering::Relaxed)) {
+            let Some(known) = job else { return };
+            let mark = self.shared.slot(known).mark.load(Ordering::Relaxed);
+            if let Some(mark) = Mark::unpack(mark) {
                 self.alert(mark.seat);
                 return;
             }
-            job = Ticket(slot.parent.load(Ordering::Relaxed));
+            job = self.parent_of(known);
         }
     }
 

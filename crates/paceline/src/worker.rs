@@ -64,7 +64,7 @@ impl<P: Platform> Context<'_, P> {
         self.seat
             .deque
             .take_newest()
-            .or_else(|| self.find_elsewhere())
+            .or_else(|| self.fetch_from_elsewhere())
     }
 
     /// Once in a while: outside work first, even though there is work here. What is left here is
@@ -72,6 +72,18 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     fn next_in_fairness(&self) -> Option<Ticket> {
         let ticket = self.from_injector().or_else(|| self.from_inboxes())?;
+        if self.seat.deque.len() > 0 {
+            self.own(|own| own.fresh += 1);
+            self.publish(Queue::Own, false);
+        }
+        Some(ticket)
+    }
+
+    /// A ticket from elsewhere for a thread that does not count as searching. What came along with
+    /// it was in no queue for a moment, in which the last searcher may have looked and gone to sleep:
+    /// it is announced again.
+    fn fetch_from_elsewhere(&self) -> Option<Ticket> {
+        let ticket = self.find_elsewhere()?;
         if self.seat.deque.len() > 0 {
             self.own(|own| own.fresh += 1);
             self.publish(Queue::Own, false);
@@ -194,7 +206,7 @@ impl<P: Platform> Context<'_, P> {
                     break None;
                 }
                 shared.idle.spin(epoch, deadline);
-                epoch = shared.idle.load().epoch;
+                epoch = shared.idle.epoch();
             };
             if let Some(found) = found {
                 return self.leave_search(found);
@@ -235,7 +247,7 @@ impl<P: Platform> Context<'_, P> {
         }
         self.record(EventKind::Unpark, Ticket::NONE, 0);
         // Either way it counts as searching now; the look that follows comes after this load.
-        (!alone, shared.idle.load().epoch)
+        (!alone, shared.idle.epoch())
     }
 
     /// What the last wake-up cost goes into the average that decides how long to spin.

@@ -74,10 +74,17 @@ impl<M: Memory> Deque<M> {
         &self.ring[(at & (self.capacity() - 1)) as usize]
     }
 
-    /// Relaxed: for the owner, who wrote the ring itself, and for guesses at the length.
+    /// Relaxed: for looks that change nothing.
     #[inline]
     fn anchor(&self) -> Anchor {
         Anchor::unpack(self.anchor.load(Ordering::Relaxed))
+    }
+
+    /// For the owner, who is going to change it.
+    #[inline]
+    fn anchor_to_change(&self) -> Anchor {
+        // Acquire: edge D2, partner: the CAS in `steal`.
+        Anchor::unpack(self.anchor.load(Ordering::Acquire))
     }
 
     #[inline]
@@ -102,7 +109,7 @@ impl<M: Memory> Deque<M> {
     #[inline]
     #[must_use]
     pub(crate) fn put(&self, ticket: Ticket) -> bool {
-        let Anchor { tag, head, len } = self.anchor();
+        let Anchor { tag, head, len } = self.anchor_to_change();
         if len == self.capacity() {
             return false;
         }
@@ -142,7 +149,7 @@ impl<M: Memory> Deque<M> {
     /// Owner: takes the newest ticket.
     #[inline]
     pub(crate) fn take_newest(&self) -> Option<Ticket> {
-        let Anchor { tag, head, len } = self.anchor();
+        let Anchor { tag, head, len } = self.anchor_to_change();
         if len == 0 {
             return None;
         }
@@ -157,7 +164,7 @@ impl<M: Memory> Deque<M> {
 
     /// Owner: takes the older half out, oldest first.
     pub(crate) fn spill(&self) -> Vec<Ticket> {
-        let Anchor { tag, head, len } = self.anchor();
+        let Anchor { tag, head, len } = self.anchor_to_change();
         let half = len.div_ceil(2);
         let tickets = (0..half)
             .map(|i| Ticket(self.slot(head + i).load(Ordering::Relaxed)))
@@ -208,11 +215,11 @@ impl<M: Memory> Deque<M> {
                 len: len - k,
             }
             .pack();
-            // Relaxed on success: the slots were read after D1, and the next thief synchronises
+            // Release on success: edge D2, partner: `anchor_to_change`. The next thief synchronises
             // with the owner through this read-modify-write. Acquire on failure: D1 again.
             match self
                 .anchor
-                .compare_exchange(word, new, Ordering::Relaxed, Ordering::Acquire)
+                .compare_exchange(word, new, Ordering::Release, Ordering::Acquire)
             {
                 Ok(_) => {
                     loot[..k as usize]

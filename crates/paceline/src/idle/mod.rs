@@ -101,7 +101,14 @@ impl<M: Memory> Idle<M> {
 
     /// Makes searchers and watchers look again.
     pub(crate) fn bump(&self) {
-        self.word.fetch_add(IdleWord::EPOCH, Ordering::Relaxed);
+        // Release: edge I3, partner: `epoch` and `spin`.
+        self.word.fetch_add(IdleWord::EPOCH, Ordering::Release);
+    }
+
+    /// The epoch to spin on, read before the caller looks around.
+    pub(crate) fn epoch(&self) -> u16 {
+        // Acquire: edge I3, partner: `bump`. The look must not miss what this epoch announced.
+        IdleWord::unpack(self.word.load(Ordering::Acquire)).epoch
     }
 
     /// Spins until the epoch is no longer `seen` or `deadline` has come.
@@ -123,9 +130,10 @@ impl<M: Memory> Idle<M> {
                 return None;
             }
             let new = word.wrapping_add(IdleWord::SEARCHING);
+            // Acquire: edge I2, partner: `begin_sleep`.
             match self
                 .word
-                .compare_exchange(word, new, Ordering::Relaxed, Ordering::Relaxed)
+                .compare_exchange(word, new, Ordering::Acquire, Ordering::Relaxed)
             {
                 Ok(_) => break,
                 Err(seen) => word = seen,
@@ -139,18 +147,34 @@ impl<M: Memory> Idle<M> {
         if self.load().sleeping == 0 {
             return None;
         }
-        self.word.fetch_add(IdleWord::SEARCHING, Ordering::Relaxed);
+        // Acquire: edge I2, partner: `begin_sleep`.
+        self.word.fetch_add(IdleWord::SEARCHING, Ordering::Acquire);
         self.pick_for_searching()
     }
 
     /// The caller has counted somebody as searching: finds out whom, or takes that back.
     fn pick_for_searching(&self) -> Option<usize> {
-        let picked = self.pick();
-        match picked {
-            Some(_) => self.word.fetch_sub(IdleWord::SLEEPING, Ordering::Relaxed),
-            None => self.word.fetch_sub(IdleWord::SEARCHING, Ordering::Relaxed),
-        };
-        picked
+        loop {
+            if let Some(seat) = self.pick() {
+                self.word.fetch_sub(IdleWord::SLEEPING, Ordering::Relaxed);
+                return Some(seat);
+            }
+            // Acquire: edge I2, partner: `begin_sleep`.
+            let before = self.word.fetch_sub(IdleWord::SEARCHING, Ordering::Acquire);
+            // Meanwhile others may have taken our count for a searcher and left their tickets to
+            // it, and a worker may have gone to sleep without seeing them: then that one it is.
+            if IdleWord::unpack(before).searching > 1 || !self.has_sleepers() {
+                return None;
+            }
+            self.word.fetch_add(IdleWord::SEARCHING, Ordering::Acquire);
+        }
+    }
+
+    /// Whether any bit is set.
+    fn has_sleepers(&self) -> bool {
+        self.sleepers
+            .iter()
+            .any(|bits| bits.load(Ordering::Relaxed) != 0)
     }
 
     /// Clears one sleeper's bit. Low seats first: the same few threads stay warm.
@@ -180,7 +204,8 @@ impl<M: Memory> Idle<M> {
     /// Step 2: found something. True if the caller was the last searcher and must now look whether
     /// there is more, to wake another.
     pub(crate) fn end_search<F: Fences<M>>(&self) -> bool {
-        let before = self.word.fetch_sub(IdleWord::SEARCHING, Ordering::Relaxed);
+        // Release: edge I4, partner: the fence of whoever stops searching after us.
+        let before = self.word.fetch_sub(IdleWord::SEARCHING, Ordering::Release);
         let last = IdleWord::unpack(before).searching == 1;
         if last {
             F::look();
@@ -192,7 +217,8 @@ impl<M: Memory> Idle<M> {
     pub(crate) fn begin_sleep<F: Fences<M>>(&self, seat: usize) {
         self.sleepers[seat / 64].fetch_or(1 << (seat % 64), Ordering::Relaxed);
         let change = IdleWord::SLEEPING.wrapping_sub(IdleWord::SEARCHING);
-        self.word.fetch_add(change, Ordering::Relaxed);
+        // Release: edge I2, partner: `wake_one` and the like: our bit.
+        self.word.fetch_add(change, Ordering::Release);
         F::look();
     }
 

@@ -126,9 +126,18 @@ impl LinksWord {
     /// Whether links can be added for the job with this ticket.
     #[inline]
     pub(crate) fn is_open_for(self, ticket: Ticket) -> bool {
-        self.node() != LinksWord::CLOSED
-            && self.0 >> LinksWord::NODE_BITS
-                == LinksWord::new(ticket.generation(), 0).0 >> LinksWord::NODE_BITS
+        self.node() != LinksWord::CLOSED && self.belongs_to(ticket)
+    }
+
+    #[inline]
+    fn is_closed_for(self, ticket: Ticket) -> bool {
+        self.node() == LinksWord::CLOSED && self.belongs_to(ticket)
+    }
+
+    #[inline]
+    fn belongs_to(self, ticket: Ticket) -> bool {
+        self.0 >> LinksWord::NODE_BITS
+            == LinksWord::new(ticket.generation(), 0).0 >> LinksWord::NODE_BITS
     }
 }
 
@@ -202,6 +211,15 @@ impl<P: Platform> Slot<P> {
     pub(crate) fn is_over(&self, ticket: Ticket) -> bool {
         // Acquire, partner: the Release store in `complete` that moves the slot on.
         self.word(Ordering::Acquire).is_over(ticket)
+    }
+
+    /// Whether everybody who waits for the job may go on: it is over, or its list is closed, which
+    /// comes shortly before that. What it did is visible.
+    #[inline]
+    pub(crate) fn has_ended(&self, ticket: Ticket) -> bool {
+        // Acquire, partner: the swap in `finish`.
+        let links = LinksWord(self.links.load(Ordering::Acquire));
+        links.is_closed_for(ticket) || self.is_over(ticket)
     }
 
     /// Tries to win the right to run the job. Exactly one of all callers with equal tickets ever

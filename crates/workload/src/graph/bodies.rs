@@ -4,11 +4,13 @@
 //! of all results of the jobs it depends on. A body that starts before every piece of every
 //! dependency has ended finds a word of an earlier frame, leaves a wrong one, and so do all that
 //! come after it: the frame's checksum is that of a serial run if and only if every edge was kept
-//! (up to accidents of 1 in 2^64). What the main thread finds at its sync points goes into the
+//! (up to accidents of 1 in 2^48). What the main thread finds at its sync points goes into the
 //! checksum as well.
 //!
-//! Results are read once per call, however many pieces the call runs: a sum of words, at less than
-//! a nanosecond each, which stays small against the shortest pieces in use (0.5 µs).
+//! The results of a job are summed up once a frame, by the first who depends on it; those who come
+//! later read the sum. (Reading all of them in each call moves tens of cache lines between cores per
+//! call, more than the shortest pieces in use compute.) A sum that was taken too early stays wrong
+//! for the whole frame, so nothing is hidden by that.
 //!
 //! Invariants: one frame at a time uses a `Bodies`; a frame's number differs from those before it.
 
@@ -27,8 +29,15 @@ pub struct Bodies {
     /// The first result of each job, and the number of results at the end.
     first: Vec<u32>,
     results: Words64,
+    /// The sum of each job's results: 48 bits, and the low 16 bits of the frame it was taken in.
+    sums: Words64,
+    /// The frame being run.
+    now: Words64,
     busy: Busy,
 }
+
+/// Bits of a word in [`Bodies::sums`] that name the frame.
+const FRAME_BITS: u32 = 16;
 
 impl Bodies {
     /// Bodies that compute with `busy` ([`Busy::NONE`] where charging is all that work is).
@@ -40,9 +49,11 @@ impl Bodies {
             first.push(next);
         }
         Bodies {
-            graph,
             first,
             results: Words64::zeros(next as usize),
+            sums: Words64::zeros(graph.jobs().len()),
+            now: Words64::zeros(1),
+            graph,
             busy,
         }
     }
@@ -64,7 +75,10 @@ impl Bodies {
             "{:?} has no pieces {pieces:?}",
             node.label
         );
-        let found = found(frame, &node.deps, |dep| self.observe(dep));
+        if self.now.get(0) != frame {
+            self.now.set(0, frame);
+        }
+        let found = found(frame, &node.deps, |dep| self.sum_in(frame, dep));
         for piece in pieces {
             let index = self.first[job as usize] + piece;
             let value = mix(found ^ u64::from(index));
@@ -76,7 +90,19 @@ impl Bodies {
 
     /// What a thread that has waited for this job finds in its results.
     pub fn observe(&self, job: u32) -> u64 {
-        self.results.sum(self.results_of(job))
+        self.sum_in(self.now.get(0), job)
+    }
+
+    /// The sum of the job's results as the first who asked in this frame found it.
+    fn sum_in(&self, frame: u64, job: u32) -> u64 {
+        let tag = frame & ((1 << FRAME_BITS) - 1);
+        let known = self.sums.get(job as usize);
+        if known & ((1 << FRAME_BITS) - 1) == tag && known != 0 {
+            return known >> FRAME_BITS;
+        }
+        let sum = shorten(self.results.sum(self.results_of(job)));
+        self.sums.set(job as usize, sum << FRAME_BITS | tag);
+        sum
     }
 
     /// Adds what was found at one more sync point to what was found at those before.
@@ -115,7 +141,8 @@ impl Bodies {
             range
                 .clone()
                 .for_each(|index| results[index] = mix(found ^ index as u64));
-            sums.push(results[range].iter().copied().fold(0, u64::wrapping_add));
+            let sum = results[range].iter().copied().fold(0, u64::wrapping_add);
+            sums.push(shorten(sum));
         }
         let syncs = self.graph.syncs().iter();
         let observed = syncs.fold(0, |observed, sync| {
@@ -137,6 +164,11 @@ fn found(frame: u64, deps: &[u32], sum: impl Fn(u32) -> u64) -> u64 {
     mix(deps
         .iter()
         .fold(mix(frame), |found, &dep| found.wrapping_add(sum(dep))))
+}
+
+/// As much of a sum as fits beside a frame's tag.
+fn shorten(sum: u64) -> u64 {
+    sum >> FRAME_BITS
 }
 
 fn checksum(observed: u64, results: impl Iterator<Item = u64>) -> u64 {

@@ -1,0 +1,224 @@
+//! Running a range together: opening it, joining and leaving its crew, doing a share.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use event::EventKind;
+use platform::{Atomic, Ordering, Platform, SharedCell};
+
+use super::pace::Pace;
+use super::words::{CREW_MAX, Items, RangeBlock, SharedRange, take_front};
+use crate::context::{Context, Queue};
+use crate::failure::Failure;
+use crate::graph::Ending;
+use crate::job::{Phase, Slot, StateWord, Ticket};
+
+/// What a member needs to know of its range.
+struct Share<'b, P: Platform> {
+    job: Ticket,
+    block: &'b RangeBlock<P>,
+    me: usize,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// The claimer of a range job: opens it, does its share, leaves.
+    pub(super) fn open_range<F>(&self, range: &SharedRange<F>)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let job = self.current_job();
+        let slot = self.shared.slot(job);
+        let items = Items {
+            lo: 0,
+            hi: range.items,
+        };
+        if self.open(job, slot, items) {
+            if self.worth_inviting(self.cost_of(slot), u64::from(range.items)) {
+                self.invite(job);
+            }
+            self.run_share(range, 0);
+            self.leave_range(job, slot);
+        } else {
+            // No block to be had: run it alone. Nobody can join, so nobody else can leave.
+            self.run_part(job, || {
+                (range.body)(range.start..range.start + range.items as usize, self);
+            });
+            self.leave_range(job, slot);
+        }
+        self.after_job();
+    }
+
+    /// Gives the job its words and opens it for others. False if there is no block to be had.
+    pub(super) fn open(&self, job: Ticket, slot: &Slot<P>, items: Items) -> bool {
+        let blocks = &self.shared.blocks;
+        let Some((index, block)) = self.own(|own| blocks.allocate(&mut own.blocks)) else {
+            return false;
+        };
+        // Relaxed: published by the Release store below.
+        block.words[0].store(items.pack(), Ordering::Relaxed);
+        block.members.store(1, Ordering::Relaxed);
+        slot.place.store(index, Ordering::Relaxed);
+        let open = StateWord::new(job.generation(), Phase::Open, 1).pack();
+        // Release, partner: the Acquire CAS in `join_range`: block and body.
+        slot.state.store(open, Ordering::Release);
+        true
+    }
+
+    /// Whether joining this range makes sense: it has items left and a free word.
+    pub(crate) fn has_room_for_member(&self, slot: &Slot<P>) -> bool {
+        let index = slot.place.load(Ordering::Relaxed);
+        if !self.shared.blocks.exists(index) {
+            return false;
+        }
+        let block = self.shared.blocks.get(index);
+        block.members() < CREW_MAX && block.left() > 0
+    }
+
+    /// Joins the crew of an open range and does a share of it. False if it is not open any more.
+    pub(crate) fn join_range(&self, job: Ticket, slot: &Slot<P>) -> bool {
+        let mut seen = slot.state.load(Ordering::Relaxed);
+        loop {
+            let word = StateWord::unpack(seen);
+            let open = word.generation == job.generation() && word.phase == Phase::Open;
+            if !open || word.crew == 0 || word.crew == StateWord::CREW_MAX {
+                return false;
+            }
+            // Acquire, partner: the Release store in `open`. From here on the range cannot end
+            // before this thread leaves it.
+            let joined = slot.state.compare_exchange(
+                seen,
+                seen + StateWord::CREW_ONE,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
+            match joined {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        let block = self.shared.blocks.get(slot.place.load(Ordering::Relaxed));
+        let number = if block.left() > 0 { block.join() } else { None };
+        if let Some(number) = number {
+            // SAFETY: the member's share of the crew keeps table and body in place.
+            unsafe {
+                let table = slot
+                    .table
+                    .with(|table| *table)
+                    .expect("an open range has a body");
+                self.in_frame(job, || {
+                    slot.body.with(|body| (table.join)(body, self, number))
+                });
+            }
+        }
+        self.leave_range(job, slot);
+        self.after_job();
+        number.is_some()
+    }
+
+    /// One member leaves; the last one ends the job.
+    pub(super) fn leave_range(&self, job: Ticket, slot: &Slot<P>) {
+        // AcqRel, partner: the other members' leaving: the last one sees what all of them did.
+        let before = slot.state.fetch_sub(StateWord::CREW_ONE, Ordering::AcqRel);
+        let before = StateWord::unpack(before);
+        if before.crew > 1 {
+            return;
+        }
+        if before.phase == Phase::Open {
+            let index = slot.place.load(Ordering::Relaxed);
+            self.own(|own| self.shared.blocks.free(&mut own.blocks, index));
+        }
+        // SAFETY: the crew is empty and nobody can join any more; the body is dropped once.
+        unsafe {
+            let table = slot
+                .table
+                .with(|table| *table)
+                .expect("an open range has a body");
+            slot.body.with_mut(|body| (table.discard)(body));
+        }
+        let flags = slot.flags.load(Ordering::Relaxed);
+        let panicked = flags & Slot::<P>::PANICKED != 0;
+        let ending = if panicked {
+            Ending::PanicNoted
+        } else {
+            Ending::Done
+        };
+        self.finish(job, slot, flags, ending, Queue::Own);
+    }
+
+    /// Works on a range as member `me` until nothing of it is left to take.
+    pub(super) fn run_share<F>(&self, range: &SharedRange<F>, me: usize)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let job = self.current_job();
+        let slot = self.shared.slot(job);
+        let block = self.shared.blocks.get(slot.place.load(Ordering::Relaxed));
+        let share = Share { job, block, me };
+        if !self.run_part(job, || self.run_blocks(range, &share)) {
+            // What is left is not run; the other members end their blocks.
+            block
+                .words
+                .iter()
+                .for_each(|word| word.store(0, Ordering::Relaxed));
+        }
+    }
+
+    /// Runs this thread's part of a range. False if it panicked, which is noted then.
+    fn run_part(&self, job: Ticket, part: impl FnOnce()) -> bool {
+        self.seat.counters.jobs.add(1);
+        self.record(EventKind::Begin, job, 0);
+        let done = catch_unwind(AssertUnwindSafe(part));
+        let ran = done.is_ok();
+        if let Err(payload) = done {
+            let slot = self.shared.slot(job);
+            self.seat.counters.panicked.add(1);
+            let label = self.label_of(slot);
+            self.shared
+                .failures
+                .add(job, Failure::panicked(label, payload));
+            // Relaxed: ordered by the member's leaving.
+            slot.flags.fetch_or(Slot::<P>::PANICKED, Ordering::Relaxed);
+        }
+        self.record(EventKind::End, job, 0);
+        ran
+    }
+
+    fn run_blocks<F>(&self, range: &SharedRange<F>, share: &Share<'_, P>)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let slot = self.shared.slot(share.job);
+        let mut pace = Pace::new(self, range.grain);
+        if let Some(known) = self.cost_of(slot) {
+            pace.expect(known);
+        }
+        if share.me != 0 && share.block.steal_for(share.me).is_none() {
+            return;
+        }
+        loop {
+            let word = &share.block.words[share.me];
+            while let Some(items) = take_front::<P>(
+                word,
+                pace.next_block(Items::unpack(word.load(Ordering::Relaxed)).len()),
+            ) {
+                let part = range.start + items.lo as usize..range.start + items.hi as usize;
+                (range.body)(part, self);
+                pace.ran(self, items.len());
+                let left = Items::unpack(word.load(Ordering::Relaxed)).len();
+                if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite() {
+                    self.invite(share.job);
+                }
+            }
+            match share.block.steal_for(share.me) {
+                Some(items) => {
+                    self.seat.counters.splits.add(1);
+                    let cut = u64::from(items.lo) << 32 | u64::from(items.len());
+                    self.record(EventKind::Split, share.job, cut);
+                }
+                None => break,
+            }
+        }
+        self.seat.counters.blocks.add(pace.blocks);
+        self.learn(slot.label.load(Ordering::Relaxed), pace.cost());
+    }
+}

@@ -1,0 +1,209 @@
+//! Parallel loops: one word per member of the crew, taken from the front and cut from the back.
+//!
+//! A range being run is a word `hi 32 | lo 32` for each thread that takes part. The owner of a word
+//! takes a block from `lo`; a member without items cuts the largest word of another in half at `hi`.
+//! Both are one CAS on one word, nothing is allocated or queued per piece, and a member that is
+//! preempted strands one block, never its whole share.
+//!
+//! The words belong to the range, in a block that is reused only when every member has left: an
+//! interval of items is handed out once, so a word that looks as it did before *is* what it was, and
+//! a CAS from an old reading cannot go wrong.
+//!
+//! Blocks grow until one takes [`Tuning::BLOCK`]. Others are invited (one more ticket for the same
+//! job) only when somebody is hungry and the rest is worth more than the invitation: a loop that
+//! never leaves its thread costs a clock stamp per block.
+
+mod crew;
+mod pace;
+mod words;
+
+use std::ops::Range;
+use std::panic::Location;
+
+use event::Nanos;
+use platform::{Atomic, Ordering, Platform};
+
+use crate::context::{Context, Queue};
+use crate::error::{ScheduleError, WaitError};
+use crate::graph::Ending;
+use crate::job::{Label, Slot, Ticket};
+use crate::policy::Grain;
+
+use pace::Pace;
+use words::Items;
+pub(crate) use words::{RangeBlock, RangeTable, SharedRange};
+#[cfg(test)]
+pub(crate) use words::{cut_half, take_front};
+
+impl<P: Platform> Context<'_, P> {
+    /// Runs `body` over all parts of `range`, on this thread and on others that have nothing better
+    /// to do, and returns when all of it is done. `body` is called with disjoint parts that make up
+    /// the whole range.
+    ///
+    /// # Panics
+    /// If `body` panics: after the parts that had begun are through. If the range has 2³² items or
+    /// more.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut squares = vec![0u64; 1000];
+    /// let cells: Vec<_> = squares.iter_mut().map(std::sync::Mutex::new).collect();
+    /// js.parallel_for(0..1000, paceline::Grain::Auto, |part, _| {
+    ///     for i in part {
+    ///         **cells[i].lock().unwrap() = (i * i) as u64;
+    ///     }
+    /// });
+    /// drop(cells);
+    /// assert_eq!(squares[31], 961);
+    /// ```
+    #[track_caller]
+    pub fn parallel_for<F>(&self, range: Range<usize>, grain: Grain, body: F)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let label = Label {
+            name: "parallel_for",
+            site: Location::caller(),
+        };
+        let range = SharedRange::new(range, grain, &body).unwrap_or_else(|error| panic!("{error}"));
+        let mut run = Private::new(self, label, &range);
+        let left = run.until_shared();
+        if left.len() == 0 {
+            return;
+        }
+        // SAFETY: this function does not return before the job has ended, whatever happens.
+        let shared = unsafe { self.share_range(label, &range, left) };
+        match shared {
+            Ok(job) => self.finish_shared(job, &range),
+            // No slot or no block to be had: it stays private.
+            Err(_) => run.rest(left),
+        }
+    }
+
+    /// Takes part in a range that was made from this stack, then waits for the others.
+    fn finish_shared<F>(&self, job: Ticket, range: &SharedRange<&F>)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let slot = self.shared.slot(job);
+        self.in_frame(job, || self.run_share(range, 0));
+        self.leave_range(job, slot);
+        self.after_job();
+        let over = self.wait_until(job, Nanos::MAX);
+        if !matches!(over, Ok(true)) {
+            // The members run code of ours on our stack: it is not left before they have.
+            while !slot.is_over(job) {
+                let _ = self.wait_until(job, Nanos::MAX);
+            }
+        }
+        self.resume(self.shared.failures.verdict(job));
+    }
+
+    /// Makes a job of what is left of a private loop. The caller is its first member.
+    ///
+    /// # Safety
+    /// What `range` borrows outlives the job.
+    unsafe fn share_range<F>(
+        &self,
+        label: Label,
+        range: &SharedRange<&F>,
+        left: Items,
+    ) -> Result<Ticket, ScheduleError>
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
+        let (job, slot) = self.allocate_slot(label, flags, self.current_job())?;
+        let body = SharedRange {
+            start: range.start,
+            items: range.items,
+            grain: range.grain,
+            body: range.body,
+        };
+        // SAFETY: the table is that of the body; the rest is the caller's promise.
+        unsafe { self.put_body(slot, body, &RangeTable::<P, &F>::TABLE) };
+        if !self.open(job, slot, left) {
+            self.drop_unopened(job, slot);
+            return Err(ScheduleError::Full {
+                max_jobs: self.shared.max_jobs,
+            });
+        }
+        self.invite(job);
+        Ok(job)
+    }
+
+    fn drop_unopened(&self, job: Ticket, slot: &Slot<P>) {
+        slot.flags.store(0, Ordering::Relaxed);
+        self.finish(job, slot, 0, Ending::Done, Queue::Own);
+    }
+
+    /// Re-raises what a wait found.
+    pub(crate) fn resume(&self, verdict: Result<(), WaitError>) {
+        match verdict {
+            Ok(()) => {}
+            Err(WaitError::Panicked {
+                payload: Some(payload),
+                ..
+            }) => std::panic::resume_unwind(payload),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A loop that has not left its thread (yet).
+struct Private<'c, 'a, P: Platform, F> {
+    context: &'c Context<'a, P>,
+    label: u32,
+    range: &'c SharedRange<&'c F>,
+    pace: Pace,
+}
+
+impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'c, 'a, P, F> {
+    fn new(context: &'c Context<'a, P>, label: Label, range: &'c SharedRange<&'c F>) -> Self {
+        let labels = &context.shared.labels;
+        let label = context.own(|own| labels.number(&mut own.labels, label));
+        let mut pace = Pace::new(context, range.grain);
+        if let Some(known) = context.cost_of_label(label) {
+            pace.expect(known);
+        }
+        Private {
+            context,
+            label,
+            range,
+            pace,
+        }
+    }
+
+    /// Runs block after block until the rest is worth sharing; returns the rest.
+    fn until_shared(&mut self) -> Items {
+        let mut left = Items {
+            lo: 0,
+            hi: self.range.items,
+        };
+        let mut cost = self.context.cost_of_label(self.label);
+        while left.len() > 0 && !self.context.worth_inviting(cost, u64::from(left.len())) {
+            left = self.block(left);
+            cost = self.pace.cost();
+        }
+        self.context.learn(self.label, self.pace.cost());
+        left
+    }
+
+    /// Runs what is left without sharing.
+    fn rest(&mut self, mut left: Items) {
+        while left.len() > 0 {
+            left = self.block(left);
+        }
+    }
+
+    fn block(&mut self, left: Items) -> Items {
+        let (items, rest) = left.take_front(self.pace.next_block(left.len()));
+        let start = self.range.start;
+        (self.range.body)(
+            start + items.lo as usize..start + items.hi as usize,
+            self.context,
+        );
+        self.pace.ran(self.context, items.len());
+        rest
+    }
+}

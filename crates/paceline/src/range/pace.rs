@@ -1,0 +1,140 @@
+//! How fast a thread gets through a range, how large its next block should be, and when somebody
+//! else is worth inviting.
+
+use event::Nanos;
+use platform::{Atomic, Ordering, Platform};
+
+use crate::context::{Context, Queue};
+use crate::job::{Slot, Ticket};
+use crate::policy::Tuning;
+
+/// One thread's way through (its share of) one range.
+pub(super) struct Pace {
+    grain: u32,
+    /// Items that take about [`Tuning::BLOCK`].
+    block: u32,
+    last: Nanos,
+    time: u64,
+    items: u64,
+    pub(super) blocks: u64,
+}
+
+impl Pace {
+    pub(super) fn new<P: Platform>(context: &Context<'_, P>, grain: u32) -> Pace {
+        let last = context.shared.platform.now();
+        Pace {
+            grain,
+            block: grain,
+            last,
+            time: 0,
+            items: 0,
+            blocks: 0,
+        }
+    }
+
+    /// Starts with the block size that fits a known cost.
+    pub(super) fn expect(&mut self, cost: u64) {
+        self.block = Pace::fitting(1, cost.div_ceil(1000)).max(self.grain);
+    }
+
+    /// How many items fit a block if `items` took `time` nanoseconds.
+    fn fitting(items: u32, time: u64) -> u32 {
+        let fitting = Tuning::BLOCK.0 * u64::from(items) / time.max(1);
+        u32::try_from(fitting).unwrap_or(u32::MAX)
+    }
+
+    /// The size of the next block when `left` items are left: a share of them, so that the first
+    /// blocks of a long range are larger and calls fewer (guided self-scheduling, Polychronopoulos
+    /// and Kuck, 1987), but within bounds in time.
+    #[inline]
+    pub(super) fn next_block(&self, left: u32) -> u32 {
+        let most = self.block.saturating_mul(Tuning::BLOCKS_AT_ONCE);
+        (left / Tuning::SHARE_OF_REST).clamp(self.block, most)
+    }
+
+    /// A block of `items` has just ended.
+    #[inline]
+    pub(super) fn ran<P: Platform>(&mut self, context: &Context<'_, P>, items: u32) {
+        let now = context.shared.platform.now();
+        let took = (now - self.last).0;
+        self.last = now;
+        self.time += took;
+        self.items += u64::from(items);
+        self.blocks += 1;
+        let fitting = Pace::fitting(items, took);
+        self.block = fitting
+            .clamp(self.block / 2, self.block.saturating_mul(2))
+            .max(self.grain);
+    }
+
+    /// Picoseconds per item so far.
+    pub(super) fn cost(&self) -> Option<u64> {
+        (self.items > 0).then(|| (self.time.saturating_mul(1000) / self.items).max(1))
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// One more ticket for an open range.
+    pub(super) fn invite(&self, job: Ticket) {
+        self.enqueue(job, Queue::Own);
+        self.publish(Queue::Own, false);
+    }
+
+    /// Whether the last invitation has been taken up.
+    pub(super) fn can_invite(&self) -> bool {
+        self.seat.deque.len() == 0
+    }
+
+    /// Whether somebody could help, and `items` at `cost` picoseconds each are worth it.
+    pub(super) fn worth_inviting(&self, cost: Option<u64>, items: u64) -> bool {
+        if items < 2 {
+            return false;
+        }
+        let idle = self.shared.idle.load();
+        let price = if idle.is_hungry() {
+            Tuning::WORTH_SHARING
+        } else if idle.sleeping > 0 {
+            // A helper that has to be woken takes its half only after the wake-up, and the waker
+            // pays for the call.
+            Nanos(2 * self.shared.wake_cost().0)
+        } else {
+            return false;
+        };
+        // Unknown cost: better to share a cheap loop in vain once than to keep a costly one.
+        cost.is_none_or(|cost| items.saturating_mul(cost) / 1000 > price.0)
+    }
+
+    pub(super) fn cost_of(&self, slot: &Slot<P>) -> Option<u64> {
+        self.cost_of_label(slot.label.load(Ordering::Relaxed))
+    }
+
+    /// What an item of this label has cost on this thread, in picoseconds.
+    pub(crate) fn cost_of_label(&self, label: u32) -> Option<u64> {
+        self.own(|own| {
+            own.costs
+                .get(label as usize)
+                .copied()
+                .filter(|&cost| cost > 0)
+        })
+    }
+
+    /// Learns the cost of an item (a moving average over runs).
+    pub(crate) fn learn(&self, label: u32, cost: Option<u64>) {
+        const LABELS_MAX: usize = 1 << 16;
+        let (Some(cost), true) = (cost, (label as usize) < LABELS_MAX) else {
+            return;
+        };
+        self.own(|own| {
+            if own.costs.len() <= label as usize {
+                own.costs.resize(label as usize + 1, 0);
+            }
+            let known = &mut own.costs[label as usize];
+            *known = if *known == 0 {
+                cost
+            } else {
+                (*known * 3 + cost) / 4
+            }
+            .max(1);
+        });
+    }
+}
