@@ -1,0 +1,118 @@
+//! What one case of a row has found: a distribution for each subject, and the targets.
+
+use super::target::Target;
+use super::who::Who;
+use crate::summary::Spread;
+
+/// One thing measured. Smaller is better, always.
+pub(super) struct Case {
+    /// The row it belongs to.
+    pub(super) row: &'static str,
+    /// Which case of the row, such as a size; empty if there is only one.
+    pub(super) label: String,
+    pub(super) unit: &'static str,
+    pub(super) scores: Vec<Score>,
+    /// Those that cannot do it, and why.
+    pub(super) cannot: Vec<(Who, &'static str)>,
+    pub(super) targets: Vec<Target>,
+}
+
+/// What one subject has reached.
+pub(super) struct Score {
+    pub(super) who: Who,
+    pub(super) spread: Spread,
+    /// Its median over that of the best peer; none if there is no peer.
+    pub(super) ratio: Option<f64>,
+}
+
+impl Case {
+    /// From the samples of each subject. Subjects without a sample are left out.
+    pub(super) fn new(
+        row: &'static str,
+        label: impl Into<String>,
+        unit: &'static str,
+        samples: impl IntoIterator<Item = (Who, Vec<f64>)>,
+    ) -> Case {
+        let score = |(who, samples): (Who, Vec<f64>)| {
+            Some(Score {
+                who,
+                spread: Spread::of(&samples)?,
+                ratio: None,
+            })
+        };
+        let mut case = Case {
+            row,
+            label: label.into(),
+            unit,
+            scores: samples.into_iter().filter_map(score).collect(),
+            cannot: Vec::new(),
+            targets: Vec::new(),
+        };
+        if let Some((_, best)) = case.best_peer() {
+            let judged = |score: &&mut Score| score.who == Who::Paceline || score.who.is_peer();
+            let scores = case.scores.iter_mut().filter(judged);
+            scores.for_each(|score| score.ratio = Some(score.spread.median / best));
+        }
+        case
+    }
+
+    pub(super) fn with_cannot(mut self, who: Who, why: &'static str) -> Case {
+        self.cannot.push((who, why));
+        self
+    }
+
+    pub(super) fn with_target(mut self, target: impl FnOnce(&Case) -> Target) -> Case {
+        let target = target(&self);
+        self.targets.push(target);
+        self
+    }
+
+    pub(super) fn spread(&self, who: Who) -> Option<Spread> {
+        let score = self.scores.iter().find(|score| score.who == who)?;
+        Some(score.spread)
+    }
+
+    pub(super) fn median(&self, who: Who) -> Option<f64> {
+        Some(self.spread(who)?.median)
+    }
+
+    /// The peer with the smallest median.
+    pub(super) fn best_peer(&self) -> Option<(Who, f64)> {
+        let peers = self.scores.iter().filter(|score| score.who.is_peer());
+        let medians = peers.map(|score| (score.who, score.spread.median));
+        medians.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The rayon with the smallest median, its caller inside or outside.
+    pub(super) fn best_rayon(&self) -> Option<f64> {
+        let medians = [Who::Rayon, Who::RayonMember].map(|who| self.median(who));
+        medians.into_iter().flatten().min_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: ratios are to the best peer, of pools only. Method: two peers.
+    #[test]
+    fn ratios_are_to_the_best_peer() {
+        let case = Case::new(
+            "row",
+            "",
+            "ns",
+            [
+                (Who::Serial, vec![50.0]),
+                (Who::Paceline, vec![1.0, 5.0, 9.0]),
+                (Who::Rayon, vec![20.0]),
+                (Who::RayonMember, vec![10.0]),
+                (Who::Chili, Vec::new()),
+            ],
+        );
+        let ratios: Vec<_> = case.scores.iter().map(|score| score.ratio).collect();
+        assert_eq!(ratios, [None, Some(0.5), Some(2.0), Some(1.0)]);
+        assert_eq!(case.best_peer(), Some((Who::RayonMember, 10.0)));
+        assert_eq!(case.best_rayon(), Some(10.0));
+        assert_eq!(case.median(Who::Chili), None);
+    }
+}

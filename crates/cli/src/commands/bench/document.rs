@@ -1,0 +1,180 @@
+//! `--doc`: the document about performance, written anew from one run.
+//!
+//! It says on what machine, when, how, and with what spread; a number without these is not in it.
+
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::report::{RESULT_COLUMNS, Report, TARGET_COLUMNS, result_rows, target_rows};
+use super::who::Who;
+
+/// The whole document.
+pub(super) fn markdown(report: &Report) -> String {
+    let mut out = String::new();
+    out.push_str("# Performance\n\n");
+    out.push_str(
+        "This document is written by `paceline bench --doc`, whole and from one run: change the \
+         program, not the text. Smaller is better in all results.\n\n",
+    );
+    if report.quick {
+        out.push_str(
+            "**This run used the tiny sizes of `--quick`. It says nothing about speed.**\n\n",
+        );
+    }
+    if !report.noise.is_quiet() {
+        out.push_str(
+            "**The machine was not quiet. The verdicts below are not to be believed.**\n\n",
+        );
+    }
+    machine(&mut out, report);
+    out.push_str("## Results\n\n");
+    table(&mut out, &RESULT_COLUMNS, &result_rows(report));
+    out.push_str(
+        "\n*to best peer*: the subject's median over the smallest median of a peer. *worst*: the \
+         largest of all samples.\n\n",
+    );
+    out.push_str("## Targets\n\n");
+    table(&mut out, &TARGET_COLUMNS, &target_rows(report));
+    rules(&mut out);
+    out.push_str("## What the rows mean\n\n");
+    for row in &report.rows {
+        let _ = writeln!(out, "- **{}**, {}. {}", row.name, row.title, row.means);
+    }
+    reproduce(&mut out, report);
+    out
+}
+
+fn machine(out: &mut String, report: &Report) {
+    let machine = &report.machine;
+    let flags = match machine.boot_flags.as_slice() {
+        [] => "none".to_owned(),
+        flags => flags
+            .iter()
+            .map(|flag| format!("`{flag}`"))
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    let versions = [Who::Paceline, Who::Rayon, Who::Chili]
+        .into_iter()
+        .filter(|who| report.peers || !who.is_peer())
+        .filter_map(|who| Some(format!("{} {}", who.name(), who.version()?)));
+    let rows = [
+        ("date", date()),
+        ("processor", machine.model.clone()),
+        (
+            "CPUs",
+            format!("{}, {} at a time", machine.cpus, machine.parallelism),
+        ),
+        ("kernel", machine.kernel.clone()),
+        ("boot flags that matter here", flags),
+        (
+            "frequency governor",
+            machine.governor.clone().unwrap_or("not told".into()),
+        ),
+        ("during the run", report.noise.to_string()),
+        ("threads", format!("{} for every subject", report.threads)),
+        ("subjects", versions.collect::<Vec<_>>().join(", ")),
+    ];
+    let policy = report
+        .wait_policy
+        .clone()
+        .map(|policy| ("`PACELINE_WAIT`", policy));
+    let rows = rows.into_iter().chain(policy);
+    let rows: Vec<[String; 2]> = rows.map(|(key, value)| [key.into(), value]).collect();
+    out.push_str("## Machine\n\n");
+    table(out, &["", ""], &rows);
+    out.push('\n');
+}
+
+fn rules(out: &mut String) {
+    out.push_str(
+        "\n## Rules\n\n\
+         - The same work, checked for the right result, on the same number of threads that may \
+         execute it. The waiting thread is one of them where it takes part: Paceline and chili \
+         start one thread less. A thread that calls into a rayon pool blocks outside of it, so the \
+         pool has all of them; *caller in pool* is rayon with `use_current_thread`, in which the \
+         calling thread is a member.\n\
+         - Subjects take turns in one run, in an order drawn anew for each round; the first round is \
+         thrown away. `n` rounds count.\n\
+         - A fresh pool for each sample, warmed up before anything is timed: where the kernel puts \
+         threads is part of the spread. (`submit` keeps its pools, all of them asleep.)\n\
+         - Work of a given length is a chain of dependent integer steps whose number was calibrated \
+         once; it touches no memory.\n\
+         - The machine counts as quiet if other processes used at most 2 % of all CPU time, the \
+         hypervisor took at most 1 %, and nine of ten equal computations took at most 5 % longer than \
+         the shortest.\n\n",
+    );
+}
+
+fn reproduce(out: &mut String, report: &Report) {
+    out.push_str("\n## How to reproduce\n\nOn a machine with nothing else to do:\n\n```sh\n");
+    let peers = if report.peers { " --peers" } else { "" };
+    let quick = if report.quick { " --quick" } else { "" };
+    let _ = writeln!(
+        out,
+        "cargo run --release -- bench{peers}{quick} --threads {} --doc docs/performance.md\n```",
+        report.threads
+    );
+}
+
+fn table<const N: usize>(out: &mut String, header: &[&str; N], rows: &[[String; N]]) {
+    let line = |cells: &[String]| {
+        let cells = cells.iter().map(|cell| cell.replace('|', "\\|"));
+        format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+    };
+    out.push_str(&line(&header.map(str::to_owned)));
+    out.push_str(&line(&header.map(|_| "---".to_owned())));
+    rows.iter().for_each(|row| out.push_str(&line(row)));
+}
+
+/// Today, in the calendar of UTC.
+fn date() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let days = now.map_or(0, |now| now.as_secs() / 86_400);
+    let (year, month, day) = civil(days);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// Year, month and day of a day after 1 January 1970 (H. Hinnant, "chrono-compatible low-level date
+/// algorithms").
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Years begin in March, eras of 400 years in the year 0.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: days become dates. Method: the first, both sides of a leap day, a century, a recent one.
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(
+            (civil(11_015), civil(11_016), civil(11_017)),
+            ((2000, 2, 28), (2000, 2, 29), (2000, 3, 1))
+        );
+        assert_eq!(civil(20_778), (2026, 11, 21));
+    }
+
+    /// Goal: a cell cannot break its table. Method: one with a bar.
+    #[test]
+    fn cells_do_not_break_tables() {
+        let mut out = String::new();
+        table(&mut out, &["a", "b"], &[["1|2".into(), "3".into()]]);
+        assert_eq!(out, "| a | b |\n| --- | --- |\n| 1\\|2 | 3 |\n");
+    }
+}

@@ -1,0 +1,199 @@
+//! `paceline bench`: the job system and its peers on the same work.
+//!
+//! The rules, which `document` prints with every published result:
+//!
+//! - the same work, checked for the right result, on the same number of threads that may execute it,
+//!   the waiting thread included;
+//! - subjects take turns in an order drawn anew for each round; the first round is thrown away;
+//! - a fresh pool for each sample (where threads were placed is then part of the spread, not of the
+//!   luck of one run), warmed up before anything is timed;
+//! - medians with all that was seen around them, and ratios to the best peer.
+
+mod case;
+mod document;
+mod pools;
+mod report;
+mod rows;
+mod session;
+mod target;
+mod who;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use paceline::WaitPolicy;
+use platform::{Os, Platform};
+use workload::Random;
+use workload::busy::Busy;
+
+use crate::failure::Failure;
+use crate::machine::{Machine, Watch};
+use crate::output;
+use report::Report;
+use rows::{ROWS, Row};
+use session::Setup;
+use target::Verdict;
+
+/// Measure Paceline against its peers on the same work.
+///
+/// Subjects take turns within one run and use the same number of threads, the waiting one included.
+/// Results are verified. Each row has targets; they are judged with --peers, on 2 threads, at full
+/// size. Exit code 1: a result was wrong, or the machine was quiet and a target was missed.
+///
+/// JSON (one object): machine{}, quiet, noise{}, threads, quick, wait_policy, results[]{name, case,
+/// unit, subject, version, threads, median, worst, min, max, n, ratio_to_best_peer, cannot},
+/// targets[]{name, case, what, got, bound, met}. Smaller is better in all results; a subject that
+/// cannot do the row has a reason in cannot and no numbers; met is null for what is not judged.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Which rows; all without a name
+    #[arg(value_name = "NAME", value_enum)]
+    names: Vec<Name>,
+    /// Measure rayon and chili, too
+    #[arg(long)]
+    peers: bool,
+    /// Tiny sizes, to see that everything runs; nothing is judged
+    #[arg(long)]
+    quick: bool,
+    /// Threads that may execute work, for every subject [default: all, at least 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=256))]
+    threads: Option<u16>,
+    /// Write one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Write this document anew from the run
+    #[arg(long, value_name = "FILE.md")]
+    doc: Option<PathBuf>,
+}
+
+/// The rows, as in [`ROWS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Name {
+    /// 100 000 empty jobs, each through a queue
+    Spawn,
+    /// Fork-join recursion without a cut-off
+    Join,
+    /// Parallel loops over 1000 items of 5 ns and of 200 ns
+    For,
+    /// Source 001's 500 jobs with dependencies
+    Graph,
+    /// One job to sleeping workers
+    Submit,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    if let Some(path) = &arguments.doc {
+        output::check_can_create("--doc", path)?;
+    }
+    let report = measure(&arguments, wait_policy()?)?;
+    if let Some(path) = &arguments.doc {
+        output::write_file(path, document::markdown(&report).as_bytes())?;
+    }
+    match arguments.json {
+        true => output::print_json(&report::json(&report))?,
+        false => output::print(report::tables(&report))?,
+    }
+    judge(&report)
+}
+
+/// What the environment says about Paceline's waits; it is published with the results.
+fn wait_policy() -> Result<Option<String>, Failure> {
+    let Some(text) = std::env::var_os("PACELINE_WAIT") else {
+        return Ok(None);
+    };
+    let text = text.to_string_lossy().into_owned();
+    match text.parse::<WaitPolicy>() {
+        Ok(_) => Ok(Some(text)),
+        Err(error) => Err(Failure::usage(format!("PACELINE_WAIT: {error}"))),
+    }
+}
+
+fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report, Failure> {
+    let machine = Machine::read();
+    let threads = arguments
+        .threads
+        .map_or(machine.parallelism.max(2), usize::from);
+    let busy = Busy::calibrate(&Os);
+    let mut setup = Setup {
+        threads,
+        peers: arguments.peers,
+        quick: arguments.quick,
+        busy,
+        random: Random::new(Os.seed()),
+        watch: Watch::start(busy),
+    };
+    let mut cases = Vec::new();
+    for row in chosen(&arguments.names) {
+        output::note(format_args!("{}: {}", row.name, row.title));
+        cases.extend((row.measure)(&mut setup)?);
+    }
+    Ok(Report {
+        machine,
+        threads,
+        peers: arguments.peers,
+        quick: arguments.quick,
+        wait_policy,
+        noise: setup.watch.finish(),
+        rows: chosen(&arguments.names).collect(),
+        cases,
+    })
+}
+
+/// The rows of these names, in the order of the table; all if there are no names.
+fn chosen(names: &[Name]) -> impl Iterator<Item = &'static Row> {
+    let wanted = |row: &&Row| names.is_empty() || names.iter().any(|&name| called(name, row));
+    ROWS.iter().filter(wanted)
+}
+
+fn called(name: Name, row: &Row) -> bool {
+    name.to_possible_value()
+        .is_some_and(|value| value.get_name() == row.name)
+}
+
+fn judge(report: &Report) -> Result<(), Failure> {
+    let targets = report.cases.iter().flat_map(|case| &case.targets);
+    let verdicts: Vec<Verdict> = targets.map(|target| target.verdict()).collect();
+    let missed = verdicts
+        .iter()
+        .filter(|v| matches!(v, Verdict::Missed(..)))
+        .count();
+    match missed {
+        0 => Ok(()),
+        _ if !report.noise.is_quiet() => {
+            output::note("the machine was not quiet: run it again before believing the verdicts");
+            Ok(())
+        }
+        _ => Err(Failure::Failed(format!(
+            "{missed} of {} targets were missed",
+            verdicts.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: every name on the command line is a row and every row has a name. Method: both ways.
+    #[test]
+    fn names_and_rows_agree() {
+        let rows: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+        let names = Name::value_variants()
+            .iter()
+            .filter_map(Name::to_possible_value);
+        let names: Vec<String> = names.map(|value| value.get_name().to_owned()).collect();
+        assert_eq!(rows, names);
+    }
+
+    /// Goal: no name means all rows; names choose, each once, in the order of the table. Method:
+    /// none, and two in the wrong order with a repetition.
+    #[test]
+    fn names_choose_rows() {
+        let names = |names: &[Name]| chosen(names).map(|row| row.name).collect::<Vec<_>>();
+        assert_eq!(names(&[]).len(), ROWS.len());
+        assert_eq!(
+            names(&[Name::Graph, Name::Join, Name::Graph]),
+            ["join", "graph"]
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! Pools of the subjects, each with the same number of threads that may execute work.
+//!
+//! `threads` includes the thread that calls and waits, where it takes part: Paceline and chili start
+//! one less. rayon's caller blocks outside its pool and takes no part, so the pool has all of them,
+//! unless the caller is made a member.
+
+use std::num::NonZero;
+
+use paceline::{Builder, JobSystem};
+use platform::Os;
+use rayon::ThreadPoolBuilder;
+
+pub(super) fn paceline(threads: usize) -> Result<JobSystem<Os>, String> {
+    let builder = Builder::new().workers(threads - 1);
+    builder.build().map_err(|error| error.to_string())
+}
+
+pub(super) fn rayon(threads: usize) -> Result<rayon::ThreadPool, String> {
+    let builder = ThreadPoolBuilder::new().num_threads(threads);
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// Makes the calling thread a member of a pool for the rest of its life.
+pub(super) fn rayon_member(threads: usize) -> Result<rayon::ThreadPool, String> {
+    let builder = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .use_current_thread();
+    builder.build().map_err(|error| error.to_string())
+}
+
+pub(super) fn chili(threads: usize) -> chili::ThreadPool {
+    chili::ThreadPool::with_config(chili::Config {
+        thread_count: NonZero::new(threads),
+        ..chili::Config::default()
+    })
+}
+
+/// Runs `f` on a thread of its own, which it may make a member of a pool.
+pub(super) fn on_own_thread<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| match scope.spawn(f).join() {
+        Ok(result) => result,
+        Err(payload) => std::panic::resume_unwind(payload),
+    })
+}

@@ -1,0 +1,87 @@
+//! `spawn`: empty jobs, each through a queue.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use paceline::JobSystem;
+use platform::Os;
+
+use super::{Row, check, nanos};
+use crate::commands::bench::case::Case;
+use crate::commands::bench::pools;
+use crate::commands::bench::session::{Contestant, Sample, Setup, interleave};
+use crate::commands::bench::target::Target;
+use crate::commands::bench::who::Who;
+use crate::failure::Failure;
+
+pub(super) const ROW: Row = Row {
+    name: "spawn",
+    title: "100 000 empty jobs, each through a queue",
+    means: "A scope in which the calling thread spawns 100 000 jobs that do nothing; the time from \
+            the scope's beginning to its end, per job. A counting run on the same pool before each \
+            sample checks that every job runs once. oneTBB and bevy_tasks are not measured.",
+    measure,
+};
+
+/// A pool that can run jobs of their own.
+trait Spawns {
+    /// Runs the body as many times, each time as a job, and returns when all are through.
+    fn spawn_all(&self, count: u32, body: &(impl Fn() + Sync));
+}
+
+impl Spawns for JobSystem<Os> {
+    fn spawn_all(&self, count: u32, body: &(impl Fn() + Sync)) {
+        self.scope(|scope| (0..count).for_each(|_| scope.spawn(|_| body())));
+    }
+}
+
+impl Spawns for rayon::ThreadPool {
+    fn spawn_all(&self, count: u32, body: &(impl Fn() + Sync)) {
+        self.scope(|scope| (0..count).for_each(|_| scope.spawn(|_| body())));
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Size {
+    jobs: u32,
+    repeats: u32,
+}
+
+fn sample(pool: &impl Spawns, size: Size) -> Sample {
+    let count = AtomicU32::new(0);
+    pool.spawn_all(size.jobs, &|| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    check(count.into_inner(), size.jobs)?;
+    let time = nanos(|| (0..size.repeats).for_each(|_| pool.spawn_all(size.jobs, &|| ())));
+    Ok(vec![time / f64::from(size.jobs * size.repeats)])
+}
+
+fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
+    let (threads, rounds) = (setup.threads, setup.size(25, 2));
+    let real = Size {
+        jobs: 100_000,
+        repeats: 3,
+    };
+    let quick = Size {
+        jobs: 1_000,
+        repeats: 1,
+    };
+    let size = setup.size(real, quick);
+    let paceline = move || sample(&pools::paceline(threads)?, size);
+    let mut subjects = vec![Contestant::new(Who::Paceline, paceline)];
+    if setup.peers {
+        let rayon = move || sample(&pools::rayon(threads)?, size);
+        let member = move || pools::on_own_thread(|| sample(&pools::rayon_member(threads)?, size));
+        subjects.push(Contestant::new(Who::Rayon, rayon));
+        subjects.push(Contestant::new(Who::RayonMember, member));
+    }
+    let samples = interleave(setup, ROW.name, rounds, subjects)?;
+    let samples = samples.into_iter().map(|samples| samples.only());
+    let mut case = Case::new(ROW.name, "", "ns per job", samples);
+    if setup.peers {
+        case = case.with_cannot(Who::Chili, "joins only");
+    }
+    Ok(vec![case.with_target(|case| {
+        Target::to_best_peer(setup, case, 0.5)
+    })])
+}

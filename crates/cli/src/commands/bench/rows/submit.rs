@@ -1,0 +1,174 @@
+//! `submit`: one job to a pool that sleeps, by a thread that then has other things to do.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use event::Nanos;
+use platform::{Os, Parker, Platform};
+use workload::busy::Busy;
+
+use super::Row;
+use crate::commands::bench::case::Case;
+use crate::commands::bench::pools;
+use crate::commands::bench::session::{Contestant, Sample, Samples, Setup, interleave};
+use crate::commands::bench::target::{Bound, Target};
+use crate::commands::bench::who::Who;
+use crate::failure::Failure;
+
+pub(super) const ROW: Row = Row {
+    name: "submit",
+    title: "one job to sleeping workers, by a thread that computes on",
+    means: "A thread sleeps for 2 ms (and so do all workers), submits one job, and computes for 1 ms. \
+            Two things are measured: how long submitting kept the caller, and how long after its \
+            beginning the job started. The floor, in the same rounds: one futex call that wakes a \
+            parked plain thread. All pools live side by side, asleep.",
+    measure,
+};
+
+/// How long the caller sleeps before each submission: longer than anybody spins.
+const SLEEP: Duration = Duration::from_millis(2);
+/// How long it computes afterwards.
+const COMPUTE: Nanos = Nanos::from_millis(1);
+/// A job that has not started by then never will.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+
+/// When the submitted job started; 0: not yet.
+type Stamp = Arc<AtomicU64>;
+
+fn set(stamp: &AtomicU64) {
+    stamp.store(Os.now().0, Ordering::Release);
+}
+
+fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
+    // The thread becomes a member of a rayon pool and stays one.
+    let samples = pools::on_own_thread(|| measure_here(setup))?;
+    let part = |part: usize| {
+        let samples = samples.iter();
+        samples.map(move |samples: &Samples| (samples.who, samples.of[part].clone()))
+    };
+    let caller = Case::new(ROW.name, "caller", "ns", part(0));
+    let start = Case::new(ROW.name, "start", "ns", part(1));
+    let [caller, start] = [caller, start].map(|case| match setup.peers {
+        true => case.with_cannot(Who::Chili, "joins only"),
+        false => case,
+    });
+    let caller = caller.with_target(|case| {
+        let both = case.median(Who::Paceline).zip(case.median(Who::Floor));
+        let above = both.map(|(ours, floor)| ours - floor);
+        Target::new(setup, "above one futex call", Bound::AtMost(200.0), above).in_unit("ns")
+    });
+    let start = start.with_target(|case| Target::to_best_peer(setup, case, 1.0));
+    Ok(vec![caller, start])
+}
+
+fn measure_here(setup: &mut Setup) -> Result<Vec<Samples>, Failure> {
+    let (threads, busy, rounds) = (setup.threads, setup.busy, setup.size(300, 3));
+    let stamp: Stamp = Arc::default();
+    let floor = Sleeper::start(Arc::clone(&stamp)).map_err(Failure::Failed)?;
+    let js = pools::paceline(threads).map_err(Failure::Failed)?;
+    let pools = match setup.peers {
+        true => vec![
+            (Who::Rayon, pools::rayon(threads).map_err(Failure::Failed)?),
+            (
+                Who::RayonMember,
+                pools::rayon_member(threads).map_err(Failure::Failed)?,
+            ),
+        ],
+        false => Vec::new(),
+    };
+    let paceline = || {
+        let job = Arc::clone(&stamp);
+        sample(&stamp, busy, || {
+            js.schedule(move |_| set(&job));
+            js.flush();
+        })
+    };
+    let mut subjects = vec![
+        Contestant::new(Who::Floor, || sample(&stamp, busy, || floor.wake())),
+        Contestant::new(Who::Paceline, paceline),
+    ];
+    for (who, pool) in &pools {
+        let stamp = &stamp;
+        subjects.push(Contestant::new(*who, move || {
+            let job = Arc::clone(stamp);
+            sample(stamp, busy, || pool.spawn(move || set(&job)))
+        }));
+    }
+    interleave(setup, ROW.name, rounds, subjects)
+}
+
+fn sample(stamp: &AtomicU64, busy: Busy, submit: impl FnOnce()) -> Sample {
+    stamp.store(0, Ordering::Relaxed);
+    thread::sleep(SLEEP);
+    let begin = Os.now();
+    submit();
+    let caller = Os.now() - begin;
+    busy.spin_for(COMPUTE, black_box(1));
+    loop {
+        let started = Nanos(stamp.load(Ordering::Acquire));
+        if started > Nanos::ZERO {
+            return Ok(vec![caller.0 as f64, (started - begin).0 as f64]);
+        }
+        if Os.now() - begin > PATIENCE {
+            return Err(format!("the job did not start within {PATIENCE}"));
+        }
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// A plain thread that parks, and leaves a stamp whenever it is woken.
+struct Sleeper {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    parker: <Os as Platform>::Parker,
+    /// The next return from the parker was wanted, and not one of its early ones.
+    wanted: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl Sleeper {
+    fn start(stamp: Stamp) -> Result<Sleeper, String> {
+        let shared = Arc::new(Shared {
+            parker: Os.parker(),
+            wanted: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        });
+        let its = Arc::clone(&shared);
+        let body = move || {
+            while !its.stop.load(Ordering::Relaxed) {
+                its.parker.park(Nanos::MAX);
+                if its.wanted.swap(false, Ordering::Relaxed) {
+                    set(&stamp);
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("sleeper".into()).spawn(body);
+        Ok(Sleeper {
+            shared,
+            thread: Some(thread.map_err(|error| error.to_string())?),
+        })
+    }
+
+    fn wake(&self) {
+        self.shared.wanted.store(true, Ordering::Relaxed);
+        self.shared.parker.unpark();
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.parker.unpark();
+        let ended = self.thread.take().map(JoinHandle::join);
+        debug_assert!(
+            matches!(ended, Some(Ok(()))),
+            "the sleeper does nothing that panics"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! The subjects of a benchmark: what they are called, and which version was compiled in.
+
+/// Somebody who does the work of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    /// The calling thread alone.
+    Serial,
+    /// The least that waking a thread costs: one parked plain thread, one futex call.
+    Floor,
+    Paceline,
+    /// A rayon pool; the program's thread calls into it and blocks, as rayon's documentation has it.
+    Rayon,
+    /// A rayon pool of which the calling thread is a member (`use_current_thread`): the same number
+    /// of threads, and no way into the pool to be paid for.
+    RayonMember,
+    Chili,
+}
+
+/// Versions of the peers; a test compares them with the lock file.
+const RAYON: &str = "1.12.0";
+const CHILI: &str = "0.2.1";
+
+impl Who {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Who::Serial => "serial",
+            Who::Floor => "futex wake",
+            Who::Paceline => "paceline",
+            Who::Rayon => "rayon",
+            Who::RayonMember => "rayon, caller in pool",
+            Who::Chili => "chili",
+        }
+    }
+
+    pub(super) fn version(self) -> Option<&'static str> {
+        match self {
+            Who::Serial | Who::Floor => None,
+            Who::Paceline => Some(env!("CARGO_PKG_VERSION")),
+            Who::Rayon | Who::RayonMember => Some(RAYON),
+            Who::Chili => Some(CHILI),
+        }
+    }
+
+    pub(super) fn is_peer(self) -> bool {
+        matches!(self, Who::Rayon | Who::RayonMember | Who::Chili)
+    }
+
+    /// How many threads execute its work if everybody has `threads`.
+    pub(super) fn threads(self, threads: usize) -> usize {
+        match self {
+            Who::Serial | Who::Floor => 1,
+            _ => threads,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the versions that are published are those that were measured. Method: the lock file of
+    /// the workspace.
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap();
+        for (name, version) in [("rayon", RAYON), ("chili", CHILI)] {
+            let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+            assert!(lock.contains(&entry), "{name} is not {version} any more");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! `paceline frames`: real frames on the job system, and where their time went.
+//!
+//! This file declares the options and turns them into what is meant; everything that can be wrong
+//! with them is found here, before anything runs.
+
+mod background;
+mod costs;
+mod image;
+mod load;
+mod pace;
+mod probe;
+mod report;
+mod run;
+mod scene;
+mod waits;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use event::Nanos;
+use paceline::WaitPolicy;
+use workload::graph::{Generator, JobGraph, library, named};
+use workload::mandelbrot::Mandelbrot;
+
+use super::values::{Workers, fps, micros, workers};
+use crate::failure::Failure;
+use crate::output;
+
+/// Run real frames on the job system and say where the time went.
+///
+/// A frame begins every 1/fps seconds; one that is not over when the next should begin is a missed
+/// one, and the next begins on time again. Each frame's result is compared with that of a serial
+/// run; a difference ends the command with exit code 1.
+///
+/// JSON (one object): scene, workers, frames, frame_ns{mean,p50,p99,max}, missed, cpu_ns_per_frame
+/// (hogs, background jobs and the checking of results left out), jobs_per_frame, serial_ns (the
+/// median frame on one thread, measured before any load), speedup (serial_ns / frame_ns.p50),
+/// stats{}, waits[] (the ten longest of the main thread: thread, name, frame, start_ns since the
+/// first frame, duration_ns), inversions[] (empty: finding them needs `diagnose`, which does not
+/// exist yet), checksum (of the last frame), quiet, noise{}, machine{}.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// What a frame does: the jobs of a graph, or the tiles of a Mandelbrot set [default: graph]
+    #[arg(long, value_enum)]
+    scene: Option<SceneName>,
+    /// A graph by its name or file, instead of the generated 500 jobs of source 001
+    ///
+    /// A file looks like {"jobs": [{"label": "a", "us": 10}, {"label": "b", "pieces": 64, "us": 5,
+    /// "after": ["a"]}], "syncs": [{"after": "b", "wait_for": "a"}]}. Known names: gitoxide-build.
+    #[arg(long, value_name = "F.json|NAME")]
+    graph: Option<String>,
+    /// How many frames
+    #[arg(long, value_name = "N", default_value_t = 300, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    frames: u32,
+    /// How many frames a second should begin; 0: each as soon as the last is over
+    #[arg(long, value_name = "F", default_value_t = 60.0, value_parser = fps, allow_negative_numbers = true)]
+    fps: f64,
+    /// Worker threads; the main thread helps while it waits [default: auto]
+    #[arg(long, value_name = "auto|N", value_parser = workers, allow_negative_numbers = true)]
+    workers: Option<Workers>,
+    /// Run N threads beside that only burn CPU time
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(0..=1_024))]
+    load: u32,
+    /// Keep N endless jobs of no value on the same job system, in slices of 1 ms
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(0..=4_096))]
+    background: u32,
+    /// Length of each job and piece of the generated graph [default: 0.5]
+    #[arg(long, value_name = "X", value_parser = micros, allow_negative_numbers = true)]
+    piece_us: Option<Nanos>,
+    /// Which graph is generated [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write the last frame as a picture (scene mandelbrot)
+    #[arg(long, value_name = "F.png")]
+    image: Option<PathBuf>,
+    /// Write how long the jobs of each label took, for simulated runs
+    ///
+    /// TOML: format, scene, graph, machine, workers, frames, quiet; then for each label a table
+    /// label with name, count, mean_ns, p50_ns, p99_ns, max_ns, first_log2 and the histogram counts,
+    /// whose entry number n (from 0) counts bodies that took 2^(first_log2+n) ns or more and less
+    /// than twice that. The pieces of one call of a parallel job's body count as equally long.
+    #[arg(long, value_name = "F.toml")]
+    record_costs: Option<PathBuf>,
+    /// What a thread without work does before it sleeps: active, passive, adaptive, or a time such
+    /// as 20us [default: adaptive]
+    #[arg(long, value_name = "POLICY")]
+    wait: Option<WaitPolicy>,
+    /// Write one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+    /// For testing: the first job with this label panics
+    #[arg(long, value_name = "LABEL", hide = true)]
+    panic_at: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SceneName {
+    Graph,
+    Mandelbrot,
+}
+
+/// What the options mean.
+#[derive(Debug)]
+struct Options {
+    scene: What,
+    frames: u32,
+    /// From one frame's beginning to the next; none: as fast as possible.
+    period: Option<Duration>,
+    workers: Workers,
+    load: u32,
+    background: u32,
+    wait: Option<WaitPolicy>,
+    image: Option<PathBuf>,
+    costs: Option<PathBuf>,
+    panic_at: Option<String>,
+}
+
+/// What a frame computes.
+#[derive(Debug)]
+enum What {
+    Graph(JobGraph),
+    Mandelbrot(Mandelbrot),
+}
+
+/// A picture that two threads can finish in a 60th of a second (source 002's has 1000x1000 points).
+const PICTURE: (u32, u32) = (640, 480);
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let json = arguments.json;
+    let options = arguments.options()?;
+    if options.wait.is_some() && std::env::var_os("PACELINE_WAIT").is_some() {
+        output::note("note: PACELINE_WAIT is set and wins over --wait");
+    }
+    let outcome = run::run(&options)?;
+    if let (Some(path), Some(image)) = (&options.image, &outcome.image) {
+        output::write_file(path, &image.to_png()?)?;
+    }
+    if let (Some(path), Some(costs)) = (&options.costs, outcome.costs) {
+        output::write_file(path, costs.to_toml(&outcome)?.as_bytes())?;
+    }
+    match json {
+        true => output::print_json(&report::json(&outcome)),
+        false => output::print(report::table(&outcome)),
+    }
+}
+
+impl Arguments {
+    fn options(self) -> Result<Options, Failure> {
+        self.check()?;
+        Ok(Options {
+            scene: self.what()?,
+            frames: self.frames,
+            period: (self.fps > 0.0).then(|| Duration::from_secs_f64(1.0 / self.fps)),
+            workers: self.workers.unwrap_or(Workers::Auto),
+            load: self.load,
+            background: self.background,
+            wait: self.wait,
+            image: self.image,
+            costs: self.record_costs,
+            panic_at: self.panic_at,
+        })
+    }
+
+    /// Options that contradict each other, and files that cannot be made.
+    fn check(&self) -> Result<(), Failure> {
+        let mandelbrot = self.scene == Some(SceneName::Mandelbrot);
+        let generated = [
+            ("--piece-us", self.piece_us.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        let generated = generated.iter().find(|(_, given)| *given);
+        let contradiction = match (mandelbrot, &self.graph, generated) {
+            (true, Some(_), _) => {
+                Some("--graph is for --scene graph; leave one of them out".into())
+            }
+            (true, None, Some((option, _))) => Some(format!(
+                "{option} is for --scene graph; leave one of them out"
+            )),
+            (false, Some(_), Some((option, _))) => Some(format!(
+                "{option} is for the generated graph, --graph gives another; leave one of them out"
+            )),
+            (false, ..) if self.image.is_some() => {
+                Some("--image: a graph has no picture; use --scene mandelbrot".into())
+            }
+            _ if self.background > 0 && self.workers == Some(Workers::Count(0)) => {
+                Some("--background needs a worker; use --workers 1 or more".into())
+            }
+            _ => None,
+        };
+        if let Some(what) = contradiction {
+            return Err(Failure::Usage(what));
+        }
+        let files = [
+            ("--image", &self.image),
+            ("--record-costs", &self.record_costs),
+        ];
+        let given = files
+            .iter()
+            .filter_map(|(option, path)| Some((*option, path.as_ref()?)));
+        given
+            .into_iter()
+            .try_for_each(|(option, path)| output::check_can_create(option, path))
+    }
+
+    fn what(&self) -> Result<What, Failure> {
+        if self.scene == Some(SceneName::Mandelbrot) {
+            let (width, height) = PICTURE;
+            return Ok(What::Mandelbrot(Mandelbrot {
+                width,
+                height,
+                ..Mandelbrot::default()
+            }));
+        }
+        let graph = match &self.graph {
+            Some(given) => find_graph(given)?,
+            None => {
+                let generator = Generator {
+                    seed: self.seed.unwrap_or(1),
+                    piece: self.piece_us.unwrap_or(Nanos(500)),
+                    ..Generator::default()
+                };
+                generator.generate().map_err(Failure::usage)?
+            }
+        };
+        Ok(What::Graph(graph))
+    }
+}
+
+/// A graph of the library, or else one in a file.
+fn find_graph(given: &str) -> Result<JobGraph, Failure> {
+    if let Some(graph) = named(given) {
+        return Ok(graph);
+    }
+    let path = Path::new(given);
+    JobGraph::load(path).map_err(|error| match path.exists() {
+        true => Failure::usage(format!("--graph {error}")),
+        false => {
+            let known = library().collect::<Vec<_>>().join(", ");
+            Failure::usage(format!("--graph {error}; graphs known by name: {known}"))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! What a run of frames has found, for people and as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use comfy_table::{CellAlignment, Table};
+use event::Nanos;
+use serde::Serialize;
+
+use super::run::Outcome;
+use super::waits::Wait;
+use crate::machine::{Machine, Noise};
+use crate::output;
+use crate::summary::Times;
+
+/// The object of `--json`.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    scene: &'a str,
+    graph: Option<&'a str>,
+    workers: usize,
+    frames: u64,
+    frame_ns: Times,
+    missed: u64,
+    cpu_ns_per_frame: Option<u64>,
+    jobs_per_frame: u64,
+    serial_ns: u64,
+    speedup: f64,
+    stats: BTreeMap<&'static str, u64>,
+    waits: &'a [Wait],
+    /// Always empty: finding inversions needs `diagnose`.
+    inversions: [(); 0],
+    checksum: String,
+    quiet: bool,
+    noise: Noise,
+    machine: &'a Machine,
+}
+
+pub(super) fn json(outcome: &Outcome) -> Report<'_> {
+    Report {
+        scene: outcome.scene,
+        graph: outcome.graph.as_deref(),
+        workers: outcome.workers,
+        frames: outcome.frames,
+        frame_ns: outcome.times,
+        missed: outcome.missed,
+        cpu_ns_per_frame: outcome.cpu.map(|cpu| cpu.0),
+        jobs_per_frame: outcome.jobs,
+        serial_ns: outcome.serial.0,
+        speedup: speedup(outcome),
+        stats: outcome.stats.named().into_iter().collect(),
+        waits: &outcome.waits,
+        inversions: [],
+        checksum: format!("{:016x}", outcome.checksum),
+        quiet: outcome.noise.is_quiet(),
+        noise: outcome.noise,
+        machine: &outcome.machine,
+    }
+}
+
+/// How many times shorter the median frame is than a serial one.
+fn speedup(outcome: &Outcome) -> f64 {
+    outcome.serial.0 as f64 / outcome.times.p50.max(1) as f64
+}
+
+/// The tables for people.
+pub(super) fn table(outcome: &Outcome) -> String {
+    [
+        what(outcome),
+        times(outcome),
+        counts(outcome),
+        waits(outcome),
+    ]
+    .iter()
+    .filter(|table| !table.is_empty())
+    .map(Table::to_string)
+    .collect::<Vec<_>>()
+    .join("\n")
+}
+
+fn what(outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    let mut row = |key: &str, value: &dyn Display| {
+        table.add_row([key.to_owned(), value.to_string()]);
+    };
+    row("scene", &outcome.title);
+    row("work", &outcome.work);
+    row("machine", &outcome.machine);
+    row("during the run", &outcome.noise);
+    let pace = match outcome.period {
+        Some(period) => format!("one every {}", Nanos::from(period)),
+        None => "as fast as possible".to_owned(),
+    };
+    row("frames", &format!("{}, {pace}", outcome.frames));
+    let workers = match outcome.workers {
+        1 => "1 worker".to_owned(),
+        count => format!("{count} workers"),
+    };
+    row("threads", &format!("{workers} and the main thread"));
+    row(
+        "checksum",
+        &format!("{:016x}, as in a serial run", outcome.checksum),
+    );
+    table
+}
+
+fn times(outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    let Times {
+        mean,
+        p50,
+        p99,
+        max,
+    } = outcome.times;
+    table.set_header([
+        "frame: mean",
+        "p50",
+        "p99",
+        "max",
+        "serial",
+        "speed-up",
+        "missed",
+        "CPU",
+        "jobs",
+    ]);
+    let cpu = outcome
+        .cpu
+        .map_or("unknown".to_owned(), |cpu| cpu.to_string());
+    table.add_row([
+        Nanos(mean).to_string(),
+        Nanos(p50).to_string(),
+        Nanos(p99).to_string(),
+        Nanos(max).to_string(),
+        outcome.serial.to_string(),
+        format!("{:.2}", speedup(outcome)),
+        outcome.missed.to_string(),
+        cpu,
+        outcome.jobs.to_string(),
+    ]);
+    align_right(&mut table);
+    table
+}
+
+/// What the job system has counted, for the whole run and per frame.
+fn counts(outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    table.set_header(["counted by the job system", "in all", "per frame"]);
+    let about_frames = ["frames", "frames_missed"];
+    for (name, count) in outcome.stats.named() {
+        let per_frame = count as f64 / outcome.frames as f64;
+        if !about_frames.contains(&name) {
+            table.add_row([
+                name.replace('_', " "),
+                count.to_string(),
+                format!("{per_frame:.2}"),
+            ]);
+        }
+    }
+    align_right(&mut table);
+    table
+}
+
+fn waits(outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    table.set_header([
+        "longest waits of the main thread",
+        "frame",
+        "since start",
+        "length",
+    ]);
+    for wait in &outcome.waits {
+        table.add_row([
+            wait.name.to_owned(),
+            wait.frame.to_string(),
+            Nanos(wait.start_ns).to_string(),
+            Nanos(wait.duration_ns).to_string(),
+        ]);
+    }
+    align_right(&mut table);
+    table
+}
+
+/// All columns but the first are numbers.
+fn align_right(table: &mut Table) {
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}

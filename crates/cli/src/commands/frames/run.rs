@@ -1,0 +1,228 @@
+//! The frame loop.
+
+use std::time::{Duration, Instant};
+
+use event::Nanos;
+use paceline::{BuildError, Builder, JobSystem, Stats, WaitError};
+use platform::{Os, Platform};
+use workload::busy::Busy;
+
+use super::background::Background;
+use super::costs::Costs;
+use super::image::Image;
+use super::load::Hogs;
+use super::pace::Pace;
+use super::probe::Probe;
+use super::scene::{GraphScene, MandelbrotScene, Scene, Turn};
+use super::waits::{Wait, Waits};
+use super::{Options, What};
+use crate::commands::values::Workers;
+use crate::failure::Failure;
+use crate::machine::{Machine, Noise, Watch, process_cpu, thread_cpu};
+use crate::progress::Progress;
+use crate::summary::Times;
+
+/// Everything there is to say about a run.
+pub(super) struct Outcome {
+    pub(super) scene: &'static str,
+    /// The graph's name.
+    pub(super) graph: Option<String>,
+    pub(super) title: String,
+    pub(super) work: String,
+    pub(super) machine: Machine,
+    pub(super) noise: Noise,
+    pub(super) workers: usize,
+    pub(super) frames: u64,
+    pub(super) times: Times,
+    /// A frame on one thread.
+    pub(super) serial: Nanos,
+    pub(super) missed: u64,
+    pub(super) period: Option<Duration>,
+    /// CPU time per frame: load, background and checks left out.
+    pub(super) cpu: Option<Nanos>,
+    /// Jobs per frame.
+    pub(super) jobs: u64,
+    pub(super) stats: Stats,
+    pub(super) waits: Vec<Wait>,
+    pub(super) checksum: u64,
+    pub(super) image: Option<Image>,
+    pub(super) costs: Option<&'static Costs>,
+}
+
+/// What the loop itself finds out.
+struct Measured {
+    frame_ns: Vec<u64>,
+    waits: Waits,
+    checksum: u64,
+    /// What the main thread has spent on checking results.
+    checks: Nanos,
+}
+
+/// Runs the frames.
+pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
+    let busy = Busy::calibrate(&Os);
+    let mut scene = make_scene(&options.scene, busy)?;
+    let probe = make_probe(options, scene.labels())?;
+    let mut watch = Watch::start(busy);
+    let serial = serial_time(&mut *scene)?;
+    watch.look();
+
+    let js = build(options)?;
+    let (stats, cpu) = (js.stats(), process_cpu());
+    let background = Background::start(&js, options.background, busy);
+    let hogs = Hogs::start(options.load)?;
+    let measured = frames(options, &js, &mut *scene, probe)?;
+    let stats = js.stats().since(&stats);
+    let not_ours = background.stop() + hogs.stop() + measured.checks;
+    let cpu = cpu
+        .zip(process_cpu())
+        .map(|(before, after)| after - before - not_ours);
+    let workers = js.workers();
+    drop(js);
+
+    let frames = u64::from(options.frames);
+    Ok(Outcome {
+        scene: scene.name(),
+        graph: scene.graph().map(str::to_owned),
+        title: scene.title(),
+        work: scene.work(),
+        machine: Machine::read(),
+        noise: watch.finish(),
+        workers,
+        frames,
+        times: Times::of(&measured.frame_ns),
+        serial,
+        missed: stats.frames_missed,
+        period: options.period,
+        cpu: cpu.map(|cpu| Nanos(cpu.0 / frames)),
+        jobs: scene.jobs(),
+        stats,
+        waits: measured.waits.worst(),
+        checksum: measured.checksum,
+        image: scene.image(),
+        costs: probe.costs(),
+    })
+}
+
+fn make_scene(what: &What, busy: Busy) -> Result<Box<dyn Scene>, Failure> {
+    Ok(match what {
+        What::Graph(graph) => Box::new(GraphScene::new(graph.clone(), busy)),
+        What::Mandelbrot(what) => Box::new(MandelbrotScene::new(*what)?),
+    })
+}
+
+/// The probe lives as long as the process, so that bodies need not count references to it.
+fn make_probe(options: &Options, labels: &[&'static str]) -> Result<&'static Probe, Failure> {
+    let find = |wanted: &String| {
+        let position = labels.iter().position(|label| label == wanted);
+        let missing = format!("--panic-at {wanted:?}: no job of this scene is called that");
+        let position = position.ok_or(Failure::Usage(missing));
+        position.map(|position| position as u32)
+    };
+    let panic_at = options.panic_at.as_ref().map(find).transpose()?;
+    let costs = options.costs.as_ref().map(|_| Costs::new(labels));
+    Ok(Box::leak(Box::new(Probe::new(costs, panic_at))))
+}
+
+fn build(options: &Options) -> Result<JobSystem<Os>, Failure> {
+    let mut builder = Builder::new();
+    if let Workers::Count(workers) = options.workers {
+        builder = builder.workers(workers);
+    }
+    if let Some(policy) = options.wait {
+        builder = builder.wait_policy(policy);
+    }
+    builder.build().map_err(|error| match error {
+        BuildError::Thread(_) => Failure::failed(error),
+        _ => Failure::usage(error),
+    })
+}
+
+/// The median time of a frame on this thread alone.
+fn serial_time(scene: &mut dyn Scene) -> Result<Nanos, Failure> {
+    const RUNS: u64 = 15;
+    const TIME: Duration = Duration::from_millis(400);
+    let began = Instant::now();
+    let mut times = Vec::new();
+    for run in 0..=RUNS {
+        scene.clear();
+        let begin = Os.now();
+        scene.run_serial();
+        let took = Os.now() - begin;
+        scene.verify().map_err(|wrong| {
+            Failure::failed(format!(
+                "the serial run has the checksum {:016x}, not {:016x}; please report this",
+                wrong.got, wrong.expected
+            ))
+        })?;
+        // The first one finds cold caches.
+        if run > 0 {
+            times.push(took.0);
+        }
+        if times.len() >= 3 && began.elapsed() > TIME {
+            break;
+        }
+    }
+    Ok(Nanos(Times::of(&times).p50))
+}
+
+fn frames(
+    options: &Options,
+    js: &JobSystem<Os>,
+    scene: &mut dyn Scene,
+    probe: &'static Probe,
+) -> Result<Measured, Failure> {
+    let mut pace = Pace::new(options.period);
+    let mut progress = Progress::new("frames", options.frames.into());
+    let mut measured = Measured {
+        frame_ns: Vec::with_capacity(options.frames as usize),
+        waits: Waits::new(Os.now()),
+        checksum: 0,
+        checks: Nanos::ZERO,
+    };
+    for number in 0..u64::from(options.frames) {
+        scene.clear();
+        let budget = pace.next_frame();
+        measured.waits.begin_frame(number);
+        let begin = Os.now();
+        let frame = js.frame("frame", budget);
+        let turn = Turn {
+            js,
+            frame: &frame,
+            probe,
+            waits: &mut measured.waits,
+        };
+        let done = scene.run(turn);
+        drop(frame);
+        measured.frame_ns.push((Os.now() - begin).0);
+        done.map_err(|error| Failure::Failed(format!("frame {number}: {}", why(&error))))?;
+        let before = thread_cpu();
+        measured.checksum = scene.verify().map_err(|wrong| {
+            Failure::failed(format!(
+                "frame {number} has the checksum {:016x}, a serial run has {:016x}: a job was left \
+                 out or ran too early; please report this",
+                wrong.got, wrong.expected
+            ))
+        })?;
+        let spent = before
+            .zip(thread_cpu())
+            .map(|(before, after)| after - before);
+        measured.checks += spent.unwrap_or_default();
+        progress.step();
+    }
+    Ok(measured)
+}
+
+/// Whose fault it is that a frame could not be finished.
+fn why(error: &WaitError) -> String {
+    match error {
+        WaitError::Panicked { label, message, .. } => {
+            format!("the job '{}' panicked: {message}", label.name)
+        }
+        WaitError::Cancelled { label, cause } => format!(
+            "the job '{}' panicked, so '{}' could not be run",
+            cause.name, label.name
+        ),
+        other => other.to_string(),
+    }
+}

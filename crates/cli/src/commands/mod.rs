@@ -1,0 +1,130 @@
+//! The commands: what they are called, and how bad usage becomes one line.
+
+mod bench;
+mod frames;
+mod values;
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// A job system for programs with deadlines, and the lab that goes with it.
+///
+/// Data goes to standard output, talk and progress to standard error. Exit code 0: fine; 1: the
+/// thing failed or a bound was missed; 2: bad usage or bad input.
+#[derive(Parser)]
+#[command(name = "paceline", version, max_term_width = 80)]
+#[command(disable_help_subcommand = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// The most useful first.
+#[derive(Subcommand)]
+enum Command {
+    Frames(frames::Arguments),
+    Bench(bench::Arguments),
+}
+
+/// Does what the command line says.
+pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let line = match CommandLine::try_parse_from(&arguments) {
+        Ok(line) => line,
+        Err(error) => return refuse(&error, &arguments),
+    };
+    match line.command {
+        Some(Command::Frames(arguments)) => frames::run(arguments),
+        Some(Command::Bench(arguments)) => bench::run(arguments),
+        None => output::print(CommandLine::command().render_help()),
+    }
+}
+
+/// What clap has to say: help and version are data, all else is bad usage.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failure> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            output::print(error.to_string().trim_end())
+        }
+        _ => Err(Failure::Usage(one_line(&error.to_string(), arguments))),
+    }
+}
+
+/// clap's message of several lines in one: what is wrong, its tips, and where to read on.
+fn one_line(message: &str, arguments: &[OsString]) -> String {
+    let is_what = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more");
+    let lines = message.lines().map(str::trim);
+    let what: Vec<&str> = lines
+        .filter(|line| !line.is_empty())
+        .take_while(is_what)
+        .collect();
+    let what = what.join(" ");
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    let given = arguments.get(1).and_then(|argument| argument.to_str());
+    match given.filter(|given| CommandLine::command().find_subcommand(given).is_some()) {
+        Some(command) => format!("{what}; see 'paceline {command} --help'"),
+        None => format!("{what}; see 'paceline --help'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the derive attributes fit together. Method: clap checks them when asked.
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    /// Goal: every command and every flag says what it is for, and the help of each command fits 80
+    /// columns, however wide the terminal. Method: walk over all of them, hidden ones included.
+    #[test]
+    fn every_flag_has_a_doc_and_help_fits() {
+        let mut root = CommandLine::command();
+        root.build();
+        let mut commands = vec![root.clone()];
+        commands.extend(root.get_subcommands().cloned());
+        for mut command in commands {
+            let name = command.get_name().to_owned();
+            assert!(command.get_about().is_some(), "{name} has no doc");
+            for argument in command.get_arguments() {
+                assert!(
+                    argument.get_help().is_some(),
+                    "{name} {argument} has no doc"
+                );
+            }
+            for help in [command.render_help(), command.render_long_help()] {
+                let help = help.to_string();
+                let wide = help.lines().find(|line| line.chars().count() > 80);
+                assert_eq!(wide, None, "{name}");
+            }
+        }
+    }
+
+    /// Goal: what clap says in many lines is one line that names the value, the option, what is
+    /// possible, and where to read on. Method: an unknown scene, and an unknown command.
+    #[test]
+    fn bad_usage_is_one_line() {
+        let line = |arguments: &[&str]| {
+            let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
+            let error = CommandLine::try_parse_from(&arguments).err().unwrap();
+            one_line(&error.to_string(), &arguments)
+        };
+        let scene = line(&["paceline", "frames", "--scene", "disco"]);
+        for part in ["disco", "--scene", "mandelbrot", "paceline frames --help"] {
+            assert!(scene.contains(part), "{scene}");
+        }
+        let command = line(&["paceline", "frame"]);
+        assert!(command.contains("'frames'"), "{command}");
+        assert!(
+            !command.contains('\n') && command.contains("'paceline --help'"),
+            "{command}"
+        );
+    }
+}

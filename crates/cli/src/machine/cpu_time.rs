@@ -1,0 +1,71 @@
+//! How long the process, or the calling thread, has been on a CPU.
+//!
+//! `Platform::usage` says it for a thread and several other things with it, one of them a file that
+//! is read; these two are asked once a frame and once a background slice.
+
+use event::Nanos;
+
+/// CPU time of all threads of this process, those that have ended included.
+pub(crate) fn process_cpu() -> Option<Nanos> {
+    clock::process()
+}
+
+/// CPU time of the calling thread.
+pub(crate) fn thread_cpu() -> Option<Nanos> {
+    clock::thread()
+}
+
+#[cfg(unix)]
+mod clock {
+    use super::Nanos;
+
+    pub(super) fn process() -> Option<Nanos> {
+        read(libc::CLOCK_PROCESS_CPUTIME_ID)
+    }
+
+    pub(super) fn thread() -> Option<Nanos> {
+        read(libc::CLOCK_THREAD_CPUTIME_ID)
+    }
+
+    fn read(clock: libc::clockid_t) -> Option<Nanos> {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: the call writes to the live struct passed to it and nothing else.
+        let done = unsafe { libc::clock_gettime(clock, &raw mut time) };
+        let nanos = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        (done == 0).then_some(Nanos(nanos))
+    }
+}
+
+#[cfg(not(unix))]
+mod clock {
+    use super::Nanos;
+
+    pub(super) fn process() -> Option<Nanos> {
+        None
+    }
+
+    pub(super) fn thread() -> Option<Nanos> {
+        None
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Goal: the clocks count computing, and the process's counts other threads as well. Method:
+    /// compute here, then on another thread.
+    #[test]
+    fn computing_is_counted() {
+        let compute = || (0..2_000_000u64).fold(0, |sum, n| std::hint::black_box(sum ^ n));
+        let (process, thread) = (process_cpu().unwrap(), thread_cpu().unwrap());
+        compute();
+        let here = thread_cpu().unwrap() - thread;
+        assert!(here > Nanos::ZERO);
+        std::thread::spawn(compute).join().unwrap();
+        assert!(process_cpu().unwrap() - process > here);
+    }
+}

@@ -1,0 +1,122 @@
+//! What machine a measurement was made on, as far as a reader of the numbers has to know.
+//!
+//! No names of hosts or people and no paths: these descriptions are published.
+
+mod cpu_time;
+mod noise;
+
+use std::fmt;
+use std::fs;
+
+use platform::{Os, Platform};
+use serde::Serialize;
+
+pub(crate) use cpu_time::{process_cpu, thread_cpu};
+pub(crate) use noise::{Noise, Watch};
+
+/// Boot flags that change how threads are placed, preempted or put to sleep: by their beginning.
+const RELEVANT_FLAGS: [&str; 16] = [
+    "sched_",
+    "isolcpus",
+    "nohz_full",
+    "rcu_nocbs",
+    "mitigations",
+    "idle=",
+    "cpuidle",
+    "haltpoll",
+    "intel_idle",
+    "processor.max_cstate",
+    "intel_pstate",
+    "amd_pstate",
+    "preempt",
+    "nosmt",
+    "maxcpus",
+    "threadirqs",
+];
+
+/// The machine at hand.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Machine {
+    /// What the processor calls itself.
+    pub(crate) model: String,
+    /// CPUs this process may use.
+    pub(crate) cpus: usize,
+    /// How many threads can run at the same time (a quota may allow fewer than there are CPUs).
+    pub(crate) parallelism: usize,
+    /// The operating system and its version.
+    pub(crate) kernel: String,
+    /// Those boot flags that matter here.
+    pub(crate) boot_flags: Vec<String>,
+    /// The frequency governor of the first CPU; none if it cannot be read.
+    pub(crate) governor: Option<String>,
+}
+
+impl Machine {
+    pub(crate) fn read() -> Machine {
+        let topology = Os.topology();
+        let text = |path| fs::read_to_string(path).ok();
+        let release = text("/proc/sys/kernel/osrelease").map(|release| release.trim().to_owned());
+        let system = match std::env::consts::OS {
+            "linux" => "Linux",
+            other => other,
+        };
+        Machine {
+            model: topology.model().to_owned(),
+            cpus: topology.allowed().len(),
+            parallelism: topology.effective_parallelism(),
+            kernel: release.map_or(system.to_owned(), |release| format!("{system} {release}")),
+            boot_flags: text("/proc/cmdline").map_or(Vec::new(), |line| relevant_flags(&line)),
+            governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+                .map(|governor| governor.trim().to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
+        write!(f, "{}, {} {cpus}", self.model, self.cpus)?;
+        if self.parallelism != self.cpus {
+            write!(f, " ({} at a time)", self.parallelism)?;
+        }
+        write!(f, ", {}", self.kernel)
+    }
+}
+
+/// Those of a kernel's command line that matter. What comes after `--` is for the first process.
+fn relevant_flags(line: &str) -> Vec<String> {
+    let flags = line.split_whitespace().take_while(|&flag| flag != "--");
+    let relevant = |flag: &&str| RELEVANT_FLAGS.iter().any(|start| flag.starts_with(start));
+    flags.filter(relevant).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: flags that decide about scheduling are kept, others and the first process's own are
+    /// not. Method: a line with all of these.
+    #[test]
+    fn relevant_boot_flags_are_picked() {
+        let line = "quiet sched_vcpu_pack=15 root=/dev/sda1 isolcpus=2-3 -- sched_of_init --addr 1";
+        assert_eq!(relevant_flags(line), ["sched_vcpu_pack=15", "isolcpus=2-3"]);
+    }
+
+    /// Goal: the description is one line that has the parts. Method: a machine made up.
+    #[test]
+    fn a_machine_is_one_line() {
+        let machine = Machine {
+            model: "Toaster".into(),
+            cpus: 4,
+            parallelism: 2,
+            kernel: "Linux 6.1".into(),
+            boot_flags: Vec::new(),
+            governor: None,
+        };
+        assert_eq!(
+            machine.to_string(),
+            "Toaster, 4 CPUs (2 at a time), Linux 6.1"
+        );
+        assert!(!Machine::read().to_string().contains('\n'));
+    }
+}

@@ -1,0 +1,82 @@
+//! Writing: data to standard output, files in whole, talk to standard error.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+
+use comfy_table::{Table, presets};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes text to standard output.
+pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
+/// Writes one JSON object to standard output, on one line.
+pub(crate) fn print_json(object: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(object)
+        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
+    print(text)
+}
+
+/// Says something to the person, on standard error.
+pub(crate) fn note(text: impl Display) {
+    // Nobody there to be told is no reason to stop.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// A table in the house style, to be filled.
+pub(crate) fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table
+}
+
+/// Checks, before anything is run, that a file could be made at `path`.
+pub(crate) fn check_can_create(option: &str, path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    if path.is_dir() {
+        let what = format!("{option} {shown}: this is a folder; give the name of a file");
+        return Err(Failure::usage(what));
+    }
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => Err(Failure::usage(format!(
+            "{option} {shown}: there is no folder {}; make it first",
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file in whole.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a file that cannot be made is refused before the run. Method: a folder, a file in a
+    /// folder that is not there, and one beside the program.
+    #[test]
+    fn files_that_cannot_be_made_are_refused_early() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |path: &Path| match check_can_create("--image", path) {
+            Err(Failure::Usage(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused(folder.path()).contains("is a folder"));
+        assert!(refused(&folder.path().join("no/image.png")).contains("make it first"));
+        check_can_create("--image", &folder.path().join("image.png")).unwrap();
+        check_can_create("--image", Path::new("image.png")).unwrap();
+    }
+}

@@ -1,0 +1,60 @@
+//! A bar on standard error for what takes longer than two seconds, if a terminal shows it.
+//!
+//! No thread of its own draws it: it moves when the caller says so, between two measurements.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// What ends before this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A number of steps, some of which are done.
+pub(crate) struct Progress {
+    began: Instant,
+    done: u64,
+    total: u64,
+    what: &'static str,
+    /// Not before the person has waited for a while.
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    pub(crate) fn new(what: &'static str, total: u64) -> Progress {
+        Progress {
+            began: Instant::now(),
+            done: 0,
+            total,
+            what,
+            bar: None,
+        }
+    }
+
+    /// One more step is done.
+    pub(crate) fn step(&mut self) {
+        self.done += 1;
+        if self.bar.is_none() && self.began.elapsed() >= PATIENCE {
+            self.bar = Some(self.start());
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+        }
+    }
+
+    fn start(&self) -> ProgressBar {
+        // indicatif draws on standard error, and nothing if that is no terminal.
+        let bar = ProgressBar::new(self.total).with_message(self.what);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta} left") {
+            bar.set_style(style);
+        }
+        bar
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

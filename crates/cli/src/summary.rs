@@ -1,0 +1,95 @@
+//! Many measurements in a few numbers.
+
+use serde::Serialize;
+
+/// A distribution of times in nanoseconds, as in `frame_ns`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Times {
+    pub(crate) mean: u64,
+    pub(crate) p50: u64,
+    pub(crate) p99: u64,
+    pub(crate) max: u64,
+}
+
+impl Times {
+    /// All zero if nothing was measured.
+    pub(crate) fn of(samples: &[u64]) -> Times {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable();
+        let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
+        let mean = sum.checked_div(sorted.len() as u128).unwrap_or(0);
+        Times {
+            mean: u64::try_from(mean).unwrap_or(u64::MAX),
+            p50: rank(&sorted, 0.50).copied().unwrap_or(0),
+            p99: rank(&sorted, 0.99).copied().unwrap_or(0),
+            max: sorted.last().copied().unwrap_or(0),
+        }
+    }
+}
+
+/// A few numbers about a few samples, whatever their unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) n: usize,
+}
+
+impl Spread {
+    /// `None` if there is no sample.
+    pub(crate) fn of(samples: &[f64]) -> Option<Spread> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let median = match sorted.len() % 2 {
+            _ if sorted.is_empty() => return None,
+            0 => (sorted[middle - 1] + sorted[middle]) / 2.0,
+            _ => sorted[middle],
+        };
+        Some(Spread {
+            median,
+            min: sorted[0],
+            max: sorted[sorted.len() - 1],
+            n: sorted.len(),
+        })
+    }
+}
+
+/// The smallest sample that is not less than this fraction of all (nearest rank).
+pub(crate) fn rank<T>(sorted: &[T], fraction: f64) -> Option<&T> {
+    let rank = (fraction * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the numbers are the usual ones. Method: 1 to 100 in a mixed order, one sample, none.
+    #[test]
+    fn times_are_mean_nearest_ranks_and_maximum() {
+        let samples: Vec<u64> = (1..=100).map(|n| n * 37 % 101).collect();
+        let expected = Times {
+            mean: 50,
+            p50: 50,
+            p99: 99,
+            max: 100,
+        };
+        assert_eq!(Times::of(&samples), expected);
+        assert_eq!(Times::of(&[7]).p99, 7);
+        assert_eq!(Times::of(&[]), Times::default());
+    }
+
+    /// Goal: medians of odd and even numbers of samples. Method: three, four, none.
+    #[test]
+    fn a_median_is_in_the_middle() {
+        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]).unwrap().median, 2.0);
+        let even = Spread::of(&[4.0, 1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(
+            (even.median, even.min, even.max, even.n),
+            (2.5, 1.0, 4.0, 4)
+        );
+        assert_eq!(Spread::of(&[]), None);
+    }
+}

@@ -1,0 +1,525 @@
+//! The `paceline` command as its users meet it: exit codes, lines, files, JSON.
+//!
+//! Every test runs the built program and looks at what it leaves behind. Sizes are tiny: nothing
+//! here measures, and nothing depends on how fast the machine is.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A run of the program.
+struct Run {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs the program with standard output and error going to files. One that does not end is killed
+/// and has no exit code.
+fn paceline(arguments: &[&str]) -> Run {
+    const TRIES: u32 = 6_000;
+    const PAUSE: Duration = Duration::from_millis(10);
+    let folder = TempDir::new().unwrap();
+    let [out, err] = ["out", "err"].map(|name| folder.path().join(name));
+    let mut child = command(arguments)
+        .stdout(File::create(&out).unwrap())
+        .stderr(File::create(&err).unwrap())
+        .spawn()
+        .unwrap();
+    for _ in 0..TRIES {
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    // Only one that still runs can be killed.
+    let _ = child.kill();
+    Run {
+        code: child.wait().unwrap().code(),
+        out: fs::read_to_string(out).unwrap(),
+        err: fs::read_to_string(err).unwrap(),
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+    command
+        .args(arguments)
+        .env_remove("PACELINE_WAIT")
+        .env("RUST_BACKTRACE", "0");
+    command
+}
+
+/// Runs a command that should succeed, and gives its standard output.
+fn fine(arguments: &[&str]) -> String {
+    let run = paceline(arguments);
+    assert_eq!(run.code, Some(0), "{arguments:?}: {}", run.err);
+    run.out
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let out = fine(arguments);
+    assert_eq!(out.lines().count(), 1, "one object on one line: {out}");
+    serde_json::from_str(&out).unwrap()
+}
+
+fn has_keys(object: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(object.get(key).is_some(), "{key} is missing in {object}");
+    }
+}
+
+/// Goal: bad usage and bad input end with exit code 2, nothing on standard output, and one line that
+/// says where and what to do. Method: one of each kind, and a part that the line must have.
+#[test]
+fn bad_input_is_one_line_and_exit_code_2() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let malformed = file("malformed.json", "{\"jobs\": [\n{\"label\": 7}]}");
+    let cyclic = file(
+        "cyclic.json",
+        r#"{"jobs": [{"label": "a", "us": 1, "after": ["b"]}, {"label": "b", "us": 1, "after": ["a"]}]}"#,
+    );
+    let absent = folder.path().join("absent.json");
+    let inside = folder.path().join("no/such/folder.png");
+    for (line, part) in [
+        (&["frames", "--scene", "disco"][..], "mandelbrot"),
+        (&["frames", "--frames", "0"], "--frames"),
+        (&["frames", "--frames", "-3"], "--frames"),
+        (&["frames", "--fps", "-1"], "--fps"),
+        (&["frames", "--workers", "1025"], "1024"),
+        (&["frames", "--workers", "some"], "auto"),
+        (&["frames", "--wait", "sometimes"], "use active"),
+        (
+            &["frames", "--graph", absent.to_str().unwrap()],
+            "absent.json",
+        ),
+        (&["frames", "--graph", &malformed], "line 2"),
+        (&["frames", "--graph", &cyclic], "wait for each other"),
+        (&["frames", "--graph", &cyclic, "--seed", "1"], "--seed"),
+        (&["frames", "--image", "x.png"], "--scene mandelbrot"),
+        (
+            &[
+                "frames",
+                "--scene",
+                "mandelbrot",
+                "--image",
+                inside.to_str().unwrap(),
+            ],
+            "make it first",
+        ),
+        (&["frames", "--panic-at", "nobody"], "nobody"),
+        (
+            &["frames", "--background", "1", "--workers", "0"],
+            "--workers",
+        ),
+        (&["frames", "--what"], "paceline frames --help"),
+        (&["bench", "juggle"], "spawn"),
+        (&["bench", "--threads", "1"], "--threads"),
+        (&["fly"], "paceline --help"),
+    ] {
+        let run = paceline(line);
+        assert_eq!(run.code, Some(2), "{line:?}: {}", run.err);
+        assert_eq!(
+            (run.out.as_str(), run.err.lines().count()),
+            ("", 1),
+            "{}",
+            run.err
+        );
+        assert!(run.err.contains(part), "{line:?}: {}", run.err);
+    }
+}
+
+/// Goal: bad settings in the environment are bad input, too. Method: a wait policy that is none.
+#[test]
+fn a_bad_environment_is_bad_input() {
+    for line in [
+        &["frames", "--frames", "1"][..],
+        &["bench", "--quick", "join"],
+    ] {
+        let run = command(line)
+            .env("PACELINE_WAIT", "sometimes")
+            .output()
+            .unwrap();
+        let err = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(
+            (run.status.code(), err.lines().count()),
+            (Some(2), 1),
+            "{err}"
+        );
+        assert!(err.contains("PACELINE_WAIT"), "{err}");
+    }
+}
+
+/// Goal: the program alone shows its commands, the most useful first; each has a help text that fits
+/// 80 columns. Method: run it so.
+#[test]
+fn help_is_data_and_fits() {
+    let alone = fine(&[]);
+    let [frames, bench] = ["\n  frames ", "\n  bench "].map(|name| alone.find(name).unwrap());
+    assert!(frames < bench);
+    for line in [
+        &["--help"][..],
+        &["frames", "--help"],
+        &["bench", "--help"],
+        &["frames", "-h"],
+    ] {
+        let help = fine(line);
+        let wide = help.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "{line:?}");
+        assert!(help.contains("Usage: paceline"), "{help}");
+    }
+}
+
+/// Goal: `frames --json` is one object with the documented keys, whose numbers agree with each
+/// other. Method: five frames.
+#[test]
+fn frames_as_json() {
+    let line = [
+        "frames",
+        "--frames",
+        "5",
+        "--fps",
+        "0",
+        "--piece-us",
+        "0.2",
+        "--workers",
+        "2",
+        "--json",
+    ];
+    let report = json(&line);
+    has_keys(
+        &report,
+        &[
+            "scene",
+            "graph",
+            "workers",
+            "frames",
+            "frame_ns",
+            "missed",
+            "cpu_ns_per_frame",
+            "jobs_per_frame",
+            "serial_ns",
+            "speedup",
+            "stats",
+            "waits",
+            "inversions",
+            "checksum",
+            "quiet",
+            "noise",
+            "machine",
+        ],
+    );
+    has_keys(&report["frame_ns"], &["mean", "p50", "p99", "max"]);
+    has_keys(
+        &report["machine"],
+        &["model", "cpus", "kernel", "boot_flags"],
+    );
+    assert_eq!(
+        (&report["scene"], &report["workers"]),
+        (&"graph".into(), &2.into())
+    );
+    assert_eq!(
+        (&report["frames"], &report["jobs_per_frame"]),
+        (&5.into(), &500.into())
+    );
+    assert_eq!(
+        (&report["stats"]["frames"], &report["missed"]),
+        (&5.into(), &0.into())
+    );
+    assert_eq!(report["inversions"], Value::Array(Vec::new()));
+    let number = |value: &Value| value.as_u64().unwrap();
+    assert!(number(&report["frame_ns"]["p50"]) <= number(&report["frame_ns"]["max"]));
+    assert!(number(&report["stats"]["jobs"]) >= 5 * 500);
+    let waits = report["waits"].as_array().unwrap();
+    let lengths: Vec<u64> = waits
+        .iter()
+        .map(|wait| number(&wait["duration_ns"]))
+        .collect();
+    assert_eq!(waits.len(), 10);
+    assert!(lengths.is_sorted_by(|a, b| a >= b), "{lengths:?}");
+    waits
+        .iter()
+        .for_each(|wait| has_keys(wait, &["thread", "name", "frame", "start_ns"]));
+}
+
+/// Goal: what a frame computes depends on the graph and on nothing else. Method: the same frames
+/// with no worker, with two, and beside other work have one checksum; another seed has another.
+#[test]
+fn checksums_depend_on_the_graph_alone() {
+    let checksum = |more: &[&str]| {
+        let line = [
+            "frames",
+            "--frames",
+            "3",
+            "--fps",
+            "500",
+            "--piece-us",
+            "0.1",
+            "--json",
+        ];
+        json(&[&line, more].concat())["checksum"].clone()
+    };
+    let alone = checksum(&["--workers", "0"]);
+    assert_eq!(alone, checksum(&["--workers", "2", "--wait", "passive"]));
+    assert_eq!(
+        alone,
+        checksum(&["--workers", "1", "--load", "2", "--background", "3"])
+    );
+    assert_ne!(alone, checksum(&["--seed", "2"]));
+}
+
+/// Goal: people get tables with what they ask for first. Method: words that must be there; a graph
+/// from a file and one by name.
+#[test]
+fn frames_for_people() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("tiny.json");
+    let graph = r#"{"name": "tiny", "jobs": [
+        {"label": "a", "us": 20}, {"label": "b", "us": 5, "after": ["a"]}
+    ]}"#;
+    fs::write(&path, graph).unwrap();
+    let out = fine(&["frames", "--graph", path.to_str().unwrap(), "--frames", "4"]);
+    for word in [
+        "tiny",
+        "2 jobs",
+        "p99",
+        "speed-up",
+        "missed",
+        "steals",
+        "longest waits",
+        "Linux",
+    ] {
+        let is_linux_only = word == "Linux" && !cfg!(target_os = "linux");
+        assert!(
+            is_linux_only || out.contains(word),
+            "{word} is missing in\n{out}"
+        );
+    }
+    let out = fine(&["frames", "--graph", "gitoxide-build", "--frames", "1"]);
+    assert!(out.contains("gitoxide-build"), "{out}");
+}
+
+/// Goal: a picture of the Mandelbrot set is drawn. Method: decode the file: size, a point inside the
+/// set is black, one far outside is not, and the picture is the same above and below.
+#[test]
+fn mandelbrot_writes_a_picture() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("m.png");
+    let image = path.to_str().unwrap();
+    let line = [
+        "frames",
+        "--scene",
+        "mandelbrot",
+        "--frames",
+        "2",
+        "--fps",
+        "0",
+        "--json",
+    ];
+    let report = json(&[&line[..], &["--image", image]].concat());
+    assert_eq!(report["scene"], "mandelbrot");
+    let reader = std::io::BufReader::new(File::open(&path).unwrap());
+    let mut reader = png::Decoder::new(reader).read_info().unwrap();
+    let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut rgb).unwrap();
+    let (width, height) = (info.width as usize, info.height as usize);
+    assert_eq!(
+        (info.color_type, rgb.len()),
+        (png::ColorType::Rgb, 3 * width * height)
+    );
+    let point = |x: usize, y: usize| &rgb[3 * (y * width + x)..][..3];
+    assert_eq!(point(width / 2, height / 2), [0, 0, 0]);
+    assert_ne!(point(0, 0), [0, 0, 0]);
+    assert!((0..width).all(|x| point(x, 0) == point(x, height - 1)));
+}
+
+/// Goal: recorded costs are TOML in which every body of every frame is counted once. Method: three
+/// frames of a graph of a single and a parallel job.
+#[test]
+fn costs_are_recorded() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (graph, costs) = (path("g.json"), path("c.toml"));
+    let text = r#"{"jobs": [
+        {"label": "one", "us": 30}, {"label": "many", "pieces": 40, "us": 2, "after": ["one"]}
+    ]}"#;
+    fs::write(&graph, text).unwrap();
+    fine(&[
+        "frames",
+        "--graph",
+        &graph,
+        "--frames",
+        "3",
+        "--fps",
+        "0",
+        "--record-costs",
+        &costs,
+    ]);
+    let costs: toml::Table = fs::read_to_string(&costs).unwrap().parse().unwrap();
+    assert_eq!(costs["format"].as_integer(), Some(1));
+    let labels = costs["label"].as_array().unwrap();
+    let number = |label: usize, key: &str| labels[label][key].as_integer().unwrap();
+    assert_eq!(labels[0]["name"].as_str(), Some("one"));
+    assert_eq!((number(0, "count"), number(1, "count")), (3, 120));
+    assert!(number(0, "p50_ns") > number(1, "p50_ns"));
+    let counts = labels[1]["counts"].as_array().unwrap().iter();
+    assert_eq!(counts.map(|n| n.as_integer().unwrap()).sum::<i64>(), 120);
+}
+
+/// Goal: a job that panics ends the command with exit code 1 and its label, and nothing hangs.
+/// Method: a single job, a parallel one, a tile; with and without workers, and with work beside.
+#[test]
+fn a_panicking_job_is_named() {
+    for (label, line) in [
+        ("single 0", &["--workers", "0"][..]),
+        ("single 0", &["--workers", "2"]),
+        ("parallel 220 x30", &["--workers", "1"]),
+        (
+            "single 0",
+            &["--workers", "1", "--background", "2", "--load", "1"],
+        ),
+        ("tile", &["--scene", "mandelbrot"]),
+    ] {
+        let line = [&["frames", "--frames", "3", "--panic-at", label], line].concat();
+        let run = paceline(&line);
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(1), ""),
+            "{line:?}: {}",
+            run.err
+        );
+        let last = run.err.lines().last().unwrap();
+        assert!(
+            last.starts_with("paceline: frame 0") && last.contains(label),
+            "{last}"
+        );
+    }
+}
+
+/// Goal: every row runs with every peer, gets right results and can be published. Method: all of
+/// them at tiny sizes; each subject of a row has numbers or a reason; the document has the parts.
+#[test]
+fn every_benchmark_runs() {
+    let folder = TempDir::new().unwrap();
+    let doc = folder.path().join("performance.md");
+    let line = [
+        "bench",
+        "--peers",
+        "--quick",
+        "--threads",
+        "2",
+        "--json",
+        "--doc",
+    ];
+    let report = json(&[&line[..], &[doc.to_str().unwrap()]].concat());
+    has_keys(
+        &report,
+        &["machine", "quiet", "noise", "threads", "results", "targets"],
+    );
+    let results = report["results"].as_array().unwrap();
+    for result in results {
+        has_keys(
+            result,
+            &[
+                "name",
+                "case",
+                "unit",
+                "subject",
+                "version",
+                "threads",
+                "median",
+                "worst",
+                "min",
+                "max",
+                "n",
+                "ratio_to_best_peer",
+                "cannot",
+            ],
+        );
+        let has_number = result["median"].as_f64().is_some_and(|median| median > 0.0);
+        assert!(has_number != result["cannot"].is_string(), "{result}");
+    }
+    for row in ["spawn", "join", "for", "graph", "submit"] {
+        for subject in ["paceline", "rayon", "chili"] {
+            let is_it = |result: &&Value| result["name"] == row && result["subject"] == subject;
+            assert!(
+                results.iter().any(|result| is_it(&result)),
+                "{row} lacks {subject}"
+            );
+        }
+    }
+    let targets = report["targets"].as_array().unwrap();
+    assert!(
+        targets.iter().all(|target| target["met"].is_null()),
+        "tiny sizes are not judged"
+    );
+    published(&doc);
+}
+
+fn published(doc: &Path) {
+    let text = fs::read_to_string(doc).unwrap();
+    for part in [
+        "# Performance",
+        "## Machine",
+        "## Results",
+        "## Targets",
+        "## Rules",
+        "tiny sizes",
+    ] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    let columns = |line: &str| line.matches(" | ").count();
+    let table: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| work |"))
+        .take_while(|line| line.starts_with('|'))
+        .collect();
+    assert!(
+        table.len() > 20 && table.iter().all(|line| columns(line) == 6),
+        "{table:#?}"
+    );
+}
+
+/// Goal: one row can be asked for, and without peers there is nobody to compare with. Method: as
+/// JSON and as tables.
+#[test]
+fn rows_can_be_chosen() {
+    let report = json(&["bench", "--quick", "--json", "join"]);
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert!(results[0]["ratio_to_best_peer"].is_null());
+    let tables = fine(&["bench", "--quick", "submit"]);
+    assert!(
+        tables.contains("futex wake") && !tables.contains("fib"),
+        "{tables}"
+    );
+}
+
+/// Goal: a reader that goes away is success, without a word. Method: close the pipe before the
+/// program writes.
+#[test]
+fn a_broken_pipe_is_success() {
+    for line in [
+        &["frames", "--help"][..],
+        &["frames", "--frames", "1", "--json"],
+    ] {
+        let mut child = command(line)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let run = child.wait_with_output().unwrap();
+        let err = String::from_utf8(run.stderr).unwrap();
+        assert_eq!((run.status.code(), err.as_str()), (Some(0), ""), "{line:?}");
+    }
+}
