@@ -232,6 +232,7 @@ impl<P: Platform> Builder<P> {
         let workers_max = workers.max(4 * parallelism).min(WORKERS_MAX);
         let shared = Shared::new(Parts {
             seats: workers_max + SPARES_MAX + self.max_threads,
+            guests_max: self.max_threads,
             queue: self.queue_capacity,
             workers_max,
             max_jobs: self.max_jobs,

@@ -90,12 +90,11 @@ impl<'a, P: Platform> Context<'a, P> {
     /// The job this thread is running; none on an outside thread between jobs.
     pub(crate) fn current_job(&self) -> Ticket {
         let frame = self.own(|own| own.frame);
-        // SAFETY: `frame` is null or points to a frame of `run_claimed` further down this stack.
         if frame.is_null() {
-            Ticket::NONE
-        } else {
-            unsafe { (*frame).job }
+            return Ticket::NONE;
         }
+        // SAFETY: a frame that is not null is one of `in_frame` further down this stack.
+        unsafe { (*frame).job }
     }
 
     /// Calls `visit` with the jobs this thread is in the middle of, innermost first, until it
@@ -143,6 +142,15 @@ impl<'a, P: Platform> Context<'a, P> {
         let older = deque.spill();
         self.seat.counters.overflow.add(older.len() as u64);
         self.shared.injector.push(&older);
+        // A waiter that wants one of them is not found by way of this queue any more. SeqCst, partner:
+        // the fence of a waiter before its last look.
+        P::fence(Ordering::SeqCst);
+        if self.shared.idle.load().watching > 0 {
+            self.shared.idle.bump();
+            older
+                .iter()
+                .for_each(|&ticket| self.alert_watcher_of(ticket));
+        }
         let put = deque.put(ticket);
         debug_assert!(put, "half of a full ring was just moved out");
     }

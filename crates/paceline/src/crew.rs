@@ -36,8 +36,14 @@ struct Post<P: Platform> {
     seat: u32,
     role: Role,
     thread: Option<P::Thread>,
-    /// The thread has left its loop (it may take a moment to end).
+    /// The thread has done its last here and is to be joined; until it has been.
     left: bool,
+}
+
+impl<P: Platform> Post<P> {
+    fn is_vacant(&self) -> bool {
+        self.thread.is_none() && !self.left
+    }
 }
 
 struct Roster<P: Platform> {
@@ -81,38 +87,68 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn resize(&self, target: usize) -> Result<(), platform::SpawnError> {
         debug_assert!(target <= self.crew.workers_max);
         self.crew.target.store(target as u32, Ordering::Relaxed);
-        let ended = self.crew.roster.with(|roster| self.reap(roster));
-        ended.into_iter().for_each(join);
-        self.crew.roster.with(|roster| {
-            let regular = |post: &&mut Post<P>| post.role == Role::Worker;
-            let mut ordinal = 0;
-            for post in roster.posts.iter_mut().filter(regular) {
-                let seat = self.seats.get(post.seat as usize);
-                let wanted = ordinal < target;
-                ordinal += 1;
-                // Release, partner: the Acquire load in `must_leave`.
-                seat.flag.store(u32::from(!wanted), Ordering::Release);
-                if wanted && post.thread.is_none() {
-                    self.start(seat, post)?;
-                } else if !wanted {
-                    seat.parker.unpark();
-                }
+        let filled = loop {
+            let (ended, filled) = self.crew.roster.with(|roster| {
+                let ended = self.reap(roster, Role::Worker);
+                let filled = match ended.is_empty() {
+                    true => self.fill(roster),
+                    false => Ok(()),
+                };
+                (ended, filled)
+            });
+            if ended.is_empty() {
+                break filled;
             }
-            while ordinal < target {
-                self.add_post(roster, Role::Worker)?;
-                ordinal += 1;
-            }
-            Ok(())
-        })?;
+            self.bury(ended);
+        };
         // Spinners look whether they are to leave.
         self.idle.bump();
+        filled
+    }
+
+    /// Starts the regular workers that are missing and tells those to leave who are too many.
+    fn fill(&self, roster: &mut Roster<P>) -> Result<(), platform::SpawnError> {
+        let target = self.crew.target();
+        let regular = |post: &&mut Post<P>| post.role == Role::Worker;
+        let mut ordinal = 0;
+        for post in roster.posts.iter_mut().filter(regular) {
+            let seat = self.seats.get(post.seat as usize);
+            let wanted = ordinal < target;
+            ordinal += 1;
+            // Release, partner: the Acquire load in `must_leave`.
+            seat.flag.store(u32::from(!wanted), Ordering::Release);
+            if wanted && post.is_vacant() {
+                self.start(seat, post)?;
+            } else if !wanted {
+                seat.parker.unpark();
+            }
+        }
+        while ordinal < target {
+            self.add_post(roster, Role::Worker)?;
+            ordinal += 1;
+        }
         Ok(())
     }
 
-    /// Threads that have left their loops, to be joined outside the lock.
-    fn reap(&self, roster: &mut Roster<P>) -> Vec<P::Thread> {
-        let left = roster.posts.iter_mut().filter(|post| post.left);
-        left.filter_map(|post| post.thread.take()).collect()
+    /// Threads that have left, to be joined outside the lock.
+    fn reap(&self, roster: &mut Roster<P>, role: Role) -> Vec<(u32, P::Thread)> {
+        let left = roster
+            .posts
+            .iter_mut()
+            .filter(|post| post.left && post.role == role);
+        left.filter_map(|post| Some((post.seat, post.thread.take()?)))
+            .collect()
+    }
+
+    /// Joins what was reaped. Only then are the posts vacant: a seat has one thread at a time.
+    fn bury(&self, ended: Vec<(u32, P::Thread)>) {
+        for (seat, thread) in ended {
+            join(thread);
+            self.crew.roster.with(|roster| {
+                let post = roster.posts.iter_mut().find(|post| post.seat == seat);
+                post.expect("posts stay").left = false;
+            });
+        }
     }
 
     fn add_post(&self, roster: &mut Roster<P>, role: Role) -> Result<(), platform::SpawnError> {
@@ -147,7 +183,6 @@ impl<P: Platform> Shared<P> {
             .upgrade()
             .expect("the job system starts its own workers");
         self.crew.active.fetch_add(1, Ordering::Relaxed);
-        post.left = false;
         let body = Box::new(move || shared.worker_main(index));
         match self.platform.spawn(spec, body) {
             Ok(thread) => post.thread = Some(thread),
@@ -171,38 +206,56 @@ impl<P: Platform> Shared<P> {
         let context = unsafe { Context::new(self, seat) };
         loop {
             context.work_loop();
-            if !self.stays(&context) {
-                break;
+            if self.stays(&context) {
+                continue;
             }
-        }
-        // A publisher may have counted on this worker just before it left.
-        self.pass_on(&context);
-        if let Some(hook) = &self.hooks.stop {
-            hook(index);
+            // A publisher may have counted on this worker just before it left.
+            self.pass_on(&context);
+            if let Some(hook) = &self.hooks.stop {
+                hook(index);
+            }
+            if self.has_left(&context) {
+                return;
+            }
+            if let Some(hook) = &self.hooks.start {
+                hook(index);
+            }
         }
     }
 
-    /// Whether a worker that came out of its loop is wanted again by now; if not, it is off the
-    /// roster when this returns.
+    /// Whether a worker that came out of its loop is wanted again by now; if not, nobody counts on it
+    /// any more when this returns.
     fn stays(&self, context: &Context<'_, P>) -> bool {
+        self.crew.roster.with(|_| {
+            let stays = !context.must_leave();
+            if !stays {
+                self.crew.active.fetch_sub(1, Ordering::Relaxed);
+            }
+            stays
+        })
+    }
+
+    /// The last thing a worker does: its post can be filled again. False if it is wanted after all,
+    /// because the number of workers was raised meanwhile.
+    fn has_left(&self, context: &Context<'_, P>) -> bool {
+        let seat = context.seat;
         self.crew.roster.with(|roster| {
-            if !context.must_leave() {
-                return true;
+            // Relaxed: only changed under this lock.
+            let retired = seat.role == Role::Spare || seat.flag.load(Ordering::Relaxed) != 0;
+            if !retired && !self.crew.is_stopping() {
+                self.crew.active.fetch_add(1, Ordering::Relaxed);
+                return false;
             }
-            self.crew.active.fetch_sub(1, Ordering::Relaxed);
-            let post = roster
-                .posts
-                .iter_mut()
-                .find(|post| post.seat == context.seat.index);
-            if let Some(post) = post {
-                post.left = true;
-            }
-            false
+            let post = roster.posts.iter_mut().find(|post| post.seat == seat.index);
+            post.expect("posts stay").left = true;
+            true
         })
     }
 
     /// Gets somebody else to work if there is any.
     fn pass_on(&self, context: &Context<'_, P>) {
+        // SeqCst, partner: the publisher's fence (F in `idle`): it saw that this worker was going, or
+        // we see its ticket.
         P::fence(Ordering::SeqCst);
         if self.has_work() {
             match self.idle.wake_one() {
@@ -225,10 +278,13 @@ impl<P: Platform> Shared<P> {
         if active == 0 || blocked < active || !self.has_work() || self.crew.is_stopping() {
             return;
         }
-        let ended = self.crew.roster.with(|roster| self.reap(roster));
-        ended.into_iter().for_each(join);
+        let ended = self
+            .crew
+            .roster
+            .with(|roster| self.reap(roster, Role::Spare));
+        self.bury(ended);
         let seat = self.crew.roster.with(|roster| {
-            if self.crew.active() != active {
+            if self.crew.active() != active || self.crew.is_stopping() {
                 return None; // Somebody was faster.
             }
             let spares = roster
@@ -236,7 +292,7 @@ impl<P: Platform> Shared<P> {
                 .iter()
                 .filter(|post| post.role == Role::Spare)
                 .count();
-            let resting = |post: &&mut Post<P>| post.role == Role::Spare && post.thread.is_none();
+            let resting = |post: &&mut Post<P>| post.role == Role::Spare && post.is_vacant();
             let started = match roster.posts.iter_mut().find(resting) {
                 Some(post) => {
                     let seat = self.seats.get(post.seat as usize);
@@ -281,10 +337,10 @@ impl<P: Platform> Shared<P> {
 
 /// A panic of a worker thread itself (not of a job) was a bug of ours or of a hook: pass it on.
 fn join<T: Thread>(thread: T) {
-    if let Err(payload) = thread.join() {
-        if !std::thread::panicking() {
-            std::panic::resume_unwind(payload);
-        }
+    if let Err(payload) = thread.join()
+        && !std::thread::panicking()
+    {
+        std::panic::resume_unwind(payload);
     }
 }
 

@@ -27,6 +27,8 @@ impl<P: Platform> Context<'_, P> {
         if !in_a_job && self.shared.late_edges.load(Ordering::Relaxed) == 0 {
             return None;
         }
+        // SeqCst, partner: the same fence of whoever closes the cycle at the same moment: one of us
+        // sees what the other waits for.
         P::fence(Ordering::SeqCst);
         let mut walk = Walk {
             context: self,

@@ -111,10 +111,10 @@ pub enum ScheduleError {
         /// The limit set by `max_jobs`.
         max_jobs: u32,
     },
-    /// More threads than there are seats are using the job system at the same time.
+    /// More outside threads than it was made for are using the job system at the same time.
     TooManyThreads {
-        /// How many seats there are.
-        seats: usize,
+        /// The limit set by `max_threads`.
+        max_threads: usize,
     },
     /// As many dependencies as can be kept are unfinished.
     TooManyEdges,
@@ -140,10 +140,11 @@ impl fmt::Display for ScheduleError {
                 "{max_jobs} jobs are waiting or running, the limit of this job system; wait for \
                  some, or raise max_jobs"
             ),
-            ScheduleError::TooManyThreads { seats } => {
+            ScheduleError::TooManyThreads { max_threads } => {
                 write!(
                     f,
-                    "more than {seats} threads use this job system at the same time"
+                    "more than {max_threads} outside threads use this job system at the same time; \
+                     raise max_threads"
                 )
             }
             ScheduleError::TooManyEdges => f.write_str(
@@ -181,6 +182,8 @@ pub enum GraphError {
         /// Who waits for whom; the last waits for the first.
         cycle: Vec<Label>,
     },
+    /// As many dependencies as can be kept are unfinished.
+    TooManyEdges,
     /// An id belongs to another job system.
     Foreign {
         /// The id.
@@ -202,6 +205,7 @@ impl fmt::Display for GraphError {
                 };
                 write!(f, "this dependency closes a cycle: {deadlock}")
             }
+            GraphError::TooManyEdges => ScheduleError::TooManyEdges.fmt(f),
             GraphError::Foreign { id } => {
                 write!(f, "{id:?} belongs to another job system")
             }

@@ -100,7 +100,12 @@ impl<M: Memory> Failures<M> {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Who is to blame for this job's failure; `None` if it has not failed.
+    /// Whether this job failed or never ran.
+    pub(crate) fn has(&self, ticket: Ticket) -> bool {
+        !self.is_empty() && self.records.with(|records| records.contains_key(&ticket))
+    }
+
+    /// Who is to blame for this job's failure; `None` if it has not failed, or nobody is.
     pub(crate) fn cause_of(&self, ticket: Ticket) -> Option<Label> {
         if self.is_empty() {
             return None;

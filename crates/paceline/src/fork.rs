@@ -305,9 +305,17 @@ impl<P: Platform> Context<'_, P> {
             let lasted = self.tree_lasted(is_first);
             lasted.is_none_or(|lasted| lasted.0 > price)
         };
-        if worth {
-            if let Some(fork) = self.own(|own| own.forks.pop_oldest()) {
-                self.promote(fork);
+        if worth && let Some(fork) = self.own(|own| own.forks.pop_oldest()) {
+            self.promote(fork);
+        }
+    }
+
+    /// This thread is going to rest: what it keeps for itself is offered to everybody, because one
+    /// half of a join may be waiting for what the other one does (rayon PR 1311).
+    pub(crate) fn promote_all(&self) {
+        while let Some(fork) = self.own(|own| own.forks.pop_oldest()) {
+            if !self.promote(fork) {
+                return;
             }
         }
     }
@@ -351,8 +359,8 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Turns a fork that was taken off the list into a job.
-    fn promote(&self, fork: *const Header<P>) {
+    /// Turns a fork that was taken off the list into a job; false if there is no slot to be had.
+    fn promote(&self, fork: *const Header<P>) -> bool {
         // SAFETY: frames of unfinished joins are alive.
         let header = unsafe { &*fork };
         let label = Label {
@@ -365,7 +373,7 @@ impl<P: Platform> Context<'_, P> {
             // put where it came from.
             // SAFETY: as for `push`; it was the oldest and is again.
             self.own(|own| unsafe { own.forks.push_oldest(fork) });
-            return;
+            return false;
         };
         // SAFETY: the table is that of the body; what the fork borrows outlives the join, which
         // waits for the job.
@@ -378,6 +386,7 @@ impl<P: Platform> Context<'_, P> {
         self.record(EventKind::Promoted, job, 0);
         self.make_ready(job, slot, Queue::Own);
         self.publish(Queue::Own, false);
+        true
     }
 
     /// # Safety

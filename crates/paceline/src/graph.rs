@@ -33,7 +33,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    fn code(&self) -> u64 {
+    pub(crate) fn code(&self) -> u64 {
         match self {
             Ending::Done => 0,
             Ending::Panicked(_) | Ending::PanicNoted => 1,
@@ -143,7 +143,9 @@ impl<P: Platform> Context<'_, P> {
             .own(|own| links.allocate(&mut own.links))
             .ok_or(ScheduleError::TooManyEdges)?;
         let succ = self.shared.slot(to);
-        link.from.store(from.0, Ordering::Relaxed);
+        // Release, partner: the fence in `unfinished_preds`: a walker that sees where this edge leads
+        // does not take it for an earlier edge.
+        link.from.store(from.0, Ordering::Release);
         // Release, partner: the Acquire loads in `unfinished_preds`: a walker that sees the link
         // belong to `to` also sees where it leads.
         link.to.store(to.0, Ordering::Release);
@@ -173,7 +175,8 @@ impl<P: Platform> Context<'_, P> {
                 .compare_exchange(first, node, Ordering::Release, Ordering::Relaxed)
         {
             first = now;
-            link.up.store(first, Ordering::Relaxed);
+            // Release, partner: as for `from`.
+            link.up.store(first, Ordering::Release);
         }
     }
 
@@ -209,6 +212,7 @@ impl<P: Platform> Context<'_, P> {
             .get(head.node())
             .to
             .load(Ordering::Relaxed);
+        // Acquire, partner: the Release stores to a link that is used again.
         P::fence(Ordering::Acquire);
         // The list is still open with the same link on top: the link was not freed meanwhile.
         to == listener.pack() && slot.links.load(Ordering::Relaxed) == head.0
@@ -248,12 +252,14 @@ impl<P: Platform> Context<'_, P> {
                 return false;
             }
             let link = self.shared.links.get(node);
+            // Acquire, partner: the Release store in `add_edge`: the link's other fields.
             let belongs = || link.to.load(Ordering::Acquire) == job.0;
             if !belongs() {
                 return false; // Freed since: the job is over.
             }
             let from = Ticket(link.from.load(Ordering::Relaxed));
             let up = link.up.load(Ordering::Relaxed);
+            // Acquire, partner: the Release stores of `from` and `up` by the link's next user.
             P::fence(Ordering::Acquire);
             // Looked at again after its fields: they were this edge's.
             if !belongs() {
@@ -344,14 +350,7 @@ impl<P: Platform> Context<'_, P> {
             Ending::Done | Ending::Cancelled => {}
         }
         let preds = slot.preds.load(Ordering::Relaxed);
-        let told = if flags & Slot::<P>::IS_ANONYMOUS == 0 {
-            let closed = LinksWord::new(job.generation(), LinksWord::CLOSED);
-            // AcqRel, partner: the CAS in `hang`, both ways: we see the links, and who finds the
-            // list closed sees what the job did.
-            LinksWord(slot.links.swap(closed.0, Ordering::AcqRel)).node()
-        } else {
-            NIL
-        };
+        let told = self.close(job, slot, flags);
         if preds != NIL {
             self.free_preds(preds);
         }
@@ -371,10 +370,13 @@ impl<P: Platform> Context<'_, P> {
             // Release, partner: the Acquire load in `is_over`: the result.
             slot.state.store(settled, Ordering::Release);
             // AcqRel, partner: the handle's own subtraction: the last one sees both sides done.
-            if slot.holders.fetch_sub(1, Ordering::AcqRel) != 1 {
+            let before = slot
+                .holders
+                .fetch_sub(Slot::<P>::FINISHER, Ordering::AcqRel);
+            if before & Slot::<P>::HANDLE != 0 {
                 return;
             }
-            if !failed {
+            if !failed && before & Slot::<P>::TAKEN == 0 {
                 // SAFETY: the job has just left its result, and the handle is gone.
                 unsafe { slot.drop_result() };
             }
@@ -431,17 +433,22 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Closes the list of a job that will never run and tells those who wait; what depends on it is
-    /// not released.
-    pub(crate) fn tell_listeners_only(&self, job: Ticket, slot: &Slot<P>) {
+    /// Closes the list of a job and returns its first link.
+    #[inline]
+    pub(crate) fn close(&self, job: Ticket, slot: &Slot<P>, flags: u32) -> u32 {
+        if flags & Slot::<P>::IS_ANONYMOUS != 0 {
+            return NIL;
+        }
         let closed = LinksWord::new(job.generation(), LinksWord::CLOSED);
-        // AcqRel, partner: the CAS in `hang`, as in `finish`.
-        let head = LinksWord(slot.links.swap(closed.0, Ordering::AcqRel));
-        let mut node = if head.is_open_for(job) {
-            head.node()
-        } else {
-            NIL
-        };
+        // AcqRel, partner: the CAS in `hang`, both ways: we see the links, and who finds the list
+        // closed sees what the job did.
+        LinksWord(slot.links.swap(closed.0, Ordering::AcqRel)).node()
+    }
+
+    /// Tells those on a closed list who wait for a job that will never run; what depends on it is
+    /// not released.
+    pub(crate) fn tell_listeners_only(&self, first: u32) {
+        let mut node = first;
         while node != NIL {
             let link = self.shared.links.get(node);
             let to = link.to.load(Ordering::Relaxed);

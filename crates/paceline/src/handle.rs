@@ -11,7 +11,7 @@ use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use event::Nanos;
-use platform::{Atomic, Lock, Ordering, Parker, Platform, SharedCell};
+use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
 
 use crate::context::{Context, Queue};
 use crate::error::{ScheduleError, WaitError};
@@ -264,11 +264,16 @@ impl<P: Platform> Owner for Shared<P> {
 
     fn let_go(&self, job: Ticket, taken: bool) {
         let slot = self.slot(job);
+        let change = match taken {
+            true => Slot::<P>::TAKEN.wrapping_sub(Slot::<P>::HANDLE),
+            false => Slot::<P>::HANDLE.wrapping_neg(),
+        };
         // AcqRel, partner: the finisher's own subtraction (`graph`): the last one sees both done.
-        if slot.holders.fetch_sub(1, Ordering::AcqRel) != 1 {
-            return; // Not over yet: the finisher drops the result.
+        let before = slot.holders.fetch_add(change, Ordering::AcqRel);
+        if before & Slot::<P>::FINISHER != 0 {
+            return; // Not quite over: the finisher frees the slot.
         }
-        if !taken && self.failures.cause_of(job).is_none() {
+        if !taken && !self.failures.has(job) {
             // SAFETY: the job is over and has not failed: the result is there, and only we are.
             unsafe { slot.drop_result() };
         }
@@ -300,19 +305,15 @@ impl<P: Platform> Owner for Shared<P> {
             return;
         };
         let queue: Queue = context.queue();
-        // Against the end of the job system, which drops what events hold back.
-        self.ended.with(|&mut ended| {
-            if ended {
-                return;
-            }
-            if abandoned {
-                let slot = self.slot(job);
-                let label = context.label_of(slot);
-                self.failures.add(job, Failure::Abandoned { label });
-                slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
-            }
-            context.release(job, 1, queue);
-        });
+        if abandoned {
+            let slot = self.slot(job);
+            let label = context.label_of(slot);
+            self.failures.add(job, Failure::Abandoned { label });
+            // Relaxed: published by the release.
+            slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+        }
+        // After the end of the job system this counts down and does nothing; see `shutdown`.
+        context.release(job, 1, queue);
         context.finish_todo(queue);
         context.publish(queue, false);
     }

@@ -47,8 +47,6 @@ mod handle;
 mod idle;
 mod injector;
 mod job;
-#[cfg(test)]
-mod models;
 mod policy;
 mod range;
 mod schedule;

@@ -215,7 +215,9 @@ impl<'a, P: Platform> NewJob<'a, P> {
         let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
         // Held by the event itself, which its completion releases, and by us until it is wired.
         let wired = cx.add_edges(ticket, slot, &after, 2);
-        cx.release(ticket, 1, cx.queue());
+        // Without a handle nobody can complete it: then it is cancelled.
+        cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
+        cx.finish_todo(cx.queue());
         wired?;
         Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
     }
@@ -286,25 +288,30 @@ impl<P: Platform> Context<'_, P> {
         });
         let max_jobs = self.shared.max_jobs;
         let (index, slot) = allocated.ok_or(ScheduleError::Full { max_jobs })?;
-        // Relaxed, all of these: nobody else looks at the job before it is published, by the Release
+        // Relaxed, most of these: nobody else looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own
-        // means of passing the id on.
+        // means of passing the id on. Release, partner: the Acquire loads in `is_over`, `hang` and
+        // `parent_of`, where those that look for the slot's *last* job find out that it is over: what
+        // that one did must be visible to them, although it is we who tell them.
         let generation = slot.word(Ordering::Relaxed).generation;
         let ticket = Ticket::new(index, generation);
         slot.flags.store(flags, Ordering::Relaxed);
-        slot.parent.store(parent.0, Ordering::Relaxed);
+        slot.parent.store(parent.0, Ordering::Release);
         slot.label.store(number, Ordering::Relaxed);
         slot.preds.store(NIL, Ordering::Relaxed);
         slot.mark.store(0, Ordering::Relaxed);
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
+            // Release, partner: `hang`, see above.
             slot.links
-                .store(LinksWord::new(generation, NIL).0, Ordering::Relaxed);
+                .store(LinksWord::new(generation, NIL).0, Ordering::Release);
         }
         if flags & Slot::<P>::IS_HELD != 0 {
-            slot.holders.store(2, Ordering::Relaxed);
+            let both = Slot::<P>::FINISHER | Slot::<P>::HANDLE;
+            slot.holders.store(both, Ordering::Relaxed);
         }
         let waiting = StateWord::new(generation, Phase::Waiting, 0).pack();
-        slot.state.store(waiting, Ordering::Relaxed);
+        // Release, partner: `is_over`, see above.
+        slot.state.store(waiting, Ordering::Release);
         self.record(EventKind::Created, ticket, u64::from(number));
         Ok((ticket, slot))
     }
@@ -361,6 +368,10 @@ impl<P: Platform> Context<'_, P> {
             self.make_ready(job, slot, queue);
         } else {
             let wired = self.add_edges(job, slot, after, 1);
+            if wired.is_err() {
+                // There will be no handle.
+                slot.holders.store(Slot::<P>::FINISHER, Ordering::Relaxed);
+            }
             self.release(job, 1, queue);
             if wired.is_err() {
                 self.finish_todo(queue);
@@ -383,9 +394,10 @@ impl<P: Platform> Context<'_, P> {
         after: &Predecessors,
         held_by: u32,
     ) -> Result<(), ScheduleError> {
-        // All are counted before the first is added: it may be over at once.
+        // All are counted before the first is added: it may be over at once. Release, partner: the
+        // CAS in `hold_back`: that the slot is another job's now.
         slot.pending
-            .store(held_by + after.len as u32, Ordering::Relaxed);
+            .store(held_by + after.len as u32, Ordering::Release);
         let mut over = 0;
         let mut failed = Ok(());
         for id in after.iter() {
@@ -395,7 +407,7 @@ impl<P: Platform> Context<'_, P> {
                 Ok(Added::Over) => {
                     failed = Ok(());
                     over += 1;
-                    if self.shared.failures.cause_of(pred).is_some() {
+                    if self.shared.failures.has(pred) {
                         self.cancel(job, pred);
                     }
                 }
@@ -432,22 +444,35 @@ impl<P: Platform> Context<'_, P> {
             .ok_or(GraphError::TooLate { id: job })?;
         let result = match self.path_to_ancestor(pred, ticket) {
             Some(cycle) => Err(GraphError::Cycle { cycle }),
-            None => Ok(()),
+            None => self.add_late_edge(pred, ticket, slot),
         };
-        if result.is_ok() && matches!(self.add_edge(pred, ticket, Adder::Anybody), Ok(Added::Live))
-        {
-            // Whoever waits for the job may now have to run the new predecessor.
-            P::fence(Ordering::SeqCst);
-            self.alert_watcher_of(ticket);
-            return Ok(());
-        }
-        if result.is_ok() && self.shared.failures.cause_of(pred).is_some() {
-            self.cancel(ticket, pred);
-        }
         self.release(ticket, 1, Queue::Own);
         self.finish_todo(Queue::Own);
         self.publish(Queue::Own, false);
         result
+    }
+
+    /// Adds an edge to a job that the caller holds back. The edge is counted apart: the predecessor
+    /// may be over, and give its unit back, before the edge is in both lists.
+    fn add_late_edge(&self, pred: Ticket, job: Ticket, slot: &Slot<P>) -> Result<(), GraphError> {
+        // Relaxed, as below: the caller's own unit keeps the count above zero.
+        slot.pending.fetch_add(1, Ordering::Relaxed);
+        let added = self.add_edge(pred, job, Adder::Anybody);
+        if let Ok(Added::Live) = added {
+            // Whoever waits for the job may now have to run the new predecessor. SeqCst, partner: the
+            // fence of a waiter before its last look.
+            P::fence(Ordering::SeqCst);
+            if self.shared.idle.load().watching > 0 {
+                self.shared.idle.bump();
+                self.alert_watcher_of(job);
+            }
+            return Ok(());
+        }
+        if added.is_ok() && self.shared.failures.has(pred) {
+            self.cancel(job, pred);
+        }
+        slot.pending.fetch_sub(1, Ordering::Relaxed);
+        added.map(|_| ()).map_err(|_| GraphError::TooManyEdges)
     }
 
     /// Counts one more thing that holds the job back, unless nothing does any more.
@@ -462,7 +487,8 @@ impl<P: Platform> Context<'_, P> {
             if pending == 0 {
                 return false;
             }
-            // AcqRel, partner: the subtraction in `release`; ours is ordered with all of them.
+            // AcqRel, partners: the subtraction in `release`, ours is ordered with all of them; and
+            // the Release stores of a new job's first count.
             let counted = slot.pending.compare_exchange(
                 pending,
                 pending + 1,
@@ -475,12 +501,14 @@ impl<P: Platform> Context<'_, P> {
             }
         }
         // The slot may have moved on to another job since its state was read. Then it is that job
-        // we hold back: let it go again, properly.
+        // we hold back: let it go again, properly. Acquire, partner: the Release stores of the state.
         let now = slot.word(Ordering::Acquire);
         if now.generation == job.generation() {
             return true;
         }
         self.release(Ticket::new(job.index(), now.generation), 1, Queue::Own);
+        self.finish_todo(Queue::Own);
+        self.publish(Queue::Own, false);
         false
     }
 }

@@ -61,7 +61,8 @@ impl<P: Platform> Context<'_, P> {
         };
         let slot = self.allocate_slot(label, 0, self.current_job());
         let (job, slot) = slot.unwrap_or_else(|error| panic!("{error}"));
-        slot.pending.store(GUARD, Ordering::Relaxed);
+        // Release, partner: the CAS in `hold_back`: that the slot is another job's now.
+        slot.pending.store(GUARD, Ordering::Release);
         let scope = Scope {
             shared: self.shared,
             job,

@@ -18,6 +18,7 @@ use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
 use crate::deque::Deque;
 use crate::fork::ForkList;
 use crate::job::{LabelCache, Ticket};
+use crate::range::Unshared;
 use crate::slab::Cache;
 use crate::stats::Counters;
 use crate::steer::Steer;
@@ -85,8 +86,12 @@ pub(crate) struct Own<P: Platform> {
     /// Scratch of the search for runnable ancestors.
     pub(crate) search: Vec<Ticket>,
     pub(crate) steer: Steer,
-    /// Numbers the searches: a job marked with the current number has been visited.
+    pub(crate) unshared: Unshared,
+    /// Numbers the walks for runnable ancestors: a job marked with the current number has been
+    /// visited.
     pub(crate) serial: u64,
+    /// Marks of the innermost wait have this number or a later one.
+    pub(crate) marks_from: u64,
 }
 
 /// A running job, linked to the one that runs underneath it on the same thread.
@@ -136,7 +141,9 @@ impl<P: Platform> Seat<P> {
                 todo: Vec::new(),
                 search: Vec::new(),
                 steer: Steer::new(),
+                unshared: Unshared::default(),
                 serial: 0,
+                marks_from: 0,
             })),
         }
     }
@@ -160,6 +167,7 @@ pub(crate) struct Seats<P: Platform> {
     growth: P::Lock<()>,
     /// Capacity of each queue.
     queue: usize,
+    guests_max: usize,
 }
 
 // SAFETY: seats are owned by the table, written once under the lock before `count` covers them, and
@@ -170,13 +178,21 @@ unsafe impl<P: Platform> Sync for Seats<P> {}
 unsafe impl<P: Platform> Send for Seats<P> {}
 
 impl<P: Platform> Seats<P> {
-    pub(crate) fn new(limit: usize, queue: usize) -> Seats<P> {
+    /// Room for `limit` seats, at most `guests_max` of them for outside threads, with queues of
+    /// `queue` tickets.
+    pub(crate) fn new(limit: usize, guests_max: usize, queue: usize) -> Seats<P> {
         Seats {
             seats: (0..limit).map(|_| P::Cell::new(std::ptr::null())).collect(),
             count: P::AtomicU32::new(0),
             growth: P::Lock::new(()),
             queue,
+            guests_max,
         }
+    }
+
+    /// How many outside threads can sit here at the same time.
+    pub(crate) fn guests_max(&self) -> usize {
+        self.guests_max
     }
 
     /// How many there can ever be.
@@ -205,6 +221,10 @@ impl<P: Platform> Seats<P> {
     /// A new seat, or `None` if all exist already.
     pub(crate) fn add(&self, platform: &P, role: Role) -> Option<&Seat<P>> {
         self.growth.with(|()| {
+            let guests = self.iter().filter(|seat| seat.role == Role::Guest).count();
+            if role == Role::Guest && guests >= self.guests_max {
+                return None; // The rest is for workers that may still come.
+            }
             let index = self.count.load(Ordering::Relaxed);
             let place = self.seats.get(index as usize)?;
             let seat = Box::into_raw(Box::new(Seat::new(platform, index, role, self.queue)));
@@ -229,7 +249,7 @@ impl<P: Platform> Seats<P> {
             });
         left.or_else(|| {
             let seat = self.add(platform, Role::Guest)?;
-            // Another guest may grab the new seat first; then ask again.
+            // Another guest may grab the new seat first; then ask again. Acquire, partner: as above.
             match seat
                 .flag
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)

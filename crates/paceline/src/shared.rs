@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Event, EventKind, Nanos, Sink};
-use platform::{Atomic, Lock, Ordering, Padded, Platform};
+use platform::{Atomic, Ordering, Padded, Platform};
 
 use crate::context::Context;
 use crate::crew::Crew;
@@ -55,9 +55,6 @@ pub(crate) struct Shared<P: Platform> {
     /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
     pub(crate) late_edges: P::AtomicU32,
     pub(crate) frames: P::AtomicU64,
-    /// The workers are gone and what could run has run; events complete nothing any more. Held
-    /// while an event is completed.
-    pub(crate) ended: P::Lock<bool>,
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) hooks: Hooks,
     pub(crate) max_jobs: u32,
@@ -70,6 +67,7 @@ pub(crate) struct Shared<P: Platform> {
 pub(crate) struct Parts<P: Platform> {
     pub(crate) platform: P,
     pub(crate) seats: usize,
+    pub(crate) guests_max: usize,
     pub(crate) workers_max: usize,
     pub(crate) queue: usize,
     pub(crate) max_jobs: u32,
@@ -97,7 +95,7 @@ impl<P: Platform> Shared<P> {
                 Link::empty,
             ),
             blocks: Slab::new(BLOCKS_MAX, 0, RangeBlock::empty),
-            seats: Seats::new(parts.seats, parts.queue),
+            seats: Seats::new(parts.seats, parts.guests_max, parts.queue),
             idle: Idle::new(parts.seats),
             injector: Injector::new(),
             labels: Labels::new(),
@@ -108,7 +106,6 @@ impl<P: Platform> Shared<P> {
             wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
             late_edges: P::AtomicU32::new(0),
             frames: P::AtomicU64::new(0),
-            ended: P::Lock::new(false),
             sink: parts.sink,
             hooks: parts.hooks,
             max_jobs: parts.max_jobs,
@@ -142,9 +139,9 @@ impl<P: Platform> Shared<P> {
 
     #[cold]
     fn sit_down(&self) -> Result<&Seat<P>, ScheduleError> {
-        let seats = self.seats.limit();
         let seat = self.seats.take_guest(&self.platform);
-        let seat = seat.ok_or(ScheduleError::TooManyThreads { seats })?;
+        let max_threads = self.seats.guests_max();
+        let seat = seat.ok_or(ScheduleError::TooManyThreads { max_threads })?;
         seat::sit(&self.platform, self.id.get(), seat, self.host());
         Ok(seat)
     }

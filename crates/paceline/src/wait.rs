@@ -19,8 +19,9 @@
 //! looks at the job's state again          reads the mark
 //! ```
 //!
-//! One of the two sees what the other wrote. If work remains that no waiter may run while every
-//! worker waits, a spare worker starts (`crew`).
+//! One of the two sees what the other wrote. Several waiters may need one job: who marks it after
+//! somebody else says so in the mark, and then everybody who waits is woken. If work remains that no
+//! waiter may run while every worker waits, a spare worker starts (`crew`).
 //!
 //! A wait that can never end is reported instead of hanging, in `cycle`.
 
@@ -33,25 +34,29 @@ use crate::graph::Listener;
 use crate::idle::Fenced;
 use crate::job::{Phase, Slot, Ticket};
 use crate::policy::Tuning;
+use crate::seat::Seat;
 
 /// A decoded mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
     serial: u64,
+    /// Several seats have marked the job; the last one is given.
+    is_shared: bool,
     seat: u32,
 }
 
 impl Mark {
-    const SEAT_BITS: u32 = 16;
+    const SEAT_BITS: u32 = 15;
 
     fn pack(self) -> u64 {
-        self.serial << Mark::SEAT_BITS | u64::from(self.seat)
+        (self.serial << 1 | u64::from(self.is_shared)) << Mark::SEAT_BITS | u64::from(self.seat)
     }
 
     /// `None` for a job nobody has marked: serials start at 1.
     fn unpack(word: u64) -> Option<Mark> {
         let mark = Mark {
-            serial: word >> Mark::SEAT_BITS,
+            serial: word >> (Mark::SEAT_BITS + 1),
+            is_shared: word >> Mark::SEAT_BITS & 1 != 0,
             seat: word as u32 & ((1 << Mark::SEAT_BITS) - 1),
         };
         (mark.serial > 0).then_some(mark)
@@ -62,8 +67,6 @@ impl Mark {
 #[derive(Clone, Copy)]
 struct Wait {
     target: Ticket,
-    /// Marks of this wait have this serial or a later one.
-    first_serial: u64,
 }
 
 /// A walk from the target to its unfinished ancestors, depth first, that can be left when it has
@@ -71,11 +74,29 @@ struct Wait {
 /// has not seen is looked at by the next walk.
 struct Walk {
     stack: Vec<Ticket>,
-    /// The mark of jobs that this walk has visited.
-    mark: u64,
+    /// Of this seat: the mark of jobs that this walk has visited.
+    serial: u64,
     /// How many more it may visit: two waiters that overwrite each other's marks visit jobs more
     /// than once.
     visits_left: usize,
+}
+
+/// How long a waiter with nothing to run does what.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Spins until then, and nobody is told: a worker that is back soon is not replaced.
+    quiet_until: Nanos,
+    /// Goes on spinning until then, but counts as blocked.
+    spin_until: Nanos,
+}
+
+/// What became of a rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// The last look found something.
+    None,
+    Spun,
+    Parked,
 }
 
 /// How far to look for descendants.
@@ -103,18 +124,19 @@ impl<P: Platform> Context<'_, P> {
         }
         self.record(EventKind::WaitBegin, target, 0);
         let outer = self.seat.waits_for.load(Ordering::Relaxed);
+        let outer_until = self.seat.waits_until.load(Ordering::Relaxed);
         // Relaxed: deadlock checks fence on both sides (see `cycle`).
+        self.seat.waits_until.store(deadline.0, Ordering::Relaxed);
         self.seat.waits_for.store(target.0, Ordering::Relaxed);
-        let (first_serial, mut stack) =
-            self.own(|own| (own.serial + 1, std::mem::take(&mut own.search)));
+        let mut stack = self.own(|own| {
+            own.marks_from = own.serial + 1;
+            std::mem::take(&mut own.search)
+        });
         stack.clear();
-        let wait = Wait {
-            target,
-            first_serial,
-        };
+        let wait = Wait { target };
         let mut walk = Walk {
             stack,
-            mark: 0,
+            serial: 0,
             visits_left: 0,
         };
         let result = match self.help_until_stuck(wait, &mut walk) {
@@ -122,8 +144,13 @@ impl<P: Platform> Context<'_, P> {
             false => self.watch(wait, &mut walk, deadline),
         };
         // Kept for the next wait. (A wait inside a job that this one runs has its own.)
-        self.own(|own| own.search = walk.stack);
+        self.own(|own| {
+            own.search = walk.stack;
+            // The wait underneath has to mark afresh what it needs.
+            own.marks_from = own.serial + 1;
+        });
         self.seat.waits_for.store(outer, Ordering::Relaxed);
+        self.seat.waits_until.store(outer_until, Ordering::Relaxed);
         let code = match &result {
             Ok(true) => 0,
             Ok(false) => 3,
@@ -172,7 +199,7 @@ impl<P: Platform> Context<'_, P> {
     /// Whether the wait may run the job: the target, a job on the way to it (as far as the walk has
     /// marked them), or a descendant of one of these.
     fn is_wanted(&self, ticket: Ticket, wait: Wait) -> bool {
-        ticket == wait.target || self.is_marked(ticket, wait) || self.descends(ticket, wait)
+        ticket == wait.target || self.is_marked(ticket) || self.descends(ticket, wait)
     }
 
     /// Moves tickets from the injector, or from a seat whose oldest ticket is wanted, to the own
@@ -180,8 +207,8 @@ impl<P: Platform> Context<'_, P> {
     /// missed them: what is not run at once is announced again.
     fn fetch_tickets(&self, wait: Wait) -> bool {
         let before = self.seat.deque.len();
-        let first = self.from_injector().or_else(|| {
-            self.from_deques_if(|deque| {
+        let first = self.take_from_injector().or_else(|| {
+            self.take_from_deques_if(|deque| {
                 deque.peek_oldest().is_some_and(|ticket| {
                     self.shared.slots.exists(ticket.index())
                         && self.is_startable(ticket)
@@ -190,8 +217,9 @@ impl<P: Platform> Context<'_, P> {
             })
         });
         let Some(first) = first else { return false };
-        let moved = (self.seat.deque.len() + 1).saturating_sub(before);
-        self.own(|own| own.fresh += moved as u32 - 1);
+        // Fewer, if some have been stolen from here meanwhile.
+        let moved = self.seat.deque.len().saturating_sub(before);
+        self.own(|own| own.fresh += moved as u32);
         self.enqueue(first, Queue::Own);
         self.publish(Queue::Own, false);
         true
@@ -217,8 +245,14 @@ impl<P: Platform> Context<'_, P> {
     /// Whether a ticket could be started at this moment.
     fn is_startable(&self, ticket: Ticket) -> bool {
         // Relaxed: whoever starts it decides.
-        let word = self.shared.slot(ticket).word(Ordering::Relaxed);
-        word.generation == ticket.generation() && matches!(word.phase, Phase::Ready | Phase::Open)
+        let slot = self.shared.slot(ticket);
+        let word = slot.word(Ordering::Relaxed);
+        let phase_allows = match word.phase {
+            Phase::Ready => true,
+            Phase::Open => self.has_room_for_member(slot),
+            _ => false,
+        };
+        phase_allows && word.generation == ticket.generation()
     }
 
     /// Whether the job was made by (a job made by …) the target, or by a job the target needs.
@@ -229,7 +263,7 @@ impl<P: Platform> Context<'_, P> {
             let Some(parent) = self.parent_of(job) else {
                 return false;
             };
-            if parent == wait.target || self.is_marked(parent, wait) {
+            if parent == wait.target || self.is_marked(parent) {
                 return true;
             }
             job = parent;
@@ -240,64 +274,89 @@ impl<P: Platform> Context<'_, P> {
     /// The scope or job that `job` was made by, unless `job` is over.
     pub(crate) fn parent_of(&self, job: Ticket) -> Option<Ticket> {
         let slot = self.shared.slot(job);
-        let parent = Ticket(slot.parent.load(Ordering::Relaxed));
+        // Acquire, partner: the Release store in `allocate_slot`; also orders the look at the state.
+        let parent = Ticket(slot.parent.load(Ordering::Acquire));
         // Looked at after the parent was read: it is this job's. A parent outlives what it made.
         let known = !slot.is_over(job) && self.shared.slots.exists(parent.index());
         (known && !parent.is_none()).then_some(parent)
     }
 
-    fn is_marked(&self, job: Ticket, wait: Wait) -> bool {
+    /// Whether the innermost wait has found that it needs the job.
+    fn is_marked(&self, job: Ticket) -> bool {
         let slot = self.shared.slot(job);
         let mark = Mark::unpack(slot.mark.load(Ordering::Relaxed));
-        mark.is_some_and(|mark| mark.seat == self.seat.index && mark.serial >= wait.first_serial)
+        let first = self.own(|own| own.marks_from);
+        mark.is_some_and(|mark| mark.seat == self.seat.index && mark.serial >= first)
             && !slot.is_over(job)
+    }
+
+    /// Marks a job for a walk of this seat; false if that walk was there before.
+    fn mark(&self, slot: &Slot<P>, serial: u64) -> bool {
+        let seat = self.seat.index;
+        // Relaxed: see the module; the fence is the caller's. By compare-exchange, so that nobody's
+        // mark is overwritten by one that does not say so.
+        let mut seen = slot.mark.load(Ordering::Relaxed);
+        loop {
+            let before = Mark::unpack(seen);
+            if before.is_some_and(|mark| mark.seat == seat && mark.serial == serial) {
+                return false;
+            }
+            let is_shared = before.is_some_and(|mark| mark.is_shared || mark.seat != seat);
+            let new = Mark {
+                serial,
+                is_shared,
+                seat,
+            };
+            let (relaxed, new) = (Ordering::Relaxed, new.pack());
+            match slot.mark.compare_exchange(seen, new, relaxed, relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
     }
 
     /// Walks on until it comes to a job that can be run, and runs it. False if a whole walk, begun
     /// during this call, has found none.
     fn help_ancestor(&self, wait: Wait, walk: &mut Walk) -> bool {
-        for whole in [false, true] {
-            if whole {
-                let serial = self.own(|own| {
-                    own.serial += 1;
-                    own.serial
-                });
-                let seat = self.seat.index;
-                walk.mark = Mark { serial, seat }.pack();
-                walk.visits_left = Tuning::SEARCH_VISITS_MAX;
-                walk.stack.push(wait.target);
-            }
-            if let Some((job, slot)) = self.walk_on(walk) {
-                // Lost to somebody else: that was progress too.
-                self.help(job, slot);
-                return true;
-            }
-        }
-        false
+        // Lost to somebody else: that was progress too.
+        self.find_ancestor(wait, walk)
+            .inspect(|job| _ = self.help(*job, self.shared.slot(*job)))
+            .is_some()
+    }
+
+    /// As above, without running it.
+    fn find_ancestor(&self, wait: Wait, walk: &mut Walk) -> Option<Ticket> {
+        self.walk_on(walk).or_else(|| {
+            walk.serial = self.own(|own| {
+                own.serial += 1;
+                own.serial
+            });
+            walk.visits_left = Tuning::SEARCH_VISITS_MAX;
+            walk.stack.push(wait.target);
+            self.walk_on(walk)
+        })
     }
 
     /// The next job on the walk that can be run.
-    fn walk_on(&self, walk: &mut Walk) -> Option<(Ticket, &Slot<P>)> {
+    fn walk_on(&self, walk: &mut Walk) -> Option<Ticket> {
         while let Some(job) = walk.stack.pop() {
             let slot = self.shared.slot(job);
-            if slot.mark.load(Ordering::Relaxed) == walk.mark {
-                continue;
-            }
             if walk.visits_left == 0 {
                 walk.stack.clear();
                 return None;
             }
+            if !self.mark(slot, walk.serial) {
+                continue;
+            }
             walk.visits_left -= 1;
-            // Relaxed: see the module; the fence is the caller's.
-            slot.mark.store(walk.mark, Ordering::Relaxed);
             // Acquire, partner: the Release stores of the state: the links of a waiting job.
             let word = slot.word(Ordering::Acquire);
             if word.is_over(job) {
                 continue;
             }
             match word.phase {
-                Phase::Ready => return Some((job, slot)),
-                Phase::Open if self.has_room_for_member(slot) => return Some((job, slot)),
+                Phase::Ready => return Some(job),
+                Phase::Open if self.has_room_for_member(slot) => return Some(job),
                 Phase::Waiting => {
                     self.unfinished_preds(job, |pred| walk.stack.push(pred));
                 }
@@ -307,8 +366,13 @@ impl<P: Platform> Context<'_, P> {
         None
     }
 
-    /// Looks through all queues for tickets the wait may run.
     fn help_descendant(&self, wait: Wait, look: Look) -> bool {
+        self.find_descendant(wait, look)
+            .is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket)))
+    }
+
+    /// Looks through all queues for a ticket the wait may run.
+    fn find_descendant(&self, wait: Wait, look: Look) -> Option<Ticket> {
         let mut left;
         let mut found = None;
         let mut consider = |ticket: Ticket, left: &mut usize| {
@@ -340,7 +404,7 @@ impl<P: Platform> Context<'_, P> {
                 .injector
                 .scan(|ticket| consider(ticket, &mut left));
         }
-        found.is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket)))
+        found
     }
 
     /// Nothing to run: asks to be told, spins, parks.
@@ -353,10 +417,11 @@ impl<P: Platform> Context<'_, P> {
             // No link to be had (millions of edges are alive): look once a millisecond.
             Err(_) => return self.poll_for(wait, walk, deadline),
         }
-        let mut epoch = shared.idle.begin_watch::<Fenced>();
-        let mut spin_until = self.spin_deadline(deadline);
+        shared.idle.begin_watch::<Fenced>();
+        let mut patience = self.patience(deadline);
         let mut suspected = None;
         let result = loop {
+            let epoch = shared.idle.epoch();
             if self.help_until_stuck(wait, walk) {
                 break Ok(true);
             }
@@ -364,12 +429,14 @@ impl<P: Platform> Context<'_, P> {
             if now >= deadline {
                 break Ok(slot.is_over(wait.target));
             }
-            if now < spin_until {
-                shared.idle.spin(epoch, spin_until);
-                epoch = shared.idle.epoch();
+            if now < patience.quiet_until {
+                shared.idle.spin(epoch, patience.quiet_until);
                 continue;
             }
-            let until = match self.find_cycle(wait.target) {
+            // A wait with a deadline ends, whoever waits for whom.
+            let endless = deadline == Nanos::MAX;
+            let cycle = endless.then(|| self.find_cycle(wait.target)).flatten();
+            let until = match cycle {
                 None => {
                     suspected = None;
                     deadline
@@ -382,28 +449,56 @@ impl<P: Platform> Context<'_, P> {
                     deadline.min(since + DEADLOCK_CONFIRM)
                 }
             };
-            if self.park_in_wait(wait, walk, until) {
-                spin_until = self.spin_deadline(deadline);
-                epoch = shared.idle.epoch();
+            if self.rest(wait, walk, patience.spin_until, until) == Rest::Parked {
+                patience = self.patience(deadline);
             }
         };
         shared.idle.end_watch();
         result
     }
 
-    /// The last look around, then sleep. False if the look found something.
-    fn park_in_wait(&self, wait: Wait, walk: &mut Walk, deadline: Nanos) -> bool {
+    fn patience(&self, deadline: Nanos) -> Patience {
+        let spin_until = self.spin_deadline(deadline);
+        let quiet_until = match spin_until {
+            Nanos::ZERO => Nanos::ZERO,
+            later => later.min(self.shared.platform.now() + Tuning::SPIN_MAX),
+        };
+        Patience {
+            quiet_until,
+            spin_until,
+        }
+    }
+
+    /// The last look around, then rest until `until`: parked, or spinning as long as the policy says
+    /// so. Meanwhile this thread counts as blocked, and everything that others could run is theirs.
+    fn rest(&self, wait: Wait, walk: &mut Walk, spin_until: Nanos, until: Nanos) -> Rest {
+        self.promote_all();
+        let epoch = self.shared.idle.epoch();
         self.begin_block();
+        // SeqCst, partner: the publisher's fence (F in `idle`): it sees the marks, or we its ticket.
         P::fence(Ordering::SeqCst);
-        let helped = self.help_ancestor(wait, walk) || self.help_descendant(wait, Look::Thorough);
-        if !helped && !self.shared.slot(wait.target).is_over(wait.target) {
-            self.seat.counters.parks.add(1);
-            self.record(EventKind::Park, wait.target, 0);
-            self.seat.parker.park(deadline);
-            self.record(EventKind::Unpark, wait.target, 0);
+        let found = self
+            .find_ancestor(wait, walk)
+            .or_else(|| self.find_descendant(wait, Look::Thorough));
+        let mut rest = Rest::None;
+        if found.is_none() && !self.shared.slot(wait.target).is_over(wait.target) {
+            self.replace_blocked();
+            if self.shared.platform.now() < spin_until {
+                self.shared.idle.spin(epoch, spin_until.min(until));
+                rest = Rest::Spun;
+            } else {
+                self.seat.counters.parks.add(1);
+                self.record(EventKind::Park, wait.target, 0);
+                self.seat.parker.park(until);
+                self.record(EventKind::Unpark, wait.target, 0);
+                rest = Rest::Parked;
+            }
         }
         self.end_block();
-        !helped
+        if let Some(job) = found {
+            self.help(job, self.shared.slot(job));
+        }
+        rest
     }
 
     #[cold]
@@ -414,7 +509,7 @@ impl<P: Platform> Context<'_, P> {
             if self.help_until_stuck(wait, walk) || now >= deadline {
                 return Ok(self.shared.slot(wait.target).is_over(wait.target));
             }
-            self.park_in_wait(wait, walk, deadline.min(now + PERIOD));
+            self.rest(wait, walk, Nanos::ZERO, deadline.min(now + PERIOD));
         }
     }
 
@@ -442,15 +537,17 @@ impl<P: Platform> Context<'_, P> {
             let Some(known) = job else { return };
             let mark = self.shared.slot(known).mark.load(Ordering::Relaxed);
             if let Some(mark) = Mark::unpack(mark) {
-                self.alert(mark.seat);
+                match mark.is_shared {
+                    false => self.alert(self.shared.seats.get(mark.seat as usize)),
+                    true => self.shared.seats.iter().for_each(|seat| self.alert(seat)),
+                }
                 return;
             }
             job = self.parent_of(known);
         }
     }
 
-    fn alert(&self, seat: u32) {
-        let seat = self.shared.seats.get(seat as usize);
+    fn alert(&self, seat: &Seat<P>) {
         let elsewhere = seat.index != self.seat.index;
         if elsewhere && seat.waits_for.load(Ordering::Relaxed) != 0 {
             self.unpark(seat);

@@ -29,6 +29,8 @@ impl<P: Platform> Context<'_, P> {
             while let Some(ticket) = self.next() {
                 self.run_one(ticket);
                 if self.seat.role == Role::Spare && self.must_leave() {
+                    self.flush_finished();
+                    self.publish(Queue::Own, false);
                     return;
                 }
             }
@@ -55,10 +57,10 @@ impl<P: Platform> Context<'_, P> {
             own.tick = own.tick.wrapping_add(1);
             own.tick
         });
-        if tick % Tuning::FAIRNESS == 0 {
-            if let Some(ticket) = self.next_in_fairness() {
-                return Some(ticket);
-            }
+        if tick.is_multiple_of(Tuning::FAIRNESS)
+            && let Some(ticket) = self.next_in_fairness()
+        {
+            return Some(ticket);
         }
         self.prefetch_soon();
         self.seat
@@ -71,7 +73,9 @@ impl<P: Platform> Context<'_, P> {
     /// announced, since this thread does not run it next.
     #[cold]
     fn next_in_fairness(&self) -> Option<Ticket> {
-        let ticket = self.from_injector().or_else(|| self.from_inboxes())?;
+        let ticket = self
+            .take_from_injector()
+            .or_else(|| self.take_from_inboxes())?;
         if self.seat.deque.len() > 0 {
             self.own(|own| own.fresh += 1);
             self.publish(Queue::Own, false);
@@ -96,12 +100,12 @@ impl<P: Platform> Context<'_, P> {
         self.flush_finished();
         // Finishing a scope may have made something ready here.
         let own = self.seat.deque.take_newest();
-        own.or_else(|| self.from_injector())
-            .or_else(|| self.from_inboxes())
-            .or_else(|| self.from_deques_if(|_| true))
+        own.or_else(|| self.take_from_injector())
+            .or_else(|| self.take_from_inboxes())
+            .or_else(|| self.take_from_deques_if(|_| true))
     }
 
-    pub(crate) fn from_injector(&self) -> Option<Ticket> {
+    pub(crate) fn take_from_injector(&self) -> Option<Ticket> {
         if self.shared.injector.is_empty() {
             return None;
         }
@@ -116,9 +120,13 @@ impl<P: Platform> Context<'_, P> {
         tickets.first().copied()
     }
 
-    fn from_inboxes(&self) -> Option<Ticket> {
+    fn take_from_inboxes(&self) -> Option<Ticket> {
         self.victims(|seat| {
-            let ticket = seat.inbox.as_ref()?.steal_one()?;
+            let inbox = seat.inbox.as_ref()?;
+            if seat.index == self.seat.index {
+                return inbox.take_oldest();
+            }
+            let ticket = inbox.steal_one()?;
             self.note_steal(seat, 1);
             Some(ticket)
         })
@@ -126,7 +134,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// Takes the older half of some deque that `wanted` approves of: returns the oldest ticket, the
     /// rest is in the own deque.
-    pub(crate) fn from_deques_if(&self, wanted: impl Fn(&Deque<P>) -> bool) -> Option<Ticket> {
+    pub(crate) fn take_from_deques_if(&self, wanted: impl Fn(&Deque<P>) -> bool) -> Option<Ticket> {
         let most = STEAL_MAX.min(self.seat.deque.room());
         self.victims(|seat| {
             if seat.deque.len() == 0 || seat.index == self.seat.index || !wanted(&seat.deque) {
@@ -219,10 +227,11 @@ impl<P: Platform> Context<'_, P> {
     }
 
     fn leave_search(&self, found: Found) -> Found {
-        if self.shared.idle.end_search::<Fenced>() && self.shared.has_work() {
-            if let Some(seat) = self.shared.idle.wake_one() {
-                self.wake_worker(seat);
-            }
+        if self.shared.idle.end_search::<Fenced>()
+            && self.shared.has_work()
+            && let Some(seat) = self.shared.idle.wake_one()
+        {
+            self.wake_worker(seat);
         }
         found
     }

@@ -30,9 +30,9 @@ impl IdleWord {
     pub(crate) fn unpack(word: u64) -> IdleWord {
         IdleWord {
             epoch: (word / IdleWord::EPOCH) as u16,
-            blocked: (word / IdleWord::BLOCKED & IdleWord::MASK) as u32,
-            watching: (word / IdleWord::WATCHING & IdleWord::MASK) as u32,
-            searching: (word / IdleWord::SEARCHING & IdleWord::MASK) as u32,
+            blocked: ((word / IdleWord::BLOCKED) & IdleWord::MASK) as u32,
+            watching: ((word / IdleWord::WATCHING) & IdleWord::MASK) as u32,
+            searching: ((word / IdleWord::SEARCHING) & IdleWord::MASK) as u32,
             sleeping: (word & IdleWord::MASK) as u32,
         }
     }
@@ -59,11 +59,11 @@ pub(crate) struct Idle<M: Memory> {
 
 /// The fences of the protocol, so that the models can take one away.
 pub(crate) trait Fences<M: Memory> {
-    /// F: between putting a ticket and reading the idle word.
+    /// F: between putting a ticket and reading the idle word. SeqCst, partner: `look`.
     fn publish() {
         M::fence(Ordering::SeqCst);
     }
-    /// G: between announcing a state and looking through the queues.
+    /// G: between announcing a state and looking through the queues. SeqCst, partner: `publish`.
     fn look() {
         M::fence(Ordering::SeqCst);
     }
@@ -166,6 +166,7 @@ impl<M: Memory> Idle<M> {
             if IdleWord::unpack(before).searching > 1 || !self.has_sleepers() {
                 return None;
             }
+            // Acquire: edge I2, as above; partner: `begin_sleep`.
             self.word.fetch_add(IdleWord::SEARCHING, Ordering::Acquire);
         }
     }

@@ -81,7 +81,7 @@ impl Body {
             unsafe { &*this.cast::<T>() }
         } else {
             // SAFETY: as above; large values were boxed by `put`.
-            unsafe { &**this.cast::<Box<T>>() }
+            unsafe { &*this.cast::<Box<T>>() }
         }
     }
 

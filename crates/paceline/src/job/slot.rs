@@ -165,7 +165,8 @@ pub(crate) struct Slot<P: Platform> {
     pub(crate) label: P::AtomicU32,
     /// Running: the seat that claimed it. Open: the block with the range's words.
     pub(crate) place: P::AtomicU32,
-    /// How many of {the finisher, a typed handle} still need the slot.
+    /// Jobs with a handle: who still needs the slot ([`Slot::FINISHER`], [`Slot::HANDLE`]), and
+    /// whether the handle has taken the result ([`Slot::TAKEN`]). The last to leave frees the slot.
     pub(crate) holders: P::AtomicU32,
     /// How to run or drop the body. Written by the allocating thread, read by the claimer.
     pub(crate) table: P::Cell<Option<&'static BodyTable<P>>>,
@@ -200,6 +201,13 @@ impl<P: Platform> Slot<P> {
     pub(crate) const PANICKED: u32 = 1 << 6;
     /// The thread that made it is going to wait for it (a loop that was shared).
     pub(crate) const IS_AWAITED: u32 = 1 << 7;
+
+    /// Of `holders`: the thread that finishes the job.
+    pub(crate) const FINISHER: u32 = 1;
+    /// Of `holders`: the handle.
+    pub(crate) const HANDLE: u32 = 1 << 1;
+    /// Of `holders`: the result is no longer there.
+    pub(crate) const TAKEN: u32 = 1 << 2;
 
     #[inline]
     pub(crate) fn word(&self, order: Ordering) -> StateWord {

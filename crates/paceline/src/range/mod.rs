@@ -30,10 +30,9 @@ use crate::job::{Label, Slot, Ticket};
 use crate::policy::Grain;
 
 use pace::Pace;
+pub(crate) use pace::Unshared;
 use words::Items;
 pub(crate) use words::{RangeBlock, RangeTable, SharedRange};
-#[cfg(test)]
-pub(crate) use words::{cut_half, take_front};
 
 impl<P: Platform> Context<'_, P> {
     /// Runs `body` over all parts of `range`, on this thread and on others that have nothing better
@@ -186,6 +185,10 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
             cost = self.pace.cost();
         }
         self.context.learn(self.label, self.pace.cost());
+        self.context.seat.counters.blocks.add(self.pace.blocks);
+        if left.len() == 0 {
+            self.context.note_unshared(self.pace.time());
+        }
         left
     }
 

@@ -45,11 +45,13 @@ impl Pace {
 
     /// The size of the next block when `left` items are left: a share of them, so that the first
     /// blocks of a long range are larger and calls fewer (guided self-scheduling, Polychronopoulos
-    /// and Kuck, 1987), but within bounds in time.
+    /// and Kuck, 1987), but within bounds in time; and not so much of a short range that there is
+    /// nothing left to share, down to a quarter of a block.
     #[inline]
     pub(super) fn next_block(&self, left: u32) -> u32 {
         let most = self.block.saturating_mul(Tuning::BLOCKS_AT_ONCE);
-        (left / Tuning::SHARE_OF_REST).clamp(self.block, most)
+        let share = (left / Tuning::SHARE_OF_REST).clamp(self.block, most);
+        share.min(left.max(self.block).div_ceil(4)).max(self.grain)
     }
 
     /// A block of `items` has just ended.
@@ -67,15 +69,29 @@ impl Pace {
             .max(self.grain);
     }
 
+    /// Time so far.
+    pub(super) fn time(&self) -> Nanos {
+        Nanos(self.time)
+    }
+
     /// Picoseconds per item so far.
     pub(super) fn cost(&self) -> Option<u64> {
         (self.items > 0).then(|| (self.time.saturating_mul(1000) / self.items).max(1))
     }
 }
 
+/// What a thread has kept to itself although somebody could have been woken to help: the time of
+/// short loops that followed each other closely.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Unshared {
+    time: Nanos,
+    forget_at: Nanos,
+}
+
 impl<P: Platform> Context<'_, P> {
     /// One more ticket for an open range.
     pub(super) fn invite(&self, job: Ticket) {
+        self.own(|own| own.unshared = Unshared::default());
         self.enqueue(job, Queue::Own);
         self.publish(Queue::Own, false);
     }
@@ -95,13 +111,36 @@ impl<P: Platform> Context<'_, P> {
             Tuning::WORTH_SHARING
         } else if idle.sleeping > 0 {
             // A helper that has to be woken takes its half only after the wake-up, and the waker
-            // pays for the call.
-            Nanos(2 * self.shared.wake_cost().0)
+            // pays for the call. What was kept to itself just before counts: many short loops in a
+            // row are worth one wake-up.
+            Nanos(2 * self.shared.wake_cost().0) - self.own(|own| own.unshared.time)
         } else {
             return false;
         };
         // Unknown cost: better to share a cheap loop in vain once than to keep a costly one.
         cost.is_none_or(|cost| items.saturating_mul(cost) / 1000 > price.0)
+    }
+
+    /// A loop that took `time` has just ended without being shared.
+    pub(super) fn note_unshared(&self, time: Nanos) {
+        if time < Tuning::WORTH_SHARING || self.shared.idle.load().sleeping == 0 {
+            return;
+        }
+        let now = self.shared.platform.now();
+        // A helper that is awake waits that long for the next loop.
+        let forget_at = now + self.shared.wake_cost();
+        self.own(|own| {
+            let recent = now - time < own.unshared.forget_at;
+            let before = if recent {
+                own.unshared.time
+            } else {
+                Nanos::ZERO
+            };
+            own.unshared = Unshared {
+                time: before + time,
+                forget_at,
+            };
+        });
     }
 
     pub(super) fn cost_of(&self, slot: &Slot<P>) -> Option<u64> {

@@ -21,13 +21,15 @@ unsafe impl<M: Memory, T: Send + Sync> Sync for Chunks<M, T> {}
 // SAFETY: as above.
 unsafe impl<M: Memory, T: Send + Sync> Send for Chunks<M, T> {}
 
-/// Largest chunk: small enough that the first job of a program does not wait long for it.
-const BITS_MAX: u32 = 8;
+/// Largest chunk in bytes: small enough that the first job of a program does not wait long for it.
+const BYTES_MAX: usize = 32 << 10;
 
 impl<M: Memory, T> Chunks<M, T> {
-    /// An empty array for up to `limit` entries.
-    pub(crate) fn new(limit: u32) -> Chunks<M, T> {
-        let bits = limit.next_power_of_two().trailing_zeros().min(BITS_MAX);
+    /// An empty array for up to `limit` entries, of which a program hardly uses more than `usual`.
+    pub(crate) fn new(limit: u32, usual: u32) -> Chunks<M, T> {
+        let fitting = (BYTES_MAX / size_of::<T>().max(1)).max(1);
+        let len = (usual as usize).clamp(1, fitting).next_power_of_two();
+        let bits = len.trailing_zeros();
         let chunks = (limit as usize).div_ceil(1 << bits);
         Chunks {
             chunks: (0..chunks)
@@ -47,6 +49,11 @@ impl<M: Memory, T> Chunks<M, T> {
         // happens-before (a queue, a link, a handle checked by `exists`); chunk pointers never
         // change afterwards, and chunks live as long as the array.
         unsafe { chunk.with(|chunk| &*(*chunk).add(index as usize & ((1 << self.bits) - 1))) }
+    }
+
+    /// How many entries are made at a time.
+    pub(crate) fn chunk_len(&self) -> u32 {
+        1 << self.bits
     }
 
     /// How many entries exist.

@@ -42,6 +42,8 @@ pub(crate) struct Slab<M: Memory, T> {
     full: M::AtomicU64,
     empty: M::AtomicU64,
     limit: u32,
+    /// Entries never used before that a cache is given at a time.
+    portion: u32,
     make: fn() -> T,
 }
 
@@ -96,18 +98,22 @@ impl<M: Memory, T> Slab<M, T> {
     /// An empty slab that will hold at least `limit` live entries, and no more than `limit` plus
     /// what `caches` caches can hoard.
     pub(crate) fn new(limit: u32, caches: u32, make: fn() -> T) -> Slab<M, T> {
+        let usual = limit;
         let hoarded = caches.saturating_mul(2 * ROUNDS as u32);
         let limit = limit.saturating_add(hoarded).min(LIMIT_MAX);
         // At worst every entry was freed from afar and has a magazine to itself.
         let magazines = limit + 2 * caches + 2;
+        let entries = Chunks::new(limit, usual);
+        let portion = entries.chunk_len().min(ROUNDS as u32);
         Slab {
-            entries: Chunks::new(limit),
-            magazines: Chunks::new(magazines),
+            entries,
+            magazines: Chunks::new(magazines, usual / portion),
             fresh_entry: M::AtomicU32::new(0),
             fresh_magazine: M::AtomicU32::new(0),
             full: M::AtomicU64::new(u64::from(NIL)),
             empty: M::AtomicU64::new(u64::from(NIL)),
             limit,
+            portion,
             make,
         }
     }
@@ -199,13 +205,12 @@ impl<M: Memory, T> Slab<M, T> {
     /// Fills the near magazine with entries never used before.
     fn load_fresh(&self, cache: &mut Cache) -> Option<()> {
         // Relaxed: each number is handed out once; the entries are published on their own.
-        let rounds = ROUNDS as u32;
-        let first = self.fresh_entry.fetch_add(rounds, Ordering::Relaxed);
+        let first = self.fresh_entry.fetch_add(self.portion, Ordering::Relaxed);
         if first >= self.limit {
-            self.fresh_entry.fetch_sub(rounds, Ordering::Relaxed);
+            self.fresh_entry.fetch_sub(self.portion, Ordering::Relaxed);
             return None;
         }
-        let end = (first + rounds).min(self.limit);
+        let end = (first + self.portion).min(self.limit);
         self.entries.ensure(end - 1, self.make);
         if cache.near.magazine == NIL {
             cache.near = self.empty_magazine();

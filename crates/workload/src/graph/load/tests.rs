@@ -99,11 +99,11 @@ fn jobs_are_put_in_order_and_otherwise_stay() {
     assert_eq!(graph.jobs()[4].deps, [2, 3]);
 }
 
-/// Goal: each mistake is named with the file, the job, and what to do. Method: one file per
+/// Goal: each mistake in a job is named with the file, the job, and what to do. Method: one file per
 /// mistake; the words a person needs must be in the line.
 #[test]
-fn mistakes_are_named() {
-    let cases: &[(&str, &[&str])] = &[
+fn mistakes_in_a_job_are_named() {
+    assert_named(&[
         ("", &["EOF", "a graph looks like"]),
         ("[1]", &["invalid", "a graph looks like"]),
         ("\u{feff}{}", &["line 1"]),
@@ -151,6 +151,13 @@ fn mistakes_are_named() {
             r#"{"jobs": [{"label": "a", "us": 1, "pieces": 4294967295}]}"#,
             &["pieces are too many"],
         ),
+    ]);
+}
+
+/// Goal: each mistake between jobs is named, too. Method: as above.
+#[test]
+fn mistakes_between_jobs_are_named() {
+    assert_named(&[
         (
             r#"{"jobs": [{"label": "a", "us": 1, "after": ["b"]}]}"#,
             &["\"a\"", "no job called \"b\""],
@@ -186,7 +193,11 @@ fn mistakes_are_named() {
             r#"{"jobs": [{"label": "a", "us": 1}], "syncs": [{"after": "a", "wait_for": 9}]}"#,
             &["sync point 0", "no job 9"],
         ),
-    ];
+    ]);
+}
+
+/// Each file is refused with one line that has these words.
+fn assert_named(cases: &[(&str, &[&str])]) {
     for (json, words) in cases {
         let error = read(json).expect_err(json);
         assert!(

@@ -1,0 +1,17 @@
+//! Goal: whatever a program does with jobs and dependencies, each job runs exactly once, after all
+//! it waits for; nobody sleeps through work; nothing is left behind.
+//!
+//! Method: random programs (`plan`), made from a seed, run on simulated threads (`simulated`) in
+//! thousands of orders and on the operating system (`real`), with few slots of every kind so that
+//! limits are reached. Runs on simulated threads are made twice and must be equal to the byte.
+//!
+//! Oracle: `oracle` for what the program saw, `support::log` for what was recorded. A wake-up that
+//! was lost is a deadlock of the simulated machine. Runtimes broken on purpose (`planted`) must be
+//! found out.
+
+mod oracle;
+mod plan;
+mod planted;
+mod real;
+mod run;
+mod simulated;

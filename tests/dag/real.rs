@@ -1,0 +1,71 @@
+//! The arm on the operating system: the same programs, fewer of them, in whatever order it likes.
+
+use std::sync::Arc;
+
+use event::MemorySink;
+use paceline::Builder;
+
+use super::oracle;
+use super::plan::{Plan, Taste};
+use super::run::{Ending, World, run};
+use super::simulated::{Shape, shape_of};
+use crate::support::{Random, each_seed, log, watched};
+
+fn run_and_judge(shape: &Shape, plan: &Plan) {
+    let world = World::new(plan.clone());
+    let (sink, log) = MemorySink::new();
+    let mut builder = Builder::new()
+        .workers(shape.workers)
+        .queue_capacity(shape.queue_capacity)
+        .wait_policy(shape.policy)
+        .on_unwaited_panic(|_| ());
+    if shape.traced {
+        builder = builder.sink(Arc::new(sink));
+    }
+    run(
+        &world,
+        builder.build().expect("the settings are in range"),
+        shape.ending,
+    );
+    let lives = shape
+        .traced
+        .then(|| log::check(&log.drain()).unwrap_or_else(|why| panic!("{why}")));
+    oracle::judge(&world, shape.ending, lives.as_ref());
+    let wrong = world.wrong.lock().unwrap();
+    assert!(wrong.is_empty(), "{shape:?}\n{}", wrong.join("\n"));
+}
+
+fn programs(test: &str, seeds: u64, ending: Ending) {
+    each_seed(test, seeds, |seed| {
+        let mut random = Random::new(seed ^ 0x0ea1_0000);
+        let workers = *random.pick(&[0, 1, 2, 8, 32]);
+        let taste = Taste {
+            nodes: *random.pick(&[8, 40, 200]),
+            has_workers: workers > 0,
+            waits_by_id: ending == Ending::Settled,
+            events: true,
+            ranges: true,
+            results: true,
+            borrowing: true,
+            panics: *random.pick(&[0, 10]),
+        };
+        let shape = shape_of(&mut random, workers, ending);
+        let plan = Plan::generate(&mut random, taste);
+        let what = format!("{test}, seed {seed}, {shape:?}");
+        testkit::quiet::quietly(|| watched(&what, || run_and_judge(&shape, &plan)));
+    });
+}
+
+#[test]
+fn programs_on_threads() {
+    programs("dag::real::programs_on_threads", 300, Ending::Settled);
+}
+
+#[test]
+fn programs_on_threads_dropped_with_work_in_flight() {
+    programs(
+        "dag::real::programs_on_threads_dropped_with_work_in_flight",
+        200,
+        Ending::Abrupt,
+    );
+}

@@ -1,0 +1,565 @@
+//! Runs a [`Plan`] on any platform and notes what happened in a [`World`].
+//!
+//! What the program does with the job system is done here; what should have happened is judged in
+//! `oracle`. The notes are std's atomics and locks, which are no steps of a simulated machine: no
+//! lock is held while the job system is called.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use event::Nanos;
+use paceline::{Context, Event, Grain, Job, JobId, JobSystem, Label, NewJob, ScheduleError, Stats};
+use platform::{Platform, Thread, ThreadSpec};
+
+use super::oracle;
+use super::plan::{Action, Kind, Plan};
+use crate::support::log::Part;
+
+/// A number that is counted up from anywhere.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicUsize);
+
+impl Count {
+    pub(crate) fn up(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What is known of a node.
+#[derive(Default)]
+pub(crate) struct NodeNotes {
+    pub(crate) id: OnceLock<JobId>,
+    pub(crate) refused: AtomicBool,
+    pub(crate) started: AtomicU32,
+    pub(crate) ended: AtomicU32,
+    pub(crate) items: Vec<AtomicU32>,
+    /// Events: by whom and how they ended.
+    pub(crate) completed: AtomicBool,
+    pub(crate) abandoned: AtomicBool,
+    /// The edges that were asked for and accepted.
+    pub(crate) after: Mutex<Vec<usize>>,
+    handle: Mutex<Option<Job<Prize>>>,
+    event: Mutex<Option<Event>>,
+}
+
+/// A run's notes.
+pub(crate) struct World<P: Platform> {
+    pub(crate) plan: Plan,
+    pub(crate) nodes: Vec<NodeNotes>,
+    pub(crate) wrong: Mutex<Vec<String>>,
+    pub(crate) bodies_made: Count,
+    pub(crate) bodies_dropped: Count,
+    pub(crate) prizes_made: Count,
+    pub(crate) prizes_dropped: Count,
+    pub(crate) unwaited_panics: Count,
+    pub(crate) refusals: Count,
+    /// For waits inside bodies; nothing if the plan has none.
+    js: Mutex<Option<Arc<JobSystem<P>>>>,
+    pub(crate) stats: Mutex<Option<Stats>>,
+    pub(crate) labels: Mutex<Vec<Label>>,
+}
+
+/// The result of a typed job; knows where it came from and counts its end.
+pub(crate) struct Prize {
+    pub(crate) node: usize,
+    drops: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Drop for Prize {
+    fn drop(&mut self) {
+        (self.drops)();
+    }
+}
+
+/// What a body owns: dropped exactly once, whether the body runs or not.
+struct Luggage<P: Platform> {
+    world: Arc<World<P>>,
+    node: usize,
+    event: Option<(usize, Event)>,
+}
+
+impl<P: Platform> Drop for Luggage<P> {
+    fn drop(&mut self) {
+        self.world.bodies_dropped.up();
+        if let Some((event, handle)) = self.event.take() {
+            self.world.nodes[event].abandoned.store(true, Relaxed);
+            drop(handle);
+        }
+    }
+}
+
+/// From where actions are done.
+struct Place<'a, P: Platform> {
+    world: &'a Arc<World<P>>,
+    context: &'a Context<'a, P>,
+    /// Outside any job: the job system's own methods are used.
+    outside: Option<&'a JobSystem<P>>,
+}
+
+/// Names of nodes: labels are static texts.
+pub(crate) fn name(node: usize) -> &'static str {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    &NAMES.get_or_init(|| (0..256).map(|node| format!("n{node}")).collect())[node]
+}
+
+impl<P: Platform> World<P> {
+    pub(crate) fn new(plan: Plan) -> Arc<World<P>> {
+        let notes = |node: &super::plan::Node| NodeNotes {
+            items: match node.kind {
+                Kind::Range { items, .. } => (0..items).map(|_| AtomicU32::new(0)).collect(),
+                _ => Vec::new(),
+            },
+            ..NodeNotes::default()
+        };
+        Arc::new(World {
+            nodes: plan.nodes.iter().map(notes).collect(),
+            plan,
+            wrong: Mutex::new(Vec::new()),
+            bodies_made: Count::default(),
+            bodies_dropped: Count::default(),
+            prizes_made: Count::default(),
+            prizes_dropped: Count::default(),
+            unwaited_panics: Count::default(),
+            refusals: Count::default(),
+            js: Mutex::new(None),
+            stats: Mutex::new(None),
+            labels: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Notes something that must not be.
+    pub(crate) fn is_wrong(&self, what: String) {
+        self.wrong.lock().unwrap().push(what);
+    }
+
+    pub(crate) fn expect(&self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.is_wrong(what());
+        }
+    }
+
+    fn js(&self) -> Option<Arc<JobSystem<P>>> {
+        self.js.lock().unwrap().clone()
+    }
+
+    /// What a label's number says of its jobs.
+    pub(crate) fn part(&self, label: u64) -> Part {
+        match self.labels.lock().unwrap()[label as usize].name {
+            "join" => Part::OfAny,
+            "scope" | "child" | "grandchild" | "parallel_for" => Part::OfInnermost,
+            _ => Part::No,
+        }
+    }
+
+    fn luggage(self: &Arc<Self>, node: usize, event: Option<(usize, Event)>) -> Luggage<P> {
+        self.bodies_made.up();
+        Luggage {
+            world: self.clone(),
+            node,
+            event,
+        }
+    }
+
+    fn prize(self: &Arc<Self>, node: usize) -> Prize {
+        self.prizes_made.up();
+        let world = self.clone();
+        Prize {
+            node,
+            drops: Arc::new(move || world.prizes_dropped.up()),
+        }
+    }
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// Everything is waited for, then the job system is dropped.
+    Settled,
+    /// The job system is dropped at once.
+    Abrupt,
+}
+
+/// The whole program, from the main thread.
+pub(crate) fn run<P: Platform>(world: &Arc<World<P>>, js: JobSystem<P>, ending: Ending) {
+    let js = Arc::new(js);
+    if ending == Ending::Settled {
+        *world.js.lock().unwrap() = Some(js.clone());
+    }
+    let threads: Vec<P::Thread> = (1..world.plan.threads.len())
+        .map(|thread| {
+            let spec = ThreadSpec {
+                name: format!("thread {thread}"),
+                ..ThreadSpec::default()
+            };
+            let (world, theirs) = (world.clone(), js.clone());
+            let body = Box::new(move || run_thread(&world, &theirs, thread));
+            js.platform()
+                .spawn(spec, body)
+                .expect("there is room for a few threads")
+        })
+        .collect();
+    run_thread(world, &js, 0);
+    for thread in threads {
+        thread
+            .join()
+            .unwrap_or_else(|payload| resume_unwind(payload));
+    }
+    if ending == Ending::Settled {
+        settle(world, &js);
+        *world.stats.lock().unwrap() = Some(js.stats());
+        *world.labels.lock().unwrap() = js.labels();
+        *world.js.lock().unwrap() = None;
+    }
+    drop(Arc::into_inner(js).expect("no body that is over keeps the job system"));
+    take_what_is_left(world);
+}
+
+fn run_thread<P: Platform>(world: &Arc<World<P>>, js: &JobSystem<P>, thread: usize) {
+    js.enter(|context| {
+        Place {
+            world,
+            context,
+            outside: Some(js),
+        }
+        .act(&world.plan.threads[thread]);
+    });
+}
+
+/// Waits for every node, also for those that are made meanwhile.
+fn settle<P: Platform>(world: &Arc<World<P>>, js: &JobSystem<P>) {
+    let mut waited = vec![false; world.nodes.len()];
+    loop {
+        let known = |node: &usize| !waited[*node] && world.nodes[*node].id.get().is_some();
+        let Some(node) = (0..waited.len()).find(known) else {
+            break;
+        };
+        waited[node] = true;
+        let id = *world.nodes[node].id.get().expect("just looked at");
+        oracle::waited(world, node, js.try_wait(id));
+        world.expect(js.is_done(id), || {
+            format!("n{node} is not done after a wait")
+        });
+    }
+}
+
+/// Handles outlive the job system.
+fn take_what_is_left<P: Platform>(world: &Arc<World<P>>) {
+    for node in 0..world.nodes.len() {
+        let handle = world.nodes[node].handle.lock().unwrap().take();
+        if let Some(handle) = handle {
+            take(world, node, handle);
+        }
+    }
+}
+
+fn take<P: Platform>(world: &World<P>, node: usize, handle: Job<Prize>) {
+    let result = handle.try_wait().map(|prize| {
+        world.expect(prize.node == node, || {
+            format!("n{node} gave the result of n{}", prize.node)
+        });
+    });
+    oracle::waited(world, node, result);
+}
+
+impl<P: Platform> Place<'_, P> {
+    fn act(&self, actions: &[Action]) {
+        actions.iter().for_each(|action| self.do_one(action));
+    }
+
+    fn do_one(&self, action: &Action) {
+        let nodes = &self.world.nodes;
+        match action {
+            Action::Work(time) => self.context.work(Nanos(*time)),
+            Action::Create(node) => self.create(*node, None),
+            Action::CreatePair { event, owner } => {
+                self.create(*event, None);
+                let handle = nodes[*event].event.lock().unwrap().take();
+                self.create(*owner, handle.map(|handle| (*event, handle)));
+            }
+            Action::Wait(node) => self.wait(*node, None),
+            Action::WaitFor(node, time) => self.wait(*node, Some(Duration::from_nanos(*time))),
+            Action::Take(node) => {
+                let handle = nodes[*node].handle.lock().unwrap().take();
+                if let Some(handle) = handle {
+                    take(self.world, *node, handle);
+                }
+            }
+            Action::Forget(node) => {
+                // Out of the lock first: dropping a handle is a step of the simulation.
+                let handle = nodes[*node].handle.lock().unwrap().take();
+                drop(handle);
+            }
+            Action::LateEdge { job, after } => self.add_late_edge(*job, *after),
+            Action::Complete(event) => self.end_event(*event, Event::complete, |notes| {
+                notes.completed.store(true, Relaxed);
+            }),
+            Action::Abandon(event) => abandon(self.world, *event),
+            Action::Scope(children) => self.scope(children),
+            Action::Join(a, b) => self.join(a, b),
+            Action::Loop(items) => self.parallel_loop(*items),
+            Action::Panic => panic!("planned"),
+            Action::Flush => self.js(JobSystem::flush),
+            Action::Poll => self.js(|js| _ = js.poll()),
+            Action::Pump => self.js(|js| _ = js.pump(Duration::from_nanos(700))),
+        }
+    }
+
+    /// Calls the job system itself, if it is at hand.
+    fn js(&self, f: impl FnOnce(&JobSystem<P>)) {
+        match (self.outside, self.world.js()) {
+            (Some(js), _) => f(js),
+            (None, Some(js)) => f(&js),
+            (None, None) => {}
+        }
+    }
+
+    fn job(&self, node: usize) -> NewJob<'_, P> {
+        match self.outside {
+            Some(js) if node % 2 == 0 => js.job(name(node)),
+            _ => self.context.job(name(node)),
+        }
+    }
+
+    fn create(&self, node: usize, event: Option<(usize, Event)>) {
+        let (world, notes) = (self.world, &self.world.nodes[node]);
+        let planned = &world.plan.nodes[node];
+        let id_of = |&before: &usize| Some((before, *world.nodes[before].id.get()?));
+        let (after, ids): (Vec<usize>, Vec<JobId>) = planned.after.iter().filter_map(id_of).unzip();
+        // Before the job is made: its body looks at them.
+        *notes.after.lock().unwrap() = after;
+        let job = self.job(node).after_all(&ids);
+        let made = match planned.kind {
+            Kind::Single => {
+                let luggage = world.luggage(node, event);
+                job.try_schedule(move |context| run_body(luggage, context))
+            }
+            Kind::Typed => {
+                let luggage = world.luggage(node, event);
+                let body = move |context: &Context<'_, P>| {
+                    let world = luggage.world.clone();
+                    run_body(luggage, context);
+                    world.prize(node)
+                };
+                job.try_run(body).map(|handle| {
+                    let id = handle.id();
+                    *notes.handle.lock().unwrap() = Some(handle);
+                    id
+                })
+            }
+            Kind::Range { items, panics_at } => {
+                let luggage = world.luggage(node, event);
+                let (start, grain) = (node * 1000, oracle::grain(node));
+                job.try_schedule_for(start..start + items, grain, move |part, context| {
+                    run_part(
+                        &luggage,
+                        context,
+                        part.start - start..part.end - start,
+                        panics_at,
+                    );
+                })
+            }
+            Kind::Combine => job.try_combine(),
+            Kind::Event => job.try_event().map(|event| {
+                let id = event.id();
+                *notes.event.lock().unwrap() = Some(event);
+                id
+            }),
+        };
+        match made {
+            Ok(id) => notes.id.set(id).expect("a node is made once"),
+            Err(ScheduleError::Full { .. }) => {
+                world.refusals.up();
+                notes.refused.store(true, Relaxed);
+            }
+            Err(error) => world.is_wrong(format!("n{node} cannot be scheduled: {error}")),
+        }
+    }
+
+    fn wait(&self, node: usize, timeout: Option<Duration>) {
+        let Some(&id) = self.world.nodes[node].id.get() else {
+            return;
+        };
+        self.js(|js| match timeout {
+            None => oracle::waited(self.world, node, js.try_wait(id)),
+            Some(time) => match js.wait_timeout(id, time) {
+                Ok(false) => {}
+                Ok(true) => oracle::waited(self.world, node, Ok(())),
+                Err(error) => oracle::waited(self.world, node, Err(error)),
+            },
+        });
+    }
+
+    fn add_late_edge(&self, job: usize, after: usize) {
+        let nodes = &self.world.nodes;
+        let (Some(&to), Some(&from)) = (nodes[job].id.get(), nodes[after].id.get()) else {
+            return;
+        };
+        match self.context.add_dependency(to, from) {
+            Ok(()) => nodes[job].after.lock().unwrap().push(after),
+            Err(paceline::GraphError::TooLate { .. }) => {}
+            Err(error) => self
+                .world
+                .is_wrong(format!("n{job} after n{after}: {error}")),
+        }
+    }
+
+    fn end_event(&self, event: usize, end: fn(Event), note: fn(&NodeNotes)) {
+        let notes = &self.world.nodes[event];
+        let handle = notes.event.lock().unwrap().take();
+        if let Some(handle) = handle {
+            note(notes);
+            end(handle);
+        }
+    }
+
+    fn scope(&self, children: &[Vec<Action>]) {
+        let (begun, refused) = (Count::default(), Count::default());
+        let world = self.world;
+        // Every second child is spawned by the one before it.
+        let scoped = catch_unwind(AssertUnwindSafe(|| {
+            self.context.scope(|s| {
+                let (begun, refused) = (&begun, &refused);
+                for pair in children.chunks(2) {
+                    let spawned = s.try_spawn("child", move |context| {
+                        begun.up();
+                        if let Some(second) = pair.get(1) {
+                            let spawned = s.try_spawn("grandchild", move |context| {
+                                begun.up();
+                                Place {
+                                    world,
+                                    context,
+                                    outside: None,
+                                }
+                                .act(second);
+                            });
+                            if spawned.is_err() {
+                                refused.up();
+                            }
+                        }
+                        Place {
+                            world,
+                            context,
+                            outside: None,
+                        }
+                        .act(&pair[0]);
+                    });
+                    if spawned.is_err() {
+                        pair.iter().for_each(|_| refused.up());
+                    }
+                }
+            });
+        }));
+        let all = begun.get() + refused.get() == children.len();
+        match scoped {
+            Err(payload) if is_full(&*payload) => world.refusals.up(),
+            Err(payload) => {
+                world.expect(all, || "a scope that panicked lost a child".into());
+                resume_unwind(payload)
+            }
+            Ok(()) => world.expect(all, || "a scope lost a child".into()),
+        }
+        (0..refused.get()).for_each(|_| world.refusals.up());
+    }
+
+    fn join(&self, a: &[Action], b: &[Action]) {
+        let world = self.world;
+        let first = |context: &Context<'_, P>| {
+            Place {
+                world,
+                context,
+                outside: None,
+            }
+            .act(a);
+            1
+        };
+        let second = |context: &Context<'_, P>| {
+            Place {
+                world,
+                context,
+                outside: None,
+            }
+            .act(b);
+            2
+        };
+        let results = match self.outside {
+            Some(js) => js.join(first, second),
+            None => self.context.join(first, second),
+        };
+        world.expect(results == (1, 2), || format!("a join gave {results:?}"));
+    }
+
+    fn parallel_loop(&self, items: usize) {
+        let counts: Vec<AtomicU32> = (0..items).map(|_| AtomicU32::new(0)).collect();
+        let body = |part: std::ops::Range<usize>, context: &Context<'_, P>| {
+            context.work(Nanos(part.len() as u64 * 300));
+            part.for_each(|item| _ = counts[item - 5].fetch_add(1, Relaxed));
+        };
+        match self.outside {
+            Some(js) => js.parallel_for(5..5 + items, Grain::Auto, body),
+            None => self.context.parallel_for(5..5 + items, Grain::Auto, body),
+        }
+        let once = counts.iter().all(|count| count.load(Relaxed) == 1);
+        self.world
+            .expect(once, || format!("a loop ran its items {counts:?} times"));
+    }
+}
+
+fn abandon<P: Platform>(world: &World<P>, event: usize) {
+    let handle = world.nodes[event].event.lock().unwrap().take();
+    if let Some(handle) = handle {
+        world.nodes[event].abandoned.store(true, Relaxed);
+        drop(handle);
+    }
+}
+
+fn is_full(payload: &(dyn std::any::Any + Send)) -> bool {
+    testkit::quiet::text_of(payload).contains("the limit of this job system")
+}
+
+/// The body of a job. Nothing of ours is dropped while it unwinds: a simulated thread that panics
+/// cannot be switched out, so it must not call the job system then.
+fn run_body<P: Platform>(mut luggage: Luggage<P>, context: &Context<'_, P>) {
+    let (world, node) = (luggage.world.clone(), luggage.node);
+    let owned = luggage.event.take().map(|(event, handle)| {
+        *world.nodes[event].event.lock().unwrap() = Some(handle);
+        event
+    });
+    oracle::starts(&world, node);
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        Place {
+            world: &world,
+            context,
+            outside: None,
+        }
+        .act(&world.plan.nodes[node].body);
+    }));
+    if let Some(event) = owned {
+        abandon(&world, event);
+    }
+    if done.is_ok() {
+        world.nodes[node].ended.fetch_add(1, Relaxed);
+    }
+    drop((luggage, world));
+    done.unwrap_or_else(|payload| resume_unwind(payload));
+}
+
+/// Part of the body of a range.
+fn run_part<P: Platform>(
+    luggage: &Luggage<P>,
+    context: &Context<'_, P>,
+    part: std::ops::Range<usize>,
+    panics_at: Option<usize>,
+) {
+    let (world, node) = (&luggage.world, luggage.node);
+    oracle::part_starts(world, node);
+    context.work(Nanos(part.len() as u64 * 500));
+    for item in part {
+        assert!(panics_at != Some(item), "planned");
+        world.nodes[node].items[item].fetch_add(1, Relaxed);
+    }
+}

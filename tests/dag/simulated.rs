@@ -1,0 +1,196 @@
+//! The arm on simulated threads.
+
+use std::sync::Arc;
+
+use event::{Event, MemorySink};
+use paceline::{Builder, WaitPolicy};
+use platform::Platform;
+use testkit::{Order, Sim, SimConfig, SimReport};
+
+use super::oracle;
+use super::plan::{Plan, Taste};
+use super::run::{Ending, World, run};
+use crate::support::{Random, each_seed, log};
+
+/// What a run is made with besides its plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) workers: usize,
+    pub(crate) queue_capacity: usize,
+    pub(crate) policy: WaitPolicy,
+    pub(crate) traced: bool,
+    pub(crate) ending: Ending,
+}
+
+/// A simulated world and its random stream, by seed.
+pub(crate) fn world_of(random: &mut Random, seed: u64) -> SimConfig {
+    let order = match random.below(4) {
+        0 | 1 => Order::Random,
+        2 => Order::Pct { depth: 2 },
+        _ => Order::Pct { depth: 4 },
+    };
+    SimConfig {
+        cpus: *random.pick(&[1, 2, 4]),
+        spurious: random.chance(50),
+        steps_max: 3_000_000,
+        ..SimConfig::new(seed).with_order(order)
+    }
+}
+
+pub(crate) fn shape_of(random: &mut Random, workers: usize, ending: Ending) -> Shape {
+    let policies = [
+        WaitPolicy::Adaptive,
+        WaitPolicy::Passive,
+        WaitPolicy::Active,
+        WaitPolicy::For(event::Nanos(2_000)),
+    ];
+    Shape {
+        workers,
+        queue_capacity: *random.pick(&[2, 2, 4, 64]),
+        policy: *random.pick(&policies),
+        traced: random.chance(75),
+        ending,
+    }
+}
+
+/// A run and all that is known of it.
+pub(crate) struct Run<P: Platform> {
+    pub(crate) report: SimReport,
+    pub(crate) world: Arc<World<P>>,
+    pub(crate) events: Vec<Event>,
+}
+
+/// One run on simulated threads. `platform` may put something between the job system and them.
+pub(crate) fn run_once<P: Platform>(
+    config: SimConfig,
+    shape: &Shape,
+    world: Arc<World<P>>,
+    platform: impl Fn(Sim) -> P,
+) -> Run<P> {
+    let (sink, log) = MemorySink::new();
+    let report = Sim::run(config, |sim| {
+        let unwaited = world.clone();
+        let mut builder = Builder::with_platform(platform(sim))
+            .workers(shape.workers)
+            .queue_capacity(shape.queue_capacity)
+            .wait_policy(shape.policy)
+            .max_threads(8)
+            .on_unwaited_panic(move |_| unwaited.unwaited_panics.up());
+        if shape.traced {
+            builder = builder.sink(Arc::new(sink));
+        }
+        run(
+            &world,
+            builder.build().expect("the settings are in range"),
+            shape.ending,
+        );
+    });
+    Run {
+        report,
+        world,
+        events: log.drain(),
+    }
+}
+
+impl<P: Platform> Run<P> {
+    /// Everything that is wrong with it.
+    pub(crate) fn faults(&self, shape: &Shape) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.report.outcome != testkit::Outcome::Finished {
+            faults.push(self.report.to_string());
+        } else if shape.traced {
+            match log::check(&self.events) {
+                Ok(lives) => oracle::judge(&self.world, shape.ending, Some(&lives)),
+                Err(why) => faults.push(why),
+            }
+            if shape.ending == Ending::Settled {
+                let helping = log::check_helping(&self.events, |label| self.world.part(label));
+                faults.extend(helping.err());
+            }
+        } else {
+            oracle::judge(&self.world, shape.ending, None);
+        }
+        faults.extend(self.world.wrong.lock().unwrap().drain(..));
+        faults
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.events.iter().flat_map(Event::to_bytes).collect()
+    }
+}
+
+/// Runs a plan twice and judges it.
+fn run_and_judge(config: SimConfig, shape: &Shape, plan: &Plan) {
+    let first = run_once(config.clone(), shape, World::new(plan.clone()), |sim| sim);
+    let faults = first.faults(shape);
+    if !faults.is_empty() {
+        if std::env::var_os("PACELINE_SEED").is_some() {
+            plan.show();
+            first.events.iter().for_each(|event| eprintln!("{event:?}"));
+        }
+        panic!("{shape:?}\n{config:?}\n{}", faults.join("\n"));
+    }
+    let second = run_once(config, shape, World::new(plan.clone()), |sim| sim);
+    assert_eq!(first.report, second.report, "two runs of one seed differ");
+    assert!(
+        first.bytes() == second.bytes(),
+        "two runs of one seed recorded different events"
+    );
+}
+
+fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
+    each_seed(test, seeds, |seed| {
+        let mut random = Random::new(seed ^ 0x0da6_0000);
+        let workers = *random.pick(workers);
+        let taste = Taste {
+            nodes: *random.pick(&[3, 8, 16, 40]),
+            has_workers: workers > 0,
+            waits_by_id: ending == Ending::Settled,
+            events: true,
+            ranges: true,
+            results: true,
+            borrowing: true,
+            panics: *random.pick(&[0, 10]),
+        };
+        let config = world_of(&mut random, seed);
+        let shape = shape_of(&mut random, workers, ending);
+        let plan = Plan::generate(&mut random, taste);
+        run_and_judge(config, &shape, &plan);
+    });
+}
+
+#[test]
+fn programs_without_workers() {
+    programs(
+        "dag::simulated::programs_without_workers",
+        3000,
+        &[0],
+        Ending::Settled,
+    );
+}
+
+#[test]
+fn programs_with_a_worker_or_two() {
+    programs(
+        "dag::simulated::programs_with_a_worker_or_two",
+        3000,
+        &[1, 2],
+        Ending::Settled,
+    );
+}
+
+#[test]
+fn programs_with_several_workers() {
+    programs(
+        "dag::simulated::programs_with_several_workers",
+        3000,
+        &[3, 4],
+        Ending::Settled,
+    );
+}
+
+#[test]
+fn programs_whose_job_system_is_dropped_with_work_in_flight() {
+    let test = "dag::simulated::programs_whose_job_system_is_dropped_with_work_in_flight";
+    programs(test, 3000, &[0, 1, 2, 4], Ending::Abrupt);
+}

@@ -1,0 +1,15 @@
+//! The job system as its users see it, in one binary.
+//!
+//! Bodies are generic over the platform; thin arms run them on the operating system and on
+//! simulated threads. Nothing is asserted about time, except that an idle job system uses none.
+//!
+//! `PACELINE_SEEDS=N` runs N seeds instead of a test's own number; `PACELINE_SEED=S` runs that one
+//! seed, which is how a failure is replayed.
+
+mod budget;
+mod dag;
+mod idle;
+mod process;
+mod reproducers;
+mod stress;
+mod support;

@@ -1,0 +1,290 @@
+//! What every recorded run must obey, whatever the program did.
+//!
+//! - A job is created once, and completed once, after that; a slot's next job is created only when
+//!   the last one is completed, with the next generation.
+//! - Bodies run between the two, begin and end in pairs that nest on each seat; a cancelled job's
+//!   never begins.
+//! - What an edge holds back neither begins nor completes before what it waits for has completed.
+//! - Waits begin and end in pairs that nest on each seat.
+//! - A waiter runs only what it waits for ([`check_helping`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use event::{Event, EventKind};
+
+/// `arg` of a completed event whose job was cancelled.
+const CANCELLED: u64 = 2;
+
+/// What is known of a job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Life {
+    pub(crate) begins: usize,
+    pub(crate) ends: usize,
+    pub(crate) first_begin: Option<usize>,
+    /// Place in the log, and how it ended.
+    pub(crate) completed: Option<(usize, u64)>,
+}
+
+/// All jobs of a log by ticket.
+pub(crate) struct Lives(pub(crate) BTreeMap<u64, Life>);
+
+impl Lives {
+    /// Jobs that were created and are not completed.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.0
+            .values()
+            .filter(|life| life.completed.is_none())
+            .count()
+    }
+
+    pub(crate) fn begins(&self) -> usize {
+        self.0.values().map(|life| life.begins).sum()
+    }
+}
+
+fn index(ticket: u64) -> u64 {
+    ticket & ((1 << 24) - 1)
+}
+
+fn generation(ticket: u64) -> u64 {
+    ticket >> 24
+}
+
+/// Follows a log from its start.
+#[derive(Default)]
+struct Reader {
+    lives: BTreeMap<u64, Life>,
+    /// By slot: the job that has it, or had it last.
+    last: BTreeMap<u64, u64>,
+    edges: Vec<(u64, u64)>,
+    /// By seat: the bodies and waits it is in the middle of.
+    bodies: BTreeMap<u32, Vec<u64>>,
+    waits: BTreeMap<u32, Vec<u64>>,
+}
+
+/// Checks a log; an error says which event is wrong and why.
+pub(crate) fn check(events: &[Event]) -> Result<Lives, String> {
+    let mut reader = Reader::default();
+    for (at, event) in events.iter().enumerate() {
+        reader
+            .read(at, event)
+            .map_err(|why| format!("event {at} {event:?}: {why}"))?;
+    }
+    reader.check_edges()?;
+    let open = |stacks: &BTreeMap<u32, Vec<u64>>| stacks.values().any(|stack| !stack.is_empty());
+    if open(&reader.bodies) || open(&reader.waits) {
+        return Err("a body or a wait never ended".into());
+    }
+    Ok(Lives(reader.lives))
+}
+
+impl Reader {
+    fn read(&mut self, at: usize, event: &Event) -> Result<(), String> {
+        let job = event.job;
+        match event.kind {
+            EventKind::Created => self.create(event)?,
+            EventKind::Edge => self.edges.push((event.arg, job)),
+            EventKind::Begin => {
+                let life = self.live(job)?;
+                life.begins += 1;
+                life.first_begin.get_or_insert(at);
+                self.bodies.entry(event.seat).or_default().push(job);
+            }
+            EventKind::End => {
+                self.live(job)?.ends += 1;
+                let top = self.bodies.entry(event.seat).or_default().pop();
+                ensure(
+                    top == Some(job),
+                    "ends what is not the innermost body of its seat",
+                )?;
+            }
+            EventKind::Completed => {
+                let life = self.live(job)?;
+                ensure(life.begins == life.ends, "completed while a body runs")?;
+                ensure(
+                    event.arg != CANCELLED || life.begins == 0,
+                    "cancelled after it began",
+                )?;
+                life.completed = Some((at, event.arg));
+            }
+            EventKind::WaitBegin => self.waits.entry(event.seat).or_default().push(job),
+            EventKind::WaitEnd => {
+                let top = self.waits.entry(event.seat).or_default().pop();
+                ensure(
+                    top == Some(job),
+                    "ends what is not the innermost wait of its seat",
+                )?;
+                if event.arg == 0 {
+                    let life = self.lives.get(&job).ok_or("waited for an unknown job")?;
+                    ensure(life.completed.is_some(), "the wait ended before the job")?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, event: &Event) -> Result<(), String> {
+        let (slot, generation) = (index(event.job), generation(event.job));
+        let before = match self.last.insert(slot, event.job) {
+            None => 0,
+            Some(before) => {
+                let done = self
+                    .lives
+                    .get(&before)
+                    .is_some_and(|life| life.completed.is_some());
+                ensure(done, "takes the slot of a job that is not completed")?;
+                self::generation(before)
+            }
+        };
+        ensure(generation == before + 1, "skips a generation of its slot")?;
+        self.lives.insert(event.job, Life::default());
+        Ok(())
+    }
+
+    /// A job that was created and is not completed.
+    fn live(&mut self, job: u64) -> Result<&mut Life, String> {
+        let life = self
+            .lives
+            .get_mut(&job)
+            .ok_or("happens to a job that was never created")?;
+        ensure(
+            life.completed.is_none(),
+            "happens to a job that is completed",
+        )?;
+        Ok(life)
+    }
+
+    fn check_edges(&self) -> Result<(), String> {
+        for &(from, to) in &self.edges {
+            let (Some(before), Some(after)) = (self.lives.get(&from), self.lives.get(&to)) else {
+                return Err(format!("an edge of an unknown job: {from:x} to {to:x}"));
+            };
+            let released = before.completed.map_or(usize::MAX, |(at, _)| at);
+            let begun = after.first_begin.unwrap_or(usize::MAX);
+            let over = after.completed.map_or(usize::MAX, |(at, _)| at);
+            if begun < released || over < released {
+                return Err(format!("{to:x} did not wait for {from:x}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ensure(holds: bool, why: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why.to_owned()) }
+}
+
+/// What a thread is in the middle of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    Body(u64),
+    Wait(u64),
+}
+
+/// Who made a job: the job whose body it was, or the thread on a seat that was in none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Maker {
+    Job(u64),
+    Outside(u32),
+}
+
+/// Whether a job is part of the one it was made in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// It was only scheduled there.
+    No,
+    /// A scope, a job spawned in one, a loop.
+    OfInnermost,
+    /// Half of a join that was offered to others: of any job its thread was in the middle of.
+    OfAny,
+}
+
+/// Checks that no thread ran anything in the middle of a wait but what it waited for: the job, its
+/// ancestors, and parts of these. `part` says so of a label's number.
+pub(crate) fn check_helping(events: &[Event], part: impl Fn(u64) -> Part) -> Result<(), String> {
+    let mut family = Family::default();
+    let edges = events.iter().filter(|event| event.kind == EventKind::Edge);
+    edges.for_each(|edge| family.before.entry(edge.job).or_default().push(edge.arg));
+    let mut stacks: BTreeMap<u32, Vec<Frame>> = BTreeMap::new();
+    for event in events {
+        let stack = stacks.entry(event.seat).or_default();
+        match event.kind {
+            EventKind::Created => {
+                let makers = makers(stack, event.seat, part(event.arg));
+                family.wholes.insert(event.job, makers);
+            }
+            EventKind::WaitBegin => stack.push(Frame::Wait(event.job)),
+            EventKind::Begin => {
+                if let Some(&Frame::Wait(target)) = stack.last() {
+                    if !family.is_needed(event.job, target) {
+                        return Err(format!("a wait for {target:x} ran {:x}", event.job));
+                    }
+                }
+                stack.push(Frame::Body(event.job));
+            }
+            EventKind::End | EventKind::WaitEnd => drop(stack.pop()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a job made now is part of.
+fn makers(stack: &[Frame], seat: u32, part: Part) -> Vec<Maker> {
+    let bodies = stack.iter().rev().filter_map(|frame| match frame {
+        Frame::Body(job) => Some(Maker::Job(*job)),
+        Frame::Wait(_) => None,
+    });
+    let mut all = bodies.chain([Maker::Outside(seat)]);
+    match part {
+        Part::No => Vec::new(),
+        Part::OfInnermost => all.next().into_iter().collect(),
+        Part::OfAny => all.collect(),
+    }
+}
+
+/// Who needs whom.
+#[derive(Default)]
+struct Family {
+    /// By job: its predecessors.
+    before: BTreeMap<u64, Vec<u64>>,
+    /// By job: what it is part of.
+    wholes: BTreeMap<u64, Vec<Maker>>,
+}
+
+impl Family {
+    fn wholes_of(&self, job: u64) -> impl Iterator<Item = Maker> + '_ {
+        self.wholes.get(&job).into_iter().flatten().copied()
+    }
+
+    /// Whether `job` is `target`, an ancestor of it, or part of one of these.
+    fn is_needed(&self, job: u64, target: u64) -> bool {
+        let mut wholes = vec![Maker::Job(job)];
+        let mut at = 0;
+        while let Some(&whole) = wholes.get(at) {
+            at += 1;
+            if let Maker::Job(whole) = whole {
+                let new: Vec<Maker> = self
+                    .wholes_of(whole)
+                    .filter(|more| !wholes.contains(more))
+                    .collect();
+                wholes.extend(new);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let mut left = vec![target];
+        while let Some(needed) = left.pop() {
+            if !seen.insert(needed) {
+                continue;
+            }
+            // What a scope consists of is made by whoever opened it.
+            let is_part_of = |opener: Maker| wholes.contains(&opener);
+            if is_part_of(Maker::Job(needed)) || self.wholes_of(needed).any(is_part_of) {
+                return true;
+            }
+            left.extend(self.before.get(&needed).into_iter().flatten());
+        }
+        false
+    }
+}

@@ -1,0 +1,97 @@
+//! What the tests share: seeds, randomness, a watchdog, and the oracle over recorded events.
+
+pub(crate) mod log;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// SplitMix64: a stream of numbers that is a function of its seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    /// True in `percent` of the cases.
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
+        for i in (1..values.len()).rev() {
+            values.swap(i, self.below(i + 1));
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    let value = text.trim().parse();
+    Some(value.unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}
+
+/// Calls `run` with each seed of a test: `PACELINE_SEED` alone, or the first `PACELINE_SEEDS` or
+/// `default` ones. A failure is passed on, after the command that replays it was printed; with
+/// `PACELINE_KEEP_GOING` set, only after all seeds were tried.
+pub(crate) fn each_seed(test: &str, default: u64, run: impl Fn(u64)) {
+    let seeds = match number("PACELINE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("PACELINE_SEEDS").unwrap_or(default),
+    };
+    let keep_going = std::env::var_os("PACELINE_KEEP_GOING").is_some();
+    let mut failed = None;
+    for seed in seeds {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run(seed))) {
+            eprintln!(
+                "seed {seed} failed; replay:\n  PACELINE_SEED={seed} \
+                 cargo test -p paceline-tests --test integration -- --exact {test}"
+            );
+            failed.get_or_insert(payload);
+            if !keep_going {
+                break;
+            }
+        }
+    }
+    if let Some(payload) = failed {
+        resume_unwind(payload);
+    }
+}
+
+/// How long a test may hang before the process is ended. Not a bound on speed: a test that has not
+/// finished by then never will.
+const HANG: Duration = Duration::from_secs(150);
+
+/// Calls `f`; if that never returns, says what hung and ends the process.
+pub(crate) fn watched<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    let (done, watch) = mpsc::channel::<()>();
+    let what = what.to_owned();
+    let watcher = std::thread::spawn(move || {
+        if watch.recv_timeout(HANG) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("{what}: hangs");
+            std::process::abort();
+        }
+    });
+    let result = catch_unwind(AssertUnwindSafe(f));
+    drop(done);
+    watcher.join().expect("the watcher does not panic");
+    result.unwrap_or_else(|payload| resume_unwind(payload))
+}
