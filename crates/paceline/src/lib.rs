@@ -26,12 +26,12 @@
 //!
 //! # How it works
 //!
-//! A job lives in a [slot](job) and is named by slot and generation. Queues hold *tickets*, copies of
-//! that name; who runs a job is decided by a [claim](job) on the slot, so tickets may be stale or
-//! doubled. Every thread has a [seat](seat) with a [deque] of its own. [Dependencies](graph) are
-//! counted in the slot of the job that waits. Workers [look for work](worker) and go [idle]; threads
-//! that [wait] run what they wait for. [Loops](range) share one word per thread, [joins](fork) are
-//! private until somebody is hungry, [scopes](scope) are jobs that count others.
+//! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that
+//! name; who runs a job is decided by a claim on the slot, so tickets may be stale or doubled. Every
+//! thread has a seat with a deque of its own. Dependencies are counted in the slot of the job that
+//! waits. Workers look for work and go idle; threads that wait run what they wait for. Loops share
+//! one word per thread, joins are private until somebody is hungry, scopes are jobs that count
+//! others. ARCHITECTURE.md is the map; every file begins with what it is about.
 
 mod builder;
 mod context;

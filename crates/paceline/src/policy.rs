@@ -77,7 +77,7 @@ impl FromStr for WaitPolicy {
 /// How finely a range may be cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Grain {
-    /// By time: blocks grow until one takes about [`Tuning::block`].
+    /// By time: blocks grow until one takes a few microseconds.
     #[default]
     Auto,
     /// Never fewer than this many items at a time (but the last block). For bodies that gain from

@@ -9,7 +9,7 @@
 //! interval of items is handed out once, so a word that looks as it did before *is* what it was, and
 //! a CAS from an old reading cannot go wrong.
 //!
-//! Blocks grow until one takes [`Tuning::BLOCK`]. Others are invited (one more ticket for the same
+//! Blocks grow until one takes `Tuning::BLOCK`. Others are invited (one more ticket for the same
 //! job) only when somebody is hungry and the rest is worth more than the invitation: a loop that
 //! never leaves its thread costs a clock stamp per block.
 

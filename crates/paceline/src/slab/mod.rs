@@ -292,7 +292,7 @@ mod tests {
         let slab = Slab::<Os, u8>::new(200, 2, || 0);
         let (mut caches, mut live) = ([Cache::new(), Cache::new()], Vec::new());
         let (mut random, mut refused) = (7u64, 0);
-        for step in 0..200_000u64 {
+        for step in 0..if cfg!(miri) { 2_000 } else { 200_000u64 } {
             random = random
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
@@ -313,6 +313,6 @@ mod tests {
             assert_eq!(distinct.len(), live.len(), "at step {step}");
             assert!(live.len() <= 200 + 4 * ROUNDS, "at step {step}");
         }
-        assert!(refused > 0, "the limit was never reached");
+        assert!(refused > 0 || cfg!(miri), "the limit was never reached");
     }
 }
