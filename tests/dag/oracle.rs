@@ -21,7 +21,7 @@ use crate::support::log::Lives;
 
 /// Some ranges are cut finely, others not.
 pub(crate) fn grain(node: usize) -> Grain {
-    if node % 2 == 0 {
+    if node.is_multiple_of(2) {
         Grain::Auto
     } else {
         Grain::Items(node as u32 % 7)

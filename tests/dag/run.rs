@@ -320,7 +320,7 @@ impl<P: Platform> Place<'_, P> {
 
     fn job(&self, node: usize) -> NewJob<'_, P> {
         match self.outside {
-            Some(js) if node % 2 == 0 => js.job(name(node)),
+            Some(js) if node.is_multiple_of(2) => js.job(name(node)),
             _ => self.context.job(name(node)),
         }
     }

@@ -216,10 +216,10 @@ pub(crate) fn check_helping(events: &[Event], part: impl Fn(u64) -> Part) -> Res
             }
             EventKind::WaitBegin => stack.push(Frame::Wait(event.job)),
             EventKind::Begin => {
-                if let Some(&Frame::Wait(target)) = stack.last() {
-                    if !family.is_needed(event.job, target) {
-                        return Err(format!("a wait for {target:x} ran {:x}", event.job));
-                    }
+                if let Some(&Frame::Wait(target)) = stack.last()
+                    && !family.is_needed(event.job, target)
+                {
+                    return Err(format!("a wait for {target:x} ran {:x}", event.job));
                 }
                 stack.push(Frame::Body(event.job));
             }
