@@ -292,7 +292,7 @@ mod tests {
         let slab = Slab::<Os, u8>::new(200, 2, || 0);
         let (mut caches, mut live) = ([Cache::new(), Cache::new()], Vec::new());
         let (mut random, mut refused) = (7u64, 0);
-        for step in 0..if cfg!(miri) { 2_000 } else { 200_000u64 } {
+        for step in 0..if cfg!(miri) { 150 } else { 200_000u64 } {
             random = random
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
