@@ -15,3 +15,4 @@ mod planted;
 mod real;
 mod run;
 mod simulated;
+mod world;

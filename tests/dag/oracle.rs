@@ -16,7 +16,8 @@ use paceline::{Grain, Label, WaitError};
 use platform::Platform;
 
 use super::plan::{Kind, panics};
-use super::run::{Ending, World, name};
+use super::run::Ending;
+use super::world::{World, name};
 use crate::support::log::Lives;
 
 /// Some ranges are cut finely, others not.
@@ -110,6 +111,19 @@ pub(crate) fn waited<P: Platform>(world: &World<P>, node: usize, result: Result<
         }
         Err(error) => world.is_wrong(format!("a wait for n{node} ended with {error}")),
     }
+}
+
+/// A result could not be had.
+pub(crate) fn failed_for_a_reason<P: Platform>(world: &World<P>, node: usize) {
+    world.expect(is_doomed(world, node), || {
+        format!("n{node} is said to have failed")
+    });
+}
+
+/// Whether the node or an ancestor fails by itself.
+fn is_doomed<P: Platform>(world: &World<P>, node: usize) -> bool {
+    let before = predecessors(world, node);
+    breaks(world, node) || before.iter().any(|&before| is_doomed(world, before))
 }
 
 /// Whether this label is that of an ancestor that fails by itself.

@@ -38,6 +38,12 @@ pub(crate) enum Action {
     WaitFor(usize, u64),
     /// Takes the result of a typed job.
     Take(usize),
+    /// The same, if it is there in so many nanoseconds.
+    TakeFor(usize, u64),
+    /// Threads only, if there are workers: awaits the result, which runs nothing meanwhile.
+    Await(usize),
+    /// Threads only, if there are workers: changes their number.
+    Resize(usize),
     /// Drops the handle of a typed job.
     Forget(usize),
     LateEdge {
@@ -319,11 +325,12 @@ impl Generator<'_> {
             .any(|action| matches!(action, Action::Complete(_) | Action::Abandon(_)));
         let runs_anything = matches!(owner, Owner::Thread(_)) && !owns_events;
         let rank = self.rank(owner);
-        let action = match self.random.below(16) {
+        let asks_workers = matches!(owner, Owner::Thread(_)) && self.taste.has_workers;
+        let action = match self.random.below(17) {
             0..4 => Action::Work(*self.random.pick(&[0, 1, 500, 3_000, 40_000])),
             4..8 => {
                 let target = self.lower_than(rank)?;
-                self.wait(target)?
+                self.wait(target, asks_workers)?
             }
             8 | 9 => {
                 let job = self.random.below(self.plan.nodes.len());
@@ -340,6 +347,7 @@ impl Generator<'_> {
                 let a = vec![Action::Work(self.random.below(3) as u64 * 700)];
                 Action::Join(a, vec![Action::Loop(2)])
             }
+            16 if asks_workers => Action::Resize(1 + self.random.below(4)),
             14 if runs_anything => Action::Flush,
             15 if runs_anything => match self.random.chance(50) {
                 true => Action::Poll,
@@ -350,9 +358,14 @@ impl Generator<'_> {
         Some(action)
     }
 
-    fn wait(&mut self, target: usize) -> Option<Action> {
-        if self.plan.is_typed(target) && self.random.chance(40) {
-            return Some(Action::Take(target));
+    fn wait(&mut self, target: usize, can_await: bool) -> Option<Action> {
+        if self.plan.is_typed(target) {
+            match self.random.below(10) {
+                0..3 => return Some(Action::Take(target)),
+                3 => return Some(Action::TakeFor(target, *self.random.pick(&[0, 1, 20_000]))),
+                4..6 if can_await => return Some(Action::Await(target)),
+                _ => {}
+            }
         }
         if !self.taste.waits_by_id {
             return None;

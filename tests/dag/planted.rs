@@ -18,8 +18,9 @@ use platform::{
 use testkit::{Sim, SimConfig};
 
 use super::plan::{Plan, Taste};
-use super::run::{Ending, World};
+use super::run::Ending;
 use super::simulated::{run_once, shape_of, world_of};
+use super::world::World;
 use crate::support::Random;
 
 /// What is broken.

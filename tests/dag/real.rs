@@ -7,8 +7,9 @@ use paceline::Builder;
 
 use super::oracle;
 use super::plan::{Plan, Taste};
-use super::run::{Ending, World, run};
+use super::run::{Ending, run};
 use super::simulated::{Shape, shape_of};
+use super::world::World;
 use crate::support::{Random, each_seed, log, watched};
 
 fn run_and_judge(shape: &Shape, plan: &Plan) {
@@ -52,7 +53,7 @@ fn programs(test: &str, seeds: u64, ending: Ending) {
         let shape = shape_of(&mut random, workers, ending);
         let plan = Plan::generate(&mut random, taste);
         let what = format!("{test}, seed {seed}, {shape:?}");
-        testkit::quiet::quietly(|| watched(&what, || run_and_judge(&shape, &plan)));
+        watched(&what, || run_and_judge(&shape, &plan));
     });
 }
 

@@ -1,97 +1,23 @@
 //! Runs a [`Plan`] on any platform and notes what happened in a [`World`].
 //!
 //! What the program does with the job system is done here; what should have happened is judged in
-//! `oracle`. The notes are std's atomics and locks, which are no steps of a simulated machine: no
-//! lock is held while the job system is called.
+//! `oracle`.
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::task::{self, Poll, Wake, Waker};
 use std::time::Duration;
 
 use event::Nanos;
-use paceline::{Context, Event, Grain, Job, JobId, JobSystem, Label, NewJob, ScheduleError, Stats};
-use platform::{Platform, Thread, ThreadSpec};
+use paceline::{Context, Event, Grain, Job, JobId, JobSystem, NewJob, ScheduleError};
+use platform::{Parker, Platform, Thread, ThreadSpec};
 
 use super::oracle;
-use super::plan::{Action, Kind, Plan};
-use crate::support::log::Part;
-
-/// A number that is counted up from anywhere.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicUsize);
-
-impl Count {
-    pub(crate) fn up(&self) {
-        self.0.fetch_add(1, Relaxed);
-    }
-    pub(crate) fn get(&self) -> usize {
-        self.0.load(Relaxed)
-    }
-}
-
-/// What is known of a node.
-#[derive(Default)]
-pub(crate) struct NodeNotes {
-    pub(crate) id: OnceLock<JobId>,
-    pub(crate) refused: AtomicBool,
-    pub(crate) started: AtomicU32,
-    pub(crate) ended: AtomicU32,
-    pub(crate) items: Vec<AtomicU32>,
-    /// Events: by whom and how they ended.
-    pub(crate) completed: AtomicBool,
-    pub(crate) abandoned: AtomicBool,
-    /// The edges that were asked for and accepted.
-    pub(crate) after: Mutex<Vec<usize>>,
-    handle: Mutex<Option<Job<Prize>>>,
-    event: Mutex<Option<Event>>,
-}
-
-/// A run's notes.
-pub(crate) struct World<P: Platform> {
-    pub(crate) plan: Plan,
-    pub(crate) nodes: Vec<NodeNotes>,
-    pub(crate) wrong: Mutex<Vec<String>>,
-    pub(crate) bodies_made: Count,
-    pub(crate) bodies_dropped: Count,
-    pub(crate) prizes_made: Count,
-    pub(crate) prizes_dropped: Count,
-    pub(crate) unwaited_panics: Count,
-    pub(crate) refusals: Count,
-    /// For waits inside bodies; nothing if the plan has none.
-    js: Mutex<Option<Arc<JobSystem<P>>>>,
-    pub(crate) stats: Mutex<Option<Stats>>,
-    pub(crate) labels: Mutex<Vec<Label>>,
-}
-
-/// The result of a typed job; knows where it came from and counts its end.
-pub(crate) struct Prize {
-    pub(crate) node: usize,
-    drops: Arc<dyn Fn() + Send + Sync>,
-}
-
-impl Drop for Prize {
-    fn drop(&mut self) {
-        (self.drops)();
-    }
-}
-
-/// What a body owns: dropped exactly once, whether the body runs or not.
-struct Luggage<P: Platform> {
-    world: Arc<World<P>>,
-    node: usize,
-    event: Option<(usize, Event)>,
-}
-
-impl<P: Platform> Drop for Luggage<P> {
-    fn drop(&mut self) {
-        self.world.bodies_dropped.up();
-        if let Some((event, handle)) = self.event.take() {
-            self.world.nodes[event].abandoned.store(true, Relaxed);
-            drop(handle);
-        }
-    }
-}
+use super::plan::{Action, Kind};
+use super::world::{Count, Luggage, NodeNotes, Prize, World, name};
 
 /// From where actions are done.
 struct Place<'a, P: Platform> {
@@ -99,80 +25,6 @@ struct Place<'a, P: Platform> {
     context: &'a Context<'a, P>,
     /// Outside any job: the job system's own methods are used.
     outside: Option<&'a JobSystem<P>>,
-}
-
-/// Names of nodes: labels are static texts.
-pub(crate) fn name(node: usize) -> &'static str {
-    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-    &NAMES.get_or_init(|| (0..256).map(|node| format!("n{node}")).collect())[node]
-}
-
-impl<P: Platform> World<P> {
-    pub(crate) fn new(plan: Plan) -> Arc<World<P>> {
-        let notes = |node: &super::plan::Node| NodeNotes {
-            items: match node.kind {
-                Kind::Range { items, .. } => (0..items).map(|_| AtomicU32::new(0)).collect(),
-                _ => Vec::new(),
-            },
-            ..NodeNotes::default()
-        };
-        Arc::new(World {
-            nodes: plan.nodes.iter().map(notes).collect(),
-            plan,
-            wrong: Mutex::new(Vec::new()),
-            bodies_made: Count::default(),
-            bodies_dropped: Count::default(),
-            prizes_made: Count::default(),
-            prizes_dropped: Count::default(),
-            unwaited_panics: Count::default(),
-            refusals: Count::default(),
-            js: Mutex::new(None),
-            stats: Mutex::new(None),
-            labels: Mutex::new(Vec::new()),
-        })
-    }
-
-    /// Notes something that must not be.
-    pub(crate) fn is_wrong(&self, what: String) {
-        self.wrong.lock().unwrap().push(what);
-    }
-
-    pub(crate) fn expect(&self, holds: bool, what: impl FnOnce() -> String) {
-        if !holds {
-            self.is_wrong(what());
-        }
-    }
-
-    fn js(&self) -> Option<Arc<JobSystem<P>>> {
-        self.js.lock().unwrap().clone()
-    }
-
-    /// What a label's number says of its jobs.
-    pub(crate) fn part(&self, label: u64) -> Part {
-        match self.labels.lock().unwrap()[label as usize].name {
-            "join" => Part::OfAny,
-            "scope" | "child" | "grandchild" | "parallel_for" => Part::OfInnermost,
-            _ => Part::No,
-        }
-    }
-
-    fn luggage(self: &Arc<Self>, node: usize, event: Option<(usize, Event)>) -> Luggage<P> {
-        self.bodies_made.up();
-        Luggage {
-            world: self.clone(),
-            node,
-            event,
-        }
-    }
-
-    fn prize(self: &Arc<Self>, node: usize) -> Prize {
-        self.prizes_made.up();
-        let world = self.clone();
-        Prize {
-            node,
-            drops: Arc::new(move || world.prizes_dropped.up()),
-        }
-    }
 }
 
 /// How a run ends.
@@ -258,12 +110,23 @@ fn take_what_is_left<P: Platform>(world: &Arc<World<P>>) {
 }
 
 fn take<P: Platform>(world: &World<P>, node: usize, handle: Job<Prize>) {
-    let result = handle.try_wait().map(|prize| {
-        world.expect(prize.node == node, || {
-            format!("n{node} gave the result of n{}", prize.node)
-        });
-    });
+    let result = handle.try_wait().map(|prize| accept(world, node, prize));
     oracle::waited(world, node, result);
+}
+
+fn accept<P: Platform>(world: &World<P>, node: usize, prize: Prize) {
+    world.expect(prize.node == node, || {
+        format!("n{node} gave the result of n{}", prize.node)
+    });
+}
+
+/// Wakes the thread that parks here.
+struct Unparker<P: Platform>(P::Parker);
+
+impl<P: Platform> Wake for Unparker<P> {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 impl<P: Platform> Place<'_, P> {
@@ -289,6 +152,23 @@ impl<P: Platform> Place<'_, P> {
                     take(self.world, *node, handle);
                 }
             }
+            Action::TakeFor(node, time) => {
+                let handle = nodes[*node].handle.lock().unwrap().take();
+                if let Some(handle) = handle {
+                    self.take_for(*node, handle, Duration::from_nanos(*time));
+                }
+            }
+            Action::Await(node) => {
+                let handle = nodes[*node].handle.lock().unwrap().take();
+                if let Some(handle) = handle {
+                    self.await_result(*node, handle);
+                }
+            }
+            Action::Resize(workers) => self.js(|js| {
+                let resized = js.resize(*workers);
+                self.world
+                    .expect(resized.is_ok(), || format!("{resized:?}"));
+            }),
             Action::Forget(node) => {
                 // Out of the lock first: dropping a handle is a step of the simulation.
                 let handle = nodes[*node].handle.lock().unwrap().take();
@@ -302,7 +182,7 @@ impl<P: Platform> Place<'_, P> {
             Action::Scope(children) => self.scope(children),
             Action::Join(a, b) => self.join(a, b),
             Action::Loop(items) => self.parallel_loop(*items),
-            Action::Panic => panic!("planned"),
+            Action::Panic => fail(),
             Action::Flush => self.js(JobSystem::flush),
             Action::Poll => self.js(|js| _ = js.poll()),
             Action::Pump => self.js(|js| _ = js.pump(Duration::from_nanos(700))),
@@ -392,6 +272,37 @@ impl<P: Platform> Place<'_, P> {
                 Err(error) => oracle::waited(self.world, node, Err(error)),
             },
         });
+    }
+
+    fn take_for(&self, node: usize, handle: Job<Prize>, time: Duration) {
+        match handle.wait_timeout(time) {
+            Ok(Ok(prize)) => {
+                accept(self.world, node, prize);
+                oracle::waited(self.world, node, Ok(()));
+            }
+            Ok(Err(handle)) => *self.world.nodes[node].handle.lock().unwrap() = Some(handle),
+            Err(error) => oracle::waited(self.world, node, Err(error)),
+        }
+    }
+
+    /// As an executor would: the thread runs nothing, and parks until it is woken.
+    fn await_result(&self, node: usize, mut handle: Job<Prize>) {
+        let parker = Arc::new(Unparker::<P>(self.context.platform().parker()));
+        let waker = Waker::from(parker.clone());
+        let mut task = task::Context::from_waker(&waker);
+        loop {
+            // A failed job panics here, with the panic's text or the reason.
+            let poll = AssertUnwindSafe(|| Pin::new(&mut handle).poll(&mut task));
+            let polled = testkit::quiet::quietly(|| catch_unwind(poll));
+            match polled {
+                Ok(Poll::Pending) => parker.0.park(Nanos::MAX),
+                Ok(Poll::Ready(prize)) => {
+                    accept(self.world, node, prize);
+                    return oracle::waited(self.world, node, Ok(()));
+                }
+                Err(_) => return oracle::failed_for_a_reason(self.world, node),
+            }
+        }
     }
 
     fn add_late_edge(&self, job: usize, after: usize) {
@@ -521,6 +432,11 @@ fn is_full(payload: &(dyn std::any::Any + Send)) -> bool {
     testkit::quiet::text_of(payload).contains("the limit of this job system")
 }
 
+/// Unwinds, without a message on the terminal.
+fn fail() -> ! {
+    resume_unwind(Box::new("planned"))
+}
+
 /// The body of a job. Nothing of ours is dropped while it unwinds: a simulated thread that panics
 /// cannot be switched out, so it must not call the job system then.
 fn run_body<P: Platform>(mut luggage: Luggage<P>, context: &Context<'_, P>) {
@@ -559,7 +475,9 @@ fn run_part<P: Platform>(
     oracle::part_starts(world, node);
     context.work(Nanos(part.len() as u64 * 500));
     for item in part {
-        assert!(panics_at != Some(item), "planned");
+        if panics_at == Some(item) {
+            fail();
+        }
         world.nodes[node].items[item].fetch_add(1, Relaxed);
     }
 }

@@ -9,7 +9,8 @@ use testkit::{Order, Sim, SimConfig, SimReport};
 
 use super::oracle;
 use super::plan::{Plan, Taste};
-use super::run::{Ending, World, run};
+use super::run::{Ending, run};
+use super::world::World;
 use crate::support::{Random, each_seed, log};
 
 /// What a run is made with besides its plan.

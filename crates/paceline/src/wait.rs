@@ -184,15 +184,18 @@ impl<P: Platform> Context<'_, P> {
     fn help_with_own(&self, wait: Wait) {
         while let Some(ticket) = self.seat.deque.peek_newest() {
             let slot = self.shared.slot(ticket);
-            // Whatever the ticket is, it is done with unless it has to be left for others. A stale
-            // one may look wanted: starting it fails.
+            // A stale ticket may look wanted: starting it fails. One that is not wanted is not
+            // started even if it looks stale: a range that is just being opened does.
             let child = slot.parent.load(Ordering::Relaxed) == wait.target.0;
-            if !child && self.is_startable(ticket) && !self.is_wanted(ticket, wait) {
+            let wanted = child || self.is_wanted(ticket, wait);
+            if !wanted && self.is_startable(ticket) {
                 return;
             }
             self.prefetch_soon();
             self.seat.deque.take_newest();
-            self.help(ticket, slot);
+            if wanted {
+                self.help(ticket, slot);
+            }
         }
     }
 
@@ -290,8 +293,9 @@ impl<P: Platform> Context<'_, P> {
             && !slot.is_over(job)
     }
 
-    /// Marks a job for a walk of this seat; false if that walk was there before.
-    fn mark(&self, slot: &Slot<P>, serial: u64) -> bool {
+    /// Marks a job for a walk of this seat and returns the mark; `None` if that walk was there
+    /// before.
+    fn mark(&self, slot: &Slot<P>, serial: u64) -> Option<u64> {
         let seat = self.seat.index;
         // Relaxed: see the module; the fence is the caller's. By compare-exchange, so that nobody's
         // mark is overwritten by one that does not say so.
@@ -299,7 +303,7 @@ impl<P: Platform> Context<'_, P> {
         loop {
             let before = Mark::unpack(seen);
             if before.is_some_and(|mark| mark.seat == seat && mark.serial == serial) {
-                return false;
+                return None;
             }
             let is_shared = before.is_some_and(|mark| mark.is_shared || mark.seat != seat);
             let new = Mark {
@@ -309,7 +313,7 @@ impl<P: Platform> Context<'_, P> {
             };
             let (relaxed, new) = (Ordering::Relaxed, new.pack());
             match slot.mark.compare_exchange(seen, new, relaxed, relaxed) {
-                Ok(_) => return true,
+                Ok(_) => return Some(new),
                 Err(now) => seen = now,
             }
         }
@@ -345,13 +349,18 @@ impl<P: Platform> Context<'_, P> {
                 walk.stack.clear();
                 return None;
             }
-            if !self.mark(slot, walk.serial) {
+            let Some(mark) = self.mark(slot, walk.serial) else {
                 continue;
-            }
+            };
             walk.visits_left -= 1;
             // Acquire, partner: the Release stores of the state: the links of a waiting job.
             let word = slot.word(Ordering::Acquire);
             if word.is_over(job) {
+                // The slot's next job may have got the mark, and this wait does not need that one.
+                // Relaxed, as for marking; it fails if somebody else has marked it since.
+                let _ = slot
+                    .mark
+                    .compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
                 continue;
             }
             match word.phase {
