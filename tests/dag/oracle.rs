@@ -101,7 +101,7 @@ pub(crate) fn waited<P: Platform>(world: &World<P>, node: usize, result: Result<
                 format!("n{node} is said to be abandoned: {label}")
             });
         }
-        Err(WaitError::Cancelled { label, cause }) => {
+        Err(WaitError::Cancelled { label, cause, .. }) => {
             world.expect(label.name == name(node), || {
                 format!("n{node} is called {label}")
             });

@@ -7,7 +7,7 @@ fn main() {
     let load = js.job("load").schedule(|_| panic!("file not found"));
     let parse = js.job("parse").after(load).run(|_| 1);
     match parse.try_wait() {
-        Err(WaitError::Cancelled { label, cause }) => {
+        Err(WaitError::Cancelled { label, cause, .. }) => {
             println!(
                 "'{}' was cancelled because '{}' failed",
                 label.name, cause.name

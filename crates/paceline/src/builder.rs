@@ -186,7 +186,9 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// Called when a job panics and nobody waits for it (yet), on the thread that ran it.
+    /// Called when a job panics and nobody hears of it: no wait, future, handle or scope, neither for
+    /// the job nor for one that was cancelled because of it. Once a panic, on the thread that found
+    /// out. (A wait that begins later is told all the same.)
     pub fn on_unwaited_panic(
         mut self,
         hook: impl Fn(&UnwaitedPanic) + Send + Sync + 'static,

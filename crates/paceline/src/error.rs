@@ -24,6 +24,8 @@ pub enum WaitError {
         label: Label,
         /// The job or event that failed first.
         cause: Label,
+        /// What it said, if it was a panic.
+        message: Option<Arc<str>>,
     },
     /// The wait can never end: the awaited job cannot finish before the waiting one has.
     Deadlock {
@@ -64,7 +66,15 @@ impl fmt::Display for WaitError {
             WaitError::Panicked { label, message, .. } => {
                 write!(f, "job {label} panicked: {message}")
             }
-            WaitError::Cancelled { label, cause } => {
+            WaitError::Cancelled {
+                label,
+                cause,
+                message: Some(message),
+            } => write!(
+                f,
+                "job {label} was cancelled, because {cause} panicked: {message}"
+            ),
+            WaitError::Cancelled { label, cause, .. } => {
                 write!(f, "job {label} was cancelled, because {cause} failed")
             }
             WaitError::Abandoned { label } => {

@@ -8,10 +8,11 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use platform::{Atomic, Lock, Memory, Ordering};
+use platform::{Atomic, Lock, Memory, Ordering, Platform};
 
+use crate::context::Context;
 use crate::error::WaitError;
-use crate::job::{Label, Ticket};
+use crate::job::{Label, Slot, Ticket};
 
 /// What happened to a job that did not end well.
 pub(crate) enum Failure {
@@ -19,10 +20,12 @@ pub(crate) enum Failure {
         label: Label,
         message: Arc<str>,
         payload: Option<Box<dyn Any + Send>>,
+        /// Whether the hook for panics nobody hears of has been called.
+        is_told: bool,
     },
     Cancelled {
         label: Label,
-        cause: Label,
+        cause: Cause,
     },
     /// An event dropped without being completed.
     Abandoned {
@@ -37,18 +40,33 @@ impl Failure {
             label,
             message: message_of(&*payload),
             payload: Some(payload),
+            is_told: false,
         }
     }
 
-    /// Whose fault it is.
-    fn cause(&self) -> Option<Label> {
+    /// Whose fault it is that what depends on `job`, whose failure this is, cannot run.
+    fn cause(&self, job: Ticket) -> Option<Cause> {
+        let cause = |label, message| Cause {
+            job,
+            label,
+            message,
+        };
         match self {
-            Failure::Panicked { label, .. } => Some(*label),
-            Failure::Cancelled { cause, .. } => Some(*cause),
-            Failure::Abandoned { label } => Some(*label),
+            Failure::Panicked { label, message, .. } => Some(cause(*label, Some(message.clone()))),
+            Failure::Cancelled { cause, .. } => Some(cause.clone()),
+            Failure::Abandoned { label } => Some(cause(*label, None)),
             Failure::ShutDown => None,
         }
     }
+}
+
+/// The first failure of a chain.
+#[derive(Clone)]
+pub(crate) struct Cause {
+    job: Ticket,
+    label: Label,
+    /// What it said, if it was a panic.
+    message: Option<Arc<str>>,
 }
 
 /// What a panic said.
@@ -59,7 +77,8 @@ fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
         .into()
 }
 
-/// A panic that nobody was waiting for when it happened; given to the hook.
+/// A panic nobody hears of: when the job panicked, and when what depends on it was cancelled, there
+/// was a job at the end of the chain that nobody waited for. Given to the hook, once a panic.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UnwaitedPanic {
@@ -106,22 +125,33 @@ impl<M: Memory> Failures<M> {
     }
 
     /// Who is to blame for this job's failure; `None` if it has not failed, or nobody is.
-    pub(crate) fn cause_of(&self, ticket: Ticket) -> Option<Label> {
+    fn cause_of(&self, ticket: Ticket) -> Option<Cause> {
         if self.is_empty() {
             return None;
         }
-        self.records.with(|records| records.get(&ticket)?.cause())
+        self.records
+            .with(|records| records.get(&ticket)?.cause(ticket))
     }
 
-    /// What a job's panic said, if that is how it failed.
-    pub(crate) fn panic_of(&self, ticket: Ticket) -> Option<UnwaitedPanic> {
-        self.records.with(|records| match records.get(&ticket)? {
-            Failure::Panicked { label, message, .. } => Some(UnwaitedPanic {
-                label: *label,
-                message: message.clone(),
-            }),
-            _ => None,
-        })
+    /// The panic that made this job fail, the first time it is asked for.
+    fn untold_panic(&self, ticket: Ticket) -> Option<UnwaitedPanic> {
+        let cause = self.cause_of(ticket)?;
+        self.records
+            .with(|records| match records.get_mut(&cause.job)? {
+                Failure::Panicked {
+                    label,
+                    message,
+                    is_told,
+                    ..
+                } if !*is_told => {
+                    *is_told = true;
+                    Some(UnwaitedPanic {
+                        label: *label,
+                        message: message.clone(),
+                    })
+                }
+                _ => None,
+            })
     }
 
     /// The verdict on a job that is over. The payload of a panic goes to the first who asks.
@@ -142,6 +172,7 @@ impl<M: Memory> Failures<M> {
                 label,
                 message,
                 payload,
+                ..
             }) => Err(WaitError::Panicked {
                 label: *label,
                 message: message.clone(),
@@ -149,10 +180,53 @@ impl<M: Memory> Failures<M> {
             }),
             Some(Failure::Cancelled { label, cause }) => Err(WaitError::Cancelled {
                 label: *label,
-                cause: *cause,
+                cause: cause.label,
+                message: cause.message.clone(),
             }),
             Some(Failure::Abandoned { label }) => Err(WaitError::Abandoned { label: *label }),
             Some(Failure::ShutDown) => Err(WaitError::ShutDown),
         })
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// `job` must not run, because `before` failed. Called while `job` is held back.
+    #[cold]
+    pub(crate) fn cancel(&self, job: Ticket, before: Ticket) {
+        let slot = self.shared.slot(job);
+        let label = self.label_of(slot);
+        let cause = self.shared.failures.cause_of(before).unwrap_or(Cause {
+            job: before,
+            label,
+            message: None,
+        });
+        self.shared
+            .failures
+            .add(job, Failure::Cancelled { label, cause });
+        // Relaxed: published by the release that the caller does next.
+        slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+    }
+
+    /// Notes that a job has panicked, against `whose` name: its own, or that of the scope or loop
+    /// that will re-raise it.
+    #[cold]
+    pub(crate) fn record_panic(&self, whose: Ticket, slot: &Slot<P>, payload: Box<dyn Any + Send>) {
+        self.seat.counters.panicked.add(1);
+        let label = self.label_of(slot);
+        self.shared
+            .failures
+            .add(whose, Failure::panicked(label, payload));
+    }
+
+    /// Nobody hears of this job's failure: calls the hook if it came from a panic. That is on
+    /// record.
+    #[cold]
+    pub(crate) fn tell_hook(&self, job: Ticket) {
+        let Some(hook) = &self.shared.hooks.unwaited else {
+            return;
+        };
+        if let Some(panic) = self.shared.failures.untold_panic(job) {
+            hook(&panic);
+        }
     }
 }

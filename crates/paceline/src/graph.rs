@@ -5,20 +5,18 @@
 //! CAS on the same word, which fails once it is closed. So an edge is either in the list that the
 //! finisher gets, or its adder knows that P is already over. There is no third case.
 //!
-//! Waiters and futures hang in the same list as [`Listener`]s. Finishing is iterative: what has no
+//! Waiters and futures hang in the same list (see `listen`). Finishing is iterative: what has no
 //! body, and what was cancelled, is finished by the same loop, however long the chain.
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::task::Waker;
 
 use event::EventKind;
-use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, SharedCell};
+use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
 
 use crate::context::{Context, Queue};
 use crate::error::ScheduleError;
-use crate::failure::Failure;
 use crate::job::{Label, Link, LinksWord, Phase, Slot, StateWord, Ticket};
+use crate::listen::Listener;
 use crate::seat::Finished;
 use crate::slab::NIL;
 
@@ -39,71 +37,6 @@ impl Ending {
             Ending::Panicked(_) | Ending::PanicNoted => 1,
             Ending::Cancelled => 2,
         }
-    }
-}
-
-/// Somebody to tell who is not a job. Stored in [`Link::to`] where a ticket would be: generation 0
-/// cannot be a ticket's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Listener {
-    /// The thread on this seat waits.
-    Seat(u32),
-    /// A future is pending; see [`Wakers`].
-    Waker(u32),
-}
-
-impl Listener {
-    const IS_WAKER: u64 = 1 << 23;
-    /// Set in every listener, so that none is zero.
-    const IS_LISTENER: u64 = 1 << 22;
-
-    fn pack(self) -> u64 {
-        match self {
-            Listener::Seat(seat) => u64::from(seat) | Listener::IS_LISTENER,
-            Listener::Waker(key) => u64::from(key) | Listener::IS_LISTENER | Listener::IS_WAKER,
-        }
-    }
-
-    fn unpack(word: u64) -> Option<Listener> {
-        let value = word as u32 & (Listener::IS_LISTENER as u32 - 1);
-        match (Ticket(word).generation(), word & Listener::IS_WAKER) {
-            (0, 0) => Some(Listener::Seat(value)),
-            (0, _) => Some(Listener::Waker(value)),
-            _ => None,
-        }
-    }
-}
-
-/// Wakers of pending futures, by number.
-pub(crate) struct Wakers<M: Memory>(M::Lock<WakerTable>);
-
-#[derive(Default)]
-struct WakerTable {
-    next: u32,
-    wakers: BTreeMap<u32, Waker>,
-}
-
-impl<M: Memory> Wakers<M> {
-    pub(crate) fn new() -> Self {
-        Wakers(M::Lock::new(WakerTable::default()))
-    }
-
-    /// Keeps a waker until it is taken; the number is free again then.
-    pub(crate) fn keep(&self, waker: Waker) -> u32 {
-        self.0.with(|table| {
-            // The number has 22 bits; that many pending futures at once do not fit the job table.
-            while table.wakers.contains_key(&table.next) {
-                table.next = (table.next + 1) & (Listener::IS_LISTENER as u32 - 1);
-            }
-            let key = table.next;
-            table.next = (table.next + 1) & (Listener::IS_LISTENER as u32 - 1);
-            table.wakers.insert(key, waker);
-            key
-        })
-    }
-
-    pub(crate) fn take(&self, key: u32) -> Option<Waker> {
-        self.0.with(|table| table.wakers.remove(&key))
     }
 }
 
@@ -180,46 +113,8 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Asks to be told when `target` is over. False if it already is.
-    pub(crate) fn listen(&self, target: Ticket, listener: Listener) -> Result<bool, ScheduleError> {
-        let links = &self.shared.links;
-        if self.listens_already(target, listener) {
-            return Ok(true);
-        }
-        let (node, link) = self
-            .own(|own| links.allocate(&mut own.links))
-            .ok_or(ScheduleError::TooManyEdges)?;
-        link.to.store(listener.pack(), Ordering::Relaxed);
-        let hangs = self.hang(self.shared.slot(target), target, node);
-        if !hangs {
-            self.own(|own| links.free(&mut own.links, node));
-        }
-        Ok(hangs)
-    }
-
-    /// Whether the newest link of `target` is this very listener's: it is left there by a wait that
-    /// timed out, and waits that are repeated until they succeed must not pile up links.
-    fn listens_already(&self, target: Ticket, listener: Listener) -> bool {
-        let slot = self.shared.slot(target);
-        // Acquire, partner: the Release CAS in `hang`: the link.
-        let head = LinksWord(slot.links.load(Ordering::Acquire));
-        if !head.is_open_for(target) || !self.shared.links.exists(head.node()) {
-            return false;
-        }
-        let to = self
-            .shared
-            .links
-            .get(head.node())
-            .to
-            .load(Ordering::Relaxed);
-        // Acquire, partner: the Release stores to a link that is used again.
-        P::fence(Ordering::Acquire);
-        // The list is still open with the same link on top: the link was not freed meanwhile.
-        to == listener.pack() && slot.links.load(Ordering::Relaxed) == head.0
-    }
-
     /// Hangs a link into the list of `slot`; false if that job is over.
-    fn hang(&self, slot: &Slot<P>, ticket: Ticket, node: u32) -> bool {
+    pub(crate) fn hang(&self, slot: &Slot<P>, ticket: Ticket, node: u32) -> bool {
         let link = self.shared.links.get(node);
         // Acquire, partner: the swap in `finish` and the Release store of `allocate_slot`: if the
         // list is closed, what the job did is visible.
@@ -344,10 +239,12 @@ impl<P: Platform> Context<'_, P> {
         self.record(EventKind::Completed, job, ending.code());
         let parent = Ticket(slot.parent.load(Ordering::Relaxed));
         let failed = !matches!(ending, Ending::Done);
-        match ending {
-            Ending::Panicked(payload) => self.record_panic(job, slot, payload, parent, flags),
-            Ending::PanicNoted => self.tell_of_panic(job, slot, flags),
-            Ending::Done | Ending::Cancelled => {}
+        if let Ending::Panicked(payload) = ending {
+            let in_scope = flags & Slot::<P>::IN_SCOPE != 0;
+            self.record_panic(if in_scope { parent } else { job }, slot, payload);
+        }
+        if failed && !self.is_heard(slot, flags) {
+            self.tell_hook(job);
         }
         let preds = slot.preds.load(Ordering::Relaxed);
         let told = self.close(job, slot, flags);
@@ -459,75 +356,11 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    fn notify(&self, listener: Listener) {
-        match listener {
-            Listener::Seat(seat) => {
-                // The waiter may be spinning on the epoch, or be parked.
-                self.shared.idle.bump();
-                self.unpark(self.shared.seats.get(seat as usize));
-            }
-            Listener::Waker(key) => {
-                if let Some(waker) = self.shared.wakers.take(key) {
-                    waker.wake();
-                }
-            }
-        }
-    }
-
     /// Wakes a thread that waits (and does not count as searching).
     pub(crate) fn unpark(&self, seat: &crate::seat::Seat<P>) {
         if seat.parker.unpark() {
             self.seat.counters.wakes_sent.add(1);
             self.record(EventKind::Wake, Ticket::NONE, u64::from(seat.index));
-        }
-    }
-
-    /// `job` must not run, because `cause` failed. Called while `job` is held back.
-    #[cold]
-    pub(crate) fn cancel(&self, job: Ticket, cause: Ticket) {
-        let slot = self.shared.slot(job);
-        let label = self.label_of(slot);
-        let cause = self.shared.failures.cause_of(cause).unwrap_or(label);
-        self.shared
-            .failures
-            .add(job, Failure::Cancelled { label, cause });
-        // Relaxed: published by the release that the caller does next.
-        slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
-    }
-
-    #[cold]
-    fn record_panic(
-        &self,
-        job: Ticket,
-        slot: &Slot<P>,
-        payload: Box<dyn Any + Send>,
-        parent: Ticket,
-        flags: u32,
-    ) {
-        self.seat.counters.panicked.add(1);
-        let label = self.label_of(slot);
-        let in_scope = flags & Slot::<P>::IN_SCOPE != 0;
-        let whose = if in_scope { parent } else { job };
-        self.shared
-            .failures
-            .add(whose, Failure::panicked(label, payload));
-        self.tell_of_panic(job, slot, flags);
-    }
-
-    /// Calls the hook if nobody listens to the job yet, nobody holds its result, and no scope or
-    /// loop will re-raise its panic. The panic is on record.
-    #[cold]
-    fn tell_of_panic(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
-        let awaited = Slot::<P>::IN_SCOPE | Slot::<P>::IS_HELD | Slot::<P>::IS_AWAITED;
-        let listened = LinksWord(slot.links.load(Ordering::Relaxed)).node() < LinksWord::CLOSED;
-        if flags & awaited != 0 || listened {
-            return;
-        }
-        if let (Some(hook), Some(panic)) = (
-            &self.shared.hooks.unwaited,
-            self.shared.failures.panic_of(job),
-        ) {
-            hook(&panic);
         }
     }
 

@@ -16,8 +16,8 @@ use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
 use crate::context::{Context, Queue};
 use crate::error::{ScheduleError, WaitError};
 use crate::failure::Failure;
-use crate::graph::Listener;
 use crate::job::{Body, JobId, Slot, Ticket};
+use crate::listen::Listener;
 use crate::shared::Shared;
 
 /// A job with a result. The result is given once: by [`wait`](Job::wait), by
@@ -33,6 +33,8 @@ use crate::shared::Shared;
 pub struct Job<T> {
     owner: Arc<dyn Owner>,
     id: JobId,
+    /// Once it was polled: under which number its waker is kept.
+    waker: Option<u32>,
     _result: PhantomData<fn() -> T>,
 }
 
@@ -47,8 +49,16 @@ pub(crate) trait Owner: Send + Sync {
     /// The handle needs the slot no longer. `taken`: the
     /// result is no longer there.
     fn let_go(&self, job: Ticket, taken: bool);
-    /// Has the waker called when the job is over. False if it is over.
-    fn notify(&self, job: Ticket, waker: &Waker) -> Result<bool, WaitError>;
+    /// Has the waker called when the job is over, instead of the one of an earlier call (which
+    /// returned `earlier`). Returns the waker's number, or nothing if the job is over.
+    fn notify(
+        &self,
+        job: Ticket,
+        waker: &Waker,
+        earlier: Option<u32>,
+    ) -> Result<Option<u32>, WaitError>;
+    /// The handle is gone: its waker must not be called.
+    fn forget(&self, job: Ticket, waker: u32);
     fn complete_event(&self, job: Ticket, abandoned: bool);
 }
 
@@ -57,6 +67,7 @@ impl<T> Job<T> {
         Job {
             owner,
             id,
+            waker: None,
             _result: PhantomData,
         }
     }
@@ -125,7 +136,11 @@ impl<T> Job<T> {
 
 impl<T> Drop for Job<T> {
     fn drop(&mut self) {
-        self.owner.let_go(self.id.ticket(), false);
+        let job = self.id.ticket();
+        if let Some(waker) = self.waker {
+            self.owner.forget(job, waker);
+        }
+        self.owner.let_go(job, false);
     }
 }
 
@@ -135,9 +150,13 @@ impl<T> Future for Job<T> {
     /// # Panics
     /// As [`Job::wait`].
     fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<T> {
-        match self.owner.notify(self.id.ticket(), task.waker()) {
-            Ok(true) => Poll::Pending,
-            Ok(false) => Poll::Ready(self.give().wait()),
+        let job = self.id.ticket();
+        match self.owner.notify(job, task.waker(), self.waker) {
+            Ok(None) => Poll::Ready(self.give().wait()),
+            Ok(pending) => {
+                self.waker = pending;
+                Poll::Pending
+            }
             Err(error) => panic!("{error}"),
         }
     }
@@ -150,6 +169,7 @@ impl<T> Job<T> {
         let spent = Job {
             owner: Arc::new(Spent),
             id: self.id,
+            waker: None,
             _result: PhantomData,
         };
         std::mem::replace(self, spent)
@@ -182,9 +202,10 @@ impl Owner for Spent {
         std::ptr::null_mut()
     }
     fn let_go(&self, _: Ticket, _: bool) {}
-    fn notify(&self, _: Ticket, _: &Waker) -> Result<bool, WaitError> {
-        Ok(false)
+    fn notify(&self, _: Ticket, _: &Waker, _: Option<u32>) -> Result<Option<u32>, WaitError> {
+        Ok(None)
     }
+    fn forget(&self, _: Ticket, _: u32) {}
     fn complete_event(&self, _: Ticket, _: bool) {}
 }
 
@@ -285,19 +306,32 @@ impl<P: Platform> Owner for Shared<P> {
         }
     }
 
-    fn notify(&self, job: Ticket, waker: &Waker) -> Result<bool, WaitError> {
+    fn notify(
+        &self,
+        job: Ticket,
+        waker: &Waker,
+        earlier: Option<u32>,
+    ) -> Result<Option<u32>, WaitError> {
         if self.is_over(job) {
-            return Ok(false);
+            return Ok(None);
+        }
+        if let Some(key) = earlier {
+            let is_kept = self.wakers.replace(key, job, Some(waker.clone()));
+            return Ok(is_kept.then_some(key));
         }
         let context = self.context().map_err(WaitError::from)?;
-        let key = self.wakers.keep(waker.clone());
-        let listens = context
-            .listen(job, Listener::Waker(key))
-            .map_err(WaitError::from)?;
-        if !listens {
-            self.wakers.take(key);
+        let key = self.wakers.keep(job, waker.clone());
+        match context.listen(job, Listener::Waker(key)) {
+            Ok(Some(_)) => Ok(Some(key)),
+            not_listening => {
+                self.wakers.take(key);
+                not_listening.map(|_| None).map_err(WaitError::from)
+            }
         }
-        Ok(listens)
+    }
+
+    fn forget(&self, job: Ticket, waker: u32) {
+        self.wakers.replace(waker, job, None);
     }
 
     fn complete_event(&self, job: Ticket, abandoned: bool) {

@@ -47,6 +47,7 @@ mod handle;
 mod idle;
 mod injector;
 mod job;
+mod listen;
 mod policy;
 mod range;
 mod schedule;

@@ -219,9 +219,15 @@ fn why(error: &WaitError) -> String {
         WaitError::Panicked { label, message, .. } => {
             format!("the job '{}' panicked: {message}", label.name)
         }
-        WaitError::Cancelled { label, cause } => format!(
-            "the job '{}' panicked, so '{}' could not be run",
-            cause.name, label.name
+        WaitError::Cancelled {
+            label,
+            cause,
+            message,
+        } => format!(
+            "the job '{}' panicked: {}; so '{}' could not be run",
+            cause.name,
+            message.as_deref().unwrap_or("(without a message)"),
+            label.name
         ),
         other => other.to_string(),
     }

@@ -1,0 +1,225 @@
+//! Who wants to be told when a job is over without being a job: waiting threads and pending futures.
+//!
+//! A listener hangs in the same list as the job's successors (see `graph`), so whoever finishes the
+//! job tells both in one walk. One that gives up (a wait that timed out, a future that was dropped)
+//! stays in the list, where it costs one needless wake-up at most. It is marked, because a panic of
+//! which only such listeners would be told is a panic nobody hears of.
+
+use std::collections::BTreeMap;
+use std::task::Waker;
+
+use platform::{Atomic, Lock, Memory, Ordering, Platform};
+
+use crate::context::Context;
+use crate::error::ScheduleError;
+use crate::job::{LinksWord, Slot, Ticket};
+
+/// Somebody to tell. Stored in [`Link::to`](crate::job::Link::to) where a ticket would be:
+/// generation 0 cannot be a ticket's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Listener {
+    /// The thread on this seat waits.
+    Seat(u32),
+    /// A future is pending; see [`Wakers`].
+    Waker(u32),
+}
+
+impl Listener {
+    const IS_WAKER: u64 = 1 << 23;
+    /// Set in every listener, so that none is zero.
+    const IS_LISTENER: u64 = 1 << 22;
+    /// Set in the link of a seat that does not wait any more.
+    const GAVE_UP: u64 = 1 << 21;
+    const NUMBERS: u32 = Listener::GAVE_UP as u32;
+
+    fn pack(self) -> u64 {
+        match self {
+            Listener::Seat(seat) => u64::from(seat) | Listener::IS_LISTENER,
+            Listener::Waker(key) => u64::from(key) | Listener::IS_LISTENER | Listener::IS_WAKER,
+        }
+    }
+
+    pub(crate) fn unpack(word: u64) -> Option<Listener> {
+        let value = word as u32 & (Listener::NUMBERS - 1);
+        match (Ticket(word).generation(), word & Listener::IS_WAKER) {
+            (0, 0) => Some(Listener::Seat(value)),
+            (0, _) => Some(Listener::Waker(value)),
+            _ => None,
+        }
+    }
+}
+
+/// Wakers of pending futures, by number.
+pub(crate) struct Wakers<M: Memory>(M::Lock<WakerTable>);
+
+#[derive(Default)]
+struct WakerTable {
+    next: u32,
+    wakers: BTreeMap<u32, Pending>,
+}
+
+/// A future that waits for `job`.
+struct Pending {
+    job: Ticket,
+    /// None once the future was dropped. The number stays in use: it is in a link.
+    waker: Option<Waker>,
+}
+
+impl<M: Memory> Wakers<M> {
+    pub(crate) fn new() -> Self {
+        Wakers(M::Lock::new(WakerTable::default()))
+    }
+
+    /// Keeps a waker until it is taken; the number is free again then.
+    pub(crate) fn keep(&self, job: Ticket, waker: Waker) -> u32 {
+        self.0.with(|table| {
+            // So many pending futures at once do not fit the job table.
+            while table.wakers.contains_key(&table.next) {
+                table.next = (table.next + 1) % Listener::NUMBERS;
+            }
+            let key = table.next;
+            table.next = (table.next + 1) % Listener::NUMBERS;
+            let waker = Some(waker);
+            table.wakers.insert(key, Pending { job, waker });
+            key
+        })
+    }
+
+    /// Another waker for the same future, or none if it was dropped. False if the waker was taken:
+    /// the job is over.
+    pub(crate) fn replace(&self, key: u32, job: Ticket, waker: Option<Waker>) -> bool {
+        // The old one is dropped when the lock is free again: it may run anybody's code.
+        let old = self.0.with(|table| {
+            let pending = table.wakers.get_mut(&key);
+            let pending = pending.filter(|pending| pending.job == job)?;
+            Some(std::mem::replace(&mut pending.waker, waker))
+        });
+        old.is_some()
+    }
+
+    pub(crate) fn take(&self, key: u32) -> Option<Waker> {
+        self.0.with(|table| table.wakers.remove(&key))?.waker
+    }
+
+    fn is_dropped(&self, key: u32) -> bool {
+        self.0.with(|table| {
+            let pending = table.wakers.get(&key);
+            pending.is_none_or(|pending| pending.waker.is_none())
+        })
+    }
+}
+
+/// The link a listener hangs in.
+#[derive(Clone, Copy)]
+pub(crate) struct Listening {
+    node: u32,
+    listener: Listener,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Asks to be told when `target` is over. `None` if it already is.
+    pub(crate) fn listen(
+        &self,
+        target: Ticket,
+        listener: Listener,
+    ) -> Result<Option<Listening>, ScheduleError> {
+        let links = &self.shared.links;
+        if let Some(listening) = self.listen_again(target, listener) {
+            return Ok(Some(listening));
+        }
+        let (node, link) = self
+            .own(|own| links.allocate(&mut own.links))
+            .ok_or(ScheduleError::TooManyEdges)?;
+        link.to.store(listener.pack(), Ordering::Relaxed);
+        if !self.hang(self.shared.slot(target), target, node) {
+            self.own(|own| links.free(&mut own.links, node));
+            return Ok(None);
+        }
+        Ok(Some(Listening { node, listener }))
+    }
+
+    /// Takes up the newest link of `target` if it is this listener's: a wait that timed out has left
+    /// it there, and waits that are repeated until they succeed must not pile up links.
+    fn listen_again(&self, target: Ticket, listener: Listener) -> Option<Listening> {
+        let slot = self.shared.slot(target);
+        // Acquire, partner: the Release CAS in `hang`: the link.
+        let head = LinksWord(slot.links.load(Ordering::Acquire));
+        let node = head.node();
+        if !head.is_open_for(target) || !self.shared.links.exists(node) {
+            return None;
+        }
+        let link = self.shared.links.get(node);
+        let to = link.to.load(Ordering::Relaxed);
+        // Acquire, partner: the Release stores to a link that is used again.
+        P::fence(Ordering::Acquire);
+        // The list is still open with the same link on top: the link was not freed meanwhile.
+        let is_here = slot.links.load(Ordering::Relaxed) == head.0;
+        if !is_here || to & !Listener::GAVE_UP != listener.pack() {
+            return None;
+        }
+        // Relaxed: who finishes the job tells this listener whether or not it is marked. It fails if
+        // the link is just being freed.
+        let (relaxed, now) = (Ordering::Relaxed, listener.pack());
+        let _ = link.to.compare_exchange(to, now, relaxed, relaxed);
+        Some(Listening { node, listener })
+    }
+
+    /// The listener does not wait any more, although the job may not be over.
+    pub(crate) fn give_up(&self, listening: Listening) {
+        let link = self.shared.links.get(listening.node);
+        let now = listening.listener.pack();
+        let relaxed = Ordering::Relaxed;
+        // Relaxed: only a hint for `is_heard`. If the link has been freed it is not this seat's any
+        // more: of one seat's waits only the innermost gets here, so none of them can have got it.
+        let _ = link
+            .to
+            .compare_exchange(now, now | Listener::GAVE_UP, relaxed, relaxed);
+    }
+
+    /// Whether anybody will be told how the job ended: a successor, a wait, a future, the holder of
+    /// its result, or the scope or loop it is part of. The caller is finishing the job, and its list
+    /// is still open.
+    pub(crate) fn is_heard(&self, slot: &Slot<P>, flags: u32) -> bool {
+        let held = flags & Slot::<P>::IS_HELD != 0
+            && slot.holders.load(Ordering::Relaxed) & Slot::<P>::HANDLE != 0;
+        if held || flags & (Slot::<P>::IN_SCOPE | Slot::<P>::IS_AWAITED) != 0 {
+            return true;
+        }
+        if flags & Slot::<P>::IS_ANONYMOUS != 0 {
+            return false;
+        }
+        // Acquire, partner: the Release CAS in `hang`: the links. None of them is freed before the
+        // list is closed, which is the caller's to do.
+        let mut node = LinksWord(slot.links.load(Ordering::Acquire)).node();
+        while node < LinksWord::CLOSED {
+            let link = self.shared.links.get(node);
+            let to = link.to.load(Ordering::Relaxed);
+            let is_deaf = match Listener::unpack(to) {
+                None => false,
+                Some(Listener::Seat(_)) => to & Listener::GAVE_UP != 0,
+                Some(Listener::Waker(key)) => self.shared.wakers.is_dropped(key),
+            };
+            if !is_deaf {
+                return true;
+            }
+            node = link.next.load(Ordering::Relaxed);
+        }
+        false
+    }
+
+    /// Tells a listener that its job is over.
+    pub(crate) fn notify(&self, listener: Listener) {
+        match listener {
+            Listener::Seat(seat) => {
+                // The waiter may be spinning on the epoch, or be parked.
+                self.shared.idle.bump();
+                self.unpark(self.shared.seats.get(seat as usize));
+            }
+            Listener::Waker(key) => {
+                if let Some(waker) = self.shared.wakers.take(key) {
+                    waker.wake();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a waiter may run: the search.
+//!
+//! Upwards along the links for ancestors of the target ([`Walk`]), and through the queues for what
+//! they have made.
+
+use platform::{Atomic, Ordering, Platform};
+
+use super::Wait;
+use crate::context::Context;
+use crate::job::{Phase, Ticket};
+use crate::policy::Tuning;
+
+/// A walk from the target to its unfinished ancestors, depth first, that can be left when it has
+/// found something to run and taken up again: going on costs less than starting over, and what it
+/// has not seen is looked at by the next walk.
+pub(super) struct Walk {
+    pub(super) stack: Vec<Ticket>,
+    /// Of this seat: the mark of jobs that this walk has visited.
+    pub(super) serial: u64,
+    /// How many more it may visit: two waiters that overwrite each other's marks visit jobs more
+    /// than once.
+    pub(super) visits_left: usize,
+}
+
+/// How far to look for descendants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// The newest few tickets of each queue.
+    Quick,
+    /// Every ticket there is: before parking.
+    Thorough,
+}
+
+/// Tickets of each queue a quick look considers.
+const QUICK_TICKETS: usize = 32;
+
+impl<P: Platform> Context<'_, P> {
+    /// Whether the wait may run the job: the target, a job on the way to it (as far as the walk has
+    /// marked them), or a descendant of one of these.
+    pub(super) fn is_wanted(&self, ticket: Ticket, wait: Wait) -> bool {
+        ticket == wait.target || self.is_marked(ticket) || self.descends(ticket, wait)
+    }
+
+    /// Whether a ticket could be started at this moment.
+    pub(super) fn is_startable(&self, ticket: Ticket) -> bool {
+        // Relaxed: whoever starts it decides.
+        let slot = self.shared.slot(ticket);
+        let word = slot.word(Ordering::Relaxed);
+        let phase_allows = match word.phase {
+            Phase::Ready => true,
+            Phase::Open => self.has_room_for_member(slot),
+            _ => false,
+        };
+        phase_allows && word.generation == ticket.generation()
+    }
+
+    /// Whether the job was made by (a job made by …) the target, or by a job the target needs.
+    pub(super) fn descends(&self, ticket: Ticket, wait: Wait) -> bool {
+        const NESTING_MAX: usize = 256;
+        let mut job = ticket;
+        for _ in 0..NESTING_MAX {
+            let Some(parent) = self.parent_of(job) else {
+                return false;
+            };
+            if parent == wait.target || self.is_marked(parent) {
+                return true;
+            }
+            job = parent;
+        }
+        false
+    }
+
+    /// The scope or job that `job` was made by, unless `job` is over.
+    pub(crate) fn parent_of(&self, job: Ticket) -> Option<Ticket> {
+        let slot = self.shared.slot(job);
+        // Acquire, partner: the Release store in `allocate_slot`; also orders the look at the state.
+        let parent = Ticket(slot.parent.load(Ordering::Acquire));
+        // Looked at after the parent was read: it is this job's. A parent outlives what it made.
+        let known = !slot.is_over(job) && self.shared.slots.exists(parent.index());
+        (known && !parent.is_none()).then_some(parent)
+    }
+
+    /// Walks on until it comes to a job that can be run, and runs it. False if a whole walk, begun
+    /// during this call, has found none.
+    pub(super) fn help_ancestor(&self, wait: Wait, walk: &mut Walk) -> bool {
+        // Lost to somebody else: that was progress too.
+        self.find_ancestor(wait, walk)
+            .inspect(|job| _ = self.help(*job, self.shared.slot(*job)))
+            .is_some()
+    }
+
+    /// As above, without running it.
+    pub(super) fn find_ancestor(&self, wait: Wait, walk: &mut Walk) -> Option<Ticket> {
+        self.walk_on(walk).or_else(|| {
+            walk.serial = self.own(|own| {
+                own.serial += 1;
+                own.serial
+            });
+            walk.visits_left = Tuning::SEARCH_VISITS_MAX;
+            walk.stack.push(wait.target);
+            self.walk_on(walk)
+        })
+    }
+
+    /// The next job on the walk that can be run.
+    fn walk_on(&self, walk: &mut Walk) -> Option<Ticket> {
+        while let Some(job) = walk.stack.pop() {
+            let slot = self.shared.slot(job);
+            if walk.visits_left == 0 {
+                walk.stack.clear();
+                return None;
+            }
+            let Some(mark) = self.mark(slot, walk.serial) else {
+                continue;
+            };
+            walk.visits_left -= 1;
+            // Acquire, partner: the Release stores of the state: the links of a waiting job.
+            let word = slot.word(Ordering::Acquire);
+            if word.is_over(job) {
+                // The slot's next job may have got the mark, and this wait does not need that one.
+                // Relaxed, as for marking; it fails if somebody else has marked it since.
+                let _ = slot
+                    .mark
+                    .compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
+                continue;
+            }
+            match word.phase {
+                Phase::Ready => return Some(job),
+                Phase::Open if self.has_room_for_member(slot) => return Some(job),
+                Phase::Waiting => {
+                    self.unfinished_preds(job, |pred| walk.stack.push(pred));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    pub(super) fn help_descendant(&self, wait: Wait, look: Look) -> bool {
+        self.find_descendant(wait, look)
+            .is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket)))
+    }
+
+    /// Looks through all queues for a ticket the wait may run.
+    pub(super) fn find_descendant(&self, wait: Wait, look: Look) -> Option<Ticket> {
+        let mut left;
+        let mut found = None;
+        let mut consider = |ticket: Ticket, left: &mut usize| {
+            if *left == 0 {
+                return true;
+            }
+            *left -= 1;
+            if self.shared.slots.exists(ticket.index())
+                && self.is_startable(ticket)
+                && self.descends(ticket, wait)
+            {
+                found = Some(ticket);
+            }
+            found.is_some()
+        };
+        for seat in self.shared.seats.iter() {
+            for deque in std::iter::once(&seat.deque).chain(&seat.inbox) {
+                left = if look == Look::Quick {
+                    QUICK_TICKETS
+                } else {
+                    usize::MAX
+                };
+                deque.scan(|ticket| consider(ticket, &mut left));
+            }
+        }
+        if look == Look::Thorough {
+            left = usize::MAX;
+            self.shared
+                .injector
+                .scan(|ticket| consider(ticket, &mut left));
+        }
+        found
+    }
+}

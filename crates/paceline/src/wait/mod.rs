@@ -1,0 +1,179 @@
+//! Waiting, and what a waiter may run meanwhile.
+//!
+//! The rule: **a waiter runs only what it waits for.** In this order: the awaited job if it is ready;
+//! its unfinished ancestors that are ready; parts of a range that is one of these; jobs made by those
+//! that are running (their scopes' children, their promoted forks). If there is none of these it
+//! spins for a while and then parks, although other work may be ready: an unrelated job under the
+//! waiter's frame could take for ever, or wait for something the waiter holds. That is the most
+//! reported defect of the field (rayon #592 and #957, Taskflow #649, oneTBB #1316 …).
+//!
+//! Finding ancestors is a depth-first walk along the links, from the target up. Each job on the way
+//! is *marked* with the waiter's seat, so that whoever makes one of them ready, or publishes work for
+//! one, knows whom to wake. A mark is a hint, the walk after the fence is what the waiter relies on:
+//!
+//! ```text
+//! waiter                                  publisher
+//! marks the job (and its state says: not ready)
+//!                                         makes it ready, queues its ticket
+//! fence                                   fence
+//! looks at the job's state again          reads the mark
+//! ```
+//!
+//! One of the two sees what the other wrote. Several waiters may need one job: who marks it after
+//! somebody else says so in the mark, and then everybody who waits is woken. If work remains that no
+//! waiter may run while every worker waits, a spare worker starts (`crew`).
+//!
+//! A wait that can never end is reported instead of hanging, in `cycle`.
+
+mod find;
+mod mark;
+mod watch;
+
+use event::{EventKind, Nanos};
+use platform::{Atomic, Ordering, Platform};
+
+use crate::context::{Context, Queue};
+use crate::error::WaitError;
+use crate::job::{Slot, Ticket};
+
+use find::{Look, Walk};
+
+/// One wait in progress.
+#[derive(Clone, Copy)]
+struct Wait {
+    target: Ticket,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Waits until the job is over or `deadline` has come. `Ok(false)`: it is not over yet.
+    pub(crate) fn wait_until(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+        self.flush();
+        if self.shared.slot(target).is_over(target) {
+            return Ok(true);
+        }
+        self.record(EventKind::WaitBegin, target, 0);
+        let outer = self.seat.waits_for.load(Ordering::Relaxed);
+        let outer_until = self.seat.waits_until.load(Ordering::Relaxed);
+        // Relaxed: deadlock checks fence on both sides (see `cycle`).
+        self.seat.waits_until.store(deadline.0, Ordering::Relaxed);
+        self.seat.waits_for.store(target.0, Ordering::Relaxed);
+        let mut stack = self.own(|own| {
+            own.marks_from = own.serial + 1;
+            std::mem::take(&mut own.search)
+        });
+        stack.clear();
+        let wait = Wait { target };
+        let mut walk = Walk {
+            stack,
+            serial: 0,
+            visits_left: 0,
+        };
+        let result = match self.help_until_stuck(wait, &mut walk) {
+            true => Ok(true),
+            false => self.watch(wait, &mut walk, deadline),
+        };
+        // Kept for the next wait. (A wait inside a job that this one runs has its own.)
+        self.own(|own| {
+            own.search = walk.stack;
+            // The wait underneath has to mark afresh what it needs.
+            own.marks_from = own.serial + 1;
+        });
+        self.seat.waits_for.store(outer, Ordering::Relaxed);
+        self.seat.waits_until.store(outer_until, Ordering::Relaxed);
+        let code = match &result {
+            Ok(true) => 0,
+            Ok(false) => 3,
+            Err(_) => 4,
+        };
+        self.record(EventKind::WaitEnd, target, code);
+        result
+    }
+
+    /// Runs what the wait may run. True when the target is over, false when there is nothing to run
+    /// at the moment.
+    fn help_until_stuck(&self, wait: Wait, walk: &mut Walk) -> bool {
+        loop {
+            self.help_with_own(wait);
+            self.flush_finished();
+            if self.shared.slot(wait.target).is_over(wait.target) {
+                return true;
+            }
+            let helped = self.help_ancestor(wait, walk)
+                || self.fetch_tickets(wait)
+                || self.help_descendant(wait, Look::Quick);
+            if !helped {
+                return self.shared.slot(wait.target).is_over(wait.target);
+            }
+        }
+    }
+
+    /// As long as the wait may run the newest ticket of the own deque, runs it. That is the common
+    /// case and needs no search: the jobs of a scope, the other half of a join, a needed job that
+    /// the last one has just made ready.
+    fn help_with_own(&self, wait: Wait) {
+        while let Some(ticket) = self.seat.deque.peek_newest() {
+            let slot = self.shared.slot(ticket);
+            // A stale ticket may look wanted: starting it fails. One that is not wanted is not
+            // started even if it looks stale: a range that is just being opened does.
+            let child = slot.parent.load(Ordering::Relaxed) == wait.target.0;
+            let wanted = child || self.is_wanted(ticket, wait);
+            if !wanted && self.is_startable(ticket) {
+                return;
+            }
+            self.prefetch_soon();
+            self.seat.deque.take_newest();
+            if wanted {
+                self.help(ticket, slot);
+            }
+        }
+    }
+
+    /// Moves tickets from the injector, or from a seat whose oldest ticket is wanted, to the own
+    /// deque. They were announced where they were, but who looked for them meanwhile may have
+    /// missed them: what is not run at once is announced again.
+    fn fetch_tickets(&self, wait: Wait) -> bool {
+        let before = self.seat.deque.len();
+        let first = self.take_from_injector().or_else(|| {
+            self.take_from_deques_if(|deque| {
+                deque.peek_oldest().is_some_and(|ticket| {
+                    self.shared.slots.exists(ticket.index())
+                        && self.is_startable(ticket)
+                        && self.is_wanted(ticket, wait)
+                })
+            })
+        });
+        let Some(first) = first else { return false };
+        // Fewer, if some have been stolen from here meanwhile.
+        let moved = self.seat.deque.len().saturating_sub(before);
+        self.own(|own| own.fresh += moved as u32);
+        self.enqueue(first, Queue::Own);
+        self.publish(Queue::Own, false);
+        true
+    }
+
+    /// Runs a ticket from inside a wait.
+    #[inline]
+    pub(super) fn help(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
+        // While the helped job runs this thread does not wait: who asks what the job is waiting for
+        // must not be told about the wait underneath it.
+        let waits_for = self.seat.waits_for.load(Ordering::Relaxed);
+        self.seat.waits_for.store(0, Ordering::Relaxed);
+        let helped = self.start(ticket, slot);
+        self.seat.waits_for.store(waits_for, Ordering::Relaxed);
+        if helped {
+            self.seat.counters.helps.add(1);
+            // Unlike a worker, a waiter may not be allowed to run what it has just made ready.
+            self.publish(Queue::Own, false);
+        }
+        helped
+    }
+
+    /// Announces everything scheduled so far to as many workers as can use it. Without workers:
+    /// runs it.
+    pub(crate) fn flush(&self) {
+        self.publish(self.queue(), false);
+        if self.own(|own| own.unsignalled > 0) {
+            self.wake_for_batch();
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Everything at once, on the operating system: programs that schedule, wait, end, panic and shut
+//! down from many threads at the same time, with no workers, few, and far more than the machine has.
+//!
+//! Method: each body leaves a trace that can be counted (sums, start counts, drop counts), and the
+//! counts are exact whatever the order was. Nothing is timed. A program that hangs is ended by
+//! [`watched`].
+
+mod ends;
+mod failures;
+mod limits;
+mod threads;
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use paceline::{
+    Builder, Context, Event, Grain, GraphError, Job, JobId, JobSystem, ScheduleError, WaitError,
+};
+use platform::Os;
+
+use crate::support::{Random, watched};
+
+const WORKERS: [usize; 5] = [0, 1, 2, 8, 32];
+
+/// Long enough for anything to have happened that is going to.
+const AGES: Duration = Duration::from_secs(60);
+/// Short; nothing depends on how short.
+const MOMENT: Duration = Duration::from_millis(1);
+
+fn system(workers: usize) -> JobSystem {
+    Builder::new()
+        .workers(workers)
+        .build()
+        .expect("threads can be started")
+}
+
+/// Runs a program with each number of workers.
+fn with_all(what: &str, program: impl Fn(&JobSystem)) {
+    for workers in WORKERS {
+        watched(&format!("{what}, {workers} workers"), || {
+            program(&system(workers))
+        });
+    }
+}
+
+/// A recursive sum, by joins.
+fn sum(cx: &Context<'_, Os>, values: &[u64]) -> u64 {
+    match values {
+        [] => 0,
+        [one] => *one,
+        _ => {
+            let (left, right) = values.split_at(values.len() / 2);
+            let (a, b) = cx.join(|cx| sum(cx, left), |cx| sum(cx, right));
+            a + b
+        }
+    }
+}
+
+/// Unwinds without the noise of the panic hook.
+fn fail(message: &'static str) -> ! {
+    resume_unwind(Box::new(message))
+}
+
+/// What `f` panicked with.
+fn panic_of(f: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it panics");
+    match payload.downcast::<&'static str>() {
+        Ok(text) => (*text).to_owned(),
+        Err(payload) => *payload
+            .downcast::<String>()
+            .expect("a panic with a message"),
+    }
+}
+
+/// Counts how often each of its tokens was dropped.
+#[derive(Default)]
+struct Ledger {
+    drops: Mutex<Vec<u32>>,
+}
+
+/// One of a ledger's values.
+struct Token {
+    number: usize,
+    ledger: Arc<Ledger>,
+}
+
+impl Ledger {
+    fn token(self: &Arc<Ledger>) -> Token {
+        let mut drops = self.drops.lock().expect("nobody panics inside");
+        drops.push(0);
+        Token {
+            number: drops.len() - 1,
+            ledger: Arc::clone(self),
+        }
+    }
+
+    fn large(self: &Arc<Ledger>, number: u64) -> Large {
+        Large {
+            _token: self.token(),
+            numbers: [number; 100],
+        }
+    }
+
+    #[track_caller]
+    fn check_each_dropped_once(&self, at_least: usize) {
+        let drops = self.drops.lock().expect("nobody panics inside");
+        assert!(
+            drops.len() >= at_least,
+            "only {} tokens were made",
+            drops.len()
+        );
+        for (number, &drops) in drops.iter().enumerate() {
+            assert_eq!(drops, 1, "drops of token {number}");
+        }
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.ledger.drops.lock().expect("nobody panics inside")[self.number] += 1;
+    }
+}
+
+/// Too large for a slot: such bodies and results lie elsewhere.
+struct Large {
+    _token: Token,
+    numbers: [u64; 100],
+}
+
+struct Unparker(thread::Thread);
+
+impl Wake for Unparker {
+    fn wake(self: Arc<Unparker>) {
+        self.0.unpark();
+    }
+}
+
+/// The smallest executor. With no workers somebody has to pump: it does so itself.
+fn block_on<T>(js: &JobSystem, future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unparker(thread::current())));
+    let mut task = std::task::Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut task) {
+            Poll::Ready(value) => return value,
+            Poll::Pending if js.workers() == 0 && js.poll() => {}
+            // What makes a job ready may come later, and nobody else would run it.
+            Poll::Pending if js.workers() == 0 => thread::park_timeout(MOMENT),
+            Poll::Pending => thread::park(),
+        }
+    }
+}
