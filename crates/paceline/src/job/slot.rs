@@ -288,7 +288,7 @@ impl<P: Platform> Slot<P> {
 /// finisher of `from`.
 #[repr(align(32))]
 pub(crate) struct Link<M: Memory> {
-    /// A ticket; or, with generation 0, a [`Listener`](crate::graph::Listener).
+    /// A ticket; or, with generation 0, a [`Listener`](crate::listen::Listener).
     pub(crate) to: M::AtomicU64,
     /// The predecessor's ticket.
     pub(crate) from: M::AtomicU64,
