@@ -271,6 +271,9 @@ impl<'a, P: Platform> Context<'a, P> {
         // (Acquire in `claim`) and nobody else touches them until it is finished.
         let table = unsafe { slot.table.with(|table| *table) };
         let table = table.expect("a job that was made ready has a body");
+        if flags & Slot::<P>::IS_ANONYMOUS == 0 {
+            self.prefetch_links(slot);
+        }
         let run = || {
             // SAFETY: as above; the body is run once, because a claim is won once.
             unsafe { slot.body.with_mut(|body| (table.run)(body, self)) }

@@ -306,13 +306,20 @@ impl<P: Platform> Context<'_, P> {
 
     /// Tells everybody on a closed list that `job` is over.
     fn tell(&self, first: u32, job: Ticket, failed: bool, queue: Queue) {
+        let links = &self.shared.links;
         let mut node = first;
+        let mut to = links.get(first).to.load(Ordering::Relaxed);
         while node != NIL {
-            let link = self.shared.links.get(node);
+            let link = links.get(node);
             // Everything is read before the successor is released: it may run, end and free the
-            // link at once.
+            // link at once. Nor is anything fetched behind that release while it waits for its line:
+            // so the next successor is looked up before it.
             let next = link.next.load(Ordering::Relaxed);
-            let to = link.to.load(Ordering::Relaxed);
+            let after = match next {
+                NIL => 0,
+                next => links.get(next).to.load(Ordering::Relaxed),
+            };
+            self.prefetch_successor(after);
             match Listener::unpack(to) {
                 None => {
                     if failed {
@@ -322,11 +329,32 @@ impl<P: Platform> Context<'_, P> {
                 }
                 Some(listener) => {
                     link.to.store(0, Ordering::Relaxed);
-                    self.own(|own| self.shared.links.free(&mut own.links, node));
+                    self.own(|own| links.free(&mut own.links, node));
                     self.notify(listener);
                 }
             }
-            node = next;
+            (node, to) = (next, after);
+        }
+    }
+
+    /// Asks for the memory of a job that is about to be released.
+    #[inline]
+    fn prefetch_successor(&self, to: u64) {
+        let job = Ticket(to);
+        if job.generation() != 0 {
+            P::prefetch(&self.shared.slot(job).pending);
+        }
+    }
+
+    /// Asks for what the end of a job will need while its body runs: the first link of each list.
+    #[inline]
+    pub(crate) fn prefetch_links(&self, slot: &Slot<P>) {
+        let links = &self.shared.links;
+        let told = LinksWord(slot.links.load(Ordering::Relaxed)).node();
+        for node in [told, slot.preds.load(Ordering::Relaxed)] {
+            if node < LinksWord::CLOSED {
+                P::prefetch(links.get(node));
+            }
         }
     }
 

@@ -103,11 +103,11 @@ impl Tuning {
     /// stamp, the call of the body, a look at who is idle: about 75 ns), and the longest that the end
     /// of the loop waits for it.
     pub(crate) const BLOCK: Nanos = Nanos(4_000);
-    /// Blocks taken at once from a range that is still long: 12 µs, which is also what a preemption
-    /// of their taker would strand.
+    /// Most blocks taken at once from a range that is still long while somebody wants a part of it.
     pub(crate) const BLOCKS_AT_ONCE: u32 = 3;
-    /// The share of what is left of a range that is taken at once, within these bounds.
-    pub(crate) const SHARE_OF_REST: u32 = 8;
+    /// The same while nobody does: 32 µs. If items cost more towards the end than the first ones
+    /// promised, this is what the others may have to wait for.
+    pub(crate) const BLOCKS_UNWANTED: u32 = 8;
     /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
     /// costs a few hundred nanoseconds.
     pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);

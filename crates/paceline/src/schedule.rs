@@ -398,6 +398,10 @@ impl<P: Platform> Context<'_, P> {
         // CAS in `hold_back`: that the slot is another job's now.
         slot.pending
             .store(held_by + after.len as u32, Ordering::Release);
+        // Each edge ends in a locked operation, behind which nothing is fetched: all at once, now.
+        for id in after.iter() {
+            P::prefetch(&self.shared.slot(id.ticket()).links);
+        }
         let mut over = 0;
         let mut failed = Ok(());
         for id in after.iter() {

@@ -210,6 +210,12 @@ impl<P: Platform> Shared<P> {
             .spin_time(self.wake_cost(), self.crew.active() + 1)
     }
 
+    /// How many threads could work on one thing at the same time.
+    pub(crate) fn threads_at_once(&self) -> u32 {
+        let threads = self.crew.active() + 1;
+        threads.min(self.spin.parallelism).max(1) as u32
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let mut total = Stats::default();
         self.seats

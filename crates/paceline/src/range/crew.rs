@@ -199,7 +199,7 @@ impl<P: Platform> Context<'_, P> {
             let word = &share.block.words[share.me];
             while let Some(items) = take_front::<P>(
                 word,
-                pace.next_block(Items::unpack(word.load(Ordering::Relaxed)).len()),
+                pace.next_block(self, Items::unpack(word.load(Ordering::Relaxed)).len()),
             ) {
                 let part = range.start + items.lo as usize..range.start + items.hi as usize;
                 (range.body)(part, self);

@@ -200,7 +200,7 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
     }
 
     fn block(&mut self, left: Items) -> Items {
-        let (items, rest) = left.take_front(self.pace.next_block(left.len()));
+        let (items, rest) = left.take_front(self.pace.next_block(self.context, left.len()));
         let start = self.range.start;
         (self.range.body)(
             start + items.lo as usize..start + items.hi as usize,

@@ -13,6 +13,8 @@ pub(super) struct Pace {
     grain: u32,
     /// Items that take about [`Tuning::BLOCK`].
     block: u32,
+    /// What part of the rest is taken at once: one in this many.
+    share: u32,
     last: Nanos,
     time: u64,
     items: u64,
@@ -25,6 +27,7 @@ impl Pace {
         Pace {
             grain,
             block: grain,
+            share: 2 * context.shared.threads_at_once(),
             last,
             time: 0,
             items: 0,
@@ -45,13 +48,23 @@ impl Pace {
 
     /// The size of the next block when `left` items are left: a share of them, so that the first
     /// blocks of a long range are larger and calls fewer (guided self-scheduling, Polychronopoulos
-    /// and Kuck, 1987), but within bounds in time; and not so much of a short range that there is
-    /// nothing left to share, down to a quarter of a block.
+    /// and Kuck, 1987), but within bounds in time. While nobody is hungry, whoever becomes so can
+    /// still cut what is left after this block; when somebody is, the end comes for all sooner if
+    /// blocks are small and something is left to share, down to a quarter of a block.
     #[inline]
-    pub(super) fn next_block(&self, left: u32) -> u32 {
-        let most = self.block.saturating_mul(Tuning::BLOCKS_AT_ONCE);
-        let share = (left / Tuning::SHARE_OF_REST).clamp(self.block, most);
-        share.min(left.max(self.block).div_ceil(4)).max(self.grain)
+    pub(super) fn next_block<P: Platform>(&self, context: &Context<'_, P>, left: u32) -> u32 {
+        let is_wanted = context.shared.idle.load().is_hungry();
+        let most = match is_wanted {
+            true => Tuning::BLOCKS_AT_ONCE,
+            false => Tuning::BLOCKS_UNWANTED,
+        };
+        let most = self.block.saturating_mul(most);
+        let share = (left / self.share).clamp(self.block, most);
+        let bound = match is_wanted {
+            true => left.max(self.block).div_ceil(4),
+            false => left,
+        };
+        share.min(bound).max(self.grain)
     }
 
     /// A block of `items` has just ended.
