@@ -129,8 +129,8 @@ fn a_loop_that_nobody_shares() {
         js.parallel_for(0..JOBS as usize, Grain::Items(1), |part, cx| {
             blocks.fetch_add(1, Ordering::Relaxed);
             cx.work(event::Nanos(part.len() as u64));
-            // About as long as a block should take, so that there are many.
-            part.for_each(|_| (0..4_000).for_each(|i| _ = std::hint::black_box(i)));
+            // Longer than a block should take, so that there are many.
+            part.for_each(|_| (0..20_000).for_each(|i| _ = std::hint::black_box(i)));
         });
     });
     let blocks = blocks.load(Ordering::Relaxed) - before;

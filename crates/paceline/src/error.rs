@@ -158,8 +158,7 @@ impl fmt::Display for ScheduleError {
                 )
             }
             ScheduleError::TooManyEdges => f.write_str(
-                "too many unfinished dependencies (8 per job of max_jobs); combine some, or raise \
-                 max_jobs",
+                "too many unfinished dependencies for this job system; combine some, or raise max_jobs",
             ),
             ScheduleError::Foreign { id } => write!(
                 f,

@@ -1,12 +1,8 @@
-//! Dependencies: adding an edge, and what happens when a job is over.
+//! What happens when a job is over: its list is closed, and everybody on it is told.
 //!
-//! An edge P → J is one [`Link`]: it hangs in P's list of those to tell, and J's `pending` counts it.
-//! Finishing P closes that list with one swap, which returns everybody to tell; adding an edge is a
-//! CAS on the same word, which fails once it is closed. So an edge is either in the list that the
-//! finisher gets, or its adder knows that P is already over. There is no third case.
-//!
-//! Waiters and futures hang in the same list (see `listen`). Finishing is iterative: what has no
-//! body, and what was cancelled, is finished by the same loop, however long the chain.
+//! Successors, waiters and futures hang in the same list (see `edges` and `listen`). Finishing is
+//! iterative: what has no body, and what was cancelled, is finished by the same loop, however long
+//! the chain.
 
 use std::any::Any;
 
@@ -14,8 +10,7 @@ use event::EventKind;
 use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
 
 use crate::context::{Context, Queue};
-use crate::error::ScheduleError;
-use crate::job::{Label, Link, LinksWord, Phase, Slot, StateWord, Ticket};
+use crate::job::{Label, LinksWord, Phase, Slot, StateWord, Ticket, link_block, link_place};
 use crate::listen::Listener;
 use crate::seat::Finished;
 use crate::slab::NIL;
@@ -40,134 +35,7 @@ impl Ending {
     }
 }
 
-/// What became of an edge.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Added {
-    /// It holds the successor back.
-    Live,
-    /// The predecessor is already over: there is nothing to wait for.
-    Over,
-}
-
-/// Who adds an edge.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Adder {
-    /// The thread that is scheduling the successor, whose name nobody else knows yet.
-    Scheduler,
-    /// Any thread, possibly several at the same time.
-    Anybody,
-}
-
 impl<P: Platform> Context<'_, P> {
-    /// Adds the edge `from` → `to`. `to` is held back by the caller meanwhile (its `pending` is not
-    /// zero) and has already been counted up for this edge.
-    pub(crate) fn add_edge(
-        &self,
-        from: Ticket,
-        to: Ticket,
-        adder: Adder,
-    ) -> Result<Added, ScheduleError> {
-        let pred = self.shared.slot(from);
-        if pred.is_over(from) {
-            return Ok(Added::Over);
-        }
-        let links = &self.shared.links;
-        let (node, link) = self
-            .own(|own| links.allocate(&mut own.links))
-            .ok_or(ScheduleError::TooManyEdges)?;
-        let succ = self.shared.slot(to);
-        // Release, partner: the fence in `unfinished_preds`: a walker that sees where this edge leads
-        // does not take it for an earlier edge.
-        link.from.store(from.0, Ordering::Release);
-        // Release, partner: the Acquire loads in `unfinished_preds`: a walker that sees the link
-        // belong to `to` also sees where it leads.
-        link.to.store(to.0, Ordering::Release);
-        if !self.hang(pred, from, node) {
-            link.to.store(0, Ordering::Relaxed);
-            self.own(|own| links.free(&mut own.links, node));
-            return Ok(Added::Over);
-        }
-        self.chain(succ, link, node, adder);
-        self.record(EventKind::Edge, to, from.0);
-        Ok(Added::Live)
-    }
-
-    /// Puts a link on its successor's list of predecessors.
-    #[inline]
-    fn chain(&self, succ: &Slot<P>, link: &Link<P>, node: u32, adder: Adder) {
-        let mut first = succ.preds.load(Ordering::Relaxed);
-        link.up.store(first, Ordering::Relaxed);
-        if adder == Adder::Scheduler {
-            // Release, partner: the Acquire in `unfinished_preds`.
-            succ.preds.store(node, Ordering::Release);
-            return;
-        }
-        // Release, partner: as above.
-        while let Err(now) =
-            succ.preds
-                .compare_exchange(first, node, Ordering::Release, Ordering::Relaxed)
-        {
-            first = now;
-            // Release, partner: as for `from`.
-            link.up.store(first, Ordering::Release);
-        }
-    }
-
-    /// Hangs a link into the list of `slot`; false if that job is over.
-    pub(crate) fn hang(&self, slot: &Slot<P>, ticket: Ticket, node: u32) -> bool {
-        let link = self.shared.links.get(node);
-        // Acquire, partner: the swap in `finish` and the Release store of `allocate_slot`: if the
-        // list is closed, what the job did is visible.
-        let mut head = LinksWord(slot.links.load(Ordering::Acquire));
-        loop {
-            if !head.is_open_for(ticket) {
-                return false;
-            }
-            link.next.store(head.node(), Ordering::Relaxed);
-            let new = LinksWord::new(ticket.generation(), node);
-            // Release, partner: the Acquire half of the swap in `finish`; the link's fields.
-            let swapped =
-                slot.links
-                    .compare_exchange(head.0, new.0, Ordering::Release, Ordering::Acquire);
-            match swapped {
-                Ok(_) => return true,
-                Err(now) => head = LinksWord(now),
-            }
-        }
-    }
-
-    /// Calls `visit` with the predecessors of `job` that may not be over yet. Stops with false if
-    /// the job has started meanwhile (then all of them are over).
-    pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) -> bool {
-        let slot = self.shared.slot(job);
-        // Acquire, partner: the Release CAS in `add_edge`.
-        let mut node = slot.preds.load(Ordering::Acquire);
-        while node != NIL {
-            if !self.shared.links.exists(node) {
-                return false;
-            }
-            let link = self.shared.links.get(node);
-            // Acquire, partner: the Release store in `add_edge`: the link's other fields.
-            let belongs = || link.to.load(Ordering::Acquire) == job.0;
-            if !belongs() {
-                return false; // Freed since: the job is over.
-            }
-            let from = Ticket(link.from.load(Ordering::Relaxed));
-            let up = link.up.load(Ordering::Relaxed);
-            // Acquire, partner: the Release stores of `from` and `up` by the link's next user.
-            P::fence(Ordering::Acquire);
-            // Looked at again after its fields: they were this edge's.
-            if !belongs() {
-                return false;
-            }
-            if self.shared.slots.exists(from.index()) && !self.shared.slot(from).is_over(from) {
-                visit(from);
-            }
-            node = up;
-        }
-        true
-    }
-
     /// One thing fewer holds the job back; makes it ready if that was the last.
     #[inline]
     pub(crate) fn release(&self, job: Ticket, amount: u32, queue: Queue) {
@@ -292,34 +160,18 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    fn free_preds(&self, first: u32) {
-        let links = &self.shared.links;
-        let mut node = first;
-        while node != NIL {
-            let link = links.get(node);
-            let up = link.up.load(Ordering::Relaxed);
-            link.to.store(0, Ordering::Relaxed);
-            self.own(|own| links.free(&mut own.links, node));
-            node = up;
-        }
-    }
-
     /// Tells everybody on a closed list that `job` is over.
     fn tell(&self, first: u32, job: Ticket, failed: bool, queue: Queue) {
-        let links = &self.shared.links;
-        let mut node = first;
-        let mut to = links.get(first).to.load(Ordering::Relaxed);
-        while node != NIL {
-            let link = links.get(node);
+        let mut link = first;
+        let mut to = self.told_by(link);
+        while link != NIL {
+            let block = self.shared.links.get(link_block(link));
             // Everything is read before the successor is released: it may run, end and free the
-            // link at once. Nor is anything fetched behind that release while it waits for its line:
-            // so the next successor is looked up before it.
-            let next = link.next.load(Ordering::Relaxed);
-            let after = match next {
-                NIL => 0,
-                next => links.get(next).to.load(Ordering::Relaxed),
-            };
-            self.prefetch_successor(after);
+            // links at once. Nor is anything fetched behind that release while it waits for its
+            // line: so the next successor is looked up before it.
+            let next = block.next[link_place(link)].load(Ordering::Relaxed);
+            let after = if next == NIL { 0 } else { self.told_by(next) };
+            self.prefetch_successor(Ticket(after));
             match Listener::unpack(to) {
                 None => {
                     if failed {
@@ -328,33 +180,40 @@ impl<P: Platform> Context<'_, P> {
                     self.release(Ticket(to), 1, queue);
                 }
                 Some(listener) => {
-                    link.to.store(0, Ordering::Relaxed);
-                    self.own(|own| links.free(&mut own.links, node));
+                    self.free_links(link_block(link));
                     self.notify(listener);
                 }
             }
-            (node, to) = (next, after);
+            (link, to) = (next, after);
         }
+    }
+
+    /// Whom a link tells.
+    #[inline]
+    fn told_by(&self, link: u32) -> u64 {
+        let block = self.shared.links.get(link_block(link));
+        block.to.load(Ordering::Relaxed)
     }
 
     /// Asks for the memory of a job that is about to be released.
     #[inline]
-    fn prefetch_successor(&self, to: u64) {
-        let job = Ticket(to);
+    fn prefetch_successor(&self, job: Ticket) {
         if job.generation() != 0 {
             P::prefetch(&self.shared.slot(job).pending);
         }
     }
 
-    /// Asks for what the end of a job will need while its body runs: the first link of each list.
+    /// Asks for what the end of a job will need while its body runs: the first links of each list.
     #[inline]
     pub(crate) fn prefetch_links(&self, slot: &Slot<P>) {
         let links = &self.shared.links;
-        let told = LinksWord(slot.links.load(Ordering::Relaxed)).node();
-        for node in [told, slot.preds.load(Ordering::Relaxed)] {
-            if node < LinksWord::CLOSED {
-                P::prefetch(links.get(node));
-            }
+        let told = LinksWord(slot.links.load(Ordering::Relaxed)).link();
+        if told < LinksWord::CLOSED {
+            P::prefetch(links.get(link_block(told)));
+        }
+        let preds = slot.preds.load(Ordering::Relaxed);
+        if preds != NIL {
+            P::prefetch(links.get(preds));
         }
     }
 
@@ -367,17 +226,17 @@ impl<P: Platform> Context<'_, P> {
         let closed = LinksWord::new(job.generation(), LinksWord::CLOSED);
         // AcqRel, partner: the CAS in `hang`, both ways: we see the links, and who finds the list
         // closed sees what the job did.
-        LinksWord(slot.links.swap(closed.0, Ordering::AcqRel)).node()
+        LinksWord(slot.links.swap(closed.0, Ordering::AcqRel)).link()
     }
 
     /// Tells those on a closed list who wait for a job that will never run; what depends on it is
     /// not released.
     pub(crate) fn tell_listeners_only(&self, first: u32) {
-        let mut node = first;
-        while node != NIL {
-            let link = self.shared.links.get(node);
-            let to = link.to.load(Ordering::Relaxed);
-            node = link.next.load(Ordering::Relaxed);
+        let mut link = first;
+        while link != NIL {
+            let block = self.shared.links.get(link_block(link));
+            let to = block.to.load(Ordering::Relaxed);
+            link = block.next[link_place(link)].load(Ordering::Relaxed);
             if let Some(listener) = Listener::unpack(to) {
                 self.notify(listener);
             }

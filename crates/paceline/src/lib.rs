@@ -38,6 +38,7 @@ mod context;
 mod crew;
 mod cycle;
 mod deque;
+mod edges;
 mod error;
 mod failure;
 mod fork;

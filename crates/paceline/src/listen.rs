@@ -12,9 +12,10 @@ use platform::{Atomic, Lock, Memory, Ordering, Platform};
 
 use crate::context::Context;
 use crate::error::ScheduleError;
-use crate::job::{LinksWord, Slot, Ticket};
+use crate::job::{LinksWord, Slot, Ticket, link_block, link_number, link_place};
+use crate::slab::NIL;
 
-/// Somebody to tell. Stored in [`Link::to`](crate::job::Link::to) where a ticket would be:
+/// Somebody to tell. Stored in [`Links::to`](crate::job::Links::to) where a ticket would be:
 /// generation 0 cannot be a ticket's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Listener {
@@ -109,10 +110,10 @@ impl<M: Memory> Wakers<M> {
     }
 }
 
-/// The link a listener hangs in.
+/// The block that holds a listener's link.
 #[derive(Clone, Copy)]
 pub(crate) struct Listening {
-    node: u32,
+    block: u32,
     listener: Listener,
 }
 
@@ -123,19 +124,16 @@ impl<P: Platform> Context<'_, P> {
         target: Ticket,
         listener: Listener,
     ) -> Result<Option<Listening>, ScheduleError> {
-        let links = &self.shared.links;
         if let Some(listening) = self.listen_again(target, listener) {
             return Ok(Some(listening));
         }
-        let (node, link) = self
-            .own(|own| links.allocate(&mut own.links))
-            .ok_or(ScheduleError::TooManyEdges)?;
-        link.to.store(listener.pack(), Ordering::Relaxed);
-        if !self.hang(self.shared.slot(target), target, node) {
-            self.own(|own| links.free(&mut own.links, node));
+        let (block, links) = self.allocate_links()?;
+        links.fill(&[], listener.pack(), NIL);
+        if !self.hang(target, link_number(block, 0), links) {
+            self.free_links(block);
             return Ok(None);
         }
-        Ok(Some(Listening { node, listener }))
+        Ok(Some(Listening { block, listener }))
     }
 
     /// Takes up the newest link of `target` if it is this listener's: a wait that timed out has left
@@ -144,15 +142,15 @@ impl<P: Platform> Context<'_, P> {
         let slot = self.shared.slot(target);
         // Acquire, partner: the Release CAS in `hang`: the link.
         let head = LinksWord(slot.links.load(Ordering::Acquire));
-        let node = head.node();
-        if !head.is_open_for(target) || !self.shared.links.exists(node) {
+        let block = link_block(head.link());
+        if !head.is_open_for(target) || !self.shared.links.exists(block) {
             return None;
         }
-        let link = self.shared.links.get(node);
-        let to = link.to.load(Ordering::Relaxed);
-        // Acquire, partner: the Release stores to a link that is used again.
+        let links = self.shared.links.get(block);
+        let to = links.to.load(Ordering::Relaxed);
+        // Acquire, partner: the Release stores to a block that is used again.
         P::fence(Ordering::Acquire);
-        // The list is still open with the same link on top: the link was not freed meanwhile.
+        // The list is still open with the same link on top: it was not freed meanwhile.
         let is_here = slot.links.load(Ordering::Relaxed) == head.0;
         if !is_here || to & !Listener::GAVE_UP != listener.pack() {
             return None;
@@ -160,18 +158,18 @@ impl<P: Platform> Context<'_, P> {
         // Relaxed: who finishes the job tells this listener whether or not it is marked. It fails if
         // the link is just being freed.
         let (relaxed, now) = (Ordering::Relaxed, listener.pack());
-        let _ = link.to.compare_exchange(to, now, relaxed, relaxed);
-        Some(Listening { node, listener })
+        let _ = links.to.compare_exchange(to, now, relaxed, relaxed);
+        Some(Listening { block, listener })
     }
 
     /// The listener does not wait any more, although the job may not be over.
     pub(crate) fn give_up(&self, listening: Listening) {
-        let link = self.shared.links.get(listening.node);
+        let links = self.shared.links.get(listening.block);
         let now = listening.listener.pack();
         let relaxed = Ordering::Relaxed;
         // Relaxed: only a hint for `is_heard`. If the link has been freed it is not this seat's any
         // more: of one seat's waits only the innermost gets here, so none of them can have got it.
-        let _ = link
+        let _ = links
             .to
             .compare_exchange(now, now | Listener::GAVE_UP, relaxed, relaxed);
     }
@@ -190,10 +188,10 @@ impl<P: Platform> Context<'_, P> {
         }
         // Acquire, partner: the Release CAS in `hang`: the links. None of them is freed before the
         // list is closed, which is the caller's to do.
-        let mut node = LinksWord(slot.links.load(Ordering::Acquire)).node();
-        while node < LinksWord::CLOSED {
-            let link = self.shared.links.get(node);
-            let to = link.to.load(Ordering::Relaxed);
+        let mut link = LinksWord(slot.links.load(Ordering::Acquire)).link();
+        while link < LinksWord::CLOSED {
+            let links = self.shared.links.get(link_block(link));
+            let to = links.to.load(Ordering::Relaxed);
             let is_deaf = match Listener::unpack(to) {
                 None => false,
                 Some(Listener::Seat(_)) => to & Listener::GAVE_UP != 0,
@@ -202,7 +200,7 @@ impl<P: Platform> Context<'_, P> {
             if !is_deaf {
                 return true;
             }
-            node = link.next.load(Ordering::Relaxed);
+            link = links.next[link_place(link)].load(Ordering::Relaxed);
         }
         false
     }

@@ -5,10 +5,10 @@ use std::panic::Location;
 
 use event::EventKind;
 use platform::{Atomic, Ordering, Platform, SharedCell};
+use smallvec::SmallVec;
 
-use crate::context::{Context, Queue};
-use crate::error::{GraphError, ScheduleError};
-use crate::graph::{Added, Adder};
+use crate::context::Context;
+use crate::error::ScheduleError;
 use crate::handle::{Event, Job};
 use crate::job::{Body, BodyTable, JobId, Label, LinksWord, Once, Phase, Slot, StateWord, Ticket};
 use crate::policy::Grain;
@@ -31,38 +31,20 @@ pub struct NewJob<'a, P: Platform> {
     after: Predecessors,
 }
 
-/// Predecessors of a job being described; the first few without a heap allocation.
+/// What a job being described waits for; the first few without a heap allocation.
+#[derive(Default)]
 struct Predecessors {
-    few: [Option<JobId>; Predecessors::FEW],
-    len: usize,
-    more: Vec<JobId>,
+    tickets: SmallVec<[Ticket; 8]>,
+    /// An id of another job system, if there was one.
+    foreign: Option<JobId>,
 }
 
 impl Predecessors {
-    const FEW: usize = 8;
-
-    fn new() -> Predecessors {
-        Predecessors {
-            few: [None; Predecessors::FEW],
-            len: 0,
-            more: Vec::new(),
+    fn check_own(&self) -> Result<(), ScheduleError> {
+        match self.foreign {
+            Some(id) => Err(ScheduleError::Foreign { id }),
+            None => Ok(()),
         }
-    }
-
-    fn push(&mut self, id: JobId) {
-        match self.few.get_mut(self.len) {
-            Some(place) => *place = Some(id),
-            None => self.more.push(id),
-        }
-        self.len += 1;
-    }
-
-    fn iter(&self) -> impl Iterator<Item = JobId> + '_ {
-        let few = &self.few[..self.len.min(Predecessors::FEW)];
-        few.iter()
-            .flatten()
-            .copied()
-            .chain(self.more.iter().copied())
     }
 }
 
@@ -76,20 +58,23 @@ impl<'a, P: Platform> NewJob<'a, P> {
         NewJob {
             context,
             label,
-            after: Predecessors::new(),
+            after: Predecessors::default(),
         }
     }
 
     /// The job starts only after this one has ended.
     pub fn after(mut self, id: JobId) -> Self {
-        self.after.push(id);
+        let pool = self.context.as_ref().map(|cx| cx.shared.id);
+        match pool {
+            Ok(pool) if pool != id.pool => self.after.foreign = Some(id),
+            _ => self.after.tickets.push(id.ticket()),
+        }
         self
     }
 
     /// The job starts only after all of these have ended.
-    pub fn after_all(mut self, ids: &[JobId]) -> Self {
-        ids.iter().for_each(|&id| self.after.push(id));
-        self
+    pub fn after_all(self, ids: &[JobId]) -> Self {
+        ids.iter().fold(self, |job, &id| job.after(id))
     }
 
     /// Schedules a body that gives nothing back.
@@ -193,9 +178,9 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_combine(self) -> Result<JobId, ScheduleError> {
         let (cx, after) = (self.context?, self.after);
-        cx.check_own(&after)?;
+        after.check_own()?;
         let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
-        cx.wire(ticket, slot, &after)?;
+        cx.wire(ticket, slot, &after.tickets)?;
         Ok(JobId::new(cx.shared.id, ticket))
     }
 
@@ -211,10 +196,10 @@ impl<'a, P: Platform> NewJob<'a, P> {
             .this
             .upgrade()
             .expect("a context keeps the job system alive");
-        cx.check_own(&after)?;
+        after.check_own()?;
         let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
         // Held by the event itself, which its completion releases, and by us until it is wired.
-        let wired = cx.add_edges(ticket, slot, &after, 2);
+        let wired = cx.add_edges(ticket, slot, &after.tickets, 2);
         // Without a handle nobody can complete it: then it is cancelled.
         cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
         cx.finish_todo(cx.queue());
@@ -343,28 +328,20 @@ impl<P: Platform> Context<'_, P> {
         body: F,
         table: &'static BodyTable<P>,
     ) -> Result<Ticket, ScheduleError> {
-        self.check_own(after)?;
+        after.check_own()?;
         let flags = flags | Slot::<P>::HAS_BODY;
         let (ticket, slot) = self.allocate_slot(label, flags, Ticket::NONE)?;
         // SAFETY: the caller's promise.
         unsafe { self.put_body(slot, body, table) };
-        self.wire(ticket, slot, after)?;
+        self.wire(ticket, slot, &after.tickets)?;
         Ok(ticket)
-    }
-
-    fn check_own(&self, after: &Predecessors) -> Result<(), ScheduleError> {
-        let foreign = |id: &JobId| id.pool != self.shared.id;
-        match after.iter().find(foreign) {
-            Some(id) => Err(ScheduleError::Foreign { id }),
-            None => Ok(()),
-        }
     }
 
     /// Adds the edges of a new job and lets it go.
     #[inline]
-    fn wire(&self, job: Ticket, slot: &Slot<P>, after: &Predecessors) -> Result<(), ScheduleError> {
+    fn wire(&self, job: Ticket, slot: &Slot<P>, after: &[Ticket]) -> Result<(), ScheduleError> {
         let queue = self.queue();
-        if after.len == 0 {
+        if after.is_empty() {
             self.make_ready(job, slot, queue);
         } else {
             let wired = self.add_edges(job, slot, after, 1);
@@ -383,136 +360,5 @@ impl<P: Platform> Context<'_, P> {
         }
         self.publish(queue, false);
         Ok(())
-    }
-
-    /// Adds the edges of a job that its scheduler still holds back. On an error the job is
-    /// cancelled; it ends when the scheduler lets go. `held_by`: how many besides the edges hold it.
-    fn add_edges(
-        &self,
-        job: Ticket,
-        slot: &Slot<P>,
-        after: &Predecessors,
-        held_by: u32,
-    ) -> Result<(), ScheduleError> {
-        // All are counted before the first is added: it may be over at once. Release, partner: the
-        // CAS in `hold_back`: that the slot is another job's now.
-        slot.pending
-            .store(held_by + after.len as u32, Ordering::Release);
-        // Each edge ends in a locked operation, behind which nothing is fetched: all at once, now.
-        for id in after.iter() {
-            P::prefetch(&self.shared.slot(id.ticket()).links);
-        }
-        let mut over = 0;
-        let mut failed = Ok(());
-        for id in after.iter() {
-            let pred = id.ticket();
-            match failed.and_then(|()| self.add_edge(pred, job, Adder::Scheduler)) {
-                Ok(Added::Live) => failed = Ok(()),
-                Ok(Added::Over) => {
-                    failed = Ok(());
-                    over += 1;
-                    if self.shared.failures.has(pred) {
-                        self.cancel(job, pred);
-                    }
-                }
-                Err(error) => {
-                    over += 1;
-                    slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
-                    failed = Err(error);
-                }
-            }
-        }
-        if over > 0 {
-            // Relaxed: the scheduler's own unit keeps it above zero.
-            slot.pending.fetch_sub(over, Ordering::Relaxed);
-        }
-        failed
-    }
-
-    /// Makes `job` wait for `after` as well, although it has been scheduled.
-    ///
-    /// # Errors
-    /// If `job` has started, if the edge closes a cycle, or if an id is foreign.
-    pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
-        if let Some(id) = [job, after]
-            .into_iter()
-            .find(|id| id.pool != self.shared.id)
-        {
-            return Err(GraphError::Foreign { id });
-        }
-        let (ticket, pred) = (job.ticket(), after.ticket());
-        let slot = self.shared.slot(ticket);
-        self.shared.late_edges.store(1, Ordering::Relaxed);
-        self.hold_back(ticket, slot)
-            .then_some(())
-            .ok_or(GraphError::TooLate { id: job })?;
-        let result = match self.path_to_ancestor(pred, ticket) {
-            Some(cycle) => Err(GraphError::Cycle { cycle }),
-            None => self.add_late_edge(pred, ticket, slot),
-        };
-        self.release(ticket, 1, Queue::Own);
-        self.finish_todo(Queue::Own);
-        self.publish(Queue::Own, false);
-        result
-    }
-
-    /// Adds an edge to a job that the caller holds back. The edge is counted apart: the predecessor
-    /// may be over, and give its unit back, before the edge is in both lists.
-    fn add_late_edge(&self, pred: Ticket, job: Ticket, slot: &Slot<P>) -> Result<(), GraphError> {
-        // Relaxed, as below: the caller's own unit keeps the count above zero.
-        slot.pending.fetch_add(1, Ordering::Relaxed);
-        let added = self.add_edge(pred, job, Adder::Anybody);
-        if let Ok(Added::Live) = added {
-            // Whoever waits for the job may now have to run the new predecessor. SeqCst, partner: the
-            // fence of a waiter before its last look.
-            P::fence(Ordering::SeqCst);
-            if self.shared.idle.load().watching > 0 {
-                self.shared.idle.bump();
-                self.alert_watcher_of(job);
-            }
-            return Ok(());
-        }
-        if added.is_ok() && self.shared.failures.has(pred) {
-            self.cancel(job, pred);
-        }
-        slot.pending.fetch_sub(1, Ordering::Relaxed);
-        added.map(|_| ()).map_err(|_| GraphError::TooManyEdges)
-    }
-
-    /// Counts one more thing that holds the job back, unless nothing does any more.
-    fn hold_back(&self, job: Ticket, slot: &Slot<P>) -> bool {
-        // Acquire, partner: the Release stores of the state.
-        let word = slot.word(Ordering::Acquire);
-        if word.generation != job.generation() || word.phase != Phase::Waiting {
-            return false;
-        }
-        let mut pending = slot.pending.load(Ordering::Relaxed);
-        loop {
-            if pending == 0 {
-                return false;
-            }
-            // AcqRel, partners: the subtraction in `release`, ours is ordered with all of them; and
-            // the Release stores of a new job's first count.
-            let counted = slot.pending.compare_exchange(
-                pending,
-                pending + 1,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            match counted {
-                Ok(_) => break,
-                Err(now) => pending = now,
-            }
-        }
-        // The slot may have moved on to another job since its state was read. Then it is that job
-        // we hold back: let it go again, properly. Acquire, partner: the Release stores of the state.
-        let now = slot.word(Ordering::Acquire);
-        if now.generation == job.generation() {
-            return true;
-        }
-        self.release(Ticket::new(job.index(), now.generation), 1, Queue::Own);
-        self.finish_todo(Queue::Own);
-        self.publish(Queue::Own, false);
-        false
     }
 }

@@ -6,13 +6,14 @@ use std::sync::{Arc, Weak};
 use event::{Event, EventKind, Nanos, Sink};
 use platform::{Atomic, Ordering, Padded, Platform};
 
+use crate::builder::JOBS_MAX;
 use crate::context::Context;
 use crate::crew::Crew;
 use crate::error::ScheduleError;
 use crate::failure::{Failures, UnwaitedPanic};
 use crate::idle::Idle;
 use crate::injector::Injector;
-use crate::job::{Labels, Link, Slot, Ticket};
+use crate::job::{LINK_BLOCKS_MAX, Labels, Links, Slot, Ticket};
 use crate::listen::Wakers;
 use crate::policy::{SpinPolicy, Tuning};
 use crate::range::RangeBlock;
@@ -40,7 +41,7 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) id: NonZeroU32,
     pub(crate) this: Weak<Shared<P>>,
     pub(crate) slots: Slab<P, Slot<P>>,
-    pub(crate) links: Slab<P, Link<P>>,
+    pub(crate) links: Slab<P, Links<P>>,
     pub(crate) blocks: Slab<P, RangeBlock<P>>,
     pub(crate) seats: Seats<P>,
     pub(crate) idle: Idle<P>,
@@ -79,8 +80,9 @@ pub(crate) struct Parts<P: Platform> {
 
 /// Most ranges that are being run by several threads at a time; further ones stay with their thread.
 const BLOCKS_MAX: u32 = 1 << 12;
-/// Most links at a time: eight per job up to this many.
-pub(crate) const LINKS_MAX: u32 = 1 << 24;
+/// How many blocks of links there may be.
+const LINK_BLOCKS_PER_JOB: u32 = 4;
+const _: () = assert!(JOBS_MAX * LINK_BLOCKS_PER_JOB <= LINK_BLOCKS_MAX);
 
 impl<P: Platform> Shared<P> {
     pub(crate) fn new(parts: Parts<P>) -> Arc<Shared<P>> {
@@ -89,11 +91,7 @@ impl<P: Platform> Shared<P> {
             id: platform::fresh_pool_id(),
             this: this.clone(),
             slots: Slab::new(parts.max_jobs, seats, Slot::empty),
-            links: Slab::new(
-                parts.max_jobs.saturating_mul(8).min(LINKS_MAX),
-                seats,
-                Link::empty,
-            ),
+            links: Slab::new(parts.max_jobs * LINK_BLOCKS_PER_JOB, seats, Links::empty),
             blocks: Slab::new(BLOCKS_MAX, 0, RangeBlock::empty),
             seats: Seats::new(parts.seats, parts.guests_max, parts.queue),
             idle: Idle::new(parts.seats),

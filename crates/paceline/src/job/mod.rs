@@ -3,6 +3,7 @@
 mod body;
 mod id;
 mod label;
+mod links;
 mod slot;
 
 pub(crate) use body::{Body, BodyTable, Once};
@@ -10,4 +11,5 @@ pub use id::JobId;
 pub(crate) use id::Ticket;
 pub use label::Label;
 pub(crate) use label::{LabelCache, Labels};
-pub(crate) use slot::{Link, LinksWord, Phase, Slot, StateWord};
+pub(crate) use links::{LINK_BLOCKS_MAX, Links, PLACES, link_block, link_number, link_place};
+pub(crate) use slot::{LinksWord, Phase, Slot, StateWord};

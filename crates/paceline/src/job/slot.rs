@@ -1,4 +1,4 @@
-//! Where a job lives: one cache line of atomics, one of closure; and the links between jobs.
+//! Where a job lives: one cache line of atomics, one of closure.
 //!
 //! # The state word
 //!
@@ -20,11 +20,11 @@
 //!
 //! # The links word
 //!
-//! `low 36 bits of the generation | node 28`: the head of the list of links to successors, waiters
-//! and wakers. Adding is a CAS that fails on another generation or on CLOSED; closing is one swap
-//! that takes the whole list (the edge-or-done race is decided there).
+//! `low 36 bits of the generation | link 28`: the head of the list of links to successors, waiters
+//! and wakers (see `links`). Adding is a CAS that fails on another generation or on CLOSED; closing
+//! is one swap that takes the whole list (the edge-or-done race is decided there).
 
-use platform::{Atomic, Memory, Ordering, Platform, SharedCell};
+use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::body::{Body, BodyTable};
 use super::id::Ticket;
@@ -108,36 +108,36 @@ impl StateWord {
 pub(crate) struct LinksWord(pub(crate) u64);
 
 impl LinksWord {
-    const NODE_BITS: u32 = 28;
-    /// In place of a node: the job is over, nothing can be added.
+    const LINK_BITS: u32 = 28;
+    /// In place of a link: the job is over, nothing can be added.
     pub(crate) const CLOSED: u32 = NIL - 1;
 
     #[inline]
-    pub(crate) fn new(generation: u64, node: u32) -> LinksWord {
-        debug_assert!(node <= NIL);
-        LinksWord(generation << LinksWord::NODE_BITS | u64::from(node))
+    pub(crate) fn new(generation: u64, link: u32) -> LinksWord {
+        debug_assert!(link <= NIL);
+        LinksWord(generation << LinksWord::LINK_BITS | u64::from(link))
     }
 
     #[inline]
-    pub(crate) fn node(self) -> u32 {
+    pub(crate) fn link(self) -> u32 {
         self.0 as u32 & NIL
     }
 
     /// Whether links can be added for the job with this ticket.
     #[inline]
     pub(crate) fn is_open_for(self, ticket: Ticket) -> bool {
-        self.node() != LinksWord::CLOSED && self.belongs_to(ticket)
+        self.link() != LinksWord::CLOSED && self.belongs_to(ticket)
     }
 
     #[inline]
     fn is_closed_for(self, ticket: Ticket) -> bool {
-        self.node() == LinksWord::CLOSED && self.belongs_to(ticket)
+        self.link() == LinksWord::CLOSED && self.belongs_to(ticket)
     }
 
     #[inline]
     fn belongs_to(self, ticket: Ticket) -> bool {
-        self.0 >> LinksWord::NODE_BITS
-            == LinksWord::new(ticket.generation(), 0).0 >> LinksWord::NODE_BITS
+        self.0 >> LinksWord::LINK_BITS
+            == LinksWord::new(ticket.generation(), 0).0 >> LinksWord::LINK_BITS
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) struct Slot<P: Platform> {
     /// Unfinished predecessors, plus one while somebody builds the job or an event holds it; of a
     /// scope: its unfinished jobs. Whoever brings it to zero makes the job ready.
     pub(crate) pending: P::AtomicU32,
-    /// First of the links that lead to predecessors (chained by [`Link::up`]).
+    /// First block of the links that lead to predecessors (chained by `Links::more`).
     pub(crate) preds: P::AtomicU32,
     /// [`Slot::HAS_BODY`] and friends. Written before the job is published, except CANCELLED.
     pub(crate) flags: P::AtomicU32,
@@ -280,35 +280,4 @@ impl<P: Platform> Slot<P> {
     }
 }
 
-/// "Tell `to` when `from` is over": an edge to a successor, a parked waiter, or a waker.
-///
-/// A link to a successor is in two lists: `from`'s list of those to tell (by `next`) until `from` is
-/// over, and `to`'s list of predecessors (by `up`) until `to` is over, when it is freed. The first
-/// always ends before the second, because `to` cannot start earlier. Other links are freed by the
-/// finisher of `from`.
-#[repr(align(32))]
-pub(crate) struct Link<M: Memory> {
-    /// A ticket; or, with generation 0, a [`Listener`](crate::listen::Listener).
-    pub(crate) to: M::AtomicU64,
-    /// The predecessor's ticket.
-    pub(crate) from: M::AtomicU64,
-    /// The next link of `from`.
-    pub(crate) next: M::AtomicU32,
-    /// The next link of `to`.
-    pub(crate) up: M::AtomicU32,
-}
-
-impl<M: Memory> Link<M> {
-    /// A link of nobody.
-    pub(crate) fn empty() -> Link<M> {
-        Link {
-            to: M::AtomicU64::new(0),
-            from: M::AtomicU64::new(0),
-            next: M::AtomicU32::new(NIL),
-            up: M::AtomicU32::new(NIL),
-        }
-    }
-}
-
 const _: () = assert!(size_of::<Slot<platform::Os>>() == 128);
-const _: () = assert!(size_of::<Link<platform::Os>>() == 32);

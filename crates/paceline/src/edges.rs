@@ -1,0 +1,275 @@
+//! Adding edges, when a job is scheduled and later.
+//!
+//! An edge P → J is a link in P's list, and one more in J's `pending`. Finishing P closes its list
+//! with one swap, which returns everybody to tell; adding a link is a CAS on the same word, which
+//! fails once it is closed. So an edge is either in the list that the finisher gets, or its adder
+//! knows that P is already over. There is no third case.
+
+use event::EventKind;
+use platform::{Atomic, Ordering, Platform};
+
+use crate::context::{Context, Queue};
+use crate::error::{GraphError, ScheduleError};
+use crate::job::{JobId, Links, LinksWord, PLACES, Phase, Slot, Ticket, link_number, link_place};
+use crate::slab::NIL;
+
+impl<P: Platform> Context<'_, P> {
+    /// Adds the edges of a job that its scheduler still holds back, and that nobody else knows. On
+    /// an error the job is cancelled; it ends when the scheduler lets go. `held_by`: how many besides
+    /// the edges hold it.
+    pub(crate) fn add_edges(
+        &self,
+        job: Ticket,
+        slot: &Slot<P>,
+        after: &[Ticket],
+        held_by: u32,
+    ) -> Result<(), ScheduleError> {
+        // Each edge ends in a locked operation, behind which nothing is fetched: all at once, now.
+        for &pred in after {
+            P::prefetch(&self.shared.slot(pred).links);
+        }
+        // All are counted before the first is added: it may be over at once. Release, partner: the
+        // CAS in `hold_back`: that the slot is another job's now.
+        let count = held_by + after.len() as u32;
+        slot.pending.store(count, Ordering::Release);
+        let mut over = 0;
+        let mut made = Ok(());
+        for preds in after.chunks(PLACES) {
+            match self.add_links(job, slot, preds) {
+                Ok(not_hung) => over += not_hung,
+                Err(error) => {
+                    over += preds.len() as u32;
+                    slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+                    made = Err(error);
+                }
+            }
+        }
+        if over > 0 {
+            // Relaxed: the scheduler's own unit keeps it above zero.
+            slot.pending.fetch_sub(over, Ordering::Relaxed);
+        }
+        made
+    }
+
+    /// Adds a block of edges; returns how many of them lead from jobs that are over already.
+    #[inline]
+    fn add_links(
+        &self,
+        job: Ticket,
+        slot: &Slot<P>,
+        preds: &[Ticket],
+    ) -> Result<u32, ScheduleError> {
+        let (number, block) = self.allocate_links()?;
+        block.fill(preds, job.0, slot.preds.load(Ordering::Relaxed));
+        // Release, partner: the Acquire in `unfinished_preds`. A store: see the caller.
+        slot.preds.store(number, Ordering::Release);
+        let mut over = 0;
+        for (place, &pred) in preds.iter().enumerate() {
+            if self.hang(pred, link_number(number, place), block) {
+                self.record(EventKind::Edge, job, pred.0);
+                continue;
+            }
+            over += 1;
+            if self.shared.failures.has(pred) {
+                self.cancel(job, pred);
+            }
+        }
+        Ok(over)
+    }
+
+    pub(crate) fn allocate_links(&self) -> Result<(u32, &Links<P>), ScheduleError> {
+        let links = &self.shared.links;
+        self.own(|own| links.allocate(&mut own.links))
+            .ok_or(ScheduleError::TooManyEdges)
+    }
+
+    pub(crate) fn free_links(&self, number: u32) {
+        let links = &self.shared.links;
+        // Relaxed: the slab's own edges put this before the next user's `fill`.
+        links.get(number).to.store(0, Ordering::Relaxed);
+        self.own(|own| links.free(&mut own.links, number));
+    }
+
+    /// Hangs a link into the list of `from`; false if that job is over.
+    #[inline]
+    pub(crate) fn hang(&self, from: Ticket, link: u32, block: &Links<P>) -> bool {
+        let slot = self.shared.slot(from);
+        // Acquire, partner: the swap in `close` and the Release store of `allocate_slot`: if the
+        // list is closed, what the job did is visible.
+        let mut head = LinksWord(slot.links.load(Ordering::Acquire));
+        loop {
+            if !head.is_open_for(from) {
+                return false;
+            }
+            block.next[link_place(link)].store(head.link(), Ordering::Relaxed);
+            let new = LinksWord::new(from.generation(), link);
+            // Release, partner: the Acquire half of the swap in `close`; the link's fields.
+            let swapped =
+                slot.links
+                    .compare_exchange(head.0, new.0, Ordering::Release, Ordering::Acquire);
+            match swapped {
+                Ok(_) => return true,
+                Err(now) => head = LinksWord(now),
+            }
+        }
+    }
+
+    /// Calls `visit` with the predecessors of `job` that may not be over yet. Stops with false if
+    /// the job has started meanwhile (then all of them are over).
+    pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) -> bool {
+        let links = &self.shared.links;
+        // Acquire, partner: the Release stores of `preds`.
+        let mut number = self.shared.slot(job).preds.load(Ordering::Acquire);
+        while number != NIL {
+            if !links.exists(number) {
+                return false;
+            }
+            let block = links.get(number);
+            // Acquire, partner: the Release store in `fill`: the block's other fields.
+            let belongs = || block.to.load(Ordering::Acquire) == job.0;
+            if !belongs() {
+                return false; // Freed since: the job is over.
+            }
+            let from: [u64; PLACES] =
+                std::array::from_fn(|place| block.from[place].load(Ordering::Relaxed));
+            let more = block.more.load(Ordering::Relaxed);
+            // Acquire, partner: the Release stores in `fill` by the block's next user.
+            P::fence(Ordering::Acquire);
+            // Looked at again after the fields: they were this job's.
+            if !belongs() {
+                return false;
+            }
+            for pred in from.map(Ticket) {
+                let exists = !pred.is_none() && self.shared.slots.exists(pred.index());
+                if exists && !self.shared.slot(pred).is_over(pred) {
+                    visit(pred);
+                }
+            }
+            number = more;
+        }
+        true
+    }
+
+    /// Gives back the links that led to a job, which is over.
+    pub(crate) fn free_preds(&self, first: u32) {
+        let mut number = first;
+        while number != NIL {
+            let more = self.shared.links.get(number).more.load(Ordering::Relaxed);
+            self.free_links(number);
+            number = more;
+        }
+    }
+
+    /// Makes `job` wait for `after` as well, although it has been scheduled.
+    ///
+    /// # Errors
+    /// If `job` has started, if the edge closes a cycle, or if an id is foreign.
+    pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
+        if let Some(id) = [job, after]
+            .into_iter()
+            .find(|id| id.pool != self.shared.id)
+        {
+            return Err(GraphError::Foreign { id });
+        }
+        let (ticket, pred) = (job.ticket(), after.ticket());
+        let slot = self.shared.slot(ticket);
+        self.shared.late_edges.store(1, Ordering::Relaxed);
+        self.hold_back(ticket, slot)
+            .then_some(())
+            .ok_or(GraphError::TooLate { id: job })?;
+        let result = match self.path_to_ancestor(pred, ticket) {
+            Some(cycle) => Err(GraphError::Cycle { cycle }),
+            None => self.add_late_edge(pred, ticket, slot),
+        };
+        self.release(ticket, 1, Queue::Own);
+        self.finish_todo(Queue::Own);
+        self.publish(Queue::Own, false);
+        result
+    }
+
+    /// Adds an edge to a job that the caller holds back. The edge is counted apart: the predecessor
+    /// may be over, and give its unit back, before the edge is in both lists.
+    fn add_late_edge(&self, pred: Ticket, job: Ticket, slot: &Slot<P>) -> Result<(), GraphError> {
+        // Relaxed, as below: the caller's own unit keeps the count above zero.
+        slot.pending.fetch_add(1, Ordering::Relaxed);
+        let added = self.add_late_link(pred, job, slot);
+        if let Ok(true) = added {
+            // Whoever waits for the job may now have to run the new predecessor. SeqCst, partner: the
+            // fence of a waiter before its last look.
+            P::fence(Ordering::SeqCst);
+            if self.shared.idle.load().watching > 0 {
+                self.shared.idle.bump();
+                self.alert_watcher_of(job);
+            }
+            return Ok(());
+        }
+        if added.is_ok() && self.shared.failures.has(pred) {
+            self.cancel(job, pred);
+        }
+        slot.pending.fetch_sub(1, Ordering::Relaxed);
+        added.map(|_| ()).map_err(|_| GraphError::TooManyEdges)
+    }
+
+    /// The edge itself, in a block of its own; false if the predecessor is over already. Others may
+    /// be adding edges to the same job.
+    fn add_late_link(
+        &self,
+        pred: Ticket,
+        job: Ticket,
+        slot: &Slot<P>,
+    ) -> Result<bool, ScheduleError> {
+        let (number, block) = self.allocate_links()?;
+        let mut first = slot.preds.load(Ordering::Relaxed);
+        block.fill(&[pred], job.0, first);
+        if !self.hang(pred, link_number(number, 0), block) {
+            self.free_links(number);
+            return Ok(false);
+        }
+        // Release, partner: the Acquire in `unfinished_preds`.
+        let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
+        while let Err(now) = slot.preds.compare_exchange(first, number, release, relaxed) {
+            first = now;
+            // Release, partner: the fence in `unfinished_preds`, as in `fill`.
+            block.more.store(first, release);
+        }
+        self.record(EventKind::Edge, job, pred.0);
+        Ok(true)
+    }
+
+    /// Counts one more thing that holds the job back, unless nothing does any more.
+    fn hold_back(&self, job: Ticket, slot: &Slot<P>) -> bool {
+        // Acquire, partner: the Release stores of the state.
+        let word = slot.word(Ordering::Acquire);
+        if word.generation != job.generation() || word.phase != Phase::Waiting {
+            return false;
+        }
+        let mut pending = slot.pending.load(Ordering::Relaxed);
+        loop {
+            if pending == 0 {
+                return false;
+            }
+            // AcqRel, partners: the subtraction in `release`, ours is ordered with all of them; and
+            // the Release stores of a new job's first count.
+            let counted = slot.pending.compare_exchange(
+                pending,
+                pending + 1,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match counted {
+                Ok(_) => break,
+                Err(now) => pending = now,
+            }
+        }
+        // The slot may have moved on to another job since its state was read. Then it is that job
+        // we hold back: let it go again, properly. Acquire, partner: the Release stores of the state.
+        let now = slot.word(Ordering::Acquire);
+        if now.generation == job.generation() {
+            return true;
+        }
+        self.release(Ticket::new(job.index(), now.generation), 1, Queue::Own);
+        self.finish_todo(Queue::Own);
+        self.publish(Queue::Own, false);
+        false
+    }
+}
