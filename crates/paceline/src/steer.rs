@@ -30,6 +30,8 @@ pub(crate) struct Steer {
     /// The CPU that is to be avoided, and the one that the mask excludes now.
     avoid: Option<u32>,
     excluded: Option<u32>,
+    /// The last wake-up put the worker on its waker's CPU, and so in the waker's place.
+    displaces_waker: bool,
 }
 
 impl Steer {
@@ -39,6 +41,7 @@ impl Steer {
             held_off_until: Nanos::ZERO,
             avoid: None,
             excluded: None,
+            displaces_waker: false,
         }
     }
 
@@ -51,6 +54,7 @@ impl Steer {
             self.armed_until = now + ARMED;
         }
         self.avoid = report.waker_cpu;
+        self.displaces_waker = report.colocated;
     }
 
     /// The CPU to exclude from now on, if that is a change.
@@ -70,6 +74,13 @@ impl<P: Platform> Context<'_, P> {
         let spare_cpus = shared.crew.active() < shared.spin.parallelism;
         let now = shared.platform.now();
         self.own(|own| own.steer.learn(report, now, spare_cpus));
+    }
+
+    /// Whether this worker has taken its waker's CPU, where the waker most likely waits to go on: a
+    /// worker without work should leave it then instead of spinning.
+    pub(crate) fn displaces_waker(&self) -> bool {
+        let place = self.own(|own| own.steer.avoid.filter(|_| own.steer.displaces_waker));
+        place.is_some() && self.shared.platform.current_cpu() == place
     }
 
     /// Before a worker parks.

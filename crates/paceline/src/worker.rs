@@ -202,7 +202,10 @@ impl<P: Platform> Context<'_, P> {
         let mut woken = false;
         let mut epoch = shared.idle.begin_search::<Fenced>();
         loop {
-            let deadline = self.spin_deadline(Nanos::MAX);
+            let deadline = match self.displaces_waker() {
+                true => Nanos::ZERO,
+                false => self.spin_deadline(Nanos::MAX),
+            };
             let found = loop {
                 if self.must_leave() {
                     break Some(Found::Leave);
