@@ -207,10 +207,12 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     pub(crate) fn prefetch_links(&self, slot: &Slot<P>) {
         let links = &self.shared.links;
-        let told = LinksWord(slot.links.load(Ordering::Relaxed)).link();
+        // Acquire, partner: the Release CAS in `hang`: that the block exists.
+        let told = LinksWord(slot.links.load(Ordering::Acquire)).link();
         if told < LinksWord::CLOSED {
             P::prefetch(links.get(link_block(told)));
         }
+        // Relaxed: what held the job back has been acquired with the claim.
         let preds = slot.preds.load(Ordering::Relaxed);
         if preds != NIL {
             P::prefetch(links.get(preds));

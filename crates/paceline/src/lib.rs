@@ -49,6 +49,8 @@ mod idle;
 mod injector;
 mod job;
 mod listen;
+#[cfg(test)]
+mod models;
 mod policy;
 mod range;
 mod schedule;

@@ -258,8 +258,11 @@ impl Slot {
 }
 
 impl Drop for Slot {
+    /// The words of an execution that was cut short cannot be used any more, as `at_exit` would do.
     fn drop(&mut self) {
-        self.finish();
+        if !std::thread::panicking() {
+            self.finish();
+        }
     }
 }
 

@@ -19,6 +19,8 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/handle.rs",
     "crates/paceline/src/job/body.rs",
     "crates/paceline/src/job/slot.rs",
+    // Platforms with planted bugs, and contexts for the models' own threads.
+    "crates/paceline/src/models/",
     "crates/paceline/src/range/",
     "crates/paceline/src/schedule.rs",
     "crates/paceline/src/scope.rs",

@@ -165,7 +165,7 @@ impl<M: Memory> Deque<M> {
     /// Owner: takes the oldest ticket, without the read-modify-write that a thief needs.
     #[inline]
     pub(crate) fn take_oldest(&self) -> Option<Ticket> {
-        let Anchor { tag, head, len } = self.anchor();
+        let Anchor { tag, head, len } = self.anchor_to_change();
         if len == 0 {
             return None;
         }

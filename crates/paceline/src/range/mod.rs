@@ -33,6 +33,8 @@ use pace::Pace;
 pub(crate) use pace::Unshared;
 use words::Items;
 pub(crate) use words::{RangeBlock, RangeTable, SharedRange};
+#[cfg(test)]
+pub(crate) use words::{cut_half, take_front};
 
 impl<P: Platform> Context<'_, P> {
     /// Runs `body` over all parts of `range`, on this thread and on others that have nothing better

@@ -1,0 +1,199 @@
+//! Models: the lock-free parts under every interleaving and every weak-memory outcome.
+//!
+//! Goal: the protocols of the parts below hold, and would not without what the planted bugs take away.
+//! Method: the real code, instantiated with the model checker's memory ([`Loom`]), run by two or three
+//! threads in the smallest sizes in which everything can go wrong (rings of two, tables of four).
+//! Next to each model stand its *planted bugs*: the same code on [`Spoiled`] memory, which weakens an
+//! ordering or breaks an operation. The checker must find each of them; a model that finds nothing in
+//! a broken world says nothing about the real one.
+//!
+//! What the checker does not see is written in `testkit::loom`; above all load buffering, a read that
+//! takes its value from a write that only follows from it. The edge against that (D2 of the deque) is
+//! argued in the text.
+//!
+//! `LOOM_MAX_PREEMPTIONS` raises the bounds for long runs. They are chosen so that all of this takes
+//! about a minute in an optimized build, and each planted bug is found within the bounds of the model it
+//! belongs to. `--nocapture` shows how many executions each model took.
+
+mod deque;
+mod idle;
+mod links;
+mod promote;
+mod range;
+mod slab;
+mod slots;
+mod spoil;
+mod wait;
+mod whole;
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use platform::{Atomic, Lock, Memory, Ordering, Os, Platform, SharedCell, Thread, ThreadSpec};
+use testkit::Loom;
+
+use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
+
+use crate::WaitPolicy;
+use crate::context::Context;
+use crate::job::{Label, Ticket};
+use crate::policy::SpinPolicy;
+use crate::seat::Role;
+use crate::shared::{Hooks, Parts, Shared};
+
+/// What one thread of a model does.
+type Part = Box<dyn FnOnce() + Send>;
+
+/// Runs all parts at the same time, each on a thread of its own, the one with the number `first`
+/// started first. The caller's thread only waits.
+fn together<const N: usize>(first: usize, mut parts: [Part; N]) {
+    parts.rotate_left(first % N);
+    let start = |part| Loom.spawn(ThreadSpec::default(), part);
+    let threads = parts.map(|part| start(part).expect("the model has a thread left"));
+    for thread in threads {
+        thread.join().expect("a panic ends the whole model");
+    }
+}
+
+/// Checks a model of `parts` parts with each of them started first.
+///
+/// The checker begins with the order in which threads were started and reverses what it sees to be in
+/// conflict. It keeps only the last access to each word for that, so a read can hide another thread's
+/// earlier read from a write that follows; from another beginning it does not.
+fn check(preemptions: usize, parts: usize, model: impl Fn(usize) + Send + Sync + Copy + 'static) {
+    let started_first = |first| testkit::loom::model(preemptions, move || model(first));
+    let executions: u64 = (0..parts).map(started_first).sum();
+    println!("{executions} executions");
+}
+
+/// Demands that a planted bug is found, and that what is said about it contains `symptom`.
+fn must_find(symptom: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let bug = testkit::loom::expect_bug(preemptions, model);
+    assert!(bug.contains(symptom), "another bug was found: {bug}");
+}
+
+/// What the checker says of a race.
+const RACE: &str = "Causality violation";
+
+/// What happened, noted by all threads of a model without being part of it: the checker does not see
+/// the accesses.
+struct Notes<T: Send>(Arc<<Os as Memory>::Lock<Vec<T>>>);
+
+impl<T: Send + Ord> Notes<T> {
+    fn new() -> Self {
+        Notes(Arc::new(Lock::new(Vec::new())))
+    }
+    fn add(&self, note: T) {
+        self.0.with(|notes| notes.push(note));
+    }
+    /// Takes a note back.
+    fn remove(&self, note: &T) {
+        self.0.with(|notes| notes.retain(|other| other != note));
+    }
+    /// All notes, sorted.
+    fn take(&self) -> Vec<T> {
+        let mut notes = self.0.with(std::mem::take);
+        notes.sort_unstable();
+        notes
+    }
+}
+
+impl<T: Send> Clone for Notes<T> {
+    fn clone(&self) -> Self {
+        Notes(self.0.clone())
+    }
+}
+
+/// A small job system: room for `jobs` jobs, `workers` workers and as many `guests`. Nobody spins.
+fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> Arc<Shared<P>> {
+    Shared::new(Parts {
+        seats: workers + guests,
+        guests_max: guests,
+        workers_max: workers,
+        queue: 2,
+        max_jobs: jobs,
+        spin: SpinPolicy {
+            policy: WaitPolicy::Passive,
+            parallelism: 2,
+        },
+        sink: None,
+        hooks: Hooks::default(),
+        stack_bytes: None,
+        platform,
+    })
+}
+
+/// A job system whose seats are taken by the model's own threads.
+struct Site<P: Platform> {
+    shared: Arc<Shared<P>>,
+    /// Something that jobs do, in plain memory: the checker reports it if anybody looks too early.
+    done: Arc<P::Cell<u32>>,
+}
+
+// SAFETY: `done` is written before the job ends that stands for it, and read when that is known to be
+// over; whether that is so is what the checker is asked.
+unsafe impl<P: Platform> Send for Site<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Sync for Site<P> {}
+
+impl<P: Platform> Clone for Site<P> {
+    fn clone(&self) -> Self {
+        Site {
+            shared: self.shared.clone(),
+            done: self.done.clone(),
+        }
+    }
+}
+
+impl<P: Platform> Drop for Site<P> {
+    /// The words of an execution that was cut short cannot be used any more, as `Drop` would do.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::mem::forget(self.shared.clone());
+        }
+    }
+}
+
+impl<P: Platform> Site<P> {
+    /// Room for `jobs` jobs and `seats` threads of the model.
+    fn new(platform: P, jobs: u32, seats: usize) -> Site<P> {
+        let shared = shared(platform, jobs, seats, 0);
+        for _ in 0..seats {
+            let seat = shared.seats.add(&shared.platform, Role::Worker);
+            assert!(seat.is_some(), "there is a seat for each");
+        }
+        Site {
+            shared,
+            done: Arc::new(SharedCell::new(0)),
+        }
+    }
+
+    /// The context of the thread with this number.
+    fn context(&self, thread: usize) -> Context<'_, P> {
+        // SAFETY: each thread of a model has its own number.
+        unsafe { Context::new(&self.shared, self.shared.seats.get(thread)) }
+    }
+
+    fn do_something(&self) {
+        // SAFETY: see `done`.
+        unsafe { self.done.with_mut(|done| *done += 1) };
+    }
+
+    fn what_was_done(&self) -> u32 {
+        // SAFETY: see `done`.
+        unsafe { self.done.with(|done| *done) }
+    }
+}
+
+/// A job without a body that is held back by one.
+fn held_job<P: Platform>(context: &Context<'_, P>) -> Ticket {
+    let label = Label {
+        name: "held",
+        site: Location::caller(),
+    };
+    let held = context.allocate_slot(label, 0, Ticket::NONE);
+    let (job, slot) = held.unwrap_or_else(|error| panic!("{error}"));
+    // Release, partner: the CAS in `hold_back`, as for any new job.
+    slot.pending.store(1, Ordering::Release);
+    job
+}

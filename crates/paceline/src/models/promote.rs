@@ -1,0 +1,85 @@
+//! Goal: a fork that was promoted is run once, by a thief or by its owner coming back, and its owner
+//! sees what it did.
+//! Method: a thread joins while somebody is hungry, so that its fork becomes a job at once; another
+//! thread looks for work. All by the real code of `fork`, `worker` and `wait`.
+//! Bounds: two threads, one fork, two preemptions. (Nested joins are in `whole`.)
+//! Planted bugs: a claim that is a look and a store, so that thief and owner both run the fork; the end
+//! of a job without Release, so that the owner leaves the frame too early.
+
+use platform::{Ordering, Platform};
+
+use super::{Notes, Ordered, RACE, Site, Spoil, Spoiled, check, must_find, together};
+use crate::idle::Fenced;
+
+fn join_with_a_thief<P: Platform>(platform: P, first: usize) {
+    let site = Site::new(platform, 4, 2);
+    site.shared.idle.begin_search::<Fenced>();
+    let ran = Notes::new();
+    let owner = {
+        let (site, ran) = (site.clone(), ran.clone());
+        Box::new(move || {
+            let (one, two) = site.context(0).join(
+                |_| ran.add(1),
+                |_| {
+                    ran.add(2);
+                    site.do_something();
+                    2
+                },
+            );
+            assert_eq!((one, two, site.what_was_done()), ((), 2, 1));
+        })
+    };
+    let thief = {
+        let site = site.clone();
+        Box::new(move || _ = site.context(1).run_any())
+    };
+    together(first, [owner, thief]);
+    assert_eq!(ran.take(), [1, 2], "halves run");
+    assert_eq!(site.shared.stats().promotions, 1);
+}
+
+#[test]
+fn a_promoted_fork_is_run_once() {
+    check(2, 2, |first| {
+        join_with_a_thief(Spoiled::<Ordered>::HERE, first)
+    });
+}
+
+/// The claim looks, and then takes.
+#[derive(Clone, Copy)]
+struct Torn;
+
+impl Spoil for Torn {
+    const ORDERED: bool = true;
+    const FILE: &'static str = "slot.rs";
+    const TORN: bool = true;
+}
+
+/// The end of a job publishes nothing.
+#[derive(Clone, Copy)]
+struct NotReleased;
+
+impl Spoil for NotReleased {
+    const ORDERED: bool = true;
+    const FILE: &'static str = "graph.rs";
+    fn store(_: u64, _: Ordering) -> Ordering {
+        Ordering::Relaxed
+    }
+}
+
+/// Who ends a job for the second time finds its list closed and takes the mark of that for a link.
+const ENDED_TWICE: &str = "index out of bounds";
+
+#[test]
+fn a_claim_that_is_not_one_step_runs_a_fork_twice() {
+    must_find(ENDED_TWICE, 2, || {
+        join_with_a_thief(Spoiled::<Torn>::HERE, 0)
+    });
+}
+
+#[test]
+fn an_end_that_publishes_nothing_is_seen_too_early() {
+    must_find(RACE, 2, || {
+        join_with_a_thief(Spoiled::<NotReleased>::HERE, 0)
+    });
+}

@@ -1,0 +1,312 @@
+//! Memory with something wrong: how bugs are planted.
+//!
+//! [`Spoiled`] is the checker's platform with one thing changed, by [`Spoil`]: an ordering, the
+//! compare-exchange, what is written. The code under test stays as it is, and is told apart by the file
+//! it is in.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+
+use event::Nanos;
+use platform::{
+    Atomic, CpuSet, MaskError, Memory, Ordering, Platform, SpawnError, ThreadSpec, Topology, Usage,
+};
+use testkit::Loom;
+
+pub(super) type Word32 = <Loom as Memory>::AtomicU32;
+type Word64 = <Loom as Memory>::AtomicU64;
+
+/// A way to spoil memory, by default not at all. Of 32-bit words only [`count_down`](Spoil::count_down)
+/// is spoiled.
+pub(super) trait Spoil: Send + Sync + Copy + 'static {
+    /// A store follows, in the modification order, what it overwrites; see [`Ordered`].
+    const ORDERED: bool = false;
+    /// Only what is done by the file whose path ends like this is spoiled.
+    const FILE: &'static str = "";
+    /// Compare-exchanges are a load and a store.
+    const TORN: bool = false;
+    /// What becomes of the ordering of a load,
+    fn load(order: Ordering) -> Ordering {
+        order
+    }
+    /// … of a store of `_value`,
+    fn store(_value: u64, order: Ordering) -> Ordering {
+        order
+    }
+    /// … of a compare-exchange that succeeds,
+    fn exchange(order: Ordering) -> Ordering {
+        order
+    }
+    /// … of any other read-modify-write, with `_operand`,
+    fn change(_operand: u64, order: Ordering) -> Ordering {
+        order
+    }
+    /// … of a subtraction from a 32-bit word,
+    fn count_down(order: Ordering) -> Ordering {
+        order
+    }
+    /// … and of a fence.
+    fn fence(order: Ordering) -> Ordering {
+        order
+    }
+    /// What is really written by a store or an exchange.
+    fn written(value: u64) -> u64 {
+        value
+    }
+    /// What an exchange of `_current` for `_new` writes although it finds `_now`.
+    fn mistaken(_now: u64, _current: u64, _new: u64) -> Option<u64> {
+        None
+    }
+    /// Whether this is done by the file to spoil.
+    #[track_caller]
+    fn is_here() -> bool {
+        Location::caller().file().ends_with(Self::FILE)
+    }
+}
+
+/// For words that one thread stores to while others change them by read-modify-write, as the deque's
+/// anchor: stores are swaps.
+///
+/// Loom leaves a plain store and another thread's RMW unordered even if the RMW read from a store that
+/// the storing thread has seen, although nothing can come between an RMW and what it read; a thread
+/// would then read the RMW's value *after* its own store. A swap is ordered. What it gives too much,
+/// the release sequence of what it overwrites, is subsumed by a Release store of the same owner.
+#[derive(Clone, Copy)]
+pub(super) struct Ordered;
+
+impl Spoil for Ordered {
+    const ORDERED: bool = true;
+}
+
+/// No fence is as strong as it has to be: what was written before it may still be on its way when
+/// something is read after it.
+#[derive(Clone, Copy)]
+pub(super) struct WeakFences;
+
+impl Spoil for WeakFences {
+    const ORDERED: bool = true;
+    fn fence(_: Ordering) -> Ordering {
+        Ordering::AcqRel // Partner: the other fences, now too weak.
+    }
+}
+
+/// Loom with something wrong.
+#[derive(Clone, Copy)]
+pub(super) struct Spoiled<S>(PhantomData<S>);
+
+impl<S> Spoiled<S> {
+    pub(super) const HERE: Spoiled<S> = Spoiled(PhantomData);
+}
+
+/// A word of spoiled memory.
+pub(super) struct SpoiledWord<S>(Word64, PhantomData<S>);
+
+impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
+    #[track_caller]
+    fn new(value: u64) -> Self {
+        SpoiledWord(Word64::new(value), PhantomData)
+    }
+    #[track_caller]
+    fn load(&self, order: Ordering) -> u64 {
+        match S::is_here() {
+            true => self.0.load(S::load(order)),
+            false => self.0.load(order),
+        }
+    }
+    #[track_caller]
+    fn store(&self, value: u64, order: Ordering) {
+        let (value, order) = match S::is_here() {
+            true => (S::written(value), S::store(value, order)),
+            false => (value, order),
+        };
+        match S::ORDERED {
+            true => _ = self.0.swap(value, order),
+            false => self.0.store(value, order),
+        }
+    }
+    #[track_caller]
+    fn swap(&self, value: u64, order: Ordering) -> u64 {
+        self.0.swap(value, Self::change(value, order))
+    }
+    #[track_caller]
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        if !S::is_here() {
+            return self.0.compare_exchange(current, new, success, failure);
+        }
+        if S::TORN {
+            // AcqRel in two halves, partner: those of the exchange.
+            let now = self.0.load(Ordering::Acquire);
+            if now != current {
+                return Err(now);
+            }
+            self.0.store(new, Ordering::Release);
+            return Ok(now);
+        }
+        let (new, success) = (S::written(new), S::exchange(success));
+        let exchange = |current, new| self.0.compare_exchange(current, new, success, failure);
+        exchange(current, new).or_else(|now| match S::mistaken(now, current, new) {
+            Some(new) => exchange(now, new),
+            None => Err(now),
+        })
+    }
+    #[track_caller]
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_add(value, Self::change(value, order))
+    }
+    #[track_caller]
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_sub(value, Self::change(value, order))
+    }
+    #[track_caller]
+    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_and(value, Self::change(value, order))
+    }
+    #[track_caller]
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_or(value, Self::change(value, order))
+    }
+    #[track_caller]
+    fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_max(value, Self::change(value, order))
+    }
+}
+
+impl<S: Spoil> SpoiledWord<S> {
+    #[track_caller]
+    fn change(operand: u64, order: Ordering) -> Ordering {
+        match S::is_here() {
+            true => S::change(operand, order),
+            false => order,
+        }
+    }
+}
+
+/// A 32-bit word of spoiled memory.
+pub(super) struct SpoiledCount<S>(Word32, PhantomData<S>);
+
+impl<S: Spoil> Atomic<u32> for SpoiledCount<S> {
+    #[track_caller]
+    fn new(value: u32) -> Self {
+        SpoiledCount(Word32::new(value), PhantomData)
+    }
+    #[track_caller]
+    fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+    #[track_caller]
+    fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value, order);
+    }
+    #[track_caller]
+    fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.0.swap(value, order)
+    }
+    #[track_caller]
+    fn compare_exchange(
+        &self,
+        current: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32> {
+        self.0.compare_exchange(current, new, success, failure)
+    }
+    #[track_caller]
+    fn fetch_add(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_add(value, order)
+    }
+    #[track_caller]
+    fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
+        match S::is_here() {
+            true => self.0.fetch_sub(value, S::count_down(order)),
+            false => self.0.fetch_sub(value, order),
+        }
+    }
+    #[track_caller]
+    fn fetch_and(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_and(value, order)
+    }
+    #[track_caller]
+    fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_or(value, order)
+    }
+    #[track_caller]
+    fn fetch_max(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_max(value, order)
+    }
+}
+
+// SAFETY: none is needed: what is wrong with it is for the checker to find, which reports a race
+// instead of having one.
+unsafe impl<S: Spoil> Memory for Spoiled<S> {
+    type AtomicU32 = SpoiledCount<S>;
+    type AtomicU64 = SpoiledWord<S>;
+    type Cell<T> = <Loom as Memory>::Cell<T>;
+    type Lock<T: Send> = <Loom as Memory>::Lock<T>;
+
+    #[track_caller]
+    fn fence(order: Ordering) {
+        match S::is_here() {
+            true => Loom::fence(S::fence(order)),
+            false => Loom::fence(order),
+        }
+    }
+    fn spin_until(word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
+        Loom::spin_until(&word.0, wanted, deadline)
+    }
+}
+
+// SAFETY: threads, parkers and the thread's word are Loom's own.
+unsafe impl<S: Spoil> Platform for Spoiled<S> {
+    type Parker = <Loom as Platform>::Parker;
+    type Thread = <Loom as Platform>::Thread;
+
+    fn now(&self) -> Nanos {
+        Loom.now()
+    }
+    #[track_caller]
+    fn parker(&self) -> Self::Parker {
+        Loom.parker()
+    }
+    #[track_caller]
+    fn spawn(
+        &self,
+        spec: ThreadSpec,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<Self::Thread, SpawnError> {
+        Loom.spawn(spec, body)
+    }
+    fn local(&self) -> *const () {
+        Loom.local()
+    }
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
+        Loom.set_local(word, at_exit);
+    }
+    fn topology(&self) -> &Topology {
+        Loom.topology()
+    }
+    fn current_cpu(&self) -> Option<u32> {
+        Loom.current_cpu()
+    }
+    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError> {
+        Loom.set_mask(cpus)
+    }
+    fn usage(&self) -> Usage {
+        Loom.usage()
+    }
+    fn charge(&self, work: Nanos) {
+        Loom.charge(work);
+    }
+    fn seed(&self) -> u64 {
+        Loom.seed()
+    }
+    fn fork_epoch(&self) -> u32 {
+        Loom.fork_epoch()
+    }
+}

@@ -1,0 +1,91 @@
+//! Goal: a thread that waits for a job which somebody else makes ready, and leaves to it, is woken to
+//! run it, and sees what was done before. (A waiter that is told of the end is in `links`.)
+//! Method: a job waits for another one; one thread waits for it, the other ends its predecessor and
+//! goes away. By the real code of `wait`, `graph` and `context`: walk, mark, fence, look, park; and
+//! make ready, queue, fence, read the mark.
+//! Bounds: two threads, two jobs, one preemption.
+//! Planted bugs: fences that are not SeqCst (the waiter parks, the maker sees no mark: both have looked
+//! before the other wrote); a job that is made ready without Release.
+
+use event::Nanos;
+use platform::{Ordering, Platform};
+
+use super::{
+    Notes, Ordered, Site, Spoil, Spoiled, WeakFences, check, held_job, must_find, together,
+};
+use crate::context::Queue;
+use crate::job::JobId;
+
+/// A body that looks too early panics (the checker reports the race there), and a job's panic is
+/// caught: then nothing was seen.
+const SYMPTOM: &str = "what the awaited job saw";
+
+fn run_by_a_waiter<P: Platform>(platform: P, first: usize) {
+    let site = Site::new(platform, 4, 2);
+    let saw = Notes::new();
+    let context = site.context(1);
+    let pred = held_job(&context);
+    let job = context
+        .job("awaited")
+        .after(JobId::new(site.shared.id, pred));
+    let (here, noted) = (site.clone(), saw.clone());
+    let job = job.schedule(move |_| noted.add(here.what_was_done()));
+    let waiter = {
+        let site = site.clone();
+        Box::new(move || {
+            let over = site.context(0).wait_until(job.ticket(), Nanos::MAX);
+            assert!(matches!(over, Ok(true)), "the wait fails");
+        })
+    };
+    let releaser = {
+        let site = site.clone();
+        Box::new(move || {
+            let context = site.context(1);
+            site.do_something();
+            context.release(pred, 1, Queue::Own);
+            context.finish_todo(Queue::Own);
+            context.publish(Queue::Own, false);
+        })
+    };
+    together(first, [waiter, releaser]);
+    assert_eq!(saw.take(), [1], "{SYMPTOM}");
+}
+
+#[test]
+fn a_waiter_runs_what_it_waits_for() {
+    check(1, 2, |first| {
+        run_by_a_waiter(Spoiled::<Ordered>::HERE, first)
+    });
+}
+
+/// A job is made ready without a word about what was done before.
+#[derive(Clone, Copy)]
+struct NotReleased;
+
+impl Spoil for NotReleased {
+    const ORDERED: bool = true;
+    const FILE: &'static str = "graph.rs";
+    fn store(value: u64, order: Ordering) -> Ordering {
+        /// The phase Ready.
+        const READY: u8 = 2;
+        if value as u8 == READY {
+            Ordering::Relaxed
+        } else {
+            order
+        }
+    }
+}
+
+#[test]
+fn a_job_that_was_not_released_is_run_too_early() {
+    must_find(SYMPTOM, 1, || {
+        run_by_a_waiter(Spoiled::<NotReleased>::HERE, 0)
+    });
+}
+
+#[test]
+fn without_full_fences_a_waiter_is_overlooked() {
+    must_find("deadlock", 1, || {
+        run_by_a_waiter(Spoiled::<WeakFences>::HERE, 0)
+    });
+}
