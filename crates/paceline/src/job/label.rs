@@ -11,7 +11,7 @@ use std::panic::Location;
 use platform::{Lock, Memory};
 
 /// A job's name and the place in the program that scheduled it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Label {
     /// The name given to `job`, or "job".
     pub name: &'static str,
@@ -38,7 +38,7 @@ type Key = (usize, usize);
 
 fn key(label: &Label) -> Key {
     // The address of a name or a location identifies it well enough for a cache; two addresses for
-    // the same text only mean two entries.
+    // the same text (a call site that was inlined twice) only mean two entries with one number.
     (
         label.name.as_ptr() as usize ^ label.name.len().rotate_right(16),
         std::ptr::from_ref(label.site) as usize,
@@ -53,7 +53,7 @@ pub(crate) struct Labels<M: Memory> {
 #[derive(Default)]
 struct Table {
     labels: Vec<Label>,
-    numbers: HashMap<Key, LabelId>,
+    numbers: HashMap<Label, LabelId>,
 }
 
 impl<M: Memory> Labels<M> {
@@ -76,15 +76,15 @@ impl<M: Memory> Labels<M> {
 
     #[cold]
     fn find(&self, cache: &mut LabelCache, key: Key, label: Label) -> LabelId {
-        let register = || self.register(key, label);
+        let register = || self.register(label);
         *cache.known.entry(key).or_insert_with(register)
     }
 
     #[cold]
-    fn register(&self, key: Key, label: Label) -> LabelId {
+    fn register(&self, label: Label) -> LabelId {
         self.table.with(|table| {
             let next = table.labels.len() as LabelId;
-            let number = *table.numbers.entry(key).or_insert(next);
+            let number = *table.numbers.entry(label).or_insert(next);
             if number == next {
                 table.labels.push(label);
             }
@@ -128,5 +128,25 @@ impl LabelCache {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let mixed = (key.0 as u64 ^ (key.1 as u64).rotate_left(17)).wrapping_mul(ODD);
         (mixed >> (u64::BITS - LabelCache::RECENT.trailing_zeros())) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::Os;
+
+    use super::*;
+
+    /// Goal: a label has one number wherever its texts lie. Method: the same name at two addresses.
+    #[test]
+    fn labels_are_told_apart_by_what_they_say() {
+        let labels = Labels::<Os>::new();
+        let mut cache = LabelCache::new();
+        let site = Location::caller();
+        let mut number = |name: &'static str| labels.number(&mut cache, Label { name, site });
+        let copy = String::from("draw").leak();
+        assert_ne!(copy.as_ptr(), "draw".as_ptr());
+        assert_eq!([number("draw"), number("cull"), number(copy)], [0, 1, 0]);
+        assert_eq!(labels.all().len(), 2);
     }
 }
