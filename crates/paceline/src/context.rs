@@ -167,8 +167,7 @@ impl<'a, P: Platform> Context<'a, P> {
 
     #[inline]
     fn announce(&self, fresh: u32, queue: Queue) {
-        let now = self.shared.idle.after_publish::<Fenced>();
-        if !now.is_all_busy() {
+        if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
             self.tell_idle(now, fresh, queue);
         }
     }
@@ -223,16 +222,17 @@ impl<'a, P: Platform> Context<'a, P> {
         self.record(EventKind::Wake, Ticket::NONE, index as u64);
     }
 
-    /// Asks for the memory of a job that will be run here soon: jobs made on another thread are in
-    /// its cache, and the claim would wait for them one by one.
+    /// The newest ticket of the own deque, left there. Asks for the memory of one that will be run
+    /// here soon: jobs made on another thread are in its cache, and the claim would wait for them one
+    /// by one.
     #[inline]
-    pub(crate) fn prefetch_soon(&self) {
-        const JOBS_AHEAD: u64 = 4;
-        if let Some(ticket) = self.seat.deque.peek_below(JOBS_AHEAD) {
-            let slot = self.shared.slot(ticket);
-            P::prefetch(&slot.state);
-            P::prefetch(&slot.body);
+    pub(crate) fn peek_newest(&self) -> Option<Ticket> {
+        const JOBS_AHEAD: u64 = 6;
+        let (newest, soon) = self.seat.deque.peek_newest_and_below(JOBS_AHEAD)?;
+        if let Some(soon) = soon {
+            P::prefetch(self.shared.slot(soon));
         }
+        Some(newest)
     }
 
     /// Tries to start what a ticket names: claims the job, or joins the crew of a range. False if

@@ -368,7 +368,7 @@ impl<P: Platform> Context<'_, P> {
             site: header.site,
         };
         let flags = Slot::<P>::HAS_BODY;
-        let Ok((job, slot)) = self.allocate_slot(label, flags, header.parent) else {
+        let Some((job, slot)) = self.allocate_slot(label, flags, header.parent) else {
             // No slot to be had: back on the list as the newest would break its order, so it is
             // put where it came from.
             // SAFETY: as for `push`; it was the oldest and is again.

@@ -48,7 +48,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Nothing holds the job back: queue it, or put it on the list of those to finish here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn make_ready(&self, job: Ticket, slot: &Slot<P>, queue: Queue) {
         let flags = slot.flags.load(Ordering::Relaxed);
         if flags & Slot::<P>::HAS_BODY == 0 || flags & Slot::<P>::CANCELLED != 0 {
@@ -96,6 +96,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// The job is over: closes its list, lets the slot go and tells everybody. The caller has the
     /// job to itself; its body is gone.
+    #[inline(always)]
     pub(crate) fn finish(
         &self,
         job: Ticket,
@@ -106,6 +107,27 @@ impl<P: Platform> Context<'_, P> {
     ) {
         self.record(EventKind::Completed, job, ending.code());
         let parent = Ticket(slot.parent.load(Ordering::Relaxed));
+        let is_anonymous = flags & Slot::<P>::IS_ANONYMOUS != 0;
+        if is_anonymous && matches!(ending, Ending::Done) {
+            // It has no predecessors, and nobody can wait for it but its scope.
+            self.recycle(job, slot);
+        } else {
+            self.finish_named(job, slot, flags, ending, parent, queue);
+        }
+        if flags & Slot::<P>::IN_SCOPE != 0 {
+            self.finished_in(parent, queue);
+        }
+    }
+
+    fn finish_named(
+        &self,
+        job: Ticket,
+        slot: &Slot<P>,
+        flags: u32,
+        ending: Ending,
+        parent: Ticket,
+        queue: Queue,
+    ) {
         let failed = !matches!(ending, Ending::Done);
         if let Ending::Panicked(payload) = ending {
             let in_scope = flags & Slot::<P>::IN_SCOPE != 0;
@@ -122,9 +144,6 @@ impl<P: Platform> Context<'_, P> {
         self.let_go(job, slot, flags, failed);
         if told != NIL {
             self.tell(told, job, failed, queue);
-        }
-        if flags & Slot::<P>::IN_SCOPE != 0 {
-            self.finished_in(parent, queue);
         }
     }
 

@@ -179,7 +179,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
     pub fn try_combine(self) -> Result<JobId, ScheduleError> {
         let (cx, after) = (self.context?, self.after);
         after.check_own()?;
-        let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
+        let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
+        let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
         cx.wire(ticket, slot, &after.tickets)?;
         Ok(JobId::new(cx.shared.id, ticket))
     }
@@ -197,7 +198,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
             .upgrade()
             .expect("a context keeps the job system alive");
         after.check_own()?;
-        let (ticket, slot) = cx.allocate_slot(self.label, 0, Ticket::NONE)?;
+        let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
+        let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
         // Held by the event itself, which its completion releases, and by us until it is wired.
         let wired = cx.add_edges(ticket, slot, &after.tickets, 2);
         // Without a handle nobody can complete it: then it is cancelled.
@@ -255,14 +257,15 @@ impl<P: Platform> Context<'_, P> {
         unsafe { Context::new(self.shared, self.seat) }
     }
 
-    /// A slot for a job that nobody knows yet, held back by nothing.
+    /// A slot for a job that nobody knows yet, held back by nothing; `None` if all are taken. (An
+    /// error would be returned by way of memory; this pair comes in registers.)
     #[inline]
     pub(crate) fn allocate_slot(
         &self,
         label: Label,
         flags: u32,
         parent: Ticket,
-    ) -> Result<(Ticket, &Slot<P>), ScheduleError> {
+    ) -> Option<(Ticket, &Slot<P>)> {
         let slots = &self.shared.slots;
         let labels = &self.shared.labels;
         let (allocated, number) = self.own(|own| {
@@ -271,8 +274,7 @@ impl<P: Platform> Context<'_, P> {
                 labels.number(&mut own.labels, label),
             )
         });
-        let max_jobs = self.shared.max_jobs;
-        let (index, slot) = allocated.ok_or(ScheduleError::Full { max_jobs })?;
+        let (index, slot) = allocated?;
         // Relaxed, most of these: nobody else looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own
         // means of passing the id on. Release, partner: the Acquire loads in `is_over`, `hang` and
@@ -298,7 +300,15 @@ impl<P: Platform> Context<'_, P> {
         // Release, partner: `is_over`, see above.
         slot.state.store(waiting, Ordering::Release);
         self.record(EventKind::Created, ticket, u64::from(number));
-        Ok((ticket, slot))
+        Some((ticket, slot))
+    }
+
+    /// All slots are taken.
+    #[cold]
+    pub(crate) fn full(&self) -> ScheduleError {
+        ScheduleError::Full {
+            max_jobs: self.shared.max_jobs,
+        }
     }
 
     /// Fills in the body of a new job.
@@ -330,7 +340,8 @@ impl<P: Platform> Context<'_, P> {
     ) -> Result<Ticket, ScheduleError> {
         after.check_own()?;
         let flags = flags | Slot::<P>::HAS_BODY;
-        let (ticket, slot) = self.allocate_slot(label, flags, Ticket::NONE)?;
+        let allocated = self.allocate_slot(label, flags, Ticket::NONE);
+        let (ticket, slot) = allocated.ok_or_else(|| self.full())?;
         // SAFETY: the caller's promise.
         unsafe { self.put_body(slot, body, table) };
         self.wire(ticket, slot, &after.tickets)?;

@@ -60,7 +60,7 @@ impl<P: Platform> Context<'_, P> {
             site: Location::caller(),
         };
         let slot = self.allocate_slot(label, 0, self.current_job());
-        let (job, slot) = slot.unwrap_or_else(|error| panic!("{error}"));
+        let (job, slot) = slot.unwrap_or_else(|| panic!("{}", self.full()));
         // Release, partner: the CAS in `hold_back`: that the slot is another job's now.
         slot.pending.store(GUARD, Ordering::Release);
         let scope = Scope {
@@ -128,7 +128,8 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     {
         let cx = self.shared.context()?;
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
-        let (job, slot) = cx.allocate_slot(Label { name, site }, flags, self.job)?;
+        let allocated = cx.allocate_slot(Label { name, site }, flags, self.job);
+        let (job, slot) = allocated.ok_or_else(|| cx.full())?;
         self.count(&cx);
         // SAFETY: the table is the body's; what the body borrows outlives the scope, which does not
         // end before the job has.

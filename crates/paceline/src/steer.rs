@@ -3,12 +3,14 @@
 //! Some schedulers (in virtual machines, on phones) place a thread on the CPU of the thread that woke
 //! it although another one idles. A frame then runs on one CPU however many workers there are. A
 //! worker that finds itself so placed, while there are CPUs enough for all threads of this job
-//! system, excludes its waker's CPU from its own mask before it parks again.
+//! system, excludes its waker's CPU from its own mask, which moves it at once, and again before it
+//! parks if the waker was elsewhere.
 //!
 //! It is a remedy and not the default path: nothing happens before the first such wake-up; the full
-//! mask comes back after [`ARMED`] without one, and at once if a wake-up took so long that the mask
-//! itself must have been in the way (the other CPUs were busy). Only a worker's own mask is ever
-//! changed, by itself, and never that of an outside thread.
+//! mask comes back after [`ARMED`] without one, and at once if two wake-ups in a row took so long
+//! that the mask itself must have been in the way (the other CPUs were busy). How long it then stays
+//! away doubles from one such experience to the next, until a wake-up comes through in time. Only a
+//! worker's own mask is ever changed, by itself, and never that of an outside thread.
 
 use event::Nanos;
 use platform::{CpuSet, Platform};
@@ -18,8 +20,12 @@ use crate::seat::WakeReport;
 
 /// How long one sighting keeps a worker off its waker's CPU.
 const ARMED: Nanos = Nanos::from_secs(1);
-/// A wake-up slower than this means that the CPUs left in the mask were busy.
+/// A wake-up slower than this, and another one, mean that the CPUs left in the mask are busy. (One
+/// alone may be an interrupt, or a hypervisor that took the CPU away.)
 const LATE: Nanos = Nanos::from_micros(500);
+const LATE_IN_A_ROW: u32 = 2;
+/// How long to do without a mask that was in the way, the first time; at most [`ARMED`].
+const HOLD_OFF: Nanos = Nanos::from_millis(30);
 
 /// What a worker remembers of its wake-ups.
 pub(crate) struct Steer {
@@ -27,6 +33,8 @@ pub(crate) struct Steer {
     armed_until: Nanos,
     /// Until when not to be armed again: the mask was in the way.
     held_off_until: Nanos,
+    /// Late wake-ups with a mask since the last one in time.
+    late: u32,
     /// The CPU that is to be avoided, and the one that the mask excludes now.
     avoid: Option<u32>,
     excluded: Option<u32>,
@@ -39,6 +47,7 @@ impl Steer {
         Steer {
             armed_until: Nanos::ZERO,
             held_off_until: Nanos::ZERO,
+            late: 0,
             avoid: None,
             excluded: None,
             displaces_waker: false,
@@ -47,9 +56,17 @@ impl Steer {
 
     /// Learns from a wake-up at `now`. `spare_cpus`: all our threads could run at the same time.
     fn learn(&mut self, report: &WakeReport, now: Nanos, spare_cpus: bool) {
-        if self.excluded.is_some() && report.latency > LATE {
+        if self.excluded.is_some() {
+            self.late = if report.latency > LATE {
+                self.late + 1
+            } else {
+                0
+            };
+        }
+        if self.excluded.is_some() && self.late >= LATE_IN_A_ROW {
+            let times = 1 << (self.late - LATE_IN_A_ROW).min(10);
             self.armed_until = Nanos::ZERO;
-            self.held_off_until = now + ARMED;
+            self.held_off_until = now + Nanos(HOLD_OFF.0 * times).min(ARMED);
         } else if report.colocated && spare_cpus && now >= self.held_off_until {
             self.armed_until = now + ARMED;
         }
@@ -83,7 +100,7 @@ impl<P: Platform> Context<'_, P> {
         place.is_some() && self.shared.platform.current_cpu() == place
     }
 
-    /// Before a worker parks.
+    /// Before a worker parks, and when it finds itself on its waker's CPU.
     pub(crate) fn steer(&self) {
         if self.own(|own| own.steer.avoid.is_none()) {
             return;
@@ -129,20 +146,26 @@ mod tests {
             "not seen for a while"
         );
 
+        let late = wake(LATE + Nanos(1), false);
         steer.learn(&wake(quick, true), Nanos(0), true);
         assert_eq!(steer.change(Nanos(0)), Some(Some(3)));
-        steer.learn(&wake(LATE + Nanos(1), false), Nanos(5), true);
-        assert_eq!(
-            steer.change(Nanos(5)),
-            Some(None),
-            "the mask was in the way"
-        );
-        steer.learn(&wake(quick, true), Nanos(6), true);
-        assert_eq!(
-            steer.change(Nanos(6)),
-            None,
-            "and is not tried again at once"
-        );
+        steer.learn(&late, Nanos(5), true);
+        assert_eq!(steer.change(Nanos(5)), None, "once is no proof");
+        steer.learn(&wake(quick, false), Nanos(5), true);
+        steer.learn(&late, Nanos(5), true);
+        assert_eq!(steer.change(Nanos(5)), None, "nor is every second time");
+        let mut now = Nanos(5);
+        for times in [1, 2, 4] {
+            steer.learn(&late, now, true);
+            assert_eq!(steer.change(now), Some(None), "the mask was in the way");
+            let until = now + Nanos(times * HOLD_OFF.0);
+            steer.learn(&wake(quick, true), until - Nanos(1), true);
+            assert_eq!(steer.change(now), None, "and is not tried again at once");
+            steer.learn(&wake(quick, true), until, true);
+            assert_eq!(steer.change(until), Some(Some(3)), "but then");
+            now = until;
+        }
+        let mut steer = Steer::new();
         steer.learn(&wake(quick, true), Nanos(6) + ARMED, false);
         assert_eq!(steer.change(Nanos(6) + ARMED), None, "no CPU to spare");
     }

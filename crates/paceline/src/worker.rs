@@ -62,10 +62,9 @@ impl<P: Platform> Context<'_, P> {
         {
             return Some(ticket);
         }
-        self.prefetch_soon();
-        self.seat
-            .deque
-            .take_newest()
+        // It may be stolen in between, and then another is taken.
+        self.peek_newest()
+            .and_then(|_| self.seat.deque.take_newest())
             .or_else(|| self.fetch_from_elsewhere())
     }
 
@@ -269,6 +268,8 @@ impl<P: Platform> Context<'_, P> {
             self.learn_placement(&report);
             if report.colocated {
                 self.seat.counters.colocated.add(1);
+                // It is in its waker's way now: off to another CPU, if steering is in order.
+                self.steer();
             }
         }
         self.note_cpu();

@@ -26,7 +26,8 @@ pub unsafe trait Memory: Sized + 'static {
     /// not SeqCst accesses: the model checker treats the latter as weaker than they are.
     fn fence(order: Ordering);
 
-    /// Asks for the cache line of `value`, which is going to be written. A hint: it may do nothing.
+    /// Asks for the first two cache lines of `value`, which are going to be written. A hint: it may do
+    /// nothing.
     #[inline(always)]
     fn prefetch<T>(value: &T) {
         let _ = value;

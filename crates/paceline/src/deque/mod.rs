@@ -123,13 +123,6 @@ impl<M: Memory> Deque<M> {
         true
     }
 
-    /// Owner: the newest ticket, left where it is.
-    #[inline]
-    pub(crate) fn peek_newest(&self) -> Option<Ticket> {
-        let Anchor { head, len, .. } = self.anchor();
-        (len > 0).then(|| Ticket(self.slot(head + len - 1).load(Ordering::Relaxed)))
-    }
-
     /// Any thread: the oldest ticket, left where it is. It may be gone, or another one, by the time
     /// the caller looks at it.
     pub(crate) fn peek_oldest(&self) -> Option<Ticket> {
@@ -139,11 +132,13 @@ impl<M: Memory> Deque<M> {
         (len > 0 && !ticket.is_none()).then_some(ticket)
     }
 
-    /// Owner: the ticket that will be the newest after `depth` takes, to fetch its memory early.
+    /// Owner: the newest ticket, left where it is, and the one that will be the newest after `depth`
+    /// takes.
     #[inline]
-    pub(crate) fn peek_below(&self, depth: u64) -> Option<Ticket> {
+    pub(crate) fn peek_newest_and_below(&self, depth: u64) -> Option<(Ticket, Option<Ticket>)> {
         let Anchor { head, len, .. } = self.anchor();
-        (len > depth).then(|| Ticket(self.slot(head + len - 1 - depth).load(Ordering::Relaxed)))
+        let at = |depth| Ticket(self.slot(head + len - 1 - depth).load(Ordering::Relaxed));
+        (len > 0).then(|| (at(0), (len > depth).then(|| at(depth))))
     }
 
     /// Owner: takes the newest ticket.
@@ -307,7 +302,12 @@ mod tests {
                 }
             }
             assert_eq!(deque.len(), model.len());
-            assert_eq!(deque.peek_newest(), model.back().copied().map(Ticket));
+            let below = |depth: usize| {
+                let place = model.len().checked_sub(depth + 1)?;
+                model.get(place).copied().map(Ticket)
+            };
+            let both = below(0).map(|newest| (newest, below(2)));
+            assert_eq!(deque.peek_newest_and_below(2), both);
         }
     }
 }

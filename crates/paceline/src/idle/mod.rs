@@ -37,12 +37,6 @@ impl IdleWord {
         }
     }
 
-    /// Whether nobody wants to hear of new work: everyone is busy.
-    #[inline]
-    pub(crate) fn is_all_busy(self) -> bool {
-        self.searching | self.sleeping | self.watching | self.blocked == 0
-    }
-
     /// Whether somebody would look at once at new work.
     #[inline]
     pub(crate) fn is_hungry(self) -> bool {
@@ -92,11 +86,13 @@ impl<M: Memory> Idle<M> {
         IdleWord::unpack(self.word.load(Ordering::Relaxed))
     }
 
-    /// Steps 1 and 2 of publishing: what the publisher has to know.
+    /// Steps 1 and 2 of publishing: what the publisher has to know. `None`: everyone is busy, so
+    /// nobody wants to hear of new work.
     #[inline]
-    pub(crate) fn after_publish<F: Fences<M>>(&self) -> IdleWord {
+    pub(crate) fn after_publish<F: Fences<M>>(&self) -> Option<IdleWord> {
         F::publish();
-        self.load()
+        let word = self.word.load(Ordering::Relaxed);
+        (word % IdleWord::EPOCH != 0).then(|| IdleWord::unpack(word))
     }
 
     /// Makes searchers and watchers look again.

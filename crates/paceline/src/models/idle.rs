@@ -58,7 +58,9 @@ impl<M: Memory> Den<M> {
 
     /// As `Context::announce`.
     fn announce<F: Fences<M>>(&self) {
-        let now = self.idle.after_publish::<F>();
+        let Some(now) = self.idle.after_publish::<F>() else {
+            return;
+        };
         if now.is_hungry() {
             self.idle.bump();
         }

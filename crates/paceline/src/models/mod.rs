@@ -192,7 +192,7 @@ fn held_job<P: Platform>(context: &Context<'_, P>) -> Ticket {
         site: Location::caller(),
     };
     let held = context.allocate_slot(label, 0, Ticket::NONE);
-    let (job, slot) = held.unwrap_or_else(|error| panic!("{error}"));
+    let (job, slot) = held.expect("there is room");
     // Release, partner: the CAS in `hold_back`, as for any new job.
     slot.pending.store(1, Ordering::Release);
     job

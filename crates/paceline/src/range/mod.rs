@@ -114,7 +114,8 @@ impl<P: Platform> Context<'_, P> {
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
-        let (job, slot) = self.allocate_slot(label, flags, self.current_job())?;
+        let allocated = self.allocate_slot(label, flags, self.current_job());
+        let (job, slot) = allocated.ok_or_else(|| self.full())?;
         let body = SharedRange {
             start: range.start,
             items: range.items,
@@ -125,9 +126,7 @@ impl<P: Platform> Context<'_, P> {
         unsafe { self.put_body(slot, body, &RangeTable::<P, &F>::TABLE) };
         if !self.open(job, slot, left) {
             self.drop_unopened(job, slot);
-            return Err(ScheduleError::Full {
-                max_jobs: self.shared.max_jobs,
-            });
+            return Err(self.full());
         }
         self.invite(job);
         Ok(job)

@@ -11,8 +11,9 @@ pub(crate) struct Chunks<M: Memory, T> {
     /// How many chunks exist.
     published: M::AtomicU32,
     growth: M::Lock<()>,
-    /// Entries per chunk are two to this.
+    /// Entries per chunk are two to this, and one more than this.
     bits: u32,
+    mask: u32,
 }
 
 // SAFETY: entries are reached by shared reference only and are Sync by the bound; the chunk
@@ -38,17 +39,18 @@ impl<M: Memory, T> Chunks<M, T> {
             published: M::AtomicU32::new(0),
             growth: M::Lock::new(()),
             bits,
+            mask: (1 << bits) - 1,
         }
     }
 
     /// The entry with this index, which came from [`Chunks::ensure`], possibly long ago.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &T {
-        let chunk = &self.chunks[index as usize >> self.bits];
+        let chunk = &self.chunks[(index >> self.bits) as usize];
         // SAFETY: whoever has an index got it after `ensure` covered it, through some chain of
         // happens-before (a queue, a link, a handle checked by `exists`); chunk pointers never
         // change afterwards, and chunks live as long as the array.
-        unsafe { chunk.with(|chunk| &*(*chunk).add(index as usize & ((1 << self.bits) - 1))) }
+        unsafe { chunk.with(|chunk| &*(*chunk).add((index & self.mask) as usize)) }
     }
 
     /// How many entries are made at a time.

@@ -1,18 +1,19 @@
 //! Memory for jobs, links and range blocks: entries that never move, handed out by index.
 //!
 //! Free entries are kept in *magazines*, small arrays of indices (Bonwick and Adams, "Magazines and
-//! Vmem", USENIX 2001). A seat owns two: it takes from and gives to one of them with plain loads and
-//! stores, changes over to the other when that one is empty or full, and goes to the shared stacks
-//! (of full and of empty magazines) only when both are. So shared memory is touched once in
-//! [`ROUNDS`] allocations; and since the next indices are known, entries that another thread has
-//! freed are fetched before they are needed.
+//! Vmem", USENIX 2001). A seat has the rounds of two: it takes from and gives to one of them, changes
+//! over to the other when that one is empty or full, and goes to the shared stacks (of full and of
+//! empty magazines) only when both are. So shared memory is touched once in [`ROUNDS`] allocations;
+//! and since the next indices are known, entries that another thread has freed are fetched before
+//! they are needed.
 //!
 //! Nothing is given back to the system before the slab is dropped: a stale ticket always points at a
 //! live entry, whose generation then tells it apart.
 //!
 //! Invariants
-//! - An entry is in exactly one place: live, or in one magazine.
-//! - A magazine is in exactly one place: one seat's cache, or one of the two stacks.
+//! - An entry is in exactly one place: live, in one cache, or in one magazine.
+//! - A magazine is on one of the two stacks, or the thread that has popped it is filling or emptying
+//!   it.
 //! - The head of a stack carries a tag that changes with every pop, so a pop that was overtaken by
 //!   a pop and a push of the same magazine fails (ABA).
 
@@ -29,7 +30,7 @@ pub(crate) const NIL: u32 = (1 << 28) - 1;
 pub(crate) const ROUNDS: usize = 31;
 
 /// How many allocations ahead an entry is fetched.
-const PREFETCH_AHEAD: usize = 3;
+const PREFETCH_AHEAD: usize = 6;
 
 /// See the module.
 pub(crate) struct Slab<M: Memory, T> {
@@ -47,12 +48,12 @@ pub(crate) struct Slab<M: Memory, T> {
     make: fn() -> T,
 }
 
-/// An array of free entries. All accesses are Relaxed: by the seat that owns it, and published with
-/// the magazine by the stacks.
+/// An array of free entries. All accesses are Relaxed: by the thread that has popped it, and
+/// published with the magazine by the stacks.
 struct Magazine<M: Memory> {
     rounds: [M::AtomicU32; ROUNDS],
-    /// On a stack: how many rounds there are, and the magazine below.
     len: M::AtomicU32,
+    /// The magazine below on the stack.
     below: M::AtomicU32,
 }
 
@@ -64,32 +65,53 @@ impl<M: Memory> Magazine<M> {
             below: M::AtomicU32::new(NIL),
         }
     }
+
+    fn fill(&self, rounds: &Rounds) {
+        let indices = &rounds.indices[..rounds.len];
+        for (round, &index) in self.rounds.iter().zip(indices) {
+            round.store(index, Ordering::Relaxed);
+        }
+        self.len.store(rounds.len as u32, Ordering::Relaxed);
+    }
+
+    fn empty(&self) -> Rounds {
+        let mut rounds = Rounds::NONE;
+        rounds.len = self.len.load(Ordering::Relaxed) as usize;
+        let indices = &mut rounds.indices[..rounds.len];
+        for (round, index) in self.rounds.iter().zip(indices) {
+            *index = round.load(Ordering::Relaxed);
+        }
+        rounds
+    }
 }
 
-/// A seat's two magazines.
+/// A seat's free entries.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    near: Loaded,
-    far: Loaded,
+    near: Rounds,
+    far: Rounds,
 }
 
-/// A magazine in use: its number, and how many rounds it holds.
-#[derive(Debug, Clone, Copy)]
-struct Loaded {
-    magazine: u32,
+/// The content of a magazine.
+#[derive(Debug)]
+struct Rounds {
     len: usize,
+    indices: [u32; ROUNDS],
+}
+
+impl Rounds {
+    const NONE: Rounds = Rounds {
+        len: 0,
+        indices: [NIL; ROUNDS],
+    };
 }
 
 impl Cache {
-    /// A cache that fetches its magazines when it first needs them.
+    /// A cache that gets its first entries when it needs them.
     pub(crate) fn new() -> Cache {
-        let none = Loaded {
-            magazine: NIL,
-            len: 0,
-        };
         Cache {
-            near: none,
-            far: none,
+            near: Rounds::NONE,
+            far: Rounds::NONE,
         }
     }
 }
@@ -101,7 +123,8 @@ impl<M: Memory, T> Slab<M, T> {
         let usual = limit;
         let hoarded = caches.saturating_mul(2 * ROUNDS as u32);
         let limit = limit.saturating_add(hoarded).min(LIMIT_MAX);
-        // At worst every entry was freed from afar and has a magazine to itself.
+        // At worst every entry was freed from afar and has a magazine to itself, and every thread is
+        // about to fill one.
         let magazines = limit + 2 * caches + 2;
         let entries = Chunks::new(limit, usual);
         let portion = entries.chunk_len().min(ROUNDS as u32);
@@ -141,69 +164,78 @@ impl<M: Memory, T> Slab<M, T> {
         if cache.near.len == 0 {
             self.refill(cache)?;
         }
-        cache.near.len -= 1;
-        let magazine = self.magazines.get(cache.near.magazine);
-        let index = magazine.rounds[cache.near.len].load(Ordering::Relaxed);
-        if cache.near.len >= PREFETCH_AHEAD {
-            let ahead = magazine.rounds[cache.near.len - PREFETCH_AHEAD].load(Ordering::Relaxed);
-            M::prefetch(self.get(ahead));
+        let near = &mut cache.near;
+        near.len -= 1;
+        if near.len >= PREFETCH_AHEAD {
+            M::prefetch(self.get(near.indices[near.len - PREFETCH_AHEAD]));
         }
+        let index = near.indices[near.len];
         Some((index, self.get(index)))
     }
 
     /// Gives an entry back to the caller's cache.
     #[inline]
     pub(crate) fn free(&self, cache: &mut Cache, index: u32) {
-        if cache.near.len == ROUNDS || cache.near.magazine == NIL {
+        if cache.near.len == ROUNDS {
             self.make_room(cache);
         }
-        let magazine = self.magazines.get(cache.near.magazine);
-        magazine.rounds[cache.near.len].store(index, Ordering::Relaxed);
+        cache.near.indices[cache.near.len] = index;
         cache.near.len += 1;
     }
 
     /// Gives an entry back from a thread that has no cache at hand.
     pub(crate) fn free_from_afar(&self, index: u32) {
-        let mut cache = Cache::new();
-        self.free(&mut cache, index);
-        self.push(&self.full, cache.near);
+        let mut one = Rounds::NONE;
+        (one.len, one.indices[0]) = (1, index);
+        self.put_back(&one);
     }
 
-    /// The near magazine is empty (or there is none): a full one instead.
+    /// The near magazine is empty: a full one instead.
     #[cold]
     fn refill(&self, cache: &mut Cache) -> Option<()> {
         if cache.far.len > 0 {
             std::mem::swap(&mut cache.near, &mut cache.far);
             return Some(());
         }
-        match self.pop(&self.full) {
-            Some(full) => {
-                if cache.near.magazine != NIL {
-                    self.push(&self.empty, cache.near);
-                }
-                cache.near = full;
+        cache.near = match self.pop(&self.full) {
+            Some((number, magazine)) => {
+                let rounds = magazine.empty();
+                self.push(&self.empty, number, magazine);
+                rounds
             }
-            None => self.load_fresh(cache)?,
+            None => self.fresh()?,
+        };
+        // What it gives first; others have used it last.
+        let indices = &cache.near.indices[..cache.near.len];
+        for &index in indices.iter().rev().take(PREFETCH_AHEAD) {
+            M::prefetch(self.get(index));
         }
         Some(())
     }
 
-    /// The near magazine is full (or there is none): one with room instead.
+    /// The near magazine is full: one with room instead.
     #[cold]
     fn make_room(&self, cache: &mut Cache) {
-        if cache.far.magazine != NIL && cache.far.len < ROUNDS {
-            std::mem::swap(&mut cache.near, &mut cache.far);
-            return;
+        if cache.far.len == ROUNDS {
+            self.put_back(&cache.far);
+            cache.far.len = 0;
         }
-        if cache.far.magazine != NIL {
-            self.push(&self.full, cache.far);
-        }
-        cache.far = cache.near;
-        cache.near = self.empty_magazine();
+        std::mem::swap(&mut cache.near, &mut cache.far);
     }
 
-    /// Fills the near magazine with entries never used before.
-    fn load_fresh(&self, cache: &mut Cache) -> Option<()> {
+    /// Rounds for everybody.
+    fn put_back(&self, rounds: &Rounds) {
+        let (number, magazine) = self.pop(&self.empty).unwrap_or_else(|| {
+            let number = self.fresh_magazine.fetch_add(1, Ordering::Relaxed);
+            self.magazines.ensure(number, Magazine::new);
+            (number, self.magazines.get(number))
+        });
+        magazine.fill(rounds);
+        self.push(&self.full, number, magazine);
+    }
+
+    /// Entries never used before.
+    fn fresh(&self) -> Option<Rounds> {
         // Relaxed: each number is handed out once; the entries are published on their own.
         let first = self.fresh_entry.fetch_add(self.portion, Ordering::Relaxed);
         if first >= self.limit {
@@ -212,37 +244,20 @@ impl<M: Memory, T> Slab<M, T> {
         }
         let end = (first + self.portion).min(self.limit);
         self.entries.ensure(end - 1, self.make);
-        if cache.near.magazine == NIL {
-            cache.near = self.empty_magazine();
-        }
-        let magazine = self.magazines.get(cache.near.magazine);
+        let mut rounds = Rounds::NONE;
+        rounds.len = (end - first) as usize;
         // The lowest index on top: entries are used in the order they lie in memory.
-        for (place, index) in (first..end).rev().enumerate() {
-            magazine.rounds[place].store(index, Ordering::Relaxed);
+        for (round, index) in rounds.indices.iter_mut().zip((first..end).rev()) {
+            *round = index;
         }
-        cache.near.len = (end - first) as usize;
-        Some(())
+        Some(rounds)
     }
 
-    fn empty_magazine(&self) -> Loaded {
-        let magazine = self
-            .pop(&self.empty)
-            .map(|loaded| loaded.magazine)
-            .unwrap_or_else(|| {
-                let magazine = self.fresh_magazine.fetch_add(1, Ordering::Relaxed);
-                self.magazines.ensure(magazine, Magazine::new);
-                magazine
-            });
-        Loaded { magazine, len: 0 }
-    }
-
-    fn push(&self, stack: &M::AtomicU64, loaded: Loaded) {
-        let magazine = self.magazines.get(loaded.magazine);
-        magazine.len.store(loaded.len as u32, Ordering::Relaxed);
+    fn push(&self, stack: &M::AtomicU64, number: u32, magazine: &Magazine<M>) {
         let mut head = stack.load(Ordering::Relaxed);
         loop {
             magazine.below.store(head as u32, Ordering::Relaxed);
-            let new = head >> 32 << 32 | u64::from(loaded.magazine);
+            let new = head >> 32 << 32 | u64::from(number);
             // Release, partner: the Acquire in `pop`: the rounds, and what the last users did to
             // the entries, go with the magazine.
             match stack.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed) {
@@ -252,7 +267,7 @@ impl<M: Memory, T> Slab<M, T> {
         }
     }
 
-    fn pop(&self, stack: &M::AtomicU64) -> Option<Loaded> {
+    fn pop(&self, stack: &M::AtomicU64) -> Option<(u32, &Magazine<M>)> {
         // Acquire, partner: the Release in `push`.
         let mut head = stack.load(Ordering::Acquire);
         loop {
@@ -266,10 +281,7 @@ impl<M: Memory, T> Slab<M, T> {
             // Acquire both ways, partner: the Release in `push`; on failure the new top is read
             // next.
             match stack.compare_exchange(head, new, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => {
-                    let len = magazine.len.load(Ordering::Relaxed) as usize;
-                    return Some(Loaded { magazine: top, len });
-                }
+                Ok(_) => return Some((top, magazine)),
                 Err(now) => head = now,
             }
         }

@@ -111,7 +111,7 @@ impl<P: Platform> Context<'_, P> {
     /// case and needs no search: the jobs of a scope, the other half of a join, a needed job that
     /// the last one has just made ready.
     fn help_with_own(&self, wait: Wait) {
-        while let Some(ticket) = self.seat.deque.peek_newest() {
+        while let Some(ticket) = self.peek_newest() {
             let slot = self.shared.slot(ticket);
             // A stale ticket may look wanted: starting it fails. One that is not wanted is not
             // started even if it looks stale: a range that is just being opened does.
@@ -120,7 +120,6 @@ impl<P: Platform> Context<'_, P> {
             if !wanted && self.is_startable(ticket) {
                 return;
             }
-            self.prefetch_soon();
             self.seat.deque.take_newest();
             if wanted {
                 self.help(ticket, slot);

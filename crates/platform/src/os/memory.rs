@@ -124,7 +124,12 @@ unsafe impl Memory for Os {
 
     #[inline(always)]
     fn prefetch<T>(value: &T) {
-        prefetch_for_write(core::ptr::from_ref(value).cast());
+        const LINE: usize = 64;
+        let first = core::ptr::from_ref(value).cast::<u8>();
+        prefetch_for_write(first);
+        if size_of::<T>() > LINE {
+            prefetch_for_write(first.wrapping_add(LINE));
+        }
     }
 
     fn spin_until(word: &StdAtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
