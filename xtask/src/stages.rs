@@ -25,8 +25,7 @@ pub(crate) struct Stage {
 /// Whether the stage takes part.
 pub(crate) enum Switch {
     On,
-    /// Not yet, and why; selecting it with `--only` runs it all the same.
-    #[allow(dead_code, reason = "no row may need it at the moment")]
+    /// Not in a usual run, and why; selecting it with `--only` runs it.
     Off(&'static str),
 }
 
@@ -67,6 +66,10 @@ const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg paceline_tsan";
 /// run on one thread.
 const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} \
     --target-dir {target}/tsan -p paceline-platform -p paceline --lib -- --skip models::";
+
+/// The integration tests whose threads are real.
+const TSAN_INTEGRATION: &str = "cargo +nightly test -Zbuild-std --target {host} \
+    --target-dir {target}/tsan -p paceline-tests --test integration -- stress reproducers dag::real";
 
 /// Every stage, cheapest first, so that a simple mistake is reported soon.
 pub(crate) const STAGES: &[Stage] = &[
@@ -137,15 +140,12 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "model",
-        purpose: "the lock-free parts under every schedule, whole programs under thousands",
+        purpose: "the lock-free parts under every schedule, by a model checker",
         switch: Switch::On,
         needs: &[],
         counts_tests: true,
         limit_minutes: 10,
-        steps: &[
-            run("cargo test --release -p paceline --lib models::"),
-            run("cargo test --release -p paceline-tests --test integration -- dag::"),
-        ],
+        steps: &[run("cargo test -p paceline --lib models::")],
     },
     Stage {
         name: "release",
@@ -155,7 +155,7 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: true,
         limit_minutes: 5,
         steps: &[run(
-            "cargo test --release -p paceline-tests --test integration -- --skip dag::",
+            "cargo test --profile release-test -p paceline-tests --test integration",
         )],
     },
     Stage {
@@ -180,6 +180,30 @@ pub(crate) const STAGES: &[Stage] = &[
         steps: &[Step::Run {
             line: TSAN_UNIT,
             env: &[("RUSTFLAGS", TSAN_FLAGS)],
+        }],
+    },
+    Stage {
+        name: "tsan-integration",
+        purpose: "data races in the stress tests, by ThreadSanitizer",
+        switch: Switch::Off("ten minutes; run it after changes to the lock-free parts"),
+        needs: &["nightly", "rust-src", tools::TSAN_HOST],
+        counts_tests: true,
+        limit_minutes: 20,
+        steps: &[Step::Run {
+            line: TSAN_INTEGRATION,
+            env: &[("RUSTFLAGS", TSAN_FLAGS)],
+        }],
+    },
+    Stage {
+        name: "campaign",
+        purpose: "a quarter of a million random programs on simulated threads",
+        switch: Switch::Off("minutes; run it after changes to the runtime"),
+        needs: &[],
+        counts_tests: true,
+        limit_minutes: 60,
+        steps: &[Step::Run {
+            line: "cargo test --profile release-test -p paceline-tests --test integration -- dag::simulated",
+            env: &[("PACELINE_SEEDS", "60000")],
         }],
     },
     Stage {
@@ -253,8 +277,9 @@ mod tests {
                 "{}",
                 stage.name
             );
+            let takes_part = matches!(stage.switch, Switch::On);
             assert!(
-                stage.limit_minutes <= 15,
+                !takes_part || stage.limit_minutes <= 15,
                 "{} may take longer than all",
                 stage.name
             );
