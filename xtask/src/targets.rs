@@ -1,4 +1,4 @@
-//! `cargo xtask check-targets`: the libraries compile for systems we cannot run here.
+//! `cargo xtask check-targets`: the libraries and the command compile for systems we cannot run here.
 //!
 //! `cargo check` needs the target's standard library and no linker, so one machine can check all.
 
@@ -25,6 +25,7 @@ const PACKAGES: &[&str] = &[
     "paceline-platform",
     "paceline",
     "paceline-workload",
+    "paceline-cli",
 ];
 
 /// Getting one standard library, and checking all packages for one target.
@@ -40,7 +41,7 @@ pub(crate) struct Options {
     /// Check these targets instead of the whole list
     #[arg(long, num_args = 1.., value_name = "TRIPLE", default_values_t = owned(TARGETS))]
     target: Vec<String>,
-    /// Check these packages instead of the libraries
+    /// Check these packages instead of the libraries and the command
     #[arg(long, short, num_args = 1.., value_name = "NAME", default_values_t = owned(PACKAGES))]
     package: Vec<String>,
 }

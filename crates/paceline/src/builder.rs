@@ -128,8 +128,10 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// How many jobs may be alive (waiting, ready or running) at the same time; 2^20 by default, at
-    /// most [`JOBS_MAX`].
+    /// How many jobs may be alive (waiting, ready or running) at the same time at least; 2^20 by
+    /// default, at most [`JOBS_MAX`]. There is room for a few more, because each thread keeps up to
+    /// 62 free slots at hand. Memory is taken as it is needed: about 200 bytes for each job that was
+    /// ever alive at the same time as the others.
     pub fn max_jobs(mut self, jobs: u32) -> Self {
         self.max_jobs = jobs;
         self

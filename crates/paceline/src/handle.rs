@@ -147,6 +147,9 @@ impl<T> Drop for Job<T> {
 impl<T> Future for Job<T> {
     type Output = T;
 
+    /// Polling runs nothing: a job system without workers needs somebody who waits, flushes or
+    /// pumps while a handle is awaited.
+    ///
     /// # Panics
     /// As [`Job::wait`].
     fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<T> {

@@ -14,7 +14,8 @@ pub(super) fn markdown(report: &Report) -> String {
     out.push_str("# Performance\n\n");
     out.push_str(
         "This document is written by `paceline bench --doc`, whole and from one run: change the \
-         program, not the text. Smaller is better in all results.\n\n",
+         program, not the text. What is behind the figures is in \
+         [performance-notes.md](performance-notes.md). Smaller is better in all results.\n\n",
     );
     if report.quick {
         out.push_str(
