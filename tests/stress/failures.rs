@@ -332,3 +332,45 @@ fn futures_polled_often_are_woken_once() {
         });
     }
 }
+
+/// Who runs the job inside his own wait for it hears of its panic although he never had to listen.
+#[test]
+fn the_hook_is_silent_where_a_wait_hears() {
+    for workers in WORKERS {
+        watched(&format!("heard panics, {workers} workers"), || {
+            let (js, heard) = counting(workers);
+            if workers == 0 {
+                let alone = js.schedule(|_| fail("unheard"));
+                assert!(js.try_wait(alone).is_err());
+                let first = js.schedule(|_| fail("unheard"));
+                let second = js.job("second").after(first).schedule(|_| ());
+                assert!(js.try_wait(second).is_err());
+            }
+            // Heard by its handle; that a job after it is not waited for changes nothing.
+            let first = js.job("first").run(|_| fail("unheard"));
+            js.job("second").after(first.id()).schedule(|_| ());
+            assert!(first.try_wait().is_err());
+            drop(js);
+            assert_eq!(heard.load(Ordering::Relaxed), 0);
+        });
+    }
+}
+
+/// A job that a panic has cancelled but that is held back by something else as well never ends by
+/// itself: the end of the job system reports it.
+#[test]
+fn the_hook_hears_of_panics_whose_consequences_never_end() {
+    for workers in WORKERS {
+        watched(&format!("held back, {workers} workers"), || {
+            let (js, heard) = counting(workers);
+            let never = js.event("never");
+            let first = js.job("first").schedule(|_| fail("unheard"));
+            js.job("second")
+                .after_all(&[first, never.id()])
+                .schedule(|_| ());
+            drop(js);
+            assert_eq!(heard.load(Ordering::Relaxed), 1);
+            drop(never);
+        });
+    }
+}

@@ -188,9 +188,10 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// Called when a job panics and nobody hears of it: no wait, future, handle or scope, neither for
-    /// the job nor for one that was cancelled because of it. Once a panic, on the thread that found
-    /// out. (A wait that begins later is told all the same.)
+    /// Called when a job panics and nobody hears of it: no wait, future, handle or scope for the job,
+    /// nor for the first job at the end of a chain that was cancelled because of it. At most once a
+    /// panic, on the thread that found out. A wait that begins later is told all the same. A panic of
+    /// the hook itself goes nowhere.
     pub fn on_unwaited_panic(
         mut self,
         hook: impl Fn(&UnwaitedPanic) + Send + Sync + 'static,

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use platform::{Atomic, Lock, Memory, Ordering, Platform};
@@ -13,6 +14,7 @@ use platform::{Atomic, Lock, Memory, Ordering, Platform};
 use crate::context::Context;
 use crate::error::WaitError;
 use crate::job::{Label, Slot, Ticket};
+use crate::listen::Audience;
 
 /// What happened to a job that did not end well.
 pub(crate) enum Failure {
@@ -20,7 +22,7 @@ pub(crate) enum Failure {
         label: Label,
         message: Arc<str>,
         payload: Option<Box<dyn Any + Send>>,
-        /// Whether the hook for panics nobody hears of has been called.
+        /// Whether somebody was told, if only the hook for panics nobody hears of.
         is_told: bool,
     },
     Cancelled {
@@ -77,8 +79,8 @@ fn message_of(payload: &(dyn Any + Send)) -> Arc<str> {
         .into()
 }
 
-/// A panic nobody hears of: when the job panicked, and when what depends on it was cancelled, there
-/// was a job at the end of the chain that nobody waited for. Given to the hook, once a panic.
+/// A panic nobody hears of: nobody waited for the job, and of what depends on it the first to be
+/// cancelled that no further job depends on was not waited for either. Given to the hook, once a panic.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UnwaitedPanic {
@@ -218,15 +220,20 @@ impl<P: Platform> Context<'_, P> {
             .add(whose, Failure::panicked(label, payload));
     }
 
-    /// Nobody hears of this job's failure: calls the hook if it came from a panic. That is on
-    /// record.
+    /// A job has failed, which is on record: calls the hook for the panic behind it, if there is one
+    /// and nobody will hear or has heard of it.
     #[cold]
-    pub(crate) fn tell_hook(&self, job: Ticket) {
+    pub(crate) fn report(&self, job: Ticket, audience: Audience) {
         let Some(hook) = &self.shared.hooks.unwaited else {
             return;
         };
-        if let Some(panic) = self.shared.failures.untold_panic(job) {
-            hook(&panic);
+        if audience == Audience::Successors {
+            return; // It depends on who hears of them.
+        }
+        let panic = self.shared.failures.untold_panic(job);
+        if let (Some(panic), Audience::Nobody) = (panic, audience) {
+            // The job still has to be finished.
+            let _ = catch_unwind(AssertUnwindSafe(|| hook(&panic)));
         }
     }
 }

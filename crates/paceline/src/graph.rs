@@ -133,8 +133,8 @@ impl<P: Platform> Context<'_, P> {
             let in_scope = flags & Slot::<P>::IN_SCOPE != 0;
             self.record_panic(if in_scope { parent } else { job }, slot, payload);
         }
-        if failed && !self.is_heard(slot, flags) {
-            self.tell_hook(job);
+        if failed {
+            self.report(job, self.audience(job, slot, flags));
         }
         let preds = slot.preds.load(Ordering::Relaxed);
         let told = self.close(job, slot, flags);

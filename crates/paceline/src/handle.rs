@@ -324,6 +324,7 @@ impl<P: Platform> Owner for Shared<P> {
         }
         let context = self.context().map_err(WaitError::from)?;
         let key = self.wakers.keep(job, waker.clone());
+        let key = key.ok_or(WaitError::Refused(ScheduleError::TooManyEdges))?;
         match context.listen(job, Listener::Waker(key)) {
             Ok(Some(_)) => Ok(Some(key)),
             not_listening => {

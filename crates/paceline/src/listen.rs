@@ -6,6 +6,7 @@
 //! which only such listeners would be told is a panic nobody hears of.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 use platform::{Atomic, Lock, Memory, Ordering, Platform};
@@ -71,10 +72,13 @@ impl<M: Memory> Wakers<M> {
         Wakers(M::Lock::new(WakerTable::default()))
     }
 
-    /// Keeps a waker until it is taken; the number is free again then.
-    pub(crate) fn keep(&self, job: Ticket, waker: Waker) -> u32 {
+    /// Keeps a waker until it is taken; the number is free again then. `None` if all numbers are
+    /// taken.
+    pub(crate) fn keep(&self, job: Ticket, waker: Waker) -> Option<u32> {
         self.0.with(|table| {
-            // So many pending futures at once do not fit the job table.
+            if table.wakers.len() >= Listener::NUMBERS as usize {
+                return None;
+            }
             while table.wakers.contains_key(&table.next) {
                 table.next = (table.next + 1) % Listener::NUMBERS;
             }
@@ -82,20 +86,23 @@ impl<M: Memory> Wakers<M> {
             table.next = (table.next + 1) % Listener::NUMBERS;
             let waker = Some(waker);
             table.wakers.insert(key, Pending { job, waker });
-            key
+            Some(key)
         })
     }
 
     /// Another waker for the same future, or none if it was dropped. False if the waker was taken:
     /// the job is over.
-    pub(crate) fn replace(&self, key: u32, job: Ticket, waker: Option<Waker>) -> bool {
-        // The old one is dropped when the lock is free again: it may run anybody's code.
-        let old = self.0.with(|table| {
+    pub(crate) fn replace(&self, key: u32, job: Ticket, mut waker: Option<Waker>) -> bool {
+        // Whichever is not needed is dropped when the lock is free again: it may run anybody's code.
+        self.0.with(|table| {
             let pending = table.wakers.get_mut(&key);
-            let pending = pending.filter(|pending| pending.job == job)?;
-            Some(std::mem::replace(&mut pending.waker, waker))
-        });
-        old.is_some()
+            let pending = pending.filter(|pending| pending.job == job);
+            let is_kept = pending.is_some();
+            if let Some(pending) = pending {
+                std::mem::swap(&mut pending.waker, &mut waker);
+            }
+            is_kept
+        })
     }
 
     pub(crate) fn take(&self, key: u32) -> Option<Waker> {
@@ -115,6 +122,17 @@ impl<M: Memory> Wakers<M> {
 pub(crate) struct Listening {
     block: u32,
     listener: Listener,
+    /// The link is that of another wait of this seat, underneath this one.
+    is_borrowed: bool,
+}
+
+/// Who will be told how a job ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Audience {
+    Nobody,
+    /// Jobs that depend on it, which may or may not be heard of themselves.
+    Successors,
+    Somebody,
 }
 
 impl<P: Platform> Context<'_, P> {
@@ -133,7 +151,11 @@ impl<P: Platform> Context<'_, P> {
             self.free_links(block);
             return Ok(None);
         }
-        Ok(Some(Listening { block, listener }))
+        Ok(Some(Listening {
+            block,
+            listener,
+            is_borrowed: false,
+        }))
     }
 
     /// Takes up the newest link of `target` if it is this listener's: a wait that timed out has left
@@ -159,50 +181,66 @@ impl<P: Platform> Context<'_, P> {
         // the link is just being freed.
         let (relaxed, now) = (Ordering::Relaxed, listener.pack());
         let _ = links.to.compare_exchange(to, now, relaxed, relaxed);
-        Some(Listening { block, listener })
+        Some(Listening {
+            block,
+            listener,
+            is_borrowed: to & Listener::GAVE_UP == 0,
+        })
     }
 
     /// The listener does not wait any more, although the job may not be over.
     pub(crate) fn give_up(&self, listening: Listening) {
+        if listening.is_borrowed {
+            return;
+        }
         let links = self.shared.links.get(listening.block);
         let now = listening.listener.pack();
         let relaxed = Ordering::Relaxed;
-        // Relaxed: only a hint for `is_heard`. If the link has been freed it is not this seat's any
+        // Relaxed: only a hint for `audience`. If the link has been freed it is not this seat's any
         // more: of one seat's waits only the innermost gets here, so none of them can have got it.
         let _ = links
             .to
             .compare_exchange(now, now | Listener::GAVE_UP, relaxed, relaxed);
     }
 
-    /// Whether anybody will be told how the job ended: a successor, a wait, a future, the holder of
-    /// its result, or the scope or loop it is part of. The caller is finishing the job, and its list
-    /// is still open.
-    pub(crate) fn is_heard(&self, slot: &Slot<P>, flags: u32) -> bool {
+    /// Who will be told how the job ended. The caller is finishing it, and its list is still open.
+    pub(crate) fn audience(&self, job: Ticket, slot: &Slot<P>, flags: u32) -> Audience {
         let held = flags & Slot::<P>::IS_HELD != 0
             && slot.holders.load(Ordering::Relaxed) & Slot::<P>::HANDLE != 0;
-        if held || flags & (Slot::<P>::IN_SCOPE | Slot::<P>::IS_AWAITED) != 0 {
-            return true;
+        if held
+            || flags & (Slot::<P>::IN_SCOPE | Slot::<P>::IS_AWAITED) != 0
+            || self.is_awaited(job)
+        {
+            return Audience::Somebody;
         }
         if flags & Slot::<P>::IS_ANONYMOUS != 0 {
-            return false;
+            return Audience::Nobody;
         }
+        let mut audience = Audience::Nobody;
         // Acquire, partner: the Release CAS in `hang`: the links. None of them is freed before the
         // list is closed, which is the caller's to do.
         let mut link = LinksWord(slot.links.load(Ordering::Acquire)).link();
         while link < LinksWord::CLOSED {
             let links = self.shared.links.get(link_block(link));
             let to = links.to.load(Ordering::Relaxed);
-            let is_deaf = match Listener::unpack(to) {
-                None => false,
-                Some(Listener::Seat(_)) => to & Listener::GAVE_UP != 0,
-                Some(Listener::Waker(key)) => self.shared.wakers.is_dropped(key),
-            };
-            if !is_deaf {
-                return true;
+            match Listener::unpack(to) {
+                None => audience = Audience::Successors,
+                Some(Listener::Seat(_)) if to & Listener::GAVE_UP != 0 => {}
+                Some(Listener::Waker(key)) if self.shared.wakers.is_dropped(key) => {}
+                Some(_) => return Audience::Somebody,
             }
             link = links.next[link_place(link)].load(Ordering::Relaxed);
         }
-        false
+        audience
+    }
+
+    /// Whether a thread waits for the job that has not had to listen: this one, in whose wait the
+    /// job has just been run, or another one that is about to look. (One that helps with something
+    /// else meanwhile is overlooked.)
+    fn is_awaited(&self, job: Ticket) -> bool {
+        let here = self.own(|own| own.awaited.contains(&job));
+        let mut seats = self.shared.seats.iter();
+        here || seats.any(|seat| seat.waits_for.load(Ordering::Relaxed) == job.0)
     }
 
     /// Tells a listener that its job is over.
@@ -215,7 +253,8 @@ impl<P: Platform> Context<'_, P> {
             }
             Listener::Waker(key) => {
                 if let Some(waker) = self.shared.wakers.take(key) {
-                    waker.wake();
+                    // Somebody else's code; the others on the list are told all the same.
+                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
                 }
             }
         }

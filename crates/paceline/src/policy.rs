@@ -80,8 +80,8 @@ pub enum Grain {
     /// By time: blocks grow until one takes a few microseconds.
     #[default]
     Auto,
-    /// Never fewer than this many items at a time (but the last block). For bodies that gain from
-    /// long runs, such as vectorised loops.
+    /// Not fewer than this many items at a time, except at the end of what a thread has taken over.
+    /// For bodies that gain from long runs, such as vectorised loops.
     Items(u32),
 }
 
@@ -100,14 +100,13 @@ pub(crate) struct Tuning;
 
 impl Tuning {
     /// Time a block of a range should take: about fifty times what taking it costs (a CAS, a clock
-    /// stamp, the call of the body, a look at who is idle: about 75 ns), and the longest that the end
-    /// of the loop waits for it.
+    /// stamp, the call of the body, a look at who is idle: about 75 ns). A single item may take longer.
     pub(crate) const BLOCK: Nanos = Nanos(4_000);
     /// Most blocks taken at once from a range that is still long while somebody wants a part of it.
     pub(crate) const BLOCKS_AT_ONCE: u32 = 3;
-    /// The same while nobody does: 32 µs. If items cost more towards the end than the first ones
+    /// The longest block while nobody does. If items cost more towards the end than the first ones
     /// promised, this is what the others may have to wait for.
-    pub(crate) const BLOCKS_UNWANTED: u32 = 8;
+    pub(crate) const BLOCK_UNWANTED: Nanos = Nanos(8 * Tuning::BLOCK.0);
     /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
     /// costs a few hundred nanoseconds.
     pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);

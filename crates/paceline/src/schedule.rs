@@ -277,16 +277,17 @@ impl<P: Platform> Context<'_, P> {
         let (index, slot) = allocated?;
         // Relaxed, most of these: nobody else looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own
-        // means of passing the id on. Release, partner: the Acquire loads in `is_over`, `hang` and
-        // `parent_of`, where those that look for the slot's *last* job find out that it is over: what
-        // that one did must be visible to them, although it is we who tell them.
+        // means of passing the id on. Release, partner: the Acquire loads in `is_over`, `hang`, `mark`
+        // and `parent_of`, where those that look for the slot's *last* job find out that it is over:
+        // what that one did must be visible to them, although it is we who tell them.
         let generation = slot.word(Ordering::Relaxed).generation;
         let ticket = Ticket::new(index, generation);
         slot.flags.store(flags, Ordering::Relaxed);
         slot.parent.store(parent.0, Ordering::Release);
         slot.label.store(number, Ordering::Relaxed);
         slot.preds.store(NIL, Ordering::Relaxed);
-        slot.mark.store(0, Ordering::Relaxed);
+        // Release, partner: the Acquire CAS in `mark`, see above.
+        slot.mark.store(0, Ordering::Release);
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
             // Release, partner: `hang`, see above.
             slot.links

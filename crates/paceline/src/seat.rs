@@ -83,6 +83,8 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) random: u64,
     /// Body-less or cancelled jobs that became ready and have to be finished by this thread.
     pub(crate) todo: Vec<Ticket>,
+    /// What this thread waits for, the innermost wait last.
+    pub(crate) awaited: Vec<Ticket>,
     /// Scratch of the search for runnable ancestors.
     pub(crate) search: Vec<Ticket>,
     pub(crate) steer: Steer,
@@ -126,6 +128,7 @@ impl<P: Platform> Seat<P> {
                 slots: Cache::new(),
                 links: Cache::new(),
                 blocks: Cache::new(),
+                awaited: Vec::new(),
                 labels: LabelCache::new(),
                 costs: Vec::new(),
                 forks: ForkList::new(),

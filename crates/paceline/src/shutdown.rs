@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::graph::Ending;
 use crate::job::{Phase, Slot, Ticket};
+use crate::listen::Audience;
 use crate::shared::Shared;
 
 /// In the count of a job that was dropped unrun: more than there can be edges.
@@ -130,6 +131,11 @@ impl<P: Platform> Shared<P> {
     fn drop_unrun(&self, context: &Context<'_, P>, job: Ticket, slot: &Slot<P>) {
         self.failures.add(job, Failure::ShutDown);
         let flags = slot.flags.load(Ordering::Relaxed);
+        // What depends on it is dropped as well: nobody hears through that.
+        match context.audience(job, slot, flags) {
+            Audience::Somebody => context.report(job, Audience::Somebody),
+            Audience::Nobody | Audience::Successors => context.report(job, Audience::Nobody),
+        }
         if flags & Slot::<P>::HAS_BODY != 0 {
             context.discard_body(slot);
         }

@@ -7,10 +7,10 @@
 //! parks if the waker was elsewhere.
 //!
 //! It is a remedy and not the default path: nothing happens before the first such wake-up; the full
-//! mask comes back after [`ARMED`] without one, and at once if two wake-ups in a row took so long
-//! that the mask itself must have been in the way (the other CPUs were busy). How long it then stays
-//! away doubles from one such experience to the next, until a wake-up comes through in time. Only a
-//! worker's own mask is ever changed, by itself, and never that of an outside thread.
+//! mask comes back (when the worker next parks) after [`ARMED`] without one, and after two wake-ups in
+//! a row that took so long that the mask itself must have been in the way (the other CPUs were busy).
+//! How long it then stays away doubles with every further late wake-up, until one comes through in
+//! time. Only a worker's own mask is ever changed, by itself, and never that of an outside thread.
 
 use event::Nanos;
 use platform::{CpuSet, Platform};

@@ -217,7 +217,7 @@ impl<P: Platform> Slot<P> {
     /// Whether the job with this ticket is over; if so, what it did is visible.
     #[inline]
     pub(crate) fn is_over(&self, ticket: Ticket) -> bool {
-        // Acquire, partner: the Release store in `complete` that moves the slot on.
+        // Acquire, partner: the Release stores in `let_go` and `recycle` that move the slot on.
         self.word(Ordering::Acquire).is_over(ticket)
     }
 
@@ -225,7 +225,7 @@ impl<P: Platform> Slot<P> {
     /// comes shortly before that. What it did is visible.
     #[inline]
     pub(crate) fn has_ended(&self, ticket: Ticket) -> bool {
-        // Acquire, partner: the swap in `finish`.
+        // Acquire, partner: the swap in `close`.
         let links = LinksWord(self.links.load(Ordering::Acquire));
         links.is_closed_for(ticket) || self.is_over(ticket)
     }

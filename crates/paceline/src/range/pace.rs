@@ -13,6 +13,8 @@ pub(super) struct Pace {
     grain: u32,
     /// Items that take about [`Tuning::BLOCK`].
     block: u32,
+    /// Items that take about [`Tuning::BLOCK_UNWANTED`].
+    most: u32,
     /// What part of the rest is taken at once: one in this many.
     share: u32,
     last: Nanos,
@@ -27,6 +29,7 @@ impl Pace {
         Pace {
             grain,
             block: grain,
+            most: grain,
             share: 2 * context.shared.threads_at_once(),
             last,
             time: 0,
@@ -37,14 +40,23 @@ impl Pace {
 
     /// Starts with the block size that fits a known cost.
     pub(super) fn expect(&mut self, cost: u64) {
-        self.block = Pace::fitting(1, cost.div_ceil(1000)).max(self.grain);
+        let most = Pace::most(1, cost.div_ceil(1000));
+        self.block = Pace::block(most).max(self.grain);
+        self.most = most.max(self.block);
     }
 
-    /// How many items fit a block if `items` took `time` nanoseconds.
-    fn fitting(items: u32, time: u64) -> u32 {
-        let fitting = Tuning::BLOCK.0 * u64::from(items) / time.max(1);
+    /// How many items fit the largest blocks if `items` took `time` nanoseconds.
+    fn most(items: u32, time: u64) -> u32 {
+        let fitting = Tuning::BLOCK_UNWANTED.0 * u64::from(items) / time.max(1);
         u32::try_from(fitting).unwrap_or(u32::MAX)
     }
+
+    /// How many items fit an ordinary block, if so many fit the largest.
+    fn block(most: u32) -> u32 {
+        most / Pace::TIMES
+    }
+
+    const TIMES: u32 = (Tuning::BLOCK_UNWANTED.0 / Tuning::BLOCK.0) as u32;
 
     /// The size of the next block when `left` items are left: a share of them, so that the first
     /// blocks of a long range are larger and calls fewer (guided self-scheduling, Polychronopoulos
@@ -55,10 +67,9 @@ impl Pace {
     pub(super) fn next_block<P: Platform>(&self, context: &Context<'_, P>, left: u32) -> u32 {
         let is_wanted = context.shared.idle.load().is_hungry();
         let most = match is_wanted {
-            true => Tuning::BLOCKS_AT_ONCE,
-            false => Tuning::BLOCKS_UNWANTED,
+            true => self.block.saturating_mul(Tuning::BLOCKS_AT_ONCE),
+            false => self.most,
         };
-        let most = self.block.saturating_mul(most);
         let share = (left / self.share).clamp(self.block, most);
         let bound = match is_wanted {
             true => left.max(self.block).div_ceil(4),
@@ -76,10 +87,12 @@ impl Pace {
         self.time += took;
         self.items += u64::from(items);
         self.blocks += 1;
-        let fitting = Pace::fitting(items, took);
-        self.block = fitting
+        let most = Pace::most(items, took);
+        self.block = Pace::block(most)
             .clamp(self.block / 2, self.block.saturating_mul(2))
             .max(self.grain);
+        // As the block itself, this grows no faster than twofold: one stamp may be far off.
+        self.most = most.clamp(self.block, self.block.saturating_mul(Pace::TIMES));
     }
 
     /// Time so far.

@@ -39,7 +39,7 @@ impl<P: Platform> Context<'_, P> {
     /// before.
     pub(super) fn mark(&self, slot: &Slot<P>, serial: u64) -> Option<u64> {
         let seat = self.seat.index;
-        // Relaxed: see the module; the fence is the caller's. By compare-exchange, so that nobody's
+        // Relaxed otherwise: see the module; the fence is the caller's. By compare-exchange, so that nobody's
         // mark is overwritten by one that does not say so.
         let mut seen = slot.mark.load(Ordering::Relaxed);
         loop {
@@ -54,7 +54,12 @@ impl<P: Platform> Context<'_, P> {
                 seat,
             };
             let (relaxed, new) = (Ordering::Relaxed, new.pack());
-            match slot.mark.compare_exchange(seen, new, relaxed, relaxed) {
+            // Acquire, partner: the Release store in `allocate_slot`: who marks the slot's next job
+            // sees in its state that it is another.
+            match slot
+                .mark
+                .compare_exchange(seen, new, Ordering::Acquire, relaxed)
+            {
                 Ok(_) => return Some(new),
                 Err(now) => seen = now,
             }

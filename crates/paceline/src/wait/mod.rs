@@ -59,6 +59,7 @@ impl<P: Platform> Context<'_, P> {
         self.seat.waits_for.store(target.0, Ordering::Relaxed);
         let mut stack = self.own(|own| {
             own.marks_from = own.serial + 1;
+            own.awaited.push(target);
             std::mem::take(&mut own.search)
         });
         stack.clear();
@@ -75,6 +76,7 @@ impl<P: Platform> Context<'_, P> {
         // Kept for the next wait. (A wait inside a job that this one runs has its own.)
         self.own(|own| {
             own.search = walk.stack;
+            own.awaited.pop();
             // The wait underneath has to mark afresh what it needs.
             own.marks_from = own.serial + 1;
         });
@@ -167,8 +169,7 @@ impl<P: Platform> Context<'_, P> {
         helped
     }
 
-    /// Announces everything scheduled so far to as many workers as can use it. Without workers:
-    /// runs it.
+    /// Announces everything scheduled so far to as many workers as can use it.
     pub(crate) fn flush(&self) {
         self.publish(self.queue(), false);
         if self.own(|own| own.unsignalled > 0) {

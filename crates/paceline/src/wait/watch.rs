@@ -46,7 +46,7 @@ impl<P: Platform> Context<'_, P> {
         let listening = match self.listen(wait.target, Listener::Seat(self.seat.index)) {
             Ok(Some(listening)) => listening,
             Ok(None) => return Ok(true),
-            // No link to be had (millions of edges are alive): look once a millisecond.
+            // No link to be had (all are in use): look once a millisecond.
             Err(_) => return self.poll_for(wait, walk, deadline),
         };
         shared.idle.begin_watch::<Fenced>();
