@@ -11,10 +11,7 @@
 use std::marker::PhantomData;
 
 use event::Nanos;
-use platform::{
-    Atomic, CpuSet, MaskError, Memory, Ordering, Parker, Platform, SpawnError, ThreadSpec,
-    Topology, Usage,
-};
+use platform::{Atomic, Memory, Ordering, Parker, Platform, SpawnError, ThreadSpec};
 use testkit::{Sim, SimConfig};
 
 use super::plan::{Plan, Taste};
@@ -216,33 +213,7 @@ unsafe impl<D: Defect> Platform for Broken<D> {
     ) -> Result<Self::Thread, SpawnError> {
         self.0.spawn(spec, body)
     }
-    fn local(&self) -> *const () {
-        self.0.local()
-    }
-    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
-        self.0.set_local(word, at_exit);
-    }
-    fn topology(&self) -> &Topology {
-        self.0.topology()
-    }
-    fn current_cpu(&self) -> Option<u32> {
-        self.0.current_cpu()
-    }
-    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError> {
-        self.0.set_mask(cpus)
-    }
-    fn usage(&self) -> Usage {
-        self.0.usage()
-    }
-    fn charge(&self, work: Nanos) {
-        self.0.charge(work);
-    }
-    fn seed(&self) -> u64 {
-        self.0.seed()
-    }
-    fn fork_epoch(&self) -> u32 {
-        self.0.fork_epoch()
-    }
+    testkit::forward_platform!(|this| this.0);
 }
 
 /// Runs programs on the broken platform until the oracles complain. Returns what they said first,

@@ -33,6 +33,7 @@ pub struct Builder<P: Platform = Os> {
     queue_capacity: usize,
     stack_bytes: Option<usize>,
     wait_policy: WaitPolicy,
+    steering: bool,
     sink: Option<Arc<dyn Sink>>,
     hooks: Hooks,
 }
@@ -107,6 +108,7 @@ impl<P: Platform> Builder<P> {
             queue_capacity: RING_MAX,
             stack_bytes: None,
             wait_policy: WaitPolicy::default(),
+            steering: true,
             sink: None,
             hooks: Hooks::default(),
         }
@@ -161,6 +163,17 @@ impl<P: Platform> Builder<P> {
     /// wins over it.
     pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
         self.wait_policy = policy;
+        self
+    }
+
+    /// Whether workers may change their own affinity masks to stay off the CPU of whoever wakes them,
+    /// where the kernel keeps putting them there although another CPU is idle; `true` by default. Masks
+    /// of the program's own threads are never touched either way.
+    ///
+    /// `false` leaves placement to the kernel: for programs that set the masks of workers themselves
+    /// (from [`on_thread_start`](Builder::on_thread_start)), and for comparisons.
+    pub fn steering(mut self, on: bool) -> Self {
+        self.steering = on;
         self
     }
 
@@ -245,6 +258,7 @@ impl<P: Platform> Builder<P> {
                 policy,
                 parallelism,
             },
+            steering: self.steering,
             sink: self.sink,
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,

@@ -51,6 +51,8 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) wakers: Wakers<P>,
     pub(crate) crew: Crew<P>,
     pub(crate) spin: SpinPolicy,
+    /// Whether workers may change their masks.
+    pub(crate) steering: bool,
     /// Moving average of the cost of a wake-up, in ns.
     wake_cost: Padded<P::AtomicU64>,
     /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
@@ -73,6 +75,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) queue: usize,
     pub(crate) max_jobs: u32,
     pub(crate) spin: SpinPolicy,
+    pub(crate) steering: bool,
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) hooks: Hooks,
     pub(crate) stack_bytes: Option<usize>,
@@ -101,6 +104,7 @@ impl<P: Platform> Shared<P> {
             wakers: Wakers::new(),
             crew: Crew::new(parts.workers_max, parts.stack_bytes),
             spin: parts.spin,
+            steering: parts.steering,
             wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
             late_edges: P::AtomicU32::new(0),
             frames: P::AtomicU64::new(0),

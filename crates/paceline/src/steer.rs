@@ -88,7 +88,7 @@ impl<P: Platform> Context<'_, P> {
     /// After a wake-up.
     pub(crate) fn learn_placement(&self, report: &WakeReport) {
         let shared = self.shared;
-        let spare_cpus = shared.crew.active() < shared.spin.parallelism;
+        let spare_cpus = shared.steering && shared.crew.active() < shared.spin.parallelism;
         let now = shared.platform.now();
         self.own(|own| own.steer.learn(report, now, spare_cpus));
     }

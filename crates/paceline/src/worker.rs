@@ -12,7 +12,7 @@ use crate::context::{Context, Queue};
 use crate::deque::{Deque, STEAL_MAX};
 use crate::idle::Fenced;
 use crate::job::Ticket;
-use crate::policy::Tuning;
+use crate::policy::{Tuning, WaitPolicy};
 use crate::seat::{Role, Seat};
 
 /// Why a worker came out of its search.
@@ -201,10 +201,11 @@ impl<P: Platform> Context<'_, P> {
         let mut woken = false;
         let mut epoch = shared.idle.begin_search::<Fenced>();
         loop {
-            let deadline = match self.displaces_waker() {
-                true => Nanos::ZERO,
-                false => self.spin_deadline(Nanos::MAX),
-            };
+            let deadline =
+                match shared.spin.policy == WaitPolicy::Adaptive && self.displaces_waker() {
+                    true => Nanos::ZERO,
+                    false => self.spin_deadline(Nanos::MAX),
+                };
             let found = loop {
                 if self.must_leave() {
                     break Some(Found::Leave);

@@ -17,10 +17,7 @@ use std::ops::Sub;
 use std::sync::atomic::AtomicU64;
 
 use event::Nanos;
-use platform::{
-    Atomic, CpuSet, Lock, MaskError, Memory, Ordering, Os, Parker, Platform, SpawnError,
-    ThreadSpec, Topology, Usage,
-};
+use platform::{Atomic, Lock, Memory, Ordering, Os, Parker, Platform, SpawnError, ThreadSpec};
 
 /// How many operations of each sort.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -358,39 +355,5 @@ unsafe impl<P: Platform> Platform for Counted<P> {
         self.0.spawn(spec, Box::new(joins_the_family))
     }
 
-    fn local(&self) -> *const () {
-        self.0.local()
-    }
-
-    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
-        self.0.set_local(word, at_exit);
-    }
-
-    fn topology(&self) -> &Topology {
-        self.0.topology()
-    }
-
-    fn current_cpu(&self) -> Option<u32> {
-        self.0.current_cpu()
-    }
-
-    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError> {
-        self.0.set_mask(cpus)
-    }
-
-    fn usage(&self) -> Usage {
-        self.0.usage()
-    }
-
-    fn charge(&self, work: Nanos) {
-        self.0.charge(work);
-    }
-
-    fn seed(&self) -> u64 {
-        self.0.seed()
-    }
-
-    fn fork_epoch(&self) -> u32 {
-        self.0.fork_epoch()
-    }
+    crate::forward_platform!(|this| this.0);
 }

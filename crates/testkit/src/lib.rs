@@ -12,6 +12,7 @@
 //! model checker cannot hold them.
 
 pub mod counted;
+mod forward;
 pub mod loom;
 pub mod quiet;
 pub mod sim;

@@ -116,6 +116,7 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
             policy: WaitPolicy::Passive,
             parallelism: 2,
         },
+        steering: false,
         sink: None,
         hooks: Hooks::default(),
         stack_bytes: None,

@@ -8,9 +8,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use event::Nanos;
-use platform::{
-    Atomic, CpuSet, MaskError, Memory, Ordering, Platform, SpawnError, ThreadSpec, Topology, Usage,
-};
+use platform::{Atomic, Memory, Ordering, Platform, SpawnError, ThreadSpec};
 use testkit::Loom;
 
 pub(super) type Word32 = <Loom as Memory>::AtomicU32;
@@ -282,31 +280,5 @@ unsafe impl<S: Spoil> Platform for Spoiled<S> {
     ) -> Result<Self::Thread, SpawnError> {
         Loom.spawn(spec, body)
     }
-    fn local(&self) -> *const () {
-        Loom.local()
-    }
-    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
-        Loom.set_local(word, at_exit);
-    }
-    fn topology(&self) -> &Topology {
-        Loom.topology()
-    }
-    fn current_cpu(&self) -> Option<u32> {
-        Loom.current_cpu()
-    }
-    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError> {
-        Loom.set_mask(cpus)
-    }
-    fn usage(&self) -> Usage {
-        Loom.usage()
-    }
-    fn charge(&self, work: Nanos) {
-        Loom.charge(work);
-    }
-    fn seed(&self) -> u64 {
-        Loom.seed()
-    }
-    fn fork_epoch(&self) -> u32 {
-        Loom.fork_epoch()
-    }
+    testkit::forward_platform!(|_this| Loom);
 }

@@ -1,0 +1,85 @@
+//! Platforms that stand before another one: what they leave alone.
+//!
+//! A platform that counts, spoils or breaks something differs from the one behind it in a few calls.
+//! This macro writes the others.
+
+/// Inside an `impl Platform` for a type: every method but `now`, `parker`, `spawn` and the types, each
+/// a call of the same method of `$behind`, an expression that says where the platform behind is.
+///
+/// ```
+/// use platform::{Os, Platform, SpawnError, ThreadSpec};
+/// # use platform::{Memory, Ordering};
+/// # #[derive(Clone)]
+/// struct Late(Os);
+/// # unsafe impl Memory for Late {
+/// #     type AtomicU32 = <Os as Memory>::AtomicU32;
+/// #     type AtomicU64 = <Os as Memory>::AtomicU64;
+/// #     type Cell<T> = <Os as Memory>::Cell<T>;
+/// #     type Lock<T: Send> = <Os as Memory>::Lock<T>;
+/// #     fn fence(order: Ordering) { Os::fence(order); }
+/// #     fn spin_until(
+/// #         word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: event::Nanos,
+/// #     ) -> u64 {
+/// #         Os::spin_until(word, wanted, deadline)
+/// #     }
+/// # }
+/// // SAFETY: all of it is `Os`'s own; a clock that is late is still monotone.
+/// unsafe impl Platform for Late {
+///     type Parker = <Os as Platform>::Parker;
+///     type Thread = <Os as Platform>::Thread;
+///     fn now(&self) -> event::Nanos {
+///         self.0.now() - event::Nanos(5)
+///     }
+///     fn parker(&self) -> Self::Parker {
+///         self.0.parker()
+///     }
+///     fn spawn(
+///         &self, spec: ThreadSpec, body: Box<dyn FnOnce() + Send>,
+///     ) -> Result<Self::Thread, SpawnError> {
+///         self.0.spawn(spec, body)
+///     }
+///     testkit::forward_platform!(|this| this.0);
+/// }
+/// assert!(std::ptr::eq(Late(Os).topology(), Os.topology()));
+/// ```
+#[macro_export]
+macro_rules! forward_platform {
+    (|$this:ident| $behind:expr) => {
+        fn local(&self) -> *const () {
+            let $this = self;
+            $behind.local()
+        }
+        fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
+            let $this = self;
+            $behind.set_local(word, at_exit);
+        }
+        fn topology(&self) -> &platform::Topology {
+            let $this = self;
+            $behind.topology()
+        }
+        fn current_cpu(&self) -> Option<u32> {
+            let $this = self;
+            $behind.current_cpu()
+        }
+        fn set_mask(&self, cpus: &platform::CpuSet) -> Result<(), platform::MaskError> {
+            let $this = self;
+            $behind.set_mask(cpus)
+        }
+        fn usage(&self) -> platform::Usage {
+            let $this = self;
+            $behind.usage()
+        }
+        fn charge(&self, work: event::Nanos) {
+            let $this = self;
+            $behind.charge(work);
+        }
+        fn seed(&self) -> u64 {
+            let $this = self;
+            $behind.seed()
+        }
+        fn fork_epoch(&self) -> u32 {
+            let $this = self;
+            $behind.fork_epoch()
+        }
+    };
+}
