@@ -191,6 +191,9 @@ impl<'a, P: Platform> Context<'a, P> {
             } else if now.blocked > 0 {
                 self.shared.consider_spare();
             }
+        } else {
+            // It is left to whoever searches, who may be waiting for a CPU.
+            self.check_overdue();
         }
         let unsignalled = self.own(|own| {
             own.unsignalled += untold;
@@ -218,6 +221,7 @@ impl<'a, P: Platform> Context<'a, P> {
         let seat = self.shared.seats.get(index);
         if seat.wake(&self.shared.platform) {
             self.seat.counters.wakes_sent.add(1);
+            self.expect_start(index);
         }
         self.record(EventKind::Wake, Ticket::NONE, index as u64);
     }

@@ -6,7 +6,7 @@
 //! is blocked inside a wait, so that ready work which nobody may run from inside a wait still runs.
 //! There are at most [`SPARES_MAX`]; they leave as soon as a regular worker is free again.
 
-use event::EventKind;
+use event::{EventKind, Nanos};
 use platform::{Atomic, Lock, Ordering, Parker, Platform, Thread, ThreadSpec};
 
 use crate::context::Context;
@@ -29,6 +29,8 @@ pub(crate) struct Crew<P: Platform> {
     stopping: P::AtomicU32,
     workers_max: usize,
     stack_bytes: Option<usize>,
+    /// The slice that workers ask the kernel for.
+    slice: Option<Nanos>,
 }
 
 /// One place for a worker: its seat, and its thread while it has one.
@@ -51,7 +53,11 @@ struct Roster<P: Platform> {
 }
 
 impl<P: Platform> Crew<P> {
-    pub(crate) fn new(workers_max: usize, stack_bytes: Option<usize>) -> Crew<P> {
+    pub(crate) fn new(
+        workers_max: usize,
+        stack_bytes: Option<usize>,
+        slice: Option<Nanos>,
+    ) -> Crew<P> {
         Crew {
             roster: P::Lock::new(Roster { posts: Vec::new() }),
             active: P::AtomicU32::new(0),
@@ -59,6 +65,7 @@ impl<P: Platform> Crew<P> {
             stopping: P::AtomicU32::new(0),
             workers_max,
             stack_bytes,
+            slice,
         }
     }
 
@@ -177,6 +184,7 @@ impl<P: Platform> Shared<P> {
             name,
             stack_bytes: self.crew.stack_bytes,
             mask: None,
+            slice: self.crew.slice,
         };
         let shared = self
             .this
@@ -198,6 +206,7 @@ impl<P: Platform> Shared<P> {
     fn worker_main(&self, index: usize) {
         let seat = self.seats.get(index);
         sit(&self.platform, self.id.get(), seat, self.host());
+        let _named = self.steering.on.then(|| Named::new(self, seat));
         if let Some(hook) = &self.hooks.start {
             hook(index);
         }
@@ -250,6 +259,23 @@ impl<P: Platform> Shared<P> {
             post.expect("posts stay").left = true;
             true
         })
+    }
+
+    /// Calls `with` with the name of the thread that works on this seat, which does not end
+    /// meanwhile. False if nobody does.
+    pub(crate) fn with_worker_thread(
+        &self,
+        seat: &Seat<P>,
+        with: impl FnOnce(u64) -> bool,
+    ) -> bool {
+        // Relaxed: a name that is not zero was written by a thread that is alive, because it is taken
+        // back under this lock before the thread ends.
+        self.crew
+            .roster
+            .with(|_| match seat.thread.load(Ordering::Relaxed) {
+                0 => false,
+                thread => with(thread),
+            })
     }
 
     /// Gets somebody else to work if there is any.
@@ -332,6 +358,31 @@ impl<P: Platform> Shared<P> {
         for seat in self.seats.iter().filter(|seat| seat.role != Role::Guest) {
             seat.parker.unpark();
         }
+    }
+}
+
+/// A worker thread whose seat has its name, for others to change its mask; until it ends, whichever
+/// way.
+struct Named<'a, P: Platform> {
+    shared: &'a Shared<P>,
+    seat: &'a Seat<P>,
+}
+
+impl<'a, P: Platform> Named<'a, P> {
+    fn new(shared: &'a Shared<P>, seat: &'a Seat<P>) -> Named<'a, P> {
+        // Relaxed: see `with_worker_thread`.
+        seat.thread
+            .store(shared.platform.thread_id(), Ordering::Relaxed);
+        Named { shared, seat }
+    }
+}
+
+impl<P: Platform> Drop for Named<'_, P> {
+    fn drop(&mut self) {
+        self.shared
+            .crew
+            .roster
+            .with(|_| self.seat.thread.store(0, Ordering::Relaxed));
     }
 }
 

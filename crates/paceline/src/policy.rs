@@ -117,6 +117,10 @@ impl Tuning {
     pub(crate) const SPIN_MAX: Nanos = Nanos::from_micros(50);
     /// Jobs published without a wake-up before the rest of the batch is announced anyway.
     pub(crate) const UNSIGNALLED_MAX: u32 = 64;
+    /// The slice that workers ask for: the shortest that Linux grants. On a machine with two CPUs and
+    /// four threads that compute without end, a 60 Hz frame of 4 ms then takes 2.2 ms in the median
+    /// instead of 6 ms with the default of 1.4 ms, and 5.2 ms in the mean instead of 6.6 ms.
+    pub(crate) const SLICE: Nanos = Nanos::from_micros(100);
     /// Every this many jobs a worker looks at the outside queues before its own, so that jobs which
     /// keep making jobs cannot shut everybody else out. (Go uses the same number.)
     pub(crate) const FAIRNESS: u32 = 61;
@@ -152,6 +156,45 @@ impl SpinPolicy {
     }
 }
 
+/// Whether spinning has paid lately, for one thread in one sort of situation.
+///
+/// Each spin in vain halves the next one, down to none; one that found work, or a sleep so short that
+/// spinning would have been cheaper, brings back the full time. So a worker of a 60 Hz program does
+/// not burn its spinning time at the end of every frame, and one whose gaps are short spins (Karlin,
+/// Li, Manasse and Owicki, "Empirical Studies of Competitive Spinning for a Shared-Memory
+/// Multiprocessor", 1991).
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SpinHabit {
+    in_vain: u32,
+}
+
+impl SpinHabit {
+    /// So many in a row, and there is no spinning any more.
+    const GIVES_UP: u32 = 4;
+
+    /// How long to spin, of the `full` time that the policy allows.
+    pub(crate) fn time(self, full: Nanos) -> Nanos {
+        match self.in_vain {
+            SpinHabit::GIVES_UP => Nanos::ZERO,
+            times => Nanos(full.0 >> times),
+        }
+    }
+
+    /// Spinning found work.
+    pub(crate) fn paid(&mut self) {
+        self.in_vain = 0;
+    }
+
+    /// It did not, and the thread parked; it was back after `away`. `full` as above, and what a
+    /// wake-up costs.
+    pub(crate) fn parked(&mut self, away: Nanos, full: Nanos, wake_cost: Nanos) {
+        match away <= full + wake_cost {
+            true => self.in_vain = 0,
+            false => self.in_vain = (self.in_vain + 1).min(SpinHabit::GIVES_UP),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +211,25 @@ mod tests {
                 "{bad}"
             );
         }
+    }
+
+    /// Goal: spinning stops when it is in vain and comes back when it would pay. Method: sleeps as
+    /// between frames, then one of a few microseconds; and one spin that paid.
+    #[test]
+    fn spinning_in_vain_stops_until_it_would_pay() {
+        let (full, cost, frame) = (Nanos(40_000), Nanos(60_000), Nanos::from_millis(14));
+        let mut habit = SpinHabit::default();
+        for expected in [40_000, 20_000, 10_000, 5_000, 0, 0, 0] {
+            assert_eq!(habit.time(full), Nanos(expected));
+            habit.parked(frame, full, cost);
+        }
+        habit.parked(full + cost + Nanos(1), full, cost);
+        assert_eq!(habit.time(full), Nanos::ZERO);
+        habit.parked(full + cost, full, cost);
+        assert_eq!(habit.time(full), full);
+        habit.parked(frame, full, cost);
+        habit.paid();
+        assert_eq!(habit.time(full), full);
     }
 
     #[test]

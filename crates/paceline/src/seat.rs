@@ -18,10 +18,11 @@ use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
 use crate::deque::Deque;
 use crate::fork::ForkList;
 use crate::job::{LabelCache, Ticket};
+use crate::policy::SpinHabit;
 use crate::range::Unshared;
 use crate::slab::Cache;
 use crate::stats::Counters;
-use crate::steer::Steer;
+use crate::steer::{Mask, Steer};
 
 /// Who sits on a seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +54,9 @@ pub(crate) struct Seat<P: Platform> {
     /// before it unparks, read by the owner after.
     pub(crate) woken_at: P::AtomicU64,
     pub(crate) woken_from: P::AtomicU32,
+    /// A worker's mask ([`Mask`]) and, while it lives, its thread's name for the platform (0: none).
+    pub(crate) mask: P::AtomicU32,
+    pub(crate) thread: P::AtomicU64,
     /// The CPU the thread was last seen on (+1; 0 unknown): for the order of stealing.
     pub(crate) cpu: P::AtomicU32,
     /// Guests: 1 while a thread sits here. Workers: 1 when it should retire at its next idle point.
@@ -88,6 +92,9 @@ pub(crate) struct Own<P: Platform> {
     /// Scratch of the search for runnable ancestors.
     pub(crate) search: Vec<Ticket>,
     pub(crate) steer: Steer,
+    /// What spinning has been good for: in search of work, and inside waits.
+    pub(crate) search_habit: SpinHabit,
+    pub(crate) wait_habit: SpinHabit,
     pub(crate) unshared: Unshared,
     /// Numbers the walks for runnable ancestors: a job marked with the current number has been
     /// visited.
@@ -121,6 +128,8 @@ impl<P: Platform> Seat<P> {
             waits_until: P::AtomicU64::new(0),
             woken_at: P::AtomicU64::new(0),
             woken_from: P::AtomicU32::new(0),
+            mask: P::AtomicU32::new(Mask::Full as u32),
+            thread: P::AtomicU64::new(0),
             cpu: P::AtomicU32::new(0),
             flag: P::AtomicU32::new(0),
             counters: Padded(Counters::new()),
@@ -144,6 +153,8 @@ impl<P: Platform> Seat<P> {
                 todo: Vec::new(),
                 search: Vec::new(),
                 steer: Steer::new(),
+                search_habit: SpinHabit::default(),
+                wait_habit: SpinHabit::default(),
                 unshared: Unshared::default(),
                 serial: 0,
                 marks_from: 0,
@@ -369,6 +380,15 @@ pub(crate) struct WakeReport {
 }
 
 impl<P: Platform> Seat<P> {
+    /// When the last wake-up was sent here, if the worker has a mask and has not started yet.
+    pub(crate) fn signalled_with_mask(&self) -> Option<Nanos> {
+        if self.mask.load(Ordering::Relaxed) != Mask::Steered as u32 {
+            return None;
+        }
+        let sent = self.woken_at.load(Ordering::Relaxed);
+        (sent != 0).then_some(Nanos(sent))
+    }
+
     /// After a park: what the wake-up was like, if one was sent since the last report.
     pub(crate) fn wake_report(&self, platform: &P) -> Option<WakeReport> {
         // Relaxed: only the owner resets it, and the waker's store came with the unpark.

@@ -20,6 +20,7 @@ use crate::range::RangeBlock;
 use crate::seat::{self, Host, Role, Seat, Seats};
 use crate::slab::Slab;
 use crate::stats::Stats;
+use crate::steer::Steering;
 
 /// Called with a worker's index when its thread starts or stops.
 pub(crate) type ThreadHook = Arc<dyn Fn(usize) + Send + Sync>;
@@ -51,8 +52,7 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) wakers: Wakers<P>,
     pub(crate) crew: Crew<P>,
     pub(crate) spin: SpinPolicy,
-    /// Whether workers may change their masks.
-    pub(crate) steering: bool,
+    pub(crate) steering: Steering<P>,
     /// Moving average of the cost of a wake-up, in ns.
     wake_cost: Padded<P::AtomicU64>,
     /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
@@ -79,6 +79,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) hooks: Hooks,
     pub(crate) stack_bytes: Option<usize>,
+    pub(crate) slice: Option<Nanos>,
 }
 
 /// Most ranges that are being run by several threads at a time; further ones stay with their thread.
@@ -102,9 +103,9 @@ impl<P: Platform> Shared<P> {
             labels: Labels::new(),
             failures: Failures::new(),
             wakers: Wakers::new(),
-            crew: Crew::new(parts.workers_max, parts.stack_bytes),
+            crew: Crew::new(parts.workers_max, parts.stack_bytes, parts.slice),
             spin: parts.spin,
-            steering: parts.steering,
+            steering: Steering::new(parts.steering),
             wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
             late_edges: P::AtomicU32::new(0),
             frames: P::AtomicU64::new(0),

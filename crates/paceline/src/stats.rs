@@ -65,6 +65,8 @@ counters! {
     overflow,
     /// Workers that woke up on the CPU of the thread that had woken them.
     colocated,
+    /// Workers kept off their waker's CPU that did not start in time and were given all CPUs back.
+    masks_restored,
     /// Frames ended.
     frames,
     /// Frames that ended after their deadline.

@@ -201,22 +201,23 @@ impl<P: Platform> Context<'_, P> {
         let mut woken = false;
         let mut epoch = shared.idle.begin_search::<Fenced>();
         loop {
-            let deadline =
-                match shared.spin.policy == WaitPolicy::Adaptive && self.displaces_waker() {
-                    true => Nanos::ZERO,
-                    false => self.spin_deadline(Nanos::MAX),
-                };
+            let deadline = self.search_deadline();
+            let mut spun = false;
             let found = loop {
                 if self.must_leave() {
                     break Some(Found::Leave);
                 }
                 if let Some(ticket) = self.find_elsewhere() {
+                    if spun {
+                        self.own(|own| own.search_habit.paid());
+                    }
                     break Some(Found::Work(ticket));
                 }
                 if deadline <= shared.platform.now() {
                     break None;
                 }
                 shared.idle.spin(epoch, deadline);
+                spun = true;
                 epoch = shared.idle.epoch();
             };
             if let Some(found) = found {
@@ -246,16 +247,19 @@ impl<P: Platform> Context<'_, P> {
         let index = seat.index as usize;
         shared.idle.begin_sleep::<Fenced>(index);
         self.record(EventKind::Park, Ticket::NONE, 0);
-        let mut parked = false;
+        let mut parked = None;
         while shared.idle.is_asleep(index) && !shared.has_work() && !self.must_leave() {
             self.steer();
             seat.counters.parks.add(1);
+            parked = parked.or_else(|| Some(shared.platform.now()));
             seat.parker.park(Nanos::MAX);
-            parked = true;
         }
         let alone = shared.idle.cancel_sleep(index);
-        if parked {
+        if let Some(since) = parked {
             self.note_wake_up();
+            let away = shared.platform.now() - since;
+            let (full, cost) = (shared.spin_time(), shared.wake_cost());
+            self.own(|own| own.search_habit.parked(away, full, cost));
         }
         self.record(EventKind::Unpark, Ticket::NONE, 0);
         // Either way it counts as searching now; the look that follows comes after this load.
@@ -281,11 +285,22 @@ impl<P: Platform> Context<'_, P> {
         self.seat.cpu.store(cpu, Ordering::Relaxed);
     }
 
-    /// Until when to spin, starting now.
-    pub(crate) fn spin_deadline(&self, latest: Nanos) -> Nanos {
-        match self.shared.spin_time() {
+    /// Until when a worker without work spins, starting now.
+    fn search_deadline(&self) -> Nanos {
+        let full = self.shared.spin_time();
+        let time = match self.shared.spin.policy {
+            WaitPolicy::Adaptive if self.displaces_waker() => Nanos::ZERO,
+            WaitPolicy::Adaptive => self.own(|own| own.search_habit.time(full)),
+            _ => full,
+        };
+        self.deadline_in(time)
+    }
+
+    /// [`Nanos::ZERO`] for no time, so that nobody has to ask for the time.
+    pub(crate) fn deadline_in(&self, time: Nanos) -> Nanos {
+        match time {
             Nanos::ZERO => Nanos::ZERO,
-            time => (self.shared.platform.now() + time).min(latest),
+            time => self.shared.platform.now() + time,
         }
     }
 

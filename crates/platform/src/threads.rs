@@ -49,11 +49,21 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// The CPU the caller runs on at this moment, if the platform can say.
     fn current_cpu(&self) -> Option<u32>;
 
-    /// Restricts the calling thread to these CPUs.
+    /// The name by which others can speak of the calling thread as long as it lives; 0 if the
+    /// platform has none.
+    fn thread_id(&self) -> u64;
+
+    /// Restricts a thread to these CPUs. The caller makes sure that the thread still lives: the
+    /// system may give its name to another one.
     ///
     /// # Errors
     /// If the system refuses, or cannot do this at all.
-    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError>;
+    fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError>;
+
+    /// How many threads of the whole machine run or are ready to at this moment, if the platform can
+    /// say: at most as many as there are CPUs means that nobody has to wait for one. Costs a few
+    /// microseconds.
+    fn threads_ready(&self) -> Option<usize>;
 
     /// What the calling thread has used so far.
     fn usage(&self) -> Usage;
@@ -91,6 +101,10 @@ pub struct ThreadSpec {
     pub stack_bytes: Option<usize>,
     /// The CPUs it may run on; those of the creator if not given.
     pub mask: Option<CpuSet>,
+    /// How long it would like to run at a time. A kernel that schedules by deadlines (Linux from 6.12
+    /// on, 100 us to 100 ms) lets a thread with a short slice start sooner after a wake-up; its share
+    /// of the CPU stays the same. Other systems do not know the notion and ignore it.
+    pub slice: Option<Nanos>,
 }
 
 /// A started thread that can be waited for.

@@ -61,9 +61,21 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.current_cpu()
         }
-        fn set_mask(&self, cpus: &platform::CpuSet) -> Result<(), platform::MaskError> {
+        fn thread_id(&self) -> u64 {
             let $this = self;
-            $behind.set_mask(cpus)
+            $behind.thread_id()
+        }
+        fn set_mask(
+            &self,
+            thread: u64,
+            cpus: &platform::CpuSet,
+        ) -> Result<(), platform::MaskError> {
+            let $this = self;
+            $behind.set_mask(thread, cpus)
+        }
+        fn threads_ready(&self) -> Option<usize> {
+            let $this = self;
+            $behind.threads_ready()
         }
         fn usage(&self) -> platform::Usage {
             let $this = self;

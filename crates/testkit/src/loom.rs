@@ -323,8 +323,16 @@ unsafe impl Platform for Loom {
         None
     }
 
-    fn set_mask(&self, _cpus: &CpuSet) -> Result<(), MaskError> {
+    fn thread_id(&self) -> u64 {
+        0
+    }
+
+    fn set_mask(&self, _thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
         Ok(())
+    }
+
+    fn threads_ready(&self) -> Option<usize> {
+        None
     }
 
     fn usage(&self) -> Usage {

@@ -120,6 +120,7 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
         sink: None,
         hooks: Hooks::default(),
         stack_bytes: None,
+        slice: None,
         platform,
     })
 }

@@ -84,6 +84,7 @@ impl Pace {
         let now = context.shared.platform.now();
         let took = (now - self.last).0;
         self.last = now;
+        context.check_overdue_at(now);
         self.time += took;
         self.items += u64::from(items);
         self.blocks += 1;

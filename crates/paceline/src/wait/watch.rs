@@ -9,7 +9,8 @@ use crate::context::Context;
 use crate::error::WaitError;
 use crate::idle::Fenced;
 use crate::listen::Listener;
-use crate::policy::Tuning;
+use crate::policy::{Tuning, WaitPolicy};
+use crate::seat::Role;
 
 /// How long a waiter with nothing to run does what.
 #[derive(Clone, Copy)]
@@ -51,18 +52,23 @@ impl<P: Platform> Context<'_, P> {
         };
         shared.idle.begin_watch::<Fenced>();
         let mut patience = self.patience(deadline);
-        let mut suspected = None;
+        let (mut suspected, mut spun) = (None, false);
         let result = loop {
             let epoch = shared.idle.epoch();
             if self.help_until_stuck(wait, walk) {
+                if spun {
+                    self.own(|own| own.wait_habit.paid());
+                }
                 break Ok(true);
             }
             let now = shared.platform.now();
+            self.check_overdue_at(now);
             if now >= deadline {
                 break Ok(slot.is_over(wait.target));
             }
             if now < patience.quiet_until {
                 shared.idle.spin(epoch, patience.quiet_until);
+                spun = true;
                 continue;
             }
             // A wait with a deadline ends, whoever waits for whom.
@@ -81,8 +87,14 @@ impl<P: Platform> Context<'_, P> {
                     deadline.min(since + DEADLOCK_CONFIRM)
                 }
             };
-            if self.rest(wait, walk, patience.spin_until, until) == Rest::Parked {
-                patience = self.patience(deadline);
+            match self.rest(wait, walk, patience.spin_until, until) {
+                Rest::None => {}
+                Rest::Spun => spun = true,
+                Rest::Parked => {
+                    self.note_parked_since(now);
+                    patience = self.patience(deadline);
+                    spun = false;
+                }
             }
         };
         shared.idle.end_watch();
@@ -93,7 +105,15 @@ impl<P: Platform> Context<'_, P> {
     }
 
     fn patience(&self, deadline: Nanos) -> Patience {
-        let spin_until = self.spin_deadline(deadline);
+        let full = self.shared.spin_time();
+        // A worker that waits inside a job goes on as the policy says: when it parks it is replaced.
+        let learns =
+            self.shared.spin.policy == WaitPolicy::Adaptive && self.seat.role == Role::Guest;
+        let time = match learns {
+            true => self.own(|own| own.wait_habit.time(full)),
+            false => full,
+        };
+        let spin_until = self.deadline_in(time).min(deadline);
         let quiet_until = match spin_until {
             Nanos::ZERO => Nanos::ZERO,
             later => later.min(self.shared.platform.now() + Tuning::SPIN_MAX),
@@ -102,6 +122,12 @@ impl<P: Platform> Context<'_, P> {
             quiet_until,
             spin_until,
         }
+    }
+
+    fn note_parked_since(&self, then: Nanos) {
+        let away = self.shared.platform.now() - then;
+        let (full, cost) = (self.shared.spin_time(), self.shared.wake_cost());
+        self.own(|own| own.wait_habit.parked(away, full, cost));
     }
 
     /// The last look around, then rest until `until`: parked, or spinning as long as the policy says
@@ -124,7 +150,7 @@ impl<P: Platform> Context<'_, P> {
             } else {
                 self.seat.counters.parks.add(1);
                 self.record(EventKind::Park, wait.target, 0);
-                self.seat.parker.park(until);
+                self.seat.parker.park(until.min(self.overdue_at()));
                 self.record(EventKind::Unpark, wait.target, 0);
                 rest = Rest::Parked;
             }

@@ -89,7 +89,17 @@ fn mask() -> Option<CpuSet> {
     Some((0..bytes as u32 * 8).filter(bit).collect())
 }
 
-pub(super) fn set_mask(cpus: &CpuSet) -> Result<(), MaskError> {
+pub(super) fn thread_id() -> u64 {
+    // SAFETY: no arguments, no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) }.unsigned_abs()
+}
+
+pub(super) fn set_mask(thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
+    // Zero would mean the caller.
+    let thread = libc::pid_t::try_from(thread).ok().filter(|&id| id > 0);
+    let Some(thread) = thread else {
+        return Err(MaskError("there is no such thread".into()));
+    };
     let words = cpus.iter().max().map_or(1, |cpu| cpu as usize / 64 + 1);
     let mut mask = vec![0u64; words];
     for cpu in cpus.iter() {
@@ -99,7 +109,7 @@ pub(super) fn set_mask(cpus: &CpuSet) -> Result<(), MaskError> {
     let done = unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
-            0,
+            thread,
             mask.len() * 8,
             mask.as_ptr(),
         )
@@ -108,6 +118,71 @@ pub(super) fn set_mask(cpus: &CpuSet) -> Result<(), MaskError> {
         0 => Ok(()),
         _ => Err(MaskError(io::Error::last_os_error().to_string())),
     }
+}
+
+/// The kernel's `struct sched_attr` in its first version (see sched_setattr(2)); the libc crate lacks
+/// it on Android.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    /// The slice, for threads of the fair class.
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+impl SchedAttr {
+    const SIZE: u32 = mem::size_of::<SchedAttr>() as u32;
+
+    /// Those of the calling thread.
+    fn read() -> Option<SchedAttr> {
+        let mut attr = SchedAttr::default();
+        // SAFETY: the kernel writes at most the given number of bytes to the struct.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_sched_getattr,
+                0,
+                &raw mut attr,
+                SchedAttr::SIZE,
+                0,
+            )
+        };
+        (done == 0).then_some(attr)
+    }
+
+    /// Makes them those of the calling thread.
+    fn write(&self) -> bool {
+        // SAFETY: the kernel reads `size` bytes from the struct.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *self, 0) == 0 }
+    }
+}
+
+/// Sets the slice of the calling thread if it belongs to the fair class, and leaves everything else
+/// about it as it was. Kernels before 6.12 take no notice.
+pub(super) fn ask_for_slice(slice: Nanos) {
+    if let Some(attr) = SchedAttr::read()
+        && attr.policy == libc::SCHED_OTHER as u32
+    {
+        // Refused: the thread is scheduled like any other.
+        let _ = SchedAttr {
+            size: SchedAttr::SIZE,
+            runtime: slice.0,
+            ..attr
+        }
+        .write();
+    }
+}
+
+/// The fourth field of loadavg is "ready/all" (see proc_loadavg(5)). The caller is one of them.
+pub(super) fn threads_ready() -> Option<usize> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let (ready, _) = text.split_whitespace().nth(3)?.split_once('/')?;
+    ready.parse().ok()
 }
 
 pub(super) fn current_cpu() -> Option<u32> {
@@ -141,4 +216,69 @@ pub(super) fn usage() -> Usage {
 fn runnable() -> Option<Nanos> {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     stat.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a slice is taken by kernels that know slices, and nothing else about the thread changes.
+    /// Method: on a thread of its own, read before and after. A kernel that knows slices tells its
+    /// default; others tell none and must go on doing so.
+    #[test]
+    fn a_slice_changes_nothing_else() {
+        let thread = std::thread::spawn(|| {
+            let before = SchedAttr::read().expect("every Linux since 3.14 tells");
+            ask_for_slice(Nanos::from_micros(250));
+            (before, SchedAttr::read().expect("as before"))
+        });
+        let (before, after) = thread.join().expect("it does not panic");
+        let knows_slices = before.policy == libc::SCHED_OTHER as u32 && before.runtime > 0;
+        let wanted = if knows_slices {
+            250_000
+        } else {
+            before.runtime
+        };
+        assert_eq!(after.runtime, wanted);
+        assert_eq!(
+            (after.policy, after.nice, after.priority, after.flags),
+            (before.policy, before.nice, before.priority, before.flags)
+        );
+    }
+
+    /// Goal: masks reach the thread they are meant for. Method: a thread waits while another restricts
+    /// it to the last CPU of its mask, and then asks for its own; the other's is as before. A name that
+    /// is none is refused.
+    #[test]
+    fn masks_reach_other_threads() {
+        let before = mask().expect("Linux tells");
+        let last = before.iter().max().expect("a thread has a CPU");
+        let (send_id, id) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            send_id.send(thread_id()).expect("somebody listens");
+            wait.recv().expect("somebody sends");
+            mask()
+        });
+        let id = id.recv().expect("it says so");
+        assert_ne!(id, thread_id());
+        set_mask(id, &[last].into_iter().collect()).expect("a part of what it had");
+        go.send(()).expect("it listens");
+        let theirs = thread
+            .join()
+            .expect("it does not panic")
+            .expect("Linux tells");
+        assert_eq!(theirs.iter().collect::<Vec<_>>(), [last]);
+        let mine = mask().expect("as before");
+        assert!(mine.iter().eq(before.iter()));
+        for nobody in [0, u64::MAX] {
+            assert!(set_mask(nobody, &before).is_err());
+        }
+    }
+
+    /// Goal: the count of ready threads is one, and includes the caller. Method: ask.
+    #[test]
+    fn the_caller_is_ready() {
+        assert!(threads_ready().expect("Linux tells") >= 1);
+    }
 }

@@ -12,8 +12,18 @@ pub(super) fn current_cpu() -> Option<u32> {
     None
 }
 
-pub(super) fn set_mask(_cpus: &CpuSet) -> Result<(), MaskError> {
+pub(super) fn thread_id() -> u64 {
+    0
+}
+
+pub(super) fn set_mask(_thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
     Err(MaskError("this system has no CPU masks".into()))
+}
+
+pub(super) fn ask_for_slice(_slice: Nanos) {}
+
+pub(super) fn threads_ready() -> Option<usize> {
+    None
 }
 
 pub(super) fn usage() -> Usage {

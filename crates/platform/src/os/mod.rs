@@ -78,13 +78,16 @@ unsafe impl Platform for Os {
         if let Some(bytes) = spec.stack_bytes {
             builder = builder.stack_size(bytes);
         }
-        let mask = spec.mask;
+        let (mask, slice) = (spec.mask, spec.slice);
         builder
             .spawn(move || {
                 float::set_environment(environment);
                 if let Some(cpus) = mask {
                     // A refused mask costs locality only; the thread runs where it may.
-                    let _ = facts::set_mask(&cpus);
+                    let _ = facts::set_mask(facts::thread_id(), &cpus);
+                }
+                if let Some(slice) = slice {
+                    facts::ask_for_slice(slice);
                 }
                 body();
             })
@@ -109,8 +112,16 @@ unsafe impl Platform for Os {
         facts::current_cpu()
     }
 
-    fn set_mask(&self, cpus: &CpuSet) -> Result<(), MaskError> {
-        facts::set_mask(cpus)
+    fn thread_id(&self) -> u64 {
+        facts::thread_id()
+    }
+
+    fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
+        facts::set_mask(thread, cpus)
+    }
+
+    fn threads_ready(&self) -> Option<usize> {
+        facts::threads_ready()
     }
 
     fn usage(&self) -> Usage {

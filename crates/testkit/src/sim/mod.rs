@@ -244,8 +244,18 @@ unsafe impl Platform for Sim {
         ambient::with(|machine| machine.me() % cpus)
     }
 
-    fn set_mask(&self, _cpus: &CpuSet) -> Result<(), MaskError> {
+    /// The thread's number in the order of starting, from 1 on; 0 outside a run.
+    fn thread_id(&self) -> u64 {
+        ambient::with(|machine| u64::from(machine.me()) + 1).unwrap_or(0)
+    }
+
+    /// Nothing: CPUs are only said to be there.
+    fn set_mask(&self, _thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
         Ok(())
+    }
+
+    fn threads_ready(&self) -> Option<usize> {
+        None
     }
 
     fn usage(&self) -> Usage {

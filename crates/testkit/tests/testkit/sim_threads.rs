@@ -200,7 +200,7 @@ fn stacks_are_as_large_as_asked_for() {
         let spec = ThreadSpec {
             name: "deep".into(),
             stack_bytes: Some(2 * DEEP),
-            mask: None,
+            ..ThreadSpec::default()
         };
         let body = || {
             let block = [1u8; DEEP];
@@ -227,7 +227,8 @@ fn facts_are_what_the_configuration_says() {
         assert_eq!(sim.topology().effective_parallelism(), 3);
         assert_eq!(sim.topology().allowed().len(), 3);
         assert_eq!(sim.current_cpu(), Some(0));
-        sim.set_mask(&CpuSet::parse("1")).unwrap();
+        assert_eq!(sim.thread_id(), 1);
+        sim.set_mask(1, &CpuSet::parse("1")).unwrap();
         let cpus: Arc<[Word; 5]> = Arc::new(std::array::from_fn(|_| Word::new(99)));
         let threads: Vec<_> = (0..5)
             .map(|index| {

@@ -1,0 +1,103 @@
+//! Steering: a remedy for kernels that put a woken worker on its waker's CPU.
+//!
+//! Some schedulers (in virtual machines, on phones) place a thread on the CPU of the thread that woke
+//! it although another one idles. A frame then runs on one CPU however many workers there are. A
+//! worker that finds itself so placed excludes its waker's CPU from its own mask, which moves it at
+//! once, and again before it parks if the waker was elsewhere: the waker has nothing to do for it.
+//!
+//! It is a remedy and not the default path:
+//!
+//! - It is *armed* by a wake-up on the waker's CPU while another allowed CPU idles and there are CPUs
+//!   for all threads of this job system; and *disarmed* when none was seen for a second. What a worker
+//!   remembers of that is in `memory`.
+//! - A mask that is in the way costs more than it gives: the CPUs that are left may be busy. Whoever
+//!   finds that a signalled worker with a mask has not started after twice the 99th percentile of
+//!   wake-ups gives it all CPUs back (`overdue`), and a worker that was late twice in a row holds off.
+//!
+//! Invariants
+//! - Only masks of workers are changed, by themselves or while the roster's lock keeps them alive;
+//!   never that of an outside thread.
+//! - Correctness does not depend on any of it: every word here is a hint.
+
+mod memory;
+mod overdue;
+
+use platform::{Atomic, CpuSet, Ordering, Platform};
+
+use crate::context::Context;
+use crate::seat::WakeReport;
+
+pub(crate) use memory::Steer;
+pub(crate) use overdue::Steering;
+
+/// What a seat says of its worker's mask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum Mask {
+    /// All CPUs that the process may use.
+    Full = 0,
+    /// One CPU is left out.
+    Steered = 1,
+    /// One was, until somebody found that it took too long; the worker has not noticed yet.
+    Restored = 2,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// After a wake-up.
+    pub(crate) fn learn_placement(&self, report: &WakeReport) {
+        let shared = self.shared;
+        shared.steering.learn(report.latency);
+        if !shared.steering.on {
+            return;
+        }
+        let now = shared.platform.now();
+        let mask = self.seat.mask.load(Ordering::Relaxed);
+        if mask != Mask::Full as u32 {
+            shared.expect_others(self.seat.index);
+        }
+        let restored = mask == Mask::Restored as u32;
+        if restored {
+            self.seat.mask.store(Mask::Full as u32, Ordering::Relaxed);
+        }
+        let late = restored || report.latency > shared.steering.limit();
+        let packed =
+            self.own(|own| own.steer.would_arm(report, now)) && shared.could_spread_threads();
+        self.own(|own| own.steer.learn(report, now, late, packed));
+        if restored {
+            self.own(|own| own.steer.mask_is_full());
+        }
+    }
+
+    /// Whether this worker has taken its waker's CPU, where the waker most likely waits to go on: a
+    /// worker without work should leave it then instead of spinning.
+    pub(crate) fn displaces_waker(&self) -> bool {
+        let place = self.own(|own| own.steer.displaced());
+        place.is_some() && self.shared.platform.current_cpu() == place
+    }
+
+    /// Before a worker parks, and when it finds itself on its waker's CPU.
+    pub(crate) fn steer(&self) {
+        if !self.shared.steering.on || self.own(|own| own.steer.has_seen_nothing()) {
+            return;
+        }
+        let platform = &self.shared.platform;
+        let now = platform.now();
+        let Some(exclude) = self.own(|own| own.steer.change(now)) else {
+            return;
+        };
+        let allowed = platform.topology().allowed();
+        let mut mask: CpuSet = allowed.clone();
+        exclude.iter().for_each(|&cpu| mask.remove(cpu));
+        if mask.is_empty() {
+            mask = allowed.clone();
+        }
+        // Refused: the worker stays where it may be, which is no worse than before.
+        let changed = platform.set_mask(platform.thread_id(), &mask).is_ok();
+        let says = match changed && exclude.is_some() {
+            true => Mask::Steered,
+            false => Mask::Full,
+        };
+        // Relaxed: a hint for wakers, see `overdue`.
+        self.seat.mask.store(says as u32, Ordering::Relaxed);
+    }
+}
