@@ -7,6 +7,7 @@
 //! - A wait returns when the job is over, with its true fate, and never reports a deadlock: plans
 //!   cannot wait in a circle.
 //! - Every body and every result is dropped exactly once.
+//! - The hook for panics that nobody waits for is called at most once for each.
 //! - No slot is left behind: each job in the log is completed.
 
 use std::collections::BTreeMap;
@@ -183,6 +184,7 @@ pub(crate) fn judge<P: Platform>(world: &World<P>, ending: Ending, log: Option<&
             format!("{} {what} were made, {} dropped", made.get(), dropped.get())
         });
     }
+    judge_hook(world, &mut fates);
     if let Some(log) = log {
         world.expect(log.unfinished() == 0, || {
             format!("{} jobs never ended", log.unfinished())
@@ -191,6 +193,22 @@ pub(crate) fn judge<P: Platform>(world: &World<P>, ending: Ending, log: Option<&
     if ending == Ending::Settled {
         judge_stats(world, &mut fates, log);
     }
+}
+
+/// Each panic of a body reaches the hook at most once, and nothing else does.
+fn judge_hook<P: Platform>(world: &World<P>, fates: &mut Fates) {
+    let panicked = |node: &usize| {
+        let event = world.plan.nodes[*node].kind == Kind::Event;
+        let made = world.nodes[*node].id.get().is_some();
+        made && !event && fates.of(world, *node) == Fate::Failed
+    };
+    let (calls, panics) = (
+        world.unwaited_panics.get(),
+        (0..world.nodes.len()).filter(panicked).count(),
+    );
+    world.expect(calls <= panics, || {
+        format!("the hook was called {calls} times for {panics} panics")
+    });
 }
 
 fn judge_node<P: Platform>(world: &World<P>, node: usize, fate: Fate) {

@@ -1,7 +1,5 @@
 //! The arm on the operating system: the same programs, fewer of them, in whatever order it likes.
 
-use std::sync::Arc;
-
 use event::MemorySink;
 use paceline::Builder;
 
@@ -15,17 +13,9 @@ use crate::support::{Random, each_seed, log, watched};
 fn run_and_judge(shape: &Shape, plan: &Plan) {
     let world = World::new(plan.clone());
     let (sink, log) = MemorySink::new();
-    let mut builder = Builder::new()
-        .workers(shape.workers)
-        .queue_capacity(shape.queue_capacity)
-        .wait_policy(shape.policy)
-        .on_unwaited_panic(|_| ());
-    if shape.traced {
-        builder = builder.sink(Arc::new(sink));
-    }
     run(
         &world,
-        builder.build().expect("the settings are in range"),
+        shape.build(Builder::new(), sink, &world),
         shape.ending,
     );
     let lives = shape

@@ -252,10 +252,6 @@ impl<P: Platform> Place<'_, P> {
         };
         match made {
             Ok(id) => notes.id.set(id).expect("a node is made once"),
-            Err(ScheduleError::Full { .. }) => {
-                world.refusals.up();
-                notes.refused.store(true, Relaxed);
-            }
             Err(error) => world.is_wrong(format!("n{node} cannot be scheduled: {error}")),
         }
     }
@@ -329,12 +325,12 @@ impl<P: Platform> Place<'_, P> {
     }
 
     fn scope(&self, children: &[Vec<Action>]) {
-        let (begun, refused) = (Count::default(), Count::default());
+        let begun = Count::default();
         let world = self.world;
         // Every second child is spawned by the one before it.
         let scoped = catch_unwind(AssertUnwindSafe(|| {
             self.context.scope(|s| {
-                let (begun, refused) = (&begun, &refused);
+                let begun = &begun;
                 for pair in children.chunks(2) {
                     let spawned = s.try_spawn("child", move |context| {
                         begun.up();
@@ -348,9 +344,7 @@ impl<P: Platform> Place<'_, P> {
                                 }
                                 .act(second);
                             });
-                            if spawned.is_err() {
-                                refused.up();
-                            }
+                            is_spawned(world, spawned);
                         }
                         Place {
                             world,
@@ -359,22 +353,18 @@ impl<P: Platform> Place<'_, P> {
                         }
                         .act(&pair[0]);
                     });
-                    if spawned.is_err() {
-                        pair.iter().for_each(|_| refused.up());
-                    }
+                    is_spawned(world, spawned);
                 }
             });
         }));
-        let all = begun.get() + refused.get() == children.len();
+        let all = begun.get() == children.len();
         match scoped {
-            Err(payload) if is_full(&*payload) => world.refusals.up(),
             Err(payload) => {
                 world.expect(all, || "a scope that panicked lost a child".into());
                 resume_unwind(payload)
             }
             Ok(()) => world.expect(all, || "a scope lost a child".into()),
         }
-        (0..refused.get()).for_each(|_| world.refusals.up());
     }
 
     fn join(&self, a: &[Action], b: &[Action]) {
@@ -428,8 +418,11 @@ fn abandon<P: Platform>(world: &World<P>, event: usize) {
     }
 }
 
-fn is_full(payload: &(dyn std::any::Any + Send)) -> bool {
-    testkit::quiet::text_of(payload).contains("the limit of this job system")
+/// There is room for every job of a plan.
+fn is_spawned<P: Platform>(world: &World<P>, spawned: Result<(), ScheduleError>) {
+    if let Err(error) = spawned {
+        world.is_wrong(format!("a child cannot be spawned: {error}"));
+    }
 }
 
 /// Unwinds, without a message on the terminal.

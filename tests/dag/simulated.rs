@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::{Event, MemorySink};
-use paceline::{Builder, WaitPolicy};
+use paceline::{Builder, JobSystem, WaitPolicy};
 use platform::Platform;
 use testkit::{Order, Sim, SimConfig, SimReport};
 
@@ -54,6 +54,27 @@ pub(crate) fn shape_of(random: &mut Random, workers: usize, ending: Ending) -> S
     }
 }
 
+impl Shape {
+    /// A job system of this shape whose hook tells the world, recording to the sink if it is to.
+    pub(super) fn build<P: Platform>(
+        &self,
+        builder: Builder<P>,
+        sink: MemorySink,
+        world: &Arc<World<P>>,
+    ) -> JobSystem<P> {
+        let unwaited = world.clone();
+        let mut builder = builder
+            .workers(self.workers)
+            .queue_capacity(self.queue_capacity)
+            .wait_policy(self.policy)
+            .on_unwaited_panic(move |_| unwaited.unwaited_panics.up());
+        if self.traced {
+            builder = builder.sink(Arc::new(sink));
+        }
+        builder.build().expect("the settings are in range")
+    }
+}
+
 /// A run and all that is known of it.
 pub(crate) struct Run<P: Platform> {
     pub(crate) report: SimReport,
@@ -70,21 +91,8 @@ pub(crate) fn run_once<P: Platform>(
 ) -> Run<P> {
     let (sink, log) = MemorySink::new();
     let report = Sim::run(config, |sim| {
-        let unwaited = world.clone();
-        let mut builder = Builder::with_platform(platform(sim))
-            .workers(shape.workers)
-            .queue_capacity(shape.queue_capacity)
-            .wait_policy(shape.policy)
-            .max_threads(8)
-            .on_unwaited_panic(move |_| unwaited.unwaited_panics.up());
-        if shape.traced {
-            builder = builder.sink(Arc::new(sink));
-        }
-        run(
-            &world,
-            builder.build().expect("the settings are in range"),
-            shape.ending,
-        );
+        let builder = Builder::with_platform(platform(sim)).max_threads(8);
+        run(&world, shape.build(builder, sink, &world), shape.ending);
     });
     Run {
         report,

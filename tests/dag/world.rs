@@ -29,7 +29,6 @@ impl Count {
 #[derive(Default)]
 pub(crate) struct NodeNotes {
     pub(crate) id: OnceLock<JobId>,
-    pub(crate) refused: AtomicBool,
     pub(crate) started: AtomicU32,
     pub(crate) ended: AtomicU32,
     pub(crate) items: Vec<AtomicU32>,
@@ -51,8 +50,8 @@ pub(crate) struct World<P: Platform> {
     pub(crate) bodies_dropped: Count,
     pub(crate) prizes_made: Count,
     pub(crate) prizes_dropped: Count,
+    /// Calls of the hook.
     pub(crate) unwaited_panics: Count,
-    pub(crate) refusals: Count,
     /// For waits inside bodies; nothing if the plan has none.
     pub(super) js: Mutex<Option<Arc<JobSystem<P>>>>,
     pub(crate) stats: Mutex<Option<Stats>>,
@@ -112,7 +111,6 @@ impl<P: Platform> World<P> {
             prizes_made: Count::default(),
             prizes_dropped: Count::default(),
             unwaited_panics: Count::default(),
-            refusals: Count::default(),
             js: Mutex::new(None),
             stats: Mutex::new(None),
             labels: Mutex::new(Vec::new()),

@@ -1,5 +1,7 @@
 //! What fails is reported once, to whoever waits or to the hook.
 
+use std::sync::OnceLock;
+
 use super::*;
 
 #[test]
@@ -257,6 +259,48 @@ fn the_hook_hears_of_panics_after_waits_that_gave_up() {
             assert_eq!(heard.load(Ordering::Relaxed), 1);
         });
     }
+}
+
+/// Goal: a wait that gives up takes back its own ear and not that of the wait underneath it on the
+/// same thread. Method: main waits for `last` and meanwhile runs `nested`, which waits for `last`,
+/// too, gives up, and only then lets the one worker go on, which runs `last`. Its panic is heard by
+/// the outer wait, so the hook must be silent.
+#[test]
+fn the_hook_is_silent_after_an_inner_wait_that_gave_up() {
+    watched("hook and nested waits", || {
+        for _ in 0..50 {
+            let (js, heard) = counting(1);
+            let js = Arc::new(js);
+            let opener = js.event("opener");
+            let (is_held, held) = mpsc::channel();
+            let (go_on, may_go_on) = mpsc::channel();
+            let opens = opener.id();
+            js.job("busy").schedule(move |_| {
+                is_held.send(()).unwrap();
+                may_go_on.recv().unwrap();
+                opener.complete();
+            });
+            held.recv().unwrap();
+            let last = Arc::new(OnceLock::new());
+            let (theirs, target) = (Arc::clone(&js), Arc::clone(&last));
+            let nested = js.job("nested").schedule(move |_| {
+                let target = *target.get().expect("set before anybody can run this");
+                let gone = theirs.wait_timeout(target, Duration::from_micros(50));
+                assert!(!gone.expect("it has not failed yet"));
+                drop(theirs);
+                go_on.send(()).unwrap();
+            });
+            let id = js
+                .job("last")
+                .after_all(&[nested, opens])
+                .schedule(|_| fail("unheard"));
+            last.set(id).expect("set once");
+            let error = js.try_wait(id).expect_err("it panics");
+            assert!(matches!(error, WaitError::Panicked { .. }), "{error}");
+            drop(Arc::into_inner(js).expect("nested is over"));
+            assert_eq!(heard.load(Ordering::Relaxed), 0);
+        }
+    });
 }
 
 /// A panic cancels what comes after it. If somebody waits for that, the wait names the panic; where

@@ -177,7 +177,12 @@ impl<P: Platform> Context<'_, P> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use platform::Os;
+
     use super::*;
+    use crate::{Builder, WaitPolicy};
 
     /// Goal: the estimate finds the 99th percentile from below and from above, and follows when it
     /// changes. Method: uniform latencies of 0 to 200 us, then of 0 to 400 us; a mean over many steps
@@ -200,5 +205,46 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Goal: a signalled worker that has not started gets all CPUs back, once, from whoever passes by
+    /// after the limit and not before; and notices when it starts. Method: the seat of a sleeping
+    /// worker is made to look like that of one with a mask, signalled a while ago; then it is really
+    /// woken, by a job that the main thread does not help with.
+    #[test]
+    fn an_overdue_worker_gets_its_cpus_back() {
+        let js = Builder::new()
+            .workers(1)
+            .wait_policy(WaitPolicy::Passive)
+            .build()
+            .unwrap();
+        let shared = js.shared();
+        let seat = shared.seats.iter().find(|seat| seat.role == Role::Worker);
+        let seat = seat.expect("it was started");
+        let (send, receive) = std::sync::mpsc::channel();
+        while shared.idle.load().sleeping == 0 {
+            let _ = receive.recv_timeout(Duration::from_millis(1));
+        }
+        let sent = Os.now();
+        seat.mask.store(Mask::Steered as u32, Ordering::Relaxed);
+        seat.woken_at.store(sent.0, Ordering::Relaxed);
+        js.enter(|cx| {
+            cx.expect_start(seat.index as usize);
+            let limit = shared.steering.limit();
+            assert_eq!(cx.overdue_at(), sent + limit);
+            cx.check_overdue_at(sent + limit - Nanos(1));
+            assert_eq!(seat.mask.load(Ordering::Relaxed), Mask::Steered as u32);
+            for _ in 0..2 {
+                cx.check_overdue_at(sent + limit);
+                assert_eq!(seat.mask.load(Ordering::Relaxed), Mask::Restored as u32);
+                assert_eq!(cx.overdue_at(), Nanos::MAX);
+            }
+        });
+        let has_masks = Os.set_mask(Os.thread_id(), Os.topology().allowed()).is_ok();
+        assert_eq!(js.stats().masks_restored, u64::from(has_masks));
+        js.schedule(move |_| send.send(()).unwrap());
+        js.flush();
+        receive.recv().unwrap();
+        assert_eq!(seat.mask.load(Ordering::Relaxed), Mask::Full as u32);
     }
 }
