@@ -260,3 +260,40 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Builder;
+
+    /// Goal: of nested waits of one thread for one job, the inner one that gives up leaves the outer
+    /// one its ear; only when the outer one gives up, too, does nobody listen. Method: listen twice
+    /// as one seat, without the rest of waiting, and ask who would be told.
+    #[test]
+    fn an_inner_wait_that_gives_up_leaves_the_outer_one_its_ear() {
+        let js = Builder::new().workers(0).build().unwrap();
+        let event = js.event("event");
+        let target = event.id().ticket();
+        js.enter(|cx| {
+            let slot = cx.shared.slot(target);
+            let listen = || match cx.listen(target, Listener::Seat(cx.seat.index)) {
+                Ok(Some(listening)) => listening,
+                _ => panic!("the event is not over and there are links"),
+            };
+            let audience = || cx.audience(target, slot, 0);
+            assert_eq!(audience(), Audience::Nobody);
+            let (outer, inner) = (listen(), listen());
+            assert_eq!((outer.is_borrowed, inner.is_borrowed), (false, true));
+            assert_eq!(audience(), Audience::Somebody);
+            cx.give_up(inner);
+            assert_eq!(audience(), Audience::Somebody);
+            cx.give_up(outer);
+            assert_eq!(audience(), Audience::Nobody);
+            let again = listen();
+            assert!(!again.is_borrowed, "the link that was given up is taken up");
+            assert_eq!(audience(), Audience::Somebody);
+            cx.give_up(again);
+        });
+        event.complete();
+    }
+}
