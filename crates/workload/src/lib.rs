@@ -3,16 +3,21 @@
 //! - [`graph`]: jobs with dependencies. Generated after source 001, read from a file, or taken from
 //!   the [`library`](graph::library) of measured ones; measured (work, span, width) and run.
 //! - [`mandelbrot`]: the grid of source 002, one job per tile.
+//! - [`raster`]: the work that source 000 was profiled with: software occlusion culling.
+//! - [`Scene`]: what these have in common, and how frames of them are watched.
 //! - [`busy`]: work of a wanted length that is real computation.
 //!
-//! Invariant: every workload can tell whether it was run correctly. A graph's checksum and a grid's
-//! counts are equal to those of a serial run, whatever the number of workers and the platform.
+//! Invariant: every workload can tell whether it was run correctly. A graph's checksum, a grid's
+//! counts and a depth buffer's bits are equal to those of a serial run, whatever the number of workers and the platform.
 #![forbid(unsafe_code)]
 
 pub mod busy;
 pub mod graph;
 pub mod mandelbrot;
 mod random;
+pub mod raster;
+mod scene;
 mod words;
 
 pub use random::Random;
+pub use scene::{NewJobs, Picture, Scene, Unwatched, Watch, WatchBodies, WrongFrame};

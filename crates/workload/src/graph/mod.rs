@@ -22,12 +22,13 @@ use std::fmt;
 
 use event::Nanos;
 
+pub use crate::scene::WrongFrame;
 pub use bodies::Bodies;
 pub use generate::Generator;
 pub use library::{library, named};
 pub use load::MAX_FILE;
 pub use measure::Measure;
-pub use run::{GraphScene, Labels, WrongFrame};
+pub use run::{GraphScene, Labels};
 
 /// The most jobs of a graph. With them a frame stays far below the job system's own limit.
 pub const MAX_JOBS: usize = 1 << 16;

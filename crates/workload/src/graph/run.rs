@@ -8,14 +8,14 @@
 //! Invariant: frames have numbers that only grow, which [`Bodies`] needs to tell a result of this
 //! frame from an older one. `&mut self` keeps frames from overlapping.
 
-use std::fmt;
 use std::sync::Arc;
 
-use paceline::{Frame, Grain, JobId, JobSystem, NewJob};
+use paceline::{Frame, Grain, JobId, JobSystem, NewJob, WaitError};
 use platform::Platform;
 
 use super::{Bodies, JobGraph, Kind};
 use crate::busy::Busy;
+use crate::scene::{NewJobs, Scene, Watch, WatchBodies, WrongFrame, run_unwatched};
 
 /// What jobs are called in traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,30 +57,6 @@ pub struct GraphScene {
     after: Vec<JobId>,
 }
 
-/// A frame whose results are not those of a serial run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WrongFrame {
-    /// Which frame, counted from 1.
-    pub frame: u64,
-    /// Its checksum.
-    pub got: u64,
-    /// The checksum of a serial run.
-    pub expected: u64,
-}
-
-impl fmt::Display for WrongFrame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "frame {} has the checksum {:016x}, a serial run has {:016x}: a job was left out, or \
-             ran before one that it depends on; please report this",
-            self.frame, self.got, self.expected
-        )
-    }
-}
-
-impl std::error::Error for WrongFrame {}
-
 impl GraphScene {
     /// A scene of this graph whose bodies compute with `busy` ([`Busy::NONE`] on simulated
     /// platforms, where work is charged).
@@ -119,7 +95,7 @@ impl GraphScene {
     /// # Panics
     /// If the job system's table of jobs is full.
     pub fn run<P: Platform>(&mut self, js: &JobSystem<P>) {
-        self.run_with(js, |label| js.job(label));
+        run_unwatched(self, js, js);
     }
 
     /// As [`run`](GraphScene::run), with the jobs belonging to a frame of the job system.
@@ -127,7 +103,7 @@ impl GraphScene {
     /// # Panics
     /// If the job system's table of jobs is full.
     pub fn run_in<P: Platform>(&mut self, js: &JobSystem<P>, frame: &Frame<'_, P>) {
-        self.run_with(js, |label| frame.job(label));
+        run_unwatched(self, js, frame);
     }
 
     /// Runs the next frame on this thread alone: what the frame costs without a job system.
@@ -144,59 +120,110 @@ impl GraphScene {
     /// # Errors
     /// If a job was left out or ran too early.
     pub fn verify(&self) -> Result<u64, WrongFrame> {
-        let (frame, got) = (self.frame, self.bodies.checksum(self.observed));
-        let expected = self.bodies.expected(frame);
-        if got == expected {
-            Ok(got)
-        } else {
-            Err(WrongFrame {
-                frame,
-                got,
-                expected,
-            })
-        }
+        let got = self.bodies.checksum(self.observed);
+        WrongFrame::check(self.frame, got, self.bodies.expected(self.frame))
     }
 
-    fn run_with<'a, P: Platform>(
+    #[inline(always)]
+    fn schedule<P: Platform>(
+        &self,
+        new_job: NewJob<'_, P>,
+        job: u32,
+        watch: impl WatchBodies,
+    ) -> JobId {
+        let (bodies, frame) = (Arc::clone(&self.bodies), self.frame);
+        match bodies.graph().jobs()[job as usize].kind {
+            Kind::Single => new_job.schedule(move |cx| {
+                watch.body(job, 1, || {
+                    bodies.run(frame, job, 0..1, |work| cx.work(work));
+                });
+            }),
+            Kind::Parallel { pieces } => {
+                new_job.schedule_for(0..pieces as usize, self.grain, move |part, cx| {
+                    let pieces = part.start as u32..part.end as u32;
+                    watch.body(job, part.len() as u64, || {
+                        bodies.run(frame, job, pieces, |work| cx.work(work));
+                    });
+                })
+            }
+        }
+    }
+}
+
+impl Scene for GraphScene {
+    fn name(&self) -> &'static str {
+        "graph"
+    }
+
+    fn title(&self) -> String {
+        let measure = self.graph().measure();
+        format!(
+            "graph {}: {} jobs, {} bodies, {} dependencies, {} sync points",
+            self.graph().about().name,
+            measure.jobs,
+            measure.pieces,
+            measure.edges,
+            measure.syncs
+        )
+    }
+
+    fn work(&self) -> String {
+        let measure = self.graph().measure();
+        format!("{} in all, longest chain {}", measure.work, measure.span)
+    }
+
+    fn graph_name(&self) -> Option<&str> {
+        Some(&self.graph().about().name)
+    }
+
+    fn labels(&self) -> &[&'static str] {
+        &self.labels
+    }
+
+    fn jobs(&self) -> u64 {
+        self.labels.len() as u64
+    }
+
+    fn run_watched<P, J, W>(
         &mut self,
         js: &JobSystem<P>,
-        new_job: impl Fn(&'static str) -> NewJob<'a, P>,
-    ) {
+        jobs: &J,
+        watch: &mut W,
+    ) -> Result<(), WaitError>
+    where
+        P: Platform,
+        J: NewJobs<P>,
+        W: Watch<P>,
+    {
         self.frame += 1;
         self.observed = 0;
         self.jobs.clear();
-        let bodies = Arc::clone(&self.bodies);
+        let (bodies, watch_bodies) = (Arc::clone(&self.bodies), watch.bodies());
         let mut syncs = bodies.graph().syncs().iter().peekable();
         for (job, &label) in (0u32..).zip(&self.labels) {
             let deps = &bodies.graph().jobs()[job as usize].deps;
             self.after.clear();
             self.after
                 .extend(deps.iter().map(|&dep| self.jobs[dep as usize]));
-            let new_job = new_job(label).after_all(&self.after);
-            self.jobs.push(self.schedule(new_job, job));
+            let new_job = jobs.job(label).after_all(&self.after);
+            self.jobs.push(self.schedule(new_job, job, watch_bodies));
             while let Some(sync) = syncs.next_if(|sync| sync.after == job) {
-                js.wait(self.jobs[sync.wait_for as usize]);
+                let target = sync.wait_for as usize;
+                watch.wait(js, self.jobs[target], self.labels[target])?;
                 self.observed = bodies.observe_also(self.observed, sync.wait_for);
             }
         }
         self.after.clear();
         self.after
             .extend(self.sinks.iter().map(|&sink| self.jobs[sink as usize]));
-        js.wait(js.combine(&self.after));
+        watch.wait(js, js.combine(&self.after), "end of frame")
     }
 
-    fn schedule<P: Platform>(&self, new_job: NewJob<'_, P>, job: u32) -> JobId {
-        let (bodies, frame) = (Arc::clone(&self.bodies), self.frame);
-        match bodies.graph().jobs()[job as usize].kind {
-            Kind::Single => {
-                new_job.schedule(move |cx| bodies.run(frame, job, 0..1, |work| cx.work(work)))
-            }
-            Kind::Parallel { pieces } => {
-                new_job.schedule_for(0..pieces as usize, self.grain, move |part, cx| {
-                    let pieces = part.start as u32..part.end as u32;
-                    bodies.run(frame, job, pieces, |work| cx.work(work));
-                })
-            }
-        }
+    fn run_serial<P: Platform>(&mut self, platform: &P) {
+        GraphScene::run_serial(self, platform);
+    }
+
+    fn verify(&mut self) -> Result<u64, WrongFrame> {
+        GraphScene::verify(self)
     }
 }

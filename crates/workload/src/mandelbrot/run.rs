@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use paceline::{Frame, Grain, JobId, JobSystem, NewJob};
+use paceline::{Frame, Grain, JobId, JobSystem, WaitError};
 use platform::Platform;
 
 use super::{Grid, Mandelbrot, MandelbrotError};
+use crate::scene::{NewJobs, Picture, Scene, Watch, WatchBodies, WrongFrame, run_unwatched};
+
+/// The label of all jobs.
+const LABEL: &str = "tile";
 
 /// How tiles become jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,10 @@ pub enum Tiles {
 pub struct MandelbrotScene {
     grid: Arc<Grid>,
     tiles: Tiles,
+    /// The number of the last frame, counted from 1.
+    frame: u64,
+    /// The checksum of a serial run, once somebody has asked for it.
+    expected: Option<u64>,
     /// Scratch: the jobs of the frame.
     jobs: Vec<JobId>,
 }
@@ -44,6 +52,8 @@ impl MandelbrotScene {
         Ok(MandelbrotScene {
             grid: Arc::new(Grid::new(what)?),
             tiles,
+            frame: 0,
+            expected: None,
             jobs: Vec::new(),
         })
     }
@@ -58,7 +68,7 @@ impl MandelbrotScene {
     /// # Panics
     /// If the job system's table of jobs is full.
     pub fn run<P: Platform>(&mut self, js: &JobSystem<P>) {
-        self.run_with(js, |label| js.job(label));
+        run_unwatched(self, js, js);
     }
 
     /// As [`run`](MandelbrotScene::run), with the jobs belonging to a frame of the job system.
@@ -66,36 +76,108 @@ impl MandelbrotScene {
     /// # Panics
     /// If the job system's table of jobs is full.
     pub fn run_in<P: Platform>(&mut self, js: &JobSystem<P>, frame: &Frame<'_, P>) {
-        self.run_with(js, |label| frame.job(label));
+        run_unwatched(self, js, frame);
+    }
+}
+
+impl Scene for MandelbrotScene {
+    fn name(&self) -> &'static str {
+        "mandelbrot"
     }
 
-    /// Runs a frame on this thread alone: what it costs without a job system.
-    pub fn run_serial<P: Platform>(&mut self, platform: &P) {
-        self.grid.run_serial(|work| platform.charge(work));
+    fn title(&self) -> String {
+        let what = self.grid.what();
+        format!(
+            "Mandelbrot set of {}x{} points: {} tiles",
+            what.width,
+            what.height,
+            self.grid.tiles()
+        )
     }
 
-    fn run_with<'a, P: Platform>(
+    fn work(&self) -> String {
+        let (inside, most) = (self.grid.inside(), self.grid.what().max_iterations);
+        format!("{inside} points take all of {most} iterations, the others fewer")
+    }
+
+    fn labels(&self) -> &[&'static str] {
+        &[LABEL]
+    }
+
+    fn jobs(&self) -> u64 {
+        match self.tiles {
+            Tiles::Jobs => u64::from(self.grid.tiles()),
+            Tiles::Range(_) => 1,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.grid.clear();
+    }
+
+    fn run_watched<P, J, W>(
         &mut self,
         js: &JobSystem<P>,
-        new_job: impl Fn(&'static str) -> NewJob<'a, P>,
-    ) {
-        let tiles = self.grid.tiles();
+        jobs: &J,
+        watch: &mut W,
+    ) -> Result<(), WaitError>
+    where
+        P: Platform,
+        J: NewJobs<P>,
+        W: Watch<P>,
+    {
+        self.frame += 1;
+        let (tiles, bodies) = (self.grid.tiles(), watch.bodies());
         let end = match self.tiles {
             Tiles::Range(grain) => {
                 let grid = Arc::clone(&self.grid);
-                new_job("tiles").schedule_for(0..tiles as usize, grain, move |part, cx| {
-                    part.for_each(|tile| grid.run_tile(tile as u32, |work| cx.work(work)));
-                })
+                jobs.job(LABEL)
+                    .schedule_for(0..tiles as usize, grain, move |part, cx| {
+                        bodies.body(0, part.len() as u64, || {
+                            part.for_each(|tile| grid.run_tile(tile as u32, |work| cx.work(work)));
+                        });
+                    })
             }
             Tiles::Jobs => {
                 self.jobs.clear();
                 self.jobs.extend((0..tiles).map(|tile| {
                     let grid = Arc::clone(&self.grid);
-                    new_job("tile").schedule(move |cx| grid.run_tile(tile, |work| cx.work(work)))
+                    jobs.job(LABEL).schedule(move |cx| {
+                        bodies.body(0, 1, || grid.run_tile(tile, |work| cx.work(work)));
+                    })
                 }));
                 js.combine(&self.jobs)
             }
         };
-        js.wait(end);
+        watch.wait(js, end, "end of frame")
     }
+
+    fn run_serial<P: Platform>(&mut self, platform: &P) {
+        self.frame += 1;
+        self.grid.run_serial(|work| platform.charge(work));
+    }
+
+    fn verify(&mut self) -> Result<u64, WrongFrame> {
+        let expected = *self.expected.get_or_insert_with(|| {
+            let serial = Grid::new(*self.grid.what()).expect("there is one like it already");
+            serial.run_serial(|_| ());
+            checksum(&serial)
+        });
+        WrongFrame::check(self.frame, checksum(&self.grid), expected)
+    }
+
+    fn picture(&self) -> Option<Picture> {
+        Some(Picture {
+            width: self.grid.what().width,
+            height: self.grid.what().height,
+            rgb: self.grid.pixels(),
+        })
+    }
+}
+
+/// FNV-1a over the counts.
+fn checksum(grid: &Grid) -> u64 {
+    grid.counts().fold(0xcbf2_9ce4_8422_2325, |hash, count| {
+        (hash ^ u64::from(count)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

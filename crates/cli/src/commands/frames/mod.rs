@@ -11,8 +11,8 @@ mod pace;
 mod probe;
 mod report;
 mod run;
-mod scene;
 mod waits;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +22,7 @@ use event::Nanos;
 use paceline::WaitPolicy;
 use workload::graph::{Generator, JobGraph, library, named};
 use workload::mandelbrot::Mandelbrot;
+use workload::raster::{Mesh, default_mesh};
 
 use super::values::{Workers, fps, micros, workers};
 use crate::failure::Failure;
@@ -41,7 +42,7 @@ use crate::output;
 /// exist yet), checksum (of the last frame), quiet, noise{}, machine{}.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// What a frame does: the jobs of a graph, or the tiles of a Mandelbrot set [default: graph]
+    /// What a frame does [default: graph]
     #[arg(long, value_enum)]
     scene: Option<SceneName>,
     /// A graph by its name or file, instead of the generated 500 jobs of source 001
@@ -50,6 +51,12 @@ pub(crate) struct Arguments {
     /// "after": ["a"]}], "syncs": [{"after": "b", "wait_for": "a"}]}. Known names: gitoxide-build.
     #[arg(long, value_name = "F.json|NAME")]
     graph: Option<String>,
+    /// A Wavefront OBJ file for the statues of scene raster, instead of the head of Suzanne
+    ///
+    /// Points and faces are read; any size and place will do. A mesh of more than 15 000 triangles is
+    /// made coarser.
+    #[arg(long, value_name = "F.obj")]
+    mesh: Option<PathBuf>,
     /// How many frames
     #[arg(long, value_name = "N", default_value_t = 300, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
@@ -74,7 +81,10 @@ pub(crate) struct Arguments {
     /// Which graph is generated [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the last frame as a picture (scene mandelbrot)
+    /// Write the last frame as a picture (scenes raster and mandelbrot)
+    ///
+    /// Of scene raster: the depth buffer in relief, boxes that may be seen in green, culled ones in
+    /// red, through what hides them.
     #[arg(long, value_name = "F.png")]
     image: Option<PathBuf>,
     /// Write how long the jobs of each label took, for simulated runs
@@ -99,7 +109,11 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SceneName {
+    /// The jobs of a graph: of source 001, or of --graph
     Graph,
+    /// Software occlusion culling: up to 250 000 triangles, 4096 boxes, depth 640x360
+    Raster,
+    /// The tiles of a Mandelbrot set
     Mandelbrot,
 }
 
@@ -123,6 +137,7 @@ struct Options {
 #[derive(Debug)]
 enum What {
     Graph(JobGraph),
+    Raster(Mesh),
     Mandelbrot(Mandelbrot),
 }
 
@@ -137,7 +152,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let outcome = run::run(&options)?;
     if let (Some(path), Some(image)) = (&options.image, &outcome.image) {
-        output::write_file(path, &image.to_png()?)?;
+        output::write_file(path, &image::to_png(image)?)?;
     }
     if let (Some(path), Some(costs)) = (&options.costs, outcome.costs) {
         output::write_file(path, costs.to_toml(&outcome)?.as_bytes())?;
@@ -167,25 +182,30 @@ impl Arguments {
 
     /// Options that contradict each other, and files that cannot be made.
     fn check(&self) -> Result<(), Failure> {
-        let mandelbrot = self.scene == Some(SceneName::Mandelbrot);
-        let generated = [
-            ("--piece-us", self.piece_us.is_some()),
-            ("--seed", self.seed.is_some()),
+        let scene = self.scene();
+        // Each option of one scene with that scene.
+        let special = [
+            (SceneName::Graph, "--graph", self.graph.is_some()),
+            (SceneName::Graph, "--piece-us", self.piece_us.is_some()),
+            (SceneName::Graph, "--seed", self.seed.is_some()),
+            (SceneName::Raster, "--mesh", self.mesh.is_some()),
         ];
-        let generated = generated.iter().find(|(_, given)| *given);
-        let contradiction = match (mandelbrot, &self.graph, generated) {
-            (true, Some(_), _) => {
-                Some("--graph is for --scene graph; leave one of them out".into())
+        let of_another = special.iter().find(|(of, _, given)| *given && *of != scene);
+        let generated = special[1..3].iter().find(|(.., given)| *given);
+        let contradiction = match (of_another, &self.graph, generated) {
+            (Some((of, option, _)), ..) => {
+                let name = of.to_possible_value().expect("no scene is skipped");
+                let name = name.get_name();
+                Some(format!(
+                    "{option} is for --scene {name}; leave it out, or use that scene"
+                ))
             }
-            (true, None, Some((option, _))) => Some(format!(
-                "{option} is for --scene graph; leave one of them out"
-            )),
-            (false, Some(_), Some((option, _))) => Some(format!(
+            (None, Some(_), Some((_, option, _))) => Some(format!(
                 "{option} is for the generated graph, --graph gives another; leave one of them out"
             )),
-            (false, ..) if self.image.is_some() => {
-                Some("--image: a graph has no picture; use --scene mandelbrot".into())
-            }
+            _ if scene == SceneName::Graph && self.image.is_some() => Some(
+                "--image: a graph has no picture; use --scene raster or --scene mandelbrot".into(),
+            ),
             _ if self.background > 0 && self.workers == Some(Workers::Count(0)) => {
                 Some("--background needs a worker; use --workers 1 or more".into())
             }
@@ -206,27 +226,42 @@ impl Arguments {
             .try_for_each(|(option, path)| output::check_can_create(option, path))
     }
 
+    fn scene(&self) -> SceneName {
+        self.scene.unwrap_or(SceneName::Graph)
+    }
+
     fn what(&self) -> Result<What, Failure> {
-        if self.scene == Some(SceneName::Mandelbrot) {
-            let (width, height) = PICTURE;
-            return Ok(What::Mandelbrot(Mandelbrot {
-                width,
-                height,
-                ..Mandelbrot::default()
-            }));
-        }
-        let graph = match &self.graph {
-            Some(given) => find_graph(given)?,
+        Ok(match self.scene() {
+            SceneName::Graph => What::Graph(self.job_graph()?),
+            SceneName::Raster => What::Raster(match &self.mesh {
+                Some(path) => {
+                    Mesh::load(path).map_err(|error| Failure::usage(format!("--mesh {error}")))?
+                }
+                None => default_mesh(),
+            }),
+            SceneName::Mandelbrot => {
+                let (width, height) = PICTURE;
+                What::Mandelbrot(Mandelbrot {
+                    width,
+                    height,
+                    ..Mandelbrot::default()
+                })
+            }
+        })
+    }
+
+    fn job_graph(&self) -> Result<JobGraph, Failure> {
+        match &self.graph {
+            Some(given) => find_graph(given),
             None => {
                 let generator = Generator {
                     seed: self.seed.unwrap_or(1),
                     piece: self.piece_us.unwrap_or(Nanos(500)),
                     ..Generator::default()
                 };
-                generator.generate().map_err(Failure::usage)?
+                generator.generate().map_err(Failure::usage)
             }
-        };
-        Ok(What::Graph(graph))
+        }
     }
 }
 

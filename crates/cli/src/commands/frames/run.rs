@@ -6,15 +6,18 @@ use event::Nanos;
 use paceline::{BuildError, Builder, JobSystem, Stats, WaitError};
 use platform::{Os, Platform};
 use workload::busy::Busy;
+use workload::graph::{GraphScene, Labels};
+use workload::mandelbrot::{MandelbrotScene, Tiles};
+use workload::raster::RasterScene;
+use workload::{Picture, Scene};
 
 use super::background::Background;
 use super::costs::Costs;
-use super::image::Image;
 use super::load::Hogs;
 use super::pace::Pace;
 use super::probe::Probe;
-use super::scene::{GraphScene, MandelbrotScene, Scene, Turn};
 use super::waits::{Wait, Waits};
+use super::watch::Look;
 use super::{Options, What};
 use crate::commands::values::Workers;
 use crate::failure::Failure;
@@ -45,7 +48,7 @@ pub(super) struct Outcome {
     pub(super) stats: Stats,
     pub(super) waits: Vec<Wait>,
     pub(super) checksum: u64,
-    pub(super) image: Option<Image>,
+    pub(super) image: Option<Picture>,
     pub(super) costs: Option<&'static Costs>,
 }
 
@@ -61,17 +64,32 @@ struct Measured {
 /// Runs the frames.
 pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
     let busy = Busy::calibrate(&Os);
-    let mut scene = make_scene(&options.scene, busy)?;
+    match &options.scene {
+        What::Graph(graph) => run_scene(
+            options,
+            busy,
+            GraphScene::new(graph.clone(), busy, Labels::OfJobs),
+        ),
+        What::Raster(mesh) => run_scene(options, busy, RasterScene::new(mesh.clone())),
+        What::Mandelbrot(what) => {
+            let scene = MandelbrotScene::new(*what, Tiles::Jobs).map_err(Failure::usage)?;
+            run_scene(options, busy, scene)
+        }
+    }
+}
+
+fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Outcome, Failure> {
     let probe = make_probe(options, scene.labels())?;
     let mut watch = Watch::start(busy);
-    let serial = serial_time(&mut *scene)?;
+    let serial = serial_time(&mut scene)?;
+    prepare(options, &mut scene);
     watch.look();
 
     let js = build(options)?;
     let (stats, cpu) = (js.stats(), process_cpu());
     let background = Background::start(&js, options.background, busy);
     let hogs = Hogs::start(options.load)?;
-    let measured = frames(options, &js, &mut *scene, probe)?;
+    let measured = frames(options, &js, &mut scene, probe)?;
     let stats = js.stats().since(&stats);
     let not_ours = background.stop() + hogs.stop() + measured.checks;
     let cpu = cpu
@@ -83,7 +101,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
     let frames = u64::from(options.frames);
     Ok(Outcome {
         scene: scene.name(),
-        graph: scene.graph().map(str::to_owned),
+        graph: scene.graph_name().map(str::to_owned),
         title: scene.title(),
         work: scene.work(),
         machine: Machine::read(),
@@ -99,16 +117,18 @@ pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
         stats,
         waits: measured.waits.worst(),
         checksum: measured.checksum,
-        image: scene.image(),
+        image: scene.picture(),
         costs: probe.costs(),
     })
 }
 
-fn make_scene(what: &What, busy: Busy) -> Result<Box<dyn Scene>, Failure> {
-    Ok(match what {
-        What::Graph(graph) => Box::new(GraphScene::new(graph.clone(), busy)),
-        What::Mandelbrot(what) => Box::new(MandelbrotScene::new(*what)?),
-    })
+/// The checksums of the frames to come, from serial runs, as far as the scene wants to know them early.
+fn prepare(options: &Options, scene: &mut impl Scene) {
+    let mut progress = None;
+    scene.prepare(options.frames.into(), &mut |_, of| {
+        let progress = progress.get_or_insert_with(|| Progress::new("serial runs", of));
+        progress.step();
+    });
 }
 
 /// The probe lives as long as the process, so that bodies need not count references to it.
@@ -139,7 +159,7 @@ fn build(options: &Options) -> Result<JobSystem<Os>, Failure> {
 }
 
 /// The median time of a frame on this thread alone.
-fn serial_time(scene: &mut dyn Scene) -> Result<Nanos, Failure> {
+fn serial_time(scene: &mut impl Scene) -> Result<Nanos, Failure> {
     const RUNS: u64 = 15;
     const TIME: Duration = Duration::from_millis(400);
     let began = Instant::now();
@@ -147,7 +167,7 @@ fn serial_time(scene: &mut dyn Scene) -> Result<Nanos, Failure> {
     for run in 0..=RUNS {
         scene.clear();
         let begin = Os.now();
-        scene.run_serial();
+        scene.run_serial(&Os);
         let took = Os.now() - begin;
         scene.verify().map_err(|wrong| {
             Failure::failed(format!(
@@ -169,7 +189,7 @@ fn serial_time(scene: &mut dyn Scene) -> Result<Nanos, Failure> {
 fn frames(
     options: &Options,
     js: &JobSystem<Os>,
-    scene: &mut dyn Scene,
+    scene: &mut impl Scene,
     probe: &'static Probe,
 ) -> Result<Measured, Failure> {
     let mut pace = Pace::new(options.period);
@@ -186,13 +206,11 @@ fn frames(
         measured.waits.begin_frame(number);
         let begin = Os.now();
         let frame = js.frame("frame", budget);
-        let turn = Turn {
-            js,
-            frame: &frame,
+        let mut look = Look {
             probe,
             waits: &mut measured.waits,
         };
-        let done = scene.run(turn);
+        let done = scene.run_watched(js, &frame, &mut look);
         drop(frame);
         measured.frame_ns.push((Os.now() - begin).0);
         done.map_err(|error| Failure::Failed(format!("frame {number}: {}", why(&error))))?;

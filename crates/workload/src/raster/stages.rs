@@ -1,0 +1,258 @@
+//! The steps of a frame, and the buffers they leave their results in.
+//!
+//! Each step is a function of the buffers that any thread may call once the steps before it are over;
+//! [`super::run`] says which those are. A serial run calls them one after the other. Each says what it
+//! was worth, for platforms on which work is only charged.
+//!
+//! Invariant: a step writes what is its own and reads what steps before it have left. What comes out
+//! of a frame does not depend on who runs what when.
+
+use std::sync::Arc;
+
+use event::Nanos;
+
+use super::bins::{Binned, Triangle};
+use super::field::{BOXES, Field};
+use super::mesh::Mesh;
+use super::occlude::{Shadows, Visibility};
+use super::plan::Plan;
+use super::slot::Slot;
+use super::tile::Tile;
+use super::transform::Points;
+use super::view::View;
+use super::{BOX_SHARES, CHUNKS, TILES};
+use crate::random::mix;
+
+/// What things are charged with, per thousand of them: about what they take on the AMD EPYC this was
+/// written on.
+mod charge {
+    pub(super) const STATUE: u64 = 30_000;
+    pub(super) const POINT: u64 = 3_000;
+    pub(super) const TRIANGLE: u64 = 9_000;
+    pub(super) const BOX: u64 = 90_000;
+    pub(super) const DRAWN: u64 = 40_000;
+    pub(super) const TESTED: u64 = 60_000;
+    /// Of any step.
+    pub(super) const STEP: u64 = 1_000;
+}
+
+fn worth(count: u64, per_thousand: u64) -> Nanos {
+    Nanos(charge::STEP + count * per_thousand / 1_000)
+}
+
+/// What a frame is computed from and into.
+pub(super) struct Buffers {
+    field: Arc<Field>,
+    plan: Slot<Arc<Plan>>,
+    /// By chunk.
+    points: Vec<Slot<Points>>,
+    bins: Vec<Slot<Binned<Triangle>>>,
+    /// By share of the boxes.
+    shadows: Vec<Slot<Shadows>>,
+    gathered: Slot<Arc<Gathered>>,
+    /// By tile.
+    tiles: Vec<Slot<Tile>>,
+    seen: Vec<Slot<Vec<u32>>>,
+    result: Slot<Seen>,
+}
+
+/// What all tiles read.
+#[derive(Default)]
+struct Gathered {
+    bins: Vec<Binned<Triangle>>,
+    shadows: Vec<Shadows>,
+}
+
+/// What a frame has found.
+#[derive(Clone, Default)]
+pub(super) struct Seen {
+    /// The number of the frame.
+    pub(super) frame: u64,
+    pub(super) view: View,
+    /// Of each box.
+    pub(super) boxes: Vec<Visibility>,
+    /// How many triangles and statues were submitted.
+    pub(super) triangles: u64,
+    pub(super) statues: u64,
+}
+
+impl Buffers {
+    pub(super) fn new(field: Arc<Field>) -> Buffers {
+        fn slots<T: Send>(count: usize) -> Vec<Slot<T>> {
+            (0..count).map(|_| Slot::default()).collect()
+        }
+        Buffers {
+            field,
+            plan: Slot::default(),
+            points: slots(CHUNKS),
+            bins: slots(CHUNKS),
+            shadows: slots(BOX_SHARES),
+            gathered: Slot::default(),
+            tiles: slots(TILES),
+            seen: slots(TILES),
+            result: Slot::default(),
+        }
+    }
+
+    pub(super) fn field(&self) -> &Arc<Field> {
+        &self.field
+    }
+
+    /// First: which statues are drawn in the frame of this number, from this place of the way.
+    pub(super) fn plan(&self, frame: u64, step: u64) -> Nanos {
+        let mut plan = self.plan.take_back();
+        plan.make(&self.field, frame, step);
+        self.plan.put(Arc::new(plan));
+        worth(self.field.statues.len() as u64, charge::STATUE)
+    }
+
+    /// After the plan: the points of a chunk.
+    pub(super) fn transform(&self, chunk: usize) -> Nanos {
+        let mut points = self.points[chunk].take();
+        let count = points.transform(&self.field, &self.plan.share(), chunk);
+        self.points[chunk].put(points);
+        worth(count, charge::POINT)
+    }
+
+    /// After its points: the triangles of a chunk.
+    pub(super) fn bin(&self, chunk: usize) -> Nanos {
+        let points = self.points[chunk].take();
+        let mut bins = self.bins[chunk].take();
+        let submitted = bins.bin(&self.field, &points);
+        self.points[chunk].put(points);
+        self.bins[chunk].put(bins);
+        worth(submitted, charge::TRIANGLE)
+    }
+
+    /// After the plan: where a share of the boxes is on the screen.
+    pub(super) fn shadows(&self, share: usize) -> Nanos {
+        let mut shadows = self.shadows[share].take();
+        let cut = |share: usize| share * BOXES / BOX_SHARES;
+        let (from, to) = (cut(share), cut(share + 1));
+        let view = self.plan.share().view;
+        shadows.project(&view, from as u32, &self.field.boxes[from..to]);
+        self.shadows[share].put(shadows);
+        worth((to - from) as u64, charge::BOX)
+    }
+
+    /// After all bins and boxes: they are put together for the tiles to read.
+    pub(super) fn gather(&self) -> Nanos {
+        self.gathered.put(Arc::new(Gathered {
+            bins: self.bins.iter().map(Slot::take).collect(),
+            shadows: self.shadows.iter().map(Slot::take).collect(),
+        }));
+        worth(0, 0)
+    }
+
+    /// After gathering: the depth of a tile.
+    pub(super) fn raster(&self, number: usize) -> Nanos {
+        let gathered = self.gathered.share();
+        let frame = self.plan.share().frame;
+        let mut tile = self.tiles[number].take();
+        let drawn = tile.draw(frame, number, &gathered.bins);
+        self.tiles[number].put(tile);
+        worth(drawn, charge::DRAWN)
+    }
+
+    /// After its depth: the boxes that show in a tile.
+    pub(super) fn test(&self, number: usize) -> Nanos {
+        let gathered = self.gathered.share();
+        let tile = self.tiles[number].take();
+        let mut seen = self.seen[number].take();
+        seen.clear();
+        let shadows = gathered.shadows.iter();
+        let tested = shadows
+            .map(|shadows| shadows.test(number, &tile, &mut seen))
+            .sum();
+        self.tiles[number].put(tile);
+        self.seen[number].put(seen);
+        worth(tested, charge::TESTED)
+    }
+
+    /// After all tests: a box is visible if it shows in any tile. The buffers go back to where the
+    /// next frame looks for them.
+    pub(super) fn resolve(&self) -> Nanos {
+        let gathered = self.gathered.take_back();
+        let mut result = self.result.take();
+        result.boxes.clear();
+        result.boxes.resize(BOXES, Visibility::Outside);
+        for &(index, known) in gathered.shadows.iter().flat_map(|shadows| &shadows.known) {
+            result.boxes[index as usize] = known;
+        }
+        for seen in &self.seen {
+            seen.look(|seen| {
+                for &index in seen {
+                    result.boxes[index as usize] = Visibility::Visible;
+                }
+            });
+        }
+        for (slot, bins) in self.bins.iter().zip(gathered.bins) {
+            slot.put(bins);
+        }
+        for (slot, shadows) in self.shadows.iter().zip(gathered.shadows) {
+            slot.put(shadows);
+        }
+        let plan = self.plan.share();
+        result.frame = plan.frame;
+        result.view = plan.view;
+        (result.triangles, result.statues) = (plan.triangles, plan.statues);
+        self.result.put(result);
+        worth(BOXES as u64, 1_000)
+    }
+
+    /// The whole frame on this thread.
+    pub(super) fn run_serial(&self, frame: u64, step: u64, charge: impl Fn(Nanos)) {
+        charge(self.plan(frame, step));
+        for chunk in 0..CHUNKS {
+            charge(self.transform(chunk));
+            charge(self.bin(chunk));
+        }
+        (0..BOX_SHARES).for_each(|share| charge(self.shadows(share)));
+        charge(self.gather());
+        for tile in 0..TILES {
+            charge(self.raster(tile));
+            charge(self.test(tile));
+        }
+        charge(self.resolve());
+    }
+
+    /// What the last frame has found.
+    pub(super) fn seen(&self) -> Seen {
+        self.result.look(Seen::clone)
+    }
+
+    /// Calls `look` with each tile in order.
+    pub(super) fn look_at_tiles(&self, mut look: impl FnMut(usize, &Tile)) {
+        for (number, tile) in self.tiles.iter().enumerate() {
+            tile.look(|tile| look(number, tile));
+        }
+    }
+
+    /// A hash of the depth buffer and of what was found for each box, in the frame of this number: of
+    /// every bit, and of parts that are not of this frame as missing.
+    pub(super) fn checksum(&self, frame: u64) -> u64 {
+        let mut hash = 0;
+        self.look_at_tiles(|number, tile| {
+            let lacks = u64::from(tile.frame != frame) << 32 | number as u64;
+            // Four sums that know their place, because one would wait for its own last step.
+            let mut sums = [lacks; 4];
+            for (four, depths) in (0u64..).zip(tile.depth.as_chunks::<4>().0) {
+                sums = std::array::from_fn(|i| {
+                    let bits = u64::from(depths[i].to_bits());
+                    sums[i].wrapping_add(mix(four << 32 ^ bits))
+                });
+            }
+            hash = sums.into_iter().fold(hash, |hash, sum| mix(hash ^ sum));
+        });
+        self.result.look(|seen| {
+            let boxes = seen.boxes.iter().map(|&visibility| visibility as u64);
+            let hash = boxes.fold(hash, |hash, visibility| mix(hash ^ visibility));
+            mix(hash ^ seen.triangles ^ u64::from(seen.frame != frame))
+        })
+    }
+}
+
+/// A field of this mesh with buffers for one frame at a time.
+pub(super) fn buffers_of(mesh: Mesh) -> Buffers {
+    Buffers::new(Arc::new(Field::new(mesh)))
+}
