@@ -105,7 +105,9 @@ fn bad_input_is_one_line_and_exit_code_2() {
         (&["frames", "--graph", &malformed], "line 2"),
         (&["frames", "--graph", &cyclic], "wait for each other"),
         (&["frames", "--graph", &cyclic, "--seed", "1"], "--seed"),
-        (&["frames", "--image", "x.png"], "--scene mandelbrot"),
+        (&["frames", "--image", "x.png"], "--scene raster"),
+        (&["frames", "--mesh", "x.obj"], "--scene raster"),
+        (&["frames", "--scene", "raster", "--seed", "1"], "--scene graph"),
         (
             &[
                 "frames",
@@ -135,6 +137,48 @@ fn bad_input_is_one_line_and_exit_code_2() {
             run.err
         );
         assert!(run.err.contains(part), "{line:?}: {}", run.err);
+    }
+}
+
+/// Goal: a mesh that cannot be drawn is bad input: exit code 2, and one line with the file, the line if
+/// there is one, and what to do. Method: one of each kind.
+#[test]
+fn bad_meshes_are_one_line_and_exit_code_2() {
+    let folder = TempDir::new().unwrap();
+    let points = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
+    for (name, text, parts) in [
+        ("face.obj", "f 1 2 x\n", &["line 4", "f 1 2 3"][..]),
+        ("number.obj", "v 1 two 3\nf 1 2 3\n", &["line 4", "v 0 1.5 -2"]),
+        ("index.obj", "f 1 2 3\nf 1 2 4\n", &["line 5", "not there"]),
+        ("relative.obj", "f -1 -2 -4\n", &["line 4", "not there"]),
+        ("nan.obj", "v nan 0 0\nf 1 2 4\n", &["line 4", "finite"]),
+        ("infinite.obj", "v 0 0 1e99\nf 1 2 4\n", &["line 4", "finite"]),
+        ("empty.obj", "", &["no triangles"]),
+        ("lines.obj", "l 1 2\nf 1 2\n", &["no triangles"]),
+        ("point.obj", "v 0 0 0\nv 0 0 0\nf 1 4 5\n", &["the same"]),
+        ("binary.obj", "\u{0}\u{1}glTF\u{2}", &["line 4", "Wavefront OBJ"]),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("{points}{text}")).unwrap();
+        refused_mesh(&path, &[parts, &["--mesh", name]].concat());
+    }
+    refused_mesh(&folder.path().join("absent.obj"), &["absent.obj"]);
+    refused_mesh(folder.path(), &["--mesh"]);
+    let bytes = folder.path().join("bytes.obj");
+    fs::write(&bytes, b"v 0 0 0\n\xff\xfe\n").unwrap();
+    refused_mesh(&bytes, &["line 2", "not text"]);
+    // As long as no mesh may be, and empty on the disk.
+    let huge = folder.path().join("huge.obj");
+    File::create(&huge).unwrap().set_len(300 << 20).unwrap();
+    refused_mesh(&huge, &["256 MiB"]);
+}
+
+fn refused_mesh(path: &Path, parts: &[&str]) {
+    let run = paceline(&["frames", "--scene", "raster", "--mesh", path.to_str().unwrap()]);
+    let Run { code, out, err } = run;
+    assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{err}");
+    for part in parts {
+        assert!(err.contains(part), "{part} is missing in {err}");
     }
 }
 
@@ -342,6 +386,47 @@ fn mandelbrot_writes_a_picture() {
     assert!((0..width).all(|x| point(x, 0) == point(x, height - 1)));
 }
 
+/// Goal: scene raster culls boxes behind its statues and draws them. Method: the mesh that comes along,
+/// and one from a file with faces of all kinds: keys and counts, the words for people, and a picture
+/// with both colours in it.
+#[test]
+fn raster_culls_and_writes_a_picture() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (mesh, image, costs) = (path("p.obj"), path("r.png"), path("c.toml"));
+    let obj = "v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\nv 0 2 0\nvn 0 1 0\n\
+               f 1//1 2//1 3//1 4//1\nf -4 -5 5\nf 3 2 5\nf 4 3 5\nf 1 4 -1\n";
+    fs::write(&mesh, obj).unwrap();
+    let line = ["frames", "--scene", "raster", "--frames", "3", "--fps", "0"];
+    let more = ["--json", "--workers", "2", "--background", "1", "--load", "1"];
+    let report = json(&[&line[..], &more, &["--record-costs", &costs]].concat());
+    assert_eq!(report["scene"], "raster");
+    assert_eq!(report["graph"], Value::Null);
+    let jobs = report["jobs_per_frame"].as_u64().unwrap();
+    assert!(report["stats"]["jobs"].as_u64().unwrap() >= 3 * jobs);
+    let alone = json(&[&line[..], &["--json", "--workers", "0"]].concat());
+    assert_eq!(alone["checksum"], report["checksum"]);
+    let costs: toml::Table = fs::read_to_string(costs).unwrap().parse().unwrap();
+    let counts = costs["label"].as_array().unwrap().iter();
+    let counts: i64 = counts.map(|label| label["count"].as_integer().unwrap()).sum();
+    assert!(counts >= 3 * jobs as i64, "every body is counted: {counts}");
+
+    let out = fine(&[&line[..], &["--mesh", &mesh, "--image", &image]].concat());
+    for word in ["occlusion culling", "4096 boxes", "640x360", "triangles", "culled (", "tiles"] {
+        assert!(out.contains(word), "{word} is missing in\n{out}");
+    }
+    let reader = std::io::BufReader::new(File::open(&image).unwrap());
+    let mut reader = png::Decoder::new(reader).read_info().unwrap();
+    let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut rgb).unwrap();
+    let count = |is: fn(&[u8]) -> bool| rgb.chunks_exact(3).filter(|pixel| is(pixel)).count();
+    let (green, red) = (
+        count(|p| p[1] > 200 && p[0] < 120),
+        count(|p| p[0] > 120 && p[1] < 100),
+    );
+    assert!(green > 500 && red > 200, "{green} green, {red} red");
+}
+
 /// Goal: recorded costs are TOML in which every body of every frame is counted once. Method: three
 /// frames of a graph of a single and a parallel job.
 #[test]
@@ -388,6 +473,8 @@ fn a_panicking_job_is_named() {
             &["--workers", "1", "--background", "2", "--load", "1"],
         ),
         ("tile", &["--scene", "mandelbrot"]),
+        ("raster", &["--scene", "raster", "--workers", "2"]),
+        ("plan", &["--scene", "raster", "--workers", "0"]),
     ] {
         let line = [&["frames", "--frames", "3", "--panic-at", label], line].concat();
         let run = paceline(&line);

@@ -6,6 +6,8 @@ use platform::Os;
 use workload::busy::Busy;
 use workload::graph::{Generator, GraphScene, Labels, named};
 use workload::mandelbrot::{Mandelbrot, MandelbrotScene, Tiles};
+use workload::raster::{Mesh, RasterScene, default_mesh};
+use workload::{Scene, WrongFrame};
 
 /// Job systems with no workers at all (the waiting thread runs everything), one, and two.
 fn job_systems() -> impl Iterator<Item = JobSystem<Os>> {
@@ -126,4 +128,98 @@ fn parallel_grids_equal_serial_ones() {
             }
         }
     }
+}
+
+/// Goal: occlusion culling by any number of workers equals that by none, bit for bit: depth buffer and
+/// boxes. Method: the same frames along the way on four systems, and each checksum against a serial
+/// run.
+#[test]
+fn raster_frames_are_equal_at_any_number_of_workers() {
+    let mut of_none: Vec<(Vec<u32>, Vec<_>)> = Vec::new();
+    for workers in [0, 1, 2, 8] {
+        let js = Builder::new().workers(workers).build().unwrap();
+        let mut scene = RasterScene::new(default_mesh());
+        for frame in 0..4 {
+            scene.run(&js);
+            scene.verify().unwrap();
+            let depth: Vec<u32> = scene.depth().iter().map(|depth| depth.to_bits()).collect();
+            let found = (depth, scene.visibility());
+            let counts = scene.counts();
+            assert!(
+                counts.hidden > counts.visible && counts.visible > 50,
+                "{counts:?}"
+            );
+            match of_none.get(frame) {
+                None => of_none.push(found),
+                Some(expected) => {
+                    assert!(*expected == found, "frame {frame}, {workers} workers");
+                }
+            }
+        }
+    }
+    assert!(of_none[0] != of_none[1], "the camera moves");
+}
+
+/// A pyramid with a square base.
+fn pyramid() -> Mesh {
+    let obj = b"v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\nv 0 2 0\n\
+        f 1 2 3 4\nf 2 1 5\nf 3 2 5\nf 4 3 5\nf 1 4 5\n";
+    Mesh::from_obj(obj, "pyramid").unwrap()
+}
+
+/// Goal: frames of one scene do not disturb each other, whoever runs them. Method: one scene in turn
+/// on several systems, in frames of them, and on none.
+#[test]
+fn a_raster_scene_is_not_bound_to_a_job_system() {
+    let mut scene = RasterScene::new(pyramid());
+    let systems: Vec<_> = job_systems().collect();
+    for js in systems.iter().cycle().take(9) {
+        let frame = js.frame("cull", std::time::Duration::from_millis(16));
+        scene.run_in(js, &frame);
+        drop(frame);
+        let checksum = scene.verify().unwrap();
+        scene.run_serial(&Os);
+        assert_ne!(scene.verify(), Ok(checksum), "seen from elsewhere");
+    }
+}
+
+/// Goal: every edge of the graph is kept, and every body charges what it is worth. Method: simulated
+/// threads under several seeds; checksums against serial runs, frame after frame; each seed done twice
+/// with equal events.
+#[test]
+fn raster_frames_hold_on_simulated_threads() {
+    use testkit::{Order, Sim, SimConfig};
+    let run = |seed: u64, order: Order| {
+        let mut sums: Vec<Result<u64, WrongFrame>> = Vec::new();
+        let config = SimConfig {
+            steps_max: 20_000_000,
+            ..SimConfig::new(seed).with_order(order)
+        };
+        let report = Sim::run(config, |sim| {
+            let js = Builder::with_platform(sim).workers(2).build().unwrap();
+            let mut scene = RasterScene::new(pyramid());
+            for _ in 0..2 {
+                scene.run(&js);
+                sums.push(scene.verify());
+            }
+        });
+        assert!(
+            sums.len() == 2 && sums.iter().all(Result::is_ok),
+            "{seed}: {sums:?} {report:?}"
+        );
+        sums
+    };
+    for seed in 0..3 {
+        for order in [Order::Random, Order::Pct { depth: 3 }] {
+            assert_eq!(run(seed, order), run(seed, order));
+        }
+    }
+}
+
+/// Goal: a raster frame that was not run is not taken for a correct one. Method: verify before the
+/// first frame.
+#[test]
+fn a_raster_frame_that_was_not_run_is_wrong() {
+    let error = RasterScene::new(pyramid()).verify().unwrap_err();
+    assert_eq!(error.frame, 0);
 }

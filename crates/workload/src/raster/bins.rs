@@ -21,20 +21,28 @@ impl PixelRect {
     pub(super) fn clamped(x: [i32; 2], y: [i32; 2]) -> Option<PixelRect> {
         let x = [x[0].max(0), x[1].min(WIDTH as i32 - 1)];
         let y = [y[0].max(0), y[1].min(HEIGHT as i32 - 1)];
-        (x[0] <= x[1] && y[0] <= y[1]).then(|| PixelRect {
-            x: x.map(|x| x as u16),
-            y: y.map(|y| y as u16),
+        (x[0] <= x[1] && y[0] <= y[1]).then_some(PixelRect {
+            x: [x[0] as u16, x[1] as u16],
+            y: [y[0] as u16, y[1] as u16],
         })
     }
 
-    /// The tiles it touches.
+    /// Calls `visit` with each tile it touches.
     #[inline(always)]
-    fn tiles(self) -> impl Iterator<Item = usize> {
-        let columns = self.x.map(|x| usize::from(x) / TILE_WIDTH);
-        let rows = self.y.map(|y| usize::from(y) / TILE_HEIGHT);
-        (rows[0]..=rows[1]).flat_map(move |row| {
-            (columns[0]..=columns[1]).map(move |column| row * TILES_ACROSS + column)
-        })
+    fn for_each_tile(self, mut visit: impl FnMut(usize)) {
+        let (left, right) = (usize::from(self.x[0]), usize::from(self.x[1]));
+        let (top, bottom) = (usize::from(self.y[0]), usize::from(self.y[1]));
+        let (left, right) = (left / TILE_WIDTH, right / TILE_WIDTH);
+        let (top, bottom) = (top / TILE_HEIGHT, bottom / TILE_HEIGHT);
+        // Nearly all triangles are in one tile.
+        if left == right && top == bottom {
+            return visit(top * TILES_ACROSS + left);
+        }
+        for row in top..=bottom {
+            for column in left..=right {
+                visit(row * TILES_ACROSS + column);
+            }
+        }
     }
 }
 
@@ -51,8 +59,8 @@ impl TileLists {
     fn sort(&mut self, pixels: impl Iterator<Item = PixelRect> + Clone) {
         self.ends.clear();
         self.ends.resize(TILES, 0);
-        for tile in pixels.clone().flat_map(PixelRect::tiles) {
-            self.ends[tile] += 1;
+        for pixels in pixels.clone() {
+            pixels.for_each_tile(|tile| self.ends[tile] += 1);
         }
         let mut sum = 0;
         for end in &mut self.ends {
@@ -62,10 +70,10 @@ impl TileLists {
         self.numbers.resize(sum as usize, 0);
         // Each list's end is its beginning now, and moves on with every number.
         for (number, pixels) in (0u32..).zip(pixels) {
-            for tile in pixels.tiles() {
+            pixels.for_each_tile(|tile| {
                 self.numbers[self.ends[tile] as usize] = number;
                 self.ends[tile] += 1;
-            }
+            });
         }
     }
 
@@ -190,17 +198,19 @@ impl Binned<Triangle> {
                 let x = &points.x[part.first..end];
                 let (y, depth) = (&points.y[part.first..end], &points.depth[part.first..end]);
                 let origin = cluster.points[0] as usize;
-                for corners in &mesh.triangles[from..to] {
-                    let corners = corners.map(usize::from);
-                    if corners.iter().any(|&corner| x[corner] == MARK) {
-                        let on_screen = corners.map(|corner| {
+                for &[a, b, c] in &mesh.triangles[from..to] {
+                    let [a, b, c] = [usize::from(a), usize::from(b), usize::from(c)];
+                    if x[a] == MARK || x[b] == MARK || x[c] == MARK {
+                        let on_screen = [a, b, c].map(|corner| {
                             let at = origin + corner;
                             part.to_screen.apply([mesh.x[at], mesh.y[at], mesh.z[at]])
                         });
                         clip(on_screen, |triangle| kept.extend(Triangle::new(triangle)));
                     } else {
-                        let triangle = corners.map(|at| ([x[at], y[at]], depth[at]));
-                        kept.extend(Triangle::new(triangle));
+                        let point = |at: usize| ([x[at], y[at]], depth[at]);
+                        if let Some(triangle) = Triangle::new([point(a), point(b), point(c)]) {
+                            kept.push(triangle);
+                        }
                     }
                 }
             }

@@ -29,6 +29,7 @@ const PLANES: [fn(Clip) -> f32; 5] = [
 const CORNERS: usize = 20;
 
 /// Calls `draw` with each triangle of what is left of this one.
+#[cold]
 pub(super) fn clip(triangle: [Clip; 3], mut draw: impl FnMut([ScreenPoint; 3])) {
     let mut polygon = Polygon::default();
     triangle.into_iter().for_each(|corner| polygon.push(corner));

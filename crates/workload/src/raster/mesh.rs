@@ -178,7 +178,10 @@ mod tests {
         let mesh = Mesh::new(far.to_vec(), vec![[0, 1, 2]])
             .unwrap()
             .normalized();
-        assert_eq!(mesh.positions()[..2], [[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|point| mesh.positions()[point][0]),
+            [-1.0, 1.0, 0.0, 0.0]
+        );
         assert!(mesh.positions().iter().flatten().all(|c| c.abs() <= 1.0));
     }
 }

@@ -19,6 +19,7 @@ mod bins;
 mod clip;
 mod cluster;
 mod field;
+mod lanes;
 mod mesh;
 mod obj;
 mod occlude;

@@ -7,7 +7,7 @@
 
 use super::bins::{Binned, OnScreen, PixelRect};
 use super::field::Cuboid;
-use super::tile::{Tile, origin};
+use super::tile::{Tile, origin, within};
 use super::view::{NEAR, View};
 use super::{TILE_HEIGHT, TILE_WIDTH};
 
@@ -122,12 +122,6 @@ impl Shadows {
     /// Adds the boxes that show in this tile to `seen`; how many were looked at.
     pub(super) fn test(&self, number: usize, tile: &Tile, seen: &mut Vec<u32>) -> u64 {
         let [left, top] = origin(number);
-        let within = |[first, last]: [u16; 2], origin: usize, size: usize| {
-            [
-                usize::from(first).max(origin) - origin,
-                (usize::from(last) - origin).min(size - 1),
-            ]
-        };
         for shadow in self.binned.in_tile(number) {
             let columns = within(shadow.pixels.x, left, TILE_WIDTH);
             let rows = within(shadow.pixels.y, top, TILE_HEIGHT);

@@ -6,15 +6,13 @@
 //! functions are whole numbers and exact. Depth is interpolated in floats and kept between the depths
 //! of the corners, so that no sliver of a triangle sticks out of its plane.
 //!
-//! Eight pixels of a row are worked on at a time, all lanes alike and without a branch: the compiler
-//! makes vector instructions of it wherever there are some (SSE2, NEON).
+//! Eight pixels of a row are worked on at a time ([`super::lanes`]).
 
 use super::bins::{Binned, OnScreen, Triangle, double_area};
+use super::lanes::{Floats, Ints, LANES};
 use super::transform::SUBPIXELS;
 use super::{TILE_HEIGHT, TILE_WIDTH, TILES_ACROSS};
 
-/// Pixels worked on together.
-const LANES: usize = 8;
 const _: () = assert!(TILE_WIDTH.is_multiple_of(LANES));
 const PIXELS: usize = TILE_WIDTH * TILE_HEIGHT;
 
@@ -106,8 +104,8 @@ impl Edge {
     }
 
     #[inline(always)]
-    fn lanes(&self) -> [i32; LANES] {
-        std::array::from_fn(|lane| self.across * lane as i32)
+    fn first(&self) -> Ints {
+        Ints::splat(self.start) + Ints::steps(self.across)
     }
 }
 
@@ -115,67 +113,50 @@ impl Edge {
 #[inline(never)]
 fn draw(tile: &mut [f32; PIXELS], origin: [usize; 2], triangle: &Triangle) {
     let pixels = triangle.pixels();
-    let within = |[first, last]: [u16; 2], origin: usize, size: usize| {
-        let first = usize::from(first).max(origin) - origin;
-        [first, (usize::from(last) - origin).min(size - 1)]
-    };
     let [left, right] = within(pixels.x, origin[0], TILE_WIDTH);
     let [top, bottom] = within(pixels.y, origin[1], TILE_HEIGHT);
-    let (first_block, last_block) = (left / LANES, right / LANES);
-    let centre = [origin[0] + first_block * LANES, origin[1] + top]
-        .map(|pixel| pixel as i32 * SUBPIXELS + SUBPIXELS / 2);
-    let edges = [(0, 1), (1, 2), (2, 0)].map(|(from, to)| Edge::new(triangle, from, to, centre));
-    let lanes = [edges[0].lanes(), edges[1].lanes(), edges[2].lanes()];
+    let (first, last) = (left / LANES, right / LANES);
+    let to_centre = |pixel: usize| pixel as i32 * SUBPIXELS + SUBPIXELS / 2;
+    let centre = [
+        to_centre(origin[0] + first * LANES),
+        to_centre(origin[1] + top),
+    ];
+    let (a, b, c) = (
+        Edge::new(triangle, 0, 1, centre),
+        Edge::new(triangle, 1, 2, centre),
+        Edge::new(triangle, 2, 0, centre),
+    );
     let plane = Plane::new(triangle, centre);
-    let mut starts = [edges[0].start, edges[1].start, edges[2].start];
-    for (down, row) in tile
-        .chunks_exact_mut(TILE_WIDTH)
-        .take(bottom + 1)
-        .skip(top)
-        .enumerate()
-    {
-        let mut at = starts;
-        let row_depth = plane.start + plane.down * down as f32;
-        let blocks = row.as_chunks_mut::<LANES>().0;
-        for (across, block) in blocks[first_block..=last_block].iter_mut().enumerate() {
-            let depth = row_depth + plane.across * (across * LANES) as f32;
-            cover(block, at, &lanes, depth, &plane);
-            at = std::array::from_fn(|edge| at[edge] + edges[edge].across * LANES as i32);
+    let (nearest, farthest) = (Floats::splat(plane.nearest), Floats::splat(plane.farthest));
+    let mut row_a = a.first();
+    let mut row_b = b.first();
+    let mut row_c = c.first();
+    let mut row_depth = Floats::splat(plane.start) + Floats::steps(plane.across);
+    for row in tile[top * TILE_WIDTH..(bottom + 1) * TILE_WIDTH].chunks_exact_mut(TILE_WIDTH) {
+        let (mut at_a, mut at_b, mut at_c, mut depth) = (row_a, row_b, row_c, row_depth);
+        for block in &mut row.as_chunks_mut::<LANES>().0[first..=last] {
+            let covered = depth
+                .min(nearest)
+                .max(farthest)
+                .zero_where_negative(at_a | at_b | at_c);
+            *block = covered.max(Floats(*block)).0;
+            at_a = at_a + Ints::splat(a.across * LANES as i32);
+            at_b = at_b + Ints::splat(b.across * LANES as i32);
+            at_c = at_c + Ints::splat(c.across * LANES as i32);
+            depth = depth + Floats::splat(plane.across * LANES as f32);
         }
-        starts = std::array::from_fn(|edge| starts[edge] + edges[edge].down);
+        row_a = row_a + Ints::splat(a.down);
+        row_b = row_b + Ints::splat(b.down);
+        row_c = row_c + Ints::splat(c.down);
+        row_depth = row_depth + Floats::splat(plane.down);
     }
 }
 
-/// Eight pixels: `at` is what the edge functions are at the first.
+/// The part of these pixels that is in a tile, counted from its first.
 #[inline(always)]
-fn cover(
-    block: &mut [f32; LANES],
-    at: [i32; 3],
-    lanes: &[[i32; LANES]; 3],
-    depth: f32,
-    plane: &Plane,
-) {
-    for lane in 0..LANES {
-        let outside =
-            (at[0] + lanes[0][lane]) | (at[1] + lanes[1][lane]) | (at[2] + lanes[2][lane]);
-        let depth = depth + plane.lanes[lane];
-        let depth = if depth > plane.nearest {
-            plane.nearest
-        } else {
-            depth
-        };
-        let depth = if depth < plane.farthest {
-            plane.farthest
-        } else {
-            depth
-        };
-        let drawn = block[lane];
-        block[lane] = if (outside >= 0) & (depth > drawn) {
-            depth
-        } else {
-            drawn
-        };
-    }
+pub(super) fn within([first, last]: [u16; 2], origin: usize, size: usize) -> [usize; 2] {
+    let (first, last) = (usize::from(first), usize::from(last));
+    [first.max(origin) - origin, (last - origin).min(size - 1)]
 }
 
 /// The depth of a triangle over the screen.
@@ -185,7 +166,6 @@ struct Plane {
     /// What it gains per pixel.
     across: f32,
     down: f32,
-    lanes: [f32; LANES],
     nearest: f32,
     farthest: f32,
 }
@@ -199,15 +179,15 @@ impl Plane {
         let part = SUBPIXELS as f32 / double_area(x, y) as f32;
         let across = (to_b * (y[2] - y[0]) as f32 - to_c * (y[1] - y[0]) as f32) * part;
         let down = (to_c * (x[1] - x[0]) as f32 - to_b * (x[2] - x[0]) as f32) * part;
-        let [right, below] =
-            [centre[0] - x[0], centre[1] - y[0]].map(|steps| steps as f32 / SUBPIXELS as f32);
+        const PIXELS: f32 = 1.0 / SUBPIXELS as f32;
+        let right = (centre[0] - x[0]) as f32 * PIXELS;
+        let below = (centre[1] - y[0]) as f32 * PIXELS;
         let larger = |a: f32, b: f32| if a > b { a } else { b };
         let smaller = |a: f32, b: f32| if a < b { a } else { b };
         Plane {
             start: a + across * right + down * below,
             across,
             down,
-            lanes: std::array::from_fn(|lane| across * lane as f32),
             nearest: larger(larger(a, b), c),
             farthest: smaller(smaller(a, b), c),
         }
