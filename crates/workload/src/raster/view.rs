@@ -5,7 +5,7 @@
 //! nearer, and 0 is infinitely far, which is what an empty depth buffer holds.
 //!
 //! Invariant: only additions, subtractions, multiplications, divisions and square roots of IEEE 754
-//! are used, in a fixed order, so a frame is the same on every processor.
+//! are used, all rounded to the nearest, in a fixed order; so a frame is the same on every processor.
 
 use super::{HEIGHT, WIDTH};
 
