@@ -8,7 +8,8 @@
 //! - [`busy`]: work of a wanted length that is real computation.
 //!
 //! Invariant: every workload can tell whether it was run correctly. A graph's checksum, a grid's
-//! counts and a depth buffer's bits are equal to those of a serial run, whatever the number of workers and the platform.
+//! counts and a depth buffer's bits are equal to those of a serial run, whatever the number of workers
+//! and the platform.
 #![forbid(unsafe_code)]
 
 pub mod busy;

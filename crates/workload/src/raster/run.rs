@@ -55,7 +55,8 @@ const _: () = assert!(PATH_FRAMES.is_power_of_two() && SERIAL_STRIDE % 2 == 1);
 /// use workload::raster::{Mesh, RasterScene};
 ///
 /// let js = paceline::JobSystem::new();
-/// let mesh = Mesh::from_obj(b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n", "")?;
+/// let roof = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
+/// let mesh = Mesh::from_obj(roof, "roof.obj")?;
 /// let mut scene = RasterScene::new(mesh);
 /// scene.run(&js);
 /// let counts = scene.counts();
