@@ -26,9 +26,9 @@ pub trait Scene {
     fn labels(&self) -> &[&'static str];
     /// How many jobs a frame has.
     fn jobs(&self) -> u64;
-    /// Finds out beforehand what [`verify`](Scene::verify) has to know of the next so many frames on
-    /// a job system, which otherwise does it when it is asked; calls `step` with each part of so many
-    /// that is done.
+    /// Makes [`verify`](Scene::verify) quick for the next so many frames on a job system, by running
+    /// them serially now and not when they are verified; for scenes whose frames differ. `step` is told
+    /// after each part how many are done, and of how many.
     fn prepare(&mut self, frames: u64, step: &mut dyn FnMut(u64, u64)) {
         let _ = (frames, step);
     }
