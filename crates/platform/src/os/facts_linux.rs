@@ -10,6 +10,8 @@ use crate::{CpuPlace, CpuSet, MaskError, Topology, Usage};
 
 /// Of the kernel's interface; the libc crate lacks it on Android.
 const RUSAGE_THREAD: libc::c_int = 1;
+/// As above: the fair class.
+const SCHED_OTHER: u32 = 0;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -166,7 +168,7 @@ impl SchedAttr {
 /// about it as it was. Kernels before 6.12 take no notice.
 pub(super) fn ask_for_slice(slice: Nanos) {
     if let Some(attr) = SchedAttr::read()
-        && attr.policy == libc::SCHED_OTHER as u32
+        && attr.policy == SCHED_OTHER
     {
         // Refused: the thread is scheduled like any other.
         let _ = SchedAttr {
@@ -233,7 +235,7 @@ mod tests {
             (before, SchedAttr::read().expect("as before"))
         });
         let (before, after) = thread.join().expect("it does not panic");
-        let knows_slices = before.policy == libc::SCHED_OTHER as u32 && before.runtime > 0;
+        let knows_slices = before.policy == SCHED_OTHER && before.runtime > 0;
         let wanted = if knows_slices {
             250_000
         } else {
