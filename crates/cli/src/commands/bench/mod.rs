@@ -11,6 +11,7 @@
 
 mod case;
 mod document;
+mod frame_loop;
 mod pools;
 mod report;
 mod rows;
@@ -79,6 +80,10 @@ enum Name {
     Graph,
     /// One job to sleeping workers
     Submit,
+    /// 60 Hz frames of 4 ms of work
+    Frame,
+    /// The same on a busy machine
+    Load,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {

@@ -7,7 +7,7 @@
 use std::num::NonZero;
 
 use paceline::{Builder, JobSystem};
-use platform::Os;
+use platform::{CpuSet, Os, Platform};
 use rayon::ThreadPoolBuilder;
 
 pub(super) fn paceline(threads: usize) -> Result<JobSystem<Os>, String> {
@@ -15,9 +15,29 @@ pub(super) fn paceline(threads: usize) -> Result<JobSystem<Os>, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
+/// Its workers stay where the kernel puts them.
+pub(super) fn paceline_unsteered(threads: usize) -> Result<JobSystem<Os>, String> {
+    let builder = Builder::new().workers(threads - 1).steering(false);
+    builder.build().map_err(|error| error.to_string())
+}
+
 pub(super) fn rayon(threads: usize) -> Result<rayon::ThreadPool, String> {
     let builder = ThreadPoolBuilder::new().num_threads(threads);
     builder.build().map_err(|error| error.to_string())
+}
+
+/// Each thread may run on one CPU only, a different one as far as there are enough.
+pub(super) fn rayon_pinned(threads: usize) -> Result<rayon::ThreadPool, String> {
+    let pool = rayon(threads)?;
+    let cpus: Vec<u32> = Os.topology().allowed().iter().collect();
+    let pinned = pool.broadcast(|thread| {
+        let mut mask = CpuSet::new();
+        mask.insert(cpus[thread.index() % cpus.len()]);
+        Os.set_mask(&mask)
+    });
+    let pinned: Result<Vec<()>, _> = pinned.into_iter().collect();
+    pinned.map_err(|error| error.to_string())?;
+    Ok(pool)
 }
 
 /// Makes the calling thread a member of a pool for the rest of its life.

@@ -8,11 +8,19 @@ pub(super) enum Who {
     /// The least that waking a thread costs: one parked plain thread, one futex call.
     Floor,
     Paceline,
+    /// A control: workers stay where the kernel puts them.
+    PacelineUnsteered,
+    /// A control: the program's thread spins until a frame is due, where the others sleep.
+    PacelineSpinning,
     /// A rayon pool; the program's thread calls into it and blocks, as rayon's documentation has it.
     Rayon,
     /// A rayon pool of which the calling thread is a member (`use_current_thread`): the same number
     /// of threads, and no way into the pool to be paid for.
     RayonMember,
+    /// A control: as [`PacelineSpinning`](Who::PacelineSpinning).
+    RayonSpinning,
+    /// A control: each thread of the pool on a CPU of its own, and nowhere else.
+    RayonPinned,
     Chili,
 }
 
@@ -26,8 +34,12 @@ impl Who {
             Who::Serial => "serial",
             Who::Floor => "futex wake",
             Who::Paceline => "paceline",
+            Who::PacelineUnsteered => "paceline, steering off",
+            Who::PacelineSpinning => "paceline, waker spinning",
             Who::Rayon => "rayon",
             Who::RayonMember => "rayon, caller in pool",
+            Who::RayonSpinning => "rayon, waker spinning",
+            Who::RayonPinned => "rayon, pinned",
             Who::Chili => "chili",
         }
     }
@@ -35,12 +47,16 @@ impl Who {
     pub(super) fn version(self) -> Option<&'static str> {
         match self {
             Who::Serial | Who::Floor => None,
-            Who::Paceline => Some(env!("CARGO_PKG_VERSION")),
-            Who::Rayon | Who::RayonMember => Some(RAYON),
+            Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning => {
+                Some(env!("CARGO_PKG_VERSION"))
+            }
+            Who::Rayon | Who::RayonMember | Who::RayonSpinning | Who::RayonPinned => Some(RAYON),
             Who::Chili => Some(CHILI),
         }
     }
 
+    /// Whether Paceline is compared with it. Controls are no peers: they show what a row's result
+    /// comes from.
     pub(super) fn is_peer(self) -> bool {
         matches!(self, Who::Rayon | Who::RayonMember | Who::Chili)
     }

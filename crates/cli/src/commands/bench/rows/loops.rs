@@ -29,12 +29,12 @@ pub(super) const ROW: Row = Row {
 };
 
 /// Somebody who can add up what the body gives for each item.
-trait Loops {
+pub(super) trait Loops {
     fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64;
 }
 
 /// The calling thread alone.
-struct Serial;
+pub(super) struct Serial;
 
 impl Loops for Serial {
     fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64 {
@@ -59,26 +59,32 @@ impl Loops for rayon::ThreadPool {
     }
 }
 
-impl Loops for chili::ThreadPool {
+/// chili has no loops: the range is halved by joins down to some items.
+pub(super) struct Halves {
+    pub(super) pool: chili::ThreadPool,
+    pub(super) cut_off: u64,
+}
+
+impl Loops for Halves {
     fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64 {
-        const CUT_OFF: u64 = 16;
         fn sum(
             scope: &mut chili::Scope<'_>,
             range: Range<u64>,
+            cut_off: u64,
             body: &(impl Fn(u64) -> u64 + Sync),
         ) -> u64 {
-            if range.end - range.start <= CUT_OFF {
+            if range.end - range.start <= cut_off {
                 return range.map(body).sum();
             }
             let middle = range.start.midpoint(range.end);
             let (low, high) = (range.start..middle, middle..range.end);
             let (a, b) = scope.join(
-                |scope| sum(scope, low, body),
-                |scope| sum(scope, high, body),
+                |scope| sum(scope, low, cut_off, body),
+                |scope| sum(scope, high, cut_off, body),
             );
             a + b
         }
-        sum(&mut self.scope(), 0..items, body)
+        sum(&mut self.pool.scope(), 0..items, self.cut_off, body)
     }
 }
 
@@ -126,7 +132,10 @@ fn measure_size(setup: &mut Setup, size: Size) -> Result<Case, Failure> {
         let rayon = move || sample(&pools::rayon(threads)?, size, &body);
         let member =
             move || pools::on_own_thread(|| sample(&pools::rayon_member(threads)?, size, &body));
-        let chili = move || sample(&pools::chili(threads), size, &body);
+        let chili = move || {
+            let (pool, cut_off) = (pools::chili(threads), 16);
+            sample(&Halves { pool, cut_off }, size, &body)
+        };
         subjects.push(Contestant::new(Who::Rayon, rayon));
         subjects.push(Contestant::new(Who::RayonMember, member));
         subjects.push(Contestant::new(Who::Chili, chili));
