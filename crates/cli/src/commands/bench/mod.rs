@@ -84,6 +84,8 @@ enum Name {
     Frame,
     /// The same on a busy machine
     Load,
+    /// What a pool uses when there is nothing to do, and between frames
+    Idle,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {

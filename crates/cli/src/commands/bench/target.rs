@@ -68,6 +68,14 @@ impl Target {
         }
     }
 
+    /// The same, not judged for this reason.
+    pub(super) fn waived(self, why: &'static str) -> Target {
+        Target {
+            waived: Some(why),
+            ..self
+        }
+    }
+
     /// The median of ours over that of somebody else.
     pub(super) fn ratio(
         setup: &Setup,

@@ -3,6 +3,7 @@
 mod frame;
 mod frame_pools;
 mod graph;
+mod idle;
 mod join;
 mod load;
 mod loops;
@@ -36,6 +37,7 @@ pub(super) const ROWS: &[Row] = &[
     submit::ROW,
     frame::ROW,
     load::ROW,
+    idle::ROW,
 ];
 
 /// How long `f` takes, in nanoseconds.
