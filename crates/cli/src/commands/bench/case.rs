@@ -1,5 +1,7 @@
 //! What one case of a row has found: a distribution for each subject, and the targets.
 
+use std::borrow::Cow;
+
 use super::target::Target;
 use super::who::Who;
 use crate::summary::Spread;
@@ -13,7 +15,7 @@ pub(super) struct Case {
     pub(super) unit: &'static str,
     pub(super) scores: Vec<Score>,
     /// Those that cannot do it, and why.
-    pub(super) cannot: Vec<(Who, &'static str)>,
+    pub(super) cannot: Vec<(Who, Cow<'static, str>)>,
     pub(super) targets: Vec<Target>,
 }
 
@@ -88,9 +90,15 @@ impl Case {
         scores.for_each(|score| score.ratio = Some(score.spread.median / best));
     }
 
-    pub(super) fn with_cannot(mut self, who: Who, why: &'static str) -> Case {
-        self.cannot.push((who, why));
+    pub(super) fn with_cannot(mut self, who: Who, why: impl Into<Cow<'static, str>>) -> Case {
+        self.cannot.push((who, why.into()));
         self
+    }
+
+    /// Whether there is a word about this subject.
+    pub(super) fn mentions(&self, who: Who) -> bool {
+        self.scores.iter().any(|score| score.who == who)
+            || self.cannot.iter().any(|(cannot, _)| *cannot == who)
     }
 
     pub(super) fn with_target(mut self, target: impl FnOnce(&Case) -> Target) -> Case {

@@ -55,10 +55,10 @@ fn machine(out: &mut String, report: &Report) {
             .collect::<Vec<_>>()
             .join(" "),
     };
-    let versions = [Who::Paceline, Who::Rayon, Who::Chili]
+    let versions = Who::VERSIONED
         .into_iter()
         .filter(|who| report.peers || !who.is_peer())
-        .filter_map(|who| Some(format!("{} {}", who.name(), who.version()?)));
+        .filter_map(|who| Some(format!("{} {}", who.name(), report.version(who)?)));
     let rows = [
         ("date", date()),
         ("processor", machine.model.clone()),

@@ -17,6 +17,7 @@ mod report;
 mod rows;
 mod session;
 mod target;
+mod tbb;
 mod who;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ use report::Report;
 use rows::{ROWS, Row};
 use session::Setup;
 use target::Verdict;
+use who::Who;
 
 /// Measure Paceline against its peers on the same work.
 ///
@@ -50,7 +52,7 @@ pub(crate) struct Arguments {
     /// Which rows; all without a name
     #[arg(value_name = "NAME", value_enum)]
     names: Vec<Name>,
-    /// Measure rayon and chili, too
+    /// Measure rayon, chili, bevy_tasks and oneTBB, too; the last if `cargo xtask peers` has built it
     #[arg(long)]
     peers: bool,
     /// Tiny sizes, to see that everything runs; nothing is judged
@@ -120,10 +122,18 @@ fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report,
     let threads = arguments
         .threads
         .map_or(machine.parallelism.max(2), usize::from);
+    let (tbb, no_tbb) = match arguments.peers {
+        true => match tbb::start()? {
+            Ok(tbb) => (Some(tbb), None),
+            Err(why) => (None, Some(why)),
+        },
+        false => (None, None),
+    };
     let busy = Busy::calibrate(&Os);
     let mut setup = Setup {
         threads,
         peers: arguments.peers,
+        tbb,
         quick: arguments.quick,
         busy,
         random: Random::new(Os.seed()),
@@ -132,13 +142,18 @@ fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report,
     let mut cases = Vec::new();
     for row in chosen(&arguments.names) {
         output::note(format_args!("{}: {}", row.name, row.title));
-        cases.extend((row.measure)(&mut setup)?);
+        let found = (row.measure)(&mut setup)?.into_iter();
+        cases.extend(found.map(|case| match &no_tbb {
+            Some(why) if !case.mentions(Who::Tbb) => case.with_cannot(Who::Tbb, why.clone()),
+            _ => case,
+        }));
     }
     Ok(Report {
         machine,
         threads,
         peers: arguments.peers,
         quick: arguments.quick,
+        tbb: setup.tbb.map(|tbb| tbb.version().to_owned()),
         wait_policy,
         noise: setup.watch.finish(),
         rows: chosen(&arguments.names).collect(),

@@ -1,11 +1,13 @@
 //! Pools of the subjects, each with the same number of threads that may execute work.
 //!
 //! `threads` includes the thread that calls and waits, where it takes part: Paceline and chili start
-//! one less. rayon's caller blocks outside its pool and takes no part, so the pool has all of them,
-//! unless the caller is made a member.
+//! one less, and so does bevy_tasks, whose scopes run tasks while they wait (documentation of
+//! `TaskPool::scope_with_executor`). rayon's caller blocks outside its pool and takes no part, so the
+//! pool has all of them, unless the caller is made a member.
 
 use std::num::NonZero;
 
+use bevy_tasks::{TaskPool, TaskPoolBuilder};
 use paceline::{Builder, JobSystem};
 use platform::{CpuSet, Os, Platform};
 use rayon::ThreadPoolBuilder;
@@ -53,6 +55,10 @@ pub(super) fn chili(threads: usize) -> chili::ThreadPool {
         thread_count: NonZero::new(threads),
         ..chili::Config::default()
     })
+}
+
+pub(super) fn bevy(threads: usize) -> TaskPool {
+    TaskPoolBuilder::new().num_threads(threads - 1).build()
 }
 
 /// Runs `f` on a thread of its own, which it may make a member of a pool.

@@ -22,13 +22,22 @@ pub(super) enum Who {
     /// A control: each thread of the pool on a CPU of its own, and nowhere else.
     RayonPinned,
     Chili,
+    /// A task pool of bevy_tasks; the thread that waits for a scope runs its tasks, too.
+    Bevy,
+    /// A task arena of oneTBB in a process of its own (`peers/tbb`).
+    Tbb,
 }
 
 /// Versions of the peers; a test compares them with the lock file.
 const RAYON: &str = "1.12.0";
 const CHILI: &str = "0.2.1";
+const BEVY: &str = "0.20.1";
 
 impl Who {
+    /// All that have a version, in the order of tables.
+    pub(super) const VERSIONED: [Who; 5] =
+        [Who::Paceline, Who::Rayon, Who::Chili, Who::Bevy, Who::Tbb];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Who::Serial => "serial",
@@ -41,24 +50,31 @@ impl Who {
             Who::RayonSpinning => "rayon, waker spinning",
             Who::RayonPinned => "rayon, pinned",
             Who::Chili => "chili",
+            Who::Bevy => "bevy_tasks",
+            Who::Tbb => "oneTBB",
         }
     }
 
+    /// The version that was compiled in. oneTBB is not: it says its own when it starts.
     pub(super) fn version(self) -> Option<&'static str> {
         match self {
-            Who::Serial | Who::Floor => None,
+            Who::Serial | Who::Floor | Who::Tbb => None,
             Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning => {
                 Some(env!("CARGO_PKG_VERSION"))
             }
             Who::Rayon | Who::RayonMember | Who::RayonSpinning | Who::RayonPinned => Some(RAYON),
             Who::Chili => Some(CHILI),
+            Who::Bevy => Some(BEVY),
         }
     }
 
     /// Whether Paceline is compared with it. Controls are no peers: they show what a row's result
     /// comes from.
     pub(super) fn is_peer(self) -> bool {
-        matches!(self, Who::Rayon | Who::RayonMember | Who::Chili)
+        matches!(
+            self,
+            Who::Rayon | Who::RayonMember | Who::Chili | Who::Bevy | Who::Tbb
+        )
     }
 
     /// How many threads execute its work if everybody has `threads`.
@@ -80,7 +96,7 @@ mod tests {
     fn versions_are_those_of_the_lock_file() {
         let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
         let lock = std::fs::read_to_string(lock).unwrap();
-        for (name, version) in [("rayon", RAYON), ("chili", CHILI)] {
+        for (name, version) in [("rayon", RAYON), ("chili", CHILI), ("bevy_tasks", BEVY)] {
             let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
             assert!(lock.contains(&entry), "{name} is not {version} any more");
         }

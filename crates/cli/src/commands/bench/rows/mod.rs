@@ -1,5 +1,6 @@
 //! The rows: each is a piece of work, the ways the subjects do it, and its targets.
 
+mod counted_graph;
 mod frame;
 mod frame_pools;
 mod graph;
@@ -7,7 +8,6 @@ mod idle;
 mod join;
 mod load;
 mod loops;
-mod rayon_graph;
 mod spawn;
 mod submit;
 
