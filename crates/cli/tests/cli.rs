@@ -453,7 +453,7 @@ fn every_benchmark_runs() {
     for row in [
         "spawn", "join", "for", "graph", "submit", "frame", "load", "idle",
     ] {
-        for subject in ["paceline", "rayon", "chili"] {
+        for subject in ["paceline", "rayon", "chili", "bevy_tasks", "oneTBB"] {
             let is_it = |result: &&Value| result["name"] == row && result["subject"] == subject;
             assert!(
                 results.iter().any(|result| is_it(&result)),

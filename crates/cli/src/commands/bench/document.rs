@@ -91,14 +91,21 @@ fn rules(out: &mut String) {
     out.push_str(
         "\n## Rules\n\n\
          - The same work, checked for the right result, on the same number of threads that may \
-         execute it. The waiting thread is one of them where it takes part: Paceline and chili \
-         start one thread less. A thread that calls into a rayon pool blocks outside of it, so the \
-         pool has all of them; *caller in pool* is rayon with `use_current_thread`, in which the \
-         calling thread is a member.\n\
+         execute it. The waiting thread is one of them where it takes part: Paceline, chili and \
+         bevy_tasks start one thread less. A thread that calls into a rayon pool blocks outside of it, \
+         so the pool has all of them; *caller in pool* is rayon with `use_current_thread`, in which \
+         the calling thread is a member.\n\
+         - Peers are configured and used as their documentation says. rayon: `ThreadPoolBuilder`. \
+         chili: `Config`. bevy_tasks: feature `multi_threaded`, `TaskPoolBuilder::num_threads`; \
+         whoever waits in `TaskPool::scope` runs tasks. oneTBB: a `task_arena` with the caller in its \
+         reserved slot and a `global_control` of `max_allowed_parallelism` (Migration Guide, \
+         \"Managing the number of threads\"); it is C++ and runs in a process of its own, which \
+         sleeps while others are measured.\n\
          - Subjects take turns in one run, in an order drawn anew for each round; the first round is \
          thrown away. `n` rounds count.\n\
          - A fresh pool for each sample, warmed up before anything is timed: where the kernel puts \
-         threads is part of the spread. (`submit` keeps its pools, all of them asleep.)\n\
+         threads is part of the spread. (`submit` keeps its pools, all of them asleep. oneTBB's threads \
+         outlive their arena, so they are ended by `finalize` after each sample.)\n\
          - Work of a given length is a chain of dependent integer steps whose number was calibrated \
          once; it touches no memory.\n\
          - The machine counts as quiet if other processes used at most 2 % of all CPU time, the \

@@ -135,18 +135,20 @@ fn numbers(line: &str) -> Result<Vec<u64>, String> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     const LONG: Duration = Duration::from_secs(20);
 
-    /// A runner that is a script.
+    /// A runner that is a script. Another process writes it: a file that this one has open for
+    /// writing can be open in a child that another test is just starting, and cannot be run until
+    /// then.
     fn runner(script: &str) -> (Runner, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runner");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let mut command = Command::new("sh");
+        let status = command.args(["-c", write]).arg(&path).arg(script).status();
+        assert!(status.unwrap().success());
         (Runner::start(&path).unwrap(), folder)
     }
 
