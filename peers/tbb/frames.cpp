@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -60,18 +61,78 @@ Nanos slot_from(Nanos slot, Nanos period, Nanos time) {
     return slot + (late + period - 1) / period * period;
 }
 
-/// Context switches so far of each thread of this process.
-std::map<std::string, std::uint64_t> switches() {
-    std::map<std::string, std::uint64_t> found;
+/// What the frames are, and the schedule on which they run.
+class Schedule {
+public:
+    explicit Schedule(Request &request)
+        : warmup_(request.take("warmup", 0, 10'000'000)),
+          period_(request.take("period", 1, 60'000'000'000)),
+          frame_(request.take("pieces", 1, 10'000'000), request.take("steps", 0, 100'000'000'000)) {}
+
+    struct Measured {
+        Nanos cpu = 0;
+        std::uint64_t sum = 0;
+        /// For each frame that counts how late it began, and how long it took.
+        std::vector<Nanos> times;
+    };
+
+    /// Runs the frames to warm up and `count` more, on the calling thread and its pool.
+    Measured run(std::uint64_t count, bool spins) {
+        Measured measured;
+        measured.times.reserve(2 * count);
+        const auto wait_for = [spins](Nanos slot) { spins ? spin_until(slot) : sleep_until(slot); };
+        Nanos cpu = process_cpu();
+        Nanos slot = now();
+        for (std::uint64_t index = 0; index < warmup_ + count; ++index) {
+            wait_for(slot);
+            if (index == warmup_) {
+                cpu = process_cpu();
+            }
+            const Nanos begin = now();
+            frame_.run();
+            const Nanos end = now();
+            measured.sum += frame_.take_sum();
+            if (index >= warmup_) {
+                measured.times.push_back(begin - slot);
+                measured.times.push_back(end - begin);
+            }
+            slot = slot_from(slot + period_, period_, now());
+        }
+        // What the pool does after its last frame counts.
+        wait_for(slot);
+        measured.cpu = process_cpu() - cpu;
+        return measured;
+    }
+
+private:
+    std::uint64_t warmup_;
+    Nanos period_;
+    Frame frame_;
+};
+
+/// What a thread has used so far.
+struct Used {
+    Nanos cpu = 0;
+    std::uint64_t switches = 0;
+};
+
+/// Of each thread of this process but the calling one, which is the first.
+std::map<std::string, Used> other_threads() {
+    std::map<std::string, Used> found;
+    const auto own = std::to_string(getpid());
     for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+        if (task.path().filename() == own) {
+            continue;
+        }
+        Used used;
+        std::ifstream(task.path() / "schedstat") >> used.cpu;
         std::ifstream status(task.path() / "status");
-        std::uint64_t count = 0;
         for (std::string line; std::getline(status, line);) {
             if (line.find("ctxt_switches:") != std::string::npos) {
-                count += std::stoull(line.substr(line.find(':') + 1));
+                used.switches += std::stoull(line.substr(line.find(':') + 1));
             }
         }
-        found[task.path().filename()] = count;
+        found[task.path().filename()] = used;
     }
     return found;
 }
@@ -81,72 +142,40 @@ std::map<std::string, std::uint64_t> switches() {
 Reply frames(Request &request) {
     const int threads = request.threads();
     const auto count = request.take("count", 1, 10'000'000);
-    const auto warmup = request.take("warmup", 0, 10'000'000);
-    const auto period = request.take("period", 1, 60'000'000'000);
-    const auto pieces = request.take("pieces", 1, 10'000'000);
-    const auto steps = request.take("steps", 0, 100'000'000'000);
     const bool spins = request.take("spin", 0, 1) == 1;
+    Schedule schedule(request);
     request.end();
 
-    Reply reply{0, 0};
-    reply.reserve(2 + 2 * count);
-    std::uint64_t sum = 0;
+    Schedule::Measured measured;
     Pool pool(threads);
-    pool.run([&] {
-        Frame frame(pieces, steps);
-        const auto wait_for = [spins](Nanos slot) { spins ? spin_until(slot) : sleep_until(slot); };
-        Nanos cpu = 0;
-        Nanos slot = now();
-        for (std::uint64_t index = 0; index < warmup + count; ++index) {
-            wait_for(slot);
-            if (index == warmup) {
-                cpu = process_cpu();
-            }
-            const Nanos begin = now();
-            frame.run();
-            const Nanos end = now();
-            sum += frame.take_sum();
-            if (index >= warmup) {
-                reply.push_back(begin - slot);
-                reply.push_back(end - begin);
-            }
-            slot = slot_from(slot + period, period, now());
-        }
-        // What the pool does after its last frame counts.
-        wait_for(slot);
-        reply[0] = process_cpu() - cpu;
-    });
+    pool.run([&] { measured = schedule.run(count, spins); });
     pool.close();
-    reply[1] = sum;
+    Reply reply{measured.cpu, measured.sum};
+    reply.insert(reply.end(), measured.times.begin(), measured.times.end());
     return reply;
 }
 
 Reply idle(Request &request) {
     const int threads = request.threads();
-    const auto pieces = request.take("pieces", 1, 10'000'000);
-    const auto steps = request.take("steps", 0, 100'000'000'000);
     const auto settle = request.take("settle", 0, 60'000'000'000);
     const auto length = request.take("length", 1, 600'000'000'000);
+    Schedule schedule(request);
     request.end();
 
-    const auto own = std::to_string(getpid());
-    std::uint64_t of_workers = 0;
-    std::uint64_t of_caller = 0;
-    Nanos cpu = 0;
+    Used sum;
     Pool pool(threads);
     pool.run([&] {
-        Frame(pieces, steps).run();
+        schedule.run(0, false);
         sleep_until(now() + settle);
-        const auto before = switches();
-        const Nanos begin = process_cpu();
+        const auto before = other_threads();
         sleep_until(now() + length);
-        cpu = process_cpu() - begin;
-        for (const auto &[thread, count] : switches()) {
+        for (const auto &[thread, used] : other_threads()) {
             const auto known = before.find(thread);
-            const auto more = count - (known == before.end() ? 0 : known->second);
-            (thread == own ? of_caller : of_workers) += more;
+            const Used then = known == before.end() ? Used{} : known->second;
+            sum.cpu += used.cpu - then.cpu;
+            sum.switches += used.switches - then.switches;
         }
     });
     pool.close();
-    return {cpu, of_workers, of_caller};
+    return {sum.cpu, sum.switches};
 }

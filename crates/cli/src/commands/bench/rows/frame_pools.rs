@@ -7,10 +7,11 @@ use paceline::JobSystem;
 use platform::{CpuSet, Os, Platform};
 use workload::busy::Busy;
 
-use super::loops::{Halves, Loops, Serial};
+use super::loops::{Chunks, Halves, Loops, Serial};
 use crate::commands::bench::frame_loop::{FrameLoop, Frames, PERIOD, Pieces};
 use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Setup};
+use crate::commands::bench::tbb::{Paced, PacedWait, Tbb};
 use crate::commands::bench::who::Who;
 use crate::pace::Pause;
 
@@ -18,24 +19,68 @@ use crate::pace::Pause;
 pub(super) fn judged(setup: &Setup) -> Vec<Who> {
     let mut all = vec![Who::Serial, Who::Paceline];
     if setup.peers {
-        all.extend([Who::Rayon, Who::RayonMember, Who::Chili]);
+        all.extend([Who::Rayon, Who::RayonMember, Who::Chili, Who::Bevy]);
     }
+    all.extend(setup.tbb.is_some().then_some(Who::Tbb));
     all
 }
 
+/// What all runs of a row have in common.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) threads: usize,
+    pub(super) busy: Busy,
+    tbb: Option<Tbb>,
+}
+
+impl Common {
+    pub(super) fn of(setup: &Setup) -> Common {
+        Common {
+            threads: setup.threads,
+            busy: setup.busy,
+            tbb: setup.tbb.clone(),
+        }
+    }
+
+    /// The runner of oneTBB, and what it has to be told about frames.
+    pub(super) fn remote(&self, frames: &FrameLoop) -> Result<(&Tbb, Paced), String> {
+        let tbb = self.tbb.as_ref().ok_or("has no runner")?;
+        let wait = match frames.pause {
+            Pause::Sleep => PacedWait::Sleep,
+            Pause::Spin => PacedWait::Spin,
+        };
+        let paced = Paced {
+            threads: self.threads,
+            frames: frames.frames,
+            warmup: frames.warm_up,
+            period: frames.period,
+            pieces: frames.pieces,
+            steps: self.busy.steps(frames.piece),
+            wait,
+        };
+        Ok((tbb, paced))
+    }
+}
+
 /// One run of frames by a subject, on a fresh pool.
-pub(super) fn run(
-    who: Who,
-    threads: usize,
-    busy: Busy,
-    frames: &FrameLoop,
-) -> Result<Frames, String> {
+pub(super) fn run(who: Who, common: &Common, frames: &FrameLoop) -> Result<Frames, String> {
+    if who == Who::Tbb {
+        let (tbb, paced) = common.remote(frames)?;
+        let ran = tbb.frames(&paced)?;
+        let nanos = |nanos: Nanos| nanos.0 as f64;
+        let all = ran.frames.iter();
+        return Ok(Frames {
+            lasted: all.clone().map(|frame| nanos(frame.length)).collect(),
+            since_due: all.map(|frame| nanos(frame.late + frame.length)).collect(),
+            cpu: Some(nanos(ran.cpu) / frames.frames.max(1) as f64),
+        });
+    }
     let pause = match who {
         Who::PacelineSpinning | Who::RayonSpinning => Pause::Spin,
         _ => frames.pause,
     };
     let frames = FrameLoop { pause, ..*frames };
-    with_pool(who, threads, |pool| frames.run(pool, busy))
+    with_pool(who, common.threads, |pool| frames.run(pool, common.busy))
 }
 
 /// A contestant for each of these, whose sample is made out of one run.
@@ -45,9 +90,11 @@ pub(super) fn contestants<'a>(
     frames: FrameLoop,
     sample: impl Fn(Who, Frames) -> Sample + Copy + 'a,
 ) -> Vec<Contestant<'a>> {
-    let (threads, busy) = (setup.threads, setup.busy);
-    let contestant =
-        |&who: &Who| Contestant::new(who, move || sample(who, run(who, threads, busy, &frames)?));
+    let common = Common::of(setup);
+    let contestant = |&who: &Who| {
+        let common = common.clone();
+        Contestant::new(who, move || sample(who, run(who, &common, &frames)?))
+    };
     everybody.iter().map(contestant).collect()
 }
 
@@ -68,6 +115,11 @@ pub(super) fn with_pool<R: Send>(
             pool: pools::chili(threads),
             cut_off: 1,
         })),
+        Who::Bevy => f(&Pool(Chunks {
+            pool: pools::bevy(threads),
+            items: 1,
+        })),
+        Who::Tbb => Err("has no pool in this process".into()),
         Who::Floor => Err("runs no frames".into()),
     }
 }
@@ -114,6 +166,14 @@ pub(super) fn four_millis(frames: usize, warm_up: usize) -> FrameLoop {
 mod tests {
     use super::*;
 
+    fn common(threads: usize) -> Common {
+        Common {
+            threads,
+            busy: Busy::NONE,
+            tbb: None,
+        }
+    }
+
     /// Goal: every subject gives right sums. Method: a few frames of pieces that take no time, on
     /// two and three threads.
     #[test]
@@ -132,12 +192,15 @@ mod tests {
             Who::RayonMember,
             Who::RayonSpinning,
             Who::Chili,
+            Who::Bevy,
         ] {
             for threads in [2, 3] {
-                let frames = run(who, threads, Busy::NONE, &frames).unwrap();
+                let frames = run(who, &common(threads), &frames).unwrap();
                 assert_eq!(frames.lasted.len(), 3, "{who:?}");
             }
         }
-        assert!(run(Who::Floor, 2, Busy::NONE, &frames).is_err());
+        for who in [Who::Floor, Who::Tbb] {
+            assert!(run(who, &common(2), &frames).is_err());
+        }
     }
 }

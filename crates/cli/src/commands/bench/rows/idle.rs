@@ -5,7 +5,7 @@ use std::time::Duration;
 use event::Nanos;
 
 use super::Row;
-use super::frame_pools::{contestants, judged, with_pool};
+use super::frame_pools::{Common, contestants, judged, with_pool};
 use crate::commands::bench::case::Case;
 use crate::commands::bench::frame_loop::{FrameLoop, PERIOD};
 use crate::commands::bench::session::{Contestant, Samples, Setup, interleave};
@@ -45,18 +45,21 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
 }
 
 fn nothing(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
-    let (rounds, threads) = (setup.size(5, 1), setup.threads);
+    let (rounds, common) = (setup.size(5, 1), Common::of(setup));
     let nothing = setup.size(NOTHING, Duration::from_millis(20));
     let warm_up = two_millis(0, setup.size(20, 2));
-    let busy = setup.busy;
     let mut everybody = judged(setup);
     everybody.retain(|&who| who != Who::Serial);
     let counted = OtherThreads::now().is_some();
-    let asleep = |who: Who| {
-        with_pool(who, threads, |pool| {
-            warm_up.run(pool, busy)?;
+    let asleep = |who: Who| match who {
+        Who::Tbb => {
+            let (tbb, paced) = common.remote(&warm_up)?;
+            tbb.idle(&paced, SETTLE, nothing)
+        }
+        _ => with_pool(who, common.threads, |pool| {
+            warm_up.run(pool, common.busy)?;
             used_in(nothing)
-        })
+        }),
     };
     let contestant = |&who: &Who| {
         Contestant::new(who, move || {

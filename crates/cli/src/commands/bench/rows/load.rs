@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Row;
-use super::frame_pools::{cannot_pin, four_millis, judged, run};
+use super::frame_pools::{Common, cannot_pin, four_millis, judged, run};
 use crate::commands::bench::case::Case;
 use crate::commands::bench::session::{Contestant, Samples, Setup, interleave};
 use crate::commands::bench::target::Target;
@@ -33,7 +33,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 
 fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let frames = setup.size(four_millis(200, 20), four_millis(4, 1));
-    let (rounds, threads, busy) = (setup.size(15, 1), setup.threads, setup.busy);
+    let (rounds, common) = (setup.size(15, 1), Common::of(setup));
     let no_pins = cannot_pin();
     let mut everybody = judged(setup);
     everybody.push(Who::PacelineUnsteered);
@@ -41,10 +41,11 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
         everybody.push(Who::RayonPinned);
     }
     let contestant = |&who: &Who| {
+        let common = common.clone();
         Contestant::new(who, move || {
             let hogs = Hogs::start(HOGS).map_err(|failure| failure.text())?;
             std::thread::sleep(SETTLE);
-            let measured = run(who, threads, busy, &frames)?;
+            let measured = run(who, &common, &frames)?;
             hogs.stop();
             let missed = measured.missed(frames.period) as f64;
             // The first number is that of missed frames, the others are the frames.

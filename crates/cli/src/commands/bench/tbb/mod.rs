@@ -19,7 +19,7 @@ use workload::graph::JobGraph;
 use crate::failure::Failure;
 use runner::Runner;
 
-pub(super) use paced::{IdleRun, Paced, PacedFrame, PacedRun, PacedWait};
+pub(super) use paced::{Paced, PacedWait};
 
 /// What the runner says first, before its version: which requests it understands.
 const GREETING: &str = "paceline-peer 1 oneTBB ";
@@ -74,11 +74,6 @@ impl Tbb {
     /// The version of the library that the runner has loaded.
     pub(super) fn version(&self) -> &str {
         &self.version
-    }
-
-    /// The runner's process.
-    pub(super) fn process(&self) -> u32 {
-        self.lock().process()
     }
 
     /// Spawns so many empty tasks, so many times; the first result is the count of a run that

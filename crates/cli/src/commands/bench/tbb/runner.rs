@@ -44,11 +44,6 @@ impl Runner {
         })
     }
 
-    /// Its process.
-    pub(super) fn process(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Sends a request, which may have several lines, and returns the numbers of the answer.
     pub(super) fn ask(&mut self, request: &str, patience: Duration) -> Result<Vec<u64>, String> {
         let name = request.split_whitespace().next().unwrap_or_default();
@@ -166,7 +161,6 @@ mod tests {
         assert_eq!(runner.ask("add", LONG).unwrap(), [3]);
         assert!(runner.ask("fail", LONG).unwrap_err().contains("no luck"));
         assert!(runner.ask("odd", LONG).unwrap_err().contains("no answer"));
-        assert_ne!(runner.process(), std::process::id());
     }
 
     /// Goal: a runner that dies is noticed at once and its exit code told, at this request and at
