@@ -17,6 +17,18 @@ pub(super) struct Case {
     /// Those that cannot do it, and why.
     pub(super) cannot: Vec<(Who, Cow<'static, str>)>,
     pub(super) targets: Vec<Target>,
+    pub(super) picture: Picture,
+}
+
+/// How its samples are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Picture {
+    /// Every sample as a dot, a strip for each subject.
+    Strips,
+    /// Which share of the samples, which are frames, took longer than a time.
+    Tails,
+    /// Not at all.
+    None,
 }
 
 /// What one subject has reached.
@@ -51,6 +63,7 @@ impl Case {
             scores: samples.into_iter().filter_map(score).collect(),
             cannot: Vec::new(),
             targets: Vec::new(),
+            picture: Picture::Strips,
         };
         case.compare();
         case
@@ -88,6 +101,10 @@ impl Case {
         let judged = |score: &&mut Score| score.who == Who::Paceline || score.who.is_peer();
         let scores = self.scores.iter_mut().filter(judged);
         scores.for_each(|score| score.ratio = Some(score.spread.median / best));
+    }
+
+    pub(super) fn with_picture(self, picture: Picture) -> Case {
+        Case { picture, ..self }
     }
 
     pub(super) fn with_cannot(mut self, who: Who, why: impl Into<Cow<'static, str>>) -> Case {

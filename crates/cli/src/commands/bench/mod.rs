@@ -12,7 +12,9 @@
 mod case;
 mod document;
 mod frame_loop;
+mod plot;
 mod pools;
+mod readme;
 mod report;
 mod rows;
 mod session;
@@ -31,6 +33,8 @@ use workload::busy::Busy;
 use crate::failure::Failure;
 use crate::machine::{Machine, Watch};
 use crate::output;
+use document::Document;
+use readme::Readme;
 use report::Report;
 use rows::{ROWS, Row};
 use session::Setup;
@@ -45,7 +49,7 @@ use who::Who;
 ///
 /// JSON (one object): machine{}, quiet, noise{}, threads, quick, wait_policy, results[]{name, case,
 /// unit, subject, version, threads, median, worst, min, max, n, ratio_to_best_peer, cannot},
-/// targets[]{name, case, what, got, bound, met}. Smaller is better in all results; a subject that
+/// targets[]{name, case, what, got, bound, note, met}. Smaller is better in all results; a subject that
 /// cannot do the row has a reason in cannot and no numbers; met is null for what is not judged.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -64,9 +68,12 @@ pub(crate) struct Arguments {
     /// Write one JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// Write this document anew from the run
+    /// Write this document anew from the run, with a folder of pictures beside it
     #[arg(long, value_name = "FILE.md")]
     doc: Option<PathBuf>,
+    /// Write the table in brief between this file's `bench:begin` and `bench:end`
+    #[arg(long, value_name = "FILE.md", requires = "doc")]
+    readme: Option<PathBuf>,
 }
 
 /// The rows, as in [`ROWS`].
@@ -91,12 +98,14 @@ enum Name {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    if let Some(path) = &arguments.doc {
-        output::check_can_create("--doc", path)?;
-    }
+    let doc = arguments.doc.as_deref().map(Document::at).transpose()?;
+    let readme = arguments.readme.as_deref().map(Readme::at).transpose()?;
     let report = measure(&arguments, wait_policy()?)?;
-    if let Some(path) = &arguments.doc {
-        output::write_file(path, document::markdown(&report).as_bytes())?;
+    if let Some(doc) = doc {
+        doc.write(&report)?;
+    }
+    if let Some(readme) = readme {
+        readme.write(&report)?;
     }
     match arguments.json {
         true => output::print_json(&report::json(&report))?,

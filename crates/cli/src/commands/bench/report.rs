@@ -73,6 +73,7 @@ struct JsonTarget<'a> {
     what: &'a str,
     got: Option<f64>,
     bound: String,
+    note: Option<&'a str>,
     /// None: not judged.
     met: Option<bool>,
 }
@@ -136,6 +137,7 @@ fn json_targets(case: &Case) -> Vec<JsonTarget<'_>> {
         what: &target.what,
         got: target.got,
         bound: target.limit(),
+        note: target.note.as_deref(),
         met: met(target),
     });
     targets.collect()
@@ -244,19 +246,26 @@ pub(super) fn target_rows(report: &Report) -> Vec<[String; 5]> {
                 target
                     .got
                     .map_or("–".to_owned(), |got| shown_by(got, target.bound)),
-                target.verdict().to_string(),
+                verdict(target),
             ]);
         }
     }
     rows
 }
 
-fn title(case: &Case) -> String {
+fn verdict(target: &Target) -> String {
+    match &target.note {
+        Some(note) => format!("{} ({note})", target.verdict()),
+        None => target.verdict().to_string(),
+    }
+}
+
+pub(super) fn title(case: &Case) -> String {
     format!("{} {}", case.row, case.label).trim_end().to_owned()
 }
 
 /// A number with about three digits that mean something.
-fn shown(number: f64) -> String {
+pub(super) fn shown(number: f64) -> String {
     match number.abs() {
         0.0..10.0 => format!("{number:.2}"),
         10.0..100.0 => format!("{number:.1}"),

@@ -77,6 +77,14 @@ impl Who {
         )
     }
 
+    /// Whether it is there to show what a result comes from.
+    pub(super) fn is_control(self) -> bool {
+        matches!(
+            self,
+            Who::PacelineUnsteered | Who::PacelineSpinning | Who::RayonSpinning | Who::RayonPinned
+        )
+    }
+
     /// How many threads execute its work if everybody has `threads`.
     pub(super) fn threads(self, threads: usize) -> usize {
         match self {

@@ -127,15 +127,15 @@ fn frames(setup: &mut Setup) -> Result<Case, Failure> {
         let score = case.scores.iter().find(|score| score.who == Who::Paceline);
         let interval = score.and_then(|score| median_interval(&score.samples));
         let pairs = score.map_or(0, |score| score.spread.n);
-        let interval = interval.map_or(String::new(), |(low, high)| {
-            format!(", 95 % interval {low:.3} to {high:.3}")
-        });
+        let note = interval
+            .map(|(low, high)| format!("{pairs} pairs, 95 % interval {low:.3} to {high:.3}"));
         Target::new(
             setup,
-            format!("paceline's CPU / the work (median of {pairs} pairs{interval})"),
+            "paceline's CPU / the work",
             Bound::AtMost(1.02),
             case.median(Who::Paceline),
         )
+        .with_note(note)
     }))
 }
 

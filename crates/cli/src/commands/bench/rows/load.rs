@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Row;
 use super::frame_pools::{Common, cannot_pin, four_millis, judged, run};
-use crate::commands::bench::case::Case;
+use crate::commands::bench::case::{Case, Picture};
 use crate::commands::bench::session::{Contestant, Samples, Setup, interleave};
 use crate::commands::bench::target::Target;
 use crate::commands::bench::who::Who;
@@ -18,8 +18,8 @@ pub(super) const ROW: Row = Row {
     means: "As row `frame`, while four threads of ordinary priority compute without end; no subject has \
             a privilege or a priority. 15 runs of 200 frames each, on fresh pools, each after 20 frames \
             to warm up. The mean and p99 are of all 3000 frames of a subject and stand in the column of \
-            medians; least and worst are those of a run. *missed* is how many frames of a run ended \
-            after the next was due, all runs added up in the column of medians. The hogs are threads of \
+            medians; least and worst are those of a run. *missed* is how many of 1000 frames ended \
+            after the next was due. The hogs are threads of \
             this process: the kernel's groups of sessions would otherwise share the CPUs out between \
             groups. What is found is a statement about the kernel and boot flags above. Controls, which \
             are not judged: *steering off*; *pinned*, each thread of the pool on one CPU of its own.",
@@ -48,6 +48,7 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
             let measured = run(who, &common, &frames)?;
             hogs.stop();
             let missed = measured.missed(frames.period) as f64;
+            let missed = missed * 1e3 / measured.lasted.len().max(1) as f64;
             // The first number is that of missed frames, the others are the frames.
             let millis = measured.lasted.iter().map(|nanos| nanos / 1e6);
             Ok(std::iter::once(missed).chain(millis).collect())
@@ -59,13 +60,14 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let missed: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(missed_by_round).collect();
 
     let best = |case: &Case| case.best_peer().map(|(_, number)| number);
-    let mean = Case::pooled(ROW.name, "mean", "ms", &times, mean)
+    let mean = Case::pooled(ROW.name, "mean", "ms", &times, mean_of)
+        .with_picture(Picture::Tails)
         .with_target(|case| Target::ratio(setup, case, "best peer", best(case), 0.8));
-    let p99 = Case::pooled(ROW.name, "p99", "ms", &times, p99)
+    let p99 = Case::pooled(ROW.name, "p99", "ms", &times, p99_of)
+        .with_picture(Picture::None)
         .with_target(|case| Target::ratio(setup, case, "best peer", best(case), 1.1));
-    let missed = Case::pooled(ROW.name, "missed", "frames", &missed, |missed| {
-        missed.iter().sum()
-    });
+    let missed = Case::pooled(ROW.name, "missed", "of 1000 frames", &missed, mean_of)
+        .with_picture(Picture::None);
     let all = [mean, p99, missed].map(|case| match no_pins {
         Some(why) if setup.peers => case.with_cannot(Who::RayonPinned, why),
         _ => case,
@@ -81,17 +83,17 @@ fn by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
     (samples.who, rounds.collect())
 }
 
-/// The number of missed frames of each round.
+/// How many of 1000 frames were missed in each round.
 fn missed_by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
     let rounds = samples.of[0].iter().map(|&missed| vec![missed]);
     (samples.who, rounds.collect())
 }
 
-fn mean(frames: &[f64]) -> f64 {
+fn mean_of(frames: &[f64]) -> f64 {
     frames.iter().sum::<f64>() / frames.len().max(1) as f64
 }
 
-fn p99(frames: &[f64]) -> f64 {
+fn p99_of(frames: &[f64]) -> f64 {
     let mut sorted = frames.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     rank(&sorted, 0.99).copied().unwrap_or(0.0)
@@ -122,6 +124,6 @@ mod tests {
     #[test]
     fn means_and_ranks() {
         let frames: Vec<f64> = (1..=200).map(f64::from).rev().collect();
-        assert_eq!((mean(&frames), p99(&frames)), (100.5, 198.0));
+        assert_eq!((mean_of(&frames), p99_of(&frames)), (100.5, 198.0));
     }
 }
