@@ -47,7 +47,7 @@ impl OtherThreads {
         let mut sum = Used::default();
         for (thread, now) in &self.0 {
             let then = before.0.get(thread).copied().unwrap_or_default();
-            sum.cpu = sum.cpu + (now.cpu - then.cpu);
+            sum.cpu += now.cpu - then.cpu;
             sum.switches += now.switches.saturating_sub(then.switches);
         }
         sum

@@ -82,12 +82,12 @@ pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
 fn steps(score: &Score, factor: f64) -> Vec<(f64, f64)> {
     let mut sorted = score.samples.clone();
     sorted.sort_unstable_by(f64::total_cmp);
-    let points = tail(&sorted);
-    let values = points.iter().map(|(value, _)| value * factor);
-    let shares = points.iter().map(|(_, share)| *share);
-    // From each point along its share to it, and then down.
-    let down = shares.clone().skip(1).chain(shares.clone().last());
-    let corners = values.zip(shares.zip(down));
-    let corners = corners.flat_map(|(value, (share, below))| [(value, share), (value, below)]);
+    let points: Vec<(f64, f64)> = tail(&sorted);
+    let scaled = points.iter().map(|&(value, share)| (value * factor, share));
+    let below = points.iter().skip(1).map(|&(_, share)| share);
+    // Along its share to each point, and then down to the next one's; the last has none below.
+    let least = points.last().map(|&(_, share)| share);
+    let corners = scaled.zip(below.chain(least));
+    let corners = corners.flat_map(|((value, share), below)| [(value, share), (value, below)]);
     corners.collect()
 }
