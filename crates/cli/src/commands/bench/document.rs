@@ -191,7 +191,8 @@ fn reproduce(out: &mut String, report: &Report) {
     let quick = if report.quick { " --quick" } else { "" };
     let _ = writeln!(
         out,
-        "cargo run --release -- bench{peers}{quick} --threads {} --doc docs/performance.md --readme README.md\n```",
+        "cargo run --release -- bench{peers}{quick} --threads {} \\\n  \
+         --doc docs/performance.md --readme README.md\n```",
         report.threads
     );
 }
