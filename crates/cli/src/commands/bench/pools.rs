@@ -35,7 +35,7 @@ pub(super) fn rayon_pinned(threads: usize) -> Result<rayon::ThreadPool, String> 
     let pinned = pool.broadcast(|thread| {
         let mut mask = CpuSet::new();
         mask.insert(cpus[thread.index() % cpus.len()]);
-        Os.set_mask(&mask)
+        Os.set_mask(Os.thread_id(), &mask)
     });
     let pinned: Result<Vec<()>, _> = pinned.into_iter().collect();
     pinned.map_err(|error| error.to_string())?;

@@ -127,7 +127,7 @@ pub(super) fn with_pool<R: Send>(
 /// Why threads cannot be pinned here, if they cannot.
 pub(super) fn cannot_pin() -> Option<&'static str> {
     let mask: CpuSet = Os.topology().allowed().clone();
-    let refused = pools::on_own_thread(move || Os.set_mask(&mask).is_err());
+    let refused = pools::on_own_thread(move || Os.set_mask(Os.thread_id(), &mask).is_err());
     refused.then_some("this system pins no threads")
 }
 
