@@ -17,12 +17,13 @@ pub(super) const ROW: Row = Row {
             run is a fresh pool, 20 frames to warm up, then 100 that count, each from when the thread \
             is awake and begins it to the end of its loop; two numbers of each run, p50 and p99. The \
             target is for the p50 of the worst run. Every frame's sum is checked. Loops are those of \
-            row `for`; chili's halving goes down to one piece. What this row finds is mostly where the \
-            kernel puts a worker that is woken by a thread which has slept: it is a statement about the \
-            kernel and boot flags above, and about no others. The controls show it: *steering off* is \
-            Paceline with its workers left where the kernel puts them; *waker spinning*: the calling \
-            thread spins until a frame is due; *pinned*: each thread of the pool may use one CPU of its \
-            own only. Controls are not judged.",
+            row `for`; chili's halving goes down to one piece, bevy_tasks spawns a task for each, and \
+            oneTBB runs a `parallel_for` in its own process, on the same schedule. What this row finds \
+            is mostly where the kernel puts a worker that is woken by a thread which has slept: it is a \
+            statement about the kernel and boot flags above, and about no others. The controls show it: \
+            *steering off* is Paceline with its workers left where the kernel puts them; *waker \
+            spinning*: the calling thread spins until a frame is due; *pinned*: each thread of the pool \
+            may use one CPU of its own only. Controls are not judged.",
     measure,
 };
 

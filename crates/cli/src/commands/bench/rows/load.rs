@@ -21,8 +21,9 @@ pub(super) const ROW: Row = Row {
             medians; least and worst are those of a run. *missed* is how many of 1000 frames ended \
             after the next was due. The hogs are threads of \
             this process: the kernel's groups of sessions would otherwise share the CPUs out between \
-            groups. What is found is a statement about the kernel and boot flags above. Controls, which \
-            are not judged: *steering off*; *pinned*, each thread of the pool on one CPU of its own.",
+            groups. (oneTBB's process is of the same session.) What is found is a statement about the \
+            kernel and boot flags above. Controls, which are not judged: *steering off*; *pinned*, each \
+            thread of the pool on one CPU of its own.",
     measure,
 };
 
