@@ -187,6 +187,9 @@ fn rules(out: &mut String) {
 
 fn reproduce(out: &mut String, report: &Report) {
     out.push_str("\n## How to reproduce\n\nOn a machine with nothing else to do:\n\n```sh\n");
+    if report.tbb.is_some() {
+        out.push_str("cargo xtask peers\n");
+    }
     let peers = if report.peers { " --peers" } else { "" };
     let quick = if report.quick { " --quick" } else { "" };
     let _ = writeln!(
