@@ -2,6 +2,7 @@
 //!
 //! - `cargo xtask test` runs everything that must pass, in stages (the table is `stages.rs`);
 //! - `cargo xtask tidy` checks the house rules (one function each, in `tidy/`);
+//! - `cargo xtask peers` builds the peers of `paceline bench --peers` that are not Rust;
 //! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
@@ -9,6 +10,7 @@
 mod context;
 mod counts;
 mod examples;
+mod peers;
 mod process;
 mod source;
 mod stages;
@@ -39,6 +41,8 @@ enum Task {
     Test(test::Options),
     /// Check the house rules that a compiler does not know.
     Tidy(tidy::Options),
+    /// Build the peers of `paceline bench --peers` that are not Rust: oneTBB.
+    Peers(peers::Options),
     /// Compile the libraries for other systems and processors (no linking, no running).
     CheckTargets(targets::Options),
 }
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
     let passed = Context::load().and_then(|context| match &arguments.task {
         Task::Test(options) => test::run(&context, options),
         Task::Tidy(options) => tidy::run(&context, options),
+        Task::Peers(options) => peers::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {

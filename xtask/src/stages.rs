@@ -5,7 +5,7 @@
 //! or filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{examples, tidy, tools};
+use crate::{examples, peers, tidy, tools};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -126,6 +126,25 @@ pub(crate) const STAGES: &[Stage] = &[
             line: "cargo doc --workspace --no-deps --document-private-items",
             env: &[("RUSTDOCFLAGS", DOC_FLAGS)],
         }],
+    },
+    Stage {
+        name: "peers",
+        purpose: "oneTBB's runner builds, and the benchmark runs with it",
+        switch: Switch::On,
+        needs: peers::NEEDS,
+        counts_tests: true,
+        limit_minutes: 10,
+        steps: &[
+            Step::Call {
+                what: "cargo xtask peers",
+                function: peers::stage,
+            },
+            // The whole workspace, as in the next stage, so that it is compiled once.
+            Step::Run {
+                line: "cargo test --workspace --test peers",
+                env: &[("PACELINE_TEST_PEERS", "all")],
+            },
+        ],
     },
     Stage {
         name: "unit",

@@ -80,6 +80,22 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Run("rustup component add clippy"),
     },
     Tool {
+        name: "c++",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("c++ --version"),
+        install: Install::Debian("g++ libc6-dev"),
+    },
+    Tool {
+        name: "oneTBB",
+        need: Need::Optional,
+        part_of: Some("c++"),
+        probe: Probe::Runs(
+            "c++ -std=c++17 -fsyntax-only -x c++ -include oneapi/tbb/version.h /dev/null",
+        ),
+        install: Install::Debian("libtbb-dev"),
+    },
+    Tool {
         name: "nightly",
         need: Need::Optional,
         part_of: None,
@@ -151,13 +167,36 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
 
 /// Why a stage that needs these cannot run here; `None` if it can.
 pub(crate) fn missing(needs: &[&str]) -> Option<String> {
-    needs.iter().find_map(|need| {
-        let Some(tool) = TOOLS.iter().find(|tool| tool.name == *need) else {
-            return Some(format!("no tool `{need}` in tools.rs"));
-        };
-        let reason = tool.probe.look().err()?;
-        Some(format!("no {}: {reason}", tool.name))
+    demand_with(needs, |_| String::new()).err()
+}
+
+/// `Err` says which of these is missing, and what a person can do about it.
+pub(crate) fn demand(needs: &[&str]) -> Result<(), String> {
+    demand_with(needs, |tool| match tool.install {
+        Install::Run(line) => format!("; install it: {line}"),
+        Install::Debian(packages) => format!("; {}", by_hand(&apt_line(packages))),
+        Install::Not => String::new(),
     })
+}
+
+fn demand_with(needs: &[&str], advice: impl Fn(&Tool) -> String) -> Result<(), String> {
+    for need in needs {
+        let Some(tool) = TOOLS.iter().find(|tool| tool.name == *need) else {
+            return Err(format!("no tool `{need}` in tools.rs"));
+        };
+        if let Err(reason) = tool.probe.look() {
+            return Err(format!("no {}: {reason}{}", tool.name, advice(tool)));
+        }
+    }
+    Ok(())
+}
+
+fn apt_line(packages: &str) -> String {
+    format!("apt-get update && apt-get install -y {packages}")
+}
+
+fn by_hand(line: &str) -> String {
+    format!("install it (on Debian, as root: {line})")
 }
 
 impl Tool {
@@ -167,9 +206,9 @@ impl Tool {
             Install::Run(line) => line.to_owned(),
             Install::Not => return Err("it cannot be installed".to_owned()),
             Install::Debian(packages) => {
-                let line = format!("apt-get update && apt-get install -y {packages}");
+                let line = apt_line(packages);
                 if !may_use_apt() {
-                    return Err(format!("install it (on Debian, as root: {line})"));
+                    return Err(by_hand(&line));
                 }
                 line
             }
@@ -287,5 +326,13 @@ mod tests {
     fn an_unknown_tool_is_missing() {
         assert!(missing(&["philosopher's stone"]).is_some());
         assert_eq!(missing(&[]), None);
+    }
+
+    /// Goal: whoever lacks something is told how to get it. Method: a tool whose probe fails.
+    #[test]
+    fn a_missing_tool_comes_with_advice() {
+        let advice = by_hand(&apt_line("libtbb-dev"));
+        let line = "apt-get update && apt-get install -y libtbb-dev";
+        assert_eq!(advice, format!("install it (on Debian, as root: {line})"));
     }
 }

@@ -24,6 +24,14 @@ impl Failure {
         Failure::Failed(what.to_string())
     }
 
+    /// What there is to say; empty if nobody reads it.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Failure::Usage(text) | Failure::Failed(text) => text,
+            Failure::ReaderGone => String::new(),
+        }
+    }
+
     /// Says it on standard error, in one line, and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (text, code) = match self {

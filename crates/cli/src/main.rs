@@ -6,8 +6,10 @@
 
 mod commands;
 mod failure;
+mod load;
 mod machine;
 mod output;
+mod pace;
 mod progress;
 mod summary;
 

@@ -56,6 +56,31 @@ impl Spread {
     }
 }
 
+/// An interval that holds the median of what the samples are drawn from with a probability of at
+/// least 95 %, whatever its distribution; none if there are fewer than six samples.
+///
+/// Its ends are the k-th smallest and the k-th largest sample. The median lies below the former if
+/// fewer than k samples do, and each does with probability 1/2: k is the largest for which that
+/// happens with at most 2.5 % (W. R. Thompson, "On confidence ranges for the median", 1936).
+pub(crate) fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let n = sorted.len();
+    // The probability that exactly `below` samples lie below the median.
+    let mut exactly = 0.5f64.powi(i32::try_from(n).ok()?);
+    let mut fewer = 0.0;
+    let mut k = 0;
+    for below in 0..n {
+        fewer += exactly;
+        if fewer > 0.025 {
+            break;
+        }
+        k = below + 1;
+        exactly *= (n - below) as f64 / (below + 1) as f64;
+    }
+    (k > 0).then(|| (sorted[k - 1], sorted[n - k]))
+}
+
 /// The smallest sample that is not less than this fraction of all (nearest rank).
 pub(crate) fn rank<T>(sorted: &[T], fraction: f64) -> Option<&T> {
     let rank = (fraction * sorted.len() as f64).ceil() as usize;
@@ -79,6 +104,20 @@ mod tests {
         assert_eq!(Times::of(&samples), expected);
         assert_eq!(Times::of(&[7]).p99, 7);
         assert_eq!(Times::of(&[]), Times::default());
+    }
+
+    /// Goal: the interval is the one of the tables for the sign test. Method: some numbers of samples
+    /// and their published ranks; too few samples.
+    #[test]
+    fn a_medians_interval_is_that_of_the_sign_test() {
+        let ranks = |n: u32| median_interval(&(1..=n).rev().map(f64::from).collect::<Vec<_>>());
+        assert_eq!(ranks(5), None);
+        assert_eq!(ranks(6), Some((1.0, 6.0)));
+        assert_eq!(ranks(10), Some((2.0, 9.0)));
+        assert_eq!(ranks(20), Some((6.0, 15.0)));
+        assert_eq!(ranks(36), Some((12.0, 25.0)));
+        assert_eq!(ranks(100), Some((40.0, 61.0)));
+        assert_eq!(median_interval(&[]), None);
     }
 
     /// Goal: medians of odd and even numbers of samples. Method: three, four, none.

@@ -84,6 +84,9 @@ fn bad_input_is_one_line_and_exit_code_2() {
         path.to_str().unwrap().to_owned()
     };
     let malformed = file("malformed.json", "{\"jobs\": [\n{\"label\": 7}]}");
+    // The folder of a document's pictures is called as the document, without its ending.
+    let malformed_twin = file("twin.md", "");
+    file("twin", "");
     let cyclic = file(
         "cyclic.json",
         r#"{"jobs": [{"label": "a", "us": 1, "after": ["b"]}, {"label": "b", "us": 1, "after": ["a"]}]}"#,
@@ -129,6 +132,13 @@ fn bad_input_is_one_line_and_exit_code_2() {
         (&["frames", "--what"], "paceline frames --help"),
         (&["bench", "juggle"], "spawn"),
         (&["bench", "--threads", "1"], "--threads"),
+        (&["bench", "--doc", "no/such/folder.md"], "make it first"),
+        (&["bench", "--doc", &malformed_twin], "folder"),
+        (&["bench", "--readme", "README.md"], "--doc"),
+        (
+            &["bench", "--doc", "x.md", "--readme", &malformed],
+            "bench:begin",
+        ),
         (&["fly"], "paceline --help"),
     ] {
         let run = paceline(line);
@@ -531,7 +541,8 @@ fn a_panicking_job_is_named() {
 }
 
 /// Goal: every row runs with every peer, gets right results and can be published. Method: all of
-/// them at tiny sizes; each subject of a row has numbers or a reason; the document has the parts.
+/// them at tiny sizes; each subject of a row has numbers or a reason; the document has the parts, a
+/// picture for each row, and the front page its table in the right place.
 #[test]
 fn every_benchmark_runs() {
     let folder = TempDir::new().unwrap();
@@ -545,7 +556,14 @@ fn every_benchmark_runs() {
         "--json",
         "--doc",
     ];
-    let report = json(&[&line[..], &[doc.to_str().unwrap()]].concat());
+    let readme = folder.path().join("README.md");
+    fs::write(
+        &readme,
+        "above <!-- bench:begin -->old<!-- bench:end --> below",
+    )
+    .unwrap();
+    let files = [doc.to_str().unwrap(), "--readme", readme.to_str().unwrap()];
+    let report = json(&[&line[..], &files].concat());
     has_keys(
         &report,
         &["machine", "quiet", "noise", "threads", "results", "targets"],
@@ -570,11 +588,13 @@ fn every_benchmark_runs() {
                 "cannot",
             ],
         );
-        let has_number = result["median"].as_f64().is_some_and(|median| median > 0.0);
+        let has_number = result["median"]
+            .as_f64()
+            .is_some_and(|median| median >= 0.0);
         assert!(has_number != result["cannot"].is_string(), "{result}");
     }
-    for row in ["spawn", "join", "for", "graph", "submit"] {
-        for subject in ["paceline", "rayon", "chili"] {
+    for row in ROWS {
+        for subject in ["paceline", "rayon", "chili", "bevy_tasks", "oneTBB"] {
             let is_it = |result: &&Value| result["name"] == row && result["subject"] == subject;
             assert!(
                 results.iter().any(|result| is_it(&result)),
@@ -588,7 +608,17 @@ fn every_benchmark_runs() {
         "tiny sizes are not judged"
     );
     published(&doc);
+    let readme = fs::read_to_string(readme).unwrap();
+    assert!(readme.starts_with("above ") && readme.ends_with(" below"));
+    assert!(
+        readme.contains("| spawn, ns per job |") && !readme.contains("old"),
+        "{readme}"
+    );
 }
+
+const ROWS: [&str; 8] = [
+    "spawn", "join", "for", "graph", "submit", "frame", "load", "idle",
+];
 
 fn published(doc: &Path) {
     let text = fs::read_to_string(doc).unwrap();
@@ -601,6 +631,12 @@ fn published(doc: &Path) {
         "tiny sizes",
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    for row in ROWS {
+        let picture = doc.with_extension("").join(format!("{row}.svg"));
+        let picture = fs::read_to_string(picture).unwrap();
+        assert!(picture.starts_with("<svg") && picture.contains(row));
+        assert!(text.contains(&format!("(performance/{row}.svg)")), "{row}");
     }
     let columns = |line: &str| line.matches(" | ").count();
     let table: Vec<&str> = text

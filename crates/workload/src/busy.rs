@@ -59,7 +59,8 @@ impl Busy {
         }
     }
 
-    fn steps(&self, length: Nanos) -> u64 {
+    /// The number of steps of [`chain`] that take about `length`; 0 if nothing is computed.
+    pub fn steps(&self, length: Nanos) -> u64 {
         let steps = (u128::from(length.0) * u128::from(self.rate)) >> RATE_SHIFT;
         u64::try_from(steps).unwrap_or(u64::MAX)
     }
@@ -74,10 +75,11 @@ impl Busy {
     }
 }
 
-/// `steps` steps of xorshift64 (Marsaglia, "Xorshift RNGs", 2003). Never inlined: what was
-/// calibrated is what runs.
+/// The work itself: `steps` steps of xorshift64 (Marsaglia, "Xorshift RNGs", 2003) from `seed`; the
+/// result. Never inlined: what was calibrated is what runs. The caller has to use the result, or the
+/// compiler may leave it out.
 #[inline(never)]
-fn chain(steps: u64, seed: u64) -> u64 {
+pub fn chain(steps: u64, seed: u64) -> u64 {
     // Zero is the one state that xorshift never leaves.
     let mut state = seed | 1;
     for _ in 0..steps {

@@ -4,6 +4,7 @@
 
 mod cpu_time;
 mod noise;
+mod threads;
 
 use std::fmt;
 use std::fs;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub(crate) use cpu_time::{process_cpu, thread_cpu};
 pub(crate) use noise::{Noise, Watch};
+pub(crate) use threads::{OtherThreads, Used};
 
 /// Boot flags that change how threads are placed, preempted or put to sleep: by their beginning.
 const RELEVANT_FLAGS: [&str; 16] = [

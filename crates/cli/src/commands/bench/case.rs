@@ -1,5 +1,7 @@
 //! What one case of a row has found: a distribution for each subject, and the targets.
 
+use std::borrow::Cow;
+
 use super::target::Target;
 use super::who::Who;
 use crate::summary::Spread;
@@ -13,14 +15,27 @@ pub(super) struct Case {
     pub(super) unit: &'static str,
     pub(super) scores: Vec<Score>,
     /// Those that cannot do it, and why.
-    pub(super) cannot: Vec<(Who, &'static str)>,
+    pub(super) cannot: Vec<(Who, Cow<'static, str>)>,
     pub(super) targets: Vec<Target>,
+    pub(super) picture: Picture,
+}
+
+/// How its samples are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Picture {
+    /// Every sample as a dot, a strip for each subject.
+    Strips,
+    /// Which share of the samples, which are frames, took longer than a time.
+    Tails,
+    /// Not at all.
+    None,
 }
 
 /// What one subject has reached.
 pub(super) struct Score {
     pub(super) who: Who,
     pub(super) spread: Spread,
+    pub(super) samples: Vec<f64>,
     /// Its median over that of the best peer; none if there is no peer.
     pub(super) ratio: Option<f64>,
 }
@@ -37,6 +52,7 @@ impl Case {
             Some(Score {
                 who,
                 spread: Spread::of(&samples)?,
+                samples,
                 ratio: None,
             })
         };
@@ -47,18 +63,59 @@ impl Case {
             scores: samples.into_iter().filter_map(score).collect(),
             cannot: Vec::new(),
             targets: Vec::new(),
+            picture: Picture::Strips,
         };
-        if let Some((_, best)) = case.best_peer() {
-            let judged = |score: &&mut Score| score.who == Who::Paceline || score.who.is_peer();
-            let scores = case.scores.iter_mut().filter(judged);
-            scores.for_each(|score| score.ratio = Some(score.spread.median / best));
-        }
+        case.compare();
         case
     }
 
-    pub(super) fn with_cannot(mut self, who: Who, why: &'static str) -> Case {
-        self.cannot.push((who, why));
+    /// From the frames of each subject, of which all rounds together have one number: it stands in
+    /// place of the median, between the least and the largest of a round. The samples are the
+    /// frames.
+    pub(super) fn pooled(
+        row: &'static str,
+        label: impl Into<String>,
+        unit: &'static str,
+        rounds: &[(Who, Vec<Vec<f64>>)],
+        number: impl Fn(&[f64]) -> f64,
+    ) -> Case {
+        let of_rounds = rounds.iter().map(|(who, rounds)| {
+            let of_rounds = rounds.iter().map(|frames| number(frames));
+            (*who, of_rounds.collect())
+        });
+        let mut case = Case::new(row, label, unit, of_rounds);
+        for score in &mut case.scores {
+            let its = rounds.iter().filter(|(who, _)| *who == score.who);
+            score.samples = its.flat_map(|(_, rounds)| rounds.concat()).collect();
+            score.spread.median = number(&score.samples);
+        }
+        case.compare();
+        case
+    }
+
+    /// Sets the ratios to the best peer.
+    fn compare(&mut self) {
+        let Some((_, best)) = self.best_peer().filter(|&(_, best)| best > 0.0) else {
+            return;
+        };
+        let judged = |score: &&mut Score| score.who == Who::Paceline || score.who.is_peer();
+        let scores = self.scores.iter_mut().filter(judged);
+        scores.for_each(|score| score.ratio = Some(score.spread.median / best));
+    }
+
+    pub(super) fn with_picture(self, picture: Picture) -> Case {
+        Case { picture, ..self }
+    }
+
+    pub(super) fn with_cannot(mut self, who: Who, why: impl Into<Cow<'static, str>>) -> Case {
+        self.cannot.push((who, why.into()));
         self
+    }
+
+    /// Whether there is a word about this subject.
+    pub(super) fn mentions(&self, who: Who) -> bool {
+        self.scores.iter().any(|score| score.who == who)
+            || self.cannot.iter().any(|(cannot, _)| *cannot == who)
     }
 
     pub(super) fn with_target(mut self, target: impl FnOnce(&Case) -> Target) -> Case {
@@ -93,6 +150,25 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: a number of all frames replaces the median, the ends are those of rounds. Method: the
+    /// mean of two rounds of different length.
+    #[test]
+    fn pooled_numbers_are_of_all_frames() {
+        let mean = |frames: &[f64]| frames.iter().sum::<f64>() / frames.len() as f64;
+        let rounds = [
+            (Who::Paceline, vec![vec![1.0, 2.0, 6.0], vec![11.0]]),
+            (Who::Rayon, vec![vec![10.0], vec![10.0]]),
+        ];
+        let case = Case::pooled("row", "mean", "ms", &rounds, mean);
+        let spread = case.spread(Who::Paceline).unwrap();
+        assert_eq!(
+            (spread.median, spread.min, spread.max, spread.n),
+            (5.0, 3.0, 11.0, 2)
+        );
+        assert_eq!(case.scores[0].samples, [1.0, 2.0, 6.0, 11.0]);
+        assert_eq!(case.scores[0].ratio, Some(0.5));
+    }
 
     /// Goal: ratios are to the best peer, of pools only. Method: two peers.
     #[test]

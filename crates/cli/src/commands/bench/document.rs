@@ -3,13 +3,63 @@
 //! It says on what machine, when, how, and with what spread; a number without these is not in it.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::plot;
 use super::report::{RESULT_COLUMNS, Report, TARGET_COLUMNS, result_rows, target_rows};
+use super::rows::Row;
 use super::who::Who;
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::output;
 
-/// The whole document.
-pub(super) fn markdown(report: &Report) -> String {
+/// The document and the folder of its pictures.
+pub(super) struct Document {
+    file: PathBuf,
+    pictures: PathBuf,
+}
+
+impl Document {
+    /// Checks, before anything is measured, that they can be made.
+    pub(super) fn at(file: &Path) -> Result<Document, Failure> {
+        output::check_can_create("--doc", file)?;
+        let pictures = file.with_extension("");
+        if pictures == file || (pictures.exists() && !pictures.is_dir()) {
+            return Err(Failure::usage(format!(
+                "--doc {}: its pictures go to the folder {}, but there is a file; name the document \
+                 otherwise, such as {}.md",
+                file.display(),
+                pictures.display(),
+                pictures.display()
+            )));
+        }
+        Ok(Document {
+            file: file.to_owned(),
+            pictures,
+        })
+    }
+
+    /// Writes both.
+    pub(super) fn write(&self, report: &Report) -> Result<(), Failure> {
+        let pictures = plot::pictures(report)
+            .map_err(|error| Failure::failed(format!("cannot draw a picture: {error}")))?;
+        std::fs::create_dir_all(&self.pictures).map_err(|error| {
+            Failure::failed(format!("cannot make {}: {error}", self.pictures.display()))
+        })?;
+        for (row, svg) in &pictures {
+            let file = self.pictures.join(format!("{}.svg", row.name));
+            output::write_file(&file, svg.as_bytes())?;
+        }
+        let folder = self.pictures.file_name().unwrap_or_default();
+        let drawn: Vec<&Row> = pictures.iter().map(|&(row, _)| row).collect();
+        let text = markdown(report, &drawn, &folder.to_string_lossy());
+        output::write_file(&self.file, text.as_bytes())
+    }
+}
+
+/// The whole document; the pictures of the rows that are drawn lie in a folder beside it.
+fn markdown(report: &Report, drawn: &[&Row], folder: &str) -> String {
     let mut out = String::new();
     out.push_str("# Performance\n\n");
     out.push_str(
@@ -32,7 +82,8 @@ pub(super) fn markdown(report: &Report) -> String {
     table(&mut out, &RESULT_COLUMNS, &result_rows(report));
     out.push_str(
         "\n*to best peer*: the subject's median over the smallest median of a peer. *worst*: the \
-         largest of all samples.\n\n",
+         largest of all samples. Cases called mean, p99 or missed have that number, over all frames, in \
+         the column of medians, and the least and the worst of a run beside it.\n\n",
     );
     out.push_str("## Targets\n\n");
     table(&mut out, &TARGET_COLUMNS, &target_rows(report));
@@ -41,24 +92,35 @@ pub(super) fn markdown(report: &Report) -> String {
     for row in &report.rows {
         let _ = writeln!(out, "- **{}**, {}. {}", row.name, row.title, row.means);
     }
+    pictures(&mut out, drawn, folder);
     reproduce(&mut out, report);
     out
 }
 
+fn pictures(out: &mut String, drawn: &[&Row], folder: &str) {
+    if drawn.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n## Pictures\n\nEvery dot is a sample, the bar is the median, which is also written at the \
+         right. Controls are hollow or dashed.\n",
+    );
+    for row in drawn {
+        let title = row.title.replace('`', "");
+        let _ = write!(
+            out,
+            "\n![{}: {title}]({folder}/{}.svg)\n",
+            row.name, row.name
+        );
+    }
+}
+
 fn machine(out: &mut String, report: &Report) {
     let machine = &report.machine;
-    let flags = match machine.boot_flags.as_slice() {
-        [] => "none".to_owned(),
-        flags => flags
-            .iter()
-            .map(|flag| format!("`{flag}`"))
-            .collect::<Vec<_>>()
-            .join(" "),
-    };
-    let versions = [Who::Paceline, Who::Rayon, Who::Chili]
+    let versions = Who::VERSIONED
         .into_iter()
         .filter(|who| report.peers || !who.is_peer())
-        .filter_map(|who| Some(format!("{} {}", who.name(), who.version()?)));
+        .filter_map(|who| Some(format!("{} {}", who.name(), report.version(who)?)));
     let rows = [
         ("date", date()),
         ("processor", machine.model.clone()),
@@ -67,7 +129,7 @@ fn machine(out: &mut String, report: &Report) {
             format!("{}, {} at a time", machine.cpus, machine.parallelism),
         ),
         ("kernel", machine.kernel.clone()),
-        ("boot flags that matter here", flags),
+        ("boot flags that matter here", boot_flags(machine)),
         (
             "frequency governor",
             machine.governor.clone().unwrap_or("not told".into()),
@@ -87,18 +149,34 @@ fn machine(out: &mut String, report: &Report) {
     out.push('\n');
 }
 
+/// The boot flags that matter, as code.
+pub(super) fn boot_flags(machine: &Machine) -> String {
+    let flags = machine.boot_flags.iter().map(|flag| format!("`{flag}`"));
+    match flags.collect::<Vec<_>>().as_slice() {
+        [] => "none".to_owned(),
+        flags => flags.join(" "),
+    }
+}
+
 fn rules(out: &mut String) {
     out.push_str(
         "\n## Rules\n\n\
          - The same work, checked for the right result, on the same number of threads that may \
-         execute it. The waiting thread is one of them where it takes part: Paceline and chili \
-         start one thread less. A thread that calls into a rayon pool blocks outside of it, so the \
-         pool has all of them; *caller in pool* is rayon with `use_current_thread`, in which the \
-         calling thread is a member.\n\
+         execute it. The waiting thread is one of them where it takes part: Paceline, chili and \
+         bevy_tasks start one thread less. A thread that calls into a rayon pool blocks outside of it, \
+         so the pool has all of them; *caller in pool* is rayon with `use_current_thread`, in which \
+         the calling thread is a member.\n\
+         - Peers are configured and used as their documentation says. rayon: `ThreadPoolBuilder`. \
+         chili: `Config`. bevy_tasks: feature `multi_threaded`, `TaskPoolBuilder::num_threads`; \
+         whoever waits in `TaskPool::scope` runs tasks. oneTBB: a `task_arena` with the caller in its \
+         reserved slot and a `global_control` of `max_allowed_parallelism` (Migration Guide, \
+         \"Managing the number of threads\"); it is C++ and runs in a process of its own, which \
+         sleeps while others are measured.\n\
          - Subjects take turns in one run, in an order drawn anew for each round; the first round is \
          thrown away. `n` rounds count.\n\
          - A fresh pool for each sample, warmed up before anything is timed: where the kernel puts \
-         threads is part of the spread. (`submit` keeps its pools, all of them asleep.)\n\
+         threads is part of the spread. (`submit` keeps its pools, all of them asleep. oneTBB's threads \
+         outlive their arena, so they are ended by `finalize` after each sample.)\n\
          - Work of a given length is a chain of dependent integer steps whose number was calibrated \
          once; it touches no memory.\n\
          - The machine counts as quiet if other processes used at most 2 % of all CPU time, the \
@@ -109,16 +187,20 @@ fn rules(out: &mut String) {
 
 fn reproduce(out: &mut String, report: &Report) {
     out.push_str("\n## How to reproduce\n\nOn a machine with nothing else to do:\n\n```sh\n");
+    if report.tbb.is_some() {
+        out.push_str("cargo xtask peers\n");
+    }
     let peers = if report.peers { " --peers" } else { "" };
     let quick = if report.quick { " --quick" } else { "" };
     let _ = writeln!(
         out,
-        "cargo run --release -- bench{peers}{quick} --threads {} --doc docs/performance.md\n```",
+        "cargo run --release -- bench{peers}{quick} --threads {} \\\n  \
+         --doc docs/performance.md --readme README.md\n```",
         report.threads
     );
 }
 
-fn table<const N: usize>(out: &mut String, header: &[&str; N], rows: &[[String; N]]) {
+pub(super) fn table<const N: usize>(out: &mut String, header: &[&str; N], rows: &[[String; N]]) {
     let line = |cells: &[String]| {
         let cells = cells.iter().map(|cell| cell.replace('|', "\\|"));
         format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
@@ -129,7 +211,7 @@ fn table<const N: usize>(out: &mut String, header: &[&str; N], rows: &[[String; 
 }
 
 /// Today, in the calendar of UTC.
-fn date() -> String {
+pub(super) fn date() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let days = now.map_or(0, |now| now.as_secs() / 86_400);
     let (year, month, day) = civil(days);

@@ -11,11 +11,15 @@
 
 mod case;
 mod document;
+mod frame_loop;
+mod plot;
 mod pools;
+mod readme;
 mod report;
 mod rows;
 mod session;
 mod target;
+mod tbb;
 mod who;
 
 use std::path::PathBuf;
@@ -29,10 +33,13 @@ use workload::busy::Busy;
 use crate::failure::Failure;
 use crate::machine::{Machine, Watch};
 use crate::output;
+use document::Document;
+use readme::Readme;
 use report::Report;
 use rows::{ROWS, Row};
 use session::Setup;
 use target::Verdict;
+use who::Who;
 
 /// Measure Paceline against its peers on the same work.
 ///
@@ -42,14 +49,14 @@ use target::Verdict;
 ///
 /// JSON (one object): machine{}, quiet, noise{}, threads, quick, wait_policy, results[]{name, case,
 /// unit, subject, version, threads, median, worst, min, max, n, ratio_to_best_peer, cannot},
-/// targets[]{name, case, what, got, bound, met}. Smaller is better in all results; a subject that
+/// targets[]{name, case, what, got, bound, note, met}. Smaller is better in all results; a subject that
 /// cannot do the row has a reason in cannot and no numbers; met is null for what is not judged.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Which rows; all without a name
     #[arg(value_name = "NAME", value_enum)]
     names: Vec<Name>,
-    /// Measure rayon and chili, too
+    /// Measure rayon, chili, bevy_tasks and oneTBB, too; the last if `cargo xtask peers` has built it
     #[arg(long)]
     peers: bool,
     /// Tiny sizes, to see that everything runs; nothing is judged
@@ -61,9 +68,12 @@ pub(crate) struct Arguments {
     /// Write one JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// Write this document anew from the run
+    /// Write this document anew from the run, with a folder of pictures beside it
     #[arg(long, value_name = "FILE.md")]
     doc: Option<PathBuf>,
+    /// Write the table in brief between this file's `bench:begin` and `bench:end`
+    #[arg(long, value_name = "FILE.md", requires = "doc")]
+    readme: Option<PathBuf>,
 }
 
 /// The rows, as in [`ROWS`].
@@ -79,15 +89,23 @@ enum Name {
     Graph,
     /// One job to sleeping workers
     Submit,
+    /// 60 Hz frames of 4 ms of work
+    Frame,
+    /// The same on a busy machine
+    Load,
+    /// What a pool uses when there is nothing to do, and between frames
+    Idle,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    if let Some(path) = &arguments.doc {
-        output::check_can_create("--doc", path)?;
-    }
+    let doc = arguments.doc.as_deref().map(Document::at).transpose()?;
+    let readme = arguments.readme.as_deref().map(Readme::at).transpose()?;
     let report = measure(&arguments, wait_policy()?)?;
-    if let Some(path) = &arguments.doc {
-        output::write_file(path, document::markdown(&report).as_bytes())?;
+    if let Some(doc) = doc {
+        doc.write(&report)?;
+    }
+    if let Some(readme) = readme {
+        readme.write(&report)?;
     }
     match arguments.json {
         true => output::print_json(&report::json(&report))?,
@@ -113,10 +131,18 @@ fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report,
     let threads = arguments
         .threads
         .map_or(machine.parallelism.max(2), usize::from);
+    let (tbb, no_tbb) = match arguments.peers {
+        true => match tbb::start()? {
+            Ok(tbb) => (Some(tbb), None),
+            Err(why) => (None, Some(why)),
+        },
+        false => (None, None),
+    };
     let busy = Busy::calibrate(&Os);
     let mut setup = Setup {
         threads,
         peers: arguments.peers,
+        tbb,
         quick: arguments.quick,
         busy,
         random: Random::new(Os.seed()),
@@ -125,13 +151,18 @@ fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report,
     let mut cases = Vec::new();
     for row in chosen(&arguments.names) {
         output::note(format_args!("{}: {}", row.name, row.title));
-        cases.extend((row.measure)(&mut setup)?);
+        let found = (row.measure)(&mut setup)?.into_iter();
+        cases.extend(found.map(|case| match &no_tbb {
+            Some(why) if !case.mentions(Who::Tbb) => case.with_cannot(Who::Tbb, why.clone()),
+            _ => case,
+        }));
     }
     Ok(Report {
         machine,
         threads,
         peers: arguments.peers,
         quick: arguments.quick,
+        tbb: setup.tbb.map(|tbb| tbb.version().to_owned()),
         wait_policy,
         noise: setup.watch.finish(),
         rows: chosen(&arguments.names).collect(),

@@ -1,13 +1,15 @@
 //! Pools of the subjects, each with the same number of threads that may execute work.
 //!
 //! `threads` includes the thread that calls and waits, where it takes part: Paceline and chili start
-//! one less. rayon's caller blocks outside its pool and takes no part, so the pool has all of them,
-//! unless the caller is made a member.
+//! one less, and so does bevy_tasks, whose scopes run tasks while they wait (documentation of
+//! `TaskPool::scope_with_executor`). rayon's caller blocks outside its pool and takes no part, so the
+//! pool has all of them, unless the caller is made a member.
 
 use std::num::NonZero;
 
+use bevy_tasks::{TaskPool, TaskPoolBuilder};
 use paceline::{Builder, JobSystem};
-use platform::Os;
+use platform::{CpuSet, Os, Platform};
 use rayon::ThreadPoolBuilder;
 
 pub(super) fn paceline(threads: usize) -> Result<JobSystem<Os>, String> {
@@ -15,9 +17,29 @@ pub(super) fn paceline(threads: usize) -> Result<JobSystem<Os>, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
+/// Its workers stay where the kernel puts them.
+pub(super) fn paceline_unsteered(threads: usize) -> Result<JobSystem<Os>, String> {
+    let builder = Builder::new().workers(threads - 1).steering(false);
+    builder.build().map_err(|error| error.to_string())
+}
+
 pub(super) fn rayon(threads: usize) -> Result<rayon::ThreadPool, String> {
     let builder = ThreadPoolBuilder::new().num_threads(threads);
     builder.build().map_err(|error| error.to_string())
+}
+
+/// Each thread may run on one CPU only, a different one as far as there are enough.
+pub(super) fn rayon_pinned(threads: usize) -> Result<rayon::ThreadPool, String> {
+    let pool = rayon(threads)?;
+    let cpus: Vec<u32> = Os.topology().allowed().iter().collect();
+    let pinned = pool.broadcast(|thread| {
+        let mut mask = CpuSet::new();
+        mask.insert(cpus[thread.index() % cpus.len()]);
+        Os.set_mask(Os.thread_id(), &mask)
+    });
+    let pinned: Result<Vec<()>, _> = pinned.into_iter().collect();
+    pinned.map_err(|error| error.to_string())?;
+    Ok(pool)
 }
 
 /// Makes the calling thread a member of a pool for the rest of its life.
@@ -33,6 +55,10 @@ pub(super) fn chili(threads: usize) -> chili::ThreadPool {
         thread_count: NonZero::new(threads),
         ..chili::Config::default()
     })
+}
+
+pub(super) fn bevy(threads: usize) -> TaskPool {
+    TaskPoolBuilder::new().num_threads(threads - 1).build()
 }
 
 /// Runs `f` on a thread of its own, which it may make a member of a pool.

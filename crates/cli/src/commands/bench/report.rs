@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::case::{Case, Score};
 use super::rows::Row;
 use super::target::{Bound, Target, Verdict};
+use super::who::Who;
 use crate::machine::{Machine, Noise};
 use crate::output;
 use crate::summary::Spread;
@@ -16,11 +17,23 @@ pub(super) struct Report {
     pub(super) threads: usize,
     pub(super) peers: bool,
     pub(super) quick: bool,
+    /// The version of oneTBB that took part.
+    pub(super) tbb: Option<String>,
     /// What the environment has set for Paceline's waits, if it has.
     pub(super) wait_policy: Option<String>,
     pub(super) noise: Noise,
     pub(super) rows: Vec<&'static Row>,
     pub(super) cases: Vec<Case>,
+}
+
+impl Report {
+    /// Which version of a subject was measured.
+    pub(super) fn version(&self, who: Who) -> Option<&str> {
+        match who {
+            Who::Tbb => self.tbb.as_deref(),
+            _ => who.version(),
+        }
+    }
 }
 
 /// The object of `--json`.
@@ -42,7 +55,7 @@ struct JsonResult<'a> {
     case: &'a str,
     unit: &'static str,
     subject: &'static str,
-    version: Option<&'static str>,
+    version: Option<&'a str>,
     threads: usize,
     median: Option<f64>,
     worst: Option<f64>,
@@ -50,7 +63,7 @@ struct JsonResult<'a> {
     max: Option<f64>,
     n: usize,
     ratio_to_best_peer: Option<f64>,
-    cannot: Option<&'static str>,
+    cannot: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -60,6 +73,7 @@ struct JsonTarget<'a> {
     what: &'a str,
     got: Option<f64>,
     bound: String,
+    note: Option<&'a str>,
     /// None: not judged.
     met: Option<bool>,
 }
@@ -81,15 +95,15 @@ pub(super) fn json(report: &Report) -> Json<'_> {
     }
 }
 
-fn json_results<'a>(report: &Report, case: &'a Case) -> Vec<JsonResult<'a>> {
-    let result = |who: super::who::Who, score: Option<&Score>, cannot| {
+fn json_results<'a>(report: &'a Report, case: &'a Case) -> Vec<JsonResult<'a>> {
+    let result = |who: Who, score: Option<&Score>, cannot| {
         let spread = score.map(|score| score.spread);
         JsonResult {
             name: case.row,
             case: &case.label,
             unit: case.unit,
             subject: who.name(),
-            version: who.version(),
+            version: report.version(who),
             threads: who.threads(report.threads),
             median: spread.map(|spread| spread.median),
             worst: spread.map(|spread| spread.max),
@@ -107,7 +121,7 @@ fn json_results<'a>(report: &Report, case: &'a Case) -> Vec<JsonResult<'a>> {
     let cannot = case
         .cannot
         .iter()
-        .map(|&(who, why)| result(who, None, Some(why)));
+        .map(|(who, why)| result(*who, None, Some(why.as_ref())));
     scores.chain(cannot).collect()
 }
 
@@ -123,6 +137,7 @@ fn json_targets(case: &Case) -> Vec<JsonTarget<'_>> {
         what: &target.what,
         got: target.got,
         bound: target.limit(),
+        note: target.note.as_deref(),
         met: met(target),
     });
     targets.collect()
@@ -231,19 +246,26 @@ pub(super) fn target_rows(report: &Report) -> Vec<[String; 5]> {
                 target
                     .got
                     .map_or("–".to_owned(), |got| shown_by(got, target.bound)),
-                target.verdict().to_string(),
+                verdict(target),
             ]);
         }
     }
     rows
 }
 
-fn title(case: &Case) -> String {
+fn verdict(target: &Target) -> String {
+    match &target.note {
+        Some(note) => format!("{} ({note})", target.verdict()),
+        None => target.verdict().to_string(),
+    }
+}
+
+pub(super) fn title(case: &Case) -> String {
     format!("{} {}", case.row, case.label).trim_end().to_owned()
 }
 
 /// A number with about three digits that mean something.
-fn shown(number: f64) -> String {
+pub(super) fn shown(number: f64) -> String {
     match number.abs() {
         0.0..10.0 => format!("{number:.2}"),
         10.0..100.0 => format!("{number:.1}"),

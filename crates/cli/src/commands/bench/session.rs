@@ -3,6 +3,7 @@
 use workload::Random;
 use workload::busy::Busy;
 
+use super::tbb::Tbb;
 use super::who::Who;
 use crate::failure::Failure;
 use crate::machine::Watch;
@@ -13,6 +14,8 @@ pub(super) struct Setup {
     /// Threads that may execute work, for every subject.
     pub(super) threads: usize,
     pub(super) peers: bool,
+    /// oneTBB, if peers are wanted and it is there.
+    pub(super) tbb: Option<Tbb>,
     pub(super) quick: bool,
     pub(super) busy: Busy,
     pub(super) random: Random,
@@ -109,6 +112,7 @@ mod tests {
         Setup {
             threads: 2,
             peers: false,
+            tbb: None,
             quick: true,
             busy: Busy::NONE,
             random: Random::new(1),

@@ -17,6 +17,8 @@ pub(super) struct Target {
     pub(super) got: Option<f64>,
     /// Of the bound; none for ratios.
     unit: Option<&'static str>,
+    /// What else there is to say about the number.
+    pub(super) note: Option<String>,
     /// Why it is not judged although there is a number.
     waived: Option<&'static str>,
 }
@@ -56,6 +58,7 @@ impl Target {
             bound,
             got,
             unit: None,
+            note: None,
             waived,
         }
     }
@@ -64,6 +67,19 @@ impl Target {
     pub(super) fn in_unit(self, unit: &'static str) -> Target {
         Target {
             unit: Some(unit),
+            ..self
+        }
+    }
+
+    /// The same with something to say about the number.
+    pub(super) fn with_note(self, note: Option<String>) -> Target {
+        Target { note, ..self }
+    }
+
+    /// The same, not judged for this reason.
+    pub(super) fn waived(self, why: &'static str) -> Target {
+        Target {
+            waived: Some(why),
             ..self
         }
     }
@@ -147,6 +163,7 @@ mod tests {
             bound,
             got,
             unit: None,
+            note: None,
             waived: None,
         }
     }

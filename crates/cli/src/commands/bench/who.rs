@@ -8,41 +8,81 @@ pub(super) enum Who {
     /// The least that waking a thread costs: one parked plain thread, one futex call.
     Floor,
     Paceline,
+    /// A control: workers stay where the kernel puts them.
+    PacelineUnsteered,
+    /// A control: the program's thread spins until a frame is due, where the others sleep.
+    PacelineSpinning,
     /// A rayon pool; the program's thread calls into it and blocks, as rayon's documentation has it.
     Rayon,
     /// A rayon pool of which the calling thread is a member (`use_current_thread`): the same number
     /// of threads, and no way into the pool to be paid for.
     RayonMember,
+    /// A control: as [`PacelineSpinning`](Who::PacelineSpinning).
+    RayonSpinning,
+    /// A control: each thread of the pool on a CPU of its own, and nowhere else.
+    RayonPinned,
     Chili,
+    /// A task pool of bevy_tasks; the thread that waits for a scope runs its tasks, too.
+    Bevy,
+    /// A task arena of oneTBB in a process of its own (`peers/tbb`).
+    Tbb,
 }
 
 /// Versions of the peers; a test compares them with the lock file.
 const RAYON: &str = "1.12.0";
 const CHILI: &str = "0.2.1";
+const BEVY: &str = "0.20.1";
 
 impl Who {
+    /// All that have a version, in the order of tables.
+    pub(super) const VERSIONED: [Who; 5] =
+        [Who::Paceline, Who::Rayon, Who::Chili, Who::Bevy, Who::Tbb];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Who::Serial => "serial",
             Who::Floor => "futex wake",
             Who::Paceline => "paceline",
+            Who::PacelineUnsteered => "paceline, steering off",
+            Who::PacelineSpinning => "paceline, waker spinning",
             Who::Rayon => "rayon",
             Who::RayonMember => "rayon, caller in pool",
+            Who::RayonSpinning => "rayon, waker spinning",
+            Who::RayonPinned => "rayon, pinned",
             Who::Chili => "chili",
+            Who::Bevy => "bevy_tasks",
+            Who::Tbb => "oneTBB",
         }
     }
 
+    /// The version that was compiled in. oneTBB is not: it says its own when it starts.
     pub(super) fn version(self) -> Option<&'static str> {
         match self {
-            Who::Serial | Who::Floor => None,
-            Who::Paceline => Some(env!("CARGO_PKG_VERSION")),
-            Who::Rayon | Who::RayonMember => Some(RAYON),
+            Who::Serial | Who::Floor | Who::Tbb => None,
+            Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning => {
+                Some(env!("CARGO_PKG_VERSION"))
+            }
+            Who::Rayon | Who::RayonMember | Who::RayonSpinning | Who::RayonPinned => Some(RAYON),
             Who::Chili => Some(CHILI),
+            Who::Bevy => Some(BEVY),
         }
     }
 
+    /// Whether Paceline is compared with it. Controls are no peers: they show what a row's result
+    /// comes from.
     pub(super) fn is_peer(self) -> bool {
-        matches!(self, Who::Rayon | Who::RayonMember | Who::Chili)
+        matches!(
+            self,
+            Who::Rayon | Who::RayonMember | Who::Chili | Who::Bevy | Who::Tbb
+        )
+    }
+
+    /// Whether it is there to show what a result comes from.
+    pub(super) fn is_control(self) -> bool {
+        matches!(
+            self,
+            Who::PacelineUnsteered | Who::PacelineSpinning | Who::RayonSpinning | Who::RayonPinned
+        )
     }
 
     /// How many threads execute its work if everybody has `threads`.
@@ -64,7 +104,7 @@ mod tests {
     fn versions_are_those_of_the_lock_file() {
         let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
         let lock = std::fs::read_to_string(lock).unwrap();
-        for (name, version) in [("rayon", RAYON), ("chili", CHILI)] {
+        for (name, version) in [("rayon", RAYON), ("chili", CHILI), ("bevy_tasks", BEVY)] {
             let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
             assert!(lock.contains(&entry), "{name} is not {version} any more");
         }

@@ -6,8 +6,6 @@
 mod background;
 mod costs;
 mod image;
-mod load;
-mod pace;
 mod probe;
 mod report;
 mod run;

@@ -13,15 +13,15 @@ use workload::{Picture, Scene};
 
 use super::background::Background;
 use super::costs::Costs;
-use super::load::Hogs;
-use super::pace::Pace;
 use super::probe::Probe;
 use super::waits::{Wait, Waits};
 use super::watch::Look;
 use super::{Options, What};
 use crate::commands::values::Workers;
 use crate::failure::Failure;
+use crate::load::Hogs;
 use crate::machine::{Machine, Noise, Watch, process_cpu, thread_cpu};
+use crate::pace::{Pace, Pause};
 use crate::progress::Progress;
 use crate::summary::Times;
 
@@ -192,7 +192,7 @@ fn frames(
     scene: &mut impl Scene,
     probe: &'static Probe,
 ) -> Result<Measured, Failure> {
-    let mut pace = Pace::new(options.period);
+    let mut pace = Pace::new(options.period, Pause::Sleep);
     let mut progress = Progress::new("frames", options.frames.into());
     let mut measured = Measured {
         frame_ns: Vec::with_capacity(options.frames as usize),

@@ -2,14 +2,16 @@
 
 use event::Nanos;
 use platform::Os;
-use workload::graph::{Generator, GraphScene, JobGraph, Labels};
+use workload::busy::Busy;
+use workload::graph::{Bodies, Generator, GraphScene, JobGraph, Labels};
 
-use super::rayon_graph::RayonGraph;
-use super::{Row, nanos, short};
+use super::counted_graph::{CountedGraph, Scopes};
+use super::{Row, check, nanos, short};
 use crate::commands::bench::case::Case;
 use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Setup, interleave};
 use crate::commands::bench::target::{Bound, Target};
+use crate::commands::bench::tbb::Tbb;
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
 
@@ -20,9 +22,11 @@ pub(super) const ROW: Row = Row {
             each after 0 to 10 others, ten sync points of the main thread. A run is a fresh pool, one \
             frame to warm up, then frames one after the other; a run's time is its median frame. \
             Targets are for the worst of ten runs. Every frame's checksum is compared with that of a \
-            serial run. rayon has no dependencies: there a counter per job is counted down by its \
-            predecessors, the last of which spawns it, parallel jobs are adaptive `iter::split`s \
-            of the range of pieces, and the main thread's sync points are continuations.",
+            serial run. rayon and bevy_tasks have no dependencies: there a counter per job is counted \
+            down by its predecessors, the last of which spawns it, and the main thread's sync points are \
+            continuations. Parallel jobs are adaptive `iter::split`s of the range of pieces on rayon, \
+            and a task per thread on bevy_tasks. oneTBB has a flow graph of `continue_node`s, built once \
+            per run, whose parallel jobs are a `parallel_for` and whose sync points are nodes.",
     measure,
 };
 
@@ -59,10 +63,8 @@ fn measure_size(setup: &mut Setup, size: &Size) -> Result<Case, Failure> {
     let graph = generator.generate().map_err(Failure::failed)?;
     let scene = |graph: &JobGraph| GraphScene::new(graph.clone(), setup.busy, Labels::OfKinds);
     let (mut alone, mut ours) = (scene(&graph), scene(&graph));
-    let (mut theirs, mut member) = (
-        RayonGraph::new(graph.clone(), setup.busy),
-        RayonGraph::new(graph, setup.busy),
-    );
+    let counted = || CountedGraph::new(graph.clone(), setup.busy, threads);
+    let (mut rayons, mut members, mut bevys) = (counted(), counted(), counted());
     let serial = move || {
         run(frames, || {
             let time = nanos(|| alone.run_serial(&Os));
@@ -83,12 +85,21 @@ fn measure_size(setup: &mut Setup, size: &Size) -> Result<Case, Failure> {
         Contestant::new(Who::Paceline, paceline),
     ];
     if setup.peers {
-        let rayon = move || rayon_run(&pools::rayon(threads)?, &mut theirs, frames);
+        let rayon = move || counted_run(&pools::rayon(threads)?, &mut rayons, frames);
         let member = move || {
-            pools::on_own_thread(|| rayon_run(&pools::rayon_member(threads)?, &mut member, frames))
+            let pool = || pools::rayon_member(threads);
+            pools::on_own_thread(|| counted_run(&pool()?, &mut members, frames))
         };
+        let bevy = move || counted_run(&pools::bevy(threads), &mut bevys, frames);
         subjects.push(Contestant::new(Who::Rayon, rayon));
         subjects.push(Contestant::new(Who::RayonMember, member));
+        subjects.push(Contestant::new(Who::Bevy, bevy));
+    }
+    if let Some(tbb) = setup.tbb.clone() {
+        tbb.load(&graph, setup.busy).map_err(Failure::Failed)?;
+        let mut remote = TbbGraph::new(tbb, graph, threads);
+        let tbb = move || remote.run(frames);
+        subjects.push(Contestant::new(Who::Tbb, tbb));
     }
     let samples = interleave(setup, ROW.name, runs, subjects)?;
     let samples = samples.into_iter().map(|samples| samples.only());
@@ -109,12 +120,46 @@ fn measure_size(setup: &mut Setup, size: &Size) -> Result<Case, Failure> {
     }))
 }
 
-fn rayon_run(pool: &rayon::ThreadPool, graph: &mut RayonGraph, frames: usize) -> Sample {
+fn counted_run(pool: &impl Scopes, graph: &mut CountedGraph, frames: usize) -> Sample {
     run(frames, || {
         let time = nanos(|| graph.run(pool));
         graph.verify()?;
         Ok(time)
     })
+}
+
+/// The graph that the runner of oneTBB has loaded.
+struct TbbGraph {
+    tbb: Tbb,
+    /// Only to know the checksums.
+    bodies: Bodies,
+    threads: usize,
+    frame: u64,
+}
+
+impl TbbGraph {
+    fn new(tbb: Tbb, graph: JobGraph, threads: usize) -> TbbGraph {
+        TbbGraph {
+            tbb,
+            bodies: Bodies::new(graph, Busy::NONE),
+            threads,
+            frame: 1,
+        }
+    }
+
+    /// One run: a frame to warm up, then so many.
+    fn run(&mut self, frames: usize) -> Sample {
+        let told = self
+            .tbb
+            .frames_of_graph(self.threads, self.frame, frames + 1)?;
+        let mut told = told.into_iter();
+        run(frames, || {
+            let (time, sum) = told.next().ok_or("a frame is missing")?;
+            check(sum, self.bodies.expected(self.frame))?;
+            self.frame += 1;
+            Ok(time.0 as f64)
+        })
+    }
 }
 
 /// The median of some frames in microseconds, after one that does not count.

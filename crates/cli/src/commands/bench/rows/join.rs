@@ -10,6 +10,7 @@ use crate::commands::bench::case::Case;
 use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Setup, interleave};
 use crate::commands::bench::target::Target;
+use crate::commands::bench::tbb::Tbb;
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
 
@@ -17,7 +18,8 @@ pub(super) const ROW: Row = Row {
     name: "join",
     title: "fork-join Fibonacci without a cut-off",
     means: "Fibonacci's 30th number by plain recursion, both calls as the two halves of a join, down \
-            to 0 and 1: 1 346 268 joins. The time of all of it, per join; the result is checked.",
+            to 0 and 1: 1 346 268 joins. The time of all of it, per join; the result is checked. oneTBB \
+            runs the two halves by `parallel_invoke`.",
     measure,
 };
 
@@ -88,6 +90,15 @@ fn sample(pool: &impl Joins, size: Size) -> Sample {
     Ok(vec![time / joins as f64])
 }
 
+fn tbb_sample(tbb: &Tbb, threads: usize, size: Size) -> Sample {
+    let expected = serial(size.n);
+    let timed = tbb.join(threads, size.n, size.repeats)?;
+    check(timed.first, expected)?;
+    check(timed.sum, expected * u64::from(size.repeats))?;
+    let joins = (serial(size.n + 1) - 1) * u64::from(size.repeats);
+    Ok(vec![timed.time.0 as f64 / joins as f64])
+}
+
 fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let (threads, rounds) = (setup.threads, setup.size(25, 2));
     let size = setup.size(Size { n: 30, repeats: 3 }, Size { n: 15, repeats: 1 });
@@ -101,9 +112,16 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
         subjects.push(Contestant::new(Who::RayonMember, member));
         subjects.push(Contestant::new(Who::Chili, chili));
     }
+    if let Some(tbb) = setup.tbb.clone() {
+        let tbb = move || tbb_sample(&tbb, threads, size);
+        subjects.push(Contestant::new(Who::Tbb, tbb));
+    }
     let samples = interleave(setup, ROW.name, rounds, subjects)?;
     let samples = samples.into_iter().map(|samples| samples.only());
-    let case = Case::new(ROW.name, "", "ns per join", samples);
+    let mut case = Case::new(ROW.name, "", "ns per join", samples);
+    if setup.peers {
+        case = case.with_cannot(Who::Bevy, "no joins: its scopes fork from one thread");
+    }
     let case =
         case.with_target(|case| Target::ratio(setup, case, "chili", case.median(Who::Chili), 1.05));
     let case = case.with_target(|case| Target::ratio(setup, case, "rayon", case.best_rayon(), 0.6));

@@ -4,17 +4,19 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bevy_tasks::TaskPool;
 use event::Nanos;
 use paceline::{Grain, JobSystem};
 use platform::Os;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
-use workload::busy::Busy;
+use workload::busy::{Busy, chain};
 
 use super::{Row, check, nanos, short};
 use crate::commands::bench::case::Case;
 use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Setup, interleave};
 use crate::commands::bench::target::{Bound, Target};
+use crate::commands::bench::tbb::Tbb;
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
 
@@ -23,18 +25,19 @@ pub(super) const ROW: Row = Row {
     title: "parallel loops over 1000 items of 5 ns and of 200 ns",
     means: "A loop over 1000 items, each a chain of dependent integer steps of about that length, \
             called again and again by the calling thread; the time of one loop. No grain or cut-off \
-            is given, except for chili, which has no loops: there the range is halved by joins down \
-            to 16 items. The sum over all items is checked.",
+            is given, except for chili and bevy_tasks. chili has no loops: there the range is halved by \
+            joins down to 16 items. bevy_tasks wants a number of tasks: there is one per thread, as its \
+            `par_splat_map` has it. oneTBB is a `parallel_reduce`. The sum over all items is checked.",
     measure,
 };
 
 /// Somebody who can add up what the body gives for each item.
-trait Loops {
+pub(super) trait Loops {
     fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64;
 }
 
 /// The calling thread alone.
-struct Serial;
+pub(super) struct Serial;
 
 impl Loops for Serial {
     fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64 {
@@ -59,26 +62,50 @@ impl Loops for rayon::ThreadPool {
     }
 }
 
-impl Loops for chili::ThreadPool {
+/// chili has no loops: the range is halved by joins down to some items.
+pub(super) struct Halves {
+    pub(super) pool: chili::ThreadPool,
+    pub(super) cut_off: u64,
+}
+
+impl Loops for Halves {
     fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64 {
-        const CUT_OFF: u64 = 16;
         fn sum(
             scope: &mut chili::Scope<'_>,
             range: Range<u64>,
+            cut_off: u64,
             body: &(impl Fn(u64) -> u64 + Sync),
         ) -> u64 {
-            if range.end - range.start <= CUT_OFF {
+            if range.end - range.start <= cut_off {
                 return range.map(body).sum();
             }
             let middle = range.start.midpoint(range.end);
             let (low, high) = (range.start..middle, middle..range.end);
             let (a, b) = scope.join(
-                |scope| sum(scope, low, body),
-                |scope| sum(scope, high, body),
+                |scope| sum(scope, low, cut_off, body),
+                |scope| sum(scope, high, cut_off, body),
             );
             a + b
         }
-        sum(&mut self.scope(), 0..items, body)
+        sum(&mut self.pool.scope(), 0..items, self.cut_off, body)
+    }
+}
+
+/// bevy_tasks spawns a task for each chunk of so many items (as `ParallelSlice::par_chunk_map` does
+/// for data; here there is none).
+pub(super) struct Chunks {
+    pub(super) pool: TaskPool,
+    pub(super) items: u64,
+}
+
+impl Loops for Chunks {
+    fn sum(&self, items: u64, body: &(impl Fn(u64) -> u64 + Sync)) -> u64 {
+        let starts = (0..items).step_by(self.items as usize);
+        let chunks = starts.map(|start| start..(start + self.items).min(items));
+        let sums = self.pool.scope(|scope| {
+            chunks.for_each(|chunk| scope.spawn(async { chunk.map(body).sum::<u64>() }));
+        });
+        sums.into_iter().sum()
     }
 }
 
@@ -111,9 +138,9 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
 
 fn measure_size(setup: &mut Setup, size: Size) -> Result<Case, Failure> {
     let (threads, rounds, busy) = (setup.threads, setup.size(25, 2), setup.busy);
-    let length = fitted(busy, size.item);
+    let steps = fitted(busy, size.item);
     let body = move |item: u64| {
-        busy.spin_for(length, item);
+        black_box(chain(steps, item));
         item
     };
     let serial = move || sample(&Serial, size, &body);
@@ -126,10 +153,22 @@ fn measure_size(setup: &mut Setup, size: Size) -> Result<Case, Failure> {
         let rayon = move || sample(&pools::rayon(threads)?, size, &body);
         let member =
             move || pools::on_own_thread(|| sample(&pools::rayon_member(threads)?, size, &body));
-        let chili = move || sample(&pools::chili(threads), size, &body);
+        let chili = move || {
+            let (pool, cut_off) = (pools::chili(threads), 16);
+            sample(&Halves { pool, cut_off }, size, &body)
+        };
         subjects.push(Contestant::new(Who::Rayon, rayon));
         subjects.push(Contestant::new(Who::RayonMember, member));
+        let bevy = move || {
+            let (pool, items) = (pools::bevy(threads), size.items.div_ceil(threads as u64));
+            sample(&Chunks { pool, items }, size, &body)
+        };
         subjects.push(Contestant::new(Who::Chili, chili));
+        subjects.push(Contestant::new(Who::Bevy, bevy));
+    }
+    if let Some(tbb) = setup.tbb.clone() {
+        let tbb = move || tbb_sample(&tbb, threads, size, steps);
+        subjects.push(Contestant::new(Who::Tbb, tbb));
     }
     let samples = interleave(setup, ROW.name, rounds, subjects)?;
     let samples = samples.into_iter().map(|samples| samples.only());
@@ -137,22 +176,33 @@ fn measure_size(setup: &mut Setup, size: Size) -> Result<Case, Failure> {
     Ok(Case::new(ROW.name, label, "ns per loop", samples))
 }
 
-/// The length to ask for so that an item takes the wanted one, call and rounding to whole steps
-/// included: for a few nanoseconds these are not small.
-fn fitted(busy: Busy, wanted: Nanos) -> Nanos {
+/// The number of steps with which an item takes the wanted time, the call included: for a few
+/// nanoseconds that is not small.
+fn fitted(busy: Busy, wanted: Nanos) -> u64 {
     const ITEMS: u64 = 1_000;
     const TRIALS: u32 = 30;
-    let item_takes = |length: u64| {
-        let trials = (0..TRIALS).map(|_| {
-            nanos(|| (0..ITEMS).for_each(|item| busy.spin_for(Nanos(length), black_box(item))))
-        });
+    let item_takes = |steps: u64| {
+        let item = |item: u64| {
+            black_box(chain(steps, item));
+        };
+        let trials = (0..TRIALS).map(|_| nanos(|| (0..ITEMS).for_each(item)));
         trials.fold(f64::MAX, f64::min) / ITEMS as f64
     };
-    let wrong_by = |&length: &u64| (item_takes(length) - wanted.0 as f64).abs();
-    let candidates = (0..=20).map(|tenth| wanted.0 * tenth / 10);
-    let errors = candidates.map(|length| (wrong_by(&length), length));
+    let wrong_by = |steps: u64| (item_takes(steps) - wanted.0 as f64).abs();
+    let simple = busy.steps(wanted);
+    // Up to the simple answer, which leaves the call out, in tenths or in single steps.
+    let candidates = (0..=simple).rev().step_by((simple / 10).max(1) as usize);
+    let errors = candidates.map(|steps| (wrong_by(steps), steps));
     let best = errors.min_by(|a, b| a.0.total_cmp(&b.0));
-    best.map_or(wanted, |(_, length)| Nanos(length))
+    best.map_or(simple, |(_, steps)| steps)
+}
+
+fn tbb_sample(tbb: &Tbb, threads: usize, size: Size, steps: u64) -> Sample {
+    let expected = size.items * (size.items - 1) / 2;
+    let timed = tbb.sum(threads, size.items, steps, size.repeats)?;
+    check(timed.first, expected)?;
+    check(timed.sum, expected * u64::from(size.repeats))?;
+    Ok(vec![timed.time.0 as f64 / f64::from(size.repeats)])
 }
 
 fn sample(pool: &impl Loops, size: Size, body: &(impl Fn(u64) -> u64 + Sync)) -> Sample {

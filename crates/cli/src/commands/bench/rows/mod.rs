@@ -1,9 +1,13 @@
 //! The rows: each is a piece of work, the ways the subjects do it, and its targets.
 
+mod counted_graph;
+mod frame;
+mod frame_pools;
 mod graph;
+mod idle;
 mod join;
+mod load;
 mod loops;
-mod rayon_graph;
 mod spawn;
 mod submit;
 
@@ -25,7 +29,16 @@ pub(super) struct Row {
 }
 
 /// All rows.
-pub(super) const ROWS: &[Row] = &[spawn::ROW, join::ROW, loops::ROW, graph::ROW, submit::ROW];
+pub(super) const ROWS: &[Row] = &[
+    spawn::ROW,
+    join::ROW,
+    loops::ROW,
+    graph::ROW,
+    submit::ROW,
+    frame::ROW,
+    load::ROW,
+    idle::ROW,
+];
 
 /// How long `f` takes, in nanoseconds.
 fn nanos(f: impl FnOnce()) -> f64 {

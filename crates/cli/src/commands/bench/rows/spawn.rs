@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bevy_tasks::TaskPool;
 use paceline::JobSystem;
 use platform::Os;
 
@@ -10,6 +11,7 @@ use crate::commands::bench::case::Case;
 use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Setup, interleave};
 use crate::commands::bench::target::Target;
+use crate::commands::bench::tbb::Tbb;
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
 
@@ -18,7 +20,7 @@ pub(super) const ROW: Row = Row {
     title: "100 000 empty jobs, each through a queue",
     means: "A scope in which the calling thread spawns 100 000 jobs that do nothing; the time from \
             the scope's beginning to its end, per job. A counting run on the same pool before each \
-            sample checks that every job runs once. oneTBB and bevy_tasks are not measured.",
+            sample checks that every job runs once. oneTBB runs them in a `task_group`.",
     measure,
 };
 
@@ -40,6 +42,12 @@ impl Spawns for rayon::ThreadPool {
     }
 }
 
+impl Spawns for TaskPool {
+    fn spawn_all(&self, count: u32, body: &(impl Fn() + Sync)) {
+        self.scope(|scope| (0..count).for_each(|_| scope.spawn(async { body() })));
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Size {
     jobs: u32,
@@ -53,6 +61,13 @@ fn sample(pool: &impl Spawns, size: Size) -> Sample {
     });
     check(count.into_inner(), size.jobs)?;
     let time = nanos(|| (0..size.repeats).for_each(|_| pool.spawn_all(size.jobs, &|| ())));
+    Ok(vec![time / f64::from(size.jobs * size.repeats)])
+}
+
+fn tbb_sample(tbb: &Tbb, threads: usize, size: Size) -> Sample {
+    let timed = tbb.spawn(threads, size.jobs, size.repeats)?;
+    check(timed.first, u64::from(size.jobs))?;
+    let time = timed.time.0 as f64;
     Ok(vec![time / f64::from(size.jobs * size.repeats)])
 }
 
@@ -73,7 +88,13 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
         let rayon = move || sample(&pools::rayon(threads)?, size);
         let member = move || pools::on_own_thread(|| sample(&pools::rayon_member(threads)?, size));
         subjects.push(Contestant::new(Who::Rayon, rayon));
+        let bevy = move || sample(&pools::bevy(threads), size);
         subjects.push(Contestant::new(Who::RayonMember, member));
+        subjects.push(Contestant::new(Who::Bevy, bevy));
+    }
+    if let Some(tbb) = setup.tbb.clone() {
+        let tbb = move || tbb_sample(&tbb, threads, size);
+        subjects.push(Contestant::new(Who::Tbb, tbb));
     }
     let samples = interleave(setup, ROW.name, rounds, subjects)?;
     let samples = samples.into_iter().map(|samples| samples.only());

@@ -24,7 +24,8 @@ pub(super) const ROW: Row = Row {
     means: "A thread sleeps for 2 ms (and so do all workers), submits one job, and computes for 1 ms. \
             Two things are measured: how long submitting kept the caller, and how long after its \
             beginning the job started. The floor, in the same rounds: one futex call that wakes a \
-            parked plain thread. All pools live side by side, asleep.",
+            parked plain thread. All pools live side by side, asleep. oneTBB's is `task_arena::enqueue`; \
+            there the thread that submits is one of its own process, in the same rounds.",
     measure,
 };
 
@@ -79,6 +80,7 @@ fn measure_here(setup: &mut Setup) -> Result<Vec<Samples>, Failure> {
         ],
         false => Vec::new(),
     };
+    let bevy = setup.peers.then(|| pools::bevy(threads));
     let paceline = || {
         let job = Arc::clone(&stamp);
         sample(&stamp, busy, || {
@@ -95,6 +97,24 @@ fn measure_here(setup: &mut Setup) -> Result<Vec<Samples>, Failure> {
         subjects.push(Contestant::new(*who, move || {
             let job = Arc::clone(stamp);
             sample(stamp, busy, || pool.spawn(move || set(&job)))
+        }));
+    }
+    if let Some(pool) = &bevy {
+        let stamp = &stamp;
+        subjects.push(Contestant::new(Who::Bevy, move || {
+            let job = Arc::clone(stamp);
+            let submit = || pool.spawn(async move { set(&job) }).detach();
+            sample(stamp, busy, submit)
+        }));
+    }
+    if let Some(tbb) = &setup.tbb {
+        let (pool, steps) = (
+            tbb.open(threads).map_err(Failure::Failed)?,
+            busy.steps(COMPUTE),
+        );
+        subjects.push(Contestant::new(Who::Tbb, move || {
+            let [caller, start] = pool.submit(SLEEP, steps, PATIENCE)?;
+            Ok(vec![caller.0 as f64, start.0 as f64])
         }));
     }
     interleave(setup, ROW.name, rounds, subjects)

@@ -1,4 +1,4 @@
-//! `--load`: threads of ordinary priority that only burn CPU time, as a busy machine has.
+//! Hogs: threads of ordinary priority that only burn CPU time, as a busy machine has.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::failure::Failure;
 use crate::machine::thread_cpu;
 
 /// Hogs, until they are stopped or dropped.
-pub(super) struct Hogs {
+pub(crate) struct Hogs {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Nanos>>,
 }
 
 impl Hogs {
-    pub(super) fn start(count: u32) -> Result<Hogs, Failure> {
+    pub(crate) fn start(count: u32) -> Result<Hogs, Failure> {
         let mut hogs = Hogs {
             stop: Arc::default(),
             threads: Vec::new(),
@@ -34,7 +34,7 @@ impl Hogs {
     }
 
     /// Ends them; the CPU time they have used.
-    pub(super) fn stop(mut self) -> Nanos {
+    pub(crate) fn stop(mut self) -> Nanos {
         self.end()
     }
 

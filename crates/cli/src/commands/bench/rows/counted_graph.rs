@@ -1,7 +1,9 @@
-//! A graph of jobs on rayon, as well as a user of rayon could write it.
+//! A graph of jobs on pools without dependencies (rayon, bevy_tasks), as well as their users could
+//! write it.
 //!
-//! rayon has no dependencies between jobs. Each job has a counter of what it still waits for; whoever
-//! counts it down to zero spawns it. A parallel job splits its range of pieces adaptively.
+//! Each job has a counter of what it still waits for; whoever counts it down to zero spawns it. (So
+//! does Bevy with its own systems.) A parallel job splits its range of pieces adaptively on rayon; on
+//! bevy_tasks it is a task per thread, the last of which ends the job.
 //!
 //! The main thread's schedule is a chain of *segments*: up to a sync point, a segment counts down the
 //! jobs it reaches; what comes after the sync point is a node like a job, which waits for the awaited
@@ -10,13 +12,27 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rayon::Scope;
+use bevy_tasks::TaskPool;
 use rayon::iter::{ParallelIterator, split};
 use workload::busy::Busy;
 use workload::graph::{Bodies, JobGraph, Kind};
 
+/// A pool on which the graph can run.
+pub(super) trait Scopes {
+    /// Runs `graph`'s frame from its beginning, and returns when all that was spawned is over.
+    fn run_from_start(&self, graph: &CountedGraph);
+}
+
+/// A scope of such a pool, while it is open.
+trait Spawns<'s>: Copy {
+    /// Runs the node as a task of its own.
+    fn spawn(self, graph: &'s CountedGraph, node: u32);
+    /// Runs all pieces of a parallel job, then [`CountedGraph::ended`].
+    fn run_parallel(self, graph: &'s CountedGraph, job: u32, pieces: u32);
+}
+
 /// A graph that is run once per frame.
-pub(super) struct RayonGraph {
+pub(super) struct CountedGraph {
     bodies: Bodies,
     /// For each job the nodes that wait for it. Nodes are the jobs, then the sync points.
     successors: Vec<Vec<u32>>,
@@ -24,13 +40,16 @@ pub(super) struct RayonGraph {
     pending: Vec<AtomicU32>,
     /// How many each node waits for.
     waits_for: Vec<u32>,
+    /// For each job which of its tasks have not ended, where it is split into a task per thread.
+    tasks_left: Vec<AtomicU32>,
+    threads: u32,
     /// What the main thread has found at the sync points of this frame.
     observed: AtomicU64,
     frame: u64,
 }
 
-impl RayonGraph {
-    pub(super) fn new(graph: JobGraph, busy: Busy) -> RayonGraph {
+impl CountedGraph {
+    pub(super) fn new(graph: JobGraph, busy: Busy, threads: usize) -> CountedGraph {
         let jobs = graph.jobs().len();
         let mut successors = vec![Vec::new(); jobs];
         // One more than its dependencies: the main thread has to reach it.
@@ -45,9 +64,11 @@ impl RayonGraph {
             successors[sync.wait_for as usize].push(node);
             waits_for.push(2);
         }
-        RayonGraph {
+        CountedGraph {
             bodies: Bodies::new(graph, busy),
             pending: waits_for.iter().map(|_| AtomicU32::new(0)).collect(),
+            tasks_left: (0..jobs).map(|_| AtomicU32::new(0)).collect(),
+            threads: threads as u32,
             successors,
             waits_for,
             observed: AtomicU64::new(0),
@@ -56,14 +77,13 @@ impl RayonGraph {
     }
 
     /// Runs the next frame and returns when all its jobs are over.
-    pub(super) fn run(&mut self, pool: &rayon::ThreadPool) {
+    pub(super) fn run(&mut self, pool: &impl Scopes) {
         self.frame += 1;
         *self.observed.get_mut() = 0;
         for (pending, &waits_for) in self.pending.iter_mut().zip(&self.waits_for) {
             *pending.get_mut() = waits_for;
         }
-        let this = &*self;
-        pool.scope(|scope| this.schedule_from(scope, 0));
+        pool.run_from_start(self);
     }
 
     /// Whether the last frame was run correctly.
@@ -73,7 +93,7 @@ impl RayonGraph {
     }
 
     /// The main thread's part from the sync point before `sync` on.
-    fn schedule_from<'s>(&'s self, scope: &Scope<'s>, mut sync: usize) {
+    fn schedule_from<'s>(&'s self, scope: impl Spawns<'s>, mut sync: usize) {
         let jobs = self.bodies.graph().jobs().len() as u32;
         let syncs = self.bodies.graph().syncs();
         let reached = |sync: usize| syncs.get(sync).map_or(jobs, |sync| sync.after + 1);
@@ -94,33 +114,37 @@ impl RayonGraph {
         self.pending[node as usize].fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    fn arrive<'s>(&'s self, scope: &Scope<'s>, node: u32) {
+    fn arrive<'s>(&'s self, scope: impl Spawns<'s>, node: u32) {
         if self.count_down(node) {
-            scope.spawn(move |scope| self.run_node(scope, node));
+            scope.spawn(self, node);
         }
     }
 
-    fn run_node<'s>(&'s self, scope: &Scope<'s>, node: u32) {
+    fn run_node<'s>(&'s self, scope: impl Spawns<'s>, node: u32) {
         let jobs = self.bodies.graph().jobs();
         match (node as usize).checked_sub(jobs.len()) {
             Some(sync) => {
                 self.observe(sync);
                 self.schedule_from(scope, sync + 1);
             }
-            None => {
-                self.run_job(node);
-                let successors = &self.successors[node as usize];
-                successors.iter().for_each(|&next| self.arrive(scope, next));
-            }
+            None => match jobs[node as usize].kind {
+                Kind::Single => {
+                    self.run_pieces(node, 0..1);
+                    self.ended(scope, node);
+                }
+                Kind::Parallel { pieces } => scope.run_parallel(self, node, pieces),
+            },
         }
     }
 
-    fn run_job(&self, job: u32) {
-        let run = |pieces| self.bodies.run(self.frame, job, pieces, |_| ());
-        match self.bodies.graph().jobs()[job as usize].kind {
-            Kind::Single => run(0..1),
-            Kind::Parallel { pieces } => split(0..pieces, halves).for_each(run),
-        }
+    fn run_pieces(&self, job: u32, pieces: Range<u32>) {
+        self.bodies.run(self.frame, job, pieces, |_| ());
+    }
+
+    /// All pieces of the job are over.
+    fn ended<'s>(&'s self, scope: impl Spawns<'s>, job: u32) {
+        let successors = &self.successors[job as usize];
+        successors.iter().for_each(|&next| self.arrive(scope, next));
     }
 
     /// The main thread passes a sync point. It is at one place at a time, so a load and a store do.
@@ -132,11 +156,55 @@ impl RayonGraph {
     }
 }
 
+impl Scopes for rayon::ThreadPool {
+    fn run_from_start(&self, graph: &CountedGraph) {
+        self.scope(|scope| graph.schedule_from(scope, 0));
+    }
+}
+
+impl<'s> Spawns<'s> for &rayon::Scope<'s> {
+    fn spawn(self, graph: &'s CountedGraph, node: u32) {
+        rayon::Scope::spawn(self, move |scope| graph.run_node(scope, node));
+    }
+
+    fn run_parallel(self, graph: &'s CountedGraph, job: u32, pieces: u32) {
+        split(0..pieces, halves).for_each(|pieces| graph.run_pieces(job, pieces));
+        graph.ended(self, job);
+    }
+}
+
 fn halves(range: Range<u32>) -> (Range<u32>, Option<Range<u32>>) {
     let middle = range.start.midpoint(range.end);
     match range.len() {
         0 | 1 => (range, None),
         _ => (range.start..middle, Some(middle..range.end)),
+    }
+}
+
+impl Scopes for TaskPool {
+    fn run_from_start(&self, graph: &CountedGraph) {
+        self.scope(|scope| graph.schedule_from(scope, 0));
+    }
+}
+
+impl<'s> Spawns<'s> for &'s bevy_tasks::Scope<'s, '_, ()> {
+    fn spawn(self, graph: &'s CountedGraph, node: u32) {
+        bevy_tasks::Scope::spawn(self, async move { graph.run_node(self, node) });
+    }
+
+    fn run_parallel(self, graph: &'s CountedGraph, job: u32, pieces: u32) {
+        let left = &graph.tasks_left[job as usize];
+        let tasks = graph.threads.min(pieces);
+        let run = move |task: u32| {
+            graph.run_pieces(job, pieces * task / tasks..pieces * (task + 1) / tasks);
+            // AcqRel: the last one sees what all others did before they counted.
+            if left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                graph.ended(self, job);
+            }
+        };
+        left.store(tasks, Ordering::Relaxed);
+        (1..tasks).for_each(|task| bevy_tasks::Scope::spawn(self, async move { run(task) }));
+        run(0);
     }
 }
 
@@ -148,8 +216,8 @@ mod tests {
     use super::*;
     use crate::commands::bench::pools;
 
-    /// Goal: rayon's version keeps every edge and sync point. Method: frames of pieces that take no
-    /// time, on one and three threads, several sync points at the same place included.
+    /// Goal: every edge and sync point is kept. Method: frames of pieces that take no time, on one
+    /// and three threads of each pool, several sync points at the same place included.
     #[test]
     fn frames_equal_serial_ones() {
         for sync_every in [1, 7, 0] {
@@ -159,14 +227,19 @@ mod tests {
                 piece: Nanos::ZERO,
                 ..Generator::default()
             };
-            let mut graph = RayonGraph::new(generator.generate().unwrap(), Busy::NONE);
+            let graph = generator.generate().unwrap();
             for threads in [1, 3] {
-                let pool = pools::rayon(threads).unwrap();
-                for _ in 0..20 {
-                    graph.run(&pool);
-                    graph.verify().unwrap();
-                }
+                frames(&pools::rayon(threads).unwrap(), &graph, threads);
+                frames(&pools::bevy(threads), &graph, threads);
             }
+        }
+    }
+
+    fn frames(pool: &impl Scopes, graph: &JobGraph, threads: usize) {
+        let mut graph = CountedGraph::new(graph.clone(), Busy::NONE, threads);
+        for _ in 0..20 {
+            graph.run(pool);
+            graph.verify().unwrap();
         }
     }
 }

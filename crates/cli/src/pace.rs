@@ -6,29 +6,42 @@
 use std::time::Duration;
 
 use event::Nanos;
-use platform::{Os, Parker, Platform};
+use platform::{Atomic, Memory, Os, Parker, Platform};
+
+/// How a thread lets the time until its next frame pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    Sleep,
+    /// Computes nothing, and keeps its CPU.
+    Spin,
+}
 
 /// The schedule.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// None: as fast as possible.
     period: Option<Nanos>,
     /// When the next frame may begin; none before the first.
     slot: Option<Nanos>,
+    pause: Pause,
     /// Sleeps until an absolute time; nobody unparks it.
     sleep: <Os as Platform>::Parker,
+    /// Is spun on, and never changes.
+    still: <Os as Memory>::AtomicU64,
 }
 
 impl Pace {
-    pub(super) fn new(period: Option<Duration>) -> Pace {
+    pub(crate) fn new(period: Option<Duration>, pause: Pause) -> Pace {
         Pace {
             period: period.map(Nanos::from),
             slot: None,
+            pause,
             sleep: Os.parker(),
+            still: Atomic::new(0),
         }
     }
 
-    /// Sleeps until a frame is to begin (the first: at once); the time it has.
-    pub(super) fn next_frame(&mut self) -> Duration {
+    /// Waits until a frame is to begin (the first: at once); the time it has.
+    pub(crate) fn next_frame(&mut self) -> Duration {
         let Some(period) = self.period else {
             return Duration::MAX;
         };
@@ -41,7 +54,20 @@ impl Pace {
                 self.slot = Some(end);
                 return (end - now).into();
             }
-            self.sleep.park(slot);
+            match self.pause {
+                Pause::Sleep => self.sleep.park(slot),
+                Pause::Spin => {
+                    Os::spin_until(&self.still, |word| word != 0, slot);
+                }
+            }
+        }
+    }
+
+    /// When the frame that has begun should have begun.
+    pub(crate) fn due(&self) -> Nanos {
+        match (self.slot, self.period) {
+            (Some(end), Some(period)) => end - period,
+            _ => Nanos::ZERO,
         }
     }
 }
@@ -73,8 +99,26 @@ mod tests {
     /// Goal: without a rate there is no waiting and no deadline. Method: ask for two frames.
     #[test]
     fn without_a_rate_frames_have_all_the_time() {
-        let mut pace = Pace::new(None);
+        let mut pace = Pace::new(None, Pause::Sleep);
         assert_eq!(pace.next_frame(), Duration::MAX);
         assert_eq!(pace.next_frame(), Duration::MAX);
+        assert_eq!(pace.due(), Nanos::ZERO);
+    }
+
+    /// Goal: a frame is never begun before it is due, and the dues are a grid. Method: short frames,
+    /// slept for and spun for.
+    #[test]
+    fn frames_begin_when_they_are_due() {
+        for pause in [Pause::Sleep, Pause::Spin] {
+            let period = Nanos::from_micros(200);
+            let mut pace = Pace::new(Some(period.into()), pause);
+            pace.next_frame();
+            let first = pace.due();
+            for _ in 0..5 {
+                pace.next_frame();
+                assert!(Os.now() >= pace.due());
+                assert_eq!((pace.due() - first).0 % period.0, 0);
+            }
+        }
     }
 }

@@ -1,0 +1,106 @@
+//! A strip for each subject: a dot for every sample, a bar at the result.
+
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use super::axis::{Scale, readable, scale, tick};
+use super::{Area, CAPTION, TICKS, Wrong, colour, text};
+use crate::commands::bench::case::{Case, Score};
+use crate::commands::bench::report::{shown, title};
+
+/// The height of a strip.
+const STRIP: u32 = 24;
+/// The room for names.
+const NAMES: u32 = 190;
+/// The room for results.
+const RESULTS: u32 = 90;
+/// More samples than this get smaller dots.
+const MANY: usize = 60;
+
+pub(super) fn height(case: &Case) -> u32 {
+    CAPTION + case.scores.len() as u32 * STRIP + TICKS + 12
+}
+
+pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
+    let medians = case.scores.iter().map(|score| score.spread.median);
+    let (factor, unit) = readable(case.unit, medians.fold(f64::MAX, f64::min));
+    let samples = case.scores.iter().flat_map(|score| &score.samples);
+    let scale = scale(samples.map(|sample| sample * factor));
+    let caption = format!("{}, {unit}", title(case));
+    match scale {
+        Scale::Linear(range) => panel(area, case, factor, &caption, range),
+        Scale::Logarithmic(range) => {
+            let caption = format!("{caption} (logarithmic)");
+            panel(area, case, factor, &caption, range.log_scale())
+        }
+    }
+}
+
+fn panel<X>(area: &Area<'_>, case: &Case, factor: f64, caption: &str, range: X) -> Result<(), Wrong>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let (width, _) = area.dim_in_pixel();
+    let style = text(14, HPos::Left).color(&BLACK);
+    area.draw(&Text::new(
+        caption.to_owned(),
+        (NAMES as i32, CAPTION as i32 / 2),
+        style,
+    ))?;
+    let mut chart = ChartBuilder::on(area)
+        .margin_left(NAMES)
+        .margin_right(RESULTS)
+        .margin_top(CAPTION)
+        .margin_bottom(12)
+        .x_label_area_size(TICKS)
+        .build_cartesian_2d(range, 0.0..case.scores.len() as f64)?;
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .x_label_formatter(&|value| tick(*value))
+        .x_labels(9)
+        .x_label_style(text(12, HPos::Center).color(&BLACK.mix(0.8)))
+        .bold_line_style(BLACK.mix(0.15))
+        .light_line_style(BLACK.mix(0.05))
+        .axis_style(BLACK.mix(0.5))
+        .draw()?;
+    for (place, score) in case.scores.iter().rev().enumerate() {
+        let middle = place as f64 + 0.5;
+        chart.draw_series(dots(score, middle, factor))?;
+        let result = score.spread.median * factor;
+        let bar = vec![(result, middle - 0.4), (result, middle + 0.4)];
+        chart.draw_series([PathElement::new(bar, BLACK.stroke_width(2))])?;
+        let strip = CAPTION + (case.scores.len() - place) as u32 * STRIP - STRIP / 2;
+        let write = |what: String, x: u32, side: HPos| {
+            let style = text(13, side).color(&BLACK);
+            area.draw(&Text::new(what, (x as i32, strip as i32), style))
+        };
+        write(score.who.name().to_owned(), NAMES - 12, HPos::Right)?;
+        write(shown(result), width - 14, HPos::Right)?;
+    }
+    Ok(())
+}
+
+/// A dot for each sample, somewhere in the height of the strip so that equal ones can be told apart.
+fn dots(
+    score: &Score,
+    middle: f64,
+    factor: f64,
+) -> impl Iterator<Item = Circle<(f64, f64), f64>> + '_ {
+    /// Its multiples are spread evenly, whatever their number.
+    const GOLDEN: f64 = 0.618_033_988_75;
+    const HEIGHT: f64 = 0.6;
+    let colour = colour(score.who);
+    let style = match score.who.is_control() {
+        true => colour.mix(0.8).stroke_width(1),
+        false => colour.mix(0.5).filled(),
+    };
+    let radius = if score.samples.len() > MANY { 1.5 } else { 2.5 };
+    let samples = score.samples.iter().enumerate();
+    samples.map(move |(index, sample)| {
+        let place = (index as f64 * GOLDEN).fract() - 0.5;
+        Circle::new((sample * factor, middle + place * HEIGHT), radius, style)
+    })
+}

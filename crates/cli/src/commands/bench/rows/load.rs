@@ -1,0 +1,130 @@
+//! `load`: the frames of row `frame` while others want the CPUs, too.
+
+use std::time::Duration;
+
+use super::Row;
+use super::frame_pools::{Common, cannot_pin, four_millis, judged, run};
+use crate::commands::bench::case::{Case, Picture};
+use crate::commands::bench::session::{Contestant, Samples, Setup, interleave};
+use crate::commands::bench::target::Target;
+use crate::commands::bench::who::Who;
+use crate::failure::Failure;
+use crate::load::Hogs;
+use crate::summary::rank;
+
+pub(super) const ROW: Row = Row {
+    name: "load",
+    title: "the frames of row `frame`, with 4 CPU hogs beside",
+    means: "As row `frame`, while four threads of ordinary priority compute without end; no subject has \
+            a privilege or a priority. 15 runs of 200 frames each, on fresh pools, each after 20 frames \
+            to warm up. The mean and p99 are of all 3000 frames of a subject and stand in the column of \
+            medians; least and worst are those of a run. *missed* is how many of 1000 frames ended \
+            after the next was due. The hogs are threads of \
+            this process: the kernel's groups of sessions would otherwise share the CPUs out between \
+            groups. (oneTBB's process is of the same session.) What is found is a statement about the \
+            kernel and boot flags above. Controls, which are not judged: *steering off*; *pinned*, each \
+            thread of the pool on one CPU of its own.",
+    measure,
+};
+
+/// As in `placement` studies of frames under load: two for each of two CPUs.
+const HOGS: u32 = 4;
+/// How long the hogs run before a run begins: they are spread over the CPUs by then.
+const SETTLE: Duration = Duration::from_millis(100);
+
+fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
+    let frames = setup.size(four_millis(200, 20), four_millis(4, 1));
+    let (rounds, common) = (setup.size(15, 1), Common::of(setup));
+    let no_pins = cannot_pin();
+    let mut everybody = judged(setup);
+    everybody.push(Who::PacelineUnsteered);
+    if setup.peers && no_pins.is_none() {
+        everybody.push(Who::RayonPinned);
+    }
+    let contestant = |&who: &Who| {
+        let common = common.clone();
+        Contestant::new(who, move || {
+            let hogs = Hogs::start(HOGS).map_err(|failure| failure.text())?;
+            std::thread::sleep(SETTLE);
+            let measured = run(who, &common, &frames)?;
+            hogs.stop();
+            let missed = measured.missed(frames.period) as f64;
+            let missed = missed * 1e3 / measured.lasted.len().max(1) as f64;
+            // The first number is that of missed frames, the others are the frames.
+            let millis = measured.lasted.iter().map(|nanos| nanos / 1e6);
+            Ok(std::iter::once(missed).chain(millis).collect())
+        })
+    };
+    let subjects = everybody.iter().map(contestant).collect();
+    let samples = interleave(setup, ROW.name, rounds, subjects)?;
+    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
+    let missed: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(missed_by_round).collect();
+
+    let best = |case: &Case| case.best_peer().map(|(_, number)| number);
+    let mean = Case::pooled(ROW.name, "mean", "ms", &times, mean_of)
+        .with_picture(Picture::Tails)
+        .with_target(|case| Target::ratio(setup, case, "best peer", best(case), 0.8));
+    let p99 = Case::pooled(ROW.name, "p99", "ms", &times, p99_of)
+        .with_picture(Picture::None)
+        .with_target(|case| Target::ratio(setup, case, "best peer", best(case), 1.1));
+    let missed = Case::pooled(ROW.name, "missed", "of 1000 frames", &missed, mean_of)
+        .with_picture(Picture::None);
+    let all = [mean, p99, missed].map(|case| match no_pins {
+        Some(why) if setup.peers => case.with_cannot(Who::RayonPinned, why),
+        _ => case,
+    });
+    Ok(all.into())
+}
+
+/// The frames of each round; a sample's first number is another.
+fn by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
+    let rounds = samples.of[0].len();
+    let frames = |round: usize| samples.of[1..].iter().map(move |frame| frame[round]);
+    let rounds = (0..rounds).map(|round| frames(round).collect());
+    (samples.who, rounds.collect())
+}
+
+/// How many of 1000 frames were missed in each round.
+fn missed_by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
+    let rounds = samples.of[0].iter().map(|&missed| vec![missed]);
+    (samples.who, rounds.collect())
+}
+
+fn mean_of(frames: &[f64]) -> f64 {
+    frames.iter().sum::<f64>() / frames.len().max(1) as f64
+}
+
+fn p99_of(frames: &[f64]) -> f64 {
+    let mut sorted = frames.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    rank(&sorted, 0.99).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the frames of a run are found again, and its missed ones. Method: two runs of three.
+    #[test]
+    fn rounds_are_found_again() {
+        let samples = Samples {
+            who: Who::Chili,
+            of: vec![
+                vec![0.0, 1.0],
+                vec![1.0, 4.0],
+                vec![2.0, 5.0],
+                vec![3.0, 6.0],
+            ],
+        };
+        let rounds = vec![vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]];
+        assert_eq!(by_round(&samples), (Who::Chili, rounds));
+        assert_eq!(missed_by_round(&samples).1, [[0.0], [1.0]]);
+    }
+
+    /// Goal: the usual numbers. Method: 1 to 200.
+    #[test]
+    fn means_and_ranks() {
+        let frames: Vec<f64> = (1..=200).map(f64::from).rev().collect();
+        assert_eq!((mean_of(&frames), p99_of(&frames)), (100.5, 198.0));
+    }
+}
