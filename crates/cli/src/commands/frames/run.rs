@@ -81,7 +81,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
 fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Outcome, Failure> {
     let probe = make_probe(options, scene.labels())?;
     let mut watch = Watch::start(busy);
-    let serial = serial_time(&mut scene)?;
+    let serial = serial_time(&mut scene, options.period)?;
     prepare(options, &mut scene);
     watch.look();
 
@@ -158,14 +158,17 @@ fn build(options: &Options) -> Result<JobSystem<Os>, Failure> {
     })
 }
 
-/// The median time of a frame on this thread alone.
-fn serial_time(scene: &mut impl Scene) -> Result<Nanos, Failure> {
-    const RUNS: u64 = 15;
-    const TIME: Duration = Duration::from_millis(400);
+/// The median time of a frame on this thread alone, at the same pace as the frames it will be
+/// compared with: a CPU that was idle until then finds its caches cold.
+fn serial_time(scene: &mut impl Scene, period: Option<Duration>) -> Result<Nanos, Failure> {
+    const RUNS: u64 = 30;
+    const TIME: Duration = Duration::from_millis(600);
     let began = Instant::now();
+    let mut pace = Pace::new(period, Pause::Sleep);
     let mut times = Vec::new();
     for run in 0..=RUNS {
         scene.clear();
+        pace.next_frame();
         let begin = Os.now();
         scene.run_serial(&Os);
         let took = Os.now() - begin;
@@ -175,7 +178,7 @@ fn serial_time(scene: &mut impl Scene) -> Result<Nanos, Failure> {
                 wrong.got, wrong.expected
             ))
         })?;
-        // The first one finds cold caches.
+        // The first one finds memory that was never touched.
         if run > 0 {
             times.push(took.0);
         }
