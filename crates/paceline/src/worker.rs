@@ -72,6 +72,7 @@ impl<P: Platform> Context<'_, P> {
     /// announced, since this thread does not run it next.
     #[cold]
     fn next_in_fairness(&self) -> Option<Ticket> {
+        self.leave_waker();
         let ticket = self
             .take_from_injector()
             .or_else(|| self.take_from_inboxes())?;
@@ -273,8 +274,6 @@ impl<P: Platform> Context<'_, P> {
             self.learn_placement(&report);
             if report.colocated {
                 self.seat.counters.colocated.add(1);
-                // It is in its waker's way now: off to another CPU, if steering is in order.
-                self.steer();
             }
         }
         self.note_cpu();

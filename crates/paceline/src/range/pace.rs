@@ -85,6 +85,7 @@ impl Pace {
         let took = (now - self.last).0;
         self.last = now;
         context.check_overdue_at(now);
+        context.leave_waker_at(now);
         self.time += took;
         self.items += u64::from(items);
         self.blocks += 1;

@@ -6,6 +6,9 @@ use crate::seat::WakeReport;
 
 /// How long one sighting keeps a worker off its waker's CPU.
 const ARMED: Nanos = Nanos::from_secs(1);
+/// A worker that is longer than this on its waker's CPU is in the way: about what it takes to wake up
+/// another CPU in a virtual machine.
+const STAY: Nanos = Nanos::from_micros(50);
 /// So many late wake-ups in a row mean that the CPUs left in the mask are busy. (One alone may be an
 /// interrupt, or a hypervisor that took the CPU away.)
 const LATE_IN_A_ROW: u32 = 2;
@@ -19,6 +22,9 @@ const ASK_AGAIN: Nanos = Nanos::from_millis(5);
 pub(crate) struct Steer {
     /// Until when to stay off the waker's CPU.
     armed_until: Nanos,
+    /// When the worker woke up on its waker's CPU, if it may still be there and has not yet been found
+    /// to stay.
+    sighted_at: Option<Nanos>,
     /// Until when not to be armed again.
     held_off_until: Nanos,
     /// Late wake-ups with a mask since the last one in time.
@@ -34,6 +40,7 @@ impl Steer {
     pub(crate) fn new() -> Steer {
         Steer {
             armed_until: Nanos::ZERO,
+            sighted_at: None,
             held_off_until: Nanos::ZERO,
             late: 0,
             avoid: None,
@@ -42,15 +49,9 @@ impl Steer {
         }
     }
 
-    /// Whether this wake-up at `now` is a reason to be armed if a CPU idles: finding that out costs
-    /// something. Once armed, every sighting counts.
-    pub(super) fn would_arm(&self, report: &WakeReport, now: Nanos) -> bool {
-        report.colocated && now >= self.held_off_until
-    }
-
-    /// Learns from a wake-up at `now` that was `late` or not. `packed`: it would arm, and the threads
-    /// could have had CPUs of their own.
-    pub(super) fn learn(&mut self, report: &WakeReport, now: Nanos, late: bool, packed: bool) {
+    /// Learns from a wake-up at `now` that was `late` or not.
+    pub(super) fn learn(&mut self, report: &WakeReport, now: Nanos, late: bool) {
+        self.sighted_at = None;
         if self.excluded.is_some() {
             self.late = if late { self.late + 1 } else { 0 };
         }
@@ -58,13 +59,39 @@ impl Steer {
             let times = 1 << (self.late - LATE_IN_A_ROW).min(10);
             self.armed_until = Nanos::ZERO;
             self.held_off_until = now + Nanos(HOLD_OFF.0 * times).min(ARMED);
-        } else if packed {
-            self.armed_until = now + ARMED;
-        } else if self.would_arm(report, now) {
-            self.held_off_until = now + ASK_AGAIN;
+        } else if report.colocated && now >= self.held_off_until {
+            self.sighted_at = Some(now);
         }
         self.avoid = report.waker_cpu;
         self.displaces_waker = report.colocated;
+    }
+
+    /// Whether the worker may be in its waker's way.
+    pub(super) fn may_stay(&self) -> bool {
+        self.sighted_at.is_some()
+    }
+
+    /// Whether it has just turned out at `now` that it is. Then comes [`found`](Steer::found).
+    #[inline]
+    pub(super) fn stays(&mut self, now: Nanos) -> bool {
+        let stays = self.sighted_at.is_some_and(|since| now - since >= STAY);
+        if stays {
+            self.sighted_at = None;
+        }
+        stays
+    }
+
+    /// It is in the way, and another CPU idles, or not.
+    pub(super) fn found(&mut self, now: Nanos, another_idles: bool) {
+        match another_idles {
+            true => self.armed_until = now + ARMED,
+            false => self.held_off_until = now + ASK_AGAIN,
+        }
+    }
+
+    /// The worker sleeps: what it was in the way of is free.
+    pub(super) fn has_left(&mut self) {
+        self.sighted_at = None;
     }
 
     /// Somebody else has undone what the last change asked for.
@@ -104,31 +131,40 @@ mod tests {
         }
     }
 
-    /// Goal: a mask is wanted after a sighting while a CPU idles, and for a second. Method: wake-ups
-    /// elsewhere, on the waker's CPU without an idle one, and with one.
+    /// Armed a little after `now`; returns when.
+    fn arm(steer: &mut Steer, now: Nanos) -> Nanos {
+        steer.learn(&wake(true), now, false);
+        assert_eq!(steer.change(now), None, "it may be gone at once");
+        assert!(!steer.stays(now + STAY - Nanos(1)) && steer.stays(now + STAY));
+        assert!(!steer.may_stay(), "that is known by now");
+        steer.found(now + STAY, true);
+        now + STAY
+    }
+
+    /// Goal: a mask is wanted when the worker stays on its waker's CPU while another idles, and for a
+    /// second. Method: wake-ups elsewhere, and on the waker's CPU: a short stay, a long one without
+    /// an idle CPU, and one with.
     #[test]
-    fn a_sighting_arms_for_a_second() {
-        let mut steer = Steer::new();
-        steer.learn(&wake(false), Nanos(0), false, false);
-        assert_eq!(steer.change(Nanos(0)), None, "nothing before a sighting");
-        assert!(steer.would_arm(&wake(true), Nanos(1)));
-        steer.learn(&wake(true), Nanos(1), false, false);
-        assert_eq!(steer.change(Nanos(1)), None, "no CPU idles");
-        assert!(
-            !steer.would_arm(&wake(true), Nanos(2)),
-            "nobody asks at once"
-        );
-        let now = Nanos(1) + ASK_AGAIN;
-        assert!(steer.would_arm(&wake(true), now) && !steer.would_arm(&wake(false), now));
-        steer.learn(&wake(true), now, false, true);
+    fn staying_in_the_way_arms_for_a_second() {
+        let (mut steer, now) = (Steer::new(), Nanos(1));
+        steer.learn(&wake(false), now, false);
+        assert!(!steer.may_stay());
+        steer.learn(&wake(true), now, false);
+        assert!(steer.may_stay());
+        steer.has_left();
+        assert!(!steer.stays(now + STAY), "it was soon gone");
+        steer.learn(&wake(true), now, false);
+        assert!(steer.stays(now + STAY));
+        steer.found(now + STAY, false);
+        assert_eq!(steer.change(now + STAY), None, "no CPU idles");
+        steer.learn(&wake(true), now + STAY, false);
+        assert!(!steer.may_stay(), "nobody asks again at once");
+        let now = arm(&mut steer, now + STAY + ASK_AGAIN);
         assert_eq!(steer.change(now), Some(Some(3)));
         assert_eq!(steer.change(now + Nanos(10)), None, "already so");
         assert_eq!(steer.displaced(), Some(3));
-        assert_eq!(
-            steer.change(now + ARMED),
-            Some(None),
-            "not seen for a while"
-        );
+        let later = now + ARMED;
+        assert_eq!(steer.change(later), Some(None), "not seen for a while");
     }
 
     /// Goal: a mask that is in the way is left off, longer each time. Method: one late wake-up, every
@@ -136,22 +172,20 @@ mod tests {
     #[test]
     fn late_wake_ups_hold_it_off() {
         let mut steer = Steer::new();
-        steer.learn(&wake(true), Nanos(0), false, true);
-        assert_eq!(steer.change(Nanos(0)), Some(Some(3)));
+        let mut now = arm(&mut steer, Nanos(0));
+        assert_eq!(steer.change(now), Some(Some(3)));
         for late in [true, false, true] {
-            steer.learn(&wake(false), Nanos(5), late, false);
-            assert_eq!(steer.change(Nanos(5)), None, "once is no proof");
+            steer.learn(&wake(false), now, late);
+            assert_eq!(steer.change(now), None, "once is no proof");
         }
-        let mut now = Nanos(5);
         for times in [1, 2, 4] {
-            steer.learn(&wake(false), now, true, false);
+            steer.learn(&wake(false), now, true);
             assert_eq!(steer.change(now), Some(None), "the mask was in the way");
             let until = now + Nanos(times * HOLD_OFF.0);
-            assert!(!steer.would_arm(&wake(true), until - Nanos(1)));
-            assert!(steer.would_arm(&wake(true), until), "but then");
-            steer.learn(&wake(true), until, false, true);
-            assert_eq!(steer.change(until), Some(Some(3)));
-            now = until;
+            steer.learn(&wake(true), until - Nanos(1), false);
+            assert!(!steer.may_stay(), "not yet, but then");
+            now = arm(&mut steer, until);
+            assert_eq!(steer.change(now), Some(Some(3)));
         }
     }
 
@@ -159,13 +193,12 @@ mod tests {
     #[test]
     fn a_restored_mask_is_asked_for_anew() {
         let mut steer = Steer::new();
-        steer.learn(&wake(true), Nanos(0), false, true);
-        assert_eq!(steer.change(Nanos(0)), Some(Some(3)));
-        steer.learn(&wake(false), Nanos(9), true, false);
-        steer.mask_is_full();
-        assert_eq!(steer.change(Nanos(9)), Some(Some(3)));
-        steer.learn(&wake(false), Nanos(10), true, false);
-        steer.mask_is_full();
-        assert_eq!(steer.change(Nanos(10)), None, "twice late: full it stays");
+        let now = arm(&mut steer, Nanos(0));
+        assert_eq!(steer.change(now), Some(Some(3)));
+        for (wanted, why) in [(Some(Some(3)), "once"), (None, "twice late: full it stays")] {
+            steer.learn(&wake(false), now, true);
+            steer.mask_is_full();
+            assert_eq!(steer.change(now), wanted, "{why}");
+        }
     }
 }

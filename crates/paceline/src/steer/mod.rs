@@ -2,14 +2,16 @@
 //!
 //! Some schedulers (in virtual machines, on phones) place a thread on the CPU of the thread that woke
 //! it although another one idles. A frame then runs on one CPU however many workers there are. A
-//! worker that finds itself so placed excludes its waker's CPU from its own mask, which moves it at
-//! once, and again before it parks if the waker was elsewhere: the waker has nothing to do for it.
+//! worker that finds itself so placed, and has been in its waker's way for a while, excludes the
+//! waker's CPU from its own mask, which moves it at once, and again before it parks if the waker was
+//! elsewhere: the waker has nothing to do for it.
 //!
 //! It is a remedy and not the default path:
 //!
 //! - It is *armed* by a wake-up on the waker's CPU while another allowed CPU idles and there are CPUs
-//!   for all threads of this job system; and *disarmed* when none was seen for a second. What a worker
-//!   remembers of that is in `memory`.
+//!   for all threads of this job system, if the worker then stays there: one that is through after a
+//!   few microseconds is better off there than on a CPU that has to be woken up, too. It is *disarmed*
+//!   when that was not seen for a second. What a worker remembers is in `memory`.
 //! - A mask that is in the way costs more than it gives: the CPUs that are left may be busy. Whoever
 //!   finds that a signalled worker with a mask has not started after twice the 99th percentile of
 //!   wake-ups gives it all CPUs back (`overdue`), and a worker that was late twice in a row holds off.
@@ -22,6 +24,7 @@
 mod memory;
 mod overdue;
 
+use event::Nanos;
 use platform::{Atomic, CpuSet, Ordering, Platform};
 
 use crate::context::Context;
@@ -60,9 +63,7 @@ impl<P: Platform> Context<'_, P> {
             self.seat.mask.store(Mask::Full as u32, Ordering::Relaxed);
         }
         let late = restored || report.latency > shared.steering.limit();
-        let packed =
-            self.own(|own| own.steer.would_arm(report, now)) && shared.could_spread_threads();
-        self.own(|own| own.steer.learn(report, now, late, packed));
+        self.own(|own| own.steer.learn(report, now, late));
         if restored {
             self.own(|own| own.steer.mask_is_full());
         }
@@ -75,13 +76,44 @@ impl<P: Platform> Context<'_, P> {
         place.is_some() && self.shared.platform.current_cpu() == place
     }
 
-    /// Before a worker parks, and when it finds itself on its waker's CPU.
+    /// From time to time while a worker works: if it has stayed on its waker's CPU for too long it
+    /// leaves.
+    #[inline]
+    pub(crate) fn leave_waker_at(&self, now: Nanos) {
+        if self.own(|own| own.steer.stays(now)) {
+            self.found_in_the_way(now);
+            self.steer_at(now);
+        }
+    }
+
+    /// The same where the time is not known.
+    pub(crate) fn leave_waker(&self) {
+        if self.own(|own| own.steer.may_stay()) {
+            self.leave_waker_at(self.shared.platform.now());
+        }
+    }
+
+    /// Before a worker parks.
     pub(crate) fn steer(&self) {
         if !self.shared.steering.on || self.own(|own| own.steer.has_seen_nothing()) {
             return;
         }
+        let now = self.shared.platform.now();
+        if self.own(|own| own.steer.stays(now)) {
+            self.found_in_the_way(now);
+        }
+        self.own(|own| own.steer.has_left());
+        self.steer_at(now);
+    }
+
+    #[cold]
+    fn found_in_the_way(&self, now: Nanos) {
+        let another_idles = self.shared.could_spread_threads();
+        self.own(|own| own.steer.found(now, another_idles));
+    }
+
+    fn steer_at(&self, now: Nanos) {
         let platform = &self.shared.platform;
-        let now = platform.now();
         let Some(exclude) = self.own(|own| own.steer.change(now)) else {
             return;
         };
