@@ -103,7 +103,9 @@ fn pictures(out: &mut String, drawn: &[&Row], folder: &str) {
     }
     out.push_str(
         "\n## Pictures\n\nEvery dot is a sample, the bar is the median, which is also written at the \
-         right. Controls are hollow or dashed.\n",
+         right. Where there are too many samples for that, those drawn are evenly spaced in order of \
+         size, the least and the largest among them; the caption says how many of how many. Controls \
+         are hollow or dashed.\n",
     );
     for row in drawn {
         let title = row.title.replace('`', "");

@@ -44,9 +44,25 @@ pub(super) struct Frames {
     pub(super) cpu: Option<f64>,
 }
 
-/// Who runs a frame: adds up what `body` gives for each piece.
+/// A piece of work. It borrows nothing, so threads that outlive the frame can be given it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) busy: Busy,
+    /// How long it takes one thread.
+    pub(super) length: Nanos,
+}
+
+impl Piece {
+    /// Does the piece of this number and gives the number back.
+    pub(super) fn run(&self, number: u64) -> u64 {
+        self.busy.spin_for(self.length, number);
+        number
+    }
+}
+
+/// Who runs a frame: adds up what `piece` gives for each number below `pieces`.
 pub(super) trait Pieces {
-    fn sum(&self, pieces: u64, body: &(dyn Fn(u64) -> u64 + Sync)) -> u64;
+    fn sum(&self, pieces: u64, piece: Piece) -> u64;
 }
 
 impl FrameLoop {
@@ -77,10 +93,8 @@ impl FrameLoop {
 
     /// One frame, now.
     pub(super) fn frame(&self, pool: &dyn Pieces, busy: Busy) -> Result<(), String> {
-        let sum = pool.sum(self.pieces, &|piece| {
-            busy.spin_for(self.piece, piece);
-            piece
-        });
+        let length = self.piece;
+        let sum = pool.sum(self.pieces, Piece { busy, length });
         let expected = self.checksum();
         match sum == expected {
             true => Ok(()),
@@ -109,16 +123,16 @@ mod tests {
     struct Alone;
 
     impl Pieces for Alone {
-        fn sum(&self, pieces: u64, body: &(dyn Fn(u64) -> u64 + Sync)) -> u64 {
-            (0..pieces).map(body).sum()
+        fn sum(&self, pieces: u64, piece: Piece) -> u64 {
+            (0..pieces).map(|number| piece.run(number)).sum()
         }
     }
 
     struct Forgetful;
 
     impl Pieces for Forgetful {
-        fn sum(&self, pieces: u64, body: &(dyn Fn(u64) -> u64 + Sync)) -> u64 {
-            (1..pieces - 1).map(body).sum()
+        fn sum(&self, pieces: u64, piece: Piece) -> u64 {
+            (1..pieces - 1).map(|number| piece.run(number)).sum()
         }
     }
 

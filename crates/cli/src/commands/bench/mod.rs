@@ -12,12 +12,14 @@
 mod case;
 mod document;
 mod frame_loop;
+mod plain_threads;
 mod plot;
 mod pools;
 mod readme;
 mod report;
 mod rows;
 mod session;
+mod sleeper;
 mod target;
 mod tbb;
 mod who;
@@ -50,7 +52,9 @@ use who::Who;
 /// JSON (one object): machine{}, quiet, noise{}, threads, quick, wait_policy, results[]{name, case,
 /// unit, subject, version, threads, median, worst, min, max, n, ratio_to_best_peer, cannot},
 /// targets[]{name, case, what, got, bound, note, met}. Smaller is better in all results; a subject that
-/// cannot do the row has a reason in cannot and no numbers; met is null for what is not judged.
+/// cannot do the row has a reason in cannot and no numbers; met is null for what is not judged. For the
+/// cases of row load (mean, p99, missed), median holds that number of all frames of all n runs together;
+/// min, max and worst are of single runs.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Which rows; all without a name

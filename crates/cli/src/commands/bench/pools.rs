@@ -23,6 +23,12 @@ pub(super) fn paceline_unsteered(threads: usize) -> Result<JobSystem<Os>, String
     builder.build().map_err(|error| error.to_string())
 }
 
+/// Its workers have the time slice that the kernel gives everybody.
+pub(super) fn paceline_unsliced(threads: usize) -> Result<JobSystem<Os>, String> {
+    let builder = Builder::new().workers(threads - 1).slice(None);
+    builder.build().map_err(|error| error.to_string())
+}
+
 pub(super) fn rayon(threads: usize) -> Result<rayon::ThreadPool, String> {
     let builder = ThreadPoolBuilder::new().num_threads(threads);
     builder.build().map_err(|error| error.to_string())

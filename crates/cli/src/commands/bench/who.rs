@@ -7,11 +7,15 @@ pub(super) enum Who {
     Serial,
     /// The least that waking a thread costs: one parked plain thread, one futex call.
     Floor,
+    /// The least that a frame on several threads costs: plain threads, one wake-up each, one counter.
+    PlainThreads,
     Paceline,
     /// A control: workers stay where the kernel puts them.
     PacelineUnsteered,
     /// A control: the program's thread spins until a frame is due, where the others sleep.
     PacelineSpinning,
+    /// A control: workers do not ask for a short time slice.
+    PacelineUnsliced,
     /// A rayon pool; the program's thread calls into it and blocks, as rayon's documentation has it.
     Rayon,
     /// A rayon pool of which the calling thread is a member (`use_current_thread`): the same number
@@ -42,9 +46,11 @@ impl Who {
         match self {
             Who::Serial => "serial",
             Who::Floor => "futex wake",
+            Who::PlainThreads => "plain threads",
             Who::Paceline => "paceline",
             Who::PacelineUnsteered => "paceline, steering off",
             Who::PacelineSpinning => "paceline, waker spinning",
+            Who::PacelineUnsliced => "paceline, kernel's slice",
             Who::Rayon => "rayon",
             Who::RayonMember => "rayon, caller in pool",
             Who::RayonSpinning => "rayon, waker spinning",
@@ -58,10 +64,11 @@ impl Who {
     /// The version that was compiled in. oneTBB is not: it says its own when it starts.
     pub(super) fn version(self) -> Option<&'static str> {
         match self {
-            Who::Serial | Who::Floor | Who::Tbb => None,
-            Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning => {
-                Some(env!("CARGO_PKG_VERSION"))
-            }
+            Who::Serial | Who::Floor | Who::PlainThreads | Who::Tbb => None,
+            Who::Paceline
+            | Who::PacelineUnsteered
+            | Who::PacelineSpinning
+            | Who::PacelineUnsliced => Some(env!("CARGO_PKG_VERSION")),
             Who::Rayon | Who::RayonMember | Who::RayonSpinning | Who::RayonPinned => Some(RAYON),
             Who::Chili => Some(CHILI),
             Who::Bevy => Some(BEVY),
@@ -81,7 +88,11 @@ impl Who {
     pub(super) fn is_control(self) -> bool {
         matches!(
             self,
-            Who::PacelineUnsteered | Who::PacelineSpinning | Who::RayonSpinning | Who::RayonPinned
+            Who::PacelineUnsteered
+                | Who::PacelineSpinning
+                | Who::PacelineUnsliced
+                | Who::RayonSpinning
+                | Who::RayonPinned
         )
     }
 

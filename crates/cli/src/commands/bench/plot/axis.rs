@@ -98,6 +98,17 @@ pub(super) fn tail(sorted: &[f64]) -> Vec<(f64, f64)> {
     points
 }
 
+/// At most `most` (at least two) of the sorted samples, evenly spaced by rank; the least and the
+/// largest are among them.
+pub(super) fn evenly(sorted: &[f64], most: usize) -> Vec<f64> {
+    if sorted.len() <= most {
+        return sorted.to_vec();
+    }
+    let (last, gaps) = (sorted.len() - 1, most - 1);
+    let rank = |place: usize| (place * last + gaps / 2) / gaps;
+    (0..most).map(|place| sorted[rank(place)]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +155,20 @@ mod tests {
             [0.0, 0.005, 0.25, 1.0, 2.5, 100.0, 2000.0].map(tick),
             ["0", "0.005", "0.25", "1", "2.5", "100", "2000"]
         );
+    }
+
+    /// Goal: a few stand for many: both ends are among them, and as many lie between any two. Method: some
+    /// numbers that divide and some that do not, fewer than wanted, none.
+    #[test]
+    fn a_few_stand_for_many() {
+        let sorted: Vec<f64> = (0..=1_000).map(f64::from).collect();
+        assert_eq!(evenly(&sorted, 5), [0.0, 250.0, 500.0, 750.0, 1_000.0]);
+        let few = evenly(&sorted, 80);
+        assert_eq!((few.len(), few[0], few[79]), (80, 0.0, 1_000.0));
+        let gaps = few.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.clone().all(|gap| (12.0..=13.0).contains(&gap)));
+        assert_eq!(evenly(&sorted[..80], 80), sorted[..80]);
+        assert!(evenly(&[], 80).is_empty());
     }
 
     /// Goal: a tail begins with everybody, ends with the largest, falls, and is thin where it is

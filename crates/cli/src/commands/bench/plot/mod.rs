@@ -1,6 +1,6 @@
 //! Pictures for the document: one for each row, as SVG.
 //!
-//! Every sample is shown, not only what the tables make of them. A subject has the same colour in all
+//! Samples are shown, not only what the tables make of them; of many, a few evenly spaced ones. A subject has the same colour in all
 //! pictures; controls are hollow or dashed in the colour of the subject that they belong to. Texts are
 //! in the fonts of whoever shows the picture, on white, so that it can be read on any page.
 
@@ -88,8 +88,11 @@ fn text(size: i32, side: HPos) -> TextStyle<'static> {
 fn colour(who: Who) -> RGBColor {
     match who {
         Who::Serial => RGBColor(90, 90, 90),
-        Who::Floor => RGBColor(150, 150, 150),
-        Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning => RGBColor(0, 114, 178),
+        // The floors, of which a row has one at most.
+        Who::Floor | Who::PlainThreads => RGBColor(150, 150, 150),
+        Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning | Who::PacelineUnsliced => {
+            RGBColor(0, 114, 178)
+        }
         Who::Rayon | Who::RayonSpinning | Who::RayonPinned => RGBColor(213, 94, 0),
         Who::RayonMember => RGBColor(230, 159, 0),
         Who::Chili => RGBColor(0, 158, 115),
@@ -137,6 +140,18 @@ mod tests {
         }
         assert_eq!(svg.matches("<circle").count(), 10);
         assert!(svg.trim_end().ends_with("</svg>") && !svg.contains("NaN"));
+    }
+
+    /// Goal: many samples make no large file, and the caption says that not all are drawn. Method: a
+    /// thousand samples.
+    #[test]
+    fn of_many_samples_a_few_are_drawn() {
+        let samples: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        let case = Case::new("row", "", "ns", [(Who::Chili, samples)]);
+        let svg = picture(&row(), &[&case]).unwrap();
+        assert_eq!(svg.matches("<circle").count(), strips::DOTS);
+        let caption = format!("{} of 1000 samples each", strips::DOTS);
+        assert!(svg.contains(&caption), "{svg}");
     }
 
     /// Goal: tails are lines, one for each subject, with its name. Method: a case drawn that way.

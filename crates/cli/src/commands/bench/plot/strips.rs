@@ -1,10 +1,10 @@
-//! A strip for each subject: a dot for every sample, a bar at the result.
+//! A strip for each subject: a dot for every sample, or for some of many; a bar at the result.
 
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Scale, readable, scale, tick};
+use super::axis::{Scale, evenly, readable, scale, tick};
 use super::{Area, CAPTION, TICKS, Wrong, colour, text};
 use crate::commands::bench::case::{Case, Score};
 use crate::commands::bench::report::{shown, title};
@@ -15,6 +15,9 @@ const STRIP: u32 = 24;
 const NAMES: u32 = 190;
 /// The room for results.
 const RESULTS: u32 = 90;
+/// Most dots in a strip: of more samples, so many that are evenly spaced in order of size. A picture
+/// stays below some 80 kB.
+pub(super) const DOTS: usize = 80;
 /// More samples than this get smaller dots.
 const MANY: usize = 60;
 
@@ -27,7 +30,10 @@ pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
     let (factor, unit) = readable(case.unit, medians.fold(f64::MAX, f64::min));
     let samples = case.scores.iter().flat_map(|score| &score.samples);
     let scale = scale(samples.map(|sample| sample * factor));
-    let caption = format!("{}, {unit}", title(case));
+    let most = case.scores.iter().map(|score| score.samples.len()).max();
+    let some = most.filter(|&most| most > DOTS);
+    let some = some.map(|most| format!("; {DOTS} of {most} samples each, evenly by rank"));
+    let caption = format!("{}, {unit}{}", title(case), some.unwrap_or_default());
     match scale {
         Scale::Linear(range) => panel(area, case, factor, &caption, range),
         Scale::Logarithmic(range) => {
@@ -83,7 +89,7 @@ where
     Ok(())
 }
 
-/// A dot for each sample, somewhere in the height of the strip so that equal ones can be told apart.
+/// A dot for each of the samples, or for [`DOTS`] of them, somewhere in the height of the strip so that equal ones can be told apart.
 fn dots(
     score: &Score,
     middle: f64,
@@ -98,7 +104,9 @@ fn dots(
         false => colour.mix(0.5).filled(),
     };
     let radius = if score.samples.len() > MANY { 1.5 } else { 2.5 };
-    let samples = score.samples.iter().enumerate();
+    let mut sorted = score.samples.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let samples = evenly(&sorted, DOTS).into_iter().enumerate();
     samples.map(move |(index, sample)| {
         let place = (index as f64 * GOLDEN).fract() - 0.5;
         Circle::new((sample * factor, middle + place * HEIGHT), radius, style)

@@ -1,7 +1,7 @@
 //! `frame`: frames at 60 Hz, with a machine that has nothing else to do.
 
 use super::Row;
-use super::frame_pools::{cannot_pin, contestants, four_millis, judged};
+use super::frame_pools::{cannot_pin, contestants, four_millis, judged, run};
 use crate::commands::bench::case::Case;
 use crate::commands::bench::session::{Samples, Setup, interleave};
 use crate::commands::bench::target::{Bound, Target};
@@ -22,12 +22,20 @@ pub(super) const ROW: Row = Row {
             is mostly where the kernel puts a worker that is woken by a thread which has slept: it is a \
             statement about the kernel and boot flags above, and about no others. The controls show it: \
             *steering off* is Paceline with its workers left where the kernel puts them; *waker \
-            spinning*: the calling thread spins until a frame is due; *pinned*: each thread of the pool \
-            may use one CPU of its own only. Controls are not judged.",
+            spinning*: the calling thread spins until a frame is due; *kernel's slice*: Paceline's \
+            workers do not ask for a short time slice; *pinned*: each thread of the pool may use one \
+            CPU of its own only. *plain threads* is the least that such a frame needs: the caller and \
+            one parked thread for each of the others, each woken by one futex call, take pieces one by \
+            one from a shared counter; the caller spins for the last piece. Neither it nor the controls \
+            are judged.",
     measure,
 };
 
-const CONTROLS: [Who; 2] = [Who::PacelineUnsteered, Who::PacelineSpinning];
+const CONTROLS: [Who; 3] = [
+    Who::PacelineUnsteered,
+    Who::PacelineSpinning,
+    Who::PacelineUnsliced,
+];
 const PEER_CONTROLS: [Who; 2] = [Who::RayonSpinning, Who::RayonPinned];
 
 fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
@@ -35,12 +43,14 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let rounds = setup.size(10, 1);
     let no_pins = cannot_pin();
     let mut everybody = judged(setup);
+    everybody.push(Who::PlainThreads);
     everybody.extend(CONTROLS);
     if setup.peers {
         everybody.extend(PEER_CONTROLS);
     }
     everybody.retain(|&who| who != Who::RayonPinned || no_pins.is_none());
-    let subjects = contestants(setup, &everybody, frames, |_, mut frames| {
+    let subjects = contestants(setup, &everybody, frames, |who, common, frames| {
+        let mut frames = run(who, common, frames)?;
         frames.lasted.sort_unstable_by(f64::total_cmp);
         let ranks = [0.50, 0.99].map(|fraction| rank(&frames.lasted, fraction));
         let numbers = ranks.into_iter().flatten();

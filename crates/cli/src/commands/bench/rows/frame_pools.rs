@@ -8,7 +8,8 @@ use platform::{CpuSet, Os, Platform};
 use workload::busy::Busy;
 
 use super::loops::{Chunks, Halves, Loops, Serial};
-use crate::commands::bench::frame_loop::{FrameLoop, Frames, PERIOD, Pieces};
+use crate::commands::bench::frame_loop::{FrameLoop, Frames, PERIOD, Piece, Pieces};
+use crate::commands::bench::plain_threads::PlainThreads;
 use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Setup};
 use crate::commands::bench::tbb::{Paced, PacedWait, Tbb};
@@ -83,17 +84,25 @@ pub(super) fn run(who: Who, common: &Common, frames: &FrameLoop) -> Result<Frame
     with_pool(who, common.threads, |pool| frames.run(pool, common.busy))
 }
 
-/// A contestant for each of these, whose sample is made out of one run.
+/// A contestant for each of these, whose sample comes from one run of frames. The first one does not
+/// count (see `interleave`), so it has one frame only.
 pub(super) fn contestants<'a>(
     setup: &Setup,
     everybody: &[Who],
     frames: FrameLoop,
-    sample: impl Fn(Who, Frames) -> Sample + Copy + 'a,
+    sample: impl Fn(Who, &Common, &FrameLoop) -> Sample + Copy + 'a,
 ) -> Vec<Contestant<'a>> {
     let common = Common::of(setup);
     let contestant = |&who: &Who| {
         let common = common.clone();
-        Contestant::new(who, move || sample(who, run(who, &common, &frames)?))
+        let mut next = FrameLoop {
+            frames: 1,
+            ..frames
+        };
+        Contestant::new(who, move || {
+            let now = std::mem::replace(&mut next, frames);
+            sample(who, &common, &now)
+        })
     };
     everybody.iter().map(contestant).collect()
 }
@@ -106,8 +115,10 @@ pub(super) fn with_pool<R: Send>(
 ) -> Result<R, String> {
     match who {
         Who::Serial => f(&Pool(Serial)),
+        Who::PlainThreads => f(&PlainThreads::start(threads)?),
         Who::Paceline | Who::PacelineSpinning => f(&Pool(Framed(pools::paceline(threads)?))),
         Who::PacelineUnsteered => f(&Pool(Framed(pools::paceline_unsteered(threads)?))),
+        Who::PacelineUnsliced => f(&Pool(Framed(pools::paceline_unsliced(threads)?))),
         Who::Rayon | Who::RayonSpinning => f(&Pool(pools::rayon(threads)?)),
         Who::RayonPinned => f(&Pool(pools::rayon_pinned(threads)?)),
         Who::RayonMember => pools::on_own_thread(|| f(&Pool(pools::rayon_member(threads)?))),
@@ -135,8 +146,8 @@ pub(super) fn cannot_pin() -> Option<&'static str> {
 struct Pool<L>(L);
 
 impl<L: Loops> Pieces for Pool<L> {
-    fn sum(&self, pieces: u64, body: &(dyn Fn(u64) -> u64 + Sync)) -> u64 {
-        self.0.sum(pieces, &|piece| body(piece))
+    fn sum(&self, pieces: u64, piece: Piece) -> u64 {
+        self.0.sum(pieces, &|number| piece.run(number))
     }
 }
 
@@ -185,9 +196,11 @@ mod tests {
         };
         for who in [
             Who::Serial,
+            Who::PlainThreads,
             Who::Paceline,
             Who::PacelineUnsteered,
             Who::PacelineSpinning,
+            Who::PacelineUnsliced,
             Who::Rayon,
             Who::RayonMember,
             Who::RayonSpinning,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use event::Nanos;
 
 use super::Row;
-use super::frame_pools::{Common, contestants, judged, with_pool};
+use super::frame_pools::{Common, contestants, judged, run, with_pool};
 use crate::commands::bench::case::Case;
 use crate::commands::bench::frame_loop::{FrameLoop, PERIOD};
 use crate::commands::bench::session::{Contestant, Samples, Setup, interleave};
@@ -28,7 +28,10 @@ pub(super) const ROW: Row = Row {
             to warm up; a pair is a run of the subject and the serial run of the same round, and a \
             sample is their ratio: CPU time over the work itself. The target is for the median of the \
             pairs; the interval holds the true median with a confidence of at least 95 % whatever the \
-            distribution (order statistics of the pairs).",
+            distribution (order statistics of the pairs). *plain threads*, which is not judged, is the \
+            least that such a frame costs on this machine, waking a halted CPU included: the caller and \
+            one parked thread for each of the others, each woken by one futex call, take pieces one by \
+            one from a shared counter; the caller spins for the last piece, and nobody else spins.",
     measure,
 };
 
@@ -109,8 +112,10 @@ fn used_in(nothing: Duration) -> Result<Used, String> {
 fn frames(setup: &mut Setup) -> Result<Case, Failure> {
     let frames = setup.size(two_millis(30, 10), two_millis(3, 1));
     let pairs = setup.size(36, 2);
-    let everybody = judged(setup);
-    let subjects = contestants(setup, &everybody, frames, |_, frames| {
+    let mut everybody = judged(setup);
+    everybody.push(Who::PlainThreads);
+    let subjects = contestants(setup, &everybody, frames, |who, common, frames| {
+        let frames = run(who, common, frames)?;
         Ok(vec![frames.cpu.unwrap_or(f64::NAN)])
     });
     let samples = interleave(setup, "idle, frames", pairs, subjects)?;
@@ -127,8 +132,12 @@ fn frames(setup: &mut Setup) -> Result<Case, Failure> {
         let score = case.scores.iter().find(|score| score.who == Who::Paceline);
         let interval = score.and_then(|score| median_interval(&score.samples));
         let pairs = score.map_or(0, |score| score.spread.n);
-        let note = interval
-            .map(|(low, high)| format!("{pairs} pairs, 95 % interval {low:.3} to {high:.3}"));
+        let plain = case.median(Who::PlainThreads);
+        let note = interval.zip(plain).map(|((low, high), plain)| {
+            format!(
+                "{pairs} pairs, 95 % interval {low:.3} to {high:.3}; plain threads alone: {plain:.3}"
+            )
+        });
         Target::new(
             setup,
             "paceline's CPU / the work",

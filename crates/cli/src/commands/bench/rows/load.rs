@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Row;
-use super::frame_pools::{Common, cannot_pin, four_millis, judged, run};
+use super::frame_pools::{contestants, four_millis, judged, run};
 use crate::commands::bench::case::{Case, Picture};
-use crate::commands::bench::session::{Contestant, Samples, Setup, interleave};
+use crate::commands::bench::session::{Samples, Setup, interleave};
 use crate::commands::bench::target::Target;
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
@@ -22,8 +22,8 @@ pub(super) const ROW: Row = Row {
             after the next was due. The hogs are threads of \
             this process: the kernel's groups of sessions would otherwise share the CPUs out between \
             groups. (oneTBB's process is of the same session.) What is found is a statement about the \
-            kernel and boot flags above. Controls, which are not judged: *steering off*; *pinned*, each \
-            thread of the pool on one CPU of its own.",
+            kernel and boot flags above. Controls, which are not judged: *steering off*; *kernel's \
+            slice*, Paceline without asking for a short time slice.",
     measure,
 };
 
@@ -34,28 +34,20 @@ const SETTLE: Duration = Duration::from_millis(100);
 
 fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let frames = setup.size(four_millis(200, 20), four_millis(4, 1));
-    let (rounds, common) = (setup.size(15, 1), Common::of(setup));
-    let no_pins = cannot_pin();
+    let rounds = setup.size(15, 1);
     let mut everybody = judged(setup);
-    everybody.push(Who::PacelineUnsteered);
-    if setup.peers && no_pins.is_none() {
-        everybody.push(Who::RayonPinned);
-    }
-    let contestant = |&who: &Who| {
-        let common = common.clone();
-        Contestant::new(who, move || {
-            let hogs = Hogs::start(HOGS).map_err(|failure| failure.text())?;
-            std::thread::sleep(SETTLE);
-            let measured = run(who, &common, &frames)?;
-            hogs.stop();
-            let missed = measured.missed(frames.period) as f64;
-            let missed = missed * 1e3 / measured.lasted.len().max(1) as f64;
-            // The first number is that of missed frames, the others are the frames.
-            let millis = measured.lasted.iter().map(|nanos| nanos / 1e6);
-            Ok(std::iter::once(missed).chain(millis).collect())
-        })
-    };
-    let subjects = everybody.iter().map(contestant).collect();
+    everybody.extend([Who::PacelineUnsteered, Who::PacelineUnsliced]);
+    let subjects = contestants(setup, &everybody, frames, |who, common, frames| {
+        let hogs = Hogs::start(HOGS).map_err(|failure| failure.text())?;
+        std::thread::sleep(SETTLE);
+        let measured = run(who, common, frames)?;
+        hogs.stop();
+        let missed = measured.missed(frames.period) as f64;
+        let missed = missed * 1e3 / measured.lasted.len().max(1) as f64;
+        // The first number is that of missed frames, the others are the frames.
+        let millis = measured.lasted.iter().map(|nanos| nanos / 1e6);
+        Ok(std::iter::once(missed).chain(millis).collect())
+    });
     let samples = interleave(setup, ROW.name, rounds, subjects)?;
     let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
     let missed: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(missed_by_round).collect();
@@ -69,11 +61,7 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
         .with_target(|case| Target::ratio(setup, case, "best peer", best(case), 1.1));
     let missed = Case::pooled(ROW.name, "missed", "of 1000 frames", &missed, mean_of)
         .with_picture(Picture::None);
-    let all = [mean, p99, missed].map(|case| match no_pins {
-        Some(why) if setup.peers => case.with_cannot(Who::RayonPinned, why),
-        _ => case,
-    });
-    Ok(all.into())
+    Ok(vec![mean, p99, missed])
 }
 
 /// The frames of each round; a sample's first number is another.

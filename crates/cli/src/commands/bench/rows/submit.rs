@@ -2,18 +2,19 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use event::Nanos;
-use platform::{Os, Parker, Platform};
+use platform::{Os, Platform};
 use workload::busy::Busy;
 
 use super::Row;
 use crate::commands::bench::case::Case;
 use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Samples, Setup, interleave};
+use crate::commands::bench::sleeper::Sleeper;
 use crate::commands::bench::target::{Bound, Target};
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
@@ -68,7 +69,8 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
 fn measure_here(setup: &mut Setup) -> Result<Vec<Samples>, Failure> {
     let (threads, busy, rounds) = (setup.threads, setup.busy, setup.size(300, 3));
     let stamp: Stamp = Arc::default();
-    let floor = Sleeper::start(Arc::clone(&stamp)).map_err(Failure::Failed)?;
+    let woken = Arc::clone(&stamp);
+    let floor = Sleeper::start(move || set(&woken)).map_err(Failure::Failed)?;
     let js = pools::paceline(threads).map_err(Failure::Failed)?;
     let pools = match setup.peers {
         true => vec![
@@ -136,59 +138,5 @@ fn sample(stamp: &AtomicU64, busy: Busy, submit: impl FnOnce()) -> Sample {
             return Err(format!("the job did not start within {PATIENCE}"));
         }
         thread::sleep(Duration::from_micros(50));
-    }
-}
-
-/// A plain thread that parks, and leaves a stamp whenever it is woken.
-struct Sleeper {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-}
-
-struct Shared {
-    parker: <Os as Platform>::Parker,
-    /// The next return from the parker was wanted, and not one of its early ones.
-    wanted: AtomicBool,
-    stop: AtomicBool,
-}
-
-impl Sleeper {
-    fn start(stamp: Stamp) -> Result<Sleeper, String> {
-        let shared = Arc::new(Shared {
-            parker: Os.parker(),
-            wanted: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
-        });
-        let its = Arc::clone(&shared);
-        let body = move || {
-            while !its.stop.load(Ordering::Relaxed) {
-                its.parker.park(Nanos::MAX);
-                if its.wanted.swap(false, Ordering::Relaxed) {
-                    set(&stamp);
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("sleeper".into()).spawn(body);
-        Ok(Sleeper {
-            shared,
-            thread: Some(thread.map_err(|error| error.to_string())?),
-        })
-    }
-
-    fn wake(&self) {
-        self.shared.wanted.store(true, Ordering::Relaxed);
-        self.shared.parker.unpark();
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.parker.unpark();
-        let ended = self.thread.take().map(JoinHandle::join);
-        debug_assert!(
-            matches!(ended, Some(Ok(()))),
-            "the sleeper does nothing that panics"
-        );
     }
 }

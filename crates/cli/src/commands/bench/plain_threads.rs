@@ -1,0 +1,126 @@
+//! Plain threads that run a frame with the least that anybody needs: what a frame costs on this machine
+//! before a job system adds anything.
+//!
+//! The caller wakes each parked thread once; all of them take pieces one by one from a shared counter;
+//! whoever finds none left parks at once; the caller spins until the last piece is done. Nothing here
+//! steals, splits, nests, or could run anything else.
+//!
+//! Invariant: a thread that has taken a piece tells of it before it parks, and the frame waits for that. So
+//! nobody takes a piece of one frame and counts it in another, however late a thread wakes.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::frame_loop::{Piece, Pieces};
+use super::sleeper::Sleeper;
+
+pub(super) struct PlainThreads {
+    frame: Arc<Frame>,
+    sleepers: Vec<Sleeper>,
+}
+
+/// The current frame.
+struct Frame {
+    /// What its pieces are; written before there are any to take.
+    piece: Mutex<Option<Piece>>,
+    /// Pieces that nobody has taken, each called by its number less one; below zero: calls in vain. It
+    /// counts down so that an end needs no second number, which a late thread could read of another
+    /// frame.
+    left: AtomicI64,
+    /// Pieces that the sleepers have done, and what these add up to.
+    done: AtomicU64,
+    sum: AtomicU64,
+}
+
+impl PlainThreads {
+    /// The caller and all others but one of `threads`.
+    pub(super) fn start(threads: usize) -> Result<PlainThreads, String> {
+        let frame = Arc::new(Frame {
+            piece: Mutex::new(None),
+            left: AtomicI64::new(0),
+            done: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+        });
+        let sleeper = |_| {
+            let frame = Arc::clone(&frame);
+            Sleeper::start(move || frame.help())
+        };
+        let sleepers: Result<Vec<Sleeper>, String> = (1..threads).map(sleeper).collect();
+        Ok(PlainThreads {
+            sleepers: sleepers?,
+            frame,
+        })
+    }
+}
+
+impl Pieces for PlainThreads {
+    fn sum(&self, pieces: u64, piece: Piece) -> u64 {
+        let frame = &self.frame;
+        *frame.piece.lock().unwrap_or_else(PoisonError::into_inner) = Some(piece);
+        frame.done.store(0, Ordering::Relaxed);
+        frame.sum.store(0, Ordering::Relaxed);
+        // Release: whoever takes a piece sees the rest of the frame.
+        frame.left.store(pieces as i64, Ordering::Release);
+        self.sleepers.iter().for_each(Sleeper::wake);
+        let (mine, sum) = frame.take_all(piece, 0, 0);
+        // Acquire: with the Release of `help`; all of the sum is there with the last piece.
+        while mine + frame.done.load(Ordering::Acquire) < pieces {
+            std::hint::spin_loop();
+        }
+        sum + frame.sum.load(Ordering::Relaxed)
+    }
+}
+
+impl Frame {
+    /// What a sleeper does when it is woken.
+    fn help(&self) {
+        let Some(first) = self.take() else { return };
+        // A frame that has an untold piece stays the current one.
+        let piece = *self.piece.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(piece) = piece else { return };
+        let (done, sum) = self.take_all(piece, 1, piece.run(first));
+        self.sum.fetch_add(sum, Ordering::Relaxed);
+        self.done.fetch_add(done, Ordering::Release);
+    }
+
+    /// Runs pieces until none is left; how many, and their sum, on top of what there is.
+    fn take_all(&self, piece: Piece, mut done: u64, mut sum: u64) -> (u64, u64) {
+        while let Some(number) = self.take() {
+            sum += piece.run(number);
+            done += 1;
+        }
+        (done, sum)
+    }
+
+    fn take(&self) -> Option<u64> {
+        let left = self.left.fetch_sub(1, Ordering::Acquire);
+        u64::try_from(left - 1).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::Nanos;
+    use workload::busy::Busy;
+
+    use super::*;
+
+    /// Goal: every piece of every frame is run once, however late threads wake. Method: the sums of
+    /// thousands of frames in a row without a pause, of different sizes, none among them, on up to four
+    /// threads.
+    #[test]
+    fn every_piece_is_run_once() {
+        let piece = Piece {
+            busy: Busy::NONE,
+            length: Nanos::ZERO,
+        };
+        for threads in 1..=4 {
+            let plain = PlainThreads::start(threads).unwrap();
+            for frame in 0..5_000u64 {
+                let pieces = frame % 37;
+                let expected = pieces * pieces.saturating_sub(1) / 2;
+                assert_eq!(plain.sum(pieces, piece), expected, "{threads}, {frame}");
+            }
+        }
+    }
+}
