@@ -1,7 +1,8 @@
 //! Pictures for the document: one for each row, as SVG.
 //!
-//! Samples are shown, not only what the tables make of them; of many, a few evenly spaced ones. A subject has the same colour in all
-//! pictures; controls are hollow or dashed in the colour of the subject that they belong to. Texts are
+//! Samples are shown, not only what the tables make of them; of many, a few evenly spaced ones. A
+//! subject has the same colour in all pictures; controls are hollow or dashed in the colour of the
+//! subject that they belong to. Texts are
 //! in the fonts of whoever shows the picture, on white, so that it can be read on any page.
 
 mod axis;

@@ -89,7 +89,8 @@ where
     Ok(())
 }
 
-/// A dot for each of the samples, or for [`DOTS`] of them, somewhere in the height of the strip so that equal ones can be told apart.
+/// A dot for each of the samples, or for [`DOTS`] of them, somewhere in
+/// the height of the strip so that equal ones can be told apart.
 fn dots(
     score: &Score,
     middle: f64,
