@@ -34,10 +34,10 @@ use crate::output;
 ///
 /// JSON (one object): scene, workers, frames, frame_ns{mean,p50,p99,max}, missed, cpu_ns_per_frame
 /// (hogs, background jobs and the checking of results left out), jobs_per_frame, serial_ns (the
-/// median frame on one thread at the same pace, measured before any load), speedup (serial_ns / frame_ns.p50),
-/// stats{}, waits[] (the ten longest of the main thread: thread, name, frame, start_ns since the
-/// first frame, duration_ns), inversions[] (empty: finding them needs `diagnose`, which does not
-/// exist yet), checksum (of the last frame), quiet, noise{}, machine{}.
+/// median frame on one thread at the same pace, measured before any load), speedup (serial_ns /
+/// frame_ns.p50), stats{}, waits[] (the ten longest of the main thread: thread, name, frame, start_ns
+/// since the first frame, duration_ns), inversions[] (empty: finding them needs `diagnose`, which does
+/// not exist yet), checksum (of the last frame), quiet, noise{}, machine{}.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What a frame does [default: graph]
