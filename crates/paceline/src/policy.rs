@@ -31,7 +31,8 @@ pub enum WaitPolicy {
     For(Nanos),
     /// Spin about as long as a wake-up costs on this machine, as measured while running: never more
     /// than twice the cost of the best choice in hindsight (Karlin et al., "Competitive Snoopy
-    /// Caching", 1988). No spinning if there are more threads than CPUs to run them.
+    /// Caching", 1988). Shorter, down to not at all, where spinning has been in vain lately. No
+    /// spinning if there are more threads than CPUs to run them.
     #[default]
     Adaptive,
 }
