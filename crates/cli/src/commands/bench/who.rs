@@ -12,7 +12,8 @@ pub(super) enum Who {
     Paceline,
     /// A control: workers stay where the kernel puts them.
     PacelineUnsteered,
-    /// A control: the program's thread spins until a frame is due, where the others sleep.
+    /// A control: as [`PacelineUnsteered`](Who::PacelineUnsteered), and the program's thread spins until
+    /// a frame is due, where the others sleep.
     PacelineSpinning,
     /// A control: workers do not ask for a short time slice.
     PacelineUnsliced,
@@ -21,7 +22,7 @@ pub(super) enum Who {
     /// A rayon pool of which the calling thread is a member (`use_current_thread`): the same number
     /// of threads, and no way into the pool to be paid for.
     RayonMember,
-    /// A control: as [`PacelineSpinning`](Who::PacelineSpinning).
+    /// A control: the program's thread spins until a frame is due.
     RayonSpinning,
     /// A control: each thread of the pool on a CPU of its own, and nowhere else.
     RayonPinned,
@@ -49,7 +50,7 @@ impl Who {
             Who::PlainThreads => "plain threads",
             Who::Paceline => "paceline",
             Who::PacelineUnsteered => "paceline, steering off",
-            Who::PacelineSpinning => "paceline, waker spinning",
+            Who::PacelineSpinning => "paceline, steering off, waker spinning",
             Who::PacelineUnsliced => "paceline, kernel's slice",
             Who::Rayon => "rayon",
             Who::RayonMember => "rayon, caller in pool",

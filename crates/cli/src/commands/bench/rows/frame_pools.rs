@@ -116,8 +116,10 @@ pub(super) fn with_pool<R: Send>(
     match who {
         Who::Serial => f(&Pool(Serial)),
         Who::PlainThreads => f(&PlainThreads::start(threads)?),
-        Who::Paceline | Who::PacelineSpinning => f(&Pool(Framed(pools::paceline(threads)?))),
-        Who::PacelineUnsteered => f(&Pool(Framed(pools::paceline_unsteered(threads)?))),
+        Who::Paceline => f(&Pool(Framed(pools::paceline(threads)?))),
+        Who::PacelineUnsteered | Who::PacelineSpinning => {
+            f(&Pool(Framed(pools::paceline_unsteered(threads)?)))
+        }
         Who::PacelineUnsliced => f(&Pool(Framed(pools::paceline_unsliced(threads)?))),
         Who::Rayon | Who::RayonSpinning => f(&Pool(pools::rayon(threads)?)),
         Who::RayonPinned => f(&Pool(pools::rayon_pinned(threads)?)),
