@@ -21,13 +21,13 @@ pub(super) const ROW: Row = Row {
             oneTBB runs a `parallel_for` in its own process, on the same schedule. What this row finds \
             is mostly where the kernel puts a worker that is woken by a thread which has slept: it is a \
             statement about the kernel and boot flags above, and about no others. The controls show it: \
-            *steering off* is Paceline with its workers left where the kernel puts them; *waker \
-            spinning*: the calling thread spins until a frame is due, for Paceline with steering off; *kernel's slice*: Paceline's \
-            workers do not ask for a short time slice; *pinned*: each thread of the pool may use one \
-            CPU of its own only. *plain threads* is the least that such a frame needs: the caller and \
-            one parked thread for each of the others, each woken by one futex call, take pieces one by \
-            one from a shared counter; the caller spins for the last piece. Neither it nor the controls \
-            are judged.",
+            *steering off* is Paceline with its workers left where the kernel puts them; *waker spinning*: \
+            the calling thread spins until a frame is due, for Paceline with steering off; *kernel's slice*: \
+            Paceline's workers do not ask for a short time slice; *pinned*: each thread of the pool may use \
+            one CPU of its own only. *plain threads* is the least that such a frame needs: the caller and \
+            one parked thread for each of the others, each woken by one futex call, take pieces one by one \
+            from a shared counter; the caller spins for the last piece. Neither it nor the controls are \
+            judged.",
     measure,
 };
 
