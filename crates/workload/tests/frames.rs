@@ -1,6 +1,8 @@
 //! The scenes on real job systems: results are those of a serial run, whatever the workers.
 
-use event::Nanos;
+use std::sync::Arc;
+
+use event::{Event, MemorySink, Nanos};
 use paceline::{Builder, Grain, JobSystem};
 use platform::Os;
 use workload::busy::Busy;
@@ -195,8 +197,10 @@ fn raster_frames_hold_on_simulated_threads() {
             steps_max: 20_000_000,
             ..SimConfig::new(seed).with_order(order)
         };
+        let (sink, log) = MemorySink::new();
         let report = Sim::run(config, |sim| {
-            let js = Builder::with_platform(sim).workers(2).build().unwrap();
+            let builder = Builder::with_platform(sim).workers(2);
+            let js = builder.sink(Arc::new(sink)).build().unwrap();
             let mut scene = RasterScene::new(pyramid());
             for _ in 0..2 {
                 scene.run(&js);
@@ -207,11 +211,18 @@ fn raster_frames_hold_on_simulated_threads() {
             sums.len() == 2 && sums.iter().all(Result::is_ok),
             "{seed}: {sums:?} {report:?}"
         );
-        sums
+        let events: Vec<u8> = log.drain().iter().flat_map(Event::to_bytes).collect();
+        assert!(!events.is_empty(), "{seed}: no events");
+        (sums, report, events)
     };
     for seed in 0..3 {
         for order in [Order::Random, Order::Pct { depth: 3 }] {
-            assert_eq!(run(seed, order), run(seed, order));
+            let (first, second) = (run(seed, order), run(seed, order));
+            assert_eq!((&first.0, &first.1), (&second.0, &second.1));
+            assert!(
+                first.2 == second.2,
+                "{seed}: two runs recorded different events"
+            );
         }
     }
 }

@@ -20,7 +20,7 @@ const SEED: u64 = 1;
 
 /// The levels of detail: how many statues of a frame get each, the nearest the finest, and the most
 /// triangles of its mesh. The finest is the mesh as it was given, unless it has more.
-pub(super) const LEVELS: [(usize, usize); 4] = [(6, 15_000), (12, 3_750), (64, 920), (250, 100)];
+pub(super) const LEVELS: [(usize, usize); 4] = [(4, 15_000), (8, 3_750), (40, 920), (200, 100)];
 /// The most triangles of a frame.
 pub const MAX_TRIANGLES: usize = 250_000;
 

@@ -51,6 +51,12 @@ impl Mesh {
     /// # Errors
     /// If it is not such text, or not a valid mesh.
     pub fn from_obj(text: &[u8], origin: &str) -> Result<Mesh, MeshError> {
+        if !text.split(|&byte| byte == b'\n').any(is_point_or_face) {
+            return Err(MeshError(format!(
+                "{origin}: this is no Wavefront OBJ: no line is a point ('v 0 1.5 -2') or a face \
+                 ('f 1 2 3')"
+            )));
+        }
         let mut lines = Lines::new(text);
         let options = LoadOptions {
             triangulate: true,
@@ -153,6 +159,10 @@ impl Read for Lines<'_> {
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
+}
+
+fn is_point_or_face(line: &[u8]) -> bool {
+    matches!(words(line).next(), Some(b"v" | b"f"))
 }
 
 /// The first line with a point that has a coordinate which is no finite number.
@@ -266,6 +276,24 @@ mod tests {
         }
         let error = Mesh::from_obj(b"v 0 0 0\n\xff\xfe\n", "F.obj").unwrap_err();
         assert!(error.to_string().contains("line 2: not text"), "{error}");
+    }
+
+    /// Goal: a file of another kind is told from a mesh without triangles. Method: nothing, texts, and
+    /// bytes of which some happen to be valid text.
+    #[test]
+    fn files_of_other_kinds_are_refused() {
+        for bytes in [
+            &b""[..],
+            b"\n\n",
+            b"solid cube\nfacet normal 0 0 1\nvertex 0 0 0\n",
+            b"# only a remark\no thing\nvn 0 0 1\n",
+            b"\x00\x01\x02\nvf\x00\x7f\n",
+            b"\x7fELF\xff\xfe\x80\n",
+        ] {
+            let error = Mesh::from_obj(bytes, "F.bin").unwrap_err().to_string();
+            let begins = error.starts_with("F.bin: this is no Wavefront OBJ");
+            assert!(begins && !error.contains('\n'), "{bytes:?}: {error}");
+        }
     }
 
     /// Goal: a file that is too long is refused without being held whole. Method: an endless one,

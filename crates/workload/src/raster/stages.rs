@@ -5,7 +5,8 @@
 //! was worth, for platforms on which work is only charged.
 //!
 //! Invariant: a step writes what is its own and reads what steps before it have left. What comes out
-//! of a frame does not depend on who runs what when.
+//! of a frame does not depend on who runs what when. Each step hands on the number of the frame that
+//! its input is of, so a step that came too early shows in the checksum even if it had nothing to draw.
 
 use std::sync::Arc;
 
@@ -40,19 +41,63 @@ fn worth(count: u64, per_thousand: u64) -> Nanos {
     Nanos(charge::STEP + count * per_thousand / 1_000)
 }
 
+/// The number of a frame that there is not.
+const NO_FRAME: u64 = u64::MAX;
+
+/// The frame that two inputs are both of, if they are.
+fn agreed(a: u64, b: u64) -> u64 {
+    if a == b { a } else { NO_FRAME }
+}
+
+/// Something and the frame it is of.
+struct Dated<T> {
+    frame: u64,
+    value: T,
+}
+
+impl<T: Default> Default for Dated<T> {
+    fn default() -> Dated<T> {
+        Dated {
+            frame: NO_FRAME,
+            value: T::default(),
+        }
+    }
+}
+
+/// Takes what all slots have; the frame that all of it is of.
+fn take_all<T: Send + Default>(slots: &[Slot<Dated<T>>], mut frame: u64) -> (u64, Vec<T>) {
+    let dated = slots.iter().map(Slot::take);
+    let values = dated.map(|dated| {
+        frame = agreed(frame, dated.frame);
+        dated.value
+    });
+    let values = values.collect();
+    (frame, values)
+}
+
+/// Puts it back for the next frame, which must not take it for its own.
+fn put_back<T: Send>(slots: &[Slot<Dated<T>>], values: Vec<T>) {
+    for (slot, value) in slots.iter().zip(values) {
+        slot.put(Dated {
+            frame: NO_FRAME,
+            value,
+        });
+    }
+}
+
 /// What a frame is computed from and into.
 pub(super) struct Buffers {
     field: Arc<Field>,
     plan: Slot<Arc<Plan>>,
     /// By chunk.
-    points: Vec<Slot<Points>>,
-    bins: Vec<Slot<Binned<Triangle>>>,
+    points: Vec<Slot<Dated<Points>>>,
+    bins: Vec<Slot<Dated<Binned<Triangle>>>>,
     /// By share of the boxes.
-    shadows: Vec<Slot<Shadows>>,
-    gathered: Slot<Arc<Gathered>>,
+    shadows: Vec<Slot<Dated<Shadows>>>,
+    gathered: Slot<Arc<Dated<Gathered>>>,
     /// By tile.
     tiles: Vec<Slot<Tile>>,
-    seen: Vec<Slot<Vec<u32>>>,
+    seen: Vec<Slot<Dated<Vec<u32>>>>,
     result: Slot<Seen>,
 }
 
@@ -109,7 +154,9 @@ impl Buffers {
     /// After the plan: the points of a chunk.
     pub(super) fn transform(&self, chunk: usize) -> Nanos {
         let mut points = self.points[chunk].take();
-        let count = points.transform(&self.field, &self.plan.share(), chunk);
+        let plan = self.plan.share();
+        let count = points.value.transform(&self.field, &plan, chunk);
+        points.frame = plan.frame;
         self.points[chunk].put(points);
         worth(count, charge::POINT)
     }
@@ -118,7 +165,8 @@ impl Buffers {
     pub(super) fn bin(&self, chunk: usize) -> Nanos {
         let points = self.points[chunk].take();
         let mut bins = self.bins[chunk].take();
-        let submitted = bins.bin(&self.field, &points);
+        let submitted = bins.value.bin(&self.field, &points.value);
+        bins.frame = points.frame;
         self.points[chunk].put(points);
         self.bins[chunk].put(bins);
         worth(submitted, charge::TRIANGLE)
@@ -129,27 +177,29 @@ impl Buffers {
         let mut shadows = self.shadows[share].take();
         let cut = |share: usize| share * BOXES / BOX_SHARES;
         let (from, to) = (cut(share), cut(share + 1));
-        let view = self.plan.share().view;
-        shadows.project(&view, from as u32, &self.field.boxes[from..to]);
+        let plan = self.plan.share();
+        let boxes = &self.field.boxes[from..to];
+        shadows.value.project(&plan.view, from as u32, boxes);
+        shadows.frame = plan.frame;
         self.shadows[share].put(shadows);
         worth((to - from) as u64, charge::BOX)
     }
 
     /// After all bins and boxes: they are put together for the tiles to read.
     pub(super) fn gather(&self) -> Nanos {
-        self.gathered.put(Arc::new(Gathered {
-            bins: self.bins.iter().map(Slot::take).collect(),
-            shadows: self.shadows.iter().map(Slot::take).collect(),
-        }));
+        let frame = self.plan.share().frame;
+        let (frame, bins) = take_all(&self.bins, frame);
+        let (frame, shadows) = take_all(&self.shadows, frame);
+        let value = Gathered { bins, shadows };
+        self.gathered.put(Arc::new(Dated { frame, value }));
         worth(0, 0)
     }
 
     /// After gathering: the depth of a tile.
     pub(super) fn raster(&self, number: usize) -> Nanos {
         let gathered = self.gathered.share();
-        let frame = self.plan.share().frame;
         let mut tile = self.tiles[number].take();
-        let drawn = tile.draw(frame, number, &gathered.bins);
+        let drawn = tile.draw(gathered.frame, number, &gathered.value.bins);
         self.tiles[number].put(tile);
         worth(drawn, charge::DRAWN)
     }
@@ -159,11 +209,12 @@ impl Buffers {
         let gathered = self.gathered.share();
         let tile = self.tiles[number].take();
         let mut seen = self.seen[number].take();
-        seen.clear();
-        let shadows = gathered.shadows.iter();
+        seen.value.clear();
+        let shadows = gathered.value.shadows.iter();
         let tested = shadows
-            .map(|shadows| shadows.test(number, &tile, &mut seen))
+            .map(|shadows| shadows.test(number, &tile, &mut seen.value))
             .sum();
+        seen.frame = agreed(gathered.frame, tile.frame);
         self.tiles[number].put(tile);
         self.seen[number].put(seen);
         worth(tested, charge::TESTED)
@@ -172,7 +223,10 @@ impl Buffers {
     /// After all tests: a box is visible if it shows in any tile. The buffers go back to where the
     /// next frame looks for them.
     pub(super) fn resolve(&self) -> Nanos {
-        let gathered = self.gathered.take_back();
+        let Dated {
+            mut frame,
+            value: gathered,
+        } = self.gathered.take_back();
         let mut result = self.result.take();
         result.boxes.clear();
         result.boxes.resize(BOXES, Visibility::Outside);
@@ -181,19 +235,16 @@ impl Buffers {
         }
         for seen in &self.seen {
             seen.look(|seen| {
-                for &index in seen {
+                frame = agreed(frame, seen.frame);
+                for &index in &seen.value {
                     result.boxes[index as usize] = Visibility::Visible;
                 }
             });
         }
-        for (slot, bins) in self.bins.iter().zip(gathered.bins) {
-            slot.put(bins);
-        }
-        for (slot, shadows) in self.shadows.iter().zip(gathered.shadows) {
-            slot.put(shadows);
-        }
+        put_back(&self.bins, gathered.bins);
+        put_back(&self.shadows, gathered.shadows);
         let plan = self.plan.share();
-        result.frame = plan.frame;
+        result.frame = agreed(frame, plan.frame);
         result.view = plan.view;
         (result.triangles, result.statues) = (plan.triangles, plan.statues);
         self.result.put(result);
