@@ -213,6 +213,10 @@ mod tests {
     /// woken, by a job that the main thread does not help with.
     #[test]
     fn an_overdue_worker_gets_its_cpus_back() {
+        let all = Os.topology().allowed();
+        if Os.set_mask(Os.thread_id(), all).is_err() {
+            return; // There are no masks here, and so nothing to restore.
+        }
         let js = Builder::new()
             .workers(1)
             .wait_policy(WaitPolicy::Passive)
@@ -240,8 +244,7 @@ mod tests {
                 assert_eq!(cx.overdue_at(), Nanos::MAX);
             }
         });
-        let has_masks = Os.set_mask(Os.thread_id(), Os.topology().allowed()).is_ok();
-        assert_eq!(js.stats().masks_restored, u64::from(has_masks));
+        assert_eq!(js.stats().masks_restored, 1);
         js.schedule(move |_| send.send(()).unwrap());
         js.flush();
         receive.recv().unwrap();
