@@ -188,6 +188,14 @@ fn bad_meshes_are_one_line_and_exit_code_2() {
     let bytes = folder.path().join("bytes.obj");
     fs::write(&bytes, b"v 0 0 0\n\xff\xfe\n").unwrap();
     refused_mesh(&bytes, &["line 2", "not text"]);
+    for (name, bytes) in [
+        ("text.obj", &b"\x00\x01glTF\x02\n"[..]),
+        ("elf.obj", b"\x7fELF\xff\xfe\n"),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        refused_mesh(&path, &["no Wavefront OBJ", name]);
+    }
     // As long as no mesh may be, and empty on the disk.
     let huge = folder.path().join("huge.obj");
     File::create(&huge).unwrap().set_len(300 << 20).unwrap();
