@@ -49,8 +49,9 @@ impl Steer {
         }
     }
 
-    /// Learns from a wake-up at `now` that was `late` or not.
-    pub(super) fn learn(&mut self, report: &WakeReport, now: Nanos, late: bool) {
+    /// Learns from a wake-up at `now` that was `late` or not. True if the worker was late because its
+    /// waker was in its way; then comes [`found`](Steer::found).
+    pub(super) fn learn(&mut self, report: &WakeReport, now: Nanos, late: bool) -> bool {
         self.sighted_at = None;
         if self.excluded.is_some() {
             self.late = if late { self.late + 1 } else { 0 };
@@ -64,6 +65,11 @@ impl Steer {
         }
         self.avoid = report.waker_cpu;
         self.displaces_waker = report.colocated;
+        let waited = late && self.sighted_at.is_some();
+        if waited {
+            self.sighted_at = None;
+        }
+        waited
     }
 
     /// Whether the worker may be in its waker's way.
@@ -81,7 +87,7 @@ impl Steer {
         stays
     }
 
-    /// It is in the way, and another CPU idles, or not.
+    /// One of the two is in the other's way, and another CPU idles, or not.
     pub(super) fn found(&mut self, now: Nanos, another_idles: bool) {
         match another_idles {
             true => self.armed_until = now + ARMED,
@@ -165,6 +171,18 @@ mod tests {
         assert_eq!(steer.displaced(), Some(3));
         let later = now + ARMED;
         assert_eq!(steer.change(later), Some(None), "not seen for a while");
+    }
+
+    /// Goal: a worker that waits behind its waker leaves as well. Method: a late wake-up on the waker's
+    /// CPU, which nothing that lasts follows.
+    #[test]
+    fn waiting_behind_the_waker_arms() {
+        let (mut steer, now) = (Steer::new(), Nanos(1));
+        assert!(!steer.learn(&wake(true), now, false) && !steer.learn(&wake(false), now, true));
+        assert!(steer.learn(&wake(true), now, true));
+        steer.found(now, true);
+        steer.has_left();
+        assert_eq!(steer.change(now), Some(Some(3)));
     }
 
     /// Goal: a mask that is in the way is left off, longer each time. Method: one late wake-up, every

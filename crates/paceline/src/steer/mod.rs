@@ -9,9 +9,10 @@
 //! It is a remedy and not the default path:
 //!
 //! - It is *armed* by a wake-up on the waker's CPU while another allowed CPU idles and there are CPUs
-//!   for all threads of this job system, if the worker then stays there: one that is through after a
-//!   few microseconds is better off there than on a CPU that has to be woken up, too. It is *disarmed*
-//!   when that was not seen for a second. What a worker remembers is in `memory`.
+//!   for all threads of this job system, if one is in the other's way: the worker stays there, or it
+//!   had to wait until its waker was through. (A worker that is done after a few microseconds is better
+//!   off there than on a CPU that has to be woken up, too.) It is *disarmed* when that was not seen for
+//!   a second. What a worker remembers is in `memory`.
 //! - A mask that is in the way costs more than it gives: the CPUs that are left may be busy. Whoever
 //!   finds that a signalled worker with a mask has not started after twice the 99th percentile of
 //!   wake-ups gives it all CPUs back (`overdue`), and a worker that was late twice in a row holds off.
@@ -63,7 +64,9 @@ impl<P: Platform> Context<'_, P> {
             self.seat.mask.store(Mask::Full as u32, Ordering::Relaxed);
         }
         let late = restored || report.latency > shared.steering.limit();
-        self.own(|own| own.steer.learn(report, now, late));
+        if self.own(|own| own.steer.learn(report, now, late)) {
+            self.found_in_the_way(now);
+        }
         if restored {
             self.own(|own| own.steer.mask_is_full());
         }
