@@ -72,26 +72,31 @@ Reply spawn(Request &request) {
     return {time, count.load()};
 }
 
-Reply join(Request &request) {
-    const int threads = request.threads();
-    const auto n = request.take("n", 0, 45);
-    const auto repeats = request.take("repeats", 1, 1'000'000);
-    request.end();
-
+/// Calls `once` on a fresh pool, then that many times again, timed: the time, the first result, the sum of
+/// the others.
+template <class Once> Reply repeated(int threads, std::uint64_t repeats, Once once) {
     Nanos time = 0;
     std::uint64_t first = 0;
     std::uint64_t results = 0;
     Pool pool(threads);
     pool.run([&] {
-        first = fibonacci(n);
+        first = once();
         const Nanos begin = now();
         for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
-            results += fibonacci(keep(n));
+            results += once();
         }
         time = now() - begin;
     });
     pool.close();
     return {time, first, results};
+}
+
+Reply join(Request &request) {
+    const int threads = request.threads();
+    const auto n = request.take("n", 0, 45);
+    const auto repeats = request.take("repeats", 1, 1'000'000);
+    request.end();
+    return repeated(threads, repeats, [n] { return fibonacci(keep(n)); });
 }
 
 Reply loops(Request &request) {
@@ -100,19 +105,5 @@ Reply loops(Request &request) {
     const auto steps = request.take("steps", 0, 1'000'000'000);
     const auto repeats = request.take("repeats", 1, 1'000'000);
     request.end();
-
-    Nanos time = 0;
-    std::uint64_t first = 0;
-    std::uint64_t results = 0;
-    Pool pool(threads);
-    pool.run([&] {
-        first = sum(items, steps);
-        const Nanos begin = now();
-        for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
-            results += sum(keep(items), steps);
-        }
-        time = now() - begin;
-    });
-    pool.close();
-    return {time, first, results};
+    return repeated(threads, repeats, [=] { return sum(keep(items), steps); });
 }

@@ -42,16 +42,12 @@ pub trait Scene {
     ///
     /// # Panics
     /// If the job system's table of jobs is full.
-    fn run_watched<P, J, W>(
+    fn run_watched<P: Platform>(
         &mut self,
         js: &JobSystem<P>,
-        jobs: &J,
-        watch: &mut W,
-    ) -> Result<(), WaitError>
-    where
-        P: Platform,
-        J: NewJobs<P>,
-        W: Watch<P>;
+        jobs: &impl NewJobs<P>,
+        watch: &mut impl Watch<P>,
+    ) -> Result<(), WaitError>;
     /// Runs the next frame on the calling thread alone: what it costs without a job system.
     fn run_serial<P: Platform>(&mut self, platform: &P);
     /// Whether the last frame was run correctly; its checksum if it was.

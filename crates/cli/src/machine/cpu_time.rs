@@ -1,13 +1,19 @@
-//! How long the process, or the calling thread, has been on a CPU.
+//! How long the process, its children or the calling thread have been on a CPU.
 //!
 //! `Platform::usage` says it for a thread and several other things with it, one of them a file that
-//! is read; these two are asked once a frame and once a background slice.
+//! is read; these are asked once a frame and once a background slice.
 
 use event::Nanos;
 
 /// CPU time of all threads of this process, those that have ended included.
 pub(crate) fn process_cpu() -> Option<Nanos> {
     clock::process()
+}
+
+/// CPU time of the processes that this one has started, those of them that have ended and were waited
+/// for.
+pub(crate) fn children_cpu() -> Option<Nanos> {
+    clock::children()
 }
 
 /// CPU time of the calling thread.
@@ -25,6 +31,17 @@ mod clock {
 
     pub(super) fn thread() -> Option<Nanos> {
         read(libc::CLOCK_THREAD_CPUTIME_ID)
+    }
+
+    pub(super) fn children() -> Option<Nanos> {
+        // SAFETY: an all-zero rusage is a valid value of that plain struct.
+        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: the call writes to the live struct passed to it and nothing else.
+        let done = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut used) };
+        let nanos = |time: libc::timeval| {
+            Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000)
+        };
+        (done == 0).then(|| nanos(used.ru_utime) + nanos(used.ru_stime))
     }
 
     fn read(clock: libc::clockid_t) -> Option<Nanos> {
@@ -50,6 +67,10 @@ mod clock {
     pub(super) fn thread() -> Option<Nanos> {
         None
     }
+
+    pub(super) fn children() -> Option<Nanos> {
+        None
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -67,5 +88,19 @@ mod tests {
         assert!(here > Nanos::ZERO);
         std::thread::spawn(compute).join().unwrap();
         assert!(process_cpu().unwrap() - process > here);
+    }
+
+    /// Goal: what a child has used is counted when it has been waited for, and not before. Method: a
+    /// shell that counts, before and after.
+    #[test]
+    fn children_count_when_they_have_ended() {
+        let before = children_cpu().unwrap();
+        let count = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", count])
+            .spawn()
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(children_cpu().unwrap() > before);
     }
 }

@@ -12,7 +12,7 @@ use std::fs;
 use platform::{Os, Platform};
 use serde::Serialize;
 
-pub(crate) use cpu_time::{process_cpu, thread_cpu};
+pub(crate) use cpu_time::{children_cpu, process_cpu, thread_cpu};
 pub(crate) use noise::{Noise, Watch};
 pub(crate) use threads::{OtherThreads, Used};
 

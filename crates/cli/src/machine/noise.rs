@@ -13,7 +13,7 @@ use platform::{Os, Platform};
 use serde::Serialize;
 use workload::busy::Busy;
 
-use super::process_cpu;
+use super::{children_cpu, process_cpu};
 
 /// A tick of `/proc/stat`: a hundredth of a second on every Linux (USER_HZ).
 const TICK: Nanos = Nanos::from_millis(10);
@@ -35,7 +35,7 @@ const SPIN: Nanos = Nanos::from_micros(20);
 pub(crate) struct Watch {
     began: Instant,
     counted: Option<Counted>,
-    process: Option<Nanos>,
+    ours: Option<Nanos>,
     busy: Busy,
     spins: Vec<Nanos>,
 }
@@ -64,7 +64,7 @@ impl Watch {
         let mut watch = Watch {
             began: Instant::now(),
             counted: Counted::now(),
-            process: process_cpu(),
+            ours: our_cpu(),
             busy,
             spins: Vec::new(),
         };
@@ -82,10 +82,12 @@ impl Watch {
         self.spins.extend((0..SPINS).map(spin));
     }
 
+    /// What was found. Processes that were started for the measurement must have ended by now: what
+    /// they used is not that of others.
     pub(crate) fn finish(mut self) -> Noise {
         self.look();
         let elapsed = Nanos::from(self.began.elapsed());
-        let ours = self.process.zip(process_cpu());
+        let ours = self.ours.zip(our_cpu());
         let ours = ours.map(|(before, after)| after - before);
         let counted = self.counted.zip(Counted::now());
         let share = |time: Nanos, cpus: usize| {
@@ -99,6 +101,12 @@ impl Watch {
             jitter: jitter(&mut self.spins),
         }
     }
+}
+
+/// What this process and its children have used.
+fn our_cpu() -> Option<Nanos> {
+    let (process, children) = process_cpu().zip(children_cpu())?;
+    Some(process + children)
 }
 
 impl Counted {

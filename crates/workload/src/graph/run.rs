@@ -184,17 +184,12 @@ impl Scene for GraphScene {
         self.labels.len() as u64
     }
 
-    fn run_watched<P, J, W>(
+    fn run_watched<P: Platform>(
         &mut self,
         js: &JobSystem<P>,
-        jobs: &J,
-        watch: &mut W,
-    ) -> Result<(), WaitError>
-    where
-        P: Platform,
-        J: NewJobs<P>,
-        W: Watch<P>,
-    {
+        jobs: &impl NewJobs<P>,
+        watch: &mut impl Watch<P>,
+    ) -> Result<(), WaitError> {
         self.frame += 1;
         self.observed = 0;
         self.jobs.clear();

@@ -115,17 +115,12 @@ impl Scene for MandelbrotScene {
         self.grid.clear();
     }
 
-    fn run_watched<P, J, W>(
+    fn run_watched<P: Platform>(
         &mut self,
         js: &JobSystem<P>,
-        jobs: &J,
-        watch: &mut W,
-    ) -> Result<(), WaitError>
-    where
-        P: Platform,
-        J: NewJobs<P>,
-        W: Watch<P>,
-    {
+        jobs: &impl NewJobs<P>,
+        watch: &mut impl Watch<P>,
+    ) -> Result<(), WaitError> {
         self.frame += 1;
         let (tiles, bodies) = (self.grid.tiles(), watch.bodies());
         let end = match self.tiles {

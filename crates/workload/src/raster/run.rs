@@ -213,17 +213,12 @@ impl Scene for RasterScene {
         }
     }
 
-    fn run_watched<P, J, W>(
+    fn run_watched<P: Platform>(
         &mut self,
         js: &JobSystem<P>,
-        jobs: &J,
-        watch: &mut W,
-    ) -> Result<(), WaitError>
-    where
-        P: Platform,
-        J: NewJobs<P>,
-        W: Watch<P>,
-    {
+        jobs: &impl NewJobs<P>,
+        watch: &mut impl Watch<P>,
+    ) -> Result<(), WaitError> {
         self.begin(self.next);
         self.next = (self.next + 1) % PATH_FRAMES;
         let (frame, step, bodies) = (self.frame, self.step, watch.bodies());

@@ -161,12 +161,14 @@ fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report,
             _ => case,
         }));
     }
+    // The runner ends here, so that what it has used is known to be ours.
+    let tbb = setup.tbb.map(|tbb| tbb.version().to_owned());
     Ok(Report {
         machine,
         threads,
         peers: arguments.peers,
         quick: arguments.quick,
-        tbb: setup.tbb.map(|tbb| tbb.version().to_owned()),
+        tbb,
         wait_policy,
         noise: setup.watch.finish(),
         rows: chosen(&arguments.names).collect(),

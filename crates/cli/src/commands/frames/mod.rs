@@ -109,7 +109,7 @@ pub(crate) struct Arguments {
 enum SceneName {
     /// The jobs of a graph: of source 001, or of --graph
     Graph,
-    /// Software occlusion culling: up to 250 000 triangles, 4096 boxes, depth 640x360
+    /// Software occlusion culling: up to 146 800 triangles, 4096 boxes, depth 640x360
     Raster,
     /// The tiles of a Mandelbrot set
     Mandelbrot,

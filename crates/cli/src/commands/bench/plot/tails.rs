@@ -8,6 +8,7 @@ use super::axis::{readable, tail, tick};
 use super::{Area, CAPTION, TICKS, Wrong, colour, text};
 use crate::commands::bench::case::{Case, Score};
 use crate::commands::bench::report::title;
+use crate::summary::rank;
 
 pub(super) const HEIGHT: u32 = 420;
 /// The room for shares.
@@ -16,12 +17,17 @@ const SHARES: u32 = 60;
 const NAMES: u32 = 210;
 /// The height of a name.
 const LINE: i32 = 22;
+/// How the lines of controls are dashed, in this order: several have the colour of one subject.
+const DASHES: [(u32, u32); 3] = [(6, 4), (2, 3), (12, 3)];
 
 pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
     let medians = case.scores.iter().map(|score| score.spread.median);
     let (factor, unit) = readable(case.unit, medians.fold(f64::MAX, f64::min));
-    let longest = case.scores.iter().flat_map(|score| &score.samples);
-    let longest = longest.fold(0.0f64, |longest, &sample| longest.max(sample * factor));
+    let beyond = case
+        .scores
+        .iter()
+        .map(|score| nearly_longest(score) * factor);
+    let longest = beyond.fold(0.0, f64::max);
     let most = case.scores.iter().map(|score| score.samples.len()).max();
     let least = 1.0 / most.unwrap_or(1).max(10) as f64;
     let caption = format!(
@@ -40,7 +46,7 @@ pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
         .margin_bottom(12)
         .x_label_area_size(TICKS)
         .y_label_area_size(SHARES)
-        .build_cartesian_2d(0.0..(longest * 1.02).max(1e-9), (least..1.0).log_scale())?;
+        .build_cartesian_2d(0.0..(longest * 1.1).max(1e-9), (least..1.0).log_scale())?;
     chart
         .configure_mesh()
         .x_label_formatter(&|value| tick(*value))
@@ -54,6 +60,7 @@ pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
         .axis_style(BLACK.mix(0.5))
         .draw()?;
     let (width, _) = area.dim_in_pixel();
+    let mut dashes = DASHES.iter().cycle();
     for (place, score) in case.scores.iter().enumerate() {
         let colour = colour(score.who);
         let line = steps(score, factor);
@@ -62,9 +69,10 @@ pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
         let sample = vec![(left, key), (left + 26, key)];
         match score.who.is_control() {
             true => {
+                let &(dash, gap) = dashes.next().expect("there are dashes");
                 let style = colour.stroke_width(1);
-                chart.draw_series(DashedLineSeries::new(line, 5, 4, style))?;
-                area.draw(&DashedPathElement::new(sample, 5, 4, style))?;
+                chart.draw_series(DashedLineSeries::new(line, dash, gap, style))?;
+                area.draw(&DashedPathElement::new(sample, dash, gap, style))?;
             }
             false => {
                 let style = colour.stroke_width(2);
@@ -76,6 +84,14 @@ pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
         area.draw(&Text::new(score.who.name(), (left + 34, key), style))?;
     }
     Ok(())
+}
+
+/// What one sample of a thousand is above: a single one further out would leave no room for the others.
+/// The line runs out of the picture there.
+fn nearly_longest(score: &Score) -> f64 {
+    let mut sorted = score.samples.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    rank(&sorted, 0.999).copied().unwrap_or(0.0)
 }
 
 /// The share stays until the next sample.
