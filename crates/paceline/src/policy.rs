@@ -118,9 +118,9 @@ impl Tuning {
     pub(crate) const SPIN_MAX: Nanos = Nanos::from_micros(50);
     /// Jobs published without a wake-up before the rest of the batch is announced anyway.
     pub(crate) const UNSIGNALLED_MAX: u32 = 64;
-    /// The slice that workers ask for: the shortest that Linux grants. On a machine with two CPUs and
-    /// four threads that compute without end, a 60 Hz frame of 4 ms then takes 2.2 ms in the median
-    /// instead of 6 ms with the default of 1.4 ms, and 5.2 ms in the mean instead of 6.6 ms.
+    /// The slice that workers ask for: the shortest that Linux grants. Row `load` of `paceline bench`
+    /// measures what it is worth beside threads that compute without end (*kernel's slice* is the row
+    /// without).
     pub(crate) const SLICE: Nanos = Nanos::from_micros(100);
     /// Every this many jobs a worker looks at the outside queues before its own, so that jobs which
     /// keep making jobs cannot shut everybody else out. (Go uses the same number.)
