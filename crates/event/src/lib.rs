@@ -8,10 +8,14 @@
 //! [`Event::to_bytes`], so "two runs were equal" means "their bytes were equal".
 #![forbid(unsafe_code)]
 
+mod kernel;
 mod kind;
 mod nanos;
+mod random;
 mod record;
 
+pub use kernel::{Cpu, KernelEvent, KernelEventKind, Left, Task};
 pub use kind::EventKind;
 pub use nanos::Nanos;
+pub use random::{Random, mix};
 pub use record::{EVENT_BYTES, Event, MemoryLog, MemorySink, Sink};

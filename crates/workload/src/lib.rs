@@ -15,10 +15,9 @@
 pub mod busy;
 pub mod graph;
 pub mod mandelbrot;
-mod random;
 pub mod raster;
 mod scene;
 mod words;
 
-pub use random::Random;
+pub use event::Random;
 pub use scene::{NewJobs, Picture, Scene, Unwatched, Watch, WatchBodies, WrongFrame};

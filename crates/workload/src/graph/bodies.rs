@@ -20,8 +20,8 @@ use event::Nanos;
 
 use super::JobGraph;
 use crate::busy::Busy;
-use crate::random::mix;
 use crate::words::Words64;
+use event::mix;
 
 /// Bodies for the jobs of a graph, with preallocated results that every frame uses again.
 pub struct Bodies {

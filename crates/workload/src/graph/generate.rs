@@ -160,7 +160,7 @@ impl Generator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::mix;
+    use event::mix;
 
     /// A hash of everything that a run depends on.
     fn shape(graph: &JobGraph) -> u64 {

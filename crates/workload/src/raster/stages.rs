@@ -22,7 +22,7 @@ use super::tile::Tile;
 use super::transform::Points;
 use super::view::View;
 use super::{BOX_SHARES, CHUNKS, TILES};
-use crate::random::mix;
+use event::mix;
 
 /// What things are charged with, per thousand of them: about what they take on the AMD EPYC this was
 /// written on.

@@ -1,4 +1,4 @@
-//! The generator behind every generated workload, the same on every platform for ever.
+//! The generator behind everything that is drawn from a seed, the same on every platform for ever.
 //!
 //! splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
 //! 2014): one addition and a mixing function. Chosen because it is short enough to be obviously
@@ -9,7 +9,7 @@
 /// A seeded stream of numbers.
 ///
 /// ```
-/// let mut random = workload::Random::new(0);
+/// let mut random = event::Random::new(0);
 /// assert_eq!(random.next_u64(), 0xe220_a839_7b1d_cdaf);
 /// assert!(random.below(10) < 10);
 /// ```
@@ -55,7 +55,7 @@ impl Random {
 
 /// Stirs 64 bits: a bijection in which each bit of the input changes about half of the output. The
 /// output function of splitmix64 (constants by Stafford, "Mix13").
-pub(crate) fn mix(bits: u64) -> u64 {
+pub fn mix(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

@@ -1,0 +1,131 @@
+//! What a kernel does with threads: the other half of every timeline.
+//!
+//! A simulated kernel records these, and kernel traces of other programs are read into them. A *task*
+//! is the kernel's word for a thread.
+
+use crate::Nanos;
+
+/// A task of one machine, numbered in the order of their beginnings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Task(pub u32);
+
+/// A logical CPU of one machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Cpu(pub u32);
+
+impl Task {
+    /// The number as an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Cpu {
+    /// The number as an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Something the kernel did on one CPU at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct KernelEvent {
+    /// When.
+    pub time: Nanos,
+    /// Where; for a wake-up, the CPU it was done on.
+    pub cpu: Cpu,
+    /// What.
+    pub what: KernelEventKind,
+}
+
+/// What a kernel did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum KernelEventKind {
+    /// The CPU goes over from one task to another; `None` is the idle task.
+    Switch {
+        /// Who ran.
+        prev: Option<Task>,
+        /// Why it stopped.
+        state: Left,
+        /// Who runs.
+        next: Option<Task>,
+    },
+    /// Somebody made a task runnable.
+    Waking {
+        /// Who was woken.
+        task: Task,
+        /// By whom; `None` for a timer or another interrupt.
+        by: Option<Task>,
+        /// The CPU it was put on.
+        target: Cpu,
+    },
+    /// A task was moved to another CPU's queue.
+    Migrate {
+        /// Who.
+        task: Task,
+        /// From where.
+        from: Cpu,
+        /// To where.
+        to: Cpu,
+    },
+    /// A task inherited a priority, or gave it back.
+    Priority {
+        /// Who.
+        task: Task,
+        /// From whom; `None` if it gave it back.
+        from: Option<Task>,
+    },
+    /// The CPU's frequency changed, to this many kHz.
+    Frequency(u32),
+    /// The CPU went to sleep in this state, or woke up (`None`).
+    Idle(Option<u8>),
+    /// The CPU went online or offline.
+    Online(bool),
+}
+
+/// Why a task stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum Left {
+    /// It could have gone on.
+    Runnable = 0,
+    /// It waits for something.
+    Sleeping = 1,
+    /// It ended.
+    Dead = 2,
+}
+
+impl KernelEvent {
+    /// The event's only encoding, as words: time, CPU and kind, and what the kind holds. Two runs are
+    /// equal if these are.
+    pub fn to_words(&self) -> [u64; 4] {
+        let task = |task: Option<Task>| task.map_or(0, |task| u64::from(task.0) + 1);
+        let (kind, a, b) = match self.what {
+            KernelEventKind::Switch { prev, state, next } => {
+                (1 + ((state as u64) << 8), task(prev), task(next))
+            }
+            KernelEventKind::Waking {
+                task: woken,
+                by,
+                target,
+            } => (2 + (u64::from(target.0) << 8), task(Some(woken)), task(by)),
+            KernelEventKind::Migrate {
+                task: moved,
+                from,
+                to,
+            } => (
+                3 + (u64::from(from.0) << 8),
+                task(Some(moved)),
+                u64::from(to.0),
+            ),
+            KernelEventKind::Priority { task: who, from } => (4, task(Some(who)), task(from)),
+            KernelEventKind::Frequency(khz) => (5, u64::from(khz), 0),
+            KernelEventKind::Idle(state) => (6, state.map_or(0, |state| u64::from(state) + 1), 0),
+            KernelEventKind::Online(online) => (7, u64::from(online), 0),
+        };
+        [self.time.0, u64::from(self.cpu.0) << 32 | kind, a, b]
+    }
+}

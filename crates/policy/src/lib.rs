@@ -1,0 +1,34 @@
+//! Kernel scheduling policies as plain integer code.
+//!
+//! A policy decides which task runs where and for how long, and nothing else: it is told the time, it
+//! draws no random numbers but from a seed it was given, and it never blocks. So one policy can be
+//! tested with a table of calls, run on a simulated machine, and compared with what a real kernel did.
+//!
+//! There are two kinds:
+//!
+//! - a [`Class`] sits inside a kernel, as Linux's fair class or an RTOS's scheduler do;
+//! - an `Ops` is a scheduler outside of the kernel that gets messages and answers with dispatches, as
+//!   `sched_ext` has them; a class of its own carries them into the kernel.
+//!
+//! [`named`] makes each by its name; [`CATALOGUE`] says what there is.
+//!
+//! What they stand for is written from documented behaviour; each file names what it models, where the
+//! numbers are from, and where the policy is bad.
+//!
+//! Invariants
+//! - No unsafe code, no floating point, no clock, no iteration in hash order: equal calls give equal
+//!   answers on every machine.
+//! - A task is queued on at most one CPU; the one that runs belongs to its CPU's queue.
+#![forbid(unsafe_code)]
+
+mod attr;
+pub mod class;
+mod cpus;
+mod named;
+pub mod random;
+
+pub use attr::{Attr, Discipline};
+pub use class::{Class, Dequeue, Enqueue, Idleness};
+pub use cpus::{Cpus, Mask, Placement, place};
+pub use event::{Cpu, Task};
+pub use named::{CATALOGUE, Entry, Setting, named};

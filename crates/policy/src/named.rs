@@ -1,0 +1,59 @@
+//! Policies by name.
+
+use event::Nanos;
+
+use crate::Class;
+use crate::random::{Explore, Order};
+
+/// What a policy is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// How many CPUs the machine has.
+    pub cpus: usize,
+    /// The time between two ticks; zero if there are none.
+    pub tick: Nanos,
+    /// Where policies that draw lots begin.
+    pub seed: u64,
+}
+
+/// A policy of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it stands for, in a line.
+    pub about: &'static str,
+    make: fn(Setting) -> Box<dyn Class>,
+}
+
+/// All policies, the most usual first.
+pub const CATALOGUE: &[Entry] = &[
+    Entry {
+        name: "random",
+        about: "any ready task goes on at every step, by a seed: looks for errors in programs",
+        make: |setting| Box::new(Explore::new(Order::Random, setting.seed)),
+    },
+    Entry {
+        name: "pct-2",
+        about: "random priorities with one change: errors that need two ordering constraints",
+        make: |setting| Box::new(Explore::new(Order::Pct { depth: 2 }, setting.seed)),
+    },
+    Entry {
+        name: "pct-4",
+        about: "random priorities with three changes: errors that need four ordering constraints",
+        make: |setting| Box::new(Explore::new(Order::Pct { depth: 4 }, setting.seed)),
+    },
+];
+
+/// The policy of this name, if there is one.
+///
+/// ```
+/// use event::Nanos;
+/// let setting = policy::Setting { cpus: 2, tick: Nanos::from_millis(4), seed: 1 };
+/// assert_eq!(policy::named("random", setting).unwrap().name(), "random");
+/// assert!(policy::named("lottery", setting).is_none());
+/// ```
+pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
+    let entry = CATALOGUE.iter().find(|entry| entry.name == name)?;
+    Some((entry.make)(setting))
+}
