@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 
 use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Parker, Platform, SpawnError, ThreadSpec};
-use testkit::{Sim, SimConfig};
+use sim::{Sim, SimConfig};
 
 use super::plan::{Plan, Taste};
 use super::run::Ending;

@@ -289,7 +289,7 @@ impl<P: Platform> Place<'_, P> {
         loop {
             // A failed job panics here, with the panic's text or the reason.
             let poll = AssertUnwindSafe(|| Pin::new(&mut handle).poll(&mut task));
-            let polled = testkit::quiet::quietly(|| catch_unwind(poll));
+            let polled = sim::quiet::quietly(|| catch_unwind(poll));
             match polled {
                 Ok(Poll::Pending) => parker.0.park(Nanos::MAX),
                 Ok(Poll::Ready(prize)) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use event::{Event, MemorySink};
 use paceline::{Builder, JobSystem, WaitPolicy};
 use platform::Platform;
-use testkit::{Order, Sim, SimConfig, SimReport};
+use sim::{Order, Sim, SimConfig, SimReport};
 
 use super::oracle;
 use super::plan::{Plan, Taste};
@@ -30,11 +30,13 @@ pub(crate) fn world_of(random: &mut Random, seed: u64) -> SimConfig {
         2 => Order::Pct { depth: 2 },
         _ => Order::Pct { depth: 4 },
     };
+    let config = SimConfig::new(seed)
+        .with_order(order)
+        .with_cpus_shown(*random.pick(&[1, 2, 4]))
+        .with_spurious(random.chance(50));
     SimConfig {
-        cpus: *random.pick(&[1, 2, 4]),
-        spurious: random.chance(50),
         steps_max: 3_000_000,
-        ..SimConfig::new(seed).with_order(order)
+        ..config
     }
 }
 
@@ -105,7 +107,7 @@ impl<P: Platform> Run<P> {
     /// Everything that is wrong with it.
     pub(crate) fn faults(&self, shape: &Shape) -> Vec<String> {
         let mut faults = Vec::new();
-        if self.report.outcome != testkit::Outcome::Finished {
+        if self.report.outcome != sim::Outcome::Finished {
             faults.push(self.report.to_string());
         } else if shape.traced {
             match log::check(&self.events) {

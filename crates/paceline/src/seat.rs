@@ -132,7 +132,7 @@ impl<P: Platform> Seat<P> {
             thread: P::AtomicU64::new(0),
             cpu: P::AtomicU32::new(0),
             flag: P::AtomicU32::new(0),
-            counters: Padded(Counters::new()),
+            counters: Padded(P::on_own_lines(Counters::new)),
             own: Padded(P::Cell::new(Own {
                 slots: Cache::new(),
                 links: Cache::new(),
@@ -241,7 +241,8 @@ impl<P: Platform> Seats<P> {
             }
             let index = self.count.load(Ordering::Relaxed);
             let place = self.seats.get(index as usize)?;
-            let seat = Box::into_raw(Box::new(Seat::new(platform, index, role, self.queue)));
+            let make = || Seat::new(platform, index, role, self.queue);
+            let seat = Box::into_raw(Box::new(P::on_own_lines(make)));
             // SAFETY: `count` does not cover this place yet and the lock keeps other writers out.
             unsafe { place.with_mut(|pointer| *pointer = seat) };
             // Release, partner: the Acquire load in `len`.

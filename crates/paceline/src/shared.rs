@@ -94,9 +94,11 @@ impl<P: Platform> Shared<P> {
         Arc::new_cyclic(|this| Shared {
             id: platform::fresh_pool_id(),
             this: this.clone(),
-            slots: Slab::new(parts.max_jobs, seats, Slot::empty),
-            links: Slab::new(parts.max_jobs * LINK_BLOCKS_PER_JOB, seats, Links::empty),
-            blocks: Slab::new(BLOCKS_MAX, 0, RangeBlock::empty),
+            slots: P::on_own_lines(|| Slab::new(parts.max_jobs, seats, Slot::empty)),
+            links: P::on_own_lines(|| {
+                Slab::new(parts.max_jobs * LINK_BLOCKS_PER_JOB, seats, Links::empty)
+            }),
+            blocks: P::on_own_lines(|| Slab::new(BLOCKS_MAX, 0, RangeBlock::empty)),
             seats: Seats::new(parts.seats, parts.guests_max, parts.queue),
             idle: Idle::new(parts.seats),
             injector: Injector::new(),

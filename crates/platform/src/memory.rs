@@ -33,6 +33,15 @@ pub unsafe trait Memory: Sized + 'static {
         let _ = value;
     }
 
+    /// Calls `make`, whose atomics lie together in memory: on cache lines of their own, 64 bytes to a
+    /// line, in the order in which they are made. On a real machine the layout of types sees to that and
+    /// this does nothing; a simulated one, which goes by neither addresses nor layouts, is told this way
+    /// what shares a line. Calls nest: what the inner one makes lies apart from the rest.
+    #[inline(always)]
+    fn on_own_lines<R>(make: impl FnOnce() -> R) -> R {
+        make()
+    }
+
     /// Spins until `wanted` holds for the value of `word` or `deadline` has come, whichever is
     /// first, and returns the value last seen (loaded with Acquire).
     ///

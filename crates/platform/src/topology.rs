@@ -118,7 +118,7 @@ pub struct CpuPlace {
 }
 
 /// The machine as far as the job system needs to know it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     allowed: CpuSet,
     places: Vec<CpuPlace>,

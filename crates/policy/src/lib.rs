@@ -10,7 +10,7 @@
 //! - an `Ops` is a scheduler outside of the kernel that gets messages and answers with dispatches, as
 //!   `sched_ext` has them; a class of its own carries them into the kernel.
 //!
-//! [`named`] makes each by its name; [`CATALOGUE`] says what there is.
+//! [`named()`] makes each by its name; [`CATALOGUE`] says what there is.
 //!
 //! What they stand for is written from documented behaviour; each file names what it models, where the
 //! numbers are from, and where the policy is bad.

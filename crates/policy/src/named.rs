@@ -34,18 +34,13 @@ pub const CATALOGUE: &[Entry] = &[
         make: |setting| Box::new(Explore::new(Order::Random, setting.seed)),
     },
     Entry {
-        name: "pct-2",
-        about: "random priorities with one change: errors that need two ordering constraints",
-        make: |setting| Box::new(Explore::new(Order::Pct { depth: 2 }, setting.seed)),
-    },
-    Entry {
-        name: "pct-4",
-        about: "random priorities with three changes: errors that need four ordering constraints",
-        make: |setting| Box::new(Explore::new(Order::Pct { depth: 4 }, setting.seed)),
+        name: "pct-3",
+        about: "random priorities with two changes: for errors of depth three; any depth goes",
+        make: |setting| Box::new(Explore::new(Order::Pct { depth: 3 }, setting.seed)),
     },
 ];
 
-/// The policy of this name, if there is one.
+/// The policy of this name, if there is one: one of the [`CATALOGUE`], or `pct-N` with N from 1 to 99.
 ///
 /// ```
 /// use event::Nanos;
@@ -54,6 +49,12 @@ pub const CATALOGUE: &[Entry] = &[
 /// assert!(policy::named("lottery", setting).is_none());
 /// ```
 pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
+    let depth = name
+        .strip_prefix("pct-")
+        .and_then(|depth| depth.parse().ok());
+    if let Some(depth @ 1..=99) = depth {
+        return Some(Box::new(Explore::new(Order::Pct { depth }, setting.seed)));
+    }
     let entry = CATALOGUE.iter().find(|entry| entry.name == name)?;
     Some((entry.make)(setting))
 }

@@ -29,7 +29,7 @@ use platform::{
     Thread, ThreadSpec, Topology, Usage,
 };
 
-use crate::quiet;
+use sim::quiet;
 
 /// A bound on the switch points of one execution; a model that reaches it spins.
 const BRANCHES_MAX: usize = 20_000;

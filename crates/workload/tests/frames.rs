@@ -190,7 +190,7 @@ fn a_raster_scene_is_not_bound_to_a_job_system() {
 /// with equal events.
 #[test]
 fn raster_frames_hold_on_simulated_threads() {
-    use testkit::{Order, Sim, SimConfig};
+    use sim::{Order, Sim, SimConfig};
     let run = |seed: u64, order: Order| {
         let mut sums: Vec<Result<u64, WrongFrame>> = Vec::new();
         let config = SimConfig {

@@ -29,7 +29,6 @@ const CLI: &str = "paceline-cli";
 const TESTKIT: &str = "paceline-testkit";
 const TESTS: &str = "paceline-tests";
 
-const RUNTIME: &[&str] = &[EVENT, PLATFORM, HINT, PACELINE];
 const PRODUCT: &[&str] = &[
     EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, TRACE,
 ];
@@ -46,60 +45,60 @@ const TABLE: &[Row] = &[
     Row {
         name: PLATFORM,
         may: &[EVENT],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: 2,
     },
     Row {
         name: HINT,
         may: &[EVENT, PLATFORM],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: 1,
     },
     Row {
         name: PACELINE,
         may: &[EVENT, PLATFORM, HINT],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: 2,
     },
     Row {
         name: POLICY,
         may: &[EVENT],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: 0,
     },
     Row {
         name: SIM,
         may: &[EVENT, PLATFORM, POLICY],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: 4,
     },
     Row {
         name: WORKLOAD,
         may: &[EVENT, PLATFORM, PACELINE],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: ANY,
     },
     Row {
         name: TRACE,
         may: &[EVENT],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: ANY,
     },
     Row {
         name: SCX,
         may: &[EVENT, POLICY, HINT],
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: ANY,
     },
     Row {
         name: CLI,
         may: PRODUCT,
-        dev: &[TESTKIT],
+        dev: &[TESTKIT, SIM],
         outside: ANY,
     },
     Row {
         name: TESTKIT,
-        may: RUNTIME,
+        may: &[EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM],
         dev: &[],
         outside: ANY,
     },

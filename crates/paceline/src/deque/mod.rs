@@ -51,16 +51,14 @@ impl<M: Memory> Deque<M> {
             capacity.is_power_of_two() && capacity <= RING_MAX,
             "ring of {capacity}"
         );
+        let empty = Anchor {
+            tag: 0,
+            head: 0,
+            len: 0,
+        };
         Deque {
-            anchor: Padded(M::AtomicU64::new(
-                Anchor {
-                    tag: 0,
-                    head: 0,
-                    len: 0,
-                }
-                .pack(),
-            )),
-            ring: (0..capacity).map(|_| M::AtomicU64::new(0)).collect(),
+            anchor: Padded(M::on_own_lines(|| M::AtomicU64::new(empty.pack()))),
+            ring: M::on_own_lines(|| (0..capacity).map(|_| M::AtomicU64::new(0)).collect()),
         }
     }
 

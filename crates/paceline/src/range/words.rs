@@ -24,7 +24,7 @@ impl<M: Memory> RangeBlock<M> {
     pub(crate) fn empty() -> Self {
         RangeBlock {
             members: M::AtomicU32::new(0),
-            words: std::array::from_fn(|_| Padded(M::AtomicU64::new(0))),
+            words: std::array::from_fn(|_| Padded(M::on_own_lines(|| M::AtomicU64::new(0)))),
         }
     }
 }

@@ -73,7 +73,9 @@ impl<M: Memory, T> Chunks<M, T> {
         self.growth.with(|()| {
             // Relaxed: only written under this lock.
             for chunk in self.published.load(Ordering::Relaxed)..=(index >> self.bits) {
-                let entries: Box<[T]> = (0..1 << self.bits).map(|_| make()).collect();
+                let entries: Box<[T]> = (0..1 << self.bits)
+                    .map(|_| M::on_own_lines(&mut make))
+                    .collect();
                 let entries = Box::into_raw(entries).cast::<T>().cast_const();
                 // SAFETY: nobody reads this pointer before `published` covers it, and the lock
                 // keeps other writers out.

@@ -3,6 +3,3 @@
 
 mod counted;
 mod loom;
-mod sim_order;
-mod sim_threads;
-mod sim_waits;

@@ -15,15 +15,15 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// Enough for deep test programs in debug builds, panics and their formatting included.
-pub(super) const STACK_BYTES: usize = 512 * 1024;
+pub(crate) const STACK_BYTES: usize = 512 * 1024;
 /// How many unused stacks an OS thread keeps.
 const POOLED_MAX: usize = 256;
 
 /// What a fiber calls to let the machine choose another.
-pub(super) type Suspender = Yielder<(), ()>;
+pub(crate) type Suspender = Yielder<(), ()>;
 
 /// A simulated thread's flow of control.
-pub(super) struct Fiber {
+pub(crate) struct Fiber {
     coroutine: ManuallyDrop<Coroutine<(), (), (), DefaultStack>>,
     pooled: bool,
 }
@@ -40,7 +40,7 @@ impl Fiber {
     ///
     /// # Safety
     /// `entry` must not unwind. If it borrows something, then that outlives the last resume.
-    pub(super) unsafe fn new(
+    pub(crate) unsafe fn new(
         stack_bytes: usize,
         entry: impl FnOnce(&Suspender),
     ) -> io::Result<Fiber> {
@@ -65,7 +65,7 @@ impl Fiber {
     }
 
     /// Runs the fiber until it suspends, which gives it back, or ends.
-    pub(super) fn resume(mut self) -> Option<Fiber> {
+    pub(crate) fn resume(mut self) -> Option<Fiber> {
         match self.coroutine.resume(()) {
             CoroutineResult::Yield(()) => Some(self),
             CoroutineResult::Return(()) => {

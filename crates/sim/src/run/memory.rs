@@ -7,7 +7,7 @@
 //! step: the words are std's and take the orderings they are given.
 //!
 //! Invariant: the operation follows its step with no suspension in between, so it happens at the
-//! moment the machine chose; a write wakes the spinners before the writer can be switched out.
+//! moment the kernel chose; a write wakes the spinners before the writer can be switched out.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{self, AtomicU64, Ordering};
@@ -17,11 +17,12 @@ use std::thread::panicking;
 use event::Nanos;
 use platform::{Atomic, Lock, Memory, SharedCell};
 
-use super::machine::{Machine, die};
-use super::report::On;
-use super::state::Op;
+use super::ambient;
+use super::engine::{Engine, Op, die};
 use super::tag::Tag;
-use super::{Sim, ambient};
+use crate::Sim;
+use crate::lines::Access;
+use crate::report::On;
 
 macro_rules! sim_atomic {
     ($name:ident, $std:ty, $int:ty) => {
@@ -35,7 +36,7 @@ macro_rules! sim_atomic {
         impl $name {
             #[inline]
             fn rmw(&self, change: impl FnOnce(&$std) -> $int) -> $int {
-                step(Op::Rmw, &self.tag);
+                access(Op::Rmw, &self.tag, Access::Modify);
                 let before = change(&self.value);
                 wake_spinners(&self.tag);
                 before
@@ -46,18 +47,18 @@ macro_rules! sim_atomic {
             #[track_caller]
             fn new(value: $int) -> Self {
                 Self {
-                    tag: Tag::new(),
+                    tag: Tag::placed(size_of::<$int>() as u32),
                     value: <$std>::new(value),
                 }
             }
             #[inline]
             fn load(&self, order: Ordering) -> $int {
-                step(Op::Load, &self.tag);
+                access(Op::Load, &self.tag, Access::Read);
                 self.value.load(order)
             }
             #[inline]
             fn store(&self, value: $int, order: Ordering) {
-                step(Op::Store, &self.tag);
+                access(Op::Store, &self.tag, Access::Write);
                 self.value.store(value, order);
                 wake_spinners(&self.tag);
             }
@@ -73,7 +74,7 @@ macro_rules! sim_atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                step(Op::Rmw, &self.tag);
+                access(Op::Rmw, &self.tag, Access::Modify);
                 let exchanged = self.value.compare_exchange(current, new, success, failure);
                 if exchanged.is_ok() {
                     wake_spinners(&self.tag);
@@ -108,42 +109,42 @@ sim_atomic!(SimAtomicU32, atomic::AtomicU32, u32);
 sim_atomic!(SimAtomicU64, atomic::AtomicU64, u64);
 
 #[inline]
-fn step(op: Op, tag: &Tag) {
-    ambient::with(|machine| machine.step(op, Some(tag)));
+fn access(op: Op, tag: &Tag, access: Access) {
+    ambient::with(|engine| engine.access(op, tag, access));
 }
 
 #[inline]
 fn wake_spinners(tag: &Tag) {
     if tag.has_waiters() {
-        ambient::with(|machine| machine.wake_waiters(tag));
+        ambient::with(|engine| engine.wake_waiters(tag));
     }
 }
 
 impl SimAtomicU64 {
-    fn spin_inside(&self, machine: &Machine, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
-        machine.step(Op::Spin, Some(&self.tag));
-        let mut has_slept = false;
+    fn spin_inside(&self, engine: &Engine, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
+        let mut has_spun = false;
         loop {
+            engine.access(Op::Spin, &self.tag, Access::Read);
             let value = self.value.load(Ordering::Acquire);
             if wanted(value) || panicking() {
                 return value;
             }
-            if machine.shared.now() >= deadline {
-                if !has_slept {
-                    machine.yielded();
+            if engine.now() >= deadline {
+                if !has_spun {
+                    engine.waited_in_vain();
                 }
                 return value;
             }
-            if machine.returns_spuriously() {
-                machine.step(Op::Wake, Some(&self.tag));
+            if engine.returns_spuriously() {
+                engine.access(Op::Wake, &self.tag, Access::Read);
                 return self.value.load(Ordering::Acquire);
             }
             let on = On::Word {
-                id: machine.id(&self.tag),
+                id: engine.id(&self.tag),
                 made_at: self.tag.made_at(),
             };
-            machine.block(on, Some(&self.tag), deadline);
-            has_slept = true;
+            engine.spin(on, &self.tag, deadline);
+            has_spun = true;
         }
     }
 }
@@ -180,9 +181,9 @@ pub struct SimLock<T> {
 }
 
 impl<T> SimLock<T> {
-    fn acquire(&self, machine: &Machine) {
-        machine.step(Op::Lock, Some(&self.tag));
-        let me = u64::from(machine.run) << 32 | u64::from(machine.me() + 1);
+    fn acquire(&self, engine: &Engine) {
+        engine.access(Op::Lock, &self.tag, Access::Modify);
+        let me = u64::from(engine.run) << 32 | u64::from(engine.me().0 + 1);
         loop {
             // Relaxed: the threads of a run share an OS thread.
             let holder = self.holder.load(Ordering::Relaxed);
@@ -190,7 +191,7 @@ impl<T> SimLock<T> {
                 break;
             }
             let held_by = (holder as u32 - 1) as usize;
-            assert!((holder >> 32) as u32 == machine.run, "{LEFT_BEHIND}");
+            assert!((holder >> 32) as u32 == engine.run, "{LEFT_BEHIND}");
             assert!(
                 holder != me,
                 "thread {held_by} takes a lock that it holds already"
@@ -198,8 +199,8 @@ impl<T> SimLock<T> {
             if panicking() {
                 die("a panicking thread takes a lock whose holder can then never run");
             }
-            let (id, made_at) = (machine.id(&self.tag), self.tag.made_at());
-            machine.block(
+            let (id, made_at) = (engine.id(&self.tag), self.tag.made_at());
+            engine.block(
                 On::Lock {
                     id,
                     made_at,
@@ -236,8 +237,8 @@ impl<T: Send> Lock<T> for SimLock<T> {
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        let release = ambient::with(|machine| {
-            self.acquire(machine);
+        let release = ambient::with(|engine| {
+            self.acquire(engine);
             Release(self)
         });
         if release.is_none() {
@@ -252,7 +253,7 @@ impl<T: Send> Lock<T> for SimLock<T> {
 
 // SAFETY: every operation is done by std's atomic with the ordering it was asked for, and all
 // threads of a run share an OS thread, which makes each access see the last write; the mutex inside
-// a lock excludes. The keepers are std and `ambient`, which binds a machine to its OS thread.
+// a lock excludes. The keepers are std and `ambient`, which binds a engine to its OS thread.
 unsafe impl Memory for Sim {
     type AtomicU32 = SimAtomicU32;
     type AtomicU64 = SimAtomicU64;
@@ -260,12 +261,21 @@ unsafe impl Memory for Sim {
     type Lock<T: Send> = SimLock<T>;
 
     fn fence(order: Ordering) {
-        ambient::with(|machine| machine.step(Op::Fence, None));
+        ambient::with(|engine| engine.step(Op::Fence, None, |kernel| kernel.spend(Nanos::ZERO)));
         atomic::fence(order);
     }
 
+    fn on_own_lines<R>(make: impl FnOnce() -> R) -> R {
+        let outer = ambient::with(Engine::open_lines);
+        let made = make();
+        if let Some(outer) = outer {
+            ambient::with(|engine| engine.close_lines(outer));
+        }
+        made
+    }
+
     fn spin_until(word: &SimAtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
-        let spun = ambient::with(|machine| word.spin_inside(machine, wanted, deadline));
+        let spun = ambient::with(|engine| word.spin_inside(engine, wanted, deadline));
         // Outside a simulated thread there is nobody to wait for; returning early is allowed.
         spun.unwrap_or_else(|| word.value.load(Ordering::Acquire))
     }

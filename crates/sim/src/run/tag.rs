@@ -12,10 +12,12 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::ambient;
+
 /// The name of an object. All accesses are Relaxed: within a run there is one OS thread, and
 /// between runs the owner of the object hands it over.
 #[derive(Debug)]
-pub(super) struct Tag {
+pub(crate) struct Tag {
     /// Run (upper half) and number in that run.
     name: AtomicU64,
     /// How many threads are blocked on the object.
@@ -25,7 +27,7 @@ pub(super) struct Tag {
 
 impl Tag {
     #[track_caller]
-    pub(super) fn new() -> Tag {
+    pub(crate) fn new() -> Tag {
         let made_at = Location::caller();
         Tag {
             name: AtomicU64::new(0),
@@ -34,35 +36,51 @@ impl Tag {
         }
     }
 
+    /// The name of a word of so many bytes. Inside of [`platform::Memory::on_own_lines`] it is that of the
+    /// line the word lies on; elsewhere the word gets a line of its own when it is first used.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn placed(bytes: u32) -> Tag {
+        let tag = Tag::new();
+        if let Some((run, line)) = ambient::with(|engine| engine.place(bytes)).flatten() {
+            tag.set_name(run, line);
+        }
+        tag
+    }
+
+    fn set_name(&self, run: u32, id: u32) {
+        let name = u64::from(run) << 32 | u64::from(id);
+        self.name.store(name, Ordering::Relaxed);
+    }
+
     /// The object's number in this run; `next` gives out a new one.
     #[inline]
-    pub(super) fn id(&self, run: u32, next: impl FnOnce() -> u32) -> u32 {
+    pub(crate) fn id(&self, run: u32, next: impl FnOnce() -> u32) -> u32 {
         let name = self.name.load(Ordering::Relaxed);
         if (name >> 32) as u32 == run {
             return name as u32;
         }
         let id = next();
-        self.name
-            .store(u64::from(run) << 32 | u64::from(id), Ordering::Relaxed);
+        self.set_name(run, id);
         self.waiting.store(0, Ordering::Relaxed);
         id
     }
 
-    pub(super) fn made_at(&self) -> &'static Location<'static> {
+    pub(crate) fn made_at(&self) -> &'static Location<'static> {
         self.made_at
     }
 
     /// Whether a thread may be blocked on the object.
     #[inline]
-    pub(super) fn has_waiters(&self) -> bool {
+    pub(crate) fn has_waiters(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) != 0
     }
 
-    pub(super) fn add_waiter(&self) {
+    pub(crate) fn add_waiter(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn remove_waiter(&self) {
+    pub(crate) fn remove_waiter(&self) {
         let before = self.waiting.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "a thread that had not been added leaves");
     }

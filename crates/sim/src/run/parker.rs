@@ -9,14 +9,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::panicking;
 
-use event::Nanos;
+use event::{Nanos, Task};
 use platform::Parker;
 
 use super::ambient;
-use super::machine::{Machine, die};
-use super::report::On;
-use super::state::Op;
+use super::engine::{Engine, Op, die};
 use super::tag::Tag;
+use crate::lines::Access;
+use crate::report::On;
 
 /// A token, and the simulated thread that waits for it.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct SimParker {
 
 impl SimParker {
     #[track_caller]
-    pub(super) fn new() -> SimParker {
+    pub(crate) fn new() -> SimParker {
         SimParker {
             tag: Tag::new(),
             token: AtomicBool::new(false),
@@ -43,14 +43,14 @@ impl SimParker {
     }
 
     /// The thread that is parked here in this run.
-    fn parked(&self, machine: &Machine) -> Option<u32> {
+    fn parked(&self, engine: &Engine) -> Option<u32> {
         // Relaxed: only threads of one run look, and they share an OS thread.
         let parked = self.parked.load(Ordering::Relaxed);
-        ((parked >> 32) as u32 == machine.run).then(|| parked as u32 - 1)
+        ((parked >> 32) as u32 == engine.run).then(|| parked as u32 - 1)
     }
 
-    fn park_inside(&self, machine: &Machine, deadline: Nanos) {
-        machine.step(Op::Park, Some(&self.tag));
+    fn park_inside(&self, engine: &Engine, deadline: Nanos) {
+        engine.access(Op::Park, &self.tag, Access::Modify);
         if self.take_token() {
             return;
         }
@@ -60,36 +60,44 @@ impl SimParker {
             }
             return;
         }
-        if machine.shared.now() >= deadline {
-            return machine.yielded();
+        if engine.now() >= deadline {
+            return engine.waited_in_vain();
         }
-        if let Some(other) = self.parked(machine) {
+        if let Some(other) = self.parked(engine) {
             panic!(
                 "two threads park on one parker: {other} and {}",
-                machine.me()
+                engine.me().0
             );
         }
-        let me = u64::from(machine.run) << 32 | u64::from(machine.me() + 1);
+        let me = u64::from(engine.run) << 32 | u64::from(engine.me().0 + 1);
         self.parked.store(me, Ordering::Relaxed);
-        if machine.returns_spuriously() {
-            machine.step(Op::Wake, Some(&self.tag));
+        if engine.returns_spuriously() {
+            engine.access(Op::Wake, &self.tag, Access::Read);
         } else {
+            engine.call(Op::Park, None);
+            if self.token.load(Ordering::Acquire) {
+                // It came while the kernel was being entered, which looks once more.
+                self.parked.store(0, Ordering::Relaxed);
+                self.take_token();
+                return;
+            }
             let on = On::Parker {
-                id: machine.id(&self.tag),
+                id: engine.id(&self.tag),
                 made_at: self.tag.made_at(),
             };
-            machine.block(on, None, deadline);
+            engine.block(on, None, deadline);
         }
         self.parked.store(0, Ordering::Relaxed);
         self.take_token();
     }
 
-    fn unpark_inside(&self, machine: &Machine) -> bool {
-        machine.step(Op::Unpark, Some(&self.tag));
+    fn unpark_inside(&self, engine: &Engine) -> bool {
+        engine.access(Op::Unpark, &self.tag, Access::Modify);
         let had_token = self.token.swap(true, Ordering::AcqRel);
-        match self.parked(machine) {
+        match self.parked(engine) {
             Some(thread) if !had_token => {
-                machine.wake_parked(thread);
+                engine.pay_for_wake(Task(thread));
+                engine.wake_parked(Task(thread));
                 true
             }
             _ => false,
@@ -103,7 +111,7 @@ impl Parker for SimParker {
     /// # Panics
     /// Outside a simulated thread, if it would block for ever; with two threads on one parker.
     fn park(&self, deadline: Nanos) {
-        if ambient::with(|machine| self.park_inside(machine, deadline)).is_none() {
+        if ambient::with(|engine| self.park_inside(engine, deadline)).is_none() {
             let token = self.take_token();
             assert!(
                 token || deadline != Nanos::MAX,
@@ -113,7 +121,7 @@ impl Parker for SimParker {
     }
 
     fn unpark(&self) -> bool {
-        ambient::with(|machine| self.unpark_inside(machine)).unwrap_or_else(|| {
+        ambient::with(|engine| self.unpark_inside(engine)).unwrap_or_else(|| {
             self.token.swap(true, Ordering::AcqRel);
             false
         })

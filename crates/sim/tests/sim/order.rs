@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use event::Nanos;
 use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
-use testkit::{Order, Outcome, Sim, SimConfig, SimReport};
+use sim::{Order, Outcome, Sim, SimConfig, SimReport};
 
 type Word = <Sim as Memory>::AtomicU64;
 type SimLock<T> = <Sim as Memory>::Lock<T>;
@@ -64,10 +64,9 @@ fn equal_seeds_make_equal_runs_and_other_seeds_other_ones() {
     for order in ORDERS {
         for spurious in [false, true] {
             let run = |seed| {
-                let config = SimConfig {
-                    spurious,
-                    ..SimConfig::new(seed).with_order(order)
-                };
+                let config = SimConfig::new(seed)
+                    .with_order(order)
+                    .with_spurious(spurious);
                 Sim::run(config, |sim| busy_program(&sim)).expect_finished()
             };
             let mut schedules = HashSet::new();
@@ -169,7 +168,7 @@ fn a_lost_update_is_found_by_every_order_and_its_repair_is_fine() {
         };
         assert!(message.contains("an update was lost"), "{message}");
         assert!(
-            message.contains("sim_order.rs"),
+            message.contains("order.rs"),
             "the place is part of the message: {message}"
         );
         assert_eq!(panics(order, 200, |sim| lost_update(sim, true)).0, 0);
@@ -247,13 +246,13 @@ fn exploring_counts_schedules_and_stops_at_the_first_failure() {
         Sim::explore(SimConfig::new(0), 50, |sim| lost_update(&sim, true)),
         3
     );
-    let failed = testkit::quiet::quietly(|| {
+    let failed = sim::quiet::quietly(|| {
         let explore = || Sim::explore(SimConfig::new(100), 200, |sim| lost_update(&sim, false));
         std::panic::catch_unwind(explore).unwrap_err()
     });
-    let said = testkit::quiet::text_of(&*failed);
+    let said = sim::quiet::text_of(&*failed);
     assert!(
-        said.contains("an update was lost") && said.contains("seed: 1"),
+        said.contains("an update was lost") && said.contains("seed 1"),
         "{said}"
     );
 }

@@ -12,21 +12,20 @@ use event::Nanos;
 use platform::Thread;
 
 use super::ambient;
-use super::machine::{Machine, die};
-use super::report::On;
-use super::state::Op;
+use super::engine::{Engine, Op, die};
+use crate::report::On;
 
 type Payload = Box<dyn Any + Send>;
 
 /// What a thread leaves for who joins it.
 #[derive(Debug, Default)]
-pub(super) struct Joint {
+pub(crate) struct Joint {
     ended: AtomicBool,
     payload: Mutex<Option<Payload>>,
 }
 
 impl Joint {
-    pub(super) fn end(&self, result: Result<(), Payload>) {
+    pub(crate) fn end(&self, result: Result<(), Payload>) {
         *self.payload.lock().unwrap_or_else(PoisonError::into_inner) = result.err();
         // Release, partner: the Acquire load in `has_ended`; handles may leave the run and be
         // joined on another OS thread.
@@ -48,7 +47,7 @@ pub struct SimThread {
 }
 
 impl SimThread {
-    pub(super) fn new(number: usize, run: u32, joint: Arc<Joint>) -> SimThread {
+    pub(crate) fn new(number: usize, run: u32, joint: Arc<Joint>) -> SimThread {
         SimThread { number, run, joint }
     }
 
@@ -57,15 +56,15 @@ impl SimThread {
         self.number
     }
 
-    fn wait(&self, machine: &Machine) {
-        machine.step(Op::Join, None);
-        if self.joint.has_ended() || machine.run != self.run {
+    fn wait(&self, engine: &Engine) {
+        engine.call(Op::Join, None);
+        if self.joint.has_ended() || engine.run != self.run {
             return;
         }
         if panicking() {
             die("a panicking thread joins one that has not ended, which can then never run");
         }
-        machine.block(
+        engine.block(
             On::Join {
                 thread: self.number,
             },
@@ -78,7 +77,7 @@ impl SimThread {
 impl Thread for SimThread {
     /// As the trait says; in addition an error if the thread can never end because its run is over.
     fn join(self) -> Result<(), Payload> {
-        ambient::with(|machine| self.wait(machine));
+        ambient::with(|engine| self.wait(engine));
         if !self.joint.has_ended() {
             return Err(Box::new(format!(
                 "simulated thread {} was left behind by a run that was stopped",

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering as Host};
 
 use event::Nanos;
 use platform::{Atomic, CpuSet, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
-use testkit::sim::ThreadState;
-use testkit::{Outcome, Sim, SimConfig};
+use sim::ThreadState;
+use sim::{Machine, Outcome, Sim, SimConfig};
 
-use crate::sim_order::{ORDERS, start};
+use crate::order::{ORDERS, start};
 
 type Word = <Sim as Memory>::AtomicU64;
 
@@ -31,7 +31,7 @@ fn a_panic_is_handed_out_by_join_and_is_the_outcome() {
             good.join().unwrap();
             payload = Some(bad.join().unwrap_err());
         });
-        assert_eq!(testkit::quiet::text_of(&*payload.unwrap()), "planted 7");
+        assert_eq!(sim::quiet::text_of(&*payload.unwrap()), "planted 7");
         let Outcome::Panicked { thread: 1, message } = &report.outcome else {
             panic!("{report}")
         };
@@ -219,31 +219,16 @@ fn stacks_are_as_large_as_asked_for() {
 
 #[test]
 fn facts_are_what_the_configuration_says() {
-    let config = SimConfig {
-        cpus: 3,
-        ..SimConfig::new(0)
-    };
+    let config = SimConfig::on(Machine::ideal(3), "random", 0);
     let report = Sim::run(config, |sim| {
         assert_eq!(sim.topology().effective_parallelism(), 3);
         assert_eq!(sim.topology().allowed().len(), 3);
         assert_eq!(sim.current_cpu(), Some(0));
         assert_eq!(sim.thread_id(), 1);
         sim.set_mask(1, &CpuSet::parse("1")).unwrap();
-        let cpus: Arc<[Word; 5]> = Arc::new(std::array::from_fn(|_| Word::new(99)));
-        let threads: Vec<_> = (0..5)
-            .map(|index| {
-                let (their_sim, cpus) = (sim.clone(), cpus.clone());
-                start(&sim, move || {
-                    let cpu = their_sim.current_cpu().unwrap();
-                    cpus[index].store(u64::from(cpu), Ordering::Relaxed);
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
-        let cpus: Vec<_> = cpus.iter().map(|cpu| cpu.load(Ordering::Relaxed)).collect();
-        assert_eq!(cpus, [1, 2, 0, 1, 2]);
+        assert_eq!(sim.current_cpu(), Some(1), "the caller moves at once");
+        assert!(sim.set_mask(1, &CpuSet::parse("7")).is_err());
+        assert!(sim.set_mask(9, &CpuSet::parse("1")).is_err());
         assert_eq!(sim.fork_epoch(), 0);
         sim.set_fork_epoch(2);
         assert_eq!(sim.clone().fork_epoch(), 2);
@@ -326,7 +311,7 @@ fn stopped_stacks_are_not_unwound() {
     assert_eq!(report.deadlocked().expect("it is a deadlock").len(), 1);
     assert_eq!(dropped.load(Host::Relaxed), 0);
     let left_behind = handle.unwrap().join().unwrap_err();
-    assert!(testkit::quiet::text_of(&*left_behind).contains("left behind"));
+    assert!(sim::quiet::text_of(&*left_behind).contains("left behind"));
 }
 
 /// Goal: waiting for ever while panicking, where nobody else may run, is said and ends the process.
@@ -336,7 +321,7 @@ fn parking_for_ever_while_panicking_ends_the_process() {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "sim_threads::parks_while_panicking",
+            "threads::parks_while_panicking",
             "--ignored",
             "--nocapture",
         ])

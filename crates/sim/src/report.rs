@@ -6,23 +6,33 @@
 use std::fmt;
 use std::panic::Location;
 
-use event::Nanos;
+use event::{KernelEvent, Nanos};
 
-use super::SimConfig;
+use crate::SimConfig;
+use crate::kernel::Spent;
 
 /// How a run ended and what it took.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SimReport {
     /// How it ended.
     pub outcome: Outcome,
     /// How many steps were taken.
     pub steps: u64,
-    /// A hash over (thread, operation, word) of every step: equal for equal schedules.
+    /// A hash over (thread, operation, word) of every step, of a policy that is asked at each: equal for
+    /// equal schedules. 0 with other policies.
     pub schedule_hash: u64,
+    /// A hash over what the kernel did: equal for equal runs.
+    pub trace_hash: u64,
+    /// How many kernel events there were.
+    pub events: u64,
     /// The virtual time at the end.
     pub now: Nanos,
     /// The threads in the order they were spawned.
     pub threads: Vec<ThreadReport>,
+    /// What the kernel did, in order, if it was asked for.
+    pub trace: Vec<KernelEvent>,
+    /// The first thing that the policy promises and did not keep, if it was asked for.
+    pub violation: Option<(Nanos, String)>,
     /// What was run; `config.seed` replays it.
     pub config: SimConfig,
 }
@@ -98,10 +108,20 @@ pub enum On {
 pub struct ThreadReport {
     /// Its name.
     pub name: String,
-    /// How many steps it took.
+    /// How many steps it took, with a policy that is asked at each; else 0.
     pub steps: u64,
     /// The work it charged.
     pub charged: Nanos,
+    /// When it began.
+    pub began: Nanos,
+    /// When it ended; [`Nanos::MAX`] if it did not.
+    pub ended: Nanos,
+    /// Where its time went.
+    pub spent: Spent,
+    /// How often it gave up its CPU because it waited.
+    pub voluntary: u64,
+    /// How often it lost its CPU although it could have gone on.
+    pub involuntary: u64,
     /// What it did when the run ended.
     pub state: ThreadState,
 }
@@ -151,7 +171,7 @@ impl fmt::Display for SimReport {
         }
         writeln!(
             f,
-            ", after {} steps, at {}; {:?}",
+            ", after {} steps, at {}; {}",
             self.steps, self.now, self.config
         )?;
         for (number, thread) in self.threads.iter().enumerate() {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use event::Nanos;
 use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Thread};
-use testkit::sim::{On, ThreadState};
-use testkit::{Outcome, Sim, SimConfig, SimReport};
+use sim::{On, ThreadState};
+use sim::{Outcome, Sim, SimConfig, SimReport};
 
-use crate::sim_order::{ORDERS, start};
+use crate::order::{ORDERS, start};
 
 type Word = <Sim as Memory>::AtomicU64;
 type SimLock<T> = <Sim as Memory>::Lock<T>;
@@ -82,10 +82,7 @@ fn spurious_returns_happen_if_they_are_asked_for() {
     let early = |spurious| {
         let mut early = 0;
         for seed in 0..200 {
-            let config = SimConfig {
-                spurious,
-                ..SimConfig::new(seed)
-            };
+            let config = SimConfig::new(seed).with_spurious(spurious);
             let report = Sim::run(config, |sim| {
                 sim.parker().park(Nanos(10));
                 early += u32::from(sim.now() < Nanos(10));
@@ -137,11 +134,11 @@ fn a_lost_wake_up_is_a_deadlock_that_names_the_parker() {
     let On::Parker { made_at, .. } = blocked[1].on else {
         panic!("{report}")
     };
-    assert!(made_at.file().ends_with("sim_waits.rs"), "{made_at}");
+    assert!(made_at.file().ends_with("waits.rs"), "{made_at}");
     assert_eq!(report.threads[1].state, ThreadState::Blocked(blocked[1].on));
     let text = report.to_string();
     assert!(
-        text.contains("deadlock") && text.contains("seed:"),
+        text.contains("deadlock") && text.contains("seed "),
         "{text}"
     );
     assert!(text.contains("waits for the token of parker"), "{text}");
@@ -226,10 +223,10 @@ fn a_lock_that_a_stopped_run_holds_is_an_error_and_not_a_hang() {
         lock.with(|_| parker_of(&sim).park(Nanos::MAX))
     });
     assert!(report.deadlocked().is_some(), "{report}");
-    let tried = testkit::quiet::quietly(|| {
+    let tried = sim::quiet::quietly(|| {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lock.with(|value| *value)))
     });
-    let said = testkit::quiet::text_of(&*tried.unwrap_err());
+    let said = sim::quiet::text_of(&*tried.unwrap_err());
     assert!(said.contains("a run that was stopped"), "{said}");
 }
 
@@ -267,7 +264,7 @@ fn a_spin_that_nobody_ends_is_a_deadlock_that_names_the_word() {
     let On::Word { id: 1, made_at } = blocked[0].on else {
         panic!("{report}")
     };
-    assert!(made_at.file().ends_with("sim_waits.rs"), "{made_at}");
+    assert!(made_at.file().ends_with("waits.rs"), "{made_at}");
 }
 
 #[test]

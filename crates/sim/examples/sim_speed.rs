@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use event::Nanos;
 use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
-use testkit::{Order, Sim, SimConfig};
+use sim::{Order, Sim, SimConfig};
 
 const RUNS: u64 = 200;
 

@@ -1,0 +1,165 @@
+//! What to run under.
+
+use std::fmt;
+use std::sync::Arc;
+
+use event::{Nanos, Random};
+use platform::Topology;
+use policy::random::Order;
+use policy::{Class, Setting};
+
+use crate::kernel::Planned;
+use crate::machine::Machine;
+
+/// What to run under.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimConfig {
+    /// Everything that is random follows from it.
+    pub seed: u64,
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// The kernel's policy, by its name in [`policy::CATALOGUE`].
+    pub policy: String,
+    /// What programs are told about the machine, if not the truth.
+    pub shown: Option<Topology>,
+    /// How many steps a run may take.
+    pub steps_max: u64,
+    /// How many threads a run may start, the first one included; `spawn` fails beyond.
+    pub threads_max: usize,
+    /// What is disturbed on purpose.
+    pub perturb: Perturb,
+    /// What happens to the machine from outside, and when.
+    pub plan: Vec<(Nanos, Planned)>,
+    /// Whether the kernel's events are kept. Their hash always is.
+    pub trace: bool,
+    /// Whether the policy is asked after each decision if what it promises holds.
+    pub checks: bool,
+}
+
+/// Disturbances, drawn from the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Perturb {
+    /// Once in so many waits that would block, `park` and `spin_until` return early for no reason, as
+    /// they may; 0: never.
+    pub spurious_one_in: u64,
+    /// Once in so many steps, a step takes longer; 0: never.
+    pub delay_one_in: u64,
+    /// By how much at most.
+    pub delay_max: Nanos,
+}
+
+impl SimConfig {
+    /// For finding errors in programs: one CPU on which nothing but work takes time, shown as two, and any
+    /// order of steps ([`Order::Random`]). A million steps, 256 threads, no spurious returns.
+    pub fn new(seed: u64) -> SimConfig {
+        SimConfig {
+            shown: Some(Topology::uniform(2)),
+            ..SimConfig::on(Machine::ideal(1), "random", seed)
+        }
+    }
+
+    /// A run on this machine under this policy. A hundred million steps, 4096 threads.
+    pub fn on(machine: impl Into<Arc<Machine>>, policy: &str, seed: u64) -> SimConfig {
+        let explores = policy::named(
+            policy,
+            Setting {
+                cpus: 1,
+                tick: Nanos::ZERO,
+                seed,
+            },
+        )
+        .is_some_and(|class| class.has_steps());
+        SimConfig {
+            seed,
+            machine: machine.into(),
+            policy: policy.into(),
+            shown: None,
+            steps_max: if explores { 1_000_000 } else { u64::MAX },
+            threads_max: if explores { 256 } else { 4096 },
+            perturb: Perturb::default(),
+            plan: Vec::new(),
+            trace: false,
+            checks: false,
+        }
+    }
+
+    /// The same with another order of steps.
+    pub fn with_order(self, order: Order) -> SimConfig {
+        let policy = match order {
+            Order::Random => "random".into(),
+            Order::Pct { depth } => format!("pct-{depth}"),
+        };
+        SimConfig { policy, ..self }
+    }
+
+    /// The same, shown as a machine of so many equal CPUs.
+    pub fn with_cpus_shown(self, cpus: usize) -> SimConfig {
+        SimConfig {
+            shown: Some(Topology::uniform(cpus)),
+            ..self
+        }
+    }
+
+    /// The same, with a spurious return in every eighth wait.
+    pub fn with_spurious(self, spurious: bool) -> SimConfig {
+        SimConfig {
+            perturb: Perturb {
+                spurious_one_in: if spurious { 8 } else { 0 },
+                ..self.perturb
+            },
+            ..self
+        }
+    }
+
+    /// A new instance of the policy.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub(crate) fn class(&self) -> Box<dyn Class> {
+        let setting = Setting {
+            cpus: self.machine.cpus.len(),
+            tick: self.machine.kernel.tick,
+            seed: self.seed,
+        };
+        policy::named(&self.policy, setting)
+            .unwrap_or_else(|| panic!("there is no policy called {:?}", self.policy))
+    }
+}
+
+impl Default for SimConfig {
+    fn default() -> SimConfig {
+        SimConfig::new(0)
+    }
+}
+
+impl fmt::Display for SimConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "machine {}, policy {}, seed {}",
+            self.machine.name, self.policy, self.seed
+        )?;
+        if self.perturb.is_on() || self.perturb.spurious_one_in > 0 {
+            write!(f, ", {:?}", self.perturb)?;
+        }
+        Ok(())
+    }
+}
+
+impl Perturb {
+    /// Whether steps are delayed.
+    pub(crate) fn is_on(&self) -> bool {
+        self.delay_one_in > 0
+    }
+
+    pub(crate) fn delay(&self, random: &mut Random) -> Nanos {
+        match random.below(self.delay_one_in) {
+            0 => Nanos(random.below(self.delay_max.0 + 1)),
+            _ => Nanos::ZERO,
+        }
+    }
+
+    pub(crate) fn returns_spuriously(&self, random: &mut Random) -> bool {
+        self.spurious_one_in > 0 && random.below(self.spurious_one_in) == 0
+    }
+}

@@ -1,0 +1,309 @@
+//! The simulated kernel: tasks, CPUs, virtual time, and the loop that decides what happens next.
+//!
+//! Everything that happens has a time, and things happen in the order (time, kind, CPU): a timer before
+//! what was planned, that before ticks, the lowest CPU first. The program that runs is always that of the
+//! CPU which is *earliest*; it goes on without a switch of stacks until its next step would end at or
+//! after the next thing that is due elsewhere (the *horizon*). So whatever two CPUs do to each other
+//! happens in the order of their clocks, and a step costs little where nobody else is near.
+//!
+//! Plain data and the changes that keep it consistent: nothing here suspends a program; `run` does.
+//!
+//! Invariants
+//! - Time never goes back.
+//! - A task is `Running` exactly if its CPU's `task` is it, and then the class has it queued there.
+//! - Tasks and CPUs are visited in the order of their numbers.
+
+mod calendar;
+mod core;
+mod hotplug;
+mod schedule;
+mod task;
+mod view;
+mod wake;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use event::{Cpu, KernelEventKind, Nanos, Task};
+use policy::{Attr, Class, Mask};
+
+use crate::lines::{Access, Lines};
+use crate::machine::Machine;
+use crate::report::On;
+use crate::speeds::Speeds;
+use crate::trace::Trace;
+use calendar::Calendar;
+
+pub(crate) use self::core::{Core, FULL};
+pub use hotplug::Planned;
+pub use task::Spent;
+pub(crate) use task::{Busy, Control, Phase, task};
+
+/// For how long the programs may take no step, while nothing is to come, until that is a deadlock.
+const STUCK: Nanos = Nanos::from_secs(1);
+
+/// A simulated kernel.
+pub(crate) struct Kernel {
+    pub(crate) now: Nanos,
+    /// The earliest thing that is due on any CPU, apart from the step that the running program is in.
+    horizon: Nanos,
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) class: Box<dyn Class>,
+    pub(crate) lines: Lines,
+    pub(crate) trace: Trace,
+    speeds: Speeds,
+    cores: Vec<Core>,
+    calendar: Calendar,
+    pub(crate) tasks: Vec<Control>,
+    /// When blocked tasks go on by themselves: (time, order, task, its wait).
+    timers: BinaryHeap<Reverse<(Nanos, u64, u32, u64)>>,
+    timers_set: u64,
+    plan: VecDeque<(Nanos, Planned)>,
+    /// The CPU whose program runs.
+    on: Cpu,
+    pub(crate) alive: usize,
+    /// Steps of programs, and how many there had been when, for finding out that nothing moves.
+    pub(crate) steps: u64,
+    moved: (u64, Nanos),
+}
+
+/// What is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// The program of this task goes on.
+    Resume(Task),
+    /// All tasks have ended.
+    AllEnded,
+    /// Nobody can go on.
+    Deadlock,
+}
+
+impl Kernel {
+    pub(crate) fn new(
+        machine: Arc<Machine>,
+        mut class: Box<dyn Class>,
+        mut plan: Vec<(Nanos, Planned)>,
+        trace: Trace,
+    ) -> Kernel {
+        let cpus = machine.cpus.len();
+        class.set_cpus(cpus);
+        plan.sort_by_key(|(time, _)| *time);
+        let speeds = Speeds::new(&machine);
+        let cores = (0..cpus as u32).map(|cpu| Core::new(speeds.speed(Cpu(cpu))));
+        Kernel {
+            now: Nanos::ZERO,
+            horizon: Nanos::ZERO,
+            lines: Lines::new(&machine),
+            calendar: Calendar::new(cpus),
+            cores: cores.collect(),
+            speeds,
+            machine,
+            class,
+            trace,
+            tasks: Vec::new(),
+            timers: BinaryHeap::new(),
+            timers_set: 0,
+            plan: plan.into(),
+            on: Cpu(0),
+            alive: 0,
+            steps: 0,
+            moved: (0, Nanos::ZERO),
+        }
+    }
+
+    /// The task whose program runs.
+    #[inline]
+    pub(crate) fn me(&self) -> Task {
+        let running = self.cores[self.on.index()].task;
+        running.expect("a program runs on its CPU")
+    }
+
+    /// The CPU whose program runs.
+    pub(crate) fn here(&self) -> Cpu {
+        self.on
+    }
+
+    /// How many tasks run or could.
+    pub(crate) fn ready(&self) -> usize {
+        let cpus = (0..self.cores.len() as u32).map(Cpu);
+        cpus.map(|cpu| self.class.queued(cpu)).sum()
+    }
+
+    /// The running program is busy for so long. True if it is through with that at once; else its stack
+    /// has to be left, and it goes on when the time has come.
+    #[inline]
+    pub(crate) fn spend(&mut self, time: Nanos) -> bool {
+        let end = self.now + time;
+        if end < self.horizon {
+            self.now = end;
+            return true;
+        }
+        self.occupy(Busy::fixed(time));
+        false
+    }
+
+    /// The same for an access to a line.
+    #[inline]
+    pub(crate) fn access(&mut self, line: u32, access: Access) -> bool {
+        let end = self.lines.access(line, self.on, access, self.now);
+        self.spend(end - self.now)
+    }
+
+    /// The same for work.
+    pub(crate) fn work(&mut self, work: Nanos) -> bool {
+        let end = self.now + self.cores[self.on.index()].takes(work);
+        if end < self.horizon {
+            self.now = end;
+            return true;
+        }
+        self.occupy(Busy {
+            fixed: Nanos::ZERO,
+            work,
+        });
+        false
+    }
+
+    fn occupy(&mut self, busy: Busy) {
+        let now = self.now;
+        self.cores[self.on.index()].begin(now, busy);
+        self.due_changed(self.on);
+    }
+
+    /// The running program spins on a word until somebody writes its line or `until` has come.
+    pub(crate) fn spin(&mut self, on: On, until: Nanos) {
+        let now = self.now;
+        let me = self.me();
+        self.tasks[me.index()].spins_on = Some(on);
+        self.cores[self.on.index()].spin(now, until);
+        self.due_changed(self.on);
+    }
+
+    /// The running program spins no more.
+    pub(crate) fn stop_spinning(&mut self) {
+        let me = self.me();
+        self.tasks[me.index()].spins_on = None;
+    }
+
+    /// The line was written: who spins on it has to look again.
+    pub(crate) fn written(&mut self, line: u32) {
+        for cpu in (0..self.cores.len() as u32).map(Cpu) {
+            let spinner = self.cores[cpu.index()].task;
+            let spins = spinner.and_then(|task| self.tasks[task.index()].spins_on);
+            let here = matches!(spins, Some(On::Word { id, .. }) if id == line);
+            if here && cpu != self.on {
+                let now = self.now;
+                let core = &mut self.cores[cpu.index()];
+                core.done_at = core.done_at.min(now);
+                self.due_changed(cpu);
+            }
+        }
+    }
+
+    /// Something about what is due at this CPU has changed.
+    #[inline]
+    fn due_changed(&mut self, cpu: Cpu) {
+        let due = self.cores[cpu.index()].due();
+        self.calendar.set(cpu, due);
+        self.horizon = self.horizon.min(due);
+    }
+
+    /// What happens next. Called when no program runs.
+    pub(crate) fn next(&mut self) -> Next {
+        loop {
+            if self.alive == 0 {
+                return Next::AllEnded;
+            }
+            let (due, cpu) = self.calendar.earliest();
+            let timer = self.next_timer();
+            let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
+            let time = due.min(timer).min(planned);
+            if time == Nanos::MAX || self.is_stuck(timer, planned) {
+                return Next::Deadlock;
+            }
+            debug_assert!(time >= self.now, "time runs back: {time} at {}", self.now);
+            self.now = time;
+            if timer == time {
+                self.timer_rings();
+            } else if planned == time {
+                let (_, what) = self.plan.pop_front().expect("it is there");
+                self.carry_out(what);
+            } else if let Some(task) = self.cpu_is_due(cpu) {
+                return Next::Resume(task);
+            }
+        }
+    }
+
+    /// Does one of the things that are due on this CPU at this moment. The program that goes on, if that
+    /// is it.
+    fn cpu_is_due(&mut self, cpu: Cpu) -> Option<Task> {
+        let core = &mut self.cores[cpu.index()];
+        if core.tick_at == self.now {
+            self.tick(cpu);
+        } else if core.timer_at == self.now {
+            self.class_timer(cpu);
+        } else if core.resched_at == self.now {
+            self.reschedule(cpu);
+        } else {
+            core.done_at = Nanos::MAX;
+            self.on = cpu;
+            self.calendar.set(cpu, self.cores[cpu.index()].due());
+            self.set_horizon();
+            return Some(self.me());
+        }
+        None
+    }
+
+    fn set_horizon(&mut self) {
+        let timer = self.next_timer();
+        let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
+        let (due, _) = self.calendar.earliest();
+        self.horizon = due.min(timer).min(planned);
+    }
+
+    /// Whether nothing but ticks happens, for good.
+    fn is_stuck(&mut self, timer: Nanos, planned: Nanos) -> bool {
+        let (steps, since) = self.moved;
+        if steps != self.steps {
+            self.moved = (self.steps, self.now);
+            return false;
+        }
+        timer == Nanos::MAX
+            && planned == Nanos::MAX
+            && self.now - since > STUCK
+            && self.tasks.iter().all(|task| match task.phase {
+                Phase::Blocked(_) | Phase::Ended => true,
+                Phase::Ready | Phase::Running => task.spins_on.is_some(),
+            })
+            && self.cores.iter().all(|core| core.done_at == Nanos::MAX)
+    }
+
+    /// A new task, ready to run. `by` began it.
+    pub(crate) fn begin(&mut self, name: String, attr: Attr, mask: Mask, by: Option<Task>) -> Task {
+        let new = task(self.tasks.len());
+        let cpu = by.map_or(Cpu(0), |by| self.tasks[by.index()].cpu);
+        let control = Control::new(name, attr.clone(), mask, cpu, self.now);
+        self.tasks.push(control);
+        self.alive += 1;
+        self.class.add(new, &attr);
+        self.put(new, policy::Enqueue::New, by);
+        new
+    }
+
+    /// The running program is over.
+    pub(crate) fn end(&mut self) {
+        let (me, now) = (self.me(), self.now);
+        let control = &mut self.tasks[me.index()];
+        control.set_phase(Phase::Ended, now);
+        control.ended = now;
+        self.alive -= 1;
+        self.class
+            .dequeue(self.on, me, policy::Dequeue::End, self.now);
+        self.class.remove(me);
+        self.leave(event::Left::Dead);
+    }
+
+    pub(crate) fn record(&mut self, cpu: Cpu, what: KernelEventKind) {
+        self.trace.record(self.now, cpu, what);
+    }
+}

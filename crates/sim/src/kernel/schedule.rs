@@ -1,0 +1,202 @@
+//! Who runs: picking, switching, ticks.
+
+use event::{Cpu, KernelEventKind, Left, Nanos, Task};
+use policy::{Dequeue, Enqueue, Idleness};
+
+use super::view::View;
+use super::{Busy, Kernel, Phase};
+
+impl Kernel {
+    /// The class decides who runs on this CPU from now on.
+    pub(super) fn reschedule(&mut self, cpu: Cpu) {
+        let prev = self.cores[cpu.index()].task;
+        self.pick_and_switch(cpu, Left::Runnable, prev);
+    }
+
+    /// What runs here stops, for this reason; somebody else is picked. The class knows already.
+    pub(super) fn leave(&mut self, why: Left) {
+        self.pick_and_switch(self.on, why, None);
+    }
+
+    /// What runs here could go on, but is no longer queued here.
+    pub(super) fn expel(&mut self, cpu: Cpu) {
+        self.pick_and_switch(cpu, Left::Runnable, None);
+    }
+
+    fn pick_and_switch(&mut self, cpu: Cpu, why: Left, prev: Option<Task>) {
+        self.cores[cpu.index()].resched_at = Nanos::MAX;
+        let mut next = match self.cores[cpu.index()].active {
+            true => self.class.pick(cpu, prev, self.now),
+            false => None,
+        };
+        if next.is_none() && self.pull(cpu, Idleness::New) {
+            next = self.class.pick(cpu, None, self.now);
+        }
+        if next.is_none() || next != prev {
+            self.switch(cpu, why, next);
+        }
+        self.ask_for_timer(cpu);
+        self.trace.check(self.class.as_ref(), self.now);
+    }
+
+    fn switch(&mut self, cpu: Cpu, why: Left, next: Option<Task>) {
+        let now = self.now;
+        let core = &mut self.cores[cpu.index()];
+        let prev = core.task.take();
+        if prev.is_none() && next.is_none() {
+            return;
+        }
+        if let Some(prev) = prev {
+            let control = &mut self.tasks[prev.index()];
+            match why {
+                Left::Runnable => {
+                    control.left = match control.spins_on {
+                        Some(_) => Busy::NOTHING,
+                        None => core.left(now),
+                    };
+                    control.involuntary += 1;
+                    control.set_phase(Phase::Ready, now);
+                }
+                Left::Sleeping => control.voluntary += 1,
+                Left::Dead => {}
+            }
+        }
+        core.task = next;
+        core.done_at = Nanos::MAX;
+        match next {
+            Some(next) => self.start(cpu, next, prev.is_none()),
+            None => {
+                core.idle_since = now;
+                core.tick_at = Nanos::MAX;
+            }
+        }
+        self.record(
+            cpu,
+            KernelEventKind::Switch {
+                prev,
+                state: why,
+                next,
+            },
+        );
+        if prev.is_none() != next.is_none() {
+            self.busyness_changed(cpu);
+        }
+    }
+
+    /// The task gets the CPU.
+    fn start(&mut self, cpu: Cpu, task: Task, was_idle: bool) {
+        let now = self.now;
+        let costs = self.machine.kernel;
+        let control = &mut self.tasks[task.index()];
+        let moved = control.ran_on.is_some_and(|before| before != cpu);
+        let overhead = costs.switch + if moved { costs.migrate } else { Nanos::ZERO };
+        control.set_phase(Phase::Running, now);
+        control.cpu = cpu;
+        control.ran_on = Some(cpu);
+        let left = std::mem::take(&mut control.left);
+        let core = &mut self.cores[cpu.index()];
+        core.begin(now + overhead, left);
+        if was_idle && costs.tick > Nanos::ZERO {
+            core.tick_at = Nanos((now.0 / costs.tick.0 + 1) * costs.tick.0);
+        }
+    }
+
+    /// A CPU went from idle to busy or back: others of its core and its cluster may run at another speed.
+    fn busyness_changed(&mut self, cpu: Cpu) {
+        let busy = self.cores[cpu.index()].task.is_some();
+        self.speeds.set_busy(cpu, busy, self.now);
+        self.apply_speeds();
+    }
+
+    pub(super) fn apply_speeds(&mut self) {
+        while let Some((cpu, speed)) = self.speeds.take_changed() {
+            let now = self.now;
+            self.cores[cpu.index()].set_speed(speed, now);
+            self.due_changed(cpu);
+        }
+        while let Some((cpu, khz)) = self.speeds.take_frequency() {
+            self.record(cpu, KernelEventKind::Frequency(khz));
+        }
+    }
+
+    fn ask_for_timer(&mut self, cpu: Cpu) {
+        let timer = self.class.timer(cpu, self.now);
+        self.cores[cpu.index()].timer_at = timer;
+        self.due_changed(cpu);
+    }
+
+    pub(super) fn tick(&mut self, cpu: Cpu) {
+        let costs = self.machine.kernel;
+        let core = &mut self.cores[cpu.index()];
+        core.tick_at += costs.tick;
+        let Some(running) = core.task else {
+            core.tick_at = Nanos::MAX;
+            return self.due_changed(cpu);
+        };
+        if self.tasks[running.index()].spins_on.is_none() {
+            core.delay(costs.tick_cost);
+        }
+        self.speeds.tick(cpu, self.now);
+        self.apply_speeds();
+        self.pull(cpu, Idleness::Busy);
+        match self.class.tick(cpu, running, self.now) {
+            true => self.reschedule(cpu),
+            false => self.ask_for_timer(cpu),
+        }
+    }
+
+    pub(super) fn class_timer(&mut self, cpu: Cpu) {
+        self.cores[cpu.index()].timer_at = Nanos::MAX;
+        let anew = match self.cores[cpu.index()].task {
+            Some(running) => self.class.tick(cpu, running, self.now),
+            None => true,
+        };
+        match anew {
+            true => self.reschedule(cpu),
+            false => self.ask_for_timer(cpu),
+        }
+    }
+
+    /// The running program calls `sched_yield`.
+    pub(crate) fn yields(&mut self) {
+        let (me, cpu) = (self.me(), self.on);
+        self.class.yields(cpu, me, self.now);
+        // The program goes on at once when it runs again.
+        self.occupy(Busy::NOTHING);
+        self.reschedule(cpu);
+    }
+
+    /// A policy that looks for errors has chosen somebody else before the program's next step.
+    pub(crate) fn preempt(&mut self) {
+        self.occupy(Busy::NOTHING);
+        self.reschedule(self.on);
+    }
+
+    /// Takes a task over from another CPU's queue, if the class names one.
+    fn pull(&mut self, cpu: Cpu, idleness: Idleness) -> bool {
+        if !self.cores[cpu.index()].active {
+            return false;
+        }
+        let view = View {
+            machine: &self.machine,
+            cores: &self.cores,
+            tasks: &self.tasks,
+        };
+        let Some((task, from)) = self.class.pull(cpu, idleness, &view, self.now) else {
+            return false;
+        };
+        if self.tasks[task.index()].phase != Phase::Ready || !self.may_run(task, cpu) {
+            return false;
+        }
+        self.move_to(task, from, cpu);
+        true
+    }
+
+    /// Moves a waiting task from one queue to another.
+    pub(super) fn move_to(&mut self, task: Task, from: Cpu, to: Cpu) {
+        self.class.dequeue(from, task, Dequeue::Move, self.now);
+        self.tasks[task.index()].cpu = to;
+        self.class.enqueue(to, task, Enqueue::Move, self.now);
+        self.record(to, KernelEventKind::Migrate { task, from, to });
+    }
+}

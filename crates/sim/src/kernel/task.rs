@@ -1,0 +1,135 @@
+//! What the kernel knows of a task.
+
+use event::{Cpu, Nanos, Task};
+use policy::{Attr, Mask};
+
+use crate::report::On;
+
+/// What a task does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// It waits for a CPU.
+    Ready,
+    /// It has one.
+    Running,
+    /// It waits for something else.
+    Blocked(On),
+    /// It is no more.
+    Ended,
+}
+
+/// What a task still has to do before its program goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Busy {
+    /// Time that passes the same on every CPU: accesses to memory, the kernel's own work.
+    pub(crate) fixed: Nanos,
+    /// Work, as the time it takes on the machine's fastest CPU.
+    pub(crate) work: Nanos,
+}
+
+impl Busy {
+    pub(crate) const NOTHING: Busy = Busy {
+        fixed: Nanos::ZERO,
+        work: Nanos::ZERO,
+    };
+
+    pub(crate) fn fixed(fixed: Nanos) -> Busy {
+        Busy {
+            fixed,
+            work: Nanos::ZERO,
+        }
+    }
+}
+
+/// Where a task's time has gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spent {
+    /// On a CPU.
+    pub run: Nanos,
+    /// Ready for one.
+    pub runnable: Nanos,
+    /// Waiting for something else.
+    pub sleep: Nanos,
+}
+
+/// A task.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) name: String,
+    pub(crate) attr: Attr,
+    pub(crate) mask: Mask,
+    pub(crate) phase: Phase,
+    /// The CPU whose queue it is in, or was in last.
+    pub(crate) cpu: Cpu,
+    /// The CPU on which it ran last: going on elsewhere costs something.
+    pub(crate) ran_on: Option<Cpu>,
+    /// What is left to do when it gets a CPU.
+    pub(crate) left: Busy,
+    /// When it goes on by itself, while it is blocked.
+    pub(crate) until: Nanos,
+    /// Which of its waits this is: timers of earlier ones are void.
+    pub(crate) wait: u64,
+    /// The word it spins on, with its line.
+    pub(crate) spins_on: Option<On>,
+    /// Since when it has been in its phase, as far as `spent` is concerned.
+    since: Nanos,
+    pub(crate) began: Nanos,
+    pub(crate) ended: Nanos,
+    pub(crate) spent: Spent,
+    pub(crate) charged: Nanos,
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+}
+
+impl Control {
+    pub(crate) fn new(name: String, attr: Attr, mask: Mask, cpu: Cpu, now: Nanos) -> Control {
+        Control {
+            name,
+            attr,
+            mask,
+            phase: Phase::Ready,
+            cpu,
+            ran_on: None,
+            left: Busy::NOTHING,
+            until: Nanos::MAX,
+            wait: 0,
+            spins_on: None,
+            since: now,
+            began: now,
+            ended: Nanos::MAX,
+            spent: Spent::default(),
+            charged: Nanos::ZERO,
+            voluntary: 0,
+            involuntary: 0,
+        }
+    }
+
+    /// It does something else from now on.
+    pub(crate) fn set_phase(&mut self, phase: Phase, now: Nanos) {
+        self.spent = self.spent_until(now);
+        self.since = now;
+        self.phase = phase;
+    }
+
+    /// Where its time has gone up to now.
+    pub(crate) fn spent_until(&self, now: Nanos) -> Spent {
+        let mut spent = self.spent;
+        let passed = now - self.since;
+        match self.phase {
+            Phase::Running => spent.run += passed,
+            Phase::Ready => spent.runnable += passed,
+            Phase::Blocked(_) => spent.sleep += passed,
+            Phase::Ended => {}
+        }
+        spent
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.phase != Phase::Ended
+    }
+}
+
+/// A task's number, from an index.
+pub(crate) fn task(index: usize) -> Task {
+    Task(index as u32)
+}

@@ -1,0 +1,212 @@
+//! Blocking, waking, timers, and where a task goes.
+
+use std::cmp::Reverse;
+
+use event::{Cpu, KernelEventKind, Left, Nanos, Task};
+use policy::{Cpus, Dequeue, Enqueue, Mask};
+
+use super::view::View;
+use super::{Kernel, Phase};
+use crate::report::On;
+
+impl Kernel {
+    /// The running program waits for something, at most until then. Its stack has to be left.
+    pub(crate) fn block(&mut self, on: On, until: Nanos) {
+        let (me, now) = (self.me(), self.now);
+        let control = &mut self.tasks[me.index()];
+        control.set_phase(Phase::Blocked(on), now);
+        control.until = until;
+        control.wait += 1;
+        let wait = control.wait;
+        if until < Nanos::MAX {
+            self.timers_set += 1;
+            self.timers
+                .push(Reverse((until, self.timers_set, me.0, wait)));
+        }
+        self.class.dequeue(self.on, me, Dequeue::Sleep, now);
+        self.leave(Left::Sleeping);
+    }
+
+    /// Makes a task ready that is blocked; `by` does it, or an interrupt. False if it was not blocked.
+    pub(crate) fn wake(&mut self, task: Task, by: Option<Task>) -> bool {
+        if !matches!(self.tasks[task.index()].phase, Phase::Blocked(_)) {
+            return false;
+        }
+        let now = self.now;
+        self.tasks[task.index()].until = Nanos::MAX;
+        self.tasks[task.index()].set_phase(Phase::Ready, now);
+        self.put(task, Enqueue::Wake, by);
+        true
+    }
+
+    /// Chooses a CPU for a task that is ready from now on, and queues it there.
+    pub(super) fn put(&mut self, task: Task, why: Enqueue, by: Option<Task>) {
+        let waker = by.map(|by| self.tasks[by.index()].cpu);
+        let from = self.tasks[task.index()].cpu;
+        let target = self.choose_cpu(task, waker);
+        self.tasks[task.index()].cpu = target;
+        self.record(
+            waker.unwrap_or(target),
+            KernelEventKind::Waking { task, by, target },
+        );
+        if from != target && why == Enqueue::Wake {
+            self.record(
+                target,
+                KernelEventKind::Migrate {
+                    task,
+                    from,
+                    to: target,
+                },
+            );
+        }
+        self.class.enqueue(target, task, why, self.now);
+        self.see_who_runs(target, task, waker);
+    }
+
+    /// A task was queued on this CPU: should it run at once?
+    pub(super) fn see_who_runs(&mut self, cpu: Cpu, queued: Task, waker: Option<Cpu>) {
+        let costs = self.machine.kernel;
+        let now = self.now;
+        let far = match waker {
+            Some(waker) if waker != cpu => costs.ipi_deliver,
+            _ => Nanos::ZERO,
+        };
+        let core = &mut self.cores[cpu.index()];
+        let at = match core.task {
+            None => {
+                let exit = self.speeds.exit_latency(cpu, now - core.idle_since);
+                Some(now + far + exit)
+            }
+            Some(running) => {
+                let takes_over = self.class.preempts(cpu, running, queued, now);
+                takes_over.then_some(now + far)
+            }
+        };
+        if let Some(at) = at {
+            let core = &mut self.cores[cpu.index()];
+            core.resched_at = core.resched_at.min(at);
+        }
+        let timer = self.class.timer(cpu, now);
+        self.cores[cpu.index()].timer_at = timer;
+        self.due_changed(cpu);
+    }
+
+    pub(super) fn choose_cpu(&mut self, task: Task, waker: Option<Cpu>) -> Cpu {
+        let view = View {
+            machine: &self.machine,
+            cores: &self.cores,
+            tasks: &self.tasks,
+        };
+        let chosen = self.class.select_cpu(task, waker, &view);
+        if self.may_run(task, chosen) {
+            return chosen;
+        }
+        let all = (0..self.cores.len() as u32).map(Cpu);
+        let usable = all.filter(|&cpu| self.may_run(task, cpu));
+        let idle_first = |cpu: &Cpu| !self.cores[cpu.index()].is_idle();
+        usable.min_by_key(idle_first).unwrap_or(chosen)
+    }
+
+    /// Whether the task may be queued on this CPU at this moment.
+    pub(super) fn may_run(&self, task: Task, cpu: Cpu) -> bool {
+        let view = View {
+            machine: &self.machine,
+            cores: &self.cores,
+            tasks: &self.tasks,
+        };
+        view.is_active(cpu) && view.allows(task, cpu)
+    }
+
+    /// Whether waking this task means interrupting another CPU than the caller's: the waker pays.
+    pub(crate) fn has_to_interrupt(&self, task: Task) -> bool {
+        self.tasks[task.index()].cpu != self.on
+    }
+
+    /// When the next blocked task goes on by itself. Timers of waits that are over are dropped.
+    pub(super) fn next_timer(&mut self) -> Nanos {
+        while let Some(&Reverse((time, _, task, wait))) = self.timers.peek() {
+            let control = &self.tasks[task as usize];
+            if control.wait == wait && matches!(control.phase, Phase::Blocked(_)) {
+                return time;
+            }
+            self.timers.pop();
+        }
+        Nanos::MAX
+    }
+
+    pub(super) fn timer_rings(&mut self) {
+        if let Some(Reverse((_, _, task, _))) = self.timers.pop() {
+            self.wake(Task(task), None);
+        }
+    }
+
+    /// The task may run on these CPUs only; none named: on all. It is moved if it is elsewhere. True if
+    /// the running program itself has to move: its stack has to be left.
+    pub(crate) fn set_mask(&mut self, task: Task, mask: Mask) -> bool {
+        self.tasks[task.index()].mask = mask;
+        let cpu = self.tasks[task.index()].cpu;
+        if self.may_run(task, cpu) {
+            return false;
+        }
+        match self.tasks[task.index()].phase {
+            Phase::Ready => {
+                let to = self.choose_cpu(task, None);
+                self.move_to(task, cpu, to);
+                self.see_who_runs(to, task, Some(self.on));
+                false
+            }
+            Phase::Running => {
+                self.push_off(cpu, task);
+                cpu == self.on
+            }
+            Phase::Blocked(_) | Phase::Ended => false,
+        }
+    }
+
+    /// Takes the running task off this CPU and queues it elsewhere.
+    pub(super) fn push_off(&mut self, cpu: Cpu, task: Task) {
+        if cpu == self.on && self.cores[cpu.index()].done_at == Nanos::MAX {
+            let now = self.now;
+            self.cores[cpu.index()].begin(now, super::Busy::NOTHING);
+        }
+        // It is off its CPU first: only tasks that wait change queues.
+        let to = self.choose_cpu(task, None);
+        self.class.dequeue(cpu, task, Dequeue::Move, self.now);
+        self.expel(cpu);
+        self.tasks[task.index()].cpu = to;
+        self.class.enqueue(to, task, Enqueue::Move, self.now);
+        self.record(
+            to,
+            KernelEventKind::Migrate {
+                task,
+                from: cpu,
+                to,
+            },
+        );
+        self.see_who_runs(to, task, Some(cpu));
+    }
+}
+
+impl Kernel {
+    /// Whether the CPU exists and takes tasks.
+    pub(crate) fn is_active(&self, cpu: Cpu) -> bool {
+        self.cores.get(cpu.index()).is_some_and(|core| core.active)
+    }
+
+    /// The task is treated differently from now on. True if the running program has to let somebody
+    /// else go first.
+    pub(crate) fn set_attr(&mut self, task: Task, attr: policy::Attr) {
+        self.class.set_attr(task, &attr, self.now);
+        self.tasks[task.index()].attr = attr;
+        let cpu = self.tasks[task.index()].cpu;
+        match self.tasks[task.index()].phase {
+            Phase::Ready => self.see_who_runs(cpu, task, Some(self.on)),
+            Phase::Running => {
+                let now = self.now;
+                self.cores[cpu.index()].resched_at = now;
+                self.due_changed(cpu);
+            }
+            Phase::Blocked(_) | Phase::Ended => {}
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A simulated machine with a simulated kernel, as a platform that real programs run on.
+//!
+//! What runs is not a model of a program but the program: whatever is written against
+//! [`platform::Platform`] runs on simulated CPUs, scheduled by one of the kernel policies of crate
+//! `policy`, with costs from a machine's description. Time is virtual, so a machine of 256 CPUs fits on
+//! one, and a run is a function of (program, machine, policy, seed): every one can be replayed.
+//!
+//! Two uses:
+//!
+//! - *How long does it take there?* [`SimConfig::on`] a machine, under a policy such as `eevdf-6.18`.
+//! - *Is it right in every order?* [`SimConfig::new`]: a machine on which nothing costs time, and policies
+//!   that choose anew before every step.
+//!
+//! What to know:
+//! - Simulated atomics are sequentially consistent; a thread is preempted only at calls of the platform;
+//!   what lies between two calls is atomic and takes no time. So orders that are wrong are found (lost
+//!   wake-ups, deadlocks, races between steps), wrong memory orderings never.
+//! - A body's work is what it *charges* ([`platform::Platform::charge`]). The data that bodies move are
+//!   not modelled.
+//! - The threads are coroutines on the OS thread that calls [`Sim::run`]. `std` thread-locals, locks and
+//!   floating-point modes are shared by all of them; blocking on anything but the platform blocks the
+//!   whole run.
+//! - While a thread panics it is not switched out; if it then waits for ever, the process ends with a
+//!   message.
+//! - A run that ends early (deadlock, step limit) leaks the stacks of the threads that had not ended, with
+//!   everything on them. No destructor runs.
+//!
+//! ```
+//! use event::Nanos;
+//! use platform::{Atomic, Memory, Ordering, Platform, Thread, ThreadSpec};
+//! use std::sync::Arc;
+//! use sim::{Sim, SimConfig};
+//!
+//! let report = Sim::run(SimConfig::new(7), |sim| {
+//!     let word = Arc::new(<Sim as Memory>::AtomicU64::new(0));
+//!     let theirs = word.clone();
+//!     let body = move || theirs.store(1, Ordering::Release);
+//!     let thread = sim.spawn(ThreadSpec::default(), Box::new(body)).unwrap();
+//!     Sim::spin_until(&word, |value| value == 1, Nanos::MAX);
+//!     thread.join().unwrap();
+//! });
+//! report.expect_finished();
+//! ```
+
+mod config;
+mod kernel;
+mod lines;
+pub mod machine;
+pub mod quiet;
+mod report;
+mod run;
+mod sim;
+mod speeds;
+mod trace;
+
+pub use config::{Perturb, SimConfig};
+pub use kernel::{Planned, Spent};
+pub use machine::Machine;
+pub use policy::random::Order;
+pub use report::{Blocked, On, Outcome, SimReport, ThreadReport, ThreadState};
+pub use run::memory::{SimAtomicU32, SimAtomicU64, SimCell, SimLock};
+pub use run::parker::SimParker;
+pub use run::thread::SimThread;
+pub use sim::Sim;

@@ -1,0 +1,226 @@
+//! What a simulated machine consists of, in plain integers.
+//!
+//! Times are nanoseconds, frequencies kHz, powers microwatts, temperatures millidegrees. Machine files
+//! give them with their sources (see `machines/`); the simulator itself neither parses nor converts.
+
+use event::{Cpu, Nanos};
+use platform::{CpuPlace, Topology};
+use policy::Placement;
+
+/// A machine: its CPUs, what they share, and what its kernel's operations cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The name it is chosen by.
+    pub name: String,
+    /// What it is, in a line.
+    pub about: String,
+    /// The CPUs; a CPU's number is its place here.
+    pub cpus: Vec<CpuSpec>,
+    /// The clusters: CPUs of one kind that share a frequency.
+    pub clusters: Vec<Cluster>,
+    /// What moving a cache line takes.
+    pub lines: LineCosts,
+    /// The kernel's costs and habits.
+    pub kernel: KernelSpec,
+}
+
+/// Where a CPU sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CpuSpec {
+    /// Which of the machine's clusters.
+    pub cluster: u32,
+    /// Which core: hardware threads of one core have the same number.
+    pub core: u32,
+    /// Which last-level cache.
+    pub cache: u32,
+    /// Which socket or memory node.
+    pub node: u32,
+}
+
+/// CPUs of one kind that share a frequency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// What its cores are called.
+    pub name: String,
+    /// What a CPU of it does in a given time at the highest frequency, as a share of the machine's
+    /// fastest, which has 1024.
+    pub capacity: u32,
+    /// The operating points, slowest first; at least one.
+    pub points: Vec<OperatingPoint>,
+    /// Who chooses among them.
+    pub governor: Governor,
+    /// The throughput of a hardware thread whose sibling computes as well, in 1024ths of one that has
+    /// the core to itself.
+    pub smt_share: u32,
+    /// The sleep states, lightest first. None: waking an idle CPU takes no longer than an interrupt.
+    pub idle_states: Vec<IdleState>,
+    /// How it heats up; `None`: it stays cool.
+    pub thermal: Option<Thermal>,
+}
+
+/// A frequency and what it costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatingPoint {
+    /// In kHz.
+    pub khz: u32,
+    /// The power of one busy core in microwatts; 0 if nobody has said.
+    pub microwatts: u64,
+}
+
+/// Who chooses a cluster's frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Governor {
+    /// Always this operating point.
+    Fixed {
+        /// Its place in the list.
+        point: u32,
+    },
+    /// Linux's schedutil: 1.25 times what the busiest CPU's utilization needs, changed at most once per
+    /// so much time. Utilization is PELT's.
+    Schedutil {
+        /// The least time between two changes.
+        rate_limit: Nanos,
+        /// The time after which PELT has forgotten half.
+        half_life: Nanos,
+    },
+}
+
+/// A sleep state of an idle CPU. The state a CPU is in is the deepest one whose `residency` it has idled
+/// for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleState {
+    /// What it is called.
+    pub name: String,
+    /// How long a CPU must idle to get there.
+    pub residency: Nanos,
+    /// How long waking up from it takes.
+    pub exit: Nanos,
+    /// What the CPU uses meanwhile.
+    pub microwatts: u64,
+}
+
+/// One heat capacity and one resistance to the surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thermal {
+    /// The surroundings, and the temperature at the start.
+    pub ambient_millidegrees: i64,
+    /// By how much the cluster gets warmer for each watt, in the end.
+    pub millidegrees_per_watt: i64,
+    /// The time after which 63 % of a change have come.
+    pub time_constant: Nanos,
+    /// Above this the highest allowed frequency goes down, a point at a time; below it, up again.
+    pub limit_millidegrees: i64,
+}
+
+/// What an access to a cache line takes that is not in the CPU's own cache, by where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct LineCosts {
+    /// It is here.
+    pub hit: Nanos,
+    /// A read-modify-write of a line that is here.
+    pub rmw: Nanos,
+    /// At a hardware thread of the same core.
+    pub core: Nanos,
+    /// At a CPU that shares the last-level cache.
+    pub cache: Nanos,
+    /// Elsewhere on this node.
+    pub node: Nanos,
+    /// On another node.
+    pub remote: Nanos,
+}
+
+/// A kernel's costs and habits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct KernelSpec {
+    /// The time between two ticks of a busy CPU; zero: no ticks.
+    pub tick: Nanos,
+    /// How it places what it wakes.
+    pub placement: Placement,
+    /// Entering and leaving the kernel.
+    pub syscall: Nanos,
+    /// Going over to another task.
+    pub switch: Nanos,
+    /// Making a task runnable: what the waker pays beside `syscall`.
+    pub wake: Nanos,
+    /// What the waker pays to interrupt another CPU.
+    pub ipi_send: Nanos,
+    /// How long an interrupt of another CPU takes to arrive.
+    pub ipi_deliver: Nanos,
+    /// What a tick takes from the task it interrupts.
+    pub tick_cost: Nanos,
+    /// What a task pays when it goes on on another CPU.
+    pub migrate: Nanos,
+    /// Reading the clock.
+    pub clock: Nanos,
+}
+
+impl Machine {
+    /// `cpus` equal CPUs in one cache, on which nothing costs anything: only work takes time. What tests
+    /// of programs run on.
+    pub fn ideal(cpus: usize) -> Machine {
+        assert!(cpus > 0, "a machine has a CPU");
+        let place = |cpu: usize| CpuSpec {
+            core: cpu as u32,
+            ..CpuSpec::default()
+        };
+        Machine {
+            name: format!("ideal-{cpus}"),
+            about: format!("{cpus} equal CPUs, and nothing but work takes time"),
+            cpus: (0..cpus).map(place).collect(),
+            clusters: vec![Cluster {
+                name: "ideal".into(),
+                capacity: 1024,
+                points: vec![OperatingPoint {
+                    khz: 1_000_000,
+                    microwatts: 0,
+                }],
+                governor: Governor::Fixed { point: 0 },
+                smt_share: 1024,
+                idle_states: Vec::new(),
+                thermal: None,
+            }],
+            lines: LineCosts::default(),
+            kernel: KernelSpec::default(),
+        }
+    }
+
+    /// The same with another kernel.
+    pub fn with_kernel(self, kernel: KernelSpec) -> Machine {
+        Machine { kernel, ..self }
+    }
+
+    /// The cluster of a CPU.
+    pub fn cluster(&self, cpu: Cpu) -> &Cluster {
+        &self.clusters[self.cpus[cpu.index()].cluster as usize]
+    }
+
+    /// What a program is told about the machine.
+    pub fn topology(&self) -> Topology {
+        let place = |(cpu, spec): (usize, &CpuSpec)| CpuPlace {
+            cpu: cpu as u32,
+            core: spec.core,
+            cache: spec.cache,
+            node: spec.node,
+        };
+        let places: Vec<_> = self.cpus.iter().enumerate().map(place).collect();
+        let cpus = places.len();
+        Topology::new(places, cpus, self.about.clone())
+    }
+
+    /// What moving a line between these CPUs takes.
+    pub(crate) fn transfer(&self, from: Cpu, to: Cpu) -> Nanos {
+        let (a, b) = (self.cpus[from.index()], self.cpus[to.index()]);
+        match (
+            from == to,
+            a.core == b.core,
+            a.cache == b.cache,
+            a.node == b.node,
+        ) {
+            (true, ..) => self.lines.hit,
+            (_, true, ..) => self.lines.core,
+            (_, _, true, _) => self.lines.cache,
+            (_, _, _, true) => self.lines.node,
+            _ => self.lines.remote,
+        }
+    }
+}

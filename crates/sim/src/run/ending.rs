@@ -1,0 +1,72 @@
+//! What is known when a run is over.
+
+use std::sync::atomic::Ordering;
+
+use super::engine::{Engine, Stop};
+use super::life::Program;
+use crate::kernel::{Control, Phase};
+use crate::report::{Blocked, Outcome, SimReport, ThreadReport, ThreadState};
+
+impl Engine {
+    /// The report of a run that is over.
+    pub(crate) fn report(self) -> SimReport {
+        let kernel = self.kernel.into_inner();
+        let stop = self.stop.get().expect("the run is over");
+        let waits_for = |control: &Control| match control.phase {
+            Phase::Blocked(on) => Some(on),
+            Phase::Ready | Phase::Running => control.spins_on,
+            Phase::Ended => None,
+        };
+        let blocked = |(thread, control): (usize, &Control)| {
+            waits_for(control).map(|on| Blocked {
+                thread,
+                name: control.name.clone(),
+                on,
+            })
+        };
+        let outcome = match (self.first_panic.into_inner(), stop) {
+            (Some((thread, message)), _) => Outcome::Panicked { thread, message },
+            (None, Stop::AllEnded) => Outcome::Finished,
+            (None, Stop::StepLimit) => Outcome::StepLimit,
+            (None, Stop::Deadlock) => {
+                let tasks = kernel.tasks.iter().enumerate();
+                Outcome::Deadlock(tasks.filter_map(blocked).collect())
+            }
+        };
+        let now = kernel.now;
+        // Relaxed: a number, nothing is published with it.
+        self.shared.ended_at.store(now.0, Ordering::Relaxed);
+        let programs = self.programs.into_inner();
+        let thread = |(control, program): (&Control, &Program)| ThreadReport {
+            name: control.name.clone(),
+            steps: program.steps,
+            charged: control.charged,
+            began: control.began,
+            ended: control.ended,
+            spent: control.spent_until(now),
+            voluntary: control.voluntary,
+            involuntary: control.involuntary,
+            state: match (waits_for(control), control.is_alive(), &program.panic) {
+                (_, false, Some(message)) => ThreadState::Panicked(message.clone()),
+                (_, false, None) => ThreadState::Ended,
+                (Some(on), true, _) => ThreadState::Blocked(on),
+                (None, true, _) => ThreadState::Runnable,
+            },
+        };
+        let threads = kernel.tasks.iter().zip(&programs).map(thread).collect();
+        let (trace_hash, events) = (kernel.trace.hash(), kernel.trace.events());
+        let (trace, violation) = kernel.trace.into_parts();
+        SimReport {
+            outcome,
+            steps: kernel.steps,
+            schedule_hash: self.schedule_hash.get(),
+            trace_hash,
+            events,
+            now,
+            threads,
+            trace,
+            violation,
+            config: self.config,
+        }
+    }
+}

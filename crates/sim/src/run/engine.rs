@@ -1,0 +1,432 @@
+//! One run: the simulated kernel around programs that are coroutines.
+//!
+//! A program's step is: a policy that looks for errors may let others go first; the time that the step
+//! takes passes; then the operation is done. What lies between two steps of a program is atomic. The loop in
+//! [`Engine::run`] resumes whoever the kernel names.
+//!
+//! Invariants:
+//! - No borrow of `kernel` is alive across a suspension.
+//! - A stopped run resumes nobody: what was suspended then stays so for ever.
+//! - A program that panics is not switched out: std counts panics by OS thread, and another simulated
+//!   thread would take it for its own. Its steps take no time.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::panicking;
+
+use event::{Nanos, Random, Task};
+use policy::{Attr, Mask};
+
+use super::ambient;
+use super::life::Program;
+use super::tag::Tag;
+use crate::config::SimConfig;
+use crate::kernel::{Kernel, Next, Phase};
+use crate::lines::Access;
+use crate::report::On;
+use crate::trace::{Trace, stir};
+
+/// A run.
+pub(crate) struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    /// Tells runs apart in tags; never visible in an output.
+    pub(crate) run: u32,
+    pub(super) config: SimConfig,
+    pub(super) kernel: RefCell<Kernel>,
+    pub(super) programs: RefCell<Vec<Program>>,
+    pub(super) stop: Cell<Option<Stop>>,
+    pub(super) first_panic: RefCell<Option<(usize, String)>>,
+    pub(super) schedule_hash: Cell<u64>,
+    steps_panicking: Cell<u64>,
+    asks_at_steps: bool,
+    /// Where new words go; `None`: each has a line of its own.
+    open_line: Cell<Option<OpenLine>>,
+    /// Whose program runs.
+    pub(super) current: Cell<Task>,
+    perturb: RefCell<Random>,
+}
+
+/// What all handles of one run share. Nothing here is a machine's secret: handles outlive the run.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) topology: platform::Topology,
+    pub(crate) seed: u64,
+    pub(crate) fork_epoch: AtomicU32,
+    /// The time at which the run ended, for those who ask afterwards.
+    pub(crate) ended_at: std::sync::atomic::AtomicU64,
+}
+
+/// Why nobody is resumed any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    AllEnded,
+    Deadlock,
+    StepLimit,
+}
+
+/// A line that has room for more words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenLine {
+    line: u32,
+    left: u32,
+}
+
+/// How long a line is.
+const LINE_BYTES: u32 = 64;
+
+/// What a step does; part of the schedule's hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Load,
+    Store,
+    Rmw,
+    Fence,
+    Spin,
+    Lock,
+    Park,
+    Unpark,
+    Spawn,
+    Join,
+    Now,
+    Charge,
+    Wake,
+    Yield,
+    Mask,
+    End,
+}
+
+impl Engine {
+    pub(crate) fn new(config: SimConfig, shared: Arc<Shared>) -> Engine {
+        // Relaxed: only the uniqueness of the number matters.
+        static RUNS: AtomicU32 = AtomicU32::new(1);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let trace = Trace::new(config.trace, config.checks);
+        let class = config.class();
+        let asks_at_steps = class.has_steps();
+        let kernel = Kernel::new(config.machine.clone(), class, config.plan.clone(), trace);
+        const PERTURB_STREAM: u64 = 0x7e27_bed0_5eed_0001;
+        Engine {
+            shared,
+            run,
+            perturb: RefCell::new(Random::new(config.seed ^ PERTURB_STREAM)),
+            config,
+            kernel: RefCell::new(kernel),
+            programs: RefCell::new(Vec::new()),
+            stop: Cell::new(None),
+            first_panic: RefCell::new(None),
+            schedule_hash: Cell::new(0),
+            steps_panicking: Cell::new(0),
+            asks_at_steps,
+            open_line: Cell::new(None),
+            current: Cell::new(Task(0)),
+        }
+    }
+
+    /// Runs the programs until all have ended or none can go on. Called outside of the run.
+    pub(crate) fn run(&self) {
+        while self.stop.get().is_none() {
+            let next = self.kernel.borrow_mut().next();
+            match next {
+                Next::Resume(task) => self.resume(task),
+                Next::AllEnded => self.stop.set(Some(Stop::AllEnded)),
+                Next::Deadlock => self.stop.set(Some(Stop::Deadlock)),
+            }
+        }
+    }
+
+    fn resume(&self, task: Task) {
+        self.current.set(task);
+        let fiber = self.programs.borrow_mut()[task.index()].fiber.take();
+        let fiber = fiber.expect("who is resumed has not ended");
+        let suspended = ambient::enter(self, || fiber.resume());
+        self.programs.borrow_mut()[task.index()].fiber = suspended;
+    }
+
+    /// One step of the running program: others may go first, and it takes as long as `cost` says.
+    #[inline]
+    pub(crate) fn step(&self, op: Op, tag: Option<&Tag>, cost: impl Fn(&mut Kernel) -> bool) {
+        if panicking() {
+            return self.step_panicking();
+        }
+        let mut kernel = self.kernel.borrow_mut();
+        if kernel.steps >= self.config.steps_max {
+            self.stop.set(Some(Stop::StepLimit));
+            self.suspend_for_ever(kernel);
+        }
+        kernel.steps += 1;
+        if self.asks_at_steps {
+            kernel = self.ask_at_step(kernel, op, tag);
+        }
+        if self.config.perturb.is_on() {
+            kernel = self.delay(kernel);
+        }
+        if !cost(&mut kernel) {
+            drop(kernel);
+            self.suspend();
+        }
+    }
+
+    /// The policy may let somebody else go before this step.
+    #[inline]
+    fn ask_at_step<'a>(
+        &'a self,
+        mut kernel: RefMut<'a, Kernel>,
+        op: Op,
+        tag: Option<&Tag>,
+    ) -> RefMut<'a, Kernel> {
+        let id = self.id_in(&mut kernel, tag);
+        let (cpu, me) = (kernel.here(), kernel.me());
+        self.programs.borrow_mut()[me.index()].steps += 1;
+        if kernel.class.step(cpu, me) {
+            kernel.preempt();
+            drop(kernel);
+            self.suspend();
+            kernel = self.kernel.borrow_mut();
+        }
+        self.record(me, op, id);
+        kernel
+    }
+
+    fn delay<'a>(&'a self, mut kernel: RefMut<'a, Kernel>) -> RefMut<'a, Kernel> {
+        let delay = self.config.perturb.delay(&mut self.perturb.borrow_mut());
+        if delay > Nanos::ZERO && !kernel.spend(delay) {
+            drop(kernel);
+            self.suspend();
+            kernel = self.kernel.borrow_mut();
+        }
+        kernel
+    }
+
+    #[cold]
+    fn step_panicking(&self) {
+        self.steps_panicking.set(self.steps_panicking.get() + 1);
+        if self.steps_panicking.get() > self.config.steps_max {
+            die("a thread loops while it panics: nobody else can run until its panic is caught");
+        }
+    }
+
+    /// Adds a step to the schedule's hash.
+    #[inline]
+    pub(super) fn record(&self, me: Task, op: Op, id: u32) {
+        let step = u64::from(me.0) << 40 | (op as u64) << 32 | u64::from(id);
+        self.schedule_hash.set(stir(self.schedule_hash.get(), step));
+    }
+
+    /// Leaves the running program's stack; the loop goes on with whoever the kernel names.
+    fn suspend(&self) {
+        let me = self.current.get();
+        let suspender = self.programs.borrow()[me.index()].suspender;
+        // SAFETY: `begin` stored the suspender of the calling program's own fiber, which lives at the
+        // bottom of the stack this call is on.
+        unsafe { (*suspender).suspend(()) };
+        assert!(self.stop.get().is_none(), "a stopped run went on");
+    }
+
+    /// The run is over in the middle of the running program.
+    #[cold]
+    fn suspend_for_ever(&self, kernel: RefMut<'_, Kernel>) -> ! {
+        drop(kernel);
+        let suspender = self.programs.borrow()[self.current.get().index()].suspender;
+        // SAFETY: as in `suspend`.
+        unsafe { (*suspender).suspend(()) };
+        die("a thread of a stopped run was resumed")
+    }
+
+    /// What is made from now on lies on lines of its own. What was open before.
+    pub(crate) fn open_lines(&self) -> Option<OpenLine> {
+        let fresh = OpenLine { line: 0, left: 0 };
+        self.open_line.replace(Some(fresh))
+    }
+
+    /// What is made from now on lies on these lines again.
+    pub(crate) fn close_lines(&self, outer: Option<OpenLine>) {
+        self.open_line.set(outer);
+    }
+
+    /// The run and the line of a new word of so many bytes, if lines are open.
+    pub(crate) fn place(&self, bytes: u32) -> Option<(u32, u32)> {
+        let mut open = self.open_line.get()?;
+        if open.left < bytes {
+            open.line = self.kernel.borrow_mut().lines.open();
+            open.left = LINE_BYTES;
+        }
+        open.left -= bytes;
+        self.open_line.set(Some(open));
+        Some((self.run, open.line))
+    }
+
+    /// An access to the memory that this tag names.
+    #[inline]
+    pub(crate) fn access(&self, op: Op, tag: &Tag, access: Access) {
+        self.step(op, Some(tag), |kernel| {
+            let line = tag.id(self.run, || kernel.lines.open());
+            kernel.access(line, access)
+        });
+    }
+
+    /// A call of the kernel that does nothing but take time.
+    pub(crate) fn call(&self, op: Op, tag: Option<&Tag>) {
+        self.step(op, tag, |kernel| {
+            let cost = kernel.machine.kernel.syscall;
+            kernel.spend(cost)
+        });
+    }
+
+    /// Blocks the running program until somebody wakes it or until then. Not while it panics.
+    pub(crate) fn block(&self, on: On, tag: Option<&Tag>, until: Nanos) {
+        assert!(!panicking(), "a panicking thread cannot block");
+        if let Some(tag) = tag {
+            tag.add_waiter();
+        }
+        self.kernel.borrow_mut().block(on, until);
+        self.suspend();
+        if let Some(tag) = tag {
+            tag.remove_waiter();
+        }
+        if self.asks_at_steps {
+            let mut kernel = self.kernel.borrow_mut();
+            let (me, id) = (kernel.me(), self.id_in(&mut kernel, tag));
+            self.record(me, Op::Wake, id);
+        }
+    }
+
+    /// The running program spins on a line until it is written, then, or for a while: it has to look
+    /// again. A policy that looks for errors takes it off its CPU instead.
+    pub(crate) fn spin(&self, on: On, tag: &Tag, until: Nanos) {
+        if self.asks_at_steps {
+            return self.block(on, Some(tag), until);
+        }
+        tag.add_waiter();
+        self.kernel.borrow_mut().spin(on, until);
+        self.suspend();
+        self.kernel.borrow_mut().stop_spinning();
+        tag.remove_waiter();
+    }
+
+    /// Whether the wait that is about to block should return spuriously instead.
+    pub(crate) fn returns_spuriously(&self) -> bool {
+        let perturb = &self.config.perturb;
+        perturb.returns_spuriously(&mut self.perturb.borrow_mut())
+    }
+
+    /// The running program waited without effect; it must not starve those it waits for.
+    pub(crate) fn waited_in_vain(&self) {
+        let mut kernel = self.kernel.borrow_mut();
+        let me = kernel.me();
+        kernel.class.waited_in_vain(me);
+    }
+
+    /// Wakes who waits for this object.
+    pub(crate) fn wake_waiters(&self, tag: &Tag) {
+        let mut kernel = self.kernel.borrow_mut();
+        let line = self.id_in(&mut kernel, Some(tag));
+        kernel.written(line);
+        let me = kernel.me();
+        for index in 0..kernel.tasks.len() {
+            if let Phase::Blocked(On::Word { id, .. } | On::Lock { id, .. }) =
+                kernel.tasks[index].phase
+                && id == line
+            {
+                kernel.wake(Task(index as u32), Some(me));
+            }
+        }
+    }
+
+    /// Wakes a task if it waits for a token. The caller has paid for it.
+    pub(crate) fn wake_parked(&self, task: Task) {
+        let mut kernel = self.kernel.borrow_mut();
+        if let Phase::Blocked(On::Parker { .. }) = kernel.tasks[task.index()].phase {
+            let me = kernel.me();
+            kernel.wake(task, Some(me));
+        }
+    }
+
+    /// What waking a task costs the running program.
+    pub(crate) fn pay_for_wake(&self, task: Task) {
+        self.step(Op::Wake, None, |kernel| {
+            let costs = kernel.machine.kernel;
+            let far = kernel.has_to_interrupt(task);
+            let send = if far { costs.ipi_send } else { Nanos::ZERO };
+            kernel.spend(costs.syscall + costs.wake + send)
+        });
+    }
+
+    fn id_in(&self, kernel: &mut Kernel, tag: Option<&Tag>) -> u32 {
+        tag.map_or(0, |tag| tag.id(self.run, || kernel.lines.open()))
+    }
+
+    /// The number of the object in this run.
+    pub(crate) fn id(&self, tag: &Tag) -> u32 {
+        self.id_in(&mut self.kernel.borrow_mut(), Some(tag))
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.kernel.borrow().now
+    }
+
+    /// Reads something of the kernel. No step.
+    pub(crate) fn with_kernel<R>(&self, f: impl FnOnce(&mut Kernel) -> R) -> R {
+        f(&mut self.kernel.borrow_mut())
+    }
+
+    /// The running task.
+    pub(crate) fn me(&self) -> Task {
+        self.kernel.borrow().me()
+    }
+
+    /// The running program works. Under a policy that looks for errors it needs no CPU for that: others
+    /// take their steps meanwhile, and time passes when nobody has one to take.
+    pub(crate) fn charge(&self, work: Nanos) {
+        let explores = self.asks_at_steps;
+        self.step(Op::Charge, None, |kernel| {
+            let me = kernel.me();
+            kernel.tasks[me.index()].charged += work;
+            explores || kernel.work(work)
+        });
+        if explores && work > Nanos::ZERO && !panicking() {
+            self.block(On::Work, None, self.now() + work);
+        }
+    }
+
+    /// Whether the policy looks for errors.
+    pub(crate) fn explores(&self) -> bool {
+        self.asks_at_steps
+    }
+
+    /// The running program calls `sched_yield`.
+    pub(crate) fn yields(&self) {
+        self.call(Op::Yield, None);
+        if !panicking() {
+            self.kernel.borrow_mut().yields();
+            self.suspend();
+        }
+    }
+
+    pub(crate) fn set_attr(&self, attr: Attr) {
+        self.call(Op::Yield, None);
+        let me = self.me();
+        self.kernel.borrow_mut().set_attr(me, attr);
+        // Somebody else may have to go first: that is seen at the end of this step.
+        self.call(Op::Yield, None);
+    }
+
+    pub(crate) fn set_mask(&self, task: Task, mask: Mask) {
+        self.call(Op::Mask, None);
+        if panicking() {
+            return;
+        }
+        let must_move = self.kernel.borrow_mut().set_mask(task, mask);
+        if must_move {
+            self.suspend();
+        }
+    }
+}
+
+/// Ends the process: the program under test did what no simulated thread can survive.
+#[cold]
+pub(crate) fn die(why: &str) -> ! {
+    eprintln!("simulated machine: {why}");
+    process::abort()
+}

@@ -1,0 +1,249 @@
+//! The simulated platform, as the threads of one run see it.
+
+use std::collections::BTreeSet;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use event::{Cpu, Nanos, Random, Task};
+use platform::{CpuSet, MaskError, Platform, SpawnError, ThreadSpec, Topology, Usage};
+use policy::{Attr, Mask};
+
+use crate::config::SimConfig;
+use crate::quiet;
+use crate::report::SimReport;
+use crate::run::ambient;
+use crate::run::engine::{Engine, Op, Shared};
+use crate::run::parker::SimParker;
+use crate::run::thread::SimThread;
+
+/// The simulated platform, as the threads of one run see it.
+#[derive(Clone, Debug)]
+pub struct Sim {
+    shared: Arc<Shared>,
+}
+
+impl Sim {
+    /// Runs `body` as simulated thread 0 and all it starts, until all threads have ended or none can go
+    /// on.
+    ///
+    /// The body may borrow from the caller. Panics in simulated threads are not printed; the report has
+    /// the first one.
+    ///
+    /// # Panics
+    /// Inside another run, if there is no memory for a stack, and if there is no policy of that name.
+    pub fn run(config: SimConfig, body: impl FnOnce(Sim)) -> SimReport {
+        assert!(!ambient::is_inside(), "a run inside a run");
+        assert!(config.threads_max > 0, "a run has a thread");
+        // Another stream than the policy's, so that the two do not repeat each other.
+        const PLATFORM_STREAM: u64 = 0x05ee_d0f7_1e0f_fe70;
+        let topology = config.shown.clone();
+        let shared = Arc::new(Shared {
+            topology: topology.unwrap_or_else(|| config.machine.topology()),
+            seed: Random::new(config.seed ^ PLATFORM_STREAM).next_u64(),
+            fork_epoch: AtomicU32::new(0),
+            ended_at: AtomicU64::new(0),
+        });
+        let sim = Sim {
+            shared: shared.clone(),
+        };
+        let engine = Engine::new(config, shared);
+        let spec = ThreadSpec {
+            name: "main".into(),
+            ..ThreadSpec::default()
+        };
+        let body = Box::new(move || body(sim));
+        // SAFETY: what the body borrows outlives this function, hence `Engine::run`; a body that is left
+        // behind in the middle is never resumed or dropped.
+        let started = unsafe { engine.add_thread(spec, Attr::default(), Mask::default(), body) };
+        started.expect("there is memory for the first stack");
+        quiet::quietly(|| engine.run());
+        engine.report()
+    }
+
+    /// Runs `body` under this many seeds, from the configuration's on, and returns how many different
+    /// schedules that were.
+    ///
+    /// # Panics
+    /// At the first run that does not finish; the text has the report and the seed.
+    #[track_caller]
+    pub fn explore(config: SimConfig, seeds: u64, body: impl Fn(Sim)) -> usize {
+        let mut schedules = BTreeSet::new();
+        for seed in config.seed..config.seed + seeds {
+            let config = SimConfig {
+                seed,
+                ..config.clone()
+            };
+            let report = Sim::run(config, &body).expect_finished();
+            schedules.insert(report.schedule_hash);
+        }
+        schedules.len()
+    }
+
+    /// Makes the platform say that it went through the child side of `fork` this many times.
+    pub fn set_fork_epoch(&self, epoch: u32) {
+        // Relaxed: a number, nothing is published with it.
+        self.shared.fork_epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Starts a thread that the kernel's policy treats as `attr` says. Its mask is that of the
+    /// specification, or every CPU.
+    ///
+    /// # Errors
+    /// If the limit of threads is reached.
+    pub fn spawn_with(
+        &self,
+        spec: ThreadSpec,
+        attr: Attr,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<SimThread, SpawnError> {
+        let mask = spec.mask.as_ref().map(mask_of).unwrap_or_default();
+        ambient::with(|engine| engine.spawn_with(spec, attr, mask, body)).unwrap_or_else(no_run)
+    }
+
+    /// The calling thread sleeps until then.
+    pub fn sleep_until(&self, deadline: Nanos) {
+        use platform::Parker;
+        let parker = self.parker();
+        while self.now() < deadline {
+            parker.park(deadline);
+        }
+    }
+
+    /// The calling thread calls `sched_yield`.
+    pub fn yields(&self) {
+        ambient::with(Engine::yields);
+    }
+
+    /// The calling thread is treated as `attr` says from now on.
+    pub fn set_attr(&self, attr: Attr) {
+        ambient::with(|engine| engine.set_attr(attr));
+    }
+}
+
+fn mask_of(cpus: &CpuSet) -> Mask {
+    Mask::of(cpus.iter().map(Cpu))
+}
+
+fn no_run<T>() -> Result<T, SpawnError> {
+    Err(SpawnError("no simulated machine is running".into()))
+}
+
+// SAFETY: `spawn` gives the body to one fiber, whose entry calls it once; a thread's word is a field of
+// its program that starts as null, and `engine::entry` runs the destructor on that thread after the body.
+// The clock only goes forward (`Kernel::next`).
+unsafe impl Platform for Sim {
+    type Parker = SimParker;
+    type Thread = SimThread;
+
+    fn now(&self) -> Nanos {
+        let read = |engine: &Engine| {
+            engine.step(Op::Now, None, |kernel| {
+                let cost = kernel.machine.kernel.clock;
+                kernel.spend(cost)
+            });
+            engine.now()
+        };
+        // Relaxed: a number, nothing is published with it.
+        let ended_at = || Nanos(self.shared.ended_at.load(Ordering::Relaxed));
+        ambient::with(read).unwrap_or_else(ended_at)
+    }
+
+    #[track_caller]
+    fn parker(&self) -> SimParker {
+        SimParker::new()
+    }
+
+    /// As the trait says. Small stacks are made larger.
+    fn spawn(
+        &self,
+        spec: ThreadSpec,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<SimThread, SpawnError> {
+        ambient::with(|engine| engine.spawn(spec, body)).unwrap_or_else(no_run)
+    }
+
+    fn local(&self) -> *const () {
+        ambient::with(Engine::local).unwrap_or(ptr::null())
+    }
+
+    /// As the trait says.
+    ///
+    /// # Panics
+    /// Outside a simulated thread: nothing would ever call `at_exit`.
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
+        ambient::with(|engine| engine.set_local(word, at_exit))
+            .expect("only simulated threads have a local word");
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.shared.topology
+    }
+
+    fn current_cpu(&self) -> Option<u32> {
+        ambient::with(|engine| engine.with_kernel(|kernel| kernel.here().0))
+    }
+
+    /// The thread's number in the order of starting, from 1 on; 0 outside a run.
+    fn thread_id(&self) -> u64 {
+        ambient::with(|engine| u64::from(engine.me().0) + 1).unwrap_or(0)
+    }
+
+    fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
+        let refused = |what: &str| Err(MaskError(what.into()));
+        let set = |engine: &Engine| {
+            let Some(task) = thread.checked_sub(1).map(|task| Task(task as u32)) else {
+                return refused("thread 0 is none");
+            };
+            let (tasks, active) = engine.with_kernel(|kernel| {
+                let active = cpus.iter().any(|cpu| kernel.is_active(Cpu(cpu)));
+                (kernel.tasks.len(), active)
+            });
+            match (task.index() < tasks, active) {
+                (false, _) => refused("there is no such thread"),
+                (true, false) => refused("none of these CPUs is there"),
+                (true, true) => {
+                    engine.set_mask(task, mask_of(cpus));
+                    Ok(())
+                }
+            }
+        };
+        ambient::with(set).unwrap_or_else(|| refused("no simulated machine is running"))
+    }
+
+    fn threads_ready(&self) -> Option<usize> {
+        ambient::with(|engine| engine.with_kernel(|kernel| kernel.ready()))
+    }
+
+    fn usage(&self) -> Usage {
+        let of_me = |engine: &Engine| {
+            let (me, explores) = (engine.me(), engine.explores());
+            engine.with_kernel(|kernel| {
+                let control = &kernel.tasks[me.index()];
+                let spent = control.spent_until(kernel.now);
+                Usage {
+                    cpu: Some(match explores {
+                        true => control.charged,
+                        false => spent.run,
+                    }),
+                    runnable: Some(spent.runnable),
+                    involuntary: Some(control.involuntary),
+                }
+            })
+        };
+        ambient::with(of_me).unwrap_or_default()
+    }
+
+    fn charge(&self, work: Nanos) {
+        ambient::with(|engine| engine.charge(work));
+    }
+
+    fn seed(&self) -> u64 {
+        self.shared.seed
+    }
+
+    fn fork_epoch(&self) -> u32 {
+        // Relaxed: as in `set_fork_epoch`.
+        self.shared.fork_epoch.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,6 @@
+//! The simulated machine's own tests. A machine that finds nothing wrong proves nothing, so it comes with
+//! planted errors that it must find.
+
+mod order;
+mod threads;
+mod waits;
