@@ -134,6 +134,14 @@ pub trait Class {
         let _ = (cpu, online);
     }
 
+    /// As what the holder of a mutex runs while `waiter` waits for it, if that is more than it has; for
+    /// mutexes that inherit. `None`: the waiter has nothing to lend, or the policy knows no such thing.
+    /// Default: `None`.
+    fn lend(&self, waiter: &Attr, holder: &Attr) -> Option<Attr> {
+        let _ = (waiter, holder);
+        None
+    }
+
     /// How many tasks are queued on this CPU, the running one included.
     fn queued(&self, cpu: Cpu) -> usize;
 

@@ -51,6 +51,7 @@ mod report;
 mod run;
 mod sim;
 mod speeds;
+pub mod sync;
 mod trace;
 
 pub use config::{Perturb, SimConfig};

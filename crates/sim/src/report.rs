@@ -94,6 +94,23 @@ pub enum On {
         /// The thread that holds it.
         held_by: usize,
     },
+    /// A mutex of the kernel.
+    Mutex {
+        /// Its number, in the order of making.
+        number: u32,
+        /// The thread that holds it.
+        held_by: usize,
+    },
+    /// A message, or room for one.
+    Queue {
+        /// The queue's number, in the order of making.
+        number: u32,
+    },
+    /// A semaphore.
+    Semaphore {
+        /// Its number, in the order of making.
+        number: u32,
+    },
     /// The end of a thread.
     Join {
         /// That thread's number.
@@ -218,6 +235,11 @@ impl fmt::Display for On {
             } => {
                 write!(f, "lock {id} ({made_at}), held by thread {held_by}")
             }
+            On::Mutex { number, held_by } => {
+                write!(f, "mutex {number}, held by thread {held_by}")
+            }
+            On::Queue { number } => write!(f, "queue {number}"),
+            On::Semaphore { number } => write!(f, "semaphore {number}"),
             On::Join { thread } => write!(f, "the end of thread {thread}"),
             On::Work => f.write_str("the end of its work"),
         }

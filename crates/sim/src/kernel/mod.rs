@@ -17,6 +17,7 @@ mod calendar;
 mod core;
 mod hotplug;
 mod schedule;
+mod sync;
 mod task;
 mod view;
 mod wake;
@@ -60,6 +61,7 @@ pub(crate) struct Kernel {
     timers: BinaryHeap<Reverse<(Nanos, u64, u32, u64)>>,
     timers_set: u64,
     plan: VecDeque<(Nanos, Planned)>,
+    syncs: sync::Syncs,
     /// The CPU whose program runs.
     on: Cpu,
     pub(crate) alive: usize,
@@ -105,6 +107,7 @@ impl Kernel {
             timers: BinaryHeap::new(),
             timers_set: 0,
             plan: plan.into(),
+            syncs: sync::Syncs::default(),
             on: Cpu(0),
             alive: 0,
             steps: 0,

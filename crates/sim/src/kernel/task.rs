@@ -56,6 +56,8 @@ pub struct Spent {
 #[derive(Debug)]
 pub(crate) struct Control {
     pub(crate) name: String,
+    /// What it asked for, and what it is treated as: others may lend it something.
+    pub(crate) own_attr: Attr,
     pub(crate) attr: Attr,
     pub(crate) mask: Mask,
     pub(crate) phase: Phase,
@@ -69,6 +71,8 @@ pub(crate) struct Control {
     pub(crate) until: Nanos,
     /// Which of its waits this is: timers of earlier ones are void.
     pub(crate) wait: u64,
+    /// The mutex it waits for.
+    pub(crate) waits_for_mutex: Option<u32>,
     /// The word it spins on, with its line.
     pub(crate) spins_on: Option<On>,
     /// Since when it has been in its phase, as far as `spent` is concerned.
@@ -85,6 +89,7 @@ impl Control {
     pub(crate) fn new(name: String, attr: Attr, mask: Mask, cpu: Cpu, now: Nanos) -> Control {
         Control {
             name,
+            own_attr: attr.clone(),
             attr,
             mask,
             phase: Phase::Ready,
@@ -93,6 +98,7 @@ impl Control {
             left: Busy::NOTHING,
             until: Nanos::MAX,
             wait: 0,
+            waits_for_mutex: None,
             spins_on: None,
             since: now,
             began: now,

@@ -193,9 +193,8 @@ impl Kernel {
         self.cores.get(cpu.index()).is_some_and(|core| core.active)
     }
 
-    /// The task is treated differently from now on. True if the running program has to let somebody
-    /// else go first.
-    pub(crate) fn set_attr(&mut self, task: Task, attr: policy::Attr) {
+    /// The task is treated like this from now on.
+    pub(super) fn apply_attr(&mut self, task: Task, attr: policy::Attr) {
         self.class.set_attr(task, &attr, self.now);
         self.tasks[task.index()].attr = attr;
         let cpu = self.tasks[task.index()].cpu;

@@ -138,6 +138,10 @@ pub struct KernelSpec {
     pub placement: Placement,
     /// Entering and leaving the kernel.
     pub syscall: Nanos,
+    /// A call of `sched_yield`, if the caller goes on at once.
+    pub yields: Nanos,
+    /// Sending a message, or receiving one.
+    pub message: Nanos,
     /// Going over to another task.
     pub switch: Nanos,
     /// Making a task runnable: what the waker pays beside `syscall`.

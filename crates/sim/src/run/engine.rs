@@ -397,7 +397,10 @@ impl Engine {
 
     /// The running program calls `sched_yield`.
     pub(crate) fn yields(&self) {
-        self.call(Op::Yield, None);
+        self.step(Op::Yield, None, |kernel| {
+            let cost = kernel.machine.kernel.yields;
+            kernel.spend(cost)
+        });
         if !panicking() {
             self.kernel.borrow_mut().yields();
             self.suspend();

@@ -1,0 +1,250 @@
+//! What tasks wait for each other with: mutexes, queues of messages, semaphores.
+//!
+//! They are the kernel's own and cost what its calls cost, no cache lines. A mutex may *inherit*: while
+//! somebody waits for it, its holder runs with what the waiter lends it ([`policy::Class::lend`]), along
+//! the chain of holders that wait themselves. Such a mutex is handed to the waiter that the policy prefers;
+//! one that does not inherit becomes free and is taken by whoever comes first, as a futex is.
+
+use std::collections::VecDeque;
+
+use event::{KernelEventKind, Task};
+use policy::Attr;
+
+use super::Kernel;
+
+/// How long a chain of holders that wait for holders is followed: as far as Linux does.
+const CHAIN_MAX: usize = 1024;
+
+/// All of a run's.
+#[derive(Debug, Default)]
+pub(super) struct Syncs {
+    mutexes: Vec<Mutex>,
+    queues: Vec<Queue>,
+    semaphores: Vec<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Mutex {
+    inherits: bool,
+    holder: Option<Task>,
+    /// In the order of coming.
+    waiters: VecDeque<Task>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    capacity: usize,
+    messages: VecDeque<u64>,
+    receivers: VecDeque<Task>,
+    senders: VecDeque<Task>,
+}
+
+#[derive(Debug)]
+struct Semaphore {
+    count: u64,
+    waiters: VecDeque<Task>,
+}
+
+impl Kernel {
+    pub(crate) fn new_mutex(&mut self, inherits: bool) -> u32 {
+        self.syncs.mutexes.push(Mutex {
+            inherits,
+            holder: None,
+            waiters: VecDeque::new(),
+        });
+        self.syncs.mutexes.len() as u32 - 1
+    }
+
+    pub(crate) fn new_queue(&mut self, capacity: usize) -> u32 {
+        self.syncs.queues.push(Queue {
+            capacity,
+            messages: VecDeque::new(),
+            receivers: VecDeque::new(),
+            senders: VecDeque::new(),
+        });
+        self.syncs.queues.len() as u32 - 1
+    }
+
+    pub(crate) fn new_semaphore(&mut self, count: u64) -> u32 {
+        let waiters = VecDeque::new();
+        self.syncs.semaphores.push(Semaphore { count, waiters });
+        self.syncs.semaphores.len() as u32 - 1
+    }
+
+    /// Takes the mutex for the running task if it is free; else the task is in the line of those who
+    /// wait, and has to block. The holder, then.
+    pub(crate) fn try_lock(&mut self, mutex: u32) -> Result<(), Task> {
+        let me = self.me();
+        let state = &mut self.syncs.mutexes[mutex as usize];
+        match state.holder {
+            None => {
+                state.holder = Some(me);
+                state.waiters.retain(|&waiter| waiter != me);
+                Ok(())
+            }
+            Some(holder) => {
+                if !state.waiters.contains(&me) {
+                    state.waiters.push_back(me);
+                }
+                self.tasks[me.index()].waits_for_mutex = Some(mutex);
+                self.lend_along(mutex);
+                Err(holder)
+            }
+        }
+    }
+
+    /// Whether the mutex was handed to the running task, which has waited for it.
+    pub(crate) fn holds(&mut self, mutex: u32) -> bool {
+        let me = self.me();
+        self.tasks[me.index()].waits_for_mutex = None;
+        self.syncs.mutexes[mutex as usize].holder == Some(me)
+    }
+
+    /// The running task gives the mutex back.
+    pub(crate) fn unlock(&mut self, mutex: u32) {
+        let me = self.me();
+        let state = &self.syncs.mutexes[mutex as usize];
+        assert!(
+            state.holder == Some(me),
+            "{me:?} unlocks what it does not hold"
+        );
+        let inherits = state.inherits;
+        let next = match inherits {
+            true => self.preferred(mutex),
+            false => state.waiters.front().copied(),
+        };
+        let state = &mut self.syncs.mutexes[mutex as usize];
+        state.holder = next.filter(|_| inherits);
+        if let Some(next) = next {
+            if inherits {
+                state.waiters.retain(|&waiter| waiter != next);
+            }
+            self.tasks[next.index()].waits_for_mutex = None;
+        }
+        if inherits {
+            self.settle(me);
+            if let Some(next) = next {
+                self.settle(next);
+            }
+        }
+        if let Some(next) = next {
+            self.wake(next, Some(me));
+        }
+    }
+
+    /// The waiter whose turn it is: the one the policy prefers, among equals the one that came first.
+    fn preferred(&self, mutex: u32) -> Option<Task> {
+        let waiters = &self.syncs.mutexes[mutex as usize].waiters;
+        let attr = |task: Task| &self.tasks[task.index()].attr;
+        let mut best = *waiters.front()?;
+        for &waiter in waiters.iter().skip(1) {
+            if self.class.lend(attr(waiter), attr(best)).is_some() {
+                best = waiter;
+            }
+        }
+        Some(best)
+    }
+
+    /// Somebody waits for this mutex from now on: its holder, and whoever that waits for, may run with
+    /// more.
+    fn lend_along(&mut self, mut mutex: u32) {
+        for _ in 0..CHAIN_MAX {
+            let state = &self.syncs.mutexes[mutex as usize];
+            let Some(holder) = state.holder.filter(|_| state.inherits) else {
+                return;
+            };
+            if !self.settle(holder) {
+                return;
+            }
+            match self.tasks[holder.index()].waits_for_mutex {
+                Some(next) => mutex = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Gives the task what its own attributes and those who wait for its mutexes lend it. True if that
+    /// is something else than before.
+    fn settle(&mut self, task: Task) -> bool {
+        let control = &self.tasks[task.index()];
+        let mut attr = control.own_attr.clone();
+        let mut from = None;
+        for state in &self.syncs.mutexes {
+            if state.holder != Some(task) || !state.inherits {
+                continue;
+            }
+            for &waiter in &state.waiters {
+                if let Some(lent) = self.class.lend(&self.tasks[waiter.index()].attr, &attr) {
+                    attr = lent;
+                    from = Some(waiter);
+                }
+            }
+        }
+        if attr == self.tasks[task.index()].attr {
+            return false;
+        }
+        let cpu = self.tasks[task.index()].cpu;
+        self.record(cpu, KernelEventKind::Priority { task, from });
+        self.apply_attr(task, attr);
+        true
+    }
+
+    /// The task asks to be treated like this from now on; what others lend it stays.
+    pub(crate) fn set_attr(&mut self, task: Task, attr: Attr) {
+        self.tasks[task.index()].own_attr = attr.clone();
+        self.apply_attr(task, attr);
+        self.settle(task);
+    }
+
+    /// Puts a message into the queue. `Err`: it is full, and the running task is in the line of those who
+    /// wait.
+    pub(crate) fn try_send(&mut self, queue: u32, message: u64) -> Result<(), ()> {
+        let me = self.me();
+        let state = &mut self.syncs.queues[queue as usize];
+        if state.messages.len() >= state.capacity {
+            state.senders.push_back(me);
+            return Err(());
+        }
+        state.messages.push_back(message);
+        if let Some(receiver) = state.receivers.pop_front() {
+            self.wake(receiver, Some(me));
+        }
+        Ok(())
+    }
+
+    /// Takes a message out. `None`: there is none, and the running task is in the line of those who wait.
+    pub(crate) fn try_receive(&mut self, queue: u32) -> Option<u64> {
+        let me = self.me();
+        let state = &mut self.syncs.queues[queue as usize];
+        let Some(message) = state.messages.pop_front() else {
+            state.receivers.push_back(me);
+            return None;
+        };
+        if let Some(sender) = state.senders.pop_front() {
+            self.wake(sender, Some(me));
+        }
+        Some(message)
+    }
+
+    /// Counts up, and wakes the first who waits.
+    pub(crate) fn post(&mut self, semaphore: u32) {
+        let me = self.me();
+        let state = &mut self.syncs.semaphores[semaphore as usize];
+        state.count += 1;
+        if let Some(waiter) = state.waiters.pop_front() {
+            self.wake(waiter, Some(me));
+        }
+    }
+
+    /// Counts down. False: it is at zero, and the running task is in the line of those who wait.
+    pub(crate) fn try_take(&mut self, semaphore: u32) -> bool {
+        let me = self.me();
+        let state = &mut self.syncs.semaphores[semaphore as usize];
+        if state.count == 0 {
+            state.waiters.push_back(me);
+            return false;
+        }
+        state.count -= 1;
+        true
+    }
+}
