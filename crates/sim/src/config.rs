@@ -30,6 +30,8 @@ pub struct SimConfig {
     pub perturb: Perturb,
     /// What happens to the machine from outside, and when.
     pub plan: Vec<(Nanos, Planned)>,
+    /// When the run is over, if it has not ended by then.
+    pub until: Nanos,
     /// Whether the kernel's events are kept. Their hash always is.
     pub trace: bool,
     /// Whether the policy is asked after each decision if what it promises holds.
@@ -78,6 +80,7 @@ impl SimConfig {
             threads_max: if explores { 256 } else { 4096 },
             perturb: Perturb::default(),
             plan: Vec::new(),
+            until: Nanos::MAX,
             trace: false,
             checks: false,
         }

@@ -49,6 +49,7 @@ pub mod machine;
 pub mod quiet;
 mod report;
 mod run;
+pub mod scenario;
 mod sim;
 mod speeds;
 pub mod sync;

@@ -42,6 +42,8 @@ pub struct SimReport {
 pub enum Outcome {
     /// All threads have ended, none by a panic.
     Finished,
+    /// The time that the configuration gives was up.
+    TimeUp,
     /// No thread can ever go on. Those that have not ended, and why.
     Deadlock(Vec<Blocked>),
     /// The step limit was reached: a livelock, or a limit that is too small.
@@ -180,6 +182,7 @@ impl fmt::Display for SimReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.outcome {
             Outcome::Finished => f.write_str("finished")?,
+            Outcome::TimeUp => f.write_str("the time was up")?,
             Outcome::Deadlock(_) => f.write_str("deadlock")?,
             Outcome::StepLimit => f.write_str("step limit reached (livelock?)")?,
             Outcome::Panicked { thread, message } => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use event::{Cpu, Nanos, Random, Task};
-use platform::{CpuSet, MaskError, Platform, SpawnError, ThreadSpec, Topology, Usage};
+use platform::{CpuSet, MaskError, Parker, Platform, SpawnError, ThreadSpec, Topology, Usage};
 use policy::{Attr, Mask};
 
 use crate::config::SimConfig;
@@ -101,11 +101,17 @@ impl Sim {
         ambient::with(|engine| engine.spawn_with(spec, attr, mask, body)).unwrap_or_else(no_run)
     }
 
+    /// The time, read for free: for measuring what a simulated program does.
+    pub fn time(&self) -> Nanos {
+        // Relaxed: a number, nothing is published with it.
+        let ended_at = || Nanos(self.shared.ended_at.load(Ordering::Relaxed));
+        ambient::with(Engine::now).unwrap_or_else(ended_at)
+    }
+
     /// The calling thread sleeps until then.
     pub fn sleep_until(&self, deadline: Nanos) {
-        use platform::Parker;
         let parker = self.parker();
-        while self.now() < deadline {
+        while self.time() < deadline {
             parker.park(deadline);
         }
     }
@@ -144,9 +150,7 @@ unsafe impl Platform for Sim {
             });
             engine.now()
         };
-        // Relaxed: a number, nothing is published with it.
-        let ended_at = || Nanos(self.shared.ended_at.load(Ordering::Relaxed));
-        ambient::with(read).unwrap_or_else(ended_at)
+        ambient::with(read).unwrap_or_else(|| self.time())
     }
 
     #[track_caller]

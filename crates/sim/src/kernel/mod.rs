@@ -61,6 +61,7 @@ pub(crate) struct Kernel {
     timers: BinaryHeap<Reverse<(Nanos, u64, u32, u64)>>,
     timers_set: u64,
     plan: VecDeque<(Nanos, Planned)>,
+    until: Nanos,
     syncs: sync::Syncs,
     /// The CPU whose program runs.
     on: Cpu,
@@ -79,6 +80,8 @@ pub(crate) enum Next {
     AllEnded,
     /// Nobody can go on.
     Deadlock,
+    /// The time was up.
+    TimeUp,
 }
 
 impl Kernel {
@@ -86,6 +89,7 @@ impl Kernel {
         machine: Arc<Machine>,
         mut class: Box<dyn Class>,
         mut plan: Vec<(Nanos, Planned)>,
+        until: Nanos,
         trace: Trace,
     ) -> Kernel {
         let cpus = machine.cpus.len();
@@ -107,6 +111,7 @@ impl Kernel {
             timers: BinaryHeap::new(),
             timers_set: 0,
             plan: plan.into(),
+            until,
             syncs: sync::Syncs::default(),
             on: Cpu(0),
             alive: 0,
@@ -224,6 +229,10 @@ impl Kernel {
             if time == Nanos::MAX || self.is_stuck(timer, planned) {
                 return Next::Deadlock;
             }
+            if time > self.until {
+                self.now = self.until;
+                return Next::TimeUp;
+            }
             debug_assert!(time >= self.now, "time runs back: {time} at {}", self.now);
             self.now = time;
             if timer == time {
@@ -261,7 +270,8 @@ impl Kernel {
         let timer = self.next_timer();
         let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
         let (due, _) = self.calendar.earliest();
-        self.horizon = due.min(timer).min(planned);
+        // Nothing is done at the end of time or later.
+        self.horizon = due.min(timer).min(planned).min(self.until);
     }
 
     /// Whether nothing but ticks happens, for good.

@@ -27,6 +27,7 @@ impl Engine {
         let outcome = match (self.first_panic.into_inner(), stop) {
             (Some((thread, message)), _) => Outcome::Panicked { thread, message },
             (None, Stop::AllEnded) => Outcome::Finished,
+            (None, Stop::TimeUp) => Outcome::TimeUp,
             (None, Stop::StepLimit) => Outcome::StepLimit,
             (None, Stop::Deadlock) => {
                 let tasks = kernel.tasks.iter().enumerate();

@@ -64,6 +64,7 @@ pub(super) enum Stop {
     AllEnded,
     Deadlock,
     StepLimit,
+    TimeUp,
 }
 
 /// A line that has room for more words.
@@ -105,7 +106,8 @@ impl Engine {
         let trace = Trace::new(config.trace, config.checks);
         let class = config.class();
         let asks_at_steps = class.has_steps();
-        let kernel = Kernel::new(config.machine.clone(), class, config.plan.clone(), trace);
+        let (machine, plan) = (config.machine.clone(), config.plan.clone());
+        let kernel = Kernel::new(machine, class, plan, config.until, trace);
         const PERTURB_STREAM: u64 = 0x7e27_bed0_5eed_0001;
         Engine {
             shared,
@@ -132,6 +134,7 @@ impl Engine {
                 Next::Resume(task) => self.resume(task),
                 Next::AllEnded => self.stop.set(Some(Stop::AllEnded)),
                 Next::Deadlock => self.stop.set(Some(Stop::Deadlock)),
+                Next::TimeUp => self.stop.set(Some(Stop::TimeUp)),
             }
         }
     }

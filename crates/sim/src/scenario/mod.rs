@@ -1,0 +1,40 @@
+//! Scenarios: threads that work, sleep, lock and message each other, as data.
+//!
+//! A scenario says what a machine is asked to do; the machine and the policy are chosen beside it. It is a
+//! TOML file:
+//!
+//! ```
+//! use sim::scenario::Scenario;
+//! use sim::Machine;
+//!
+//! let scenario = Scenario::parse("two hogs", r#"
+//!     about = "two threads on one CPU"
+//!     machine = "vm-2"
+//!     policy = "eevdf-6.18"
+//!     until = "1 s"
+//!
+//!     [[thread]]
+//!     name = "hog"
+//!     count = 2
+//!     cpus = [0]
+//!     repeat = "forever"
+//!     phases = [{ work = "10 ms" }]
+//! "#)?;
+//! assert_eq!(scenario.threads.len(), 1);
+//! assert_eq!(scenario.threads[0].count, 2);
+//! # Ok::<(), sim::scenario::BadScenario>(())
+//! ```
+//!
+//! Lengths of time are text with a unit (`"1.5 ms"`), or two of them (`["1 ms", "2 ms"]`) for one that is
+//! drawn anew each time, uniformly, from the seed.
+//!
+//! A scenario may also have a `[program]`: real code that runs beside the threads, such as the job system
+//! with a scene. What programs there are is not known here; whoever runs the scenario knows.
+
+mod file;
+mod run;
+mod span;
+
+pub use file::{BadScenario, Change, Phase, Repeat, Scenario, ThreadPlan, WaitKind};
+pub use run::{Measured, Ran, run, run_with};
+pub use span::Span;

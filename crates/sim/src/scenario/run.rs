@@ -1,0 +1,277 @@
+//! Running a scenario: its threads as simulated ones.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+
+use event::{Nanos, Random};
+use platform::{Atomic, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
+
+use super::file::{Phase, Repeat, Scenario, ThreadPlan, WaitKind};
+use crate::sync::{Mutex, Queue, Semaphore};
+use crate::{Sim, SimConfig, SimParker, SimReport};
+
+/// How a scenario went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// How the run ended and what it took.
+    pub report: SimReport,
+    /// What was measured, in the order in which it ended.
+    pub measured: Vec<Measured>,
+}
+
+/// A stretch of time between `begin` and `end` of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The thread's number in the report.
+    pub thread: usize,
+    /// What was measured.
+    pub name: String,
+    /// From when.
+    pub begin: Nanos,
+    /// To when.
+    pub end: Nanos,
+}
+
+/// Runs a scenario that has no program.
+pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
+    run_with(scenario, config, |_| ())
+}
+
+/// Runs a scenario; `program` is called on the first thread, called "main", when the others have been
+/// started.
+///
+/// The scenario's changes of the machine, its end and the seed are those of `config`, which
+/// [`Scenario::plan`] and [`Scenario::until`] are for.
+pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
+    let log = Arc::new(StdMutex::new(Vec::new()));
+    let seed = config.seed;
+    let report = Sim::run(config, |sim| {
+        let objects = Arc::new(Objects::new(&sim, scenario, log.clone()));
+        let mut threads = Vec::new();
+        for (kind, plan) in scenario.threads.iter().enumerate() {
+            for copy in 0..plan.count {
+                let stream = seed ^ ((kind as u64) << 32 | copy as u64) << 8;
+                let actor = Actor {
+                    sim: sim.clone(),
+                    objects: objects.clone(),
+                    plan: plan.clone(),
+                    random: Random::new(stream),
+                    began: Nanos::ZERO,
+                    waited: BTreeMap::new(),
+                    open: Vec::new(),
+                };
+                threads.push(actor.start(copy));
+            }
+        }
+        program(&sim);
+        for thread in threads {
+            // A panic is the run's outcome already.
+            let _ = thread.join();
+        }
+    });
+    let measured = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
+    Ran { report, measured }
+}
+
+type Word = <Sim as Memory>::AtomicU64;
+
+/// What the threads share.
+struct Objects {
+    mutexes: BTreeMap<String, Mutex>,
+    queues: BTreeMap<String, Queue>,
+    semaphores: BTreeMap<String, Semaphore>,
+    flags: BTreeMap<String, Flag>,
+    log: Arc<StdMutex<Vec<Measured>>>,
+}
+
+/// A word that is counted up, and who is to be woken then.
+struct Flag {
+    word: Word,
+    parked: StdMutex<Vec<Arc<SimParker>>>,
+}
+
+impl Objects {
+    fn new(sim: &Sim, scenario: &Scenario, log: Arc<StdMutex<Vec<Measured>>>) -> Objects {
+        let mut objects = Objects {
+            mutexes: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            semaphores: BTreeMap::new(),
+            flags: BTreeMap::new(),
+            log,
+        };
+        for thread in &scenario.threads {
+            objects.add(sim, scenario, &thread.phases);
+        }
+        objects
+    }
+
+    fn add(&mut self, sim: &Sim, scenario: &Scenario, phases: &[Phase]) {
+        for phase in phases {
+            match phase {
+                Phase::Lock(name) | Phase::Unlock(name) => {
+                    let inherits = scenario.inheriting_mutexes.contains(name);
+                    let new = || Mutex::new(sim, inherits);
+                    self.mutexes.entry(name.clone()).or_insert_with(new);
+                }
+                Phase::Send(name) | Phase::Receive(name) => {
+                    let capacity = scenario.queues.get(name).copied().unwrap_or(16);
+                    let new = || Queue::new(sim, capacity);
+                    self.queues.entry(name.clone()).or_insert_with(new);
+                }
+                Phase::Post(name) | Phase::Take(name) => {
+                    let count = scenario.semaphores.get(name).copied().unwrap_or(0);
+                    let new = || Semaphore::new(sim, count);
+                    self.semaphores.entry(name.clone()).or_insert_with(new);
+                }
+                Phase::Set(name) | Phase::Wait { flag: name, .. } => {
+                    let new = || Flag {
+                        word: Word::new(0),
+                        parked: StdMutex::new(Vec::new()),
+                    };
+                    self.flags.entry(name.clone()).or_insert_with(new);
+                }
+                Phase::Repeat { phases, .. } => self.add(sim, scenario, phases),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A thread of the scenario.
+struct Actor {
+    sim: Sim,
+    objects: Arc<Objects>,
+    plan: ThreadPlan,
+    random: Random,
+    began: Nanos,
+    /// How often it has waited for each flag.
+    waited: BTreeMap<String, u64>,
+    /// What it measures at this moment.
+    open: Vec<(String, Nanos)>,
+}
+
+impl Actor {
+    fn start(mut self, copy: usize) -> crate::SimThread {
+        let name = match self.plan.count {
+            1 => self.plan.name.clone(),
+            _ => format!("{} {copy}", self.plan.name),
+        };
+        let cpus = &self.plan.cpus;
+        let spec = ThreadSpec {
+            name,
+            mask: (!cpus.is_empty()).then(|| cpus.iter().copied().collect()),
+            ..ThreadSpec::default()
+        };
+        let (sim, attr) = (self.sim.clone(), self.plan.attr());
+        sim.spawn_with(spec, attr, Box::new(move || self.live()))
+            .expect("the number of threads was checked")
+    }
+
+    fn live(&mut self) {
+        if let Some(start) = self.plan.start {
+            self.sim.sleep_until(start);
+        }
+        self.began = self.sim.time();
+        let phases = std::mem::take(&mut self.plan.phases);
+        match self.plan.repeat {
+            Repeat::Times(times) => (0..times).for_each(|_| self.go_through(&phases)),
+            Repeat::Word(_) => loop {
+                self.go_through(&phases);
+            },
+        }
+    }
+
+    fn go_through(&mut self, phases: &[Phase]) {
+        phases.iter().for_each(|phase| self.act(phase));
+    }
+
+    fn act(&mut self, phase: &Phase) {
+        let objects = self.objects.clone();
+        match phase {
+            Phase::Work(span) => self.sim.charge(span.draw(&mut self.random)),
+            Phase::Sleep(span) => {
+                let until = self.sim.time() + span.draw(&mut self.random);
+                self.sim.sleep_until(until);
+            }
+            Phase::Period(span) => {
+                let periods = (self.sim.time() - self.began).0 / span.least.0 + 1;
+                self.sim
+                    .sleep_until(self.began + Nanos(periods * span.least.0));
+            }
+            Phase::Lock(name) => objects.mutexes[name].lock(),
+            Phase::Unlock(name) => objects.mutexes[name].unlock(),
+            Phase::Send(name) => objects.queues[name].send(0),
+            Phase::Receive(name) => drop(objects.queues[name].receive()),
+            Phase::Post(name) => objects.semaphores[name].post(),
+            Phase::Take(name) => objects.semaphores[name].take(),
+            Phase::Set(name) => objects.flags[name].set(),
+            Phase::Wait { flag, by } => {
+                let waited = self.waited.entry(flag.clone()).or_insert(0);
+                *waited += 1;
+                let wanted = *waited;
+                objects.flags[flag].wait(&self.sim, wanted, *by);
+            }
+            Phase::Yield => self.sim.yields(),
+            Phase::Begin(name) => self.open.push((name.clone(), self.sim.time())),
+            Phase::End(name) => self.end(name),
+            Phase::Repeat { times, phases } => (0..*times).for_each(|_| self.go_through(phases)),
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        let Some(place) = self.open.iter().rposition(|(open, _)| open == name) else {
+            return;
+        };
+        let (name, begin) = self.open.remove(place);
+        let measured = Measured {
+            thread: self.sim.thread_id() as usize - 1,
+            name,
+            begin,
+            end: self.sim.time(),
+        };
+        let log = &self.objects.log;
+        log.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(measured);
+    }
+}
+
+impl Flag {
+    fn set(&self) {
+        self.word.fetch_add(1, Ordering::SeqCst);
+        let parked =
+            std::mem::take(&mut *self.parked.lock().unwrap_or_else(PoisonError::into_inner));
+        for parker in parked {
+            parker.unpark();
+        }
+    }
+
+    fn wait(&self, sim: &Sim, wanted: u64, by: WaitKind) {
+        let is_set = || self.word.load(Ordering::SeqCst) >= wanted;
+        match by {
+            WaitKind::Spin => {
+                while !is_set() {
+                    Sim::spin_until(&self.word, |value| value >= wanted, Nanos::MAX);
+                }
+            }
+            WaitKind::Yield => {
+                while !is_set() {
+                    sim.yields();
+                }
+            }
+            WaitKind::Park => {
+                let parker = Arc::new(sim.parker());
+                loop {
+                    let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+                    parked.push(parker.clone());
+                    // No other thread runs between this and the look: that is the next step.
+                    drop(parked);
+                    if is_set() {
+                        return;
+                    }
+                    parker.park(Nanos::MAX);
+                }
+            }
+        }
+    }
+}
