@@ -63,4 +63,4 @@ pub use report::{Blocked, On, Outcome, SimReport, ThreadReport, ThreadState};
 pub use run::memory::{SimAtomicU32, SimAtomicU64, SimCell, SimLock};
 pub use run::parker::SimParker;
 pub use run::thread::SimThread;
-pub use sim::Sim;
+pub use sim::{FirstThread, Sim};

@@ -17,6 +17,18 @@ use crate::run::engine::{Engine, Op, Shared};
 use crate::run::parker::SimParker;
 use crate::run::thread::SimThread;
 
+/// A thread that is there when a run begins.
+pub struct FirstThread<'a> {
+    /// What it is called.
+    pub name: String,
+    /// What it asks of the scheduler.
+    pub attr: Attr,
+    /// Where it may run; the empty mask: everywhere.
+    pub mask: Mask,
+    /// What it does.
+    pub body: Box<dyn FnOnce() + 'a>,
+}
+
 /// The simulated platform, as the threads of one run see it.
 #[derive(Clone, Debug)]
 pub struct Sim {
@@ -33,6 +45,26 @@ impl Sim {
     /// # Panics
     /// Inside another run, if there is no memory for a stack, and if there is no policy of that name.
     pub fn run(config: SimConfig, body: impl FnOnce(Sim)) -> SimReport {
+        Sim::run_all(config, |sim| {
+            let sim = sim.clone();
+            vec![FirstThread {
+                name: "main".into(),
+                attr: Attr::default(),
+                mask: Mask::default(),
+                body: Box::new(move || body(sim)),
+            }]
+        })
+    }
+
+    /// Runs several threads that are all there when time begins, and all they start, until all have ended
+    /// or none can go on. `prepare` makes them, and what they share; it runs outside of simulated time.
+    ///
+    /// # Panics
+    /// As [`run`](Sim::run), and if there are more threads than the configuration allows.
+    pub fn run_all<'a>(
+        config: SimConfig,
+        prepare: impl FnOnce(&Sim) -> Vec<FirstThread<'a>>,
+    ) -> SimReport {
         assert!(!ambient::is_inside(), "a run inside a run");
         assert!(config.threads_max > 0, "a run has a thread");
         // Another stream than the policy's, so that the two do not repeat each other.
@@ -48,15 +80,17 @@ impl Sim {
             shared: shared.clone(),
         };
         let engine = Engine::new(config, shared);
-        let spec = ThreadSpec {
-            name: "main".into(),
-            ..ThreadSpec::default()
-        };
-        let body = Box::new(move || body(sim));
-        // SAFETY: what the body borrows outlives this function, hence `Engine::run`; a body that is left
-        // behind in the middle is never resumed or dropped.
-        let started = unsafe { engine.add_thread(spec, Attr::default(), Mask::default(), body) };
-        started.expect("there is memory for the first stack");
+        let threads = ambient::enter(&engine, || prepare(&sim));
+        for thread in threads {
+            let spec = ThreadSpec {
+                name: thread.name,
+                ..ThreadSpec::default()
+            };
+            // SAFETY: what the bodies borrow outlives this function, hence `Engine::run`; a body that is
+            // left behind in the middle is never resumed or dropped.
+            let started = unsafe { engine.add_thread(spec, thread.attr, thread.mask, thread.body) };
+            started.expect("there is room for the first threads");
+        }
         quiet::quietly(|| engine.run());
         engine.report()
     }

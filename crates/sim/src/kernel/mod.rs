@@ -127,6 +127,11 @@ impl Kernel {
         running.expect("a program runs on its CPU")
     }
 
+    /// The task whose program runs, if the run has begun.
+    pub(crate) fn running(&self) -> Option<Task> {
+        self.cores[self.on.index()].task
+    }
+
     /// The CPU whose program runs.
     pub(crate) fn here(&self) -> Cpu {
         self.on
@@ -294,13 +299,20 @@ impl Kernel {
     /// A new task, ready to run. `by` began it.
     pub(crate) fn begin(&mut self, name: String, attr: Attr, mask: Mask, by: Option<Task>) -> Task {
         let new = task(self.tasks.len());
-        let cpu = by.map_or(Cpu(0), |by| self.tasks[by.index()].cpu);
+        let cpu = by.map_or(self.first_cpu(&mask), |by| self.tasks[by.index()].cpu);
         let control = Control::new(name, attr.clone(), mask, cpu, self.now);
         self.tasks.push(control);
         self.alive += 1;
         self.class.add(new, &attr);
         self.put(new, policy::Enqueue::New, by);
         new
+    }
+
+    /// Where a task that nobody began is put down first.
+    fn first_cpu(&self, mask: &Mask) -> Cpu {
+        let all = (0..self.cores.len() as u32).map(Cpu);
+        let mut allowed = all.filter(|&cpu| mask.is_empty() || mask.has(cpu));
+        allowed.next().unwrap_or(Cpu(0))
     }
 
     /// The running program is over.

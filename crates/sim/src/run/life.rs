@@ -119,7 +119,7 @@ impl Engine {
             steps: 0,
         });
         let mut kernel = self.kernel.borrow_mut();
-        let by = ambient::is_inside().then(|| kernel.me());
+        let by = kernel.running();
         kernel.begin(spec.name, attr, mask, by);
         Ok(SimThread::new(number, self.run, joint))
     }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
-use event::{Nanos, Random};
-use platform::{Atomic, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
+use event::{Cpu, Nanos, Random};
+use platform::{Atomic, Memory, Ordering, Parker, Platform};
+use policy::{Attr, Mask};
 
 use super::file::{Phase, Repeat, Scenario, ThreadPlan, WaitKind};
 use crate::sync::{Mutex, Queue, Semaphore};
-use crate::{Sim, SimConfig, SimParker, SimReport};
+use crate::{FirstThread, Sim, SimConfig, SimParker, SimReport};
 
 /// How a scenario went.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,16 +38,15 @@ pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
     run_with(scenario, config, |_| ())
 }
 
-/// Runs a scenario; `program` is called on the first thread, called "main", when the others have been
-/// started.
+/// Runs a scenario; if it has a program, `program` is called on a thread of its own, called "main".
 ///
 /// The scenario's changes of the machine, its end and the seed are those of `config`, which
 /// [`Scenario::plan`] and [`Scenario::until`] are for.
 pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
     let log = Arc::new(StdMutex::new(Vec::new()));
     let seed = config.seed;
-    let report = Sim::run(config, |sim| {
-        let objects = Arc::new(Objects::new(&sim, scenario, log.clone()));
+    let report = Sim::run_all(config, |sim| {
+        let objects = Arc::new(Objects::new(sim, scenario, log.clone()));
         let mut threads = Vec::new();
         for (kind, plan) in scenario.threads.iter().enumerate() {
             for copy in 0..plan.count {
@@ -60,14 +60,19 @@ pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Si
                     waited: BTreeMap::new(),
                     open: Vec::new(),
                 };
-                threads.push(actor.start(copy));
+                threads.push(actor.into_thread(copy));
             }
         }
-        program(&sim);
-        for thread in threads {
-            // A panic is the run's outcome already.
-            let _ = thread.join();
+        if scenario.program.is_some() {
+            let sim = sim.clone();
+            threads.push(FirstThread {
+                name: "main".into(),
+                attr: Attr::default(),
+                mask: Mask::default(),
+                body: Box::new(move || program(&sim)),
+            });
         }
+        threads
     });
     let measured = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
     Ran { report, measured }
@@ -151,20 +156,17 @@ struct Actor {
 }
 
 impl Actor {
-    fn start(mut self, copy: usize) -> crate::SimThread {
+    fn into_thread<'a>(mut self, copy: usize) -> FirstThread<'a> {
         let name = match self.plan.count {
             1 => self.plan.name.clone(),
             _ => format!("{} {copy}", self.plan.name),
         };
-        let cpus = &self.plan.cpus;
-        let spec = ThreadSpec {
+        FirstThread {
             name,
-            mask: (!cpus.is_empty()).then(|| cpus.iter().copied().collect()),
-            ..ThreadSpec::default()
-        };
-        let (sim, attr) = (self.sim.clone(), self.plan.attr());
-        sim.spawn_with(spec, attr, Box::new(move || self.live()))
-            .expect("the number of threads was checked")
+            attr: self.plan.attr(),
+            mask: Mask::of(self.plan.cpus.iter().copied().map(Cpu)),
+            body: Box::new(move || self.live()),
+        }
     }
 
     fn live(&mut self) {
