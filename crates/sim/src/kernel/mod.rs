@@ -24,6 +24,7 @@ mod wake;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use event::{Cpu, KernelEventKind, Nanos, Task};
@@ -62,6 +63,8 @@ pub(crate) struct Kernel {
     timers_set: u64,
     plan: VecDeque<(Nanos, Planned)>,
     until: Nanos,
+    /// The earliest of timers, plan and end, or a time before it: looking costs more than this.
+    beside_cpus: Nanos,
     syncs: sync::Syncs,
     /// The CPU whose program runs.
     on: Cpu,
@@ -112,6 +115,7 @@ impl Kernel {
             timers_set: 0,
             plan: plan.into(),
             until,
+            beside_cpus: Nanos::ZERO,
             syncs: sync::Syncs::default(),
             on: Cpu(0),
             alive: 0,
@@ -228,27 +232,50 @@ impl Kernel {
                 return Next::AllEnded;
             }
             let (due, cpu) = self.calendar.earliest();
-            let timer = self.next_timer();
-            let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
-            let time = due.min(timer).min(planned);
-            if time == Nanos::MAX || self.is_stuck(timer, planned) {
-                return Next::Deadlock;
+            if due >= self.beside_cpus {
+                match self.look_beside_cpus(due) {
+                    ControlFlow::Break(over) => return over,
+                    ControlFlow::Continue(true) => continue,
+                    ControlFlow::Continue(false) => {}
+                }
             }
-            if time > self.until {
-                self.now = self.until;
-                return Next::TimeUp;
-            }
-            debug_assert!(time >= self.now, "time runs back: {time} at {}", self.now);
-            self.now = time;
-            if timer == time {
-                self.timer_rings();
-            } else if planned == time {
-                let (_, what) = self.plan.pop_front().expect("it is there");
-                self.carry_out(what);
-            } else if let Some(task) = self.cpu_is_due(cpu) {
+            debug_assert!(due >= self.now, "time runs back: {due} at {}", self.now);
+            self.now = due;
+            if let Some(task) = self.cpu_is_due(cpu) {
                 return Next::Resume(task);
             }
         }
+    }
+
+    /// Nothing is due on a CPU before this: perhaps a timer is, or something planned, or the end. Whether
+    /// something was done.
+    fn look_beside_cpus(&mut self, due: Nanos) -> ControlFlow<Next, bool> {
+        let timer = self.next_timer();
+        let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
+        let time = due.min(timer).min(planned);
+        if time == Nanos::MAX || self.is_stuck(timer, planned) {
+            return ControlFlow::Break(Next::Deadlock);
+        }
+        if time > self.until {
+            self.now = self.until;
+            return ControlFlow::Break(Next::TimeUp);
+        }
+        // Now and then even if nothing is to come: programs may be stuck.
+        let look_again = time + STUCK;
+        let after_the_end = self.until + Nanos(1);
+        self.beside_cpus = timer.min(planned).min(after_the_end).min(look_again);
+        if time == timer {
+            self.now = time;
+            self.timer_rings();
+        } else if time == planned {
+            self.now = time;
+            let (_, what) = self.plan.pop_front().expect("it is there");
+            self.carry_out(what);
+        } else {
+            return ControlFlow::Continue(false);
+        }
+        self.beside_cpus = Nanos::ZERO;
+        ControlFlow::Continue(true)
     }
 
     /// Does one of the things that are due on this CPU at this moment. The program that goes on, if that
@@ -272,11 +299,8 @@ impl Kernel {
     }
 
     fn set_horizon(&mut self) {
-        let timer = self.next_timer();
-        let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
         let (due, _) = self.calendar.earliest();
-        // Nothing is done at the end of time or later.
-        self.horizon = due.min(timer).min(planned).min(self.until);
+        self.horizon = due.min(self.beside_cpus);
     }
 
     /// Whether nothing but ticks happens, for good.

@@ -22,6 +22,7 @@ impl Kernel {
             self.timers_set += 1;
             self.timers
                 .push(Reverse((until, self.timers_set, me.0, wait)));
+            self.beside_cpus = self.beside_cpus.min(until);
         }
         self.class.dequeue(self.on, me, Dequeue::Sleep, now);
         self.leave(Left::Sleeping);
