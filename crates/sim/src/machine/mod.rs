@@ -1,11 +1,24 @@
 //! What a simulated machine consists of, in plain integers.
 //!
 //! Times are nanoseconds, frequencies kHz, powers microwatts, temperatures millidegrees. Machine files
-//! give them with their sources (see `machines/`); the simulator itself neither parses nor converts.
+//! ([`file`]) give them with units and sources; the rest of the simulator neither parses nor converts.
+
+pub mod file;
+mod given;
+mod layout;
+mod library;
+mod quantity;
+mod read;
+#[cfg(test)]
+mod tests;
 
 use event::{Cpu, Nanos};
 use platform::{CpuPlace, Topology};
 use policy::Placement;
+
+pub use crate::speeds::ClusterUse;
+pub use file::MachineError;
+pub use given::{Fact, Source};
 
 /// A machine: its CPUs, what they share, and what its kernel's operations cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +33,15 @@ pub struct Machine {
     pub clusters: Vec<Cluster>,
     /// What moving a cache line takes.
     pub lines: LineCosts,
+    /// Pairs of clusters between which moving a line takes another time than `lines` says. CPUs that
+    /// share a module are not concerned.
+    pub between: Vec<Between>,
     /// The kernel's costs and habits.
     pub kernel: KernelSpec,
+    /// The unit in which the machine's sources count time, if it has one of its own.
+    pub tic: Option<Tic>,
+    /// Where the values are from, in the order of the file; empty for a machine that comes from no file.
+    pub facts: Vec<Fact>,
 }
 
 /// Where a CPU sits.
@@ -31,6 +51,9 @@ pub struct CpuSpec {
     pub cluster: u32,
     /// Which core: hardware threads of one core have the same number.
     pub core: u32,
+    /// Which group of cores with a cache of their own below the last level, as the pairs and fours of
+    /// small cores have; a core that shares none has its own number.
+    pub module: u32,
     /// Which last-level cache.
     pub cache: u32,
     /// Which socket or memory node.
@@ -49,10 +72,11 @@ pub struct Cluster {
     pub points: Vec<OperatingPoint>,
     /// Who chooses among them.
     pub governor: Governor,
-    /// The throughput of a hardware thread whose sibling computes as well, in 1024ths of one that has
-    /// the core to itself.
-    pub smt_share: u32,
-    /// The sleep states, lightest first. None: waking an idle CPU takes no longer than an interrupt.
+    /// What a hardware thread is left with when two threads of its core compute, when three do, and so
+    /// on, in percent of one that has the core to itself. The last one stands for any more.
+    pub smt_percent: Vec<u32>,
+    /// The sleep states, lightest first. None: waking an idle CPU takes no longer than an interrupt, and
+    /// it uses no power.
     pub idle_states: Vec<IdleState>,
     /// How it heats up; `None`: it stays cool.
     pub thermal: Option<Thermal>,
@@ -80,7 +104,8 @@ pub enum Governor {
     Schedutil {
         /// The least time between two changes.
         rate_limit: Nanos,
-        /// The time after which PELT has forgotten half.
+        /// The time after which PELT has forgotten half. Linux's are 32 (or, booted with `pelt=8`, 8)
+        /// periods of 1024 µs.
         half_life: Nanos,
     },
 }
@@ -95,7 +120,7 @@ pub struct IdleState {
     pub residency: Nanos,
     /// How long waking up from it takes.
     pub exit: Nanos,
-    /// What the CPU uses meanwhile.
+    /// What the core uses meanwhile.
     pub microwatts: u64,
 }
 
@@ -110,6 +135,8 @@ pub struct Thermal {
     pub time_constant: Nanos,
     /// Above this the highest allowed frequency goes down, a point at a time; below it, up again.
     pub limit_millidegrees: i64,
+    /// How often somebody looks: the time between two steps.
+    pub period: Nanos,
 }
 
 /// What an access to a cache line takes that is not in the CPU's own cache, by where it is.
@@ -121,12 +148,32 @@ pub struct LineCosts {
     pub rmw: Nanos,
     /// At a hardware thread of the same core.
     pub core: Nanos,
+    /// At a core of the same module.
+    pub module: Nanos,
     /// At a CPU that shares the last-level cache.
     pub cache: Nanos,
     /// Elsewhere on this node.
     pub node: Nanos,
     /// On another node.
     pub remote: Nanos,
+}
+
+/// What moving a line between CPUs of two clusters takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// The clusters; twice the same one stands for two of its CPUs.
+    pub clusters: (u32, u32),
+    /// The time.
+    pub takes: Nanos,
+}
+
+/// A unit of time: so many nanoseconds are so many of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tic {
+    /// The nanoseconds.
+    pub nanos: u64,
+    /// How many tics they are.
+    pub tics: u64,
 }
 
 /// A kernel's costs and habits.
@@ -158,6 +205,28 @@ pub struct KernelSpec {
     pub clock: Nanos,
 }
 
+impl Between {
+    /// Whether it speaks of CPUs of these clusters, in any order.
+    fn is_of(&self, (a, b): (u32, u32)) -> bool {
+        self.clusters == (a, b) || self.clusters == (b, a)
+    }
+}
+
+impl Tic {
+    /// How many thousandths of a tic a time is, rounded down.
+    ///
+    /// ```
+    /// use event::Nanos;
+    /// let tic = sim::machine::Machine::named("mcu").unwrap().tic.unwrap();
+    /// assert_eq!(tic.thousandths(Nanos(4900)), 841_000);
+    /// ```
+    pub fn thousandths(self, time: Nanos) -> u64 {
+        let tics =
+            u128::from(time.0) * u128::from(self.tics) * 1000 / u128::from(self.nanos.max(1));
+        tics.min(u128::from(u64::MAX)) as u64
+    }
+}
+
 impl Machine {
     /// `cpus` equal CPUs in one cache, on which nothing costs anything: only work takes time. What tests
     /// of programs run on.
@@ -165,6 +234,7 @@ impl Machine {
         assert!(cpus > 0, "a machine has a CPU");
         let place = |cpu: usize| CpuSpec {
             core: cpu as u32,
+            module: cpu as u32,
             ..CpuSpec::default()
         };
         Machine {
@@ -179,18 +249,39 @@ impl Machine {
                     microwatts: 0,
                 }],
                 governor: Governor::Fixed { point: 0 },
-                smt_share: 1024,
+                smt_percent: Vec::new(),
                 idle_states: Vec::new(),
                 thermal: None,
             }],
             lines: LineCosts::default(),
+            between: Vec::new(),
             kernel: KernelSpec::default(),
+            tic: None,
+            facts: Vec::new(),
         }
     }
 
     /// The same with another kernel.
     pub fn with_kernel(self, kernel: KernelSpec) -> Machine {
         Machine { kernel, ..self }
+    }
+
+    /// The same with another way of placing what wakes up.
+    pub fn with_placement(self, placement: Placement) -> Machine {
+        let kernel = KernelSpec {
+            placement,
+            ..self.kernel
+        };
+        self.with_kernel(kernel)
+    }
+
+    /// The values that nobody has said or measured, by their keys.
+    pub fn assumed(&self) -> impl Iterator<Item = &str> {
+        let assumed = |fact: &&Fact| matches!(fact.source, Source::Assumed(_));
+        self.facts
+            .iter()
+            .filter(assumed)
+            .map(|fact| fact.key.as_str())
     }
 
     /// The cluster of a CPU.
@@ -214,17 +305,21 @@ impl Machine {
     /// What moving a line between these CPUs takes.
     pub(crate) fn transfer(&self, from: Cpu, to: Cpu) -> Nanos {
         let (a, b) = (self.cpus[from.index()], self.cpus[to.index()]);
-        match (
-            from == to,
-            a.core == b.core,
-            a.cache == b.cache,
-            a.node == b.node,
-        ) {
-            (true, ..) => self.lines.hit,
-            (_, true, ..) => self.lines.core,
-            (_, _, true, _) => self.lines.cache,
-            (_, _, _, true) => self.lines.node,
-            _ => self.lines.remote,
+        let pair = (a.cluster, b.cluster);
+        if from == to {
+            self.lines.hit
+        } else if a.core == b.core {
+            self.lines.core
+        } else if a.module == b.module {
+            self.lines.module
+        } else if let Some(between) = self.between.iter().find(|between| between.is_of(pair)) {
+            between.takes
+        } else if a.cache == b.cache {
+            self.lines.cache
+        } else if a.node == b.node {
+            self.lines.node
+        } else {
+            self.lines.remote
         }
     }
 }
