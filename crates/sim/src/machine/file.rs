@@ -1,5 +1,6 @@
+//! Machine files as types; what is written in them, [below](#machine-files); and reading them.
+//!
 #![doc = include_str!("../../../../machines/README.md")]
-// What follows is that format as types; `read` makes a machine of them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,8 +1,10 @@
 //! What a simulated machine consists of, in plain integers.
 //!
 //! Times are nanoseconds, frequencies kHz, powers microwatts, temperatures millidegrees. Machine files
-//! ([`file`]) give them with units and sources; the rest of the simulator neither parses nor converts.
+//! ([`mod@file`]) give them with units and sources; the rest of the simulator neither parses nor converts.
 
+#[cfg(test)]
+mod broken;
 pub mod file;
 mod given;
 mod layout;
