@@ -182,8 +182,8 @@ impl Class for Explore {
     #[inline]
     fn step(&mut self, cpu: Cpu, running: Task) -> bool {
         self.steps += 1;
-        self.chosen = self.choose(cpu);
-        self.chosen != Some(running)
+        self.chosen = self.choose(cpu).filter(|&chosen| chosen != running);
+        self.chosen.is_some()
     }
 
     fn waited_in_vain(&mut self, running: Task) {

@@ -10,6 +10,7 @@ use event::{KernelEvent, Nanos};
 
 use crate::SimConfig;
 use crate::kernel::Spent;
+use crate::machine::ClusterUse;
 
 /// How a run ended and what it took.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,8 @@ pub struct SimReport {
     pub now: Nanos,
     /// The threads in the order they were spawned.
     pub threads: Vec<ThreadReport>,
+    /// What the machine's clusters did, in the order of its file: energy, frequencies, temperature.
+    pub clusters: Vec<ClusterUse>,
     /// What the kernel did, in order, if it was asked for.
     pub trace: Vec<KernelEvent>,
     /// The first thing that the policy promises and did not keep, if it was asked for.

@@ -352,6 +352,11 @@ impl Kernel {
         self.leave(event::Left::Dead);
     }
 
+    /// What the clusters did up to now.
+    pub(crate) fn usage(&mut self) -> Vec<crate::machine::ClusterUse> {
+        self.speeds.usage(self.now)
+    }
+
     pub(crate) fn record(&mut self, cpu: Cpu, what: KernelEventKind) {
         self.trace.record(self.now, cpu, what);
     }

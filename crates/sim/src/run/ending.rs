@@ -10,7 +10,7 @@ use crate::report::{Blocked, Outcome, SimReport, ThreadReport, ThreadState};
 impl Engine {
     /// The report of a run that is over.
     pub(crate) fn report(self) -> SimReport {
-        let kernel = self.kernel.into_inner();
+        let mut kernel = self.kernel.into_inner();
         let stop = self.stop.get().expect("the run is over");
         let waits_for = |control: &Control| match control.phase {
             Phase::Blocked(on) => Some(on),
@@ -55,6 +55,7 @@ impl Engine {
             },
         };
         let threads = kernel.tasks.iter().zip(&programs).map(thread).collect();
+        let clusters = kernel.usage();
         let (trace_hash, events) = (kernel.trace.hash(), kernel.trace.events());
         let (trace, violation) = kernel.trace.into_parts();
         SimReport {
@@ -65,6 +66,7 @@ impl Engine {
             events,
             now,
             threads,
+            clusters,
             trace,
             violation,
             config: self.config,

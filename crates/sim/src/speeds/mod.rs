@@ -214,7 +214,6 @@ impl Speeds {
     }
 
     /// What each cluster has done up to now, in the order of the machine.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the report of a run asks"))]
     pub(crate) fn usage(&mut self, now: Nanos) -> Vec<ClusterUse> {
         for number in 0..self.clusters.len() {
             self.settle(number, now);
