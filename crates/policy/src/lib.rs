@@ -26,6 +26,8 @@ pub mod class;
 mod cpus;
 mod named;
 pub mod random;
+#[cfg(test)]
+mod testing;
 
 pub use attr::{Attr, Discipline};
 pub use class::{Class, Dequeue, Enqueue, Idleness};
