@@ -13,6 +13,7 @@
 //! a tick, a timer    tick → if true: pick(prev = it)
 //! it yields          yields → pick(prev = it)
 //! a CPU has nothing  pick → None → pull → dequeue(Move) there, enqueue(Move) here → pick
+//! one is kicked      pick(prev = who runs there)
 //! a CPU goes away    dequeue(Move) there, select_cpu, enqueue(Move) for each; then set_online
 //! ```
 //!
@@ -65,6 +66,24 @@ pub trait Class {
 
     /// There are this many CPUs; called once, before anything else.
     fn set_cpus(&mut self, cpus: usize);
+
+    /// Whether the class takes a task with these attributes: a new one (`None`), or one it has, whose
+    /// attributes are to be others. The kernel asks before `add` and before `set_attr`, refuses what is
+    /// refused here, and says why; an inherited priority that is refused is not inherited. A class that is
+    /// not asked makes do. Default: it takes all.
+    ///
+    /// # Errors
+    /// What is wrong with them, in a line.
+    fn admits(&self, task: Option<Task>, attr: &Attr) -> Result<(), String> {
+        let _ = (task, attr);
+        Ok(())
+    }
+
+    /// Whether a lock that can lend its waiters' priority to its owner does so here. The kernel does the
+    /// lending, through `set_attr`. Asked once. Default: it does.
+    fn lends_priority(&self) -> bool {
+        true
+    }
 
     /// A task begins. It is not queued yet. Tasks come in the order of their numbers, without gaps.
     fn add(&mut self, task: Task, attr: &Attr);
@@ -127,6 +146,13 @@ pub trait Class {
     fn timer(&self, cpu: Cpu, now: Nanos) -> Nanos {
         let _ = (cpu, now);
         Nanos::MAX
+    }
+
+    /// Another CPU that should pick anew at once, although no hook concerned it: it shares queues with one
+    /// that did, or somebody there should stop. Asked after each hook until it names none; the kernel sends
+    /// an interrupt to each. Default: none.
+    fn kick(&mut self) -> Option<Cpu> {
+        None
     }
 
     /// The CPU takes tasks, or takes none any more; its queue is empty. Default: nothing.

@@ -26,6 +26,7 @@ pub mod class;
 mod cpus;
 mod named;
 pub mod random;
+pub mod rtos;
 #[cfg(test)]
 mod testing;
 

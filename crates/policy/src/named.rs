@@ -4,6 +4,7 @@ use event::Nanos;
 
 use crate::Class;
 use crate::random::{Explore, Order};
+use crate::rtos::{Rtos, Rules};
 
 /// What a policy is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,31 @@ pub struct Entry {
 /// All policies, the most usual first.
 pub const CATALOGUE: &[Entry] = &[
     Entry {
+        name: "rtos",
+        about: "ThreadX: fixed priorities, the lowest number first; slices, thresholds, inheritance",
+        make: |setting| Box::new(Rtos::new(rules("rtos", setting))),
+    },
+    Entry {
+        name: "rtos-plain",
+        about: "the same where locks lend no priorities",
+        make: |setting| {
+            Box::new(Rtos::new(Rules {
+                inherits: false,
+                ..rules("rtos-plain", setting)
+            }))
+        },
+    },
+    Entry {
+        name: "rtos-unique",
+        about: "the same where no two threads may have one priority, so that none can be inherited",
+        make: |setting| {
+            Box::new(Rtos::new(Rules {
+                max_threads_per_priority: Some(1),
+                ..rules("rtos-unique", setting)
+            }))
+        },
+    },
+    Entry {
         name: "random",
         about: "any ready task goes on at every step, by a seed: looks for errors in programs",
         make: |setting| Box::new(Explore::new(Order::Random, setting.seed)),
@@ -39,6 +65,14 @@ pub const CATALOGUE: &[Entry] = &[
         make: |setting| Box::new(Explore::new(Order::Pct { depth: 3 }, setting.seed)),
     },
 ];
+
+fn rules(name: &'static str, setting: Setting) -> Rules {
+    Rules {
+        name,
+        tick: setting.tick,
+        ..Rules::default()
+    }
+}
 
 /// The policy of this name, if there is one: one of the [`CATALOGUE`], or `pct-N` with N from 1 to 99.
 ///

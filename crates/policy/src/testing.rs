@@ -79,10 +79,10 @@ pub(crate) struct Machine {
     pub(crate) tick: Nanos,
 }
 
-/// Runs the tasks under the class until then, or until all have ended. Who had a CPU when, in the order of
+/// Runs the tasks under the class until then, or until all have ended or wait for messages. Who had a CPU when, in the order of
 /// the beginnings; stints without length included.
 ///
-/// Panics if the class breaks a promise, if nothing moves on, and if a message is never going to come.
+/// Panics if the class breaks a promise or forgets a task, and if nothing moves on.
 pub(crate) fn run(
     class: &mut dyn Class,
     machine: Machine,
@@ -225,8 +225,8 @@ impl Kernel<'_> {
                 break;
             }
             let due = self.next_due();
-            if due > until {
-                self.now = until;
+            if due >= until || due == Nanos::MAX {
+                self.now = self.now.max(until.min(due));
                 break;
             }
             assert!(due >= self.now, "time runs back: {due} at {}", self.now);
@@ -263,9 +263,10 @@ impl Kernel<'_> {
             _ => Nanos::MAX,
         });
         let due = cores.chain(tasks).min().unwrap_or(Nanos::MAX);
+        let waits = |task: &Control| matches!(task.phase, Phase::Ended | Phase::Receiving(_));
         assert!(
-            due < Nanos::MAX,
-            "nobody can go on at {}: {:?}",
+            due < Nanos::MAX || self.tasks.iter().all(waits),
+            "somebody waits for a CPU for good at {}: {:?}",
             self.now,
             self.tasks
         );
@@ -280,6 +281,8 @@ impl Kernel<'_> {
             match self.tasks[index].phase {
                 Phase::NotBegun if self.tasks[index].script.begins == now => {
                     let attr = self.tasks[index].script.attr.clone();
+                    let admitted = self.class.admits(None, &attr);
+                    admitted.expect("scripts ask for what the class has");
                     self.class.add(task, &attr);
                     return self.put(task, Enqueue::New, None);
                 }
@@ -493,7 +496,8 @@ impl Kernel<'_> {
         true
     }
 
-    /// Asks the class for its timer on this CPU, after each hook that concerned it; and checks its count.
+    /// What follows each hook that concerned this CPU: asks the class for its timer there, and whom to kick,
+    /// and checks its count.
     fn ask(&mut self, cpu: Cpu) {
         self.cores[cpu.index()].timer_at = self.class.timer(cpu, self.now);
         let here = |task: &&Control| {
@@ -501,6 +505,9 @@ impl Kernel<'_> {
         };
         let queued = self.tasks.iter().filter(here).count();
         assert_eq!(self.class.queued(cpu), queued, "on {cpu:?} at {}", self.now);
+        while let Some(kicked) = self.class.kick() {
+            self.cores[kicked.index()].resched_at = self.now;
+        }
     }
 }
 
