@@ -25,6 +25,7 @@ mod attr;
 pub mod class;
 mod cpus;
 mod named;
+pub mod ops;
 pub mod random;
 pub mod rtos;
 #[cfg(test)]
