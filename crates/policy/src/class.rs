@@ -67,22 +67,15 @@ pub trait Class {
     /// There are this many CPUs; called once, before anything else.
     fn set_cpus(&mut self, cpus: usize);
 
-    /// Whether the class takes a task with these attributes: a new one (`None`), or one it has, whose
-    /// attributes are to be others. The kernel asks before `add` and before `set_attr`, refuses what is
-    /// refused here, and says why; an inherited priority that is refused is not inherited. A class that is
-    /// not asked makes do. Default: it takes all.
+    /// Whether the class takes a new task with these attributes. The kernel asks before `add`, begins no task
+    /// that is refused, and says why. A class that is not asked makes do with what it gets. Default: it
+    /// takes all.
     ///
     /// # Errors
     /// What is wrong with them, in a line.
-    fn admits(&self, task: Option<Task>, attr: &Attr) -> Result<(), String> {
-        let _ = (task, attr);
+    fn admits(&self, attr: &Attr) -> Result<(), String> {
+        let _ = attr;
         Ok(())
-    }
-
-    /// Whether a lock that can lend its waiters' priority to its owner does so here. The kernel does the
-    /// lending, through `set_attr`. Asked once. Default: it does.
-    fn lends_priority(&self) -> bool {
-        true
     }
 
     /// A task begins. It is not queued yet. Tasks come in the order of their numbers, without gaps.

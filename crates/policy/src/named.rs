@@ -38,7 +38,7 @@ pub const CATALOGUE: &[Entry] = &[
     },
     Entry {
         name: "rtos-plain",
-        about: "the same where locks lend no priorities",
+        about: "the same, and no mutex inherits",
         make: |setting| {
             Box::new(Rtos::new(Rules {
                 inherits: false,

@@ -79,8 +79,8 @@ pub(crate) struct Machine {
     pub(crate) tick: Nanos,
 }
 
-/// Runs the tasks under the class until then, or until all have ended or wait for messages. Who had a CPU when, in the order of
-/// the beginnings; stints without length included.
+/// Runs the tasks under the class until then, or until all have ended or wait for messages. Who had a CPU
+/// when, in the order of the beginnings; stints without length included.
 ///
 /// Panics if the class breaks a promise or forgets a task, and if nothing moves on.
 pub(crate) fn run(
@@ -281,7 +281,7 @@ impl Kernel<'_> {
             match self.tasks[index].phase {
                 Phase::NotBegun if self.tasks[index].script.begins == now => {
                     let attr = self.tasks[index].script.attr.clone();
-                    let admitted = self.class.admits(None, &attr);
+                    let admitted = self.class.admits(&attr);
                     admitted.expect("scripts ask for what the class has");
                     self.class.add(task, &attr);
                     return self.put(task, Enqueue::New, None);

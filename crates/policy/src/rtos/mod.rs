@@ -12,11 +12,13 @@
 //!   preemption-threshold. A preempted thread keeps its rest; blocking and relinquishing fill it.
 //! - *Preemption-threshold* ([`Attr::threshold`]): a running thread is preempted only by priorities better
 //!   than its threshold. Once it has been, it goes on before all threads that could not have preempted it.
-//! - *Inheritance*: the kernel raises and lowers priorities through [`Class::set_attr`]. A running thread
-//!   keeps its place at the head of its new priority; a waiting one goes to the tail.
+//! - *Inheritance*: the holder of a mutex gets the priority of its best waiter, if that is better
+//!   ([`Class::lend`]). Chosen here: a running thread goes to the head of its new priority, a waiting one
+//!   to the tail.
 //! - [`Rules::max_threads_per_priority`]: kernels that source 003 argues against, with unique priorities or
-//!   few threads at each. What exceeds the limit is refused by [`Class::admits`], an inherited priority,
-//!   too: with unique ones nothing can be inherited.
+//!   few threads at each. New threads beyond the limit are refused ([`Class::admits`]), and a priority
+//!   that has all its threads cannot be inherited: with unique ones, none can. Counted are the
+//!   priorities that threads begin with.
 //!
 //! *Percentage slices* ([`Attr::percent`]) are source 003's, no service of ThreadX: a block of time
 //! ([`Rules::block`]) is dealt out in shares, exactly and not by ticks, to threads of one priority in turn.
@@ -56,7 +58,7 @@ pub struct Rules {
     pub block: Nanos,
     /// How many threads may have the same priority, those that wait included. 1: priorities are unique.
     pub max_threads_per_priority: Option<u32>,
-    /// Whether locks that can lend priorities do.
+    /// Whether mutexes that inherit do.
     pub inherits: bool,
 }
 
@@ -79,13 +81,15 @@ pub struct Rtos {
     rules: Rules,
     threads: Vec<Thread>,
     lanes: Vec<Lane>,
-    /// How many threads there are of each priority, ready or not.
+    /// How many threads there are that began with each priority.
     at_priority: BTreeMap<u8, u32>,
 }
 
 #[derive(Debug)]
 struct Thread {
     attr: Attr,
+    /// The priority it began with.
+    began: u8,
     slice: Option<Slice>,
     /// What is left of its slice.
     left: Nanos,
@@ -237,8 +241,11 @@ impl Rtos {
         level.front().copied()
     }
 
-    fn count(&mut self, priority: u8) -> &mut u32 {
-        self.at_priority.entry(priority).or_default()
+    /// Whether this priority has all the threads it may have.
+    fn is_full(&self, priority: u8) -> bool {
+        let there = self.at_priority.get(&priority).copied().unwrap_or(0);
+        let limit = self.rules.max_threads_per_priority;
+        limit.is_some_and(|limit| there >= limit)
     }
 }
 
@@ -253,12 +260,10 @@ impl Class for Rtos {
 
     /// Refused: a threshold worse than the priority, a share that is none, and what exceeds
     /// [`Rules::max_threads_per_priority`].
-    fn admits(&self, task: Option<Task>, attr: &Attr) -> Result<(), String> {
-        let before = task.map(|task| &self.threads[task.index()].attr);
+    fn admits(&self, attr: &Attr) -> Result<(), String> {
         let priority = attr.priority;
         if let Some(threshold) = attr.threshold
             && threshold > priority
-            && before.is_none_or(|before| before.threshold != attr.threshold)
         {
             return Err(format!(
                 "preemption-threshold {threshold} is worse than priority {priority}: \
@@ -270,26 +275,32 @@ impl Class for Rtos {
                 "a share of {percent} % of a block: choose 1 to 100"
             ));
         }
-        let limit = self.rules.max_threads_per_priority.unwrap_or(u32::MAX);
-        let there = self.at_priority.get(&priority).copied().unwrap_or(0);
-        if before.is_none_or(|before| before.priority != priority) && there >= limit {
+        if self.is_full(priority) {
+            let limit = self.rules.max_threads_per_priority.unwrap_or(u32::MAX);
             let threads = if limit == 1 { "thread" } else { "threads" };
             return Err(format!(
-                "priority {priority} is taken: at most {limit} {threads} may have it"
+                "priority {priority} is taken: at most {limit} {threads} may have it, choose another one"
             ));
         }
         Ok(())
     }
 
-    fn lends_priority(&self) -> bool {
-        self.rules.inherits
+    /// The waiter's priority, if it is better and has room for one more thread.
+    fn lend(&self, waiter: &Attr, holder: &Attr) -> Option<Attr> {
+        let better = waiter.priority < holder.priority;
+        let lends = self.rules.inherits && better && !self.is_full(waiter.priority);
+        lends.then(|| Attr {
+            priority: waiter.priority,
+            ..holder.clone()
+        })
     }
 
     fn add(&mut self, _: Task, attr: &Attr) {
-        *self.count(attr.priority) += 1;
+        *self.at_priority.entry(attr.priority).or_default() += 1;
         let slice = self.slice(attr);
         self.threads.push(Thread {
             attr: attr.clone(),
+            began: attr.priority,
             slice,
             left: Nanos::ZERO,
             cpu: None,
@@ -297,8 +308,10 @@ impl Class for Rtos {
     }
 
     fn remove(&mut self, task: Task) {
-        let priority = self.priority(task);
-        *self.count(priority) -= 1;
+        let began = self.threads[task.index()].began;
+        if let Some(there) = self.at_priority.get_mut(&began) {
+            *there -= 1;
+        }
     }
 
     fn set_attr(&mut self, task: Task, attr: &Attr, now: Nanos) {
@@ -312,9 +325,6 @@ impl Class for Rtos {
             }
             self.take_out(cpu, task);
         }
-        let before = self.priority(task);
-        *self.count(before) -= 1;
-        *self.count(attr.priority) += 1;
         let slice = self.slice(attr);
         let thread = &mut self.threads[task.index()];
         thread.attr = attr.clone();

@@ -267,8 +267,9 @@ fn an_inherited_priority_counts_at_once() {
     assert_eq!(class.pick(cpu, None, Nanos(0)), Some(low));
     class.enqueue(cpu, middle, Enqueue::New, Nanos(1));
     assert!(class.preempts(cpu, low, middle, Nanos(1)));
-    assert_eq!(class.admits(Some(low), &priority(10)), Ok(()));
-    class.set_attr(low, &priority(10), Nanos(1));
+    let lent = class.lend(&priority(10), &priority(30));
+    class.set_attr(low, &lent.expect("it is better"), Nanos(1));
+    assert_eq!(class.lend(&priority(30), &priority(10)), None);
     assert_eq!(class.pick(cpu, Some(low), Nanos(1)), Some(low));
     // Its equals by then wait; it is at the head.
     class.set_attr(middle, &priority(10), Nanos(2));
@@ -281,46 +282,65 @@ fn an_inherited_priority_counts_at_once() {
     assert_eq!(class.queued(cpu), 1);
 }
 
-/// Goal: what the kernel cannot have is refused with a line that says what and what to do; with unique
-/// priorities nothing can be inherited, as source 003 says. Method: a table of attributes under a limit of
-/// 1 and of 2.
+/// Goal: what the kernel cannot have is refused with a line that says what and what to do. Method: a table
+/// of attributes under a limit of 1 and of 2.
 #[test]
 fn what_exceeds_the_limits_is_refused() {
-    let limited = |limit| {
-        let mut class = Rtos::new(Rules {
-            max_threads_per_priority: Some(limit),
-            ..Rules::default()
-        });
-        class.set_cpus(1);
-        class.add(Task(0), &priority(4));
-        class.add(Task(1), &priority(5));
-        class
-    };
-    let error = "priority 4 is taken: at most 1 thread may have it".to_string();
     let unique = limited(1);
-    assert_eq!(unique.admits(None, &priority(4)), Err(error.clone()));
-    assert_eq!(unique.admits(None, &priority(6)), Ok(()));
-    assert_eq!(unique.admits(Some(Task(1)), &priority(4)), Err(error));
-    assert_eq!(unique.admits(Some(Task(1)), &priority(5)), Ok(()));
+    let error = "priority 4 is taken: at most 1 thread may have it, choose another one";
+    assert_eq!(unique.admits(&priority(4)), Err(error.to_string()));
+    assert_eq!(unique.admits(&priority(6)), Ok(()));
 
     let mut two = limited(2);
-    assert_eq!(two.admits(Some(Task(1)), &priority(4)), Ok(()));
-    two.set_attr(Task(1), &priority(4), Nanos(0));
-    let refused = two.admits(None, &priority(4)).unwrap_err();
+    assert_eq!(two.admits(&priority(4)), Ok(()));
+    two.add(Task(2), &priority(4));
+    let refused = two.admits(&priority(4)).unwrap_err();
     assert!(refused.contains("at most 2 threads"), "{refused}");
     two.remove(Task(0));
-    assert_eq!(two.admits(None, &priority(4)), Ok(()));
+    assert_eq!(two.admits(&priority(4)), Ok(()));
 
-    let bad = two.admits(None, &threshold(3, 4)).unwrap_err();
+    let bad = two.admits(&threshold(3, 4)).unwrap_err();
     assert!(bad.contains("choose one from 0 to 3"), "{bad}");
-    assert_eq!(two.admits(None, &threshold(3, 3)), Ok(()));
+    assert_eq!(two.admits(&threshold(3, 3)), Ok(()));
     for percent in [0, 101] {
-        let bad = two.admits(None, &of_a_block(percent)).unwrap_err();
+        let bad = two.admits(&of_a_block(percent)).unwrap_err();
         assert!(bad.contains("choose 1 to 100"), "{bad}");
     }
-    // Raised by inheritance above its own threshold: that is no mistake of the thread's.
-    two.add(Task(2), &threshold(7, 5));
-    assert_eq!(two.admits(Some(Task(2)), &threshold(2, 5)), Ok(()));
+}
+
+/// A class with a thread of priority 4 and one of 5, and room for so many of each.
+fn limited(limit: u32) -> Rtos {
+    let mut class = Rtos::new(Rules {
+        max_threads_per_priority: Some(limit),
+        ..Rules::default()
+    });
+    class.set_cpus(1);
+    class.add(Task(0), &priority(4));
+    class.add(Task(1), &priority(5));
+    class
+}
+
+/// Goal: a waiter lends its priority and nothing else; as source 003 says, only where the priority has
+/// room for another thread, so never where priorities are unique; and not where mutexes do not inherit.
+/// Method: a waiter of priority 4 and a holder of 5 with a threshold, under different rules, before and
+/// after the holder has what was lent to it.
+#[test]
+fn only_what_has_room_is_lent() {
+    let holder = threshold(5, 5);
+    let raised = threshold(4, 5);
+    for (limit, expected) in [(1, None), (2, Some(raised.clone()))] {
+        let mut class = limited(limit);
+        assert_eq!(class.lend(&priority(4), &holder), expected);
+        if let Some(raised) = &expected {
+            class.set_attr(Task(1), raised, Nanos(0));
+        }
+        assert_eq!(class.lend(&priority(4), &holder), expected);
+    }
+    let plain = Rtos::new(Rules {
+        inherits: false,
+        ..Rules::default()
+    });
+    assert_eq!(plain.lend(&priority(4), &holder), None);
 }
 
 /// Goal: the check sees a thread that runs although a better one could preempt it. Method: the kernel
