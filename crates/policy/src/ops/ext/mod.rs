@@ -122,8 +122,8 @@ impl<O: Ops> Ext<O> {
         self.queues.rounds
     }
 
-    /// The process is through with its round, if the time has come. True if so.
-    fn finish_round(&mut self) -> bool {
+    /// The process is through with its round, if the time has come. True if so. This CPU picks.
+    fn finish_round(&mut self, cpu: Cpu) -> bool {
         let queues = &mut self.queues;
         if queues.round.is_none_or(|round| queues.now < round.ends) {
             return false;
@@ -135,13 +135,13 @@ impl<O: Ops> Ext<O> {
         if queues.dispatched == before {
             queues.rests_until = queues.now + HEARTBEAT;
         }
-        queues.kick_the_idle();
+        queues.kick_the_idle(cpu);
         true
     }
 
     /// Who runs here from now on, of those that are ready and here.
     fn choose(&mut self, cpu: Cpu) -> Option<Task> {
-        let mut finished = self.finish_round();
+        let mut finished = self.finish_round(cpu);
         loop {
             if self.queues.is_the_process_on(cpu) {
                 return None;
@@ -155,7 +155,7 @@ impl<O: Ops> Ext<O> {
                 // One that is queued elsewhere has to be pulled over.
                 return first.filter(|&task| self.queues.task(task).cpu == cpu);
             }
-            if !self.finish_round() {
+            if !self.finish_round(cpu) {
                 return None;
             }
             finished = true;

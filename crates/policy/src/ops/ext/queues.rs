@@ -350,11 +350,12 @@ impl Queues {
         true
     }
 
-    /// CPUs that idle get a look at what was dispatched.
-    pub(super) fn kick_the_idle(&mut self) {
+    /// Other CPUs than this one that idle get a look at what was dispatched.
+    pub(super) fn kick_the_idle(&mut self, but: Cpu) {
         for cpu in (0..self.lanes.len() as u32).map(Cpu) {
             let lane = &self.lanes[cpu.index()];
-            if lane.online && lane.running.is_none() && self.first(cpu).is_some() {
+            let idles = lane.online && lane.running.is_none() && cpu != but;
+            if idles && self.first(cpu).is_some() {
                 self.kicks.insert(cpu);
             }
         }
