@@ -254,31 +254,31 @@ fn thresholds_nest() {
     assert_eq!(letters(&stints, MS), "ABCCBBBDAAA");
 }
 
-/// Goal: an inherited priority counts at once, at the head of its list, and is given back. Method: by
-/// hand: a low thread runs, is raised above a middle one, lowered again.
+/// Goal: an inherited priority counts at once, before those that have it and wait, and is given back.
+/// Method: by hand: a low thread runs, is raised to the priority of one that waits for it, lowered again.
 #[test]
 fn an_inherited_priority_counts_at_once() {
-    let (low, middle, cpu) = (Task(0), Task(1), Cpu(0));
+    let (low, equal, cpu) = (Task(0), Task(1), Cpu(0));
     let mut class = Rtos::new(Rules::default());
     class.set_cpus(1);
     class.add(low, &priority(30));
-    class.add(middle, &priority(20));
+    class.add(equal, &priority(10));
     class.enqueue(cpu, low, Enqueue::New, Nanos(0));
     assert_eq!(class.pick(cpu, None, Nanos(0)), Some(low));
-    class.enqueue(cpu, middle, Enqueue::New, Nanos(1));
-    assert!(class.preempts(cpu, low, middle, Nanos(1)));
+    class.enqueue(cpu, equal, Enqueue::New, Nanos(1));
+    assert!(class.preempts(cpu, low, equal, Nanos(1)));
     let lent = class.lend(&priority(10), &priority(30));
     class.set_attr(low, &lent.expect("it is better"), Nanos(1));
     assert_eq!(class.lend(&priority(30), &priority(10)), None);
     assert_eq!(class.pick(cpu, Some(low), Nanos(1)), Some(low));
-    // Its equals by then wait; it is at the head.
-    class.set_attr(middle, &priority(10), Nanos(2));
-    assert_eq!(class.pick(cpu, Some(low), Nanos(2)), Some(low));
     class.set_attr(low, &priority(30), Nanos(3));
-    assert_eq!(class.pick(cpu, Some(low), Nanos(3)), Some(middle));
-    class.dequeue(cpu, middle, Dequeue::End, Nanos(4));
-    class.remove(middle);
-    assert_eq!(class.pick(cpu, None, Nanos(4)), Some(low));
+    assert_eq!(class.pick(cpu, Some(low), Nanos(3)), Some(equal));
+    // One that waits goes to the tail.
+    class.set_attr(low, &priority(10), Nanos(4));
+    assert_eq!(class.pick(cpu, Some(equal), Nanos(4)), Some(equal));
+    class.dequeue(cpu, equal, Dequeue::End, Nanos(5));
+    class.remove(equal);
+    assert_eq!(class.pick(cpu, None, Nanos(5)), Some(low));
     assert_eq!(class.queued(cpu), 1);
 }
 
