@@ -13,6 +13,7 @@
 //! a tick, a timer    tick → if true: pick(prev = it)
 //! it yields          yields → pick(prev = it)
 //! a CPU has nothing  pick → None → pull → dequeue(Move) there, enqueue(Move) here → pick
+//! one is kicked      pick(prev = who runs there)
 //! a CPU goes away    dequeue(Move) there, select_cpu, enqueue(Move) for each; then set_online
 //! ```
 //!
@@ -65,6 +66,17 @@ pub trait Class {
 
     /// There are this many CPUs; called once, before anything else.
     fn set_cpus(&mut self, cpus: usize);
+
+    /// Whether the class takes a new task with these attributes. The kernel asks before `add`, begins no task
+    /// that is refused, and says why. A class that is not asked makes do with what it gets. Default: it
+    /// takes all.
+    ///
+    /// # Errors
+    /// What is wrong with them, in a line.
+    fn admits(&self, attr: &Attr) -> Result<(), String> {
+        let _ = attr;
+        Ok(())
+    }
 
     /// A task begins. It is not queued yet. Tasks come in the order of their numbers, without gaps.
     fn add(&mut self, task: Task, attr: &Attr);
@@ -127,6 +139,13 @@ pub trait Class {
     fn timer(&self, cpu: Cpu, now: Nanos) -> Nanos {
         let _ = (cpu, now);
         Nanos::MAX
+    }
+
+    /// Another CPU that should pick anew at once, although no hook concerned it: it shares queues with one
+    /// that did, or somebody there should stop. Asked after each hook until it names none; the kernel sends
+    /// an interrupt to each. Default: none.
+    fn kick(&mut self) -> Option<Cpu> {
+        None
     }
 
     /// The CPU takes tasks, or takes none any more; its queue is empty. Default: nothing.

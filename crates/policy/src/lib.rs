@@ -25,7 +25,11 @@ mod attr;
 pub mod class;
 mod cpus;
 mod named;
+pub mod ops;
 pub mod random;
+pub mod rtos;
+#[cfg(test)]
+mod testing;
 
 pub use attr::{Attr, Discipline};
 pub use class::{Class, Dequeue, Enqueue, Idleness};

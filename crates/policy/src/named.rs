@@ -3,7 +3,10 @@
 use event::Nanos;
 
 use crate::Class;
+use crate::ops::rustland::{Constants, Rustland, capped, merged, pre333};
+use crate::ops::{Ext, Model, Promises, uniform_slice, virtual_slice};
 use crate::random::{Explore, Order};
+use crate::rtos::{Rtos, Rules};
 
 /// What a policy is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,56 @@ pub struct Entry {
 /// All policies, the most usual first.
 pub const CATALOGUE: &[Entry] = &[
     Entry {
+        name: "rtos",
+        about: "ThreadX: fixed priorities, the lowest number first; slices, thresholds, inheritance",
+        make: |setting| Box::new(Rtos::new(rules("rtos", setting))),
+    },
+    Entry {
+        name: "rtos-plain",
+        about: "the same, and no mutex inherits",
+        make: |setting| {
+            Box::new(Rtos::new(Rules {
+                inherits: false,
+                ..rules("rtos-plain", setting)
+            }))
+        },
+    },
+    Entry {
+        name: "rtos-unique",
+        about: "the same where no two threads may have one priority, so that none can be inherited",
+        make: |setting| {
+            Box::new(Rtos::new(Rules {
+                max_threads_per_priority: Some(1),
+                ..rules("rtos-unique", setting)
+            }))
+        },
+    },
+    Entry {
+        name: "rustland-pre333",
+        about: "scx_rustland 0.0.7: a process decides; slices shrink with the queue",
+        make: |setting| scx(pre333, setting),
+    },
+    Entry {
+        name: "rustland-333",
+        about: "scx_rustland with the virtual slices of source 004, as merged",
+        make: |setting| scx(merged, setting),
+    },
+    Entry {
+        name: "rustland-333-capped",
+        about: "the same a day later, with a limit on slices",
+        make: |setting| scx(capped, setting),
+    },
+    Entry {
+        name: "virtual-slice",
+        about: "source 004's rule, idealised: slices from what tasks promise, in bursts",
+        make: |_| Box::new(Ext::new(virtual_slice(Promises::default()), Model::ideal())),
+    },
+    Entry {
+        name: "uniform-slice",
+        about: "what source 004 compares it with: the same bursts, 2 ms for everybody",
+        make: |_| Box::new(Ext::new(uniform_slice(Promises::default()), Model::ideal())),
+    },
+    Entry {
         name: "random",
         about: "any ready task goes on at every step, by a seed: looks for errors in programs",
         make: |setting| Box::new(Explore::new(Order::Random, setting.seed)),
@@ -39,6 +92,20 @@ pub const CATALOGUE: &[Entry] = &[
         make: |setting| Box::new(Explore::new(Order::Pct { depth: 3 }, setting.seed)),
     },
 ];
+
+fn scx(make: fn(Constants) -> Rustland, setting: Setting) -> Box<dyn Class> {
+    let constants = Constants::default();
+    let model = Model::scx(constants.slice, setting.tick);
+    Box::new(Ext::new(make(constants), model))
+}
+
+fn rules(name: &'static str, setting: Setting) -> Rules {
+    Rules {
+        name,
+        tick: setting.tick,
+        ..Rules::default()
+    }
+}
 
 /// The policy of this name, if there is one: one of the [`CATALOGUE`], or `pct-N` with N from 1 to 99.
 ///
@@ -57,4 +124,25 @@ pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
     }
     let entry = CATALOGUE.iter().find(|entry| entry.name == name)?;
     Some((entry.make)(setting))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: what the catalogue promises can be had, under that name. Method: each entry is made, and asked
+    /// for its name; those that explore by depth say the family's.
+    #[test]
+    fn each_policy_has_the_name_it_is_listed_under() {
+        let setting = Setting {
+            cpus: 2,
+            tick: Nanos::from_millis(4),
+            seed: 1,
+        };
+        for entry in CATALOGUE {
+            let class = named(entry.name, setting).expect(entry.name);
+            let family = entry.name.starts_with("pct-").then_some("pct");
+            assert_eq!(class.name(), family.unwrap_or(entry.name));
+        }
+    }
 }

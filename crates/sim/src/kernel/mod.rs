@@ -282,9 +282,11 @@ impl Kernel {
     /// is it.
     fn cpu_is_due(&mut self, cpu: Cpu) -> Option<Task> {
         let core = &mut self.cores[cpu.index()];
-        if core.tick_at == self.now {
+        // Who is done at the very moment its slice ends is done.
+        let is_done = core.done_at == self.now && core.resched_at != self.now;
+        if core.tick_at == self.now && !is_done {
             self.tick(cpu);
-        } else if core.timer_at == self.now {
+        } else if core.timer_at == self.now && !is_done {
             self.class_timer(cpu);
         } else if core.resched_at == self.now {
             self.reschedule(cpu);

@@ -123,6 +123,22 @@ impl Kernel {
         let timer = self.class.timer(cpu, self.now);
         self.cores[cpu.index()].timer_at = timer;
         self.due_changed(cpu);
+        self.kick();
+    }
+
+    /// Interrupts the CPUs that the class wants to pick anew although no hook concerned them.
+    pub(super) fn kick(&mut self) {
+        while let Some(cpu) = self.class.kick() {
+            let core = &self.cores[cpu.index()];
+            let exit = match core.task {
+                None => self.speeds.exit_latency(cpu, self.now - core.idle_since),
+                Some(_) => Nanos::ZERO,
+            };
+            let at = self.now + self.machine.kernel.ipi_deliver + exit;
+            let core = &mut self.cores[cpu.index()];
+            core.resched_at = core.resched_at.min(at);
+            self.due_changed(cpu);
+        }
     }
 
     pub(super) fn tick(&mut self, cpu: Cpu) {

@@ -90,6 +90,7 @@ impl Kernel {
         let timer = self.class.timer(cpu, now);
         self.cores[cpu.index()].timer_at = timer;
         self.due_changed(cpu);
+        self.kick();
     }
 
     pub(super) fn choose_cpu(&mut self, task: Task, waker: Option<Cpu>) -> Cpu {

@@ -2,5 +2,6 @@
 //! planted errors that it must find.
 
 mod order;
+mod policies;
 mod threads;
 mod waits;

@@ -1,0 +1,138 @@
+//! Schedulers in user space: the interface, and those there are.
+//!
+//! A [`sched_ext`](https://docs.kernel.org/scheduler/sched-ext.html) scheduler is a program that the kernel
+//! loads and asks. The library `scx_rustland_core` carries the questions further, to a process: it writes
+//! a message for each task that becomes ready, and reads from the process which tasks may run, where and
+//! for how long. An [`Ops`] is what such a process decides, and [`Kernel`] is all it sees of the kernel: what
+//! `scx_rustland_core` 2.4.15 can deliver and nothing else. So the same code can run under a real
+//! kernel, and under a simulated one through [`Ext`].
+//!
+//! | here | in `scx_rustland_core` |
+//! |---|---|
+//! | [`Ops::round`] | one turn of the loop until `exited()` |
+//! | [`Kernel::dequeue`], [`Queued`] | `dequeue_task`, `QueuedTask` |
+//! | [`Kernel::dispatch`], [`Dispatch`] | `dispatch_task`, `DispatchedTask` |
+//! | [`Kernel::select_cpu`] | `select_cpu` |
+//! | what `round` returns | `notify_complete` |
+//! | [`Kernel::online`], [`Kernel::running`] | `nr_online_cpus_mut`, `nr_running_mut` |
+//! | [`Ops::hint`] | nothing: a segment of memory that applications share with the scheduler |
+//!
+//! What it cannot know: who woke a task, what a task waits for, its mask (only how many CPUs are in it), when
+//! it sleeps or ends. And it has only one lever: it gives the next slice. [`Dispatch::preempt`] is
+//! there for policies of June 2024, whose core had it; the core of today has no preemption.
+
+mod bursts;
+pub mod ext;
+pub mod rustland;
+mod uniform_slice;
+mod virtual_slice;
+
+pub use bursts::{Bursts, Promises};
+pub use ext::{Ext, Model};
+pub use uniform_slice::uniform_slice;
+pub use virtual_slice::virtual_slice;
+
+use std::fmt::Debug;
+
+use event::{Cpu, Nanos, Task};
+
+use crate::Attr;
+
+/// A scheduler in user space.
+pub trait Ops: Debug {
+    /// The name it is chosen by.
+    fn name(&self) -> &'static str;
+
+    /// What an application says of its task, beside the kernel; before the task's first message, and
+    /// whenever it changes. No kernel delivers that. Default: it is not listened to.
+    fn hint(&mut self, task: Task, attr: &Attr) {
+        let _ = (task, attr);
+    }
+
+    /// Takes the messages it wants and dispatches the tasks it wants. How many tasks it has taken and not
+    /// dispatched. Called whenever it has the CPU: when messages have come, and when some were left.
+    ///
+    /// A round that dispatches nothing although tasks wait is followed by the next one only when a message
+    /// comes, or at the heartbeat of 100 ms.
+    fn round(&mut self, kernel: &mut dyn Kernel) -> usize;
+}
+
+/// What a scheduler in user space sees of the kernel.
+pub trait Kernel {
+    /// The time.
+    fn now(&self) -> Nanos;
+
+    /// The oldest message: a task that became ready and waits for a decision.
+    fn dequeue(&mut self) -> Option<Queued>;
+
+    /// Lets a task run. Without effect if the task is not the one of the message any more, because it has
+    /// slept or ended since.
+    fn dispatch(&mut self, dispatch: Dispatch);
+
+    /// An idle CPU for the task, near this one, which goes first.
+    fn select_cpu(&mut self, task: Task, cpu: Cpu) -> Option<Cpu>;
+
+    /// How many CPUs are online.
+    fn online(&self) -> usize;
+
+    /// On how many CPUs a task runs, this process included.
+    fn running(&self) -> usize;
+}
+
+/// A message: a task became ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queued {
+    /// Who. The kernel's thread id there, which is used again after the thread has ended.
+    pub task: Task,
+    /// Where it was queued.
+    pub cpu: Cpu,
+    /// On how many CPUs it may run.
+    pub allowed: usize,
+    /// Whether it slept, and did not just come to the end of its slice. One of the `flags`.
+    pub woken: bool,
+    /// When it had a CPU last, from here …
+    pub start: Nanos,
+    /// … to here. Both zero if it never had one.
+    pub stop: Nanos,
+    /// How long it has run since it slept last.
+    pub exec_runtime: Nanos,
+    /// Its weight: 1 to 10 000, 100 for nice 0.
+    pub weight: u64,
+    /// What the scheduler gave as [`Dispatch::vtime`] the last time.
+    pub vtime: u64,
+    /// How often it has been queued; tells this message from older ones.
+    pub enq_cnt: u64,
+}
+
+/// An answer: this task may run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dispatch {
+    /// Who.
+    pub task: Task,
+    /// Where; `None`: on the first CPU that has nothing else.
+    pub cpu: Option<Cpu>,
+    /// For how long. There is no default.
+    pub slice: Nanos,
+    /// Its place among those that wait for the same CPU, or for any: the least goes first, the older one
+    /// among equals. Zero: the front.
+    pub vtime: u64,
+    /// Whoever runs on `cpu` stops for it; with any CPU, whoever runs where the task was queued.
+    pub preempt: bool,
+    /// That of the message.
+    pub enq_cnt: u64,
+}
+
+impl Dispatch {
+    /// The answer to this message: on any CPU, for so long, in the order of the answers that give the same
+    /// or an increasing `vtime`.
+    pub fn of(queued: &Queued, slice: Nanos, vtime: u64) -> Dispatch {
+        Dispatch {
+            task: queued.task,
+            cpu: None,
+            slice,
+            vtime,
+            preempt: false,
+            enq_cnt: queued.enq_cnt,
+        }
+    }
+}
