@@ -13,6 +13,8 @@
 //!   never whether it ran.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod oracle;
 mod recording;
 pub mod write;
 

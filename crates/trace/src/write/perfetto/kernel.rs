@@ -20,9 +20,6 @@ use crate::nice;
 /// Events of one bundle. Less is more packets, more is more memory.
 const BUNDLE: usize = 256;
 
-/// `common_flags`: in an interrupt, so the thread it happened on has nothing to do with it.
-const INTERRUPT: u32 = 8;
-
 /// `state` of `cpu_idle`: awake.
 const NOT_IDLE: u32 = u32::MAX;
 
@@ -93,7 +90,6 @@ impl<W: Write> Kernel<'_, '_, W> {
         let time = self.place(event);
         let current = self.cpus.get(&cpu).and_then(|one| one.current);
         let mut on = current;
-        let mut flags = None;
         let what = match event.what {
             KernelEventKind::Switch { prev, state, next } => {
                 on = prev;
@@ -101,8 +97,9 @@ impl<W: Write> Kernel<'_, '_, W> {
                 self.switch(cpu, prev, state, next)
             }
             KernelEventKind::Waking { task, by, target } => {
-                on = by.or(current);
-                flags = by.is_none().then_some(INTERRUPT);
+                // Of an interrupt, a kernel would name the thread that was interrupted, with a flag that
+                // Perfetto does not look at: it would take that thread for the waker.
+                on = by;
                 Ftrace::SchedWaking(SchedWaking {
                     comm: Some(self.tracks.name(task)),
                     pid: Some(tid(task)),
@@ -144,7 +141,6 @@ impl<W: Write> Kernel<'_, '_, W> {
         one.events.push(FtraceEvent {
             timestamp: Some(time),
             pid: Some(on.map_or(0, |task| tid(task) as u32)),
-            common_flags: flags,
             event: Some(what),
         });
         if one.events.len() < BUNDLE {

@@ -165,11 +165,9 @@ pub(super) struct FtraceEventBundle {
 pub(super) struct FtraceEvent {
     #[prost(uint64, optional, tag = "1")]
     pub(super) timestamp: Option<u64>,
-    /// The thread that the event happened on.
+    /// The thread that the event happened on; of a wake-up, the waker.
     #[prost(uint32, optional, tag = "2")]
     pub(super) pid: Option<u32>,
-    #[prost(uint32, optional, tag = "5")]
-    pub(super) common_flags: Option<u32>,
     #[prost(oneof = "Ftrace", tags = "4, 11, 13, 19, 20, 353, 491")]
     pub(super) event: Option<Ftrace>,
 }

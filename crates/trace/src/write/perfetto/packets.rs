@@ -4,7 +4,7 @@
 //! another *are* the file, and nothing but the current packets is ever in memory.
 //!
 //! Words are written when they are first used, in the packet that uses them. Numbers are good for one
-//! sequence, so all packets that use them are of the sequence [`TRACKS`].
+//! sequence, so all packets that use them are of the sequence [`EVENTS`].
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,10 +18,13 @@ use super::messages::{
 };
 use crate::write::Written;
 
-/// The sequence of tracks and what is on them.
-const TRACKS: u32 = 1;
+/// The sequence of what is on tracks.
+const EVENTS: u32 = 1;
 /// The sequence of kernel events.
 const KERNEL: u32 = 2;
+/// The sequence of descriptors. It is not that of the events, because a thread that is introduced there becomes
+/// the one that all later events without a thread belong to.
+const TRACKS: u32 = 3;
 
 /// Sequence flags: words of before are no longer good; words of before are needed.
 const CLEARED: u32 = 1;
@@ -142,7 +145,7 @@ impl<W: Write> Packets<W> {
                 clocks: vec![clock(BOOTTIME), clock(MONOTONIC)],
                 primary_trace_clock: Some(BOOTTIME),
             }),
-            trusted_packet_sequence_id: Some(TRACKS),
+            trusted_packet_sequence_id: Some(EVENTS),
             sequence_flags: Some(CLEARED),
             first_packet_on_sequence: Some(true),
             ..TracePacket::default()
@@ -240,7 +243,7 @@ impl<W: Write> Packets<W> {
         };
         self.put(TracePacket {
             timestamp: Some(stamp(time)),
-            trusted_packet_sequence_id: Some(TRACKS),
+            trusted_packet_sequence_id: Some(EVENTS),
             track_event: Some(event),
             interned_data: (fresh != InternedData::default()).then_some(fresh),
             sequence_flags: Some(NEEDS_WORDS),
