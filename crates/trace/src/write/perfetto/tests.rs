@@ -285,9 +285,9 @@ fn show_kernel(event: &FtraceEvent) -> String {
     format!("{time} on {on}: {what}")
 }
 
-/// Goal: every kind of content arrives where it belongs: threads by their numbers, kernel events by CPU, slices,
-/// instants, arrows, counters, annotations, frames and the count of lost events. Method: the sample's bytes are
-/// decoded and every packet compared, as a line, with what was worked out by hand from the sample.
+/// Goal: every kind of content arrives where it belongs: threads by their numbers, kernel events by CPU,
+/// slices, instants, arrows, counters, annotations, frames and the count of lost events. Method: the
+/// sample's bytes are decoded and every packet compared, as a line, with what was worked out by hand.
 #[test]
 fn the_sample_is_written_as_expected() {
     let (bytes, written) = write(&sample());
@@ -408,9 +408,9 @@ fn field_numbers_are_those_of_the_format() {
     }
 }
 
-/// Goal: Perfetto makes of the file what it means: who ran where and why each stopped, who woke whom, slices on
-/// their threads, arrows, values, and its own critical path of the wait. Method: its trace processor is asked,
-/// where there is one; the answers were worked out by hand from the sample.
+/// Goal: Perfetto makes of the file what it means: who ran where and why each stopped, who woke whom, slices
+/// on their threads, arrows, values, and its own critical path of the wait. Method: its trace processor is
+/// asked, where there is one; the answers were worked out by hand from the sample.
 #[test]
 fn perfetto_reads_the_sample() {
     let mut seen = Vec::new();
@@ -512,8 +512,8 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Goal: bodies whose end is not in the recording end with it, or with what they are part of; ends of what never
-/// began are left out; both are counted. Method: one of each, on a seat that nobody is known to have.
+/// Goal: bodies whose end is not in the recording end with it, or with what they are part of; ends of what
+/// never began are left out; both are counted. Method: one of each, on a seat that nobody is known to have.
 #[test]
 fn what_does_not_match_is_closed_or_left_out_and_counted() {
     let recording = Recording {
@@ -609,9 +609,9 @@ fn long(rounds: u64) -> Recording {
     recording
 }
 
-/// Goal: the file is written as it comes and grows with the recording. Method: no piece of a long recording is
-/// larger than a few packets more than 64 KiB, and twice the rounds are at most 2.2 times the bytes (numbers get
-/// longer).
+/// Goal: the file is written as it comes and grows with the recording. Method: no piece of a long recording
+/// is larger than a few packets more than 64 KiB, and twice the rounds are at most 2.2 times the bytes
+/// (numbers get longer).
 #[test]
 fn files_are_written_in_pieces_and_grow_linearly() {
     let bytes = |rounds| {
