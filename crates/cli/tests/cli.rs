@@ -296,6 +296,7 @@ fn frames_as_json() {
             "waits",
             "inversions",
             "checksum",
+            "trace",
             "quiet",
             "noise",
             "machine",
@@ -514,6 +515,56 @@ fn costs_are_recorded() {
     assert!(number(0, "p50_ns") > number(1, "p50_ns"));
     let counts = labels[1]["counts"].as_array().unwrap().iter();
     assert_eq!(counts.map(|n| n.as_integer().unwrap()).sum::<i64>(), 120);
+}
+
+/// Goal: `--trace` writes a trace of every frame with the program's own words, and says how much is in it.
+/// Method: three frames of a small graph; all names are looked for in the file's bytes, whose form the
+/// tests of crate `trace` look after; without the option nothing is said.
+#[test]
+fn frames_are_traced() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (graph, file) = (path("g.json"), path("t.pftrace"));
+    let text = r#"{"jobs": [
+        {"label": "first of all", "us": 30}, {"label": "second", "us": 2, "after": ["first of all"]}
+    ]}"#;
+    fs::write(&graph, text).unwrap();
+    let line = [
+        "--graph",
+        &graph,
+        "--frames",
+        "3",
+        "--fps",
+        "0",
+        "--workers",
+        "1",
+    ];
+    let report = json(&[&["frames", "--json", "--trace", &file], &line[..]].concat());
+    let bytes = fs::read(&file).unwrap();
+    let trace = &report["trace"];
+    assert_eq!(trace["bytes"].as_u64(), Some(bytes.len() as u64));
+    assert_eq!(trace["lost"], 0);
+    // Each job is made, ready, begun, ended and completed in each frame.
+    assert!(trace["events"].as_u64().unwrap() >= 3 * 2 * 5);
+    let has = |word: &str| {
+        bytes
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
+    };
+    for word in [
+        "first of all",
+        "second",
+        "main",
+        "paceline frames",
+        "ready jobs",
+        "frame 0",
+        "frame 2",
+    ] {
+        assert!(has(word), "{word}");
+    }
+    assert!(!has("frame 3"));
+    let untraced = json(&[&["frames", "--json"], &line[..]].concat());
+    assert_eq!(untraced["trace"], Value::Null);
 }
 
 /// Goal: a job that panics ends the command with exit code 1 and its label, and nothing hangs.

@@ -248,6 +248,8 @@ mod tests {
             checksum: 0,
             image: None,
             costs: None,
+            recording: None,
+            traced: None,
         };
         let file: File = toml::from_str(&costs.to_toml(&outcome).unwrap()).unwrap();
         assert_eq!((file.format, file.workers, file.quiet), (1, 3, false));

@@ -7,6 +7,7 @@ mod background;
 mod costs;
 mod image;
 mod probe;
+mod recorder;
 mod report;
 mod run;
 mod waits;
@@ -37,7 +38,8 @@ use crate::output;
 /// median frame on one thread at the same pace, measured before any load), speedup (serial_ns /
 /// frame_ns.p50), stats{}, waits[] (the ten longest of the main thread: thread, name, frame, start_ns
 /// since the first frame, duration_ns), inversions[] (empty: finding them needs `diagnose`, which does
-/// not exist yet), checksum (of the last frame), quiet, noise{}, machine{}.
+/// not exist yet), checksum (of the last frame), trace{events,lost,bytes} (null without --trace), quiet,
+/// noise{}, machine{}.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What a frame does [default: graph]
@@ -93,6 +95,13 @@ pub(crate) struct Arguments {
     /// than twice that. The pieces of one call of a parallel job's body count as equally long.
     #[arg(long, value_name = "F.toml")]
     record_costs: Option<PathBuf>,
+    /// Write what the jobs of all frames did as a Perfetto trace, for ui.perfetto.dev
+    ///
+    /// On the track of each thread: the bodies of jobs, waits, steals, sleeps; arrows for dependencies and
+    /// wake-ups, the number of ready jobs, and all frames. The first 4 million events are kept, later ones
+    /// are counted. Recording takes time: compare the frames' times only with those of other traced runs.
+    #[arg(long, value_name = "F.pftrace")]
+    trace: Option<PathBuf>,
     /// What a thread without work does before it sleeps: active, passive, adaptive, or a time such
     /// as 20us [default: adaptive]
     #[arg(long, value_name = "POLICY")]
@@ -128,6 +137,7 @@ struct Options {
     wait: Option<WaitPolicy>,
     image: Option<PathBuf>,
     costs: Option<PathBuf>,
+    trace: Option<PathBuf>,
     panic_at: Option<String>,
 }
 
@@ -148,12 +158,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if options.wait.is_some() && std::env::var_os("PACELINE_WAIT").is_some() {
         output::note("note: PACELINE_WAIT is set and wins over --wait");
     }
-    let outcome = run::run(&options)?;
+    let mut outcome = run::run(&options)?;
     if let (Some(path), Some(image)) = (&options.image, &outcome.image) {
         output::write_file(path, &image::to_png(image)?)?;
     }
     if let (Some(path), Some(costs)) = (&options.costs, outcome.costs) {
         output::write_file(path, costs.to_toml(&outcome)?.as_bytes())?;
+    }
+    if let (Some(path), Some(recording)) = (&options.trace, outcome.recording.take()) {
+        outcome.traced = Some(recorder::write(path, &recording)?);
     }
     match json {
         true => output::print_json(&report::json(&outcome)),
@@ -174,6 +187,7 @@ impl Arguments {
             wait: self.wait,
             image: self.image,
             costs: self.record_costs,
+            trace: self.trace,
             panic_at: self.panic_at,
         })
     }
@@ -215,6 +229,7 @@ impl Arguments {
         let files = [
             ("--image", &self.image),
             ("--record-costs", &self.record_costs),
+            ("--trace", &self.trace),
         ];
         let given = files
             .iter()

@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table};
 use event::Nanos;
 use serde::Serialize;
 
+use super::recorder::Traced;
 use super::run::Outcome;
 use super::waits::Wait;
 use crate::machine::{Machine, Noise};
@@ -31,6 +32,7 @@ pub(super) struct Report<'a> {
     /// Always empty: finding inversions needs `diagnose`.
     inversions: [(); 0],
     checksum: String,
+    trace: Option<Traced>,
     quiet: bool,
     noise: Noise,
     machine: &'a Machine,
@@ -52,6 +54,7 @@ pub(super) fn json(outcome: &Outcome) -> Report<'_> {
         waits: &outcome.waits,
         inversions: [],
         checksum: format!("{:016x}", outcome.checksum),
+        trace: outcome.traced,
         quiet: outcome.noise.is_quiet(),
         noise: outcome.noise,
         machine: &outcome.machine,
@@ -101,6 +104,9 @@ fn what(outcome: &Outcome) -> Table {
         "checksum",
         &format!("{:016x}, as in a serial run", outcome.checksum),
     );
+    if let Some(Traced { events, lost, .. }) = outcome.traced {
+        row("trace", &format!("{events} events kept, {lost} lost"));
+    }
     table
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use event::Nanos;
 use paceline::{BuildError, Builder, JobSystem, Stats, WaitError};
 use platform::{Os, Platform};
+use trace::Recording;
 use workload::busy::Busy;
 use workload::graph::{GraphScene, Labels};
 use workload::mandelbrot::{MandelbrotScene, Tiles};
@@ -14,6 +15,7 @@ use workload::{Picture, Scene};
 use super::background::Background;
 use super::costs::Costs;
 use super::probe::Probe;
+use super::recorder::{LIMIT, Recorder, Traced};
 use super::waits::{Wait, Waits};
 use super::watch::Look;
 use super::{Options, What};
@@ -50,6 +52,10 @@ pub(super) struct Outcome {
     pub(super) checksum: u64,
     pub(super) image: Option<Picture>,
     pub(super) costs: Option<&'static Costs>,
+    /// What the job system did, if it was asked for.
+    pub(super) recording: Option<Recording>,
+    /// The file of it, once it is written.
+    pub(super) traced: Option<Traced>,
 }
 
 /// What the loop itself finds out.
@@ -85,7 +91,8 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
     prepare(options, &mut scene);
     watch.look();
 
-    let js = build(options)?;
+    let recorder = options.trace.as_ref().map(|_| Recorder::new(LIMIT));
+    let js = build(options, recorder.as_ref())?;
     let (stats, cpu) = (js.stats(), process_cpu());
     let background = Background::start(&js, options.background, busy);
     let hogs = Hogs::start(options.load)?;
@@ -96,7 +103,13 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
         .zip(process_cpu())
         .map(|(before, after)| after - before - not_ours);
     let workers = js.workers();
-    drop(js);
+    let recording = match recorder {
+        Some(recorder) => Some(recorder.finish(js)),
+        None => {
+            drop(js);
+            None
+        }
+    };
 
     let frames = u64::from(options.frames);
     Ok(Outcome {
@@ -119,6 +132,8 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
         checksum: measured.checksum,
         image: scene.picture(),
         costs: probe.costs(),
+        recording,
+        traced: None,
     })
 }
 
@@ -144,8 +159,11 @@ fn make_probe(options: &Options, labels: &[&'static str]) -> Result<&'static Pro
     Ok(Box::leak(Box::new(Probe::new(costs, panic_at))))
 }
 
-fn build(options: &Options) -> Result<JobSystem<Os>, Failure> {
+fn build(options: &Options, recorder: Option<&Recorder>) -> Result<JobSystem<Os>, Failure> {
     let mut builder = Builder::new();
+    if let Some(recorder) = recorder {
+        builder = builder.sink(recorder.sink());
+    }
     if let Workers::Count(workers) = options.workers {
         builder = builder.workers(workers);
     }

@@ -60,6 +60,8 @@ fn every_option_is_converted() {
         "9",
         "--wait",
         "20us",
+        "--trace",
+        "t.pftrace",
         "--panic-at",
         "single 0",
     ];
@@ -73,6 +75,7 @@ fn every_option_is_converted() {
     assert_eq!(options.workers, Workers::Count(3));
     assert_eq!((options.load, options.background), (2, 4));
     assert_eq!(options.wait, Some(WaitPolicy::For(Nanos::from_micros(20))));
+    assert_eq!(options.trace.as_deref(), Some(Path::new("t.pftrace")));
     assert_eq!(options.panic_at.as_deref(), Some("single 0"));
 }
 

@@ -1,0 +1,21 @@
+//! Recordings of scheduling, and the files they are kept in.
+//!
+//! A [`Recording`] is what is known of one run: its threads, what a kernel did with them, what the job
+//! system did on them, and what was found out about it afterwards. It is the same for a run on the
+//! machine and for a simulated one. [`write`](mod@write) turns it into files that other programs read.
+//!
+//! Invariants
+//! - No unsafe code, no clock, no threads: a recording in, bytes out, and equal recordings give equal
+//!   bytes.
+//! - No recording makes a writer panic, whatever order or nonsense its events are in. What cannot be
+//!   written as it is is counted, see [`write::Written`].
+//! - Kernel events own the states of threads. The job system's events say what a thread was busy with,
+//!   never whether it ran.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod oracle;
+mod recording;
+pub mod write;
+
+pub use recording::{Annotation, Counter, Recording, Thread, nice, realtime};

@@ -1,0 +1,269 @@
+//! What the job system did, on the tracks of its threads: bodies and waits as slices, the rest as
+//! instants, dependencies and wake-ups as arrows, and how many jobs were ready.
+//!
+//! Slices of one track must nest, and the format's ends have no names: each ends the innermost. So every
+//! track has a stack here. An end that is not the innermost's ends what is inside of it, too; one that is
+//! nobody's is left out; what is open at last ends with the recording.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{self, Write};
+
+use event::{Event, EventKind, Nanos};
+
+use super::arrows::Arrows;
+use super::messages::Type;
+use super::packets::{Mark, Note, Packets};
+use super::tracks::Tracks;
+use crate::{Annotation, Recording};
+
+/// Categories, for filters.
+const JOB: &str = "job";
+const WAIT: &str = "wait";
+const WORKER: &str = "worker";
+
+/// An open slice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Body(u64),
+    Wait(u64),
+}
+
+/// What happens on tracks while events are written.
+struct Jobs<'a, 'r, W> {
+    recording: &'r Recording,
+    tracks: &'a mut Tracks<'r>,
+    packets: &'a mut Packets<W>,
+    arrows: Arrows,
+    /// By job: the number of its label.
+    labels: HashMap<u64, u64>,
+    /// By track: its open slices, the innermost last.
+    open: BTreeMap<u64, Vec<Open>>,
+    ready: HashSet<u64>,
+    /// The track of the number of ready jobs.
+    ready_track: Option<u64>,
+}
+
+/// Writes events that are in the order of their times; `end` is the end of the recording.
+pub(super) fn write<'r, W: Write>(
+    events: &[Event],
+    end: Nanos,
+    recording: &'r Recording,
+    tracks: &mut Tracks<'r>,
+    packets: &mut Packets<W>,
+) -> io::Result<()> {
+    let mut jobs = Jobs {
+        recording,
+        tracks,
+        packets,
+        arrows: Arrows::find(events),
+        labels: HashMap::new(),
+        open: BTreeMap::new(),
+        ready: HashSet::new(),
+        ready_track: None,
+    };
+    for (at, event) in events.iter().enumerate() {
+        jobs.write(at, event)?;
+    }
+    for (track, open) in std::mem::take(&mut jobs.open) {
+        for _ in open {
+            jobs.packets.mark(Mark::new(track, end, Type::SliceEnd))?;
+            jobs.packets.written.unfinished += 1;
+        }
+    }
+    Ok(())
+}
+
+/// How a job ended, by the number in its events.
+fn outcome(code: u64) -> &'static str {
+    match code {
+        0 => "done",
+        1 => "panicked",
+        2 => "cancelled",
+        3 => "timed out",
+        4 => "deadlock",
+        _ => "unknown",
+    }
+}
+
+impl<W: Write> Jobs<'_, '_, W> {
+    fn write(&mut self, at: usize, event: &Event) -> io::Result<()> {
+        self.count_ready(event)?;
+        let Event { job, arg, .. } = *event;
+        match event.kind {
+            EventKind::Created => drop(self.labels.insert(job, arg)),
+            EventKind::Begin => self.begin(at, event, Open::Body(job))?,
+            EventKind::End => self.end(at, event, Open::Body(job), &[])?,
+            EventKind::WaitBegin => self.begin(at, event, Open::Wait(job))?,
+            EventKind::WaitEnd => {
+                let notes = [Note::Text("outcome", outcome(arg))];
+                self.end(at, event, Open::Wait(job), &notes)?;
+            }
+            EventKind::Completed if arg != 0 => {
+                let name = format!("{} {}", self.label(job), outcome(arg));
+                self.instant(at, event, JOB, &name, &[Note::Number("job", job)])?;
+            }
+            EventKind::Split => {
+                let (first, items) = (arg >> 32, arg & u64::from(u32::MAX));
+                let notes = [
+                    Note::Number("job", job),
+                    Note::Number("first", first),
+                    Note::Number("items", items),
+                ];
+                self.instant(at, event, WORKER, "split", &notes)?;
+            }
+            EventKind::Steal => self.instant(
+                at,
+                event,
+                WORKER,
+                "steal",
+                &[Note::Number("from_seat", arg)],
+            )?,
+            EventKind::Wake => {
+                self.instant(at, event, WORKER, "wake", &[Note::Number("seat", arg)])?
+            }
+            EventKind::Park => self.instant(at, event, WORKER, "park", &[])?,
+            EventKind::Unpark => self.instant(at, event, WORKER, "unpark", &[])?,
+            EventKind::Promoted => {
+                self.instant(at, event, WORKER, "promoted", &[Note::Number("job", job)])?
+            }
+            EventKind::Spare => {
+                self.instant(at, event, WORKER, "spare", &[Note::Number("seat", arg)])?
+            }
+            EventKind::Resized => self.instant(
+                at,
+                event,
+                WORKER,
+                "resized",
+                &[Note::Number("workers", arg)],
+            )?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn track_of(&mut self, event: &Event) -> io::Result<u64> {
+        self.tracks.seat(self.recording, event.seat, self.packets)
+    }
+
+    /// What a job is called.
+    fn label(&self, job: u64) -> String {
+        let Some(&number) = self.labels.get(&job) else {
+            return "job".to_owned();
+        };
+        let known = usize::try_from(number).ok();
+        match known.and_then(|number| self.recording.labels.get(number)) {
+            Some(label) if !label.is_empty() => label.clone(),
+            _ => format!("label {number}"),
+        }
+    }
+
+    fn begin(&mut self, at: usize, event: &Event, slice: Open) -> io::Result<()> {
+        let track = self.track_of(event)?;
+        let (category, name) = match slice {
+            Open::Body(job) => (JOB, self.label(job)),
+            Open::Wait(job) => (WAIT, format!("wait for {}", self.label(job))),
+        };
+        self.open.entry(track).or_default().push(slice);
+        self.packets.mark(Mark {
+            category,
+            name: &name,
+            notes: &[Note::Number("job", event.job)],
+            ends: self.arrows.ends_at(at),
+            ..Mark::new(track, event.time, Type::SliceBegin)
+        })
+    }
+
+    fn end(&mut self, at: usize, event: &Event, slice: Open, notes: &[Note<'_>]) -> io::Result<()> {
+        let track = self.track_of(event)?;
+        let stack = self.open.entry(track).or_default();
+        let Some(depth) = stack.iter().rposition(|open| *open == slice) else {
+            self.packets.written.unbegun += 1;
+            return Ok(());
+        };
+        let inner = stack.len() - depth - 1;
+        stack.truncate(depth);
+        for _ in 0..inner {
+            self.packets
+                .mark(Mark::new(track, event.time, Type::SliceEnd))?;
+            self.packets.written.unfinished += 1;
+        }
+        self.packets.mark(Mark {
+            notes,
+            starts: self.arrows.starts_at(at),
+            ..Mark::new(track, event.time, Type::SliceEnd)
+        })
+    }
+
+    fn instant(
+        &mut self,
+        at: usize,
+        event: &Event,
+        category: &'static str,
+        name: &str,
+        notes: &[Note<'_>],
+    ) -> io::Result<()> {
+        let track = self.track_of(event)?;
+        self.packets.mark(Mark {
+            category,
+            name,
+            notes,
+            starts: self.arrows.starts_at(at),
+            ends: self.arrows.ends_at(at),
+            ..Mark::new(track, event.time, Type::Instant)
+        })
+    }
+
+    /// A job is ready until it begins, or is over without.
+    fn count_ready(&mut self, event: &Event) -> io::Result<()> {
+        let has_changed = match event.kind {
+            EventKind::Ready => self.ready.insert(event.job),
+            EventKind::Claimed | EventKind::Begin | EventKind::Completed => {
+                self.ready.remove(&event.job)
+            }
+            _ => false,
+        };
+        if !has_changed {
+            return Ok(());
+        }
+        let track = match self.ready_track {
+            Some(track) => track,
+            None => self.tracks.counter("ready jobs", "", self.packets)?,
+        };
+        self.ready_track = Some(track);
+        let ready = self.ready.len() as i64;
+        self.packets.value(track, event.time, ready)
+    }
+}
+
+/// The frames of a recording, and how many of them have no end, or no beginning.
+///
+/// They are no slices of the thread they began on: frames may overlap each other, and the bodies of jobs.
+pub(super) fn frames(events: &[Event], end: Nanos) -> (Vec<Annotation>, u64, u64) {
+    let mut frames = Vec::new();
+    let mut unbegun = 0;
+    let mut open: BTreeMap<u64, Nanos> = BTreeMap::new();
+    let frame = |number: u64, missed: &str, begin: Nanos, end: Nanos| Annotation {
+        on: None,
+        track: "frames".to_owned(),
+        name: format!("frame {number}{missed}"),
+        begin,
+        end,
+    };
+    for event in events {
+        match event.kind {
+            EventKind::FrameBegin => drop(open.insert(event.job, event.time)),
+            EventKind::FrameEnd => match open.remove(&event.job) {
+                Some(begin) => {
+                    let missed = if event.arg == 1 { ", missed" } else { "" };
+                    frames.push(frame(event.job, missed, begin, event.time));
+                }
+                None => unbegun += 1,
+            },
+            _ => {}
+        }
+    }
+    let unfinished = open.len() as u64;
+    let rest = open.into_iter();
+    frames.extend(rest.map(|(number, begin)| frame(number, ", unfinished", begin, end)));
+    (frames, unfinished, unbegun)
+}

@@ -1,0 +1,51 @@
+//! Annotations, on tracks of their own.
+//!
+//! Slices of one track must nest and annotations need not, so those that overlap go to different tracks
+//! of the same name, which viewers show as one. Each goes to the track that has been free for longest.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io::{self, Write};
+
+use event::{Nanos, Task};
+
+use super::messages::Type;
+use super::packets::{Mark, Packets};
+use super::tracks::Tracks;
+use crate::Annotation;
+
+const ANNOTATION: &str = "annotation";
+
+/// Writes annotations in any order.
+pub(super) fn write<'n, W: Write>(
+    annotations: impl Iterator<Item = &'n Annotation>,
+    tracks: &mut Tracks<'_>,
+    packets: &mut Packets<W>,
+) -> io::Result<()> {
+    let mut groups: BTreeMap<(Option<Task>, &str), Vec<&Annotation>> = BTreeMap::new();
+    for note in annotations {
+        groups.entry((note.on, &note.track)).or_default().push(note);
+    }
+    for ((on, name), mut notes) in groups {
+        notes.sort_by_key(|note| note.begin);
+        // Until when each track is taken.
+        let mut lanes: BinaryHeap<Reverse<(Nanos, u64)>> = BinaryHeap::new();
+        for note in notes {
+            let free = lanes.peek().is_some_and(|lane| lane.0.0 <= note.begin);
+            let track = match free.then(|| lanes.pop()).flatten() {
+                Some(Reverse((_, track))) => track,
+                None => tracks.named(name, on, packets)?,
+            };
+            let end = note.end.max(note.begin);
+            packets.mark(Mark {
+                category: ANNOTATION,
+                name: &note.name,
+                is_word: false,
+                ..Mark::new(track, note.begin, Type::SliceBegin)
+            })?;
+            packets.mark(Mark::new(track, end, Type::SliceEnd))?;
+            lanes.push(Reverse((end, track)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! The file: packets one after another, with the words they refer to by number.
+//!
+//! A file is one message with one repeated field, so that packets encoded one by one and put one after
+//! another *are* the file, and nothing but the current packets is ever in memory.
+//!
+//! Words are written when they are first used, in the packet that uses them. Numbers are good for one
+//! sequence, so all packets that use them are of the sequence [`EVENTS`].
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use event::Nanos;
+use prost::Message;
+
+use super::messages::{
+    Clock, ClockSnapshot, DebugAnnotation, FtraceEventBundle, InternedData, InternedName, Trace,
+    TracePacket, TrackDescriptor, TrackEvent, Type,
+};
+use crate::write::Written;
+
+/// The sequence of what is on tracks.
+const EVENTS: u32 = 1;
+/// The sequence of kernel events.
+const KERNEL: u32 = 2;
+/// The sequence of descriptors. It is not that of the events, because a thread that is introduced there
+/// becomes the one that all later events without a thread belong to.
+const TRACKS: u32 = 3;
+
+/// Sequence flags: words of before are no longer good; words of before are needed.
+const CLEARED: u32 = 1;
+const NEEDS_WORDS: u32 = 2;
+
+/// Clocks of the format; the second is what times without a clock are on.
+const MONOTONIC: u32 = 3;
+const BOOTTIME: u32 = 6;
+
+/// Encoded packets are given to the writer in pieces of about this size.
+const PIECE: usize = 64 << 10;
+
+/// A time as the format can hold it: signed when read.
+pub(super) fn stamp(time: Nanos) -> u64 {
+    time.0.min(i64::MAX as u64)
+}
+
+/// The words of one table.
+#[derive(Default)]
+struct Words {
+    known: HashMap<String, u64>,
+    /// Those that no packet has brought yet.
+    fresh: Vec<InternedName>,
+}
+
+impl Words {
+    fn number(&mut self, word: &str) -> u64 {
+        if let Some(&number) = self.known.get(word) {
+            return number;
+        }
+        let number = self.known.len() as u64 + 1;
+        self.known.insert(word.to_owned(), number);
+        self.fresh.push(InternedName {
+            iid: Some(number),
+            name: Some(word.to_owned()),
+        });
+        number
+    }
+}
+
+/// What is noted beside a slice or an instant.
+pub(super) enum Note<'a> {
+    Number(&'static str, u64),
+    Text(&'static str, &'a str),
+}
+
+/// Something on a track, before its words are numbers.
+pub(super) struct Mark<'a> {
+    pub(super) track: u64,
+    pub(super) time: Nanos,
+    pub(super) what: Type,
+    /// For filters; empty: without.
+    pub(super) category: &'static str,
+    /// Empty: without.
+    pub(super) name: &'a str,
+    /// Whether the name will come again.
+    pub(super) is_word: bool,
+    pub(super) notes: &'a [Note<'a>],
+    /// Arrows that begin here.
+    pub(super) starts: Vec<u64>,
+    /// Arrows that end here.
+    pub(super) ends: Vec<u64>,
+}
+
+impl<'a> Mark<'a> {
+    /// A bare one.
+    pub(super) fn new(track: u64, time: Nanos, what: Type) -> Mark<'a> {
+        Mark {
+            track,
+            time,
+            what,
+            category: "",
+            name: "",
+            is_word: true,
+            notes: &[],
+            starts: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+}
+
+/// A file that is being written.
+pub(super) struct Packets<W> {
+    out: W,
+    buffer: Vec<u8>,
+    /// Always empty or with one packet: what makes a packet a piece of a file.
+    piece: Trace,
+    categories: Words,
+    names: Words,
+    notes: Words,
+    has_kernel: bool,
+    pub(super) written: Written,
+}
+
+impl<W: Write> Packets<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// Those of the writer, here and below.
+    pub(super) fn begin(out: W, begin: Nanos) -> io::Result<Packets<W>> {
+        let mut packets = Packets {
+            out,
+            buffer: Vec::with_capacity(2 * PIECE),
+            piece: Trace::default(),
+            categories: Words::default(),
+            names: Words::default(),
+            notes: Words::default(),
+            has_kernel: false,
+            written: Written::default(),
+        };
+        // All there is is on one clock; these two are said to be the same.
+        let clock = |id| Clock {
+            clock_id: Some(id),
+            timestamp: Some(stamp(begin)),
+        };
+        packets.put(TracePacket {
+            clock_snapshot: Some(ClockSnapshot {
+                clocks: vec![clock(BOOTTIME), clock(MONOTONIC)],
+                primary_trace_clock: Some(BOOTTIME),
+            }),
+            trusted_packet_sequence_id: Some(EVENTS),
+            sequence_flags: Some(CLEARED),
+            first_packet_on_sequence: Some(true),
+            ..TracePacket::default()
+        })?;
+        Ok(packets)
+    }
+
+    fn put(&mut self, packet: TracePacket) -> io::Result<()> {
+        self.piece.packet.push(packet);
+        // A vector has room for everything.
+        let _ = self.piece.encode(&mut self.buffer);
+        self.piece.packet.clear();
+        self.written.packets += 1;
+        match self.buffer.len() < PIECE {
+            true => Ok(()),
+            false => self.pass_on(),
+        }
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.written.bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Introduces a track. What is on it comes later.
+    pub(super) fn track(&mut self, track: TrackDescriptor) -> io::Result<()> {
+        self.put(TracePacket {
+            trusted_packet_sequence_id: Some(TRACKS),
+            track_descriptor: Some(track),
+            ..TracePacket::default()
+        })
+    }
+
+    /// Writes kernel events of one CPU.
+    pub(super) fn kernel(&mut self, bundle: FtraceEventBundle) -> io::Result<()> {
+        let is_first = !std::mem::replace(&mut self.has_kernel, true);
+        self.put(TracePacket {
+            ftrace_events: Some(bundle),
+            trusted_packet_sequence_id: Some(KERNEL),
+            first_packet_on_sequence: is_first.then_some(true),
+            ..TracePacket::default()
+        })
+    }
+
+    /// Writes a beginning, an end or an instant.
+    pub(super) fn mark(&mut self, mark: Mark<'_>) -> io::Result<()> {
+        let notes = mark.notes.iter().map(|note| {
+            let (name, number, text) = match *note {
+                Note::Number(name, number) => (name, Some(number), None),
+                Note::Text(name, text) => (name, None, Some(text.to_owned())),
+            };
+            DebugAnnotation {
+                name_iid: Some(self.notes.number(name)),
+                uint_value: number,
+                string_value: text,
+            }
+        });
+        let debug_annotations = notes.collect();
+        let category = (!mark.category.is_empty()).then(|| self.categories.number(mark.category));
+        let has_name = !mark.name.is_empty();
+        let event = TrackEvent {
+            category_iids: Vec::from_iter(category),
+            debug_annotations,
+            r#type: Some(mark.what as i32),
+            name_iid: (has_name && mark.is_word).then(|| self.names.number(mark.name)),
+            name: (has_name && !mark.is_word).then(|| mark.name.to_owned()),
+            track_uuid: Some(mark.track),
+            flow_ids: mark.starts,
+            terminating_flow_ids: mark.ends,
+            ..TrackEvent::default()
+        };
+        self.track_event(mark.time, event)
+    }
+
+    /// Writes a new value of a counter.
+    pub(super) fn value(&mut self, track: u64, time: Nanos, value: i64) -> io::Result<()> {
+        self.track_event(
+            time,
+            TrackEvent {
+                r#type: Some(Type::Counter as i32),
+                track_uuid: Some(track),
+                counter_value: Some(value),
+                ..TrackEvent::default()
+            },
+        )
+    }
+
+    fn track_event(&mut self, time: Nanos, event: TrackEvent) -> io::Result<()> {
+        let fresh = InternedData {
+            event_categories: std::mem::take(&mut self.categories.fresh),
+            event_names: std::mem::take(&mut self.names.fresh),
+            debug_annotation_names: std::mem::take(&mut self.notes.fresh),
+        };
+        self.put(TracePacket {
+            timestamp: Some(stamp(time)),
+            trusted_packet_sequence_id: Some(EVENTS),
+            track_event: Some(event),
+            interned_data: (fresh != InternedData::default()).then_some(fresh),
+            sequence_flags: Some(NEEDS_WORDS),
+            ..TracePacket::default()
+        })
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(mut self) -> io::Result<Written> {
+        self.pass_on()?;
+        self.out.flush()?;
+        Ok(self.written)
+    }
+}
