@@ -13,6 +13,7 @@
 //! a tick, a timer    tick → if true: pick(prev = it)
 //! it yields          yields → pick(prev = it)
 //! a CPU has nothing  pick → None → pull → dequeue(Move) there, enqueue(Move) here → pick
+//! before each tick   pull(Busy) → dequeue(Move) there, enqueue(Move) here
 //! one is kicked      pick(prev = who runs there)
 //! a CPU goes away    dequeue(Move) there, select_cpu, enqueue(Move) for each; then set_online
 //! ```

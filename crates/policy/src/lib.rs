@@ -24,6 +24,7 @@
 mod attr;
 pub mod class;
 mod cpus;
+mod linux;
 mod named;
 pub mod ops;
 pub mod random;

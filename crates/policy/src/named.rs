@@ -2,11 +2,11 @@
 
 use event::Nanos;
 
-use crate::Class;
 use crate::ops::rustland::{Constants, Rustland, capped, merged, pre333};
 use crate::ops::{Ext, Model, Promises, uniform_slice, virtual_slice};
 use crate::random::{Explore, Order};
 use crate::rtos::{Rtos, Rules};
+use crate::{Class, linux};
 
 /// What a policy is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,31 @@ pub struct Entry {
 
 /// All policies, the most usual first.
 pub const CATALOGUE: &[Entry] = &[
+    Entry {
+        name: "eevdf-6.18",
+        about: "Linux 6.18: earliest eligible virtual deadline first; a yield forfeits the rest of the slice",
+        make: linux::eevdf_6_18,
+    },
+    Entry {
+        name: "eevdf-6.6",
+        about: "Linux 6.6, the first with EEVDF: a yield postpones the deadline and nothing else",
+        make: linux::eevdf_6_6,
+    },
+    Entry {
+        name: "cfs-4.12",
+        about: "Linux 4.12: the Completely Fair Scheduler; a yield asks to be skipped once",
+        make: linux::cfs_4_12,
+    },
+    Entry {
+        name: "fifo",
+        about: "Linux, all tasks SCHED_FIFO: the highest priority runs until it blocks or yields",
+        make: linux::fifo,
+    },
+    Entry {
+        name: "rr",
+        about: "Linux, all tasks SCHED_RR: the highest priority runs, equals take turns of 100 ms",
+        make: linux::rr,
+    },
     Entry {
         name: "rtos",
         about: "ThreadX: fixed priorities, the lowest number first; slices, thresholds, inheritance",

@@ -7,9 +7,20 @@ use sim::{Machine, SimConfig, SimReport};
 
 /// Runs threads, described in TOML, on an ideal CPU.
 fn on_one_cpu(policy: &str, threads: &str) -> SimReport {
+    on(Machine::ideal(1), policy, threads)
+}
+
+/// The same with ticks.
+fn on_one_cpu_at_250_hz(policy: &str, threads: &str) -> SimReport {
+    let mut machine = Machine::ideal(1);
+    machine.kernel.tick = Nanos::from_millis(4);
+    on(machine, policy, threads)
+}
+
+fn on(machine: Machine, policy: &str, threads: &str) -> SimReport {
     let head = "about = \"a test\"\nmachine = \"ideal-1\"\npolicy = \"any\"\n";
     let scenario = Scenario::parse("test", &format!("{head}{threads}")).expect("it is a scenario");
-    let mut config = SimConfig::on(Machine::ideal(1), policy, 1);
+    let mut config = SimConfig::on(machine, policy, 1);
     config.trace = true;
     config.checks = true;
     config.until = scenario.until.unwrap_or(config.until);
@@ -128,5 +139,92 @@ fn inheritance_bounds_the_inversion() {
             Nanos::from_millis(expected),
             "{policy} [{inheriting}]"
         );
+    }
+}
+
+/// Goal: inheritance works between real-time threads of Linux and does nothing between fair ones.
+/// Method: L (10) works for 5 ms under a lock, M (20) is a hog of 300 ms, H (30) wants the lock:
+/// measured on Linux 6.18 were 304.0 ms without inheritance, 4.96 with. The same with nice 19, 0 and −10
+/// and 6 ms of work: L has 1 ms alone, then a tick, and then waits until M has had its 68 times as much,
+/// with inheritance and without.
+#[test]
+fn inheritance_under_linux() {
+    let threads = |inheriting: &str, work: u64, attrs: &[String; 3]| {
+        let [low, middle, high] = attrs;
+        format!(
+            r#"
+            inheriting-mutexes = [{inheriting}]
+            [[thread]]
+            name = "low"
+            {low}
+            phases = [{{ lock = "m" }}, {{ work = "{work} ms" }}, {{ unlock = "m" }}]
+            [[thread]]
+            name = "middle"
+            {middle}
+            start = "1 ms"
+            phases = [{{ work = "300 ms" }}]
+            [[thread]]
+            name = "high"
+            {high}
+            start = "1 ms"
+            phases = [{{ lock = "m" }}, {{ work = "1 us" }}, {{ unlock = "m" }}]
+            "#
+        )
+    };
+    let fifo = ["priority = 10", "priority = 20", "priority = 30"]
+        .map(|priority| format!("discipline = \"fifo\"\n{priority}"));
+    let nice = ["nice = 19", "nice = 0", "nice = -10"].map(str::to_owned);
+    let high_ended = |policy: &str, inheriting: &str, work: u64, attrs: &[String; 3]| {
+        let report = on_one_cpu_at_250_hz(policy, &threads(inheriting, work, attrs));
+        let high = report.threads.iter().find(|thread| thread.name == "high");
+        high.expect("it is in the report").ended
+    };
+    for policy in ["fifo", "eevdf-6.18", "eevdf-6.6", "cfs-4.12"] {
+        let micros = |inheriting| high_ended(policy, inheriting, 5, &fifo).0 / 1000;
+        assert_eq!((micros("\"m\""), micros("")), (5_001, 305_001), "{policy}");
+    }
+    for policy in ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"] {
+        let with = high_ended(policy, "\"m\"", 6, &nice);
+        assert_eq!(with, high_ended(policy, "", 6, &nice), "{policy}");
+        assert!(with > Nanos::from_millis(250), "{policy}: {with}");
+    }
+}
+
+/// Goal: Linux's ticks come out of the whole machine: stints of 4.000 ms of two spinners, 12 and 4 ms of nice
+/// 0 and 5, 100 ms under RR. Method: the most frequent stint of each thread in 2 s.
+#[test]
+fn stints_under_linux() {
+    let spinners = |nice: i8| {
+        format!(
+            r#"
+            until = "2 s"
+            [[thread]]
+            name = "A"
+            phases = [{{ work = "5 s" }}]
+            [[thread]]
+            name = "B"
+            nice = {nice}
+            phases = [{{ work = "5 s" }}]
+            "#
+        )
+    };
+    let cases = [
+        ("eevdf-6.18", 0, [4, 4]),
+        ("eevdf-6.6", 0, [4, 4]),
+        ("eevdf-6.18", 5, [12, 4]),
+        ("rr", 0, [100, 100]),
+    ];
+    for (policy, nice, expected) in cases {
+        let report = on_one_cpu_at_250_hz(policy, &spinners(nice));
+        let stints = stints(&report);
+        for (name, expected) in ['A', 'B'].into_iter().zip(expected) {
+            let mine = stints.iter().filter(|(who, _)| *who == name);
+            let count = mine.clone().count();
+            let usual = mine.filter(|(_, time)| *time == Nanos::from_millis(expected));
+            assert!(
+                usual.count() * 10 >= count * 8,
+                "{policy}, {nice}: {stints:?}"
+            );
+        }
     }
 }
