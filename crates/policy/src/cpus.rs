@@ -23,6 +23,11 @@ pub trait Cpus {
     fn allows(&self, task: Task, cpu: Cpu) -> bool;
     /// The CPU that the task ran on last.
     fn last_cpu(&self, task: Task) -> Cpu;
+    /// Whether the task has not run yet. Default: it has.
+    fn is_new(&self, task: Task) -> bool {
+        let _ = task;
+        false
+    }
     /// Whether two CPUs share their last-level cache.
     fn share_cache(&self, a: Cpu, b: Cpu) -> bool;
     /// Whether two CPUs are hardware threads of one core.
@@ -77,6 +82,32 @@ pub enum Placement {
     Pack,
 }
 
+/// The CPU for a task that has not run yet: of the last-level caches with the smallest share of busy CPUs
+/// the one nearest to its parent's CPU, there a core that idles as a whole, the fastest first. Linux
+/// balances at a fork over all CPUs as well.
+fn place_new(task: Task, parent: Cpu, cpus: &dyn Cpus) -> Cpu {
+    let all = || (0..cpus.len() as u32).map(Cpu);
+    let usable = |cpu: &Cpu| cpus.is_active(*cpu) && cpus.allows(task, *cpu);
+    let group = |cpu: Cpu| all().filter(move |&other| cpus.share_cache(cpu, other));
+    let busy = |cpu: Cpu| {
+        let busy = group(cpu).filter(|&other| !cpus.is_idle(other)).count();
+        busy * 1024 / group(cpu).count().max(1)
+    };
+    let whole = |cpu: Cpu| all().all(|other| !cpus.share_core(other, cpu) || cpus.is_idle(other));
+    let key = |cpu: &Cpu| {
+        let distance = (cpu.0 + cpus.len() as u32 - parent.0) % cpus.len() as u32;
+        let slowness = u32::MAX - cpus.capacity(*cpu);
+        (
+            !cpus.is_idle(*cpu),
+            slowness,
+            !whole(*cpu),
+            busy(*cpu),
+            distance,
+        )
+    };
+    all().filter(usable).min_by_key(key).unwrap_or(parent)
+}
+
 /// The CPU for a fair task that wakes up, or begins, on `waker`; `None` if it was an interrupt that
 /// woke it.
 ///
@@ -102,6 +133,9 @@ pub fn place(task: Task, waker: Option<Cpu>, cpus: &dyn Cpus) -> Cpu {
         }
         _ => last,
     };
+    if cpus.is_new(task) {
+        return place_new(task, last, cpus);
+    }
     let all = || (0..cpus.len() as u32).map(Cpu);
     let best = all()
         .filter(|&cpu| usable(cpu))

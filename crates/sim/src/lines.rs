@@ -4,8 +4,10 @@
 //! a copy from the owner; a store, a read-modify-write and a *failed* compare-exchange alike take the
 //! line away from everybody else. Transfers of one line queue: a request that comes while the line
 //! travels waits until it has arrived, in the order of requests. That, and not the transfer alone, is what
-//! makes a contended counter collapse: every retry is one more transfer that others wait for. Copies for
-//! readers do not queue behind each other.
+//! makes a contended counter collapse: every retry is one more transfer that others wait for. A transfer
+//! that had to wait takes less than one that is asked for anew, because the request has travelled
+//! meanwhile; how much less is the machine's ([`LineCosts::queued_percent`]). Copies for readers do not
+//! queue behind each other.
 //!
 //! Lines are *assigned*, never derived from addresses, which differ from run to run: a loose atomic gets
 //! its own, and what is built inside [`platform::Memory::on_own_lines`] lies one line to 64 bytes, in the
@@ -16,7 +18,7 @@
 
 use event::{Cpu, Nanos};
 
-use crate::machine::Machine;
+use crate::machine::{LineCosts, Machine};
 
 /// What is done to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +53,7 @@ pub(crate) struct Lines {
     cpus: usize,
     hit: Nanos,
     rmw: Nanos,
+    queued_percent: u64,
     /// Nothing costs anything: no need to look.
     free: bool,
 }
@@ -68,7 +71,11 @@ impl Lines {
             cpus,
             hit: costs.hit,
             rmw: costs.rmw,
-            free: costs == crate::machine::LineCosts::default(),
+            queued_percent: match costs.queued_percent {
+                0 => 100,
+                percent => u64::from(percent),
+            },
+            free: costs == LineCosts::default(),
         }
     }
 
@@ -119,6 +126,10 @@ impl Lines {
                 let others = others.chain((owner != cpu).then_some(owner));
                 others.map(from).max().unwrap_or(here)
             }
+        };
+        let took = match begin > now {
+            true => Nanos(took.0 * self.queued_percent / 100),
+            false => took,
         };
         let end = begin + took.max(here);
         match access {

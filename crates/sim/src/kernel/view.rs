@@ -36,6 +36,9 @@ impl Cpus for View<'_> {
     fn last_cpu(&self, task: Task) -> Cpu {
         self.tasks[task.index()].cpu
     }
+    fn is_new(&self, task: Task) -> bool {
+        self.tasks[task.index()].ran_on.is_none()
+    }
     fn share_cache(&self, a: Cpu, b: Cpu) -> bool {
         self.machine.cpus[a.index()].cache == self.machine.cpus[b.index()].cache
     }

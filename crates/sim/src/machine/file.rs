@@ -67,6 +67,7 @@ pub(super) struct LinesTable {
     pub(super) cache: Option<Given<Of<Time>>>,
     pub(super) node: Option<Given<Of<Time>>>,
     pub(super) remote: Option<Given<Of<Time>>>,
+    pub(super) queued: Option<Given<Of<Percent>>>,
     #[serde(default)]
     pub(super) between: Vec<BetweenTable>,
 }

@@ -158,6 +158,10 @@ pub struct LineCosts {
     pub node: Nanos,
     /// On another node.
     pub remote: Nanos,
+    /// How long a transfer takes that was asked for while the line was on its way to somebody else, in
+    /// percent of those above; 0 means all of it. Such a request is with the line's next owner already when
+    /// the line arrives there.
+    pub queued_percent: u32,
 }
 
 /// What moving a line between CPUs of two clusters takes.

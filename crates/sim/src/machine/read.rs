@@ -176,6 +176,10 @@ fn lines(
             table.remote.as_ref(),
             any(|a, b| a.node != b.node),
         )?,
+        queued_percent: match &table.queued {
+            Some(given) => take(facts, "lines.queued", given)? as u32,
+            None => 0,
+        },
     };
     if costs == LineCosts::default() && !between.is_empty() {
         return Err(
