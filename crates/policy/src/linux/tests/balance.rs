@@ -157,3 +157,20 @@ fn a_sleeper_in_debt_leaves_a_cpu_that_goes_away() {
     let after = homes(&machine, ms(411));
     assert!(!after.is_empty() && after.iter().all(|&cpu| cpu != home));
 }
+
+/// Goal: who is preempted by a real-time task goes to a CPU that idles already: a fair task at the next tick,
+/// a real-time task at once. Method: the intruder is pinned to CPU 0 and comes at 5 ms.
+#[test]
+fn a_cpu_that_idles_is_kicked() {
+    for policy in FAIR {
+        for (attr, moves) in [(Attr::default(), ms(8)), (Attr::fifo(10), ms(5))] {
+            let mut machine = Machine::new(policy, 2, 2, TICK);
+            let victim = machine.add(Script::new(attr, &[SPIN]));
+            machine.add(Script::new(Attr::fifo(20), &[SPIN]).on(0).begins(ms(5)));
+            machine.go(ms(20));
+            let stints = machine.stints.iter().filter(|stint| stint.task == victim);
+            let stints: Vec<_> = stints.map(|stint| (stint.cpu, stint.from)).collect();
+            assert_eq!(stints, [(Cpu(0), Nanos::ZERO), (Cpu(1), moves)], "{policy}");
+        }
+    }
+}

@@ -152,7 +152,11 @@ fn who_wakes_up_and_is_in_a_hurry_gets_in() {
     assert_eq!(latency(with_slice(us(300)), usual()), Nanos::ZERO);
     assert!(latency(usual(), usual()) > Nanos::ZERO);
     assert!(latency(usual(), usual()) <= TICK);
-    assert!(latency(of(Discipline::Batch), usual()) > Nanos::ZERO);
+    let batch = Attr {
+        discipline: Discipline::Batch,
+        ..with_slice(us(300))
+    };
+    assert!(latency(batch, usual()) > Nanos::ZERO);
     assert_eq!(latency(usual(), of(Discipline::Idle)), Nanos::ZERO);
     // It has had more than its share of 3 in 1027, and waits until that is made up for.
     assert!(latency(of(Discipline::Idle), usual()) > ms(8));
