@@ -164,7 +164,9 @@ fn set(set: &mut Vec<u64>, cpu: Cpu) {
 
 fn members(set: &[u64]) -> impl Iterator<Item = Cpu> + '_ {
     set.iter().enumerate().flat_map(|(word, &bits)| {
-        let bits = (0..64u32).filter(move |bit| bits & (1 << bit) != 0);
-        bits.map(move |bit| Cpu(word as u32 * 64 + bit))
+        let next = move |bits: &u64| Some(bits & bits.wrapping_sub(1)).filter(|bits| *bits != 0);
+        let first = Some(bits).filter(|bits| *bits != 0);
+        std::iter::successors(first, next)
+            .map(move |bits| Cpu(word as u32 * 64 + bits.trailing_zeros()))
     })
 }

@@ -12,41 +12,37 @@ use event::{Cpu, Nanos};
 #[derive(Debug)]
 pub(super) struct Calendar {
     /// A complete binary tree: node 1 is the root, the children of n are 2n and 2n + 1, the leaves begin
-    /// at `leaves`. Each holds the CPU that wins below it.
-    winners: Vec<u32>,
-    times: Vec<Nanos>,
+    /// at `leaves`. Each holds the earliest time below it and whose it is.
+    nodes: Vec<(Nanos, Cpu)>,
     leaves: usize,
 }
 
 impl Calendar {
     pub(super) fn new(cpus: usize) -> Calendar {
-        let leaves = cpus.next_power_of_two();
-        let mut winners = vec![0; 2 * leaves];
+        // Two at least, so that the root is no leaf.
+        let leaves = cpus.next_power_of_two().max(2);
+        let mut nodes = vec![(Nanos::MAX, Cpu(0)); 2 * leaves];
         for leaf in 0..leaves {
-            winners[leaves + leaf] = leaf as u32;
+            nodes[leaves + leaf].1 = Cpu(leaf as u32);
         }
         for node in (1..leaves).rev() {
-            winners[node] = winners[2 * node];
+            nodes[node] = nodes[2 * node];
         }
-        Calendar {
-            winners,
-            times: vec![Nanos::MAX; leaves],
-            leaves,
-        }
+        Calendar { nodes, leaves }
     }
 
     /// Something is due at this CPU then, and nothing earlier.
     #[inline]
     pub(super) fn set(&mut self, cpu: Cpu, time: Nanos) {
-        if self.times[cpu.index()] == time {
+        let leaf = self.leaves + cpu.index();
+        if self.nodes[leaf].0 == time {
             return;
         }
-        self.times[cpu.index()] = time;
-        let mut node = (self.leaves + cpu.index()) / 2;
+        self.nodes[leaf].0 = time;
+        let mut node = leaf / 2;
         while node > 0 {
-            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            let right_wins = self.times[right as usize] < self.times[left as usize];
-            self.winners[node] = if right_wins { right } else { left };
+            let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
+            self.nodes[node] = if right.0 < left.0 { right } else { left };
             node /= 2;
         }
     }
@@ -54,11 +50,19 @@ impl Calendar {
     /// The earliest time, and whose it is.
     #[inline]
     pub(super) fn earliest(&self) -> (Nanos, Cpu) {
-        let winner = match self.leaves {
-            1 => 0,
-            _ => self.winners[1],
-        };
-        (self.times[winner as usize], Cpu(winner))
+        self.nodes[1]
+    }
+
+    /// The earliest time of all other CPUs.
+    #[inline]
+    pub(super) fn earliest_but(&self, cpu: Cpu) -> Nanos {
+        let mut node = self.leaves + cpu.index();
+        let mut earliest = Nanos::MAX;
+        while node > 1 {
+            earliest = earliest.min(self.nodes[node ^ 1].0);
+            node /= 2;
+        }
+        earliest
     }
 }
 
@@ -85,6 +89,9 @@ mod tests {
                 let least = *times.iter().min().unwrap();
                 let first = times.iter().position(|&time| time == least).unwrap();
                 assert_eq!(calendar.earliest(), (least, Cpu(first as u32)));
+                let others = times.iter().enumerate().filter(|(other, _)| *other != cpu);
+                let least = others.map(|(_, time)| *time).min().unwrap_or(Nanos::MAX);
+                assert_eq!(calendar.earliest_but(Cpu(cpu as u32)), least);
             }
         }
     }

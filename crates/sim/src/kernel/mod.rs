@@ -292,17 +292,14 @@ impl Kernel {
             self.reschedule(cpu);
         } else {
             core.done_at = Nanos::MAX;
+            // The calendar still names this time; whatever ends the program's turn tells it another.
+            let kernel_due = core.due();
             self.on = cpu;
-            self.calendar.set(cpu, self.cores[cpu.index()].due());
-            self.set_horizon();
+            let others = self.calendar.earliest_but(cpu);
+            self.horizon = others.min(kernel_due).min(self.beside_cpus);
             return Some(self.me());
         }
         None
-    }
-
-    fn set_horizon(&mut self) {
-        let (due, _) = self.calendar.earliest();
-        self.horizon = due.min(self.beside_cpus);
     }
 
     /// Whether nothing but ticks happens, for good.
