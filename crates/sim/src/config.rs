@@ -34,8 +34,11 @@ pub struct SimConfig {
     pub until: Nanos,
     /// Whether the kernel's events are kept. Their hash always is.
     pub trace: bool,
-    /// Whether the policy is asked after each decision if what it promises holds.
+    /// Whether it is checked after each decision that what must hold does hold: work is conserved, nobody
+    /// starves, clocks are monotone, the policy keeps its promises. The first violation is in the report.
     pub checks: bool,
+    /// With `checks`: how long a task may wait for a CPU.
+    pub starvation: Option<Nanos>,
 }
 
 /// Disturbances, drawn from the seed.
@@ -83,6 +86,7 @@ impl SimConfig {
             until: Nanos::MAX,
             trace: false,
             checks: false,
+            starvation: None,
         }
     }
 

@@ -4,13 +4,13 @@
 //! else; two runs of equal (program, machine, policy, seed) have the same.
 
 use event::{Cpu, KernelEvent, KernelEventKind, Nanos};
-use policy::Class;
 
 /// The recorder of a run.
 #[derive(Debug)]
 pub(crate) struct Trace {
     hash: u64,
     events: u64,
+    latest: Nanos,
     kept: Option<Vec<KernelEvent>>,
     checks: bool,
     violation: Option<(Nanos, String)>,
@@ -21,6 +21,7 @@ impl Trace {
         Trace {
             hash: 0,
             events: 0,
+            latest: Nanos::ZERO,
             kept: keep.then(Vec::new),
             checks,
             violation: None,
@@ -33,16 +34,25 @@ impl Trace {
             self.hash = stir(self.hash, word);
         }
         self.events += 1;
+        self.latest = time;
         if let Some(kept) = &mut self.kept {
             kept.push(event);
         }
     }
 
-    /// Asks the class whether what it promises holds; the first violation is kept.
-    pub(crate) fn check(&mut self, class: &dyn Class, now: Nanos) {
-        if self.checks && self.violation.is_none() {
-            self.violation = class.check(now).err().map(|what| (now, what));
-        }
+    /// Whether anything is to be checked still: only the first violation counts.
+    pub(crate) fn checks(&self) -> bool {
+        self.checks && self.violation.is_none()
+    }
+
+    /// Keeps what was found.
+    pub(crate) fn judge(&mut self, now: Nanos, found: Result<(), String>) {
+        self.violation = found.err().map(|what| (now, what));
+    }
+
+    /// The time of the last event.
+    pub(crate) fn latest(&self) -> Nanos {
+        self.latest
     }
 
     pub(crate) fn hash(&self) -> u64 {

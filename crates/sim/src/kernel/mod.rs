@@ -14,6 +14,7 @@
 //! - Tasks and CPUs are visited in the order of their numbers.
 
 mod calendar;
+mod check;
 mod core;
 mod hotplug;
 mod schedule;
@@ -63,6 +64,8 @@ pub(crate) struct Kernel {
     timers_set: u64,
     plan: VecDeque<(Nanos, Planned)>,
     until: Nanos,
+    /// How long a task may wait for a CPU, if there is a bound.
+    starvation: Option<Nanos>,
     /// The earliest of timers, plan and end, or a time before it: looking costs more than this.
     beside_cpus: Nanos,
     syncs: sync::Syncs,
@@ -93,6 +96,7 @@ impl Kernel {
         mut class: Box<dyn Class>,
         mut plan: Vec<(Nanos, Planned)>,
         until: Nanos,
+        starvation: Option<Nanos>,
         trace: Trace,
     ) -> Kernel {
         let cpus = machine.cpus.len();
@@ -115,6 +119,7 @@ impl Kernel {
             timers_set: 0,
             plan: plan.into(),
             until,
+            starvation,
             beside_cpus: Nanos::ZERO,
             syncs: sync::Syncs::default(),
             on: Cpu(0),

@@ -36,7 +36,7 @@ impl Kernel {
             self.switch(cpu, why, next);
         }
         self.ask_for_timer(cpu);
-        self.trace.check(self.class.as_ref(), self.now);
+        self.check(cpu);
     }
 
     fn switch(&mut self, cpu: Cpu, why: Left, next: Option<Task>) {

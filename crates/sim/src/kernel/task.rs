@@ -130,6 +130,11 @@ impl Control {
         spent
     }
 
+    /// For how long it has been in its phase.
+    pub(crate) fn in_phase_for(&self, now: Nanos) -> Nanos {
+        now - self.since
+    }
+
     pub(crate) fn is_alive(&self) -> bool {
         self.phase != Phase::Ended
     }

@@ -107,7 +107,7 @@ impl Engine {
         let class = config.class();
         let asks_at_steps = class.has_steps();
         let (machine, plan) = (config.machine.clone(), config.plan.clone());
-        let kernel = Kernel::new(machine, class, plan, config.until, trace);
+        let kernel = Kernel::new(machine, class, plan, config.until, config.starvation, trace);
         const PERTURB_STREAM: u64 = 0x7e27_bed0_5eed_0001;
         Engine {
             shared,

@@ -1,6 +1,7 @@
 //! The simulated machine's own tests. A machine that finds nothing wrong proves nothing, so it comes with
 //! planted errors that it must find.
 
+mod checks;
 mod order;
 mod policies;
 mod threads;

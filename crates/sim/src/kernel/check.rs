@@ -1,0 +1,113 @@
+//! What must hold at every moment, whatever runs: asked after each decision, if the configuration wants
+//! it.
+//!
+//! - *Work is conserved*: no CPU idles while a task waits in its own queue, if the policy promises that
+//!   ([`policy::Class::conserves_work`]). A CPU that is on its way (an interrupt, the end of a sleep state)
+//!   does not idle.
+//! - *Nobody starves*: no task waits for a CPU longer than the configuration says.
+//! - *Clocks are monotone*: what happens is never before what happened.
+//! - What the policy itself promises ([`policy::Class::check`]): bounded lag, order of priorities.
+//!
+//! That no wake-up is lost needs no check: it is a run that ends in a deadlock.
+
+use event::{Cpu, Nanos};
+
+use super::{Kernel, Phase};
+
+impl Kernel {
+    /// Looks at everything after a decision on this CPU. The first violation stays.
+    pub(super) fn check(&mut self, cpu: Cpu) {
+        if !self.trace.checks() {
+            return;
+        }
+        let found = self.violation(cpu);
+        self.trace.judge(self.now, found);
+    }
+
+    fn violation(&self, cpu: Cpu) -> Result<(), String> {
+        if self.now < self.trace.latest() {
+            return Err(format!("time ran back from {}", self.trace.latest()));
+        }
+        let core = &self.cores[cpu.index()];
+        let queued = self.class.queued(cpu);
+        if core.active && core.is_idle() && queued > 0 && self.class.conserves_work() {
+            return Err(format!(
+                "CPU {} idles while {queued} tasks wait for it",
+                cpu.0
+            ));
+        }
+        let waits_too_long = |bound: Nanos| {
+            self.tasks
+                .iter()
+                .enumerate()
+                .find(|(_, task)| task.phase == Phase::Ready && task.in_phase_for(self.now) > bound)
+        };
+        if let Some((number, task)) = self.starvation.and_then(waits_too_long) {
+            return Err(format!(
+                "task {number} ({}) has waited {} for a CPU",
+                task.name,
+                task.in_phase_for(self.now)
+            ));
+        }
+        self.class.check(self.now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use event::Task;
+    use policy::{Attr, Class, Dequeue, Enqueue, Mask};
+
+    use super::*;
+    use crate::kernel::Next;
+    use crate::machine::Machine;
+    use crate::trace::Trace;
+
+    /// A class with one error: it lets every so-many-th pick go by although somebody waits.
+    struct Lazy(Vec<Task>);
+
+    impl Class for Lazy {
+        fn name(&self) -> &'static str {
+            "lazy"
+        }
+        fn set_cpus(&mut self, _: usize) {}
+        fn add(&mut self, _: Task, _: &Attr) {}
+        fn set_attr(&mut self, _: Task, _: &Attr, _: Nanos) {}
+        fn enqueue(&mut self, _: Cpu, task: Task, _: Enqueue, _: Nanos) {
+            self.0.push(task);
+        }
+        fn dequeue(&mut self, _: Cpu, task: Task, _: Dequeue, _: Nanos) {
+            self.0.retain(|&other| other != task);
+        }
+        fn pick(&mut self, _: Cpu, _: Option<Task>, _: Nanos) -> Option<Task> {
+            None
+        }
+        fn tick(&mut self, _: Cpu, _: Task, _: Nanos) -> bool {
+            false
+        }
+        fn preempts(&mut self, _: Cpu, _: Task, _: Task, _: Nanos) -> bool {
+            false
+        }
+        fn yields(&mut self, _: Cpu, _: Task, _: Nanos) {}
+        fn queued(&self, _: Cpu) -> usize {
+            self.0.len()
+        }
+    }
+
+    /// Goal: a class that lets a CPU idle beside its queue is found. Method: one that never picks anybody,
+    /// with one task.
+    #[test]
+    fn an_idle_cpu_beside_a_task_is_a_violation() {
+        let machine = Arc::new(Machine::ideal(1));
+        let trace = Trace::new(false, true);
+        let lazy = Box::new(Lazy(Vec::new()));
+        let mut kernel = Kernel::new(machine, lazy, Vec::new(), Nanos::MAX, None, trace);
+        kernel.begin("waits".into(), Attr::default(), Mask::default(), None);
+        assert_eq!(kernel.next(), Next::Deadlock);
+        let (_, violation) = kernel.trace.into_parts();
+        let (_, what) = violation.expect("it is found");
+        assert!(what.contains("CPU 0 idles while 1 tasks wait"), "{what}");
+    }
+}
