@@ -11,5 +11,6 @@ mod dag;
 mod idle;
 mod process;
 mod reproducers;
+mod steering;
 mod stress;
 mod support;

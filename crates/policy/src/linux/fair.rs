@@ -9,7 +9,7 @@
 //! - A CPU that would idle takes one waiting task from the CPU with the greatest load that has more than
 //!   one task, near ones first (newidle balance): the one that has not run for the longest time.
 //! - A CPU that idles already is kicked to do the same when a busy one has more than one task at its tick
-//!   (nohz idle balance).
+//!   (nohz idle balance), unless the kernel packs ([`Placement::Pack`]).
 //! - A busy CPU looks around every 16 ms times the CPUs that share its cache (`busy_factor`), less a
 //!   tick, so that periods are not multiples of each other; and every second time a tick later, in place
 //!   of the noise of real ticks: without it tasks that take turns by ticks would always be found the
@@ -24,7 +24,7 @@
 
 use event::{Cpu, Nanos, Task};
 
-use crate::{Attr, Cpus, Dequeue, Enqueue, Idleness};
+use crate::{Attr, Cpus, Dequeue, Enqueue, Idleness, Placement};
 
 /// A fair class. Calls come as those of a [`Class`](crate::Class), for fair tasks only, except `add`.
 pub(super) trait Fair {
@@ -131,6 +131,10 @@ impl Balance {
         now: Nanos,
     ) -> Option<(Task, Cpu)> {
         let (cpu, idleness) = to;
+        let idles_already = idleness == Idleness::New && cpus.current(cpu).is_none();
+        if idles_already && cpus.placement() == Placement::Pack {
+            return None;
+        }
         let all = || (0..cpus.len() as u32).map(Cpu);
         if idleness == Idleness::Busy {
             let due = &mut self.due[cpu.index()];
