@@ -213,7 +213,7 @@ unsafe impl<D: Defect> Platform for Broken<D> {
     ) -> Result<Self::Thread, SpawnError> {
         self.0.spawn(spec, body)
     }
-    testkit::forward_platform!(|this| this.0);
+    testkit::forward_platform!(|this| this.0, |word| &word.0);
 }
 
 /// Runs programs on the broken platform until the oracles complain. Returns what they said first,

@@ -26,5 +26,5 @@ pub use id::fresh_pool_id;
 pub use memory::{Atomic, Lock, Memory, SharedCell};
 pub use os::Os;
 pub use padded::Padded;
-pub use threads::{MaskError, Parker, Platform, SpawnError, Thread, ThreadSpec, Usage};
+pub use threads::{MaskError, Parker, Platform, Poll, SpawnError, Thread, ThreadSpec, Usage};
 pub use topology::{CpuPlace, CpuSet, Distance, Topology};

@@ -72,12 +72,33 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// its time by itself; virtual time passes on a simulated one.
     fn charge(&self, work: Nanos);
 
+    /// One turn of a naive loop that looks at `word` again and again: what it does between two looks.
+    /// The caller looks, before and after.
+    ///
+    /// For experiments with the ways in which programs wait, and for nothing else: the job system never
+    /// calls it (`cargo xtask tidy` looks), since it spins by [`Memory::spin_until`] and blocks by
+    /// [`Parker`]. A simulated machine needs to be told of the turn, or a loop that only looks would
+    /// never let its time pass.
+    fn poll(&self, kind: Poll, word: &Self::AtomicU64);
+
     /// A seed for choices that need no secrecy (which victim first). Fixed where runs must repeat.
     fn seed(&self) -> u64;
 
     /// How many times this process image has been through the child side of `fork`. A job system
     /// compares it with the number at its creation: a child has no worker threads.
     fn fork_epoch(&self) -> u32;
+}
+
+/// What a naive loop does between two looks at a word; see [`Platform::poll`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Poll {
+    /// Nothing: it looks again at once.
+    Spin,
+    /// The CPU's hint that this is a loop that waits (x86 `pause`, Arm `yield`). The thread keeps its CPU.
+    Pause,
+    /// It offers its CPU to other threads (`sched_yield`). What the kernel makes of the offer differs from
+    /// one scheduler to the next.
+    Yield,
 }
 
 /// Blocks one thread until another says to go on.

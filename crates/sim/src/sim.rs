@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use event::{Cpu, Nanos, Random, Task};
-use platform::{CpuSet, MaskError, Parker, Platform, SpawnError, ThreadSpec, Topology, Usage};
+use platform::{
+    CpuSet, MaskError, Parker, Platform, Poll, SpawnError, ThreadSpec, Topology, Usage,
+};
 use policy::{Attr, Mask};
 
 use crate::config::SimConfig;
@@ -14,6 +16,7 @@ use crate::quiet;
 use crate::report::SimReport;
 use crate::run::ambient;
 use crate::run::engine::{Engine, Op, Shared};
+use crate::run::memory::SimAtomicU64;
 use crate::run::parker::SimParker;
 use crate::run::thread::SimThread;
 
@@ -274,6 +277,13 @@ unsafe impl Platform for Sim {
 
     fn charge(&self, work: Nanos) {
         ambient::with(|engine| engine.charge(work));
+    }
+
+    /// As the trait says. Under a policy that looks for errors every turn lasts until the word is written or
+    /// time goes on. Such a policy ends a run in which everybody polls for ever at the limit of steps,
+    /// others at [`SimConfig::until`].
+    fn poll(&self, kind: Poll, word: &SimAtomicU64) {
+        ambient::with(|engine| word.poll_inside(engine, kind));
     }
 
     fn seed(&self) -> u64 {

@@ -355,5 +355,5 @@ unsafe impl<P: Platform> Platform for Counted<P> {
         self.0.spawn(spec, Box::new(joins_the_family))
     }
 
-    crate::forward_platform!(|this| this.0);
+    crate::forward_platform!(|this| this.0, |word| &word.0);
 }

@@ -4,7 +4,9 @@
 //! This macro writes the others.
 
 /// Inside an `impl Platform` for a type: every method but `now`, `parker`, `spawn` and the types, each
-/// a call of the same method of `$behind`, an expression that says where the platform behind is.
+/// a call of the same method of `$behind`, an expression that says where the platform behind is. A
+/// platform with words of its own says with a second expression where the word behind is:
+/// `forward_platform!(|this| this.0, |word| &word.0)`.
 ///
 /// ```
 /// use platform::{Os, Platform, SpawnError, ThreadSpec};
@@ -45,6 +47,9 @@
 #[macro_export]
 macro_rules! forward_platform {
     (|$this:ident| $behind:expr) => {
+        $crate::forward_platform!(|$this| $behind, |word| word);
+    };
+    (|$this:ident| $behind:expr, |$word:ident| $word_behind:expr) => {
         fn local(&self) -> *const () {
             let $this = self;
             $behind.local()
@@ -84,6 +89,11 @@ macro_rules! forward_platform {
         fn charge(&self, work: event::Nanos) {
             let $this = self;
             $behind.charge(work);
+        }
+        fn poll(&self, kind: platform::Poll, word: &Self::AtomicU64) {
+            let $this = self;
+            let $word = word;
+            $behind.poll(kind, $word_behind);
         }
         fn seed(&self) -> u64 {
             let $this = self;

@@ -25,8 +25,8 @@ use event::Nanos;
 use loom::sync::Notify;
 use loom::sync::atomic as modelled;
 use platform::{
-    Atomic, CpuSet, Lock, MaskError, Memory, Ordering, Parker, Platform, SharedCell, SpawnError,
-    Thread, ThreadSpec, Topology, Usage,
+    Atomic, CpuSet, Lock, MaskError, Memory, Ordering, Parker, Platform, Poll, SharedCell,
+    SpawnError, Thread, ThreadSpec, Topology, Usage,
 };
 
 use sim::quiet;
@@ -340,6 +340,10 @@ unsafe impl Platform for Loom {
     }
 
     fn charge(&self, _work: Nanos) {}
+
+    fn poll(&self, _kind: Poll, _word: &AtomicU64) {
+        ::loom::thread::yield_now();
+    }
 
     fn seed(&self) -> u64 {
         1

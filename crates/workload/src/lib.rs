@@ -2,6 +2,8 @@
 //!
 //! - [`graph`]: jobs with dependencies. Generated after source 001, read from a file, or taken from
 //!   the [`library`](graph::library) of measured ones; measured (work, span, width) and run.
+//! - [`baseline`]: the same graphs on three other job systems, after source 001.
+//! - [`naive`]: ways to wait that programs use and should not, after sources 000 and 002.
 //! - [`mandelbrot`]: the grid of source 002, one job per tile.
 //! - [`raster`]: the work that source 000 was profiled with: software occlusion culling.
 //! - [`Scene`]: what these have in common, and how frames of them are watched.
@@ -12,9 +14,11 @@
 //! and the platform.
 #![forbid(unsafe_code)]
 
+pub mod baseline;
 pub mod busy;
 pub mod graph;
 pub mod mandelbrot;
+pub mod naive;
 pub mod raster;
 mod scene;
 mod words;

@@ -86,7 +86,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "yield",
-        says: "the runtime and the workloads never yield to the kernel's scheduler",
+        says: "the runtime and the workloads never yield to the kernel; the job system never polls",
         check: words::yields,
     },
     Rule {

@@ -45,6 +45,13 @@ const LOCK_SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index
 /// Calls that hand the processor to the kernel's scheduler and hope.
 const YIELDS: &[&str] = &["sched_yield", "yield_now"];
 
+/// The one file that makes such a call: the turns of naive loops, for experiments.
+const YIELDS_FOR_EXPERIMENTS: &str = "crates/platform/src/os/poll.rs";
+
+/// What a naive loop is made of, and where nobody may use it.
+const POLLS: &[&str] = &["Poll::Spin", "Poll::Pause", "Poll::Yield"];
+const NO_POLL: &str = "crates/paceline/";
+
 /// Where they are forbidden: what waits there, waits for something.
 const NO_YIELD: &[&str] = &[
     "crates/event/",
@@ -86,15 +93,21 @@ pub(super) fn lock_sources(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Rule "yield": waiting is `Platform::parker` or `Memory::spin_until`, never a hope.
+/// Rule "yield": waiting is `Platform::parker` or `Memory::spin_until`, never a hope, and in the job
+/// system not `Platform::poll` either.
 pub(super) fn yields(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, source) in tree.rust() {
-        if !NO_YIELD.iter().any(|folder| file.path.starts_with(folder)) {
+        let is_in = |folder: &&str| file.path.starts_with(*folder);
+        if !NO_YIELD.iter().any(is_in) || file.path == YIELDS_FOR_EXPERIMENTS {
             continue;
         }
         for (index, line) in source.lines.iter().enumerate() {
-            for (_, word) in words(&line.code).filter(|(_, word)| YIELDS.contains(word)) {
+            let yields = words(&line.code).map(|(_, word)| word);
+            let yields = yields.filter(|word| YIELDS.contains(word));
+            let polls = POLLS.iter().copied();
+            let polls = polls.filter(|poll| is_in(&NO_POLL) && line.code.contains(poll));
+            for word in yields.chain(polls) {
                 let message = format!("{word}: wait by a parker or `spin_until`");
                 findings.push(file.finding(index + 1, message));
             }
@@ -227,6 +240,19 @@ mod tests {
             "{path}:2: yield_now: wait by a parker or `spin_until`"
         )];
         assert_eq!(shown(&yields(&Tree::of(&[(path, text)]))), expected);
-        assert!(yields(&Tree::of(&[("crates/testkit/src/a.rs", text)])).is_empty());
+        for may in ["crates/testkit/src/a.rs", YIELDS_FOR_EXPERIMENTS] {
+            assert!(yields(&Tree::of(&[(may, text)])).is_empty(), "{may}");
+        }
+    }
+
+    #[test]
+    fn the_job_system_does_not_poll() {
+        let text = "//! As Poll::Spin.\nfn f() { p.poll(Poll::Yield, w); task::Poll::Pending }\n";
+        let path = "crates/paceline/src/a.rs";
+        let expected = [format!(
+            "{path}:2: Poll::Yield: wait by a parker or `spin_until`"
+        )];
+        assert_eq!(shown(&yields(&Tree::of(&[(path, text)]))), expected);
+        assert!(yields(&Tree::of(&[("crates/workload/src/a.rs", text)])).is_empty());
     }
 }

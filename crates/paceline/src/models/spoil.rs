@@ -280,5 +280,5 @@ unsafe impl<S: Spoil> Platform for Spoiled<S> {
     ) -> Result<Self::Thread, SpawnError> {
         Loom.spawn(spec, body)
     }
-    testkit::forward_platform!(|_this| Loom);
+    testkit::forward_platform!(|_this| Loom, |word| &word.0);
 }

@@ -7,6 +7,7 @@ mod clock;
 mod float;
 mod local;
 mod memory;
+mod poll;
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
 #[path = "park_futex.rs"]
@@ -35,7 +36,7 @@ use std::sync::OnceLock;
 
 use event::Nanos;
 
-use crate::{CpuSet, MaskError, Platform, SpawnError, Thread, ThreadSpec, Topology, Usage};
+use crate::{CpuSet, MaskError, Platform, Poll, SpawnError, Thread, ThreadSpec, Topology, Usage};
 pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
 
@@ -129,6 +130,11 @@ unsafe impl Platform for Os {
     }
 
     fn charge(&self, _work: Nanos) {}
+
+    #[inline]
+    fn poll(&self, kind: Poll, _word: &StdAtomicU64) {
+        poll::turn(kind);
+    }
 
     fn seed(&self) -> u64 {
         RandomState::new().hash_one(0u8)

@@ -136,6 +136,15 @@ impl Kernel {
         Nanos::MAX
     }
 
+    /// The earliest time at which something can be different if no program does anything: that of the next
+    /// timer, or the very next one.
+    pub(crate) fn next_moment(&mut self) -> Nanos {
+        match self.next_timer() {
+            Nanos::MAX => self.now + Nanos(1),
+            time => time,
+        }
+    }
+
     pub(super) fn timer_rings(&mut self) {
         if let Some(Reverse((_, _, task, _))) = self.timers.pop() {
             self.wake(Task(task), None);

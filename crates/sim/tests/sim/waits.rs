@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Thread};
+use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Poll, Thread};
 use sim::{On, ThreadState};
 use sim::{Outcome, Sim, SimConfig, SimReport};
 
@@ -296,4 +296,55 @@ fn charges_of_different_threads_overlap_and_the_clock_jumps() {
         );
         assert_eq!(report.threads[1].charged, Nanos(300));
     }
+}
+
+/// Goal: a naive loop ends with the write it waits for, however it polls, and lets time pass for those
+/// that work. Method: it looks at two words, of which it polls one, so that it can miss a write to the
+/// other; the writer works before each.
+#[test]
+fn a_naive_loop_ends_under_every_order() {
+    for kind in [Poll::Spin, Poll::Pause, Poll::Yield] {
+        finishes_everywhere(|sim| {
+            let (polled, other) = (Arc::new(Word::new(0)), Arc::new(Word::new(0)));
+            let (polled2, other2, sim2) = (polled.clone(), other.clone(), sim.clone());
+            let writer = start(&sim, move || {
+                sim2.charge(Nanos(1_000));
+                polled2.store(1, Ordering::Release);
+                sim2.charge(Nanos(1_000));
+                other2.store(1, Ordering::Release);
+            });
+            while polled.load(Ordering::Acquire) + other.load(Ordering::Acquire) < 2 {
+                sim.poll(kind, &polled);
+            }
+            assert!(
+                (2_000..2_010).contains(&sim.now().0),
+                "{kind:?}: {}",
+                sim.now()
+            );
+            writer.join().unwrap();
+        });
+    }
+}
+
+/// Goal: a loop that looks at the word it polls sees each write at the moment of the write. Method: the
+/// reader does nothing else, and asks for the time.
+#[test]
+fn a_naive_loop_misses_no_write_of_the_word_it_polls() {
+    finishes_everywhere(|sim| {
+        let word = Arc::new(Word::new(0));
+        let (word2, sim2) = (word.clone(), sim.clone());
+        let writer = start(&sim, move || {
+            for value in 1..4 {
+                sim2.charge(Nanos(1_000));
+                word2.store(value, Ordering::Release);
+            }
+        });
+        for value in 1..4 {
+            while word.load(Ordering::Acquire) < value {
+                sim.poll(Poll::Spin, &word);
+            }
+            assert_eq!(sim.now(), Nanos(1_000 * value));
+        }
+        writer.join().unwrap();
+    });
 }

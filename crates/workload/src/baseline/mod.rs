@@ -1,0 +1,282 @@
+//! Three job systems to compare with, after source 001.
+//!
+//! The source (Unity, "Improving job system performance scaling in 2022.2, part 2: overhead", 2023)
+//! describes three versions of one job system and what each costs. They are built here from that
+//! description, each as plain as the description is, so that its costs can be measured on the machine
+//! at hand and predicted on simulated ones. They run the same graphs with the same [`Bodies`] and
+//! checksums as [`GraphScene`](crate::graph::GraphScene), and nothing else: there is no interface for
+//! jobs of one's own.
+//!
+//! | | queues | who wakes workers | who sees to dependencies |
+//! |---|---|---|---|
+//! | `unity-2017.3` | one, and one stack | the main thread, each of them | who takes a job not ready |
+//! | `unity-2021.3` | the same | the main thread one, that one the next | the same |
+//! | `unity-2022.2` | one per thread, stealing | as 2021.3 | who ends the last of them |
+//!
+//! What is the source's and what is ours is said at each choice. For all three:
+//! - Ours: a job is scheduled and signalled at once. The source has batches that are flushed when the
+//!   main thread waits, and does not say whether its measurements used them.
+//! - Ours: the main thread helps while it waits: it takes whatever job a worker would, and if there is
+//!   none it looks again without sleeping, with a pause instruction in between. Source 000 shows both on
+//!   a version of the same job system ("asks UnityMain to pick it up", "looks like a busy wait");
+//!   whether it was so in each of these versions nobody says.
+//! - Ours: a job belongs to a graph that is known beforehand, so nothing is allocated in a frame.
+//!
+//! Every word that threads share is the platform's, so that a simulated machine charges what its cache
+//! line costs; words that many threads write have lines of their own.
+//!
+//! Left out: the C# side, safety checks, priorities, jobs that schedule jobs.
+
+mod global;
+mod ring;
+mod semaphore;
+mod stack;
+mod stealing;
+
+use std::fmt;
+use std::sync::Arc;
+
+use platform::{Atomic, Ordering, Padded, Platform, SpawnError, Thread, ThreadSpec};
+
+use crate::busy::Busy;
+use crate::graph::{Bodies, JobGraph};
+use crate::scene::WrongFrame;
+use global::{Global, Signals};
+use stealing::Stealing;
+
+/// One of the job systems of source 001.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BaselineKind {
+    /// A queue, a stack and a semaphore for all; the main thread wakes every worker.
+    Unity2017_3,
+    /// The same, but workers wake each other ("as of 2021.3.14f1").
+    Unity2021_3,
+    /// A queue and a futex for each thread, stealing; workers wake each other.
+    Unity2022_2,
+}
+
+impl BaselineKind {
+    /// All of them, oldest first.
+    pub const ALL: [BaselineKind; 3] = [
+        BaselineKind::Unity2017_3,
+        BaselineKind::Unity2021_3,
+        BaselineKind::Unity2022_2,
+    ];
+
+    /// Its name on the command line and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            BaselineKind::Unity2017_3 => "unity-2017.3",
+            BaselineKind::Unity2021_3 => "unity-2021.3",
+            BaselineKind::Unity2022_2 => "unity-2022.2",
+        }
+    }
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<BaselineKind> {
+        BaselineKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+impl fmt::Display for BaselineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A job system, as the scene and the worker threads see it.
+trait Baseline: Send + Sync {
+    /// Main thread: a frame begins, all jobs of the one before are over.
+    fn begin(&self, frame: u64);
+    /// Main thread: schedules the next job of the frame.
+    fn schedule(&self, job: u32);
+    /// Main thread: returns when the job is over, and helps meanwhile.
+    fn wait(&self, job: u32);
+    /// Main thread: all jobs of the frame are over.
+    fn end(&self);
+    /// The life of a worker thread.
+    fn work(&self, worker: usize);
+    /// Makes all workers return.
+    fn quit(&self);
+}
+
+fn system<P: Platform>(kind: BaselineKind, common: Common<P>) -> Arc<dyn Baseline> {
+    match kind {
+        BaselineKind::Unity2017_3 => Arc::new(Global::new(common, Signals::ByMain)),
+        BaselineKind::Unity2021_3 => Arc::new(Global::new(common, Signals::Chained)),
+        BaselineKind::Unity2022_2 => Arc::new(Stealing::new(common)),
+    }
+}
+
+/// What the job systems have in common.
+struct Common<P: Platform> {
+    platform: P,
+    bodies: Arc<Bodies>,
+    workers: usize,
+    /// The frame being run; read by everybody, written once a frame.
+    frame: Padded<P::AtomicU64>,
+    quitting: Padded<P::AtomicU32>,
+}
+
+impl<P: Platform> Common<P> {
+    fn new(platform: P, bodies: Arc<Bodies>, workers: usize) -> Common<P> {
+        Common {
+            platform,
+            bodies,
+            workers,
+            frame: Padded(P::on_own_lines(|| P::AtomicU64::new(0))),
+            quitting: Padded(P::on_own_lines(|| P::AtomicU32::new(0))),
+        }
+    }
+
+    fn pieces(&self, job: u32) -> u32 {
+        self.bodies.graph().jobs()[job as usize].pieces()
+    }
+
+    /// Runs pieces of a job of this frame.
+    fn run(&self, job: u32, pieces: std::ops::Range<u32>) {
+        // Relaxed: it was written before the job was published.
+        let frame = self.frame.load(Ordering::Relaxed);
+        let charge = |work| self.platform.charge(work);
+        self.bodies.run(frame, job, pieces, charge);
+    }
+
+    fn is_quitting(&self) -> bool {
+        // Relaxed: looked at after a signal, which orders it.
+        self.quitting.load(Ordering::Relaxed) != 0
+    }
+
+    fn quit(&self) {
+        self.quitting.store(1, Ordering::Relaxed);
+    }
+}
+
+/// A graph that is run once per frame by one of the job systems of source 001.
+///
+/// ```
+/// use platform::Os;
+/// use workload::baseline::{BaselineKind, BaselineScene};
+/// use workload::busy::Busy;
+/// use workload::graph::Generator;
+///
+/// let graph = Generator { jobs: 50, ..Generator::default() }.generate()?;
+/// let mut scene = BaselineScene::new(BaselineKind::Unity2022_2, graph, Os, 2, Busy::NONE)?;
+/// for _ in 0..3 {
+///     scene.run();
+///     scene.verify()?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Dropping it ends the worker threads and waits for them, but not while panicking.
+pub struct BaselineScene<P: Platform> {
+    kind: BaselineKind,
+    system: Arc<dyn Baseline>,
+    threads: Vec<P::Thread>,
+    bodies: Arc<Bodies>,
+    sinks: Vec<u32>,
+    /// The number of the last frame; 0 before the first.
+    frame: u64,
+    /// What the main thread found at the last frame's sync points.
+    observed: u64,
+}
+
+impl<P: Platform> BaselineScene<P> {
+    /// A scene of this graph, with so many worker threads beside the calling one; bodies compute with
+    /// `busy`.
+    ///
+    /// The source has as many workers as logical CPUs, minus one. Without workers the main thread runs
+    /// everything while it waits.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    ///
+    /// # Panics
+    /// With more than 65 000 workers.
+    pub fn new(
+        kind: BaselineKind,
+        graph: JobGraph,
+        platform: P,
+        workers: usize,
+        busy: Busy,
+    ) -> Result<BaselineScene<P>, SpawnError> {
+        assert!(workers <= semaphore::MAX_WORKERS, "{workers} workers");
+        let sinks = graph.sinks();
+        let bodies = Arc::new(Bodies::new(graph, busy));
+        let common = Common::new(platform.clone(), Arc::clone(&bodies), workers);
+        let mut scene = BaselineScene {
+            kind,
+            system: system(kind, common),
+            threads: Vec::with_capacity(workers),
+            bodies,
+            sinks,
+            frame: 0,
+            observed: 0,
+        };
+        for worker in 0..workers {
+            let spec = ThreadSpec {
+                name: format!("worker {worker}"),
+                ..ThreadSpec::default()
+            };
+            let system = Arc::clone(&scene.system);
+            let thread = platform.spawn(spec, Box::new(move || system.work(worker)))?;
+            scene.threads.push(thread);
+        }
+        Ok(scene)
+    }
+
+    /// Which job system it is.
+    pub fn kind(&self) -> BaselineKind {
+        self.kind
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &JobGraph {
+        self.bodies.graph()
+    }
+
+    /// Runs the next frame and returns when all its jobs are over.
+    pub fn run(&mut self) {
+        self.frame += 1;
+        self.observed = 0;
+        self.system.begin(self.frame);
+        let graph = self.bodies.graph();
+        let mut syncs = graph.syncs().iter().peekable();
+        for job in 0..graph.jobs().len() as u32 {
+            self.system.schedule(job);
+            while let Some(sync) = syncs.next_if(|sync| sync.after == job) {
+                self.system.wait(sync.wait_for);
+                self.observed = self.bodies.observe_also(self.observed, sync.wait_for);
+            }
+        }
+        self.sinks.iter().for_each(|&sink| self.system.wait(sink));
+        self.system.end();
+    }
+
+    /// Whether the last frame was run correctly; its checksum if it was.
+    ///
+    /// # Errors
+    /// If a job was left out or ran too early.
+    pub fn verify(&self) -> Result<u64, WrongFrame> {
+        let got = self.bodies.checksum(self.observed);
+        WrongFrame::check(self.frame, got, self.bodies.expected(self.frame))
+    }
+}
+
+impl<P: Platform> Drop for BaselineScene<P> {
+    fn drop(&mut self) {
+        self.system.quit();
+        if std::thread::panicking() {
+            return;
+        }
+        for thread in self.threads.drain(..) {
+            // A worker panics only where the job system is broken, and then it has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
