@@ -34,7 +34,9 @@ const MIXED: &str = r#"
     name = "sender"
     priority = 2
     repeat = "forever"
-    phases = [{ send = "q" }, { post = "s" }, { work = ["10 us", "1 ms"] }, { set = "f" }, { period = "2 ms" }]
+    phases = [
+        { send = "q" }, { post = "s" }, { work = ["10 us", "1 ms"] }, { set = "f" }, { period = "2 ms" },
+    ]
 
     [[thread]]
     name = "receiver"
