@@ -8,6 +8,8 @@
 //! Ours, where the source is silent:
 //! - A job enters a queue when its last dependency is over, that of the thread which ended it; the
 //!   source's loop does not look at dependencies any more.
+//! - A job enters the list of each of its dependencies when it is scheduled: a program that schedules jobs
+//!   after handles has no graph beforehand.
 //! - A parallel job is split into as many blocks of neighbouring pieces as there are threads, or pieces
 //!   if they are fewer; each block is one entry.
 //! - Queues are of the kind of 2017.3's ([`Ring`]), oldest first for owner and thieves ("dequeue").
@@ -28,8 +30,11 @@ use super::{Baseline, Common};
 pub(super) struct Stealing<P: Platform> {
     common: Common<P>,
     jobs: Box<[Padded<Job<P>>]>,
-    /// By job: those that wait for it.
-    successors: Vec<Vec<u32>>,
+    /// Links between jobs, in the order of the jobs that wait: which job that is, and what stands below
+    /// in the list of the one it waits for.
+    links: Box<[Link<P>]>,
+    /// By job: its first link.
+    first_link: Vec<u32>,
     /// By thread; the main thread's is the last.
     queues: Box<[Ring<P>]>,
     pub(super) sleepers: Semaphore<P>,
@@ -39,8 +44,19 @@ pub(super) struct Stealing<P: Platform> {
 struct Job<P: Platform> {
     /// How many dependencies are not over, and one for being scheduled.
     pending: P::AtomicU64,
-    /// How many pieces are not over.
+    /// How many pieces are not over, and one for those who wait to be told.
     left: P::AtomicU64,
+    /// The jobs that wait for this one: the last link, + 1; or [`OVER`].
+    waiting: P::AtomicU64,
+}
+
+/// A job's list when nobody is put there any more.
+const OVER: u64 = u64::MAX;
+
+/// One job that waits for another one.
+struct Link<P: Platform> {
+    job: u32,
+    below: P::AtomicU64,
 }
 
 /// A block of a job's pieces, as an entry of a queue: 16 bits each.
@@ -68,11 +84,16 @@ impl Block {
 impl<P: Platform> Stealing<P> {
     pub(super) fn new(common: Common<P>) -> Stealing<P> {
         let graph = common.bodies.graph();
-        let mut successors = vec![Vec::new(); graph.jobs().len()];
+        let (mut links, mut first_link) = (Vec::new(), Vec::new());
         for (job, node) in (0u32..).zip(graph.jobs()) {
-            node.deps
-                .iter()
-                .for_each(|&dep| successors[dep as usize].push(job));
+            first_link.push(links.len() as u32);
+            let link = |_| Link {
+                job,
+                below: P::AtomicU64::new(0),
+            };
+            links.extend(P::on_own_lines(|| {
+                node.deps.iter().map(link).collect::<Vec<_>>()
+            }));
         }
         let threads = common.workers + 1;
         let most_blocks = graph
@@ -84,11 +105,13 @@ impl<P: Platform> Stealing<P> {
             Padded(P::on_own_lines(|| Job {
                 pending: P::AtomicU64::new(0),
                 left: P::AtomicU64::new(0),
+                waiting: P::AtomicU64::new(0),
             }))
         };
         Stealing {
-            jobs: successors.iter().map(job).collect(),
-            successors,
+            jobs: first_link.iter().map(job).collect(),
+            links: links.into(),
+            first_link,
             queues: (0..threads).map(|_| Ring::new(most_blocks)).collect(),
             sleepers: Semaphore::new(&common.platform, common.workers),
             common,
@@ -123,9 +146,49 @@ impl<P: Platform> Stealing<P> {
         let before = self.jobs[job as usize]
             .left
             .fetch_sub(count, Ordering::AcqRel);
-        if before == count {
-            let successors = self.successors[job as usize].iter();
-            successors.for_each(|&successor| self.one_less(successor, thread));
+        if before == count + 1 {
+            self.tell_those_who_wait(job, thread);
+            // Last, so that the next frame does not begin while the list is in use. Release, partner: the
+            // load in `wait`.
+            self.jobs[job as usize].left.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Puts the job into the list of each dependency; those that are over count as told.
+    fn wait_for_dependencies(&self, job: u32) {
+        let first = self.first_link[job as usize];
+        let deps = &self.common.bodies.graph().jobs()[job as usize].deps;
+        for (link, &dep) in (first..).zip(deps) {
+            let list = &self.jobs[dep as usize].waiting;
+            // Relaxed: the CAS decides.
+            let mut head = list.load(Ordering::Relaxed);
+            while head != OVER {
+                // Relaxed: published by the CAS.
+                self.links[link as usize]
+                    .below
+                    .store(head, Ordering::Relaxed);
+                let put = u64::from(link) + 1;
+                // Release, partner: the swap in `tell_those_who_wait`. Acquire for the case of OVER.
+                match list.compare_exchange(head, put, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => break,
+                    Err(now) => head = now,
+                }
+            }
+            if head == OVER {
+                self.one_less(job, self.common.workers);
+            }
+        }
+    }
+
+    fn tell_those_who_wait(&self, job: u32, thread: usize) {
+        // AcqRel, partner: the CAS in `wait_for_dependencies`.
+        let mut head = self.jobs[job as usize].waiting.swap(OVER, Ordering::AcqRel);
+        while let Some(link) = head.checked_sub(1) {
+            let link = &self.links[link as usize];
+            // Relaxed: the swap has it published. Read first: the job may be run, and be scheduled anew in
+            // the next frame, as soon as it is told.
+            head = link.below.load(Ordering::Relaxed);
+            self.one_less(link.job, thread);
         }
     }
 
@@ -172,17 +235,20 @@ impl<P: Platform> Baseline for Stealing<P> {
         for (job, node) in self.jobs.iter().zip(nodes) {
             job.pending
                 .store(node.deps.len() as u64 + 1, Ordering::Relaxed);
-            job.left.store(u64::from(node.pieces()), Ordering::Relaxed);
+            job.left
+                .store(u64::from(node.pieces()) + 1, Ordering::Relaxed);
+            job.waiting.store(0, Ordering::Relaxed);
         }
     }
 
     fn schedule(&self, job: u32) {
+        self.wait_for_dependencies(job);
         self.one_less(job, self.common.workers);
     }
 
     fn wait(&self, job: u32) {
         let left = &self.jobs[job as usize].left;
-        // Acquire, partner: the AcqRel in `run`.
+        // Acquire, partner: the Release in `run`.
         while left.load(Ordering::Acquire) != 0 {
             if !self.step(self.common.workers, &mut false) {
                 self.common.platform.poll(Poll::Pause, left);
