@@ -272,7 +272,22 @@ impl Machine {
         Machine { kernel, ..self }
     }
 
-    /// The same with another way of placing what wakes up.
+    /// The same with every cluster at its highest frequency all the time, as Linux's governor `performance` has
+    /// it.
+    pub fn at_full_speed(self) -> Machine {
+        let full = |cluster: Cluster| Cluster {
+            governor: Governor::Fixed {
+                point: cluster.points.len() as u32 - 1,
+            },
+            ..cluster
+        };
+        Machine {
+            clusters: self.clusters.into_iter().map(full).collect(),
+            ..self
+        }
+    }
+
+    /// The same, with another way to place what wakes up.
     pub fn with_placement(self, placement: Placement) -> Machine {
         let kernel = KernelSpec {
             placement,

@@ -32,6 +32,10 @@ pub struct Scenario {
     pub machine: String,
     /// The policy it is meant for.
     pub policy: String,
+    /// Whether every CPU runs at its highest frequency, whatever the machine's governors say: for scenarios
+    /// that begin in the middle of something.
+    #[serde(default)]
+    pub full_speed: bool,
     /// When it is over, if it does not end by itself.
     #[serde(default, deserialize_with = "span::maybe")]
     pub until: Option<Nanos>,

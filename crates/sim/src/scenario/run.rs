@@ -9,7 +9,7 @@ use policy::{Attr, Mask};
 
 use super::file::{Phase, Repeat, Scenario, ThreadPlan, WaitKind};
 use crate::sync::{Mutex, Queue, Semaphore};
-use crate::{FirstThread, Sim, SimConfig, SimParker, SimReport};
+use crate::{FirstThread, Machine, Sim, SimConfig, SimParker, SimReport};
 
 /// How a scenario went.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,10 @@ pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
 ///
 /// The scenario's changes of the machine, its end and the seed are those of `config`, which
 /// [`Scenario::plan`] and [`Scenario::until`] are for.
-pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
+pub fn run_with(scenario: &Scenario, mut config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
+    if scenario.full_speed {
+        config.machine = Arc::new(Machine::clone(&config.machine).at_full_speed());
+    }
     let log = Arc::new(StdMutex::new(Vec::new()));
     let seed = config.seed;
     let report = Sim::run_all(config, |sim| {

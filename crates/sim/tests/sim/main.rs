@@ -4,5 +4,6 @@
 mod checks;
 mod order;
 mod policies;
+mod sources;
 mod threads;
 mod waits;

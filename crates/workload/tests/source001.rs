@@ -1,0 +1,124 @@
+//! Goal: source 001's chart comes out of a simulated Ryzen 9 3950X, and Paceline is better than the designs it
+//! compares.
+//! Method: its frame (500 jobs, generated) on all three designs and on the job system itself, for several numbers of
+//! workers; the median of three frames after one to warm up, as a speed-up over the same frame on one thread.
+//! Times are virtual, so every machine gets the same.
+
+use std::sync::{Arc, Mutex};
+
+use event::Nanos;
+use paceline::Builder;
+use sim::{Machine, Sim, SimConfig};
+use workload::baseline::{BaselineKind, BaselineScene};
+use workload::busy::Busy;
+use workload::graph::{Generator, GraphScene, JobGraph, Labels};
+
+/// Who runs the frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Subject {
+    Serial,
+    Baseline(BaselineKind),
+    Paceline,
+}
+
+const FRAMES: usize = 4;
+
+fn graph(piece: Nanos) -> JobGraph {
+    let generator = Generator {
+        piece,
+        ..Generator::default()
+    };
+    generator.generate().expect("the parameters are in range")
+}
+
+/// The median time of a frame.
+fn frame(subject: Subject, piece: Nanos, workers: usize) -> u64 {
+    let machine = Machine::named("ryzen-3950x").expect("it is in the library");
+    let config = SimConfig::on(Arc::new(machine.clone()), "eevdf-6.6", 1);
+    let times = Mutex::new(Vec::new());
+    let report = Sim::run(config, |sim| {
+        let mut timed = |run: &mut dyn FnMut()| {
+            for _ in 0..FRAMES {
+                let begin = sim.time();
+                run();
+                times.lock().unwrap().push((sim.time() - begin).0);
+            }
+        };
+        let graph = graph(piece);
+        match subject {
+            Subject::Serial => {
+                let mut scene = GraphScene::new(graph, Busy::NONE, Labels::OfKinds);
+                timed(&mut || scene.run_serial(&sim));
+            }
+            Subject::Baseline(kind) => {
+                let scene = BaselineScene::new(kind, graph, sim.clone(), workers, Busy::NONE);
+                let mut scene = scene.expect("there is room for the threads");
+                timed(&mut || scene.run());
+                scene.verify().expect("the frame is right");
+            }
+            Subject::Paceline => {
+                let builder = Builder::with_platform(sim.clone()).workers(workers);
+                let js = builder.build().expect("there is room for the threads");
+                let mut scene = GraphScene::new(graph, Busy::NONE, Labels::OfKinds);
+                timed(&mut || scene.run(&js));
+                scene.verify().expect("the frame is right");
+            }
+        }
+    });
+    report.expect_finished();
+    let mut times = times.into_inner().unwrap();
+    let after_the_first = &mut times[1..];
+    after_the_first.sort_unstable();
+    after_the_first[after_the_first.len() / 2]
+}
+
+fn speed_up(subject: Subject, piece: Nanos, workers: usize) -> f64 {
+    frame(Subject::Serial, piece, 0) as f64 / frame(subject, piece, workers) as f64
+}
+
+const OLD: Subject = Subject::Baseline(BaselineKind::Unity2017_3);
+const NEW: Subject = Subject::Baseline(BaselineKind::Unity2022_2);
+const HALF: Nanos = Nanos(500);
+const ONE: Nanos = Nanos(1_000);
+
+/// The claims about 2017.3: as fast as one thread with 20 workers and half as fast with 31, at 0.5 µs. With these
+/// two the machine file's `queued` was calibrated. The third, almost no improvement with 31 workers at 1 µs, is
+/// then a prediction. And the curve rises before it falls.
+#[test]
+fn the_chart_of_2017_3() {
+    let at = |piece, workers| speed_up(OLD, piece, workers);
+    let (a, b) = (at(HALF, 20), at(HALF, 31));
+    assert!((0.75..1.3).contains(&a), "0.5 us, 20 workers: {a:.2}");
+    assert!((0.4..0.7).contains(&b), "0.5 us, 31 workers: {b:.2}");
+    let c = at(ONE, 31);
+    assert!((0.8..1.6).contains(&c), "1 us, 31 workers: {c:.2}");
+    let (one, four) = (at(HALF, 1), at(HALF, 4));
+    assert!(
+        four > one && four > a && a > b,
+        "{one:.2} {four:.2} {a:.2} {b:.2}"
+    );
+}
+
+/// 2022.2 beats 2017.3 at every number of workers; Paceline is never slower than one thread, beats 2017.3
+/// everywhere and 2022.2 from three workers on. Below that the two are equal within 2 %: there the time is
+/// that of the bodies, and Paceline's jobs can do more (ids, late dependencies, panics) for a little more.
+#[test]
+fn paceline_beats_both() {
+    for piece in [HALF, ONE] {
+        for workers in [1, 2, 3, 4, 8, 16, 31] {
+            let [old, new, ours] =
+                [OLD, NEW, Subject::Paceline].map(|subject| speed_up(subject, piece, workers));
+            let text = format!("{piece}, {workers} workers: {old:.2} {new:.2} {ours:.2}");
+            assert!(ours >= 1.0 && new > old && ours > old, "{text}");
+            let bound = if workers < 3 { 0.98 } else { 1.0 };
+            assert!(ours > new * bound, "{text}");
+        }
+    }
+}
+
+/// With no workers at all the frame is run by the main thread, for a little more than without a job system.
+#[test]
+fn without_workers_little_is_lost() {
+    let speed_up = speed_up(Subject::Paceline, ONE, 0);
+    assert!((0.95..=1.0).contains(&speed_up), "{speed_up:.3}");
+}
