@@ -1,10 +1,11 @@
-//! Goal: source 001's chart comes out of a simulated Ryzen 9 3950X, and Paceline is better than the designs it
-//! compares.
-//! Method: its frame (500 jobs, generated) on all three designs and on the job system itself, for several numbers of
-//! workers; the median of three frames after one to warm up, as a speed-up over the same frame on one thread.
-//! Times are virtual, so every machine gets the same.
+//! Goal: source 001's chart comes out of a simulated Ryzen 9 3950X, and Paceline is better than the designs
+//! it compares.
+//! Method: its frame (500 jobs, generated) on these designs and on the job system itself, for several
+//! numbers of workers; the median of three frames after one to warm up, as a speed-up over the same frame on
+//! one thread. Times are virtual, so every machine gets the same.
 
-use std::sync::{Arc, Mutex};
+use std::cell::RefCell;
+use std::sync::Arc;
 
 use event::Nanos;
 use paceline::Builder;
@@ -35,13 +36,13 @@ fn graph(piece: Nanos) -> JobGraph {
 fn frame(subject: Subject, piece: Nanos, workers: usize) -> u64 {
     let machine = Machine::named("ryzen-3950x").expect("it is in the library");
     let config = SimConfig::on(Arc::new(machine.clone()), "eevdf-6.6", 1);
-    let times = Mutex::new(Vec::new());
+    let times = RefCell::new(Vec::new());
     let report = Sim::run(config, |sim| {
-        let mut timed = |run: &mut dyn FnMut()| {
+        let timed = |run: &mut dyn FnMut()| {
             for _ in 0..FRAMES {
                 let begin = sim.time();
                 run();
-                times.lock().unwrap().push((sim.time() - begin).0);
+                times.borrow_mut().push((sim.time() - begin).0);
             }
         };
         let graph = graph(piece);
@@ -66,7 +67,7 @@ fn frame(subject: Subject, piece: Nanos, workers: usize) -> u64 {
         }
     });
     report.expect_finished();
-    let mut times = times.into_inner().unwrap();
+    let mut times = times.into_inner();
     let after_the_first = &mut times[1..];
     after_the_first.sort_unstable();
     after_the_first[after_the_first.len() / 2]
@@ -81,9 +82,9 @@ const NEW: Subject = Subject::Baseline(BaselineKind::Unity2022_2);
 const HALF: Nanos = Nanos(500);
 const ONE: Nanos = Nanos(1_000);
 
-/// The claims about 2017.3: as fast as one thread with 20 workers and half as fast with 31, at 0.5 µs. With these
-/// two the machine file's `queued` was calibrated. The third, almost no improvement with 31 workers at 1 µs, is
-/// then a prediction. And the curve rises before it falls.
+/// The claims about 2017.3: as fast as one thread with 20 workers and half as fast with 31, at 0.5 µs. With
+/// these two the machine file's `queued` was calibrated. The third, almost no improvement with 31 workers at
+/// 1 µs, is then a prediction. And the curve rises before it falls.
 #[test]
 fn the_chart_of_2017_3() {
     let at = |piece, workers| speed_up(OLD, piece, workers);

@@ -272,8 +272,8 @@ impl Machine {
         Machine { kernel, ..self }
     }
 
-    /// The same with every cluster at its highest frequency all the time, as Linux's governor `performance` has
-    /// it.
+    /// The same with every cluster at its highest frequency all the time, as Linux's governor `performance`
+    /// has it.
     pub fn at_full_speed(self) -> Machine {
         let full = |cluster: Cluster| Cluster {
             governor: Governor::Fixed {
