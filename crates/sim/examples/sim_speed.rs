@@ -1,12 +1,13 @@
-//! How many steps a second the simulated platform takes: four threads that add to one word, and
-//! four that lock, park and charge. Prints one line for each program and order.
+//! How many steps a second the simulator takes: four threads that add to one word, and four that lock, park
+//! and charge, in orders that look for errors; and threads that count on machines with costs. Prints one line
+//! for each.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use event::Nanos;
 use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
-use sim::{Order, Sim, SimConfig};
+use sim::{Machine, Order, Sim, SimConfig};
 
 const RUNS: u64 = 200;
 
@@ -48,21 +49,46 @@ fn with_four_threads(sim: &Sim, body: impl Fn() + Clone + Send + 'static) {
         .for_each(|thread| thread.join().unwrap());
 }
 
+/// Threads, one to a CPU of a machine with costs, that add to words of their own and now and then to one that all
+/// share: steps with the model of cache lines on.
+fn counts(sim: Sim) {
+    let shared = Arc::new(<Sim as Memory>::AtomicU64::new(0));
+    let cpus = sim.topology().effective_parallelism();
+    let body = move || {
+        let own = <Sim as Memory>::AtomicU64::new(0);
+        for step in 0..1_000_000 / cpus {
+            let word = if step % 64 == 0 { &*shared } else { &own };
+            word.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let spawn = |_| {
+        let spec = ThreadSpec::default();
+        sim.spawn(spec, Box::new(body.clone())).unwrap()
+    };
+    let threads: Vec<_> = (0..cpus).map(spawn).collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
 fn main() {
     for (name, program) in [("adds", adds as fn(Sim)), ("waits", waits)] {
         for order in [Order::Random, Order::Pct { depth: 3 }] {
-            let begin = Instant::now();
-            let steps: u64 = (0..RUNS)
-                .map(|seed| {
-                    let config = SimConfig::new(seed).with_order(order);
-                    Sim::run(config, program).expect_finished().steps
-                })
-                .sum();
-            let seconds = begin.elapsed().as_secs_f64();
-            let rate = steps as f64 / seconds / 1e6;
-            println!(
-                "{name} {order:?}: {RUNS} runs, {steps} steps, {rate:.1} million steps a second"
-            );
+            let config = |seed| SimConfig::new(seed).with_order(order);
+            report(&format!("{name} {order:?}"), RUNS, config, program);
         }
     }
+    for machine in ["vm-2", "apple-m1", "ryzen-3950x"] {
+        let hardware = Machine::named(machine).unwrap();
+        let config = |seed| SimConfig::on(hardware.clone(), "eevdf-6.18", seed);
+        report(&format!("counts on {machine}"), 5, config, counts);
+    }
+}
+
+fn report(name: &str, runs: u64, config: impl Fn(u64) -> SimConfig, program: fn(Sim)) {
+    let begin = Instant::now();
+    let run = |seed| Sim::run(config(seed), program).expect_finished().steps;
+    let steps: u64 = (0..runs).map(run).sum();
+    let rate = steps as f64 / begin.elapsed().as_secs_f64() / 1e6;
+    println!("{name}: {runs} runs, {steps} steps, {rate:.1} million steps a second");
 }
