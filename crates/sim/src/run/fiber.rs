@@ -65,13 +65,14 @@ impl Fiber {
     }
 
     /// Runs the fiber until it suspends, which gives it back, or ends.
-    pub(crate) fn resume(mut self) -> Option<Fiber> {
+    pub(crate) fn resume(mut self: Box<Self>) -> Option<Box<Fiber>> {
         match self.coroutine.resume(()) {
             CoroutineResult::Yield(()) => Some(self),
             CoroutineResult::Return(()) => {
-                let stack = ManuallyDrop::into_inner(self.coroutine).into_stack();
+                let fiber = *self;
+                let stack = ManuallyDrop::into_inner(fiber.coroutine).into_stack();
                 POOL.with_borrow_mut(|pool| {
-                    if self.pooled && pool.len() < POOLED_MAX {
+                    if fiber.pooled && pool.len() < POOLED_MAX {
                         pool.push(stack);
                     }
                 });

@@ -23,7 +23,7 @@ use crate::report::On;
 /// A task's program.
 pub(super) struct Program {
     /// `None` while it runs and after its end.
-    pub(super) fiber: Option<Fiber>,
+    pub(super) fiber: Option<Box<Fiber>>,
     pub(super) suspender: *const Suspender,
     local: Option<Local>,
     pub(super) panic: Option<String>,
@@ -111,7 +111,7 @@ impl Engine {
         let fiber = fiber.map_err(|error| SpawnError(error.to_string()))?;
         let joint = Arc::new(Joint::default());
         self.programs.borrow_mut().push(Program {
-            fiber: Some(fiber),
+            fiber: Some(Box::new(fiber)),
             suspender: ptr::null(),
             local: None,
             panic: None,
