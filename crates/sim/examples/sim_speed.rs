@@ -49,8 +49,8 @@ fn with_four_threads(sim: &Sim, body: impl Fn() + Clone + Send + 'static) {
         .for_each(|thread| thread.join().unwrap());
 }
 
-/// Threads, one to a CPU of a machine with costs, that add to words of their own and now and then to one that all
-/// share: steps with the model of cache lines on.
+/// Threads, one to a CPU of a machine with costs, that add to words of their own and now and then to one
+/// that all share: steps with the model of cache lines on.
 fn counts(sim: Sim) {
     let shared = Arc::new(<Sim as Memory>::AtomicU64::new(0));
     let cpus = sim.topology().effective_parallelism();
