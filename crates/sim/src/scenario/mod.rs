@@ -42,5 +42,5 @@ mod span;
 pub use file::{
     BadScenario, Change, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan, WaitKind,
 };
-pub use run::{Measured, Ran, run, run_with};
+pub use run::{Measured, Ran, run, run_watched, run_with};
 pub use span::Span;

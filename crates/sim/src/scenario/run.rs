@@ -42,13 +42,25 @@ pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
 ///
 /// The scenario's changes of the machine, its end and the seed are those of `config`, which
 /// [`Scenario::plan`] and [`Scenario::until`] are for.
-pub fn run_with(scenario: &Scenario, mut config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
+pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
+    run_watched(scenario, config, |_| (), program)
+}
+
+/// The same; `begun` is called before anything runs. A clone of what it gets says in other threads of the OS how
+/// far the run has come ([`Sim::time`]).
+pub fn run_watched(
+    scenario: &Scenario,
+    mut config: SimConfig,
+    begun: impl FnOnce(&Sim),
+    program: impl FnOnce(&Sim),
+) -> Ran {
     if scenario.full_speed {
         config.machine = Arc::new(Machine::clone(&config.machine).at_full_speed());
     }
     let log = Arc::new(StdMutex::new(Vec::new()));
     let seed = config.seed;
     let report = Sim::run_all(config, |sim| {
+        begun(sim);
         let objects = Arc::new(Objects::new(sim, scenario, log.clone()));
         let mut threads = Vec::new();
         for (kind, plan) in scenario.threads.iter().enumerate() {
