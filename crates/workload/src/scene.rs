@@ -103,8 +103,8 @@ pub trait WatchBodies: Copy + Send + Sync + 'static {
     fn body(&self, label: u32, pieces: u64, run: impl FnOnce());
 
     /// What a body of this label, or a piece of it, is charged with on platforms on which work is only
-    /// charged; asked inside of [`body`](WatchBodies::body), once for each charge. `own`: what the scene makes
-    /// of it, which is the default.
+    /// charged; asked inside of [`body`](WatchBodies::body), once for each charge. `own`: what the scene
+    /// makes of it, which is the default.
     #[inline(always)]
     fn worth(&self, label: u32, own: Nanos) -> Nanos {
         let _ = label;

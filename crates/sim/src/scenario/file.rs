@@ -39,6 +39,10 @@ pub struct Scenario {
     /// When it is over, if it does not end by itself.
     #[serde(default, deserialize_with = "span::maybe")]
     pub until: Option<Nanos>,
+    /// How long a thread may wait for a CPU; longer is a violation, found when the kernel decides next. See
+    /// [`SimConfig::starvation`](crate::SimConfig::starvation).
+    #[serde(default, deserialize_with = "span::maybe")]
+    pub starvation: Option<Nanos>,
     /// The threads, in the order in which they are started.
     #[serde(default, rename = "thread")]
     pub threads: Vec<ThreadPlan>,
@@ -178,8 +182,8 @@ pub enum Phase {
     /// It keeps its CPU busy until so much time has passed, however fast the CPU is and whoever else had it
     /// meanwhile.
     Spin(Span),
-    /// It sleeps until a timer rings that it starts again at once: `period` after the timer last rang. A timer
-    /// that nobody has used yet counts as having rung when the thread began.
+    /// It sleeps until a timer rings that it starts again at once: `period` after the timer last rang. A
+    /// timer that nobody has used yet counts as having rung when the thread began.
     Timer {
         /// Which timer.
         name: String,

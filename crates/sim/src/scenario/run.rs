@@ -46,8 +46,8 @@ pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Si
     run_watched(scenario, config, |_| (), program)
 }
 
-/// The same; `begun` is called before anything runs. A clone of what it gets says in other threads of the OS how
-/// far the run has come ([`Sim::time`]).
+/// The same; `begun` is called before anything runs. A clone of what it gets says in other threads of the
+/// OS how far the run has come ([`Sim::time`]).
 pub fn run_watched(
     scenario: &Scenario,
     mut config: SimConfig,

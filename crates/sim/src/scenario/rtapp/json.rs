@@ -1,7 +1,8 @@
 //! JSON in which the order of keys counts and keys may be repeated, with comments.
 //!
 //! rt-app's files are read in their order: a task's events are keys of one object. Its own examples have
-//! comments, and its tool `workgen` makes repeated keys unique by numbering them, so repeated ones are kept here.
+//! comments, and its tool `workgen` makes repeated keys unique by numbering them, so repeated ones are kept
+//! here.
 
 use std::fmt;
 
@@ -151,7 +152,8 @@ fn length_of_text(rest: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Goal: order and repetition of keys survive, and so do numbers of all kinds. Method: an object with both.
+    /// Goal: order and repetition of keys survive, and so do numbers of all kinds. Method: an object with
+    /// both.
     #[test]
     fn order_and_repetition_survive() {
         let Json::Object(entries) = Json::parse(

@@ -17,8 +17,8 @@
 //! | `wait`, `signal`, `broad`, `sync` | a condition |
 //! | `suspend`, `resume` | a condition that has the task's name, without a mutex; `resume` wakes all |
 //!
-//! Lengths are in microseconds, `duration` in seconds. Events come in the order of the file. One kind may come
-//! several times, as `run`, `run1`, `run_b`, or under equal keys.
+//! Lengths are in microseconds, `duration` in seconds. Events come in the order of the file. One kind may
+//! come several times, as `run`, `run1`, `run_b`, or under equal keys.
 //!
 //! Not supported, and an error: `fork`, `mem`, `iorun`; `SCHED_DEADLINE`; clamping, groups and memory nodes;
 //! `policy`, `priority` and `cpus` of a phase. Left aside, because they concern rt-app's own output and
@@ -141,6 +141,7 @@ fn scenario(name: &str, file: &Json) -> Result<Scenario, String> {
         policy: POLICY.to_owned(),
         full_speed: false,
         until: global.until,
+        starvation: None,
         threads,
         inheriting_mutexes: mutexes,
         queues: BTreeMap::new(),

@@ -36,8 +36,8 @@ const PLAYER: &str = r#"{
     }
 }"#;
 
-/// Goal: properties and events mean what rt-app's tutorial says, in the file's order. Method: a file with most
-/// of them, field by field.
+/// Goal: properties and events mean what rt-app's tutorial says, in the file's order. Method: a file with
+/// most of them, field by field.
 #[test]
 fn tasks_become_threads() {
     let scenario = read(PLAYER);
@@ -117,9 +117,9 @@ fn events_that_wait_become_conditions() {
     assert_eq!(scenario.threads[1].phases, expected);
 }
 
-/// Goal: what was read runs, and takes the time it should. Method: on three ideal CPUs: a timer that immunizes a
-/// period of 19 us against a sleep of 3, a producer and a consumer with a condition, a barrier, and a suspended
-/// task; the ends of all are known by hand.
+/// Goal: what was read runs, and takes the time it should. Method: on three ideal CPUs: a timer that
+/// immunizes a period of 19 us against a sleep of 3, a producer and a consumer with a condition, a barrier,
+/// and a suspended task; the ends of all are known by hand.
 #[test]
 fn tasks_run_as_they_say() {
     let ended = |text: &str| {
@@ -228,13 +228,16 @@ fn what_is_not_supported_is_named() {
     }
 }
 
+/// What bytes are replaced by.
+const BYTES: &[u8] = b"{}[]\",:09-.a/*\\ \n";
+
 proptest! {
-    /// Goal: mutilated files never panic, and errors are one line. Method: a file of which bytes are replaced,
-    /// and that is cut off.
+    /// Goal: mutilated files never panic, and errors are one line. Method: a file of which bytes are
+    /// replaced, and that is cut off.
     #[test]
     fn mutilated_files_never_panic(
         length in 0..PLAYER.len(),
-        changes in prop::collection::vec((0..PLAYER.len(), prop::sample::select(b"{}[]\",:09-.a/*\\ \n".to_vec())), 0..6),
+        changes in prop::collection::vec((0..PLAYER.len(), prop::sample::select(BYTES.to_vec())), 0..6),
     ) {
         let mut bytes = PLAYER.as_bytes().to_vec();
         for (place, byte) in changes {
