@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use event::Nanos;
-use platform::{Atomic, Memory, Os, Parker, Platform};
+use platform::{Atomic, Os, Parker, Platform};
 
 /// How a thread lets the time until its next frame pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,25 +17,27 @@ pub(crate) enum Pause {
 }
 
 /// The schedule.
-pub(crate) struct Pace {
+pub(crate) struct Pace<P: Platform = Os> {
+    platform: P,
     /// None: as fast as possible.
     period: Option<Nanos>,
     /// When the next frame may begin; none before the first.
     slot: Option<Nanos>,
     pause: Pause,
     /// Sleeps until an absolute time; nobody unparks it.
-    sleep: <Os as Platform>::Parker,
+    sleep: P::Parker,
     /// Is spun on, and never changes.
-    still: <Os as Memory>::AtomicU64,
+    still: P::AtomicU64,
 }
 
-impl Pace {
-    pub(crate) fn new(period: Option<Duration>, pause: Pause) -> Pace {
+impl<P: Platform> Pace<P> {
+    pub(crate) fn new(platform: P, period: Option<Duration>, pause: Pause) -> Pace<P> {
         Pace {
+            sleep: platform.parker(),
+            platform,
             period: period.map(Nanos::from),
             slot: None,
             pause,
-            sleep: Os.parker(),
             still: Atomic::new(0),
         }
     }
@@ -45,10 +47,10 @@ impl Pace {
         let Some(period) = self.period else {
             return Duration::MAX;
         };
-        let now = Os.now();
+        let now = self.platform.now();
         let slot = self.slot.map_or(now, |slot| slot_from(slot, period, now));
         loop {
-            let now = Os.now();
+            let now = self.platform.now();
             if now >= slot {
                 let end = slot + period;
                 self.slot = Some(end);
@@ -57,7 +59,7 @@ impl Pace {
             match self.pause {
                 Pause::Sleep => self.sleep.park(slot),
                 Pause::Spin => {
-                    Os::spin_until(&self.still, |word| word != 0, slot);
+                    P::spin_until(&self.still, |word| word != 0, slot);
                 }
             }
         }
@@ -99,7 +101,7 @@ mod tests {
     /// Goal: without a rate there is no waiting and no deadline. Method: ask for two frames.
     #[test]
     fn without_a_rate_frames_have_all_the_time() {
-        let mut pace = Pace::new(None, Pause::Sleep);
+        let mut pace = Pace::new(Os, None, Pause::Sleep);
         assert_eq!(pace.next_frame(), Duration::MAX);
         assert_eq!(pace.next_frame(), Duration::MAX);
         assert_eq!(pace.due(), Nanos::ZERO);
@@ -111,7 +113,7 @@ mod tests {
     fn frames_begin_when_they_are_due() {
         for pause in [Pause::Sleep, Pause::Spin] {
             let period = Nanos::from_micros(200);
-            let mut pace = Pace::new(Some(period.into()), pause);
+            let mut pace = Pace::new(Os, Some(period.into()), pause);
             pace.next_frame();
             let first = pace.due();
             for _ in 0..5 {

@@ -1,6 +1,6 @@
 //! A bar on standard error for what takes longer than two seconds, if a terminal shows it.
 //!
-//! No thread of its own draws it: it moves when the caller says so, between two measurements.
+//! No thread of its own draws it: it moves when the caller says so, as between two measurements.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// `total`: 0 if nobody knows.
     pub(crate) fn new(what: &'static str, total: u64) -> Progress {
         Progress {
             began: Instant::now(),
@@ -32,7 +33,12 @@ impl Progress {
 
     /// One more step is done.
     pub(crate) fn step(&mut self) {
-        self.done += 1;
+        self.reach(self.done + 1);
+    }
+
+    /// So many steps are done.
+    pub(crate) fn reach(&mut self, done: u64) {
+        self.done = done;
         if self.bar.is_none() && self.began.elapsed() >= PATIENCE {
             self.bar = Some(self.start());
         }
@@ -44,7 +50,12 @@ impl Progress {
     fn start(&self) -> ProgressBar {
         // indicatif draws on standard error, and nothing if that is no terminal.
         let bar = ProgressBar::new(self.total).with_message(self.what);
-        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta} left") {
+        let template = match self.total {
+            // Nobody knows how many there are.
+            0 => "{msg} {pos}, {elapsed} so far",
+            _ => "{msg} {wide_bar} {pos}/{len} {eta} left",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar

@@ -247,12 +247,14 @@ fn a_bad_environment_is_bad_input() {
 #[test]
 fn help_is_data_and_fits() {
     let alone = fine(&[]);
-    let [frames, bench] = ["\n  frames ", "\n  bench "].map(|name| alone.find(name).unwrap());
-    assert!(frames < bench);
+    let [frames, simulate, bench] =
+        ["\n  frames ", "\n  simulate ", "\n  bench "].map(|name| alone.find(name).unwrap());
+    assert!(frames < simulate && simulate < bench);
     for line in [
         &["--help"][..],
         &["frames", "--help"],
         &["bench", "--help"],
+        &["simulate", "--help"],
         &["frames", "-h"],
     ] {
         let help = fine(line);

@@ -77,7 +77,7 @@ impl Sim {
             topology: topology.unwrap_or_else(|| config.machine.topology()),
             seed: Random::new(config.seed ^ PLATFORM_STREAM).next_u64(),
             fork_epoch: AtomicU32::new(0),
-            ended_at: AtomicU64::new(0),
+            reached: AtomicU64::new(0),
         });
         let sim = Sim {
             shared: shared.clone(),
@@ -138,11 +138,12 @@ impl Sim {
         ambient::with(|engine| engine.spawn_with(spec, attr, mask, body)).unwrap_or_else(no_run)
     }
 
-    /// The time, read for free: for measuring what a simulated program does.
+    /// The time, read for free: for measuring what a simulated program does. Outside of the run: how far it
+    /// has come, roughly, or when it ended.
     pub fn time(&self) -> Nanos {
         // Relaxed: a number, nothing is published with it.
-        let ended_at = || Nanos(self.shared.ended_at.load(Ordering::Relaxed));
-        ambient::with(Engine::now).unwrap_or_else(ended_at)
+        let reached = || Nanos(self.shared.reached.load(Ordering::Relaxed));
+        ambient::with(Engine::now).unwrap_or_else(reached)
     }
 
     /// The calling thread sleeps until then.

@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use event::Nanos;
 use paceline::{Frame, JobId, JobSystem, NewJob, WaitError};
 use platform::Platform;
 
@@ -100,6 +101,15 @@ pub trait Watch<P: Platform> {
 pub trait WatchBodies: Copy + Send + Sync + 'static {
     /// Calls `run`, the body of a job with this label or of this many of its pieces.
     fn body(&self, label: u32, pieces: u64, run: impl FnOnce());
+
+    /// What a body of this label, or a piece of it, is charged with on platforms on which work is only
+    /// charged; asked inside of [`body`](WatchBodies::body), once for each charge. `own`: what the scene
+    /// makes of it, which is the default.
+    #[inline(always)]
+    fn worth(&self, label: u32, own: Nanos) -> Nanos {
+        let _ = label;
+        own
+    }
 }
 
 /// Nobody watches: bodies run, waits wait, and a panic in a job is one of the wait.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod frames;
+mod simulate;
 mod values;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Frames(frames::Arguments),
+    Simulate(simulate::Arguments),
     Bench(bench::Arguments),
 }
 
@@ -40,6 +42,7 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
     };
     match line.command {
         Some(Command::Frames(arguments)) => frames::run(arguments),
+        Some(Command::Simulate(arguments)) => simulate::run(arguments),
         Some(Command::Bench(arguments)) => bench::run(arguments),
         None => output::print(CommandLine::command().render_help()),
     }

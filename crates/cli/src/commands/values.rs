@@ -1,7 +1,10 @@
 //! Values on the command line: read, with the reason if they cannot be.
 
+use std::path::Path;
+
 use event::Nanos;
 use paceline::WORKERS_MAX;
+use workload::graph::{JobGraph, library, named};
 
 /// How many workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,21 @@ pub(super) fn fps(text: &str) -> Result<f64, String> {
 pub(super) fn micros(text: &str) -> Result<Nanos, String> {
     const MICROS_MAX: f64 = 1e6;
     number(text, 0.0, MICROS_MAX).map(|micros| Nanos((micros * 1e3).round() as u64))
+}
+
+/// A graph of the library, or else one in a file.
+pub(super) fn find_graph(given: &str) -> Result<JobGraph, String> {
+    if let Some(graph) = named(given) {
+        return Ok(graph);
+    }
+    let path = Path::new(given);
+    JobGraph::load(path).map_err(|error| match path.exists() {
+        true => error.to_string(),
+        false => {
+            let known = library().collect::<Vec<_>>().join(", ");
+            format!("{error}; graphs known by name: {known}")
+        }
+    })
 }
 
 fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {

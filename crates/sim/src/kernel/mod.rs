@@ -66,6 +66,8 @@ pub(crate) struct Kernel {
     until: Nanos,
     /// How long a task may wait for a CPU, if there is a bound.
     starvation: Option<Nanos>,
+    /// How often it was checked that what must hold does.
+    looks: u64,
     /// The earliest of timers, plan and end, or a time before it: looking costs more than this.
     beside_cpus: Nanos,
     syncs: sync::Syncs,
@@ -120,6 +122,7 @@ impl Kernel {
             plan: plan.into(),
             until,
             starvation,
+            looks: 0,
             beside_cpus: Nanos::ZERO,
             syncs: sync::Syncs::default(),
             on: Cpu(0),

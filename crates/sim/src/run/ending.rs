@@ -36,7 +36,7 @@ impl Engine {
         };
         let now = kernel.now;
         // Relaxed: a number, nothing is published with it.
-        self.shared.ended_at.store(now.0, Ordering::Relaxed);
+        self.shared.reached.store(now.0, Ordering::Relaxed);
         let programs = self.programs.into_inner();
         let thread = |(control, program): (&Control, &Program)| ThreadReport {
             name: control.name.clone(),

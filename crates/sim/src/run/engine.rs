@@ -13,7 +13,7 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::panicking;
 
 use event::{Nanos, Random, Task};
@@ -54,8 +54,8 @@ pub(crate) struct Shared {
     pub(crate) topology: platform::Topology,
     pub(crate) seed: u64,
     pub(crate) fork_epoch: AtomicU32,
-    /// The time at which the run ended, for those who ask afterwards.
-    pub(crate) ended_at: std::sync::atomic::AtomicU64,
+    /// The time that the run has reached, for those who ask from outside of it or afterwards.
+    pub(crate) reached: AtomicU64,
 }
 
 /// Why nobody is resumed any more.
@@ -129,7 +129,11 @@ impl Engine {
     /// Runs the programs until all have ended or none can go on. Called outside of the run.
     pub(crate) fn run(&self) {
         while self.stop.get().is_none() {
-            let next = self.kernel.borrow_mut().next();
+            let mut kernel = self.kernel.borrow_mut();
+            let next = kernel.next();
+            // Relaxed: a number, nothing is published with it.
+            self.shared.reached.store(kernel.now.0, Ordering::Relaxed);
+            drop(kernel);
             match next {
                 Next::Resume(task) => self.resume(task),
                 Next::AllEnded => self.stop.set(Some(Stop::AllEnded)),

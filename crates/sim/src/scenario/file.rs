@@ -39,6 +39,10 @@ pub struct Scenario {
     /// When it is over, if it does not end by itself.
     #[serde(default, deserialize_with = "span::maybe")]
     pub until: Option<Nanos>,
+    /// How long a thread may wait for a CPU; longer is a violation, found when the kernel decides next. See
+    /// [`SimConfig::starvation`](crate::SimConfig::starvation).
+    #[serde(default, deserialize_with = "span::maybe")]
+    pub starvation: Option<Nanos>,
     /// The threads, in the order in which they are started.
     #[serde(default, rename = "thread")]
     pub threads: Vec<ThreadPlan>,
@@ -175,6 +179,38 @@ pub enum Phase {
         /// How.
         by: WaitKind,
     },
+    /// It keeps its CPU busy until so much time has passed, however fast the CPU is and whoever else had it
+    /// meanwhile.
+    Spin(Span),
+    /// It sleeps until a timer rings that it starts again at once: `period` after the timer last rang. A
+    /// timer that nobody has used yet counts as having rung when the thread began.
+    Timer {
+        /// Which timer.
+        name: String,
+        /// How long after it last rang.
+        period: Span,
+        /// Whether a timer that should have rung already counts from then on. If not, it counts from when it
+        /// was looked at, and one delay delays all that follow.
+        #[serde(default)]
+        absolute: bool,
+        /// Whether all threads use the same timer of this name; if not, each has its own.
+        #[serde(default)]
+        shared: bool,
+    },
+    /// It waits until all threads that have this barrier among their phases have come there.
+    Barrier(String),
+    /// It sleeps until somebody signals a condition; a signal nobody waits for is lost.
+    Await {
+        /// Which condition.
+        condition: String,
+        /// A mutex that it holds: given back meanwhile.
+        #[serde(default)]
+        mutex: Option<String>,
+    },
+    /// It wakes the one that has waited longest for a condition.
+    Signal(String),
+    /// It wakes all that wait for a condition.
+    Broadcast(String),
     /// It calls `sched_yield`.
     Yield,
     /// Something begins that is measured.
@@ -258,7 +294,7 @@ impl Scenario {
         }
     }
 
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         if self.threads.is_empty() && self.program.is_none() {
             return Err("there is neither a [[thread]] nor a [program]".into());
         }
@@ -343,9 +379,12 @@ impl ThreadPlan {
         if self.count == 0 || self.phases.is_empty() {
             return Err("it does nothing: give a count and phases".into());
         }
-        let takes_time = |phase: &Phase| takes_time(phase);
-        if self.repeat == Repeat::Word(Forever::Forever) && !self.phases.iter().any(takes_time) {
-            return Err("it repeats for ever and nothing it does takes time".into());
+        match self.repeat {
+            Repeat::Word(Forever::Forever) if !self.phases.iter().any(takes_time) => {
+                return Err("it repeats for ever and nothing it does takes time".into());
+            }
+            Repeat::Times(times) => check_repeat(times, &self.phases)?,
+            Repeat::Word(_) => {}
         }
         let mut count = 0;
         check_phases(&self.phases, 0, &mut count)
@@ -355,11 +394,26 @@ impl ThreadPlan {
 /// Whether time passes in it, whatever the costs of the machine.
 fn takes_time(phase: &Phase) -> bool {
     match phase {
-        Phase::Work(span) | Phase::Sleep(span) | Phase::Period(span) => span.least > Nanos::ZERO,
+        Phase::Work(span) | Phase::Sleep(span) | Phase::Period(span) | Phase::Spin(span) => {
+            span.least > Nanos::ZERO
+        }
+        Phase::Timer { period, .. } => period.least > Nanos::ZERO,
         Phase::Receive(_) | Phase::Take(_) | Phase::Wait { .. } => true,
+        Phase::Barrier(_) | Phase::Await { .. } => true,
         Phase::Repeat { times, phases } => *times > 0 && phases.iter().any(takes_time),
         _ => false,
     }
+}
+
+/// Whether phases that take no time are repeated so often that nobody would see the end.
+fn check_repeat(times: u64, phases: &[Phase]) -> Result<(), String> {
+    const TIMELESS_MAX: u64 = 1_000_000;
+    if times > TIMELESS_MAX && !phases.iter().any(takes_time) {
+        return Err(format!(
+            "it repeats {times} times what takes no time: at most {TIMELESS_MAX}"
+        ));
+    }
+    Ok(())
 }
 
 fn check_phases(phases: &[Phase], depth: usize, count: &mut usize) -> Result<(), String> {
@@ -372,8 +426,13 @@ fn check_phases(phases: &[Phase], depth: usize, count: &mut usize) -> Result<(),
             return Err(format!("more than {PHASES_MAX} phases"));
         }
         match phase {
-            Phase::Repeat { phases, .. } => check_phases(phases, depth + 1, count)?,
-            Phase::Period(span) if span.least == Nanos::ZERO || span.least != span.most => {
+            Phase::Repeat { times, phases } => {
+                check_repeat(*times, phases)?;
+                check_phases(phases, depth + 1, count)?;
+            }
+            Phase::Period(span) | Phase::Timer { period: span, .. }
+                if span.least == Nanos::ZERO || span.least != span.most =>
+            {
                 return Err("a period is one length of time, and more than nothing".into());
             }
             _ => {}

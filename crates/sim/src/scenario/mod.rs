@@ -28,13 +28,19 @@
 //! Lengths of time are text with a unit (`"1.5 ms"`), or two of them (`["1 ms", "2 ms"]`) for one that is
 //! drawn anew each time, uniformly, from the seed.
 //!
+//! Files of rt-app are read as well ([`Scenario::from_rt_app`]).
+//!
 //! A scenario may also have a `[program]`: real code that runs beside the threads, such as the job system
 //! with a scene. What programs there are is not known here; whoever runs the scenario knows.
 
 mod file;
+mod objects;
+pub mod rtapp;
 mod run;
 mod span;
 
-pub use file::{BadScenario, Change, Phase, Repeat, Scenario, ThreadPlan, WaitKind};
-pub use run::{Measured, Ran, run, run_with};
+pub use file::{
+    BadScenario, Change, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan, WaitKind,
+};
+pub use run::{Measured, Ran, run, run_watched, run_with};
 pub use span::Span;

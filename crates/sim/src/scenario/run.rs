@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use event::{Cpu, Nanos, Random};
-use platform::{Atomic, Memory, Ordering, Parker, Platform};
+use platform::{Atomic, Memory, Platform};
 use policy::{Attr, Mask};
 
-use super::file::{Phase, Repeat, Scenario, ThreadPlan, WaitKind};
-use crate::sync::{Mutex, Queue, Semaphore};
-use crate::{FirstThread, Machine, Sim, SimConfig, SimParker, SimReport};
+use super::file::{Phase, Repeat, Scenario, ThreadPlan};
+use super::objects::Objects;
+use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
 /// How a scenario went.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,13 +42,25 @@ pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
 ///
 /// The scenario's changes of the machine, its end and the seed are those of `config`, which
 /// [`Scenario::plan`] and [`Scenario::until`] are for.
-pub fn run_with(scenario: &Scenario, mut config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
+pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
+    run_watched(scenario, config, |_| (), program)
+}
+
+/// The same; `begun` is called before anything runs. A clone of what it gets says in other threads of the
+/// OS how far the run has come ([`Sim::time`]).
+pub fn run_watched(
+    scenario: &Scenario,
+    mut config: SimConfig,
+    begun: impl FnOnce(&Sim),
+    program: impl FnOnce(&Sim),
+) -> Ran {
     if scenario.full_speed {
         config.machine = Arc::new(Machine::clone(&config.machine).at_full_speed());
     }
     let log = Arc::new(StdMutex::new(Vec::new()));
     let seed = config.seed;
     let report = Sim::run_all(config, |sim| {
+        begun(sim);
         let objects = Arc::new(Objects::new(sim, scenario, log.clone()));
         let mut threads = Vec::new();
         for (kind, plan) in scenario.threads.iter().enumerate() {
@@ -61,6 +73,8 @@ pub fn run_with(scenario: &Scenario, mut config: SimConfig, program: impl FnOnce
                     random: Random::new(stream),
                     began: Nanos::ZERO,
                     waited: BTreeMap::new(),
+                    timers: BTreeMap::new(),
+                    never: Arc::new(<Sim as Memory>::AtomicU64::new(0)),
                     open: Vec::new(),
                 };
                 threads.push(actor.into_thread(copy));
@@ -81,70 +95,6 @@ pub fn run_with(scenario: &Scenario, mut config: SimConfig, program: impl FnOnce
     Ran { report, measured }
 }
 
-type Word = <Sim as Memory>::AtomicU64;
-
-/// What the threads share.
-struct Objects {
-    mutexes: BTreeMap<String, Mutex>,
-    queues: BTreeMap<String, Queue>,
-    semaphores: BTreeMap<String, Semaphore>,
-    flags: BTreeMap<String, Flag>,
-    log: Arc<StdMutex<Vec<Measured>>>,
-}
-
-/// A word that is counted up, and who is to be woken then.
-struct Flag {
-    word: Word,
-    parked: StdMutex<Vec<Arc<SimParker>>>,
-}
-
-impl Objects {
-    fn new(sim: &Sim, scenario: &Scenario, log: Arc<StdMutex<Vec<Measured>>>) -> Objects {
-        let mut objects = Objects {
-            mutexes: BTreeMap::new(),
-            queues: BTreeMap::new(),
-            semaphores: BTreeMap::new(),
-            flags: BTreeMap::new(),
-            log,
-        };
-        for thread in &scenario.threads {
-            objects.add(sim, scenario, &thread.phases);
-        }
-        objects
-    }
-
-    fn add(&mut self, sim: &Sim, scenario: &Scenario, phases: &[Phase]) {
-        for phase in phases {
-            match phase {
-                Phase::Lock(name) | Phase::Unlock(name) => {
-                    let inherits = scenario.inheriting_mutexes.contains(name);
-                    let new = || Mutex::new(sim, inherits);
-                    self.mutexes.entry(name.clone()).or_insert_with(new);
-                }
-                Phase::Send(name) | Phase::Receive(name) => {
-                    let capacity = scenario.queues.get(name).copied().unwrap_or(16);
-                    let new = || Queue::new(sim, capacity);
-                    self.queues.entry(name.clone()).or_insert_with(new);
-                }
-                Phase::Post(name) | Phase::Take(name) => {
-                    let count = scenario.semaphores.get(name).copied().unwrap_or(0);
-                    let new = || Semaphore::new(sim, count);
-                    self.semaphores.entry(name.clone()).or_insert_with(new);
-                }
-                Phase::Set(name) | Phase::Wait { flag: name, .. } => {
-                    let new = || Flag {
-                        word: Word::new(0),
-                        parked: StdMutex::new(Vec::new()),
-                    };
-                    self.flags.entry(name.clone()).or_insert_with(new);
-                }
-                Phase::Repeat { phases, .. } => self.add(sim, scenario, phases),
-                _ => {}
-            }
-        }
-    }
-}
-
 /// A thread of the scenario.
 struct Actor {
     sim: Sim,
@@ -154,6 +104,10 @@ struct Actor {
     began: Nanos,
     /// How often it has waited for each flag.
     waited: BTreeMap<String, u64>,
+    /// When its own timers last rang.
+    timers: BTreeMap<String, Nanos>,
+    /// A word that nobody writes, to spin on.
+    never: Arc<<Sim as Memory>::AtomicU64>,
     /// What it measures at this moment.
     open: Vec<(String, Nanos)>,
 }
@@ -216,11 +170,49 @@ impl Actor {
                 let wanted = *waited;
                 objects.flags[flag].wait(&self.sim, wanted, *by);
             }
+            Phase::Spin(span) => {
+                let until = self.sim.time() + span.draw(&mut self.random);
+                while self.sim.time() < until {
+                    Sim::spin_until(&self.never, |value| value != 0, until);
+                }
+            }
+            Phase::Timer {
+                name,
+                period,
+                absolute,
+                shared,
+            } => self.wait_for_timer(name, period.least, *absolute, *shared),
+            Phase::Barrier(name) => objects.barriers[name].pass(&self.sim),
+            Phase::Await { condition, mutex } => {
+                let mutex = mutex.as_ref().map(|name| &objects.mutexes[name]);
+                objects.conditions[condition].wait(&self.sim, mutex);
+            }
+            Phase::Signal(name) => objects.conditions[name].signal(1),
+            Phase::Broadcast(name) => objects.conditions[name].signal(usize::MAX),
             Phase::Yield => self.sim.yields(),
             Phase::Begin(name) => self.open.push((name.clone(), self.sim.time())),
             Phase::End(name) => self.end(name),
             Phase::Repeat { times, phases } => (0..*times).for_each(|_| self.go_through(phases)),
         }
+    }
+
+    fn wait_for_timer(&mut self, name: &str, period: Nanos, absolute: bool, shared: bool) {
+        let now = self.sim.time();
+        let began = self.began;
+        let next = |timers: &mut BTreeMap<String, Nanos>| {
+            let rings = timers.entry(name.to_owned()).or_insert(began);
+            let due = *rings + period;
+            *rings = match absolute {
+                true => due,
+                false => due.max(now),
+            };
+            due
+        };
+        let due = match shared {
+            true => self.objects.with_timers(next),
+            false => next(&mut self.timers),
+        };
+        self.sim.sleep_until(due);
     }
 
     fn end(&mut self, name: &str) {
@@ -234,49 +226,6 @@ impl Actor {
             begin,
             end: self.sim.time(),
         };
-        let log = &self.objects.log;
-        log.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(measured);
-    }
-}
-
-impl Flag {
-    fn set(&self) {
-        self.word.fetch_add(1, Ordering::SeqCst);
-        let parked =
-            std::mem::take(&mut *self.parked.lock().unwrap_or_else(PoisonError::into_inner));
-        for parker in parked {
-            parker.unpark();
-        }
-    }
-
-    fn wait(&self, sim: &Sim, wanted: u64, by: WaitKind) {
-        let is_set = || self.word.load(Ordering::SeqCst) >= wanted;
-        match by {
-            WaitKind::Spin => {
-                while !is_set() {
-                    Sim::spin_until(&self.word, |value| value >= wanted, Nanos::MAX);
-                }
-            }
-            WaitKind::Yield => {
-                while !is_set() {
-                    sim.yields();
-                }
-            }
-            WaitKind::Park => {
-                let parker = Arc::new(sim.parker());
-                loop {
-                    let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
-                    parked.push(parker.clone());
-                    // No other thread runs between this and the look: that is the next step.
-                    drop(parked);
-                    if is_set() {
-                        return;
-                    }
-                    parker.park(Nanos::MAX);
-                }
-            }
-        }
+        self.objects.note(measured);
     }
 }

@@ -135,14 +135,14 @@ impl GraphScene {
         match bodies.graph().jobs()[job as usize].kind {
             Kind::Single => new_job.schedule(move |cx| {
                 watch.body(job, 1, || {
-                    bodies.run(frame, job, 0..1, |work| cx.work(work));
+                    bodies.run(frame, job, 0..1, |work| cx.work(watch.worth(job, work)));
                 });
             }),
             Kind::Parallel { pieces } => {
                 new_job.schedule_for(0..pieces as usize, self.grain, move |part, cx| {
                     let pieces = part.start as u32..part.end as u32;
                     watch.body(job, part.len() as u64, || {
-                        bodies.run(frame, job, pieces, |work| cx.work(work));
+                        bodies.run(frame, job, pieces, |work| cx.work(watch.worth(job, work)));
                     });
                 })
             }

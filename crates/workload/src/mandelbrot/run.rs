@@ -129,7 +129,8 @@ impl Scene for MandelbrotScene {
                 jobs.job(LABEL)
                     .schedule_for(0..tiles as usize, grain, move |part, cx| {
                         bodies.body(0, part.len() as u64, || {
-                            part.for_each(|tile| grid.run_tile(tile as u32, |work| cx.work(work)));
+                            let charge = |work| cx.work(bodies.worth(0, work));
+                            part.for_each(|tile| grid.run_tile(tile as u32, charge));
                         });
                     })
             }
@@ -138,7 +139,8 @@ impl Scene for MandelbrotScene {
                 self.jobs.extend((0..tiles).map(|tile| {
                     let grid = Arc::clone(&self.grid);
                     jobs.job(LABEL).schedule(move |cx| {
-                        bodies.body(0, 1, || grid.run_tile(tile, |work| cx.work(work)));
+                        let charge = |work| cx.work(bodies.worth(0, work));
+                        bodies.body(0, 1, || grid.run_tile(tile, charge));
                     })
                 }));
                 js.combine(&self.jobs)

@@ -228,12 +228,14 @@ impl Scene for RasterScene {
                 let buffers = Arc::clone(&self.buffers);
                 let job = jobs.job(LABELS[label as usize]).after_all(after);
                 job.schedule(move |cx| {
-                    bodies.body(label, 1, || cx.work(run(&buffers, of)));
+                    bodies.body(label, 1, || cx.work(bodies.worth(label, run(&buffers, of))));
                 })
             };
         let buffers = Arc::clone(&self.buffers);
         let plan = jobs.job(LABELS[PLAN as usize]).schedule(move |cx| {
-            bodies.body(PLAN, 1, || cx.work(buffers.plan(frame, step)));
+            bodies.body(PLAN, 1, || {
+                cx.work(bodies.worth(PLAN, buffers.plan(frame, step)));
+            });
         });
         self.after.clear();
         for chunk in 0..CHUNKS {
@@ -245,8 +247,9 @@ impl Scene for RasterScene {
         self.after.push(
             shadows.schedule_for(0..BOX_SHARES, Grain::Auto, move |part, cx| {
                 bodies.body(SHADOWS, part.len() as u64, || {
-                    part.clone()
-                        .for_each(|share| cx.work(buffers.shadows(share)));
+                    part.clone().for_each(|share| {
+                        cx.work(bodies.worth(SHADOWS, buffers.shadows(share)));
+                    });
                 });
             }),
         );

@@ -68,7 +68,7 @@ pub(super) trait Pieces {
 impl FrameLoop {
     /// Runs it on the calling thread and checks every frame's result.
     pub(super) fn run(&self, pool: &dyn Pieces, busy: Busy) -> Result<Frames, String> {
-        let mut pace = Pace::new(Some(Duration::from(self.period)), self.pause);
+        let mut pace = Pace::new(Os, Some(Duration::from(self.period)), self.pause);
         for _ in 0..self.warm_up {
             pace.next_frame();
             self.frame(pool, busy)?;

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use event::Nanos;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::run::Outcome;
 use crate::failure::Failure;
@@ -19,7 +19,9 @@ use crate::failure::Failure;
 /// Buckets per power of two, as a power of two itself.
 const SUB_BITS: u32 = 3;
 /// Durations from 2^40 ns on (18 minutes) share the last bucket.
-const LOG2_MAX: u32 = 40;
+pub(in crate::commands) const LOG2_MAX: u32 = 40;
+/// The version of the file's format.
+pub(in crate::commands) const FORMAT: u32 = 1;
 const BUCKETS: usize = ((LOG2_MAX - SUB_BITS + 1) << SUB_BITS) as usize;
 
 /// The durations of all labels.
@@ -36,34 +38,32 @@ struct Histogram {
 }
 
 /// The file.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(serde::Deserialize))]
-struct File {
-    /// Of this format.
-    format: u32,
-    scene: String,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::commands) struct File {
+    /// Of this format: [`FORMAT`].
+    pub(in crate::commands) format: u32,
+    pub(in crate::commands) scene: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    graph: Option<String>,
-    machine: String,
+    pub(in crate::commands) graph: Option<String>,
+    pub(in crate::commands) machine: String,
     workers: usize,
     frames: u64,
-    quiet: bool,
-    label: Vec<Entry>,
+    pub(in crate::commands) quiet: bool,
+    pub(in crate::commands) label: Vec<Entry>,
 }
 
 /// One label of the file.
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(serde::Deserialize))]
-struct Entry {
-    name: String,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::commands) struct Entry {
+    pub(in crate::commands) name: String,
     count: u64,
-    mean_ns: u64,
+    pub(in crate::commands) mean_ns: u64,
     p50_ns: u64,
     p99_ns: u64,
-    max_ns: u64,
+    pub(in crate::commands) max_ns: u64,
     /// The power of two at which the first bucket of `counts` begins.
-    first_log2: u32,
-    counts: Vec<u64>,
+    pub(in crate::commands) first_log2: u32,
+    pub(in crate::commands) counts: Vec<u64>,
 }
 
 impl Costs {
@@ -88,7 +88,7 @@ impl Costs {
             .iter()
             .filter_map(|(name, histogram)| histogram.entry(name));
         let file = File {
-            format: 1,
+            format: FORMAT,
             scene: outcome.scene.to_owned(),
             graph: outcome.graph.clone(),
             machine: outcome.machine.to_string(),

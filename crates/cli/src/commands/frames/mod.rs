@@ -4,26 +4,26 @@
 //! with them is found here, before anything runs.
 
 mod background;
-mod costs;
+pub(super) mod costs;
 mod image;
 mod probe;
-mod recorder;
+pub(super) mod recorder;
 mod report;
 mod run;
 mod waits;
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use event::Nanos;
 use paceline::WaitPolicy;
-use workload::graph::{Generator, JobGraph, library, named};
+use workload::graph::{Generator, JobGraph};
 use workload::mandelbrot::Mandelbrot;
 use workload::raster::{Mesh, default_mesh};
 
-use super::values::{Workers, fps, micros, workers};
+use super::values::{Workers, find_graph, fps, micros, workers};
 use crate::failure::Failure;
 use crate::output;
 
@@ -265,7 +265,9 @@ impl Arguments {
 
     fn job_graph(&self) -> Result<JobGraph, Failure> {
         match &self.graph {
-            Some(given) => find_graph(given),
+            Some(given) => {
+                find_graph(given).map_err(|error| Failure::usage(format!("--graph {error}")))
+            }
             None => {
                 let generator = Generator {
                     seed: self.seed.unwrap_or(1),
@@ -276,21 +278,6 @@ impl Arguments {
             }
         }
     }
-}
-
-/// A graph of the library, or else one in a file.
-fn find_graph(given: &str) -> Result<JobGraph, Failure> {
-    if let Some(graph) = named(given) {
-        return Ok(graph);
-    }
-    let path = Path::new(given);
-    JobGraph::load(path).map_err(|error| match path.exists() {
-        true => Failure::usage(format!("--graph {error}")),
-        false => {
-            let known = library().collect::<Vec<_>>().join(", ");
-            Failure::usage(format!("--graph {error}; graphs known by name: {known}"))
-        }
-    })
 }
 
 #[cfg(test)]

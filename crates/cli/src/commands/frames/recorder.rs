@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// How many events are kept: about 160 MB, and as much in the file. The rest is counted.
-pub(super) const LIMIT: u64 = 4_000_000;
+pub(in crate::commands) const LIMIT: u64 = 4_000_000;
 
 /// A sink for so many events and no more.
 struct Bounded {
@@ -34,14 +34,14 @@ impl Sink for Bounded {
 }
 
 /// The recorder of a run.
-pub(super) struct Recorder {
+pub(in crate::commands) struct Recorder {
     sink: Arc<Bounded>,
     log: MemoryLog,
 }
 
 impl Recorder {
     /// One that keeps the first `limit` events.
-    pub(super) fn new(limit: u64) -> Recorder {
+    pub(in crate::commands) fn new(limit: u64) -> Recorder {
         let (sink, log) = MemorySink::new();
         let came = AtomicU64::new(0);
         let sink = Arc::new(Bounded { sink, limit, came });
@@ -49,7 +49,7 @@ impl Recorder {
     }
 
     /// Where the job system's events go.
-    pub(super) fn sink(&self) -> Arc<dyn Sink> {
+    pub(in crate::commands) fn sink(&self) -> Arc<dyn Sink> {
         Arc::<Bounded>::clone(&self.sink)
     }
 
@@ -59,19 +59,29 @@ impl Recorder {
         let labels = js.labels();
         // Workers record until they have ended.
         drop(js);
-        let came = self.sink.came.load(Ordering::Relaxed);
-        let lost = came.saturating_sub(self.sink.limit);
-        recording(self.log.drain(), &labels, lost)
+        let (jobs, lost) = self.recorded();
+        recording(jobs, &labels, lost)
     }
+
+    /// What was recorded up to now, and how many events were not kept.
+    pub(in crate::commands) fn recorded(&self) -> (Vec<Event>, u64) {
+        let came = self.sink.came.load(Ordering::Relaxed);
+        (self.log.drain(), came.saturating_sub(self.sink.limit))
+    }
+}
+
+/// The seat of the thread that begins frames.
+pub(in crate::commands) fn seat_of_main(jobs: &[Event]) -> Option<u32> {
+    let mut frames = jobs
+        .iter()
+        .filter(|event| event.kind == EventKind::FrameBegin);
+    frames.next().map(|event| event.seat)
 }
 
 /// Gives events their threads and names.
 fn recording(jobs: Vec<Event>, labels: &[Label], lost: u64) -> Recording {
     // Only this thread begins frames.
-    let mut frames = jobs
-        .iter()
-        .filter(|event| event.kind == EventKind::FrameBegin);
-    let main = frames.next().map(|event| event.seat);
+    let main = seat_of_main(&jobs);
     let mut seats: BTreeMap<u32, Task> = BTreeMap::new();
     for event in &jobs {
         let task = if Some(event.seat) == main {

@@ -182,7 +182,7 @@ fn serial_time(scene: &mut impl Scene, period: Option<Duration>) -> Result<Nanos
     const RUNS: u64 = 30;
     const TIME: Duration = Duration::from_millis(600);
     let began = Instant::now();
-    let mut pace = Pace::new(period, Pause::Sleep);
+    let mut pace = Pace::new(Os, period, Pause::Sleep);
     let mut times = Vec::new();
     for run in 0..=RUNS {
         scene.clear();
@@ -213,7 +213,7 @@ fn frames(
     scene: &mut impl Scene,
     probe: &'static Probe,
 ) -> Result<Measured, Failure> {
-    let mut pace = Pace::new(options.period, Pause::Sleep);
+    let mut pace = Pace::new(Os, options.period, Pause::Sleep);
     let mut progress = Progress::new("frames", options.frames.into());
     let mut measured = Measured {
         frame_ns: Vec::with_capacity(options.frames as usize),

@@ -1,5 +1,7 @@
 //! Options become what is meant, and contradictions are found.
 
+use std::path::Path;
+
 use clap::Parser;
 
 use super::*;

@@ -1,0 +1,271 @@
+//! What can be asked for by name: scenarios, machines, policies; and what was probably meant where there is
+//! no such thing.
+
+use std::path::Path;
+
+use policy::CATALOGUE;
+use sim::Machine;
+use sim::scenario::Scenario;
+
+/// Each scenario's name and file.
+const SCENARIOS: &[(&str, &str)] = &[
+    (
+        "galaxy-s22-inversion",
+        include_str!("../../../../../scenarios/galaxy-s22-inversion.toml"),
+    ),
+    (
+        "job-graph",
+        include_str!("../../../../../scenarios/job-graph.toml"),
+    ),
+    (
+        "yield-poll",
+        include_str!("../../../../../scenarios/yield-poll.toml"),
+    ),
+    (
+        "barrier",
+        include_str!("../../../../../scenarios/barrier.toml"),
+    ),
+    (
+        "rtos-messages",
+        include_str!("../../../../../scenarios/rtos-messages.toml"),
+    ),
+    (
+        "rtos-inversion",
+        include_str!("../../../../../scenarios/rtos-inversion.toml"),
+    ),
+    (
+        "time-slices",
+        include_str!("../../../../../scenarios/time-slices.toml"),
+    ),
+    (
+        "virtual-slice-example",
+        include_str!("../../../../../scenarios/virtual-slice-example.toml"),
+    ),
+    (
+        "game-and-build",
+        include_str!("../../../../../scenarios/game-and-build.toml"),
+    ),
+    (
+        "oversubscribed",
+        include_str!("../../../../../scenarios/oversubscribed.toml"),
+    ),
+];
+
+/// The longest scenario file.
+const BYTES_MAX: u64 = 16 << 20;
+/// The largest machine `ideal-N`.
+const IDEAL_MAX: usize = 256;
+
+/// The scenario of this name, or in this file.
+pub(super) fn scenario(given: &str) -> Result<Scenario, String> {
+    if let Some((name, text)) = SCENARIOS.iter().find(|(name, _)| *name == given) {
+        return Scenario::parse(name, text).map_err(|error| error.to_string());
+    }
+    let path = Path::new(given);
+    if !path.exists() && !looks_like_a_path(given) {
+        let names = SCENARIOS.iter().map(|(name, _)| *name);
+        return Err(unknown("scenario", given, names, "or give a file"));
+    }
+    let text = read(path)?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let is_json = path.extension().is_some_and(|ending| ending == "json")
+        || ["{", "/*", "//"]
+            .iter()
+            .any(|begin| text.trim_start().starts_with(begin));
+    let read = match is_json {
+        true => Scenario::from_rt_app(&name, &text),
+        false => Scenario::parse(&name, &text),
+    };
+    read.map_err(|error| error.to_string())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let unreadable = |error: std::io::Error| format!("{shown}: cannot be read: {error}");
+    let about = std::fs::metadata(path).map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(format!("{shown}: this is no file"));
+    }
+    if about.len() > BYTES_MAX {
+        let what = format!("{shown}: has more than {BYTES_MAX} bytes; this is no scenario");
+        return Err(what);
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|_| format!("{shown}: is no text; this is no scenario"))
+}
+
+/// The machine of this name, or in this file.
+pub(super) fn machine(given: &str) -> Result<Machine, String> {
+    let ideal = given.strip_prefix("ideal-").map(str::parse::<usize>);
+    match ideal {
+        Some(Ok(cpus @ 1..=IDEAL_MAX)) => return Ok(Machine::ideal(cpus)),
+        Some(_) => {
+            return Err(format!(
+                "{given}: give ideal-1 to ideal-{IDEAL_MAX}, by the number of CPUs"
+            ));
+        }
+        None => {}
+    }
+    if Machine::library().any(|name| name == given) {
+        return Machine::named(given).map_err(|error| error.to_string());
+    }
+    let path = Path::new(given);
+    if !path.exists() && !looks_like_a_path(given) {
+        let more = "ideal-N, or give a file";
+        return Err(unknown("machine", given, Machine::library(), more));
+    }
+    Machine::load(path).map_err(|error| error.to_string())
+}
+
+/// What the policy of this name stands for.
+pub(super) fn about_policy(given: &str) -> Result<&'static str, String> {
+    let entry = CATALOGUE.iter().find(|entry| entry.name == given);
+    if let Some(entry) = entry {
+        return Ok(entry.about);
+    }
+    let setting = policy::Setting {
+        cpus: 1,
+        tick: event::Nanos::ZERO,
+        seed: 0,
+    };
+    match policy::named(given, setting) {
+        Some(_) => Ok("random priorities that change so often: for errors of that depth"),
+        None => {
+            let names = CATALOGUE.iter().map(|entry| entry.name);
+            Err(unknown("policy", given, names, "pct-N"))
+        }
+    }
+}
+
+fn looks_like_a_path(given: &str) -> bool {
+    given.contains(['/', '\\']) || given.ends_with(".toml") || given.ends_with(".json")
+}
+
+/// Says that there is no such thing and what there is, the most alike first.
+fn unknown<'a>(
+    what: &str,
+    given: &str,
+    names: impl Iterator<Item = &'a str>,
+    more: &str,
+) -> String {
+    let mut names: Vec<&str> = names.collect();
+    let likeness = |name: &str| strsim::jaro_winkler(given, name);
+    names.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+    let shown: String = given.chars().take(40).collect();
+    format!(
+        "no {what} is called {shown:?}; there are {}, {more}",
+        names.join(", ")
+    )
+}
+
+/// Everything of one kind: the heads of columns, and a row for each.
+pub(super) struct List {
+    pub(super) what: &'static str,
+    pub(super) columns: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// The scenarios of the library.
+pub(super) fn scenarios() -> List {
+    let row = |(name, text): &(&str, &str)| {
+        let scenario = Scenario::parse(name, text).expect("a test reads every file");
+        vec![
+            scenario.name,
+            scenario.about,
+            scenario.machine,
+            scenario.policy,
+        ]
+    };
+    List {
+        what: "scenarios",
+        columns: vec!["name", "about", "machine", "policy"],
+        rows: SCENARIOS.iter().map(row).collect(),
+    }
+}
+
+/// The machines of the library.
+pub(super) fn machines() -> List {
+    let row = |name: &str| {
+        let machine = Machine::named(name).expect("a test reads every file");
+        vec![
+            machine.name.clone(),
+            machine.about.clone(),
+            machine.cpus.len().to_string(),
+            assumed(&machine),
+        ]
+    };
+    let ideal = vec![
+        "ideal-N".into(),
+        "N equal CPUs, and nothing but work takes time".into(),
+        "N".into(),
+        "no values".into(),
+    ];
+    List {
+        what: "machines",
+        columns: vec!["name", "about", "cpus", "assumed"],
+        rows: Machine::library().map(row).chain([ideal]).collect(),
+    }
+}
+
+/// The policies.
+pub(super) fn policies() -> List {
+    let row = |entry: &policy::Entry| vec![entry.name.to_owned(), entry.about.to_owned()];
+    List {
+        what: "policies",
+        columns: vec!["name", "about"],
+        rows: CATALOGUE.iter().map(row).collect(),
+    }
+}
+
+/// How much of a machine nobody has said or measured.
+pub(super) fn assumed(machine: &Machine) -> String {
+    match machine.facts.len() {
+        0 => "no values".to_owned(),
+        all => format!("{} of {all} values", machine.assumed().count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: every file of the folder is in the library, under its name, and can be read. Method: list the
+    /// folder.
+    #[test]
+    fn every_scenario_file_is_in_the_library() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let mut names: Vec<String> = SCENARIOS.iter().map(|(name, _)| (*name).into()).collect();
+        files.sort();
+        names.sort();
+        assert_eq!(files, names);
+        for name in names {
+            let scenario = scenario(&name).unwrap_or_else(|error| panic!("{error}"));
+            let machine = machine(&scenario.machine).unwrap_or_else(|error| panic!("{error}"));
+            about_policy(&scenario.policy).unwrap_or_else(|error| panic!("{error}"));
+            let highest = scenario.highest_cpu().unwrap_or(0);
+            assert!((highest as usize) < machine.cpus.len(), "{name}");
+        }
+        assert_eq!(scenarios().rows.len(), SCENARIOS.len());
+        assert_eq!(machines().rows.len(), Machine::library().count() + 1);
+    }
+
+    /// Goal: who mistypes a name reads first what they meant. Method: one mistake of each kind.
+    #[test]
+    fn the_closest_name_comes_first() {
+        let first = |text: String| {
+            let (_, names) = text.split_once("there are ").unwrap();
+            names.split(',').next().unwrap().to_owned()
+        };
+        assert_eq!(first(scenario("yeld-pol").unwrap_err()), "yield-poll");
+        assert_eq!(first(machine("ryzen-5800").unwrap_err()), "ryzen-5800x");
+        assert_eq!(first(about_policy("eevdf-6.5").unwrap_err()), "eevdf-6.6");
+        assert!(machine("ideal-0").unwrap_err().contains("ideal-256"));
+        assert!(about_policy("pct-7").is_ok() && about_policy("pct-0").is_err());
+    }
+}

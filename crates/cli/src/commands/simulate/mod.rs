@@ -1,0 +1,201 @@
+//! `paceline simulate`: threads, or the real job system, on a simulated machine under a chosen kernel
+//! scheduler.
+//!
+//! This file declares the options. [`library`] finds what is meant by names, [`run`] runs it, [`report`]
+//! says what came of it. The programs that run beside a scenario's threads are described in [`program`].
+
+mod checks;
+mod costs;
+mod frames;
+mod library;
+mod program;
+mod recording;
+mod report;
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use self::run::{Job, Outcome};
+use super::values::{Workers, workers};
+use crate::failure::Failure;
+use crate::output;
+
+/// Run a scenario on a simulated machine under a chosen kernel scheduler.
+///
+/// A run is a function of scenario, machine, policy and seed: equal ones have equal trace hashes.
+/// What comes out is modelled, not measured. If something that must hold does not, the exit code is
+/// 1, and standard error has the report, the command that does it again, and where its trace is.
+///
+/// JSON (one object): scenario, machine, policy, seed, trace_hash, makespan_ns, events, energy_uj
+/// (null if the machine's file does not say), threads[]{name,tid,run_ns,runnable_ns,sleep_ns,
+/// switches{voluntary,involuntary}}, frame_ns{mean,p50,p99,max} (null without frames), spans[]
+/// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
+/// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, inversions (null: finding them needs `diagnose`,
+/// which does not exist yet), checks[]{name,ok,note}, stats{} of the job system, trace{path,events,
+/// lost,bytes}, assumed{values,assumed} of the machine's file, replay, notes[]. With --list,
+/// --machines or --policies: one list with rows{name,about,…}.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// A name (see --list), a TOML file, or a JSON file of rt-app
+    #[arg(value_name = "SCENARIO", required_unless_present_any = ["list", "machines", "policies"])]
+    scenario: Option<String>,
+    /// A name (see --machines) or a file, instead of the machine that the scenario is meant for
+    #[arg(long, value_name = "M")]
+    machine: Option<String>,
+    /// A name (see --policies), instead of the policy that the scenario is meant for
+    #[arg(long, value_name = "P")]
+    policy: Option<String>,
+    /// What is random follows from it
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_negative_numbers = true
+    )]
+    seed: u64,
+    /// Worker threads of the scenario's job system, instead of what the scenario says
+    #[arg(long, value_name = "auto|N", value_parser = workers, allow_negative_numbers = true)]
+    workers: Option<Workers>,
+    /// Write what kernel and jobs did as a Perfetto trace, for ui.perfetto.dev
+    ///
+    /// A job system that is traced reads the clock more often: its run is another one, with another
+    /// trace hash, than without this option.
+    #[arg(long, value_name = "F.pftrace")]
+    trace: Option<PathBuf>,
+    /// Give up after so many steps of the program [default: 4000000000; 1000000 if the policy looks
+    /// for errors]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    steps: Option<u64>,
+    /// Write one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Show the scenarios there are
+    #[arg(long, conflicts_with_all = ["scenario", "machines", "policies"])]
+    list: bool,
+    /// Show the machines there are
+    #[arg(long, conflicts_with_all = ["scenario", "policies"])]
+    machines: bool,
+    /// Show the policies there are
+    #[arg(long, conflicts_with = "scenario")]
+    policies: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let list = match &arguments {
+        Arguments { list: true, .. } => Some(library::scenarios()),
+        Arguments { machines: true, .. } => Some(library::machines()),
+        Arguments { policies: true, .. } => Some(library::policies()),
+        _ => None,
+    };
+    let json = arguments.json;
+    if let Some(list) = list {
+        return match json {
+            true => output::print_json(&report::list_json(&list)),
+            false => output::print(report::list_text(&list)),
+        };
+    }
+    let job = arguments.job()?;
+    let outcome = run::run(&job)?;
+    match json {
+        true => output::print_json(&report::json(&job, &outcome))?,
+        false => output::print(report::text(&job, &outcome))?,
+    }
+    judge(&job, &outcome)
+}
+
+/// A failure if something that must hold does not.
+fn judge(job: &Job, outcome: &Outcome) -> Result<(), Failure> {
+    let Some(check) = outcome.failed() else {
+        return Ok(());
+    };
+    output::note(outcome.ran.report.to_string().trim_end());
+    let trace = match &outcome.traced {
+        Some(traced) => format!("its trace is {}", traced.path.display()),
+        None => "it is too long to keep a trace of it".to_owned(),
+    };
+    Err(Failure::Failed(format!(
+        "{}: {}; seed {}, again with: {}; {trace}",
+        check.name, check.note, job.seed, job.replay
+    )))
+}
+
+impl Arguments {
+    fn job(self) -> Result<Job, Failure> {
+        if let Some(path) = &self.trace {
+            output::check_can_create("--trace", path)?;
+        }
+        let given = self.scenario.clone().expect("clap asks for one");
+        let scenario = library::scenario(&given).map_err(Failure::Usage)?;
+        let of_scenario = |why: String| format!("scenario {}: {why}", scenario.name);
+        let machine = match &self.machine {
+            Some(name) => library::machine(name).map_err(|why| format!("--machine: {why}")),
+            None => library::machine(&scenario.machine).map_err(of_scenario),
+        };
+        let about_policy = match &self.policy {
+            Some(name) => library::about_policy(name).map_err(|why| format!("--policy: {why}")),
+            None => library::about_policy(&scenario.policy).map_err(of_scenario),
+        };
+        let folder = Path::new(&given)
+            .parent()
+            .filter(|_| Path::new(&given).exists());
+        Ok(Job {
+            replay: self.replay(&given, &scenario),
+            folder: folder.unwrap_or(Path::new("")).to_owned(),
+            machine: Arc::new(machine.map_err(Failure::Usage)?),
+            about_policy: about_policy.map_err(Failure::Usage)?,
+            policy: self.policy.unwrap_or_else(|| scenario.policy.clone()),
+            seed: self.seed,
+            workers: self.workers,
+            steps: self.steps,
+            trace: self.trace,
+            scenario,
+        })
+    }
+
+    /// The command that does the same again, whatever the scenario's file says then about machine and policy.
+    fn replay(&self, given: &str, scenario: &sim::scenario::Scenario) -> String {
+        let mut words = Vec::new();
+        // It decides how job systems wait, simulated ones as well.
+        if let Some(wait) = std::env::var_os("PACELINE_WAIT") {
+            words.push(format!("PACELINE_WAIT={}", quoted(&wait.to_string_lossy())));
+        }
+        words.extend(["paceline simulate".to_owned(), quoted(given)]);
+        let mut option = |name: &str, value: &str| {
+            words.push(name.to_owned());
+            words.push(quoted(value));
+        };
+        option(
+            "--machine",
+            self.machine.as_ref().unwrap_or(&scenario.machine),
+        );
+        option("--policy", self.policy.as_ref().unwrap_or(&scenario.policy));
+        option("--seed", &self.seed.to_string());
+        match self.workers {
+            None => {}
+            Some(Workers::Auto) => option("--workers", "auto"),
+            Some(Workers::Count(count)) => option("--workers", &count.to_string()),
+        }
+        if let Some(steps) = self.steps {
+            option("--steps", &steps.to_string());
+        }
+        if let Some(trace) = &self.trace {
+            option("--trace", &trace.to_string_lossy());
+        }
+        words.join(" ")
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

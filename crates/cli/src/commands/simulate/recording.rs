@@ -1,0 +1,128 @@
+//! `--trace`: what the kernel and the job system did, as a Perfetto trace.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use event::Task;
+use policy::Discipline;
+use serde::Serialize;
+use sim::scenario::Ran;
+use trace::{Annotation, Recording, Thread};
+
+use super::frames::Jobs;
+use super::run::Job;
+use crate::failure::Failure;
+use crate::output;
+
+/// What `--json` says about the trace.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Traced {
+    pub(super) path: PathBuf,
+    pub(super) events: u64,
+    pub(super) lost: u64,
+    pub(super) bytes: u64,
+}
+
+/// What is known of a run.
+pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
+    let mut recording = Recording {
+        processes: vec![job.scenario.name.clone()],
+        threads: threads(job, ran),
+        kernel: ran.report.trace.clone(),
+        annotations: annotations(ran),
+        ..Recording::default()
+    };
+    if let Some(jobs) = jobs {
+        recording.jobs = jobs.events;
+        recording.seats = jobs.seats;
+        recording.labels = jobs.labels;
+        recording.lost = jobs.lost;
+    }
+    recording
+}
+
+fn threads(job: &Job, ran: &Ran) -> Vec<Thread> {
+    let plans = job.scenario.threads.iter();
+    let mut priorities = plans.flat_map(|plan| {
+        let attr = plan.attr();
+        let priority = match attr.discipline {
+            Discipline::Fifo | Discipline::RoundRobin => trace::realtime(attr.priority),
+            _ => trace::nice(attr.nice),
+        };
+        std::iter::repeat_n(priority, plan.count)
+    });
+    let threads = ran.report.threads.iter().enumerate();
+    threads
+        .map(|(number, thread)| Thread {
+            priority: priorities.next().unwrap_or(trace::nice(0)),
+            ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))
+        })
+        .collect()
+}
+
+fn annotations(ran: &Ran) -> Vec<Annotation> {
+    let measured = ran.measured.iter().map(|measured| Annotation {
+        on: Some(Task(measured.thread as u32)),
+        track: "measured".into(),
+        name: measured.name.clone(),
+        begin: measured.begin,
+        end: measured.end,
+    });
+    let violation = ran.report.violation.iter().map(|(at, what)| Annotation {
+        on: None,
+        track: "violations".into(),
+        name: what.clone(),
+        begin: *at,
+        end: *at,
+    });
+    measured.chain(violation).collect()
+}
+
+/// Writes the file that was asked for, and says so if events are missing from it.
+pub(super) fn write(path: &Path, recording: &Recording) -> Result<Traced, Failure> {
+    write_to(File::create(path), path, recording)
+}
+
+/// Writes a file that nobody asked for among those that may go: of a run in which something is wrong.
+pub(super) fn write_somewhere(job: &Job, recording: &Recording) -> Result<Traced, Failure> {
+    let name: String = job.scenario.name.chars().take(40).collect();
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let folder = std::env::temp_dir();
+    let process = std::process::id();
+    for attempt in 0..100 {
+        let path = folder.join(format!(
+            "paceline-{name}-seed-{}-{process}-{attempt}.pftrace",
+            job.seed
+        ));
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        match file {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            file => return write_to(file, &path, recording),
+        }
+    }
+    let shown = folder.display();
+    Err(Failure::Failed(format!(
+        "no room for a trace in {shown}; use --trace"
+    )))
+}
+
+fn write_to(file: io::Result<File>, path: &Path, recording: &Recording) -> Result<Traced, Failure> {
+    let shown = path.display();
+    let written = file.and_then(|file| trace::write::perfetto(recording, file));
+    let written = written
+        .map_err(|error| Failure::failed(format!("--trace: cannot write {shown}: {error}")))?;
+    let events = (recording.kernel.len() + recording.jobs.len()) as u64;
+    if recording.lost > 0 {
+        output::note(format!(
+            "note: {shown} lacks {} events of the job system, which came last; use fewer frames to see all",
+            recording.lost
+        ));
+    }
+    Ok(Traced {
+        path: path.to_owned(),
+        events,
+        lost: recording.lost,
+        bytes: written.bytes,
+    })
+}

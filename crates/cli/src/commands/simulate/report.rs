@@ -1,0 +1,381 @@
+//! What came of a run, for people and as JSON.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{CellAlignment, Table};
+use event::Nanos;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sim::machine::ClusterUse;
+use sim::{On, ThreadReport, ThreadState};
+
+use super::checks::Check;
+use super::library::{List, assumed};
+use super::recording::Traced;
+use super::run::{Job, Outcome};
+use crate::output;
+use crate::summary::Times;
+
+/// How many rows a table for people has.
+const ROWS_MAX: usize = 64;
+/// The span that counts as a frame.
+const FRAME: &str = "frame";
+
+/// The object of `--json`.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    scenario: &'a str,
+    machine: &'a str,
+    policy: &'a str,
+    seed: u64,
+    /// As text: JSON's numbers do not hold 64 bits everywhere.
+    trace_hash: String,
+    makespan_ns: u64,
+    events: u64,
+    energy_uj: Option<u64>,
+    threads: Vec<ThreadJson<'a>>,
+    frame_ns: Option<Times>,
+    spans: Vec<Span>,
+    clusters: Vec<ClusterJson<'a>>,
+    /// Null: finding them needs `diagnose`. An empty list would say that there are none.
+    inversions: Option<()>,
+    checks: &'a [Check],
+    stats: Option<BTreeMap<&'static str, u64>>,
+    trace: Option<&'a Traced>,
+    assumed: BTreeMap<&'static str, usize>,
+    replay: &'a str,
+    notes: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct ThreadJson<'a> {
+    name: &'a str,
+    tid: usize,
+    run_ns: u64,
+    runnable_ns: u64,
+    sleep_ns: u64,
+    switches: Switches,
+}
+
+#[derive(Serialize)]
+struct Switches {
+    voluntary: u64,
+    involuntary: u64,
+}
+
+#[derive(Serialize)]
+struct ClusterJson<'a> {
+    name: &'a str,
+    energy_uj: Option<u64>,
+    busy_ns: u64,
+    idle_ns: u64,
+    hottest_millidegrees: Option<i64>,
+}
+
+/// What one thread measured under one name.
+#[derive(Serialize)]
+struct Span {
+    thread: String,
+    tid: usize,
+    name: String,
+    count: usize,
+    #[serde(flatten)]
+    times: Times,
+}
+
+/// What every report has to say.
+const NOTES: [&str; 2] = [
+    "modelled, not measured: costs are those of the machine's file, and what data bodies move is left out",
+    "inversions are not looked for: that needs `diagnose`, which does not exist yet",
+];
+
+pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
+    let report = &outcome.ran.report;
+    let thread = |(number, thread): (usize, &'a ThreadReport)| ThreadJson {
+        name: &thread.name,
+        tid: number + 1,
+        run_ns: thread.spent.run.0,
+        runnable_ns: thread.spent.runnable.0,
+        sleep_ns: thread.spent.sleep.0,
+        switches: Switches {
+            voluntary: thread.voluntary,
+            involuntary: thread.involuntary,
+        },
+    };
+    let clusters = report.clusters.iter().zip(knows_power(job));
+    let clusters = clusters.map(|(cluster, knows)| ClusterJson {
+        name: &cluster.name,
+        energy_uj: knows.then_some(cluster.microjoules),
+        busy_ns: busy(cluster).0,
+        idle_ns: cluster.idle.0,
+        hottest_millidegrees: cluster.hottest_millidegrees,
+    });
+    let facts = [
+        ("values", job.machine.facts.len()),
+        ("assumed", job.machine.assumed().count()),
+    ];
+    let stats = outcome.told.stats.as_ref();
+    Report {
+        scenario: &job.scenario.name,
+        machine: &job.machine.name,
+        policy: &job.policy,
+        seed: job.seed,
+        trace_hash: format!("{:016x}", report.trace_hash),
+        makespan_ns: report.now.0,
+        events: report.events,
+        energy_uj: energy(job, outcome),
+        threads: report.threads.iter().enumerate().map(thread).collect(),
+        frame_ns: frames(outcome),
+        spans: spans(job, outcome),
+        clusters: clusters.collect(),
+        inversions: None,
+        checks: &outcome.checks,
+        stats: stats.map(|stats| stats.named().into_iter().collect()),
+        trace: outcome.traced.as_ref(),
+        assumed: facts.into_iter().collect(),
+        replay: &job.replay,
+        notes: NOTES.to_vec(),
+    }
+}
+
+/// Of each cluster whether its machine's file says what power it takes.
+fn knows_power(job: &Job) -> impl Iterator<Item = bool> {
+    let clusters = job.machine.clusters.iter();
+    clusters.map(|cluster| cluster.points.iter().any(|point| point.microwatts > 0))
+}
+
+/// What all clusters used, if it is known of all.
+fn energy(job: &Job, outcome: &Outcome) -> Option<u64> {
+    let clusters = outcome.ran.report.clusters.iter();
+    knows_power(job)
+        .all(|knows| knows)
+        .then(|| clusters.map(|cluster| cluster.microjoules).sum())
+}
+
+fn busy(cluster: &ClusterUse) -> Nanos {
+    Nanos(cluster.busy.iter().map(|(_, time)| time.0).sum())
+}
+
+/// How long frames took: those of the program, or the spans that are called so.
+fn frames(outcome: &Outcome) -> Option<Times> {
+    let of_program = outcome.told.frames.iter();
+    let mut lengths: Vec<u64> = of_program.map(|(begin, end)| (*end - *begin).0).collect();
+    let spans = outcome.ran.measured.iter();
+    let spans = spans.filter(|measured| measured.name == FRAME);
+    lengths.extend(spans.map(|measured| (measured.end - measured.begin).0));
+    (!lengths.is_empty()).then(|| Times::of(&lengths))
+}
+
+/// What was measured, by thread and name.
+fn spans(job: &Job, outcome: &Outcome) -> Vec<Span> {
+    let mut lengths: BTreeMap<(usize, &str), Vec<u64>> = BTreeMap::new();
+    let main = job.first_threads();
+    let frames = outcome.told.frames.iter().map(|&span| (FRAME, span));
+    let rounds = outcome.told.rounds.iter().map(|&span| ("all rounds", span));
+    for (name, (begin, end)) in frames.chain(rounds) {
+        let of = lengths.entry((main, name)).or_default();
+        of.push((end - begin).0);
+    }
+    for measured in &outcome.ran.measured {
+        let of = lengths
+            .entry((measured.thread, &measured.name))
+            .or_default();
+        of.push((measured.end - measured.begin).0);
+    }
+    let threads = &outcome.ran.report.threads;
+    let span = |((thread, name), lengths): ((usize, &str), Vec<u64>)| Span {
+        thread: threads[thread].name.clone(),
+        tid: thread + 1,
+        name: name.to_owned(),
+        count: lengths.len(),
+        times: Times::of(&lengths),
+    };
+    lengths.into_iter().map(span).collect()
+}
+
+/// The tables for people.
+pub(super) fn text(job: &Job, outcome: &Outcome) -> String {
+    let mut parts: Vec<String> = [
+        what(job, outcome),
+        threads(outcome),
+        span_table(job, outcome),
+        clusters(job, outcome),
+        checks(outcome),
+    ]
+    .iter()
+    .filter(|table| !table.is_empty())
+    .map(Table::to_string)
+    .collect();
+    let threads = outcome.ran.report.threads.len();
+    if threads > ROWS_MAX {
+        parts.push(format!("{} more threads: see --json", threads - ROWS_MAX));
+    }
+    parts.extend(NOTES.map(str::to_owned));
+    parts.push(format!("trace hash {:016x}", outcome.ran.report.trace_hash));
+    parts.join("\n")
+}
+
+fn what(job: &Job, outcome: &Outcome) -> Table {
+    let (scenario, machine, report) = (&job.scenario, &job.machine, &outcome.ran.report);
+    let mut table = output::table();
+    let mut row = |key: &str, value: String| {
+        table.add_row([key.to_owned(), value]);
+    };
+    row("scenario", format!("{}: {}", scenario.name, scenario.about));
+    if let Some(source) = &scenario.source {
+        row("after", source.clone());
+    }
+    row("machine", format!("{}: {}", machine.name, machine.about));
+    row("assumed", assumed(machine));
+    if scenario.full_speed {
+        row("clocks", "all at their highest, as the scenario says".into());
+    }
+    row("policy", format!("{}: {}", job.policy, job.about_policy));
+    for (key, value) in &outcome.told.about {
+        row(key, value.clone());
+    }
+    row("seed", job.seed.to_string());
+    row("time", report.now.to_string());
+    row(
+        "simulated",
+        format!("{} steps, {} kernel events", report.steps, report.events),
+    );
+    if let Some(traced) = &outcome.traced {
+        let path = traced.path.display();
+        row("trace", format!("{path}, {} events", traced.events));
+    }
+    table
+}
+
+fn threads(outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    table.set_header([
+        "tid",
+        "thread",
+        "ran",
+        "at a time",
+        "runnable",
+        "slept",
+        "switches: voluntary",
+        "involuntary",
+    ]);
+    let threads = outcome.ran.report.threads.iter().enumerate();
+    for (number, thread) in threads.take(ROWS_MAX) {
+        table.add_row([
+            (number + 1).to_string(),
+            thread.name.clone(),
+            thread.spent.run.to_string(),
+            at_a_time(thread).to_string(),
+            thread.spent.runnable.to_string(),
+            thread.spent.sleep.to_string(),
+            thread.voluntary.to_string(),
+            thread.involuntary.to_string(),
+        ]);
+    }
+    align_right(&mut table, 2);
+    table
+}
+
+/// How long a thread ran from getting a CPU to losing it, on the average.
+fn at_a_time(thread: &ThreadReport) -> Nanos {
+    let last = match thread.state {
+        ThreadState::Blocked(On::Word { .. }) | ThreadState::Runnable => 1,
+        ThreadState::Blocked(_) => 0,
+        ThreadState::Ended | ThreadState::Panicked(_) => 1,
+    };
+    let stints = thread.voluntary + thread.involuntary + last;
+    Nanos(thread.spent.run.0 / stints.max(1))
+}
+
+fn span_table(job: &Job, outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    let spans = spans(job, outcome);
+    if spans.is_empty() {
+        return table;
+    }
+    let mut header = vec!["measured", "thread", "count", "mean", "p50", "p99", "max"];
+    header.extend(job.machine.tic.map(|_| "mean in tics"));
+    table.set_header(header);
+    for span in spans.iter().take(ROWS_MAX) {
+        let Times {
+            mean,
+            p50,
+            p99,
+            max,
+        } = span.times;
+        let mut row = vec![
+            span.name.clone(),
+            span.thread.clone(),
+            span.count.to_string(),
+        ];
+        row.extend([mean, p50, p99, max].map(|ns| Nanos(ns).to_string()));
+        row.extend(job.machine.tic.map(|tic| {
+            let thousandths = tic.thousandths(Nanos(mean));
+            format!("{}.{}", thousandths / 1000, thousandths % 1000 / 100)
+        }));
+        table.add_row(row);
+    }
+    align_right(&mut table, 2);
+    table
+}
+
+fn clusters(job: &Job, outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    table.set_header(["cluster", "busy", "idle", "energy", "hottest"]);
+    let unknown = || "unknown".to_owned();
+    for (cluster, knows) in outcome.ran.report.clusters.iter().zip(knows_power(job)) {
+        let energy = cluster.microjoules;
+        table.add_row([
+            cluster.name.clone(),
+            busy(cluster).to_string(),
+            cluster.idle.to_string(),
+            match knows {
+                true if energy >= 1_000_000 => format!("{:.3} J", energy as f64 / 1e6),
+                true => format!("{:.3} mJ", energy as f64 / 1e3),
+                false => unknown(),
+            },
+            match cluster.hottest_millidegrees {
+                Some(degrees) => format!("{:.1} °C", degrees as f64 / 1000.0),
+                None => unknown(),
+            },
+        ]);
+    }
+    align_right(&mut table, 1);
+    table
+}
+
+fn checks(outcome: &Outcome) -> Table {
+    let mut table = output::table();
+    table.set_header(["check", "", "of what"]);
+    for check in &outcome.checks {
+        let holds = if check.ok { "holds" } else { "FAILED" };
+        table.add_row([check.name, holds, &check.note]);
+    }
+    table
+}
+
+fn align_right(table: &mut Table, from: usize) {
+    for column in table.column_iter_mut().skip(from) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// A list for people.
+pub(super) fn list_text(list: &List) -> Table {
+    let mut table = output::table();
+    table.set_header(&list.columns);
+    table.add_rows(&list.rows);
+    table
+}
+
+/// A list as an object with one key, what it is a list of.
+pub(super) fn list_json(list: &List) -> Value {
+    let row = |row: &Vec<String>| {
+        let columns = list.columns.iter().zip(row);
+        let entry =
+            |(column, value): (&&str, &String)| ((*column).to_owned(), value.clone().into());
+        Value::Object(columns.map(entry).collect::<Map<_, _>>())
+    };
+    let rows: Vec<Value> = list.rows.iter().map(row).collect();
+    Value::Object([(list.what.to_owned(), rows.into())].into_iter().collect())
+}

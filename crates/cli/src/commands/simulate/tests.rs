@@ -1,0 +1,213 @@
+//! Scenarios of the library show what they say, and every run is one that can be had again.
+
+use clap::Parser;
+use event::{Cpu, KernelEventKind, Nanos, Task};
+use sim::scenario::Measured;
+
+use super::run::Keep;
+use super::*;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn job(line: &str) -> Job {
+    let words = std::iter::once("simulate").chain(line.split(' '));
+    let line = Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
+    line.arguments
+        .job()
+        .unwrap_or_else(|error| panic!("{}", error.text()))
+}
+
+fn outcome(line: &str) -> (Job, Outcome) {
+    let job = job(line);
+    let outcome = run::run(&job).unwrap_or_else(|error| panic!("{}", error.text()));
+    (job, outcome)
+}
+
+/// Goal: what is printed for a shell is taken as it was given. Method: words with and without what shells
+/// look at.
+#[test]
+fn words_are_quoted_for_a_shell() {
+    assert_eq!(quoted("a/b-1.toml"), "a/b-1.toml");
+    assert_eq!(quoted(""), "''");
+    assert_eq!(quoted("two words"), "'two words'");
+    assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+}
+
+/// Goal: every scenario of the library runs, all that must hold does, and a run is a function of its seed:
+/// equal reports, whether or not the kernel's events are kept. Method: run each twice.
+#[test]
+fn every_scenario_runs_and_can_be_had_again() {
+    for row in library::scenarios().rows {
+        let (job, outcome) = outcome(&row[0]);
+        assert_eq!(outcome.failed(), None, "{}", row[0]);
+        assert!(outcome.ran.report.events > 0);
+        let (again, _) = job.simulate(Keep::Kernel).unwrap();
+        assert_eq!(again.report.trace.len() as u64, outcome.ran.report.events);
+        assert_eq!(
+            (
+                again.report.trace_hash,
+                again.report.threads,
+                again.measured
+            ),
+            (
+                outcome.ran.report.trace_hash,
+                outcome.ran.report.threads,
+                outcome.ran.measured
+            ),
+            "{}",
+            row[0]
+        );
+    }
+}
+
+/// Goal: another seed is another run where something is drawn, and the same where nothing is. Method: one
+/// scenario of each kind.
+#[test]
+fn seeds_matter_where_something_is_drawn() {
+    let hash = |line: &str| outcome(line).1.ran.report.trace_hash;
+    assert_ne!(
+        hash("game-and-build --seed 1"),
+        hash("game-and-build --seed 2")
+    );
+    assert_eq!(
+        hash("rtos-messages --seed 1"),
+        hash("rtos-messages --seed 2")
+    );
+}
+
+/// Goal: the library's first scenario is what source 000 tells of: the main thread burns the only CPU, for a
+/// millisecond or more, while the one it waits for could run nowhere else; and a job of 40 us waits for
+/// more than 5 ms. Method: who runs where, from the kernel's events.
+#[test]
+fn the_inversion_of_source_000_is_shown() {
+    let job = job("galaxy-s22-inversion");
+    let (ran, _) = job.simulate(Keep::Kernel).unwrap();
+    let task = |name: &str| {
+        let threads = &ran.report.threads;
+        let found = threads.iter().position(|thread| thread.name == name);
+        Task(found.expect(name) as u32)
+    };
+    let [main, worker_2, worker_3] = ["UnityMain", "Job worker 2", "Job worker 3"].map(task);
+    let span = |task: Task, name: &str| {
+        let is_it = |m: &&Measured| m.thread == task.index() && m.name == name;
+        let found = ran.measured.iter().find(is_it).expect(name);
+        (found.begin, found.end)
+    };
+    let (begin, end) = span(main, "WaitForJobGroupID");
+    assert!(end - begin >= Nanos::from_millis(1), "{begin} to {end}");
+
+    // Who runs on CPU 7, and when it changes.
+    let mut on_7 = Vec::new();
+    for event in &ran.report.trace {
+        if let (Cpu(7), KernelEventKind::Switch { next, .. }) = (event.cpu, event.what) {
+            on_7.push((event.time, next));
+        }
+    }
+    let at = |time: Nanos| on_7.iter().rfind(|(since, _)| *since <= time).unwrap().1;
+    assert_eq!(at(begin), Some(main));
+    let back = Nanos(8_700_000);
+    assert!(on_7.iter().all(|&(time, _)| time <= begin || time >= back));
+    // Worker 3 lost that CPU before, as runnable, and got none until the others came back.
+    let lost = ran.report.trace.iter().rfind(|event| {
+        event.time < begin
+            && matches!(event.what, KernelEventKind::Switch { prev, .. } if prev == Some(worker_3))
+    });
+    let lost = lost.unwrap();
+    let preempted = event::Left::Runnable;
+    assert!(
+        lost.cpu == Cpu(7)
+            && matches!(lost.what, KernelEventKind::Switch { state, .. } if state == preempted)
+    );
+    let got = |task: Task| {
+        let mut times = ran.report.trace.iter().filter(|event| {
+            event.time > lost.time
+                && matches!(event.what, KernelEventKind::Switch { next, .. } if next == Some(task))
+        });
+        times.next().unwrap().time
+    };
+    assert!(got(worker_3) >= back && got(worker_2) >= back);
+
+    let woken = ran.report.trace.iter().rfind(|event| {
+        event.time < got(worker_2)
+            && matches!(event.what, KernelEventKind::Waking { task, .. } if task == worker_2)
+    });
+    let waited = got(worker_2) - woken.unwrap().time;
+    assert!(waited > Nanos::from_millis(5), "{waited}");
+    let (begin, end) = span(worker_2, "small job");
+    assert!(end - begin < Nanos::from_micros(100));
+}
+
+/// Goal: scenarios say what their sources say. Method: the numbers of sources 002, 003 and 004 that a run
+/// shows.
+#[test]
+fn scenarios_show_what_their_sources_say() {
+    let span = |line: &str, name: &str| {
+        let (_, outcome) = outcome(line);
+        let found = outcome.ran.measured.iter().filter(|m| m.name == name);
+        let lengths: Vec<u64> = found.map(|m| (m.end - m.begin).0).collect();
+        lengths.iter().sum::<u64>() / lengths.len() as u64
+    };
+    let compute = span("yield-poll", "compute");
+    assert!(
+        (4_700_000_000..4_850_000_000).contains(&compute),
+        "{compute}"
+    );
+    let wait = span("rtos-inversion", "wait for m");
+    assert!((4_860_000..5_060_000).contains(&wait), "{wait}");
+    let cycle = span("rtos-messages", "cycle");
+    let tics = job("rtos-messages").machine.tic.unwrap();
+    assert_eq!((tics.thousandths(Nanos(cycle)) + 500) / 1000, 1034);
+
+    // Runs end where a thread loses its CPU or ends; there is one more of them than boundaries.
+    let boundaries = |line: &str| {
+        let (_, outcome) = outcome(line);
+        let threads = outcome.ran.report.threads.iter();
+        threads
+            .map(|t| t.voluntary + t.involuntary + 1)
+            .sum::<u64>()
+            - 1
+    };
+    assert_eq!(boundaries("virtual-slice-example"), 7);
+    assert_eq!(
+        boundaries("virtual-slice-example --policy uniform-slice"),
+        9
+    );
+}
+
+/// Goal: every job system runs the same graph right on a simulated machine. Method: source 001's graph with
+/// few workers, by a file each.
+#[test]
+fn every_job_system_runs_the_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut took = Vec::new();
+    for system in ["paceline", "unity-2017.3", "unity-2021.3", "unity-2022.2"] {
+        let path = folder.path().join(format!("{system}.toml"));
+        let text = format!(
+            "about = 'x'\nmachine = 'ryzen-3950x'\npolicy = 'eevdf-6.6'\n[program]\nkind = 'frames'\n\
+             system = '{system}'\nframes = 2\nfps = 0\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let (_, outcome) = outcome(&format!("{} --workers 7", path.display()));
+        assert_eq!(outcome.failed(), None, "{system}");
+        assert_eq!(
+            (outcome.told.right, outcome.ran.report.threads.len()),
+            (2, 8)
+        );
+        took.push(
+            outcome
+                .told
+                .frames
+                .iter()
+                .map(|(begin, end)| (*end - *begin).0)
+                .sum::<u64>(),
+        );
+    }
+    assert!(
+        took[1..].iter().all(|&other| other > took[0]),
+        "paceline is quickest: {took:?}"
+    );
+}

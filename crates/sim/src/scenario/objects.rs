@@ -1,0 +1,238 @@
+//! What the threads of a scenario share: mutexes, queues, semaphores, flags, conditions, barriers, timers.
+//!
+//! Mutexes, queues and semaphores are the simulated kernel's. The others are words and parkers, as programs
+//! make them. Their lists are locked by std's mutex, which nobody ever waits for: simulated threads share one
+//! OS thread and are not switched out while they hold it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+
+use event::Nanos;
+use platform::{Atomic, Memory, Ordering, Parker, Platform};
+
+use super::file::{Phase, Scenario, WaitKind};
+use super::run::Measured;
+use crate::sync::{Mutex, Queue, Semaphore};
+use crate::{Sim, SimParker};
+
+type Word = <Sim as Memory>::AtomicU64;
+
+/// What the threads share, by its name.
+#[derive(Default)]
+pub(super) struct Objects {
+    pub(super) mutexes: BTreeMap<String, Mutex>,
+    pub(super) queues: BTreeMap<String, Queue>,
+    pub(super) semaphores: BTreeMap<String, Semaphore>,
+    pub(super) flags: BTreeMap<String, Flag>,
+    pub(super) conditions: BTreeMap<String, Condition>,
+    pub(super) barriers: BTreeMap<String, Barrier>,
+    /// When the timers that threads share last rang.
+    timers: StdMutex<BTreeMap<String, Nanos>>,
+    log: Arc<StdMutex<Vec<Measured>>>,
+}
+
+impl Objects {
+    /// All that the scenario's phases name; what is measured goes to `log`.
+    pub(super) fn new(
+        sim: &Sim,
+        scenario: &Scenario,
+        log: Arc<StdMutex<Vec<Measured>>>,
+    ) -> Objects {
+        let mut objects = Objects {
+            log,
+            ..Objects::default()
+        };
+        for thread in &scenario.threads {
+            objects.add(sim, scenario, &thread.phases);
+            let mut barriers = Vec::new();
+            find_barriers(&thread.phases, &mut barriers);
+            for name in barriers {
+                let barrier = objects.barriers.entry(name.to_owned()).or_default();
+                barrier.threads += thread.count;
+            }
+        }
+        objects
+    }
+
+    fn add(&mut self, sim: &Sim, scenario: &Scenario, phases: &[Phase]) {
+        for phase in phases {
+            match phase {
+                Phase::Lock(name) | Phase::Unlock(name) => self.add_mutex(sim, scenario, name),
+                Phase::Send(name) | Phase::Receive(name) => {
+                    let capacity = scenario.queues.get(name).copied().unwrap_or(16);
+                    let new = || Queue::new(sim, capacity);
+                    self.queues.entry(name.clone()).or_insert_with(new);
+                }
+                Phase::Post(name) | Phase::Take(name) => {
+                    let count = scenario.semaphores.get(name).copied().unwrap_or(0);
+                    let new = || Semaphore::new(sim, count);
+                    self.semaphores.entry(name.clone()).or_insert_with(new);
+                }
+                Phase::Set(name) | Phase::Wait { flag: name, .. } => {
+                    self.flags.entry(name.clone()).or_insert_with(Flag::new);
+                }
+                Phase::Await { condition, mutex } => {
+                    self.conditions.entry(condition.clone()).or_default();
+                    if let Some(name) = mutex {
+                        self.add_mutex(sim, scenario, name);
+                    }
+                }
+                Phase::Signal(name) | Phase::Broadcast(name) => {
+                    self.conditions.entry(name.clone()).or_default();
+                }
+                Phase::Repeat { phases, .. } => self.add(sim, scenario, phases),
+                _ => {}
+            }
+        }
+    }
+
+    fn add_mutex(&mut self, sim: &Sim, scenario: &Scenario, name: &str) {
+        let inherits = scenario.inheriting_mutexes.iter().any(|with| with == name);
+        let new = || Mutex::new(sim, inherits);
+        self.mutexes.entry(name.to_owned()).or_insert_with(new);
+    }
+
+    /// Looks at the shared timers.
+    pub(super) fn with_timers<R>(&self, f: impl FnOnce(&mut BTreeMap<String, Nanos>) -> R) -> R {
+        f(&mut held(&self.timers))
+    }
+
+    /// Something was measured.
+    pub(super) fn note(&self, measured: Measured) {
+        held(&self.log).push(measured);
+    }
+}
+
+/// The barriers of these phases, each once.
+fn find_barriers<'a>(phases: &'a [Phase], found: &mut Vec<&'a str>) {
+    for phase in phases {
+        match phase {
+            Phase::Barrier(name) if !found.contains(&name.as_str()) => found.push(name),
+            Phase::Repeat { phases, .. } => find_barriers(phases, found),
+            _ => {}
+        }
+    }
+}
+
+fn held<T>(list: &StdMutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A word that is counted up, and who is to be woken then.
+pub(super) struct Flag {
+    word: Word,
+    parked: StdMutex<Vec<Arc<SimParker>>>,
+}
+
+impl Flag {
+    fn new() -> Flag {
+        Flag {
+            word: Word::new(0),
+            parked: StdMutex::new(Vec::new()),
+        }
+    }
+
+    pub(super) fn set(&self) {
+        self.word.fetch_add(1, Ordering::SeqCst);
+        let parked = std::mem::take(&mut *held(&self.parked));
+        for parker in parked {
+            parker.unpark();
+        }
+    }
+
+    /// Waits until it has been counted up so often.
+    pub(super) fn wait(&self, sim: &Sim, wanted: u64, by: WaitKind) {
+        let is_set = || self.word.load(Ordering::SeqCst) >= wanted;
+        match by {
+            WaitKind::Spin => {
+                while !is_set() {
+                    Sim::spin_until(&self.word, |value| value >= wanted, Nanos::MAX);
+                }
+            }
+            WaitKind::Yield => {
+                while !is_set() {
+                    sim.yields();
+                }
+            }
+            WaitKind::Park => {
+                let parker = Arc::new(sim.parker());
+                loop {
+                    // No other thread runs between this and the look: that is the next step.
+                    held(&self.parked).push(parker.clone());
+                    if is_set() {
+                        return;
+                    }
+                    parker.park(Nanos::MAX);
+                }
+            }
+        }
+    }
+}
+
+/// What POSIX calls a condition variable: those that wait, the first one first.
+#[derive(Default)]
+pub(super) struct Condition {
+    waiting: StdMutex<VecDeque<Arc<SimParker>>>,
+}
+
+impl Condition {
+    /// Waits for a signal that comes from now on; the mutex, which the caller holds, is free meanwhile.
+    pub(super) fn wait(&self, sim: &Sim, mutex: Option<&Mutex>) {
+        let parker = Arc::new(sim.parker());
+        held(&self.waiting).push_back(parker.clone());
+        if let Some(mutex) = mutex {
+            mutex.unlock();
+        }
+        while has(held(&self.waiting).iter(), &parker) {
+            parker.park(Nanos::MAX);
+        }
+        if let Some(mutex) = mutex {
+            mutex.lock();
+        }
+    }
+
+    /// Wakes so many of those that wait.
+    pub(super) fn signal(&self, most: usize) {
+        let woken: Vec<_> = {
+            let mut waiting = held(&self.waiting);
+            let count = most.min(waiting.len());
+            waiting.drain(..count).collect()
+        };
+        for parker in woken {
+            parker.unpark();
+        }
+    }
+}
+
+/// Where threads meet.
+#[derive(Default)]
+pub(super) struct Barrier {
+    /// How many there are to come.
+    threads: usize,
+    waiting: StdMutex<Vec<Arc<SimParker>>>,
+}
+
+impl Barrier {
+    /// Waits until all have come.
+    pub(super) fn pass(&self, sim: &Sim) {
+        let parker = Arc::new(sim.parker());
+        let mut waiting = held(&self.waiting);
+        if waiting.len() + 1 < self.threads {
+            waiting.push(parker.clone());
+            drop(waiting);
+            while has(held(&self.waiting).iter(), &parker) {
+                parker.park(Nanos::MAX);
+            }
+            return;
+        }
+        let all = std::mem::take(&mut *waiting);
+        drop(waiting);
+        for parker in all {
+            parker.unpark();
+        }
+    }
+}
+
+fn has<'a>(mut list: impl Iterator<Item = &'a Arc<SimParker>>, parker: &Arc<SimParker>) -> bool {
+    list.any(|other| Arc::ptr_eq(other, parker))
+}
