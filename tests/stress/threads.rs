@@ -44,7 +44,10 @@ fn short_lived_threads_schedule_and_wait_at_the_same_time() {
         let ids = last.into_inner().unwrap();
         assert_eq!(ids.len() as u64, THREADS * JOBS);
         ids.iter().for_each(|&id| js.wait(id));
-        assert_eq!(sum.load(Ordering::Relaxed), (0..THREADS * JOBS).sum());
+        assert_eq!(
+            sum.load(Ordering::Relaxed),
+            (0..THREADS * JOBS).sum::<u64>()
+        );
     });
 }
 
@@ -141,7 +144,7 @@ fn many_threads_fork_and_join_at_the_same_time() {
                     let values: Vec<u64> = (thread..thread + 1000).collect();
                     for _ in 0..5 {
                         let found = js.enter(|cx| sum(cx, &values));
-                        assert_eq!(found, values.iter().sum());
+                        assert_eq!(found, values.iter().sum::<u64>());
                     }
                 });
             }

@@ -228,7 +228,10 @@ fn what(job: &Job, outcome: &Outcome) -> Table {
     row("machine", format!("{}: {}", machine.name, machine.about));
     row("assumed", assumed(machine));
     if scenario.full_speed {
-        row("clocks", "all at their highest, as the scenario says".into());
+        row(
+            "clocks",
+            "all at their highest, as the scenario says".into(),
+        );
     }
     row("policy", format!("{}: {}", job.policy, job.about_policy));
     for (key, value) in &outcome.told.about {
