@@ -13,6 +13,7 @@
 /// # use platform::{Memory, Ordering};
 /// # #[derive(Clone)]
 /// struct Late(Os);
+/// # // SAFETY: all of it is `Os`'s own.
 /// # unsafe impl Memory for Late {
 /// #     type AtomicU32 = <Os as Memory>::AtomicU32;
 /// #     type AtomicU64 = <Os as Memory>::AtomicU64;

@@ -12,7 +12,7 @@ use crate::commands::bench::report::{shown, title};
 /// The height of a strip.
 const STRIP: u32 = 24;
 /// The room for names.
-const NAMES: u32 = 190;
+const NAMES: u32 = 230;
 /// The room for results.
 const RESULTS: u32 = 90;
 /// Most dots in a strip: of more samples, so many that are evenly spaced in order of size. A picture
