@@ -2,7 +2,7 @@
 //! 004, in June 2024.
 //!
 //! What the three share, as the project's pull requests describe it (235, 325, 333, 336); they differ in the
-//! slice they give ([`pre333`], [`merged`], [`capped`]):
+//! slice they give ([`pre333()`], [`merged()`], [`capped()`]):
 //!
 //! - *Virtual time*: a task that becomes ready gets the least virtual time plus what it used of the CPU the
 //!   last time, times 100 by its weight, at least 1 ns and at most the base slice.
