@@ -3,6 +3,7 @@
 //! - `cargo xtask test` runs everything that must pass, in stages (the table is `stages.rs`);
 //! - `cargo xtask tidy` checks the house rules (one function each, in `tidy/`);
 //! - `cargo xtask peers` builds the peers of `paceline bench --peers` that are not Rust;
+//! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
 //! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
@@ -18,6 +19,7 @@ mod targets;
 mod test;
 mod tidy;
 mod tools;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,8 @@ enum Task {
     Tidy(tidy::Options),
     /// Build the peers of `paceline bench --peers` that are not Rust: oneTBB.
     Peers(peers::Options),
+    /// Compare the simulator with the kernel of the machine at hand; `validate --help` says how.
+    Validate(validate::Options),
     /// Compile the libraries for other systems and processors (no linking, no running).
     CheckTargets(targets::Options),
 }
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&context, options),
         Task::Tidy(options) => tidy::run(&context, options),
         Task::Peers(options) => peers::run(&context, options),
+        Task::Validate(options) => validate::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {
@@ -74,6 +79,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// What follows `validate` is for the program that compares, its `--help` included.
+    #[test]
+    fn validate_passes_its_arguments_on() {
+        let parsed = Arguments::try_parse_from(["xtask", "validate", "--only", "V1,V4", "--help"]);
+        let Ok(Task::Validate(_)) = parsed.map(|arguments| arguments.task) else {
+            panic!("they were taken for xtask's own");
+        };
     }
 
     /// Bad usage is exit code 2, and so is an unknown stage.

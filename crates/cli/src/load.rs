@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use event::Nanos;
 
 use crate::failure::Failure;
-use crate::machine::thread_cpu;
+use measure::thread_cpu;
 
 /// Hogs, until they are stopped or dropped.
 pub(crate) struct Hogs {

@@ -7,11 +7,9 @@
 mod commands;
 mod failure;
 mod load;
-mod machine;
 mod output;
 mod pace;
 mod progress;
-mod summary;
 
 use std::process::ExitCode;
 

@@ -34,6 +34,6 @@ mod testing;
 
 pub use attr::{Attr, Discipline};
 pub use class::{Class, Dequeue, Enqueue, Idleness};
-pub use cpus::{Cpus, Mask, Placement, place};
+pub use cpus::{Cpus, Mask, PACKS_AFTER, Placement, place};
 pub use event::{Cpu, Task};
 pub use named::{CATALOGUE, Entry, Setting, named};

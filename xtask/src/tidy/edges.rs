@@ -23,6 +23,7 @@ const PACELINE: &str = "paceline";
 const POLICY: &str = "paceline-policy";
 const SIM: &str = "paceline-sim";
 const WORKLOAD: &str = "paceline-workload";
+const MEASURE: &str = "paceline-measure";
 const TRACE: &str = "paceline-trace";
 const SCX: &str = "paceline-scx";
 const CLI: &str = "paceline-cli";
@@ -30,7 +31,7 @@ const TESTKIT: &str = "paceline-testkit";
 const TESTS: &str = "paceline-tests";
 
 const PRODUCT: &[&str] = &[
-    EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, TRACE,
+    EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE,
 ];
 
 /// The crates of the design, those to come included, in data-flow order. A crate that is not here
@@ -79,6 +80,12 @@ const TABLE: &[Row] = &[
         outside: ANY,
     },
     Row {
+        name: MEASURE,
+        may: &[EVENT, PLATFORM, WORKLOAD],
+        dev: &[TESTKIT, SIM],
+        outside: ANY,
+    },
+    Row {
         name: TRACE,
         may: &[EVENT],
         dev: &[TESTKIT, SIM],
@@ -105,10 +112,10 @@ const TABLE: &[Row] = &[
     Row {
         name: TESTS,
         may: &[
-            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, TRACE, TESTKIT,
+            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
         ],
         dev: &[
-            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, TRACE, TESTKIT,
+            EVENT, PLATFORM, HINT, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
         ],
         outside: ANY,
     },

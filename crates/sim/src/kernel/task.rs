@@ -75,6 +75,8 @@ pub(crate) struct Control {
     pub(crate) waits_for_mutex: Option<u32>,
     /// The word it spins on, with its line.
     pub(crate) spins_on: Option<On>,
+    /// How long it slept before it was woken last.
+    pub(crate) last_sleep: Nanos,
     /// Since when it has been in its phase, as far as `spent` is concerned.
     since: Nanos,
     pub(crate) began: Nanos,
@@ -100,6 +102,7 @@ impl Control {
             wait: 0,
             waits_for_mutex: None,
             spins_on: None,
+            last_sleep: Nanos::ZERO,
             since: now,
             began: now,
             ended: Nanos::MAX,
@@ -112,6 +115,9 @@ impl Control {
 
     /// It does something else from now on.
     pub(crate) fn set_phase(&mut self, phase: Phase, now: Nanos) {
+        if let Phase::Blocked(_) = self.phase {
+            self.last_sleep = self.in_phase_for(now);
+        }
         self.spent = self.spent_until(now);
         self.since = now;
         self.phase = phase;

@@ -1,6 +1,6 @@
 //! The CPUs as a policy sees them.
 
-use event::{Cpu, Task};
+use event::{Cpu, Nanos, Task};
 use policy::{Cpus, Placement};
 
 use super::{Control, Core};
@@ -38,6 +38,9 @@ impl Cpus for View<'_> {
     }
     fn is_new(&self, task: Task) -> bool {
         self.tasks[task.index()].ran_on.is_none()
+    }
+    fn last_sleep(&self, task: Task) -> Nanos {
+        self.tasks[task.index()].last_sleep
     }
     fn share_cache(&self, a: Cpu, b: Cpu) -> bool {
         self.machine.cpus[a.index()].cache == self.machine.cpus[b.index()].cache

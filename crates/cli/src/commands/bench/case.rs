@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::target::Target;
 use super::who::Who;
-use crate::summary::Spread;
+use measure::Spread;
 
 /// One thing measured. Smaller is better, always.
 pub(super) struct Case {

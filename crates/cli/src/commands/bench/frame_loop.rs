@@ -10,8 +10,8 @@ use event::Nanos;
 use platform::{Os, Platform};
 use workload::busy::Busy;
 
-use crate::machine::process_cpu;
 use crate::pace::{Pace, Pause};
+use measure::process_cpu;
 
 /// 60 frames a second.
 pub(super) const PERIOD: Nanos = Nanos(16_666_667);

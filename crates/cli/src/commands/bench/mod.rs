@@ -33,9 +33,9 @@ use workload::Random;
 use workload::busy::Busy;
 
 use crate::failure::Failure;
-use crate::machine::{Machine, Watch};
 use crate::output;
 use document::Document;
+use measure::{Machine, Watch};
 use readme::Readme;
 use report::Report;
 use rows::{ROWS, Row};

@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::case::Case;
-use super::document::{boot_flags, date, table};
 use super::report::{Report, shown, title};
 use super::who::Who;
 use crate::failure::Failure;
 use crate::output;
+use measure::markdown::{boot_flags, date, table};
 
 const BEGIN: &str = "<!-- bench:begin -->";
 const END: &str = "<!-- bench:end -->";

@@ -7,9 +7,9 @@ use super::case::{Case, Score};
 use super::rows::Row;
 use super::target::{Bound, Target, Verdict};
 use super::who::Who;
-use crate::machine::{Machine, Noise};
 use crate::output;
-use crate::summary::Spread;
+use measure::Spread;
+use measure::{Machine, Noise};
 
 /// Everything there is to say about a run.
 pub(super) struct Report {

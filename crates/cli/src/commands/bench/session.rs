@@ -6,8 +6,8 @@ use workload::busy::Busy;
 use super::tbb::Tbb;
 use super::who::Who;
 use crate::failure::Failure;
-use crate::machine::Watch;
 use crate::progress::Progress;
+use measure::Watch;
 
 /// What all rows have in common.
 pub(super) struct Setup {

@@ -11,7 +11,7 @@ use paceline::{Context, JobSystem};
 use platform::Os;
 use workload::busy::Busy;
 
-use crate::machine::thread_cpu;
+use measure::thread_cpu;
 
 /// What one slice computes.
 const SLICE: Nanos = Nanos::from_millis(1);

@@ -184,8 +184,8 @@ fn quantile(buckets: &[u64], count: u64, fraction: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Machine, Noise};
-    use crate::summary::Times;
+    use measure::Times;
+    use measure::{Machine, Noise};
 
     /// Goal: buckets follow each other without gaps and hold what they say. Method: every boundary,
     /// and durations between.

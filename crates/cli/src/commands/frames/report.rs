@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::recorder::Traced;
 use super::run::Outcome;
 use super::waits::Wait;
-use crate::machine::{Machine, Noise};
 use crate::output;
-use crate::summary::Times;
+use measure::Times;
+use measure::{Machine, Noise};
 
 /// The object of `--json`.
 #[derive(Serialize)]

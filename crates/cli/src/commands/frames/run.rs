@@ -22,10 +22,10 @@ use super::{Options, What};
 use crate::commands::values::Workers;
 use crate::failure::Failure;
 use crate::load::Hogs;
-use crate::machine::{Machine, Noise, Watch, process_cpu, thread_cpu};
 use crate::pace::{Pace, Pause};
 use crate::progress::Progress;
-use crate::summary::Times;
+use measure::Times;
+use measure::{Machine, Noise, Watch, process_cpu, thread_cpu};
 
 /// Everything there is to say about a run.
 pub(super) struct Outcome {

@@ -8,7 +8,7 @@ use super::axis::{readable, tail, tick};
 use super::{Area, CAPTION, TICKS, Wrong, colour, text};
 use crate::commands::bench::case::{Case, Score};
 use crate::commands::bench::report::title;
-use crate::summary::rank;
+use measure::rank;
 
 pub(super) const HEIGHT: u32 = 420;
 /// The room for shares.

@@ -7,7 +7,7 @@ use crate::commands::bench::session::{Samples, Setup, interleave};
 use crate::commands::bench::target::{Bound, Target};
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
-use crate::summary::rank;
+use measure::rank;
 
 pub(super) const ROW: Row = Row {
     name: "frame",

@@ -12,9 +12,9 @@ use crate::commands::bench::session::{Contestant, Samples, Setup, interleave};
 use crate::commands::bench::target::{Bound, Target};
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
-use crate::machine::{OtherThreads, Used};
 use crate::pace::Pause;
-use crate::summary::median_interval;
+use measure::median_interval;
+use measure::{OtherThreads, Used};
 
 pub(super) const ROW: Row = Row {
     name: "idle",

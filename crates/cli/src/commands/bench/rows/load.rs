@@ -10,7 +10,7 @@ use crate::commands::bench::target::Target;
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
 use crate::load::Hogs;
-use crate::summary::rank;
+use measure::rank;
 
 pub(super) const ROW: Row = Row {
     name: "load",

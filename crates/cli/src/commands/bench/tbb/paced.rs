@@ -6,7 +6,7 @@ use event::Nanos;
 use workload::busy::chain;
 
 use super::Tbb;
-use crate::machine::Used;
+use measure::Used;
 
 /// Frames that begin at the slots of an absolute schedule; one that is late begins at the first slot
 /// that has not passed.

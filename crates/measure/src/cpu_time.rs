@@ -6,18 +6,18 @@
 use event::Nanos;
 
 /// CPU time of all threads of this process, those that have ended included.
-pub(crate) fn process_cpu() -> Option<Nanos> {
+pub fn process_cpu() -> Option<Nanos> {
     clock::process()
 }
 
 /// CPU time of the processes that this one has started, those of them that have ended and were waited
 /// for.
-pub(crate) fn children_cpu() -> Option<Nanos> {
+pub fn children_cpu() -> Option<Nanos> {
     clock::children()
 }
 
 /// CPU time of the calling thread.
-pub(crate) fn thread_cpu() -> Option<Nanos> {
+pub fn thread_cpu() -> Option<Nanos> {
     clock::thread()
 }
 

@@ -2,19 +2,11 @@
 //!
 //! No names of hosts or people and no paths: these descriptions are published.
 
-mod cpu_time;
-mod noise;
-mod threads;
-
 use std::fmt;
 use std::fs;
 
 use platform::{Os, Platform};
 use serde::Serialize;
-
-pub(crate) use cpu_time::{children_cpu, process_cpu, thread_cpu};
-pub(crate) use noise::{Noise, Watch};
-pub(crate) use threads::{OtherThreads, Used};
 
 /// Boot flags that change how threads are placed, preempted or put to sleep: by their beginning.
 const RELEVANT_FLAGS: [&str; 16] = [
@@ -38,23 +30,24 @@ const RELEVANT_FLAGS: [&str; 16] = [
 
 /// The machine at hand.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Machine {
+pub struct Machine {
     /// What the processor calls itself.
-    pub(crate) model: String,
+    pub model: String,
     /// CPUs this process may use.
-    pub(crate) cpus: usize,
+    pub cpus: usize,
     /// How many threads can run at the same time (a quota may allow fewer than there are CPUs).
-    pub(crate) parallelism: usize,
+    pub parallelism: usize,
     /// The operating system and its version.
-    pub(crate) kernel: String,
+    pub kernel: String,
     /// Those boot flags that matter here.
-    pub(crate) boot_flags: Vec<String>,
+    pub boot_flags: Vec<String>,
     /// The frequency governor of the first CPU; none if it cannot be read.
-    pub(crate) governor: Option<String>,
+    pub governor: Option<String>,
 }
 
 impl Machine {
-    pub(crate) fn read() -> Machine {
+    /// What the system says of itself.
+    pub fn read() -> Machine {
         let topology = Os.topology();
         let text = |path| fs::read_to_string(path).ok();
         let release = text("/proc/sys/kernel/osrelease").map(|release| release.trim().to_owned());

@@ -4,16 +4,20 @@ use serde::Serialize;
 
 /// A distribution of times in nanoseconds, as in `frame_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Times {
-    pub(crate) mean: u64,
-    pub(crate) p50: u64,
-    pub(crate) p99: u64,
-    pub(crate) max: u64,
+pub struct Times {
+    /// The sum over their number.
+    pub mean: u64,
+    /// Half of them are not longer.
+    pub p50: u64,
+    /// 99 of 100 are not longer.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
 }
 
 impl Times {
     /// All zero if nothing was measured.
-    pub(crate) fn of(samples: &[u64]) -> Times {
+    pub fn of(samples: &[u64]) -> Times {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable();
         let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
@@ -29,16 +33,20 @@ impl Times {
 
 /// A few numbers about a few samples, whatever their unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-    pub(crate) n: usize,
+pub struct Spread {
+    /// The middle one; of an even number, the mean of the two in the middle.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// How many there are.
+    pub n: usize,
 }
 
 impl Spread {
     /// `None` if there is no sample.
-    pub(crate) fn of(samples: &[f64]) -> Option<Spread> {
+    pub fn of(samples: &[f64]) -> Option<Spread> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let middle = sorted.len() / 2;
@@ -62,7 +70,7 @@ impl Spread {
 /// Its ends are the k-th smallest and the k-th largest sample. The median lies below the former if
 /// fewer than k samples do, and each does with probability 1/2: k is the largest for which that
 /// happens with at most 2.5 % (W. R. Thompson, "On confidence ranges for the median", 1936).
-pub(crate) fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
+pub fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let n = sorted.len();
@@ -82,7 +90,7 @@ pub(crate) fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// The smallest sample that is not less than this fraction of all (nearest rank).
-pub(crate) fn rank<T>(sorted: &[T], fraction: f64) -> Option<&T> {
+pub fn rank<T>(sorted: &[T], fraction: f64) -> Option<&T> {
     let rank = (fraction * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.max(1) - 1)
 }

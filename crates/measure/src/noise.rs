@@ -13,7 +13,7 @@ use platform::{Os, Platform};
 use serde::Serialize;
 use workload::busy::Busy;
 
-use super::{children_cpu, process_cpu};
+use crate::cpu_time::{children_cpu, process_cpu};
 
 /// A tick of `/proc/stat`: a hundredth of a second on every Linux (USER_HZ).
 const TICK: Nanos = Nanos::from_millis(10);
@@ -32,7 +32,7 @@ const SPINS: usize = 200;
 const SPIN: Nanos = Nanos::from_micros(20);
 
 /// Looks at the machine from its beginning to its end.
-pub(crate) struct Watch {
+pub struct Watch {
     began: Instant,
     counted: Option<Counted>,
     ours: Option<Nanos>,
@@ -50,17 +50,18 @@ struct Counted {
 
 /// What else happened while something was measured; shares of all CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Noise {
+pub struct Noise {
     /// What other processes used; none if the system does not say.
-    pub(crate) others: Option<f64>,
+    pub others: Option<f64>,
     /// What the hypervisor took.
-    pub(crate) stolen: Option<f64>,
+    pub stolen: Option<f64>,
     /// How much longer than the shortest nine of ten equal computations took.
-    pub(crate) jitter: f64,
+    pub jitter: f64,
 }
 
 impl Watch {
-    pub(crate) fn start(busy: Busy) -> Watch {
+    /// Begins to look; `busy` computes what is timed.
+    pub fn start(busy: Busy) -> Watch {
         let mut watch = Watch {
             began: Instant::now(),
             counted: Counted::now(),
@@ -73,7 +74,7 @@ impl Watch {
     }
 
     /// Times some equal computations. To be called when nothing of ours runs beside.
-    pub(crate) fn look(&mut self) {
+    pub fn look(&mut self) {
         let spin = |seed| {
             let begin = Os.now();
             self.busy.spin_for(SPIN, seed as u64);
@@ -84,7 +85,7 @@ impl Watch {
 
     /// What was found. Processes that were started for the measurement must have ended by now: what
     /// they used is not that of others.
-    pub(crate) fn finish(mut self) -> Noise {
+    pub fn finish(mut self) -> Noise {
         self.look();
         let elapsed = Nanos::from(self.began.elapsed());
         let ours = self.ours.zip(our_cpu());
@@ -137,7 +138,7 @@ impl Counted {
 /// How much longer than the shortest the ninth of ten is.
 fn jitter(spins: &mut [Nanos]) -> f64 {
     spins.sort_unstable();
-    match (spins.first(), crate::summary::rank(spins, 0.9)) {
+    match (spins.first(), crate::rank(spins, 0.9)) {
         (Some(shortest), Some(long)) if shortest.0 > 0 => long.0 as f64 / shortest.0 as f64 - 1.0,
         _ => 0.0,
     }
@@ -145,7 +146,7 @@ fn jitter(spins: &mut [Nanos]) -> f64 {
 
 impl Noise {
     /// Whether numbers taken meanwhile may be judged.
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         let within = |share: Option<f64>, max| share.is_some_and(|share| share <= max);
         within(self.others, OTHERS_MAX)
             && within(self.stolen, STOLEN_MAX)

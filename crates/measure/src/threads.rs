@@ -11,19 +11,20 @@ use event::Nanos;
 
 /// What threads have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
-    pub(crate) cpu: Nanos,
+pub struct Used {
+    /// Time on a CPU.
+    pub cpu: Nanos,
     /// How often they were switched away from, of their own will or not: a thread that wakes up and
     /// sleeps again is one.
-    pub(crate) switches: u64,
+    pub switches: u64,
 }
 
 /// All threads of this process but the calling one, at one moment.
-pub(crate) struct OtherThreads(HashMap<String, Used>);
+pub struct OtherThreads(HashMap<String, Used>);
 
 impl OtherThreads {
     /// None where this is not counted.
-    pub(crate) fn now() -> Option<OtherThreads> {
+    pub fn now() -> Option<OtherThreads> {
         let own = fs::read_link("/proc/thread-self").ok()?;
         let own = own.file_name()?.to_owned();
         let mut all = HashMap::new();
@@ -43,7 +44,7 @@ impl OtherThreads {
     }
 
     /// What they have used since then. Threads that have ended are left out.
-    pub(crate) fn since(&self, before: &OtherThreads) -> Used {
+    pub fn since(&self, before: &OtherThreads) -> Used {
         let mut sum = Used::default();
         for (thread, now) in &self.0 {
             let then = before.0.get(thread).copied().unwrap_or_default();

@@ -1,1 +1,0 @@
-//! A package needs a target besides its tests. The tests are in `main.rs`.
