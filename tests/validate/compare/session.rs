@@ -233,6 +233,12 @@ fn wait_for_quiet(busy: Busy, known: &mut Known) -> Option<String> {
         if noise.is_quiet() {
             return None;
         }
+        if known.patience == PATIENCE {
+            eprintln!(
+                "waiting for quiet, {} s at most in this run: the machine is {noise}",
+                PATIENCE.as_secs()
+            );
+        }
         known.patience = known.patience.saturating_sub(begin.elapsed());
         if known.patience.is_zero() {
             return Some(format!("the machine is {noise}"));
