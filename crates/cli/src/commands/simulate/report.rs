@@ -14,7 +14,7 @@ use super::library::{List, assumed};
 use super::recording::Traced;
 use super::run::{Job, Outcome};
 use crate::output;
-use crate::summary::Times;
+use measure::Times;
 
 /// How many rows a table for people has.
 const ROWS_MAX: usize = 64;
