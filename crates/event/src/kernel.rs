@@ -71,12 +71,58 @@ pub enum KernelEventKind {
         /// To where.
         to: Cpu,
     },
-    /// A task inherited a priority, or gave it back.
-    Priority {
+    /// A task inherited the priority of another one, or gave it back.
+    Inherit {
         /// Who.
         task: Task,
         /// From whom; `None` if it gave it back.
         from: Option<Task>,
+    },
+    /// A task has this priority from now on, whoever gave it.
+    Priority {
+        /// Who.
+        task: Task,
+        /// As Linux's kernel counts them: 0 to 99 real-time, 100 to 139 fair, the lowest first; −1: deadlines.
+        priority: i16,
+        /// Whether it is lent by a lock's waiter: the task's own one is another.
+        lent: bool,
+    },
+    /// A task goes into the kernel because of a futex.
+    FutexCall {
+        /// Who.
+        task: Task,
+        /// Where the word is.
+        address: u64,
+        /// What for.
+        call: FutexCall,
+    },
+    /// A task's futex call is over.
+    FutexReturn {
+        /// Who.
+        task: Task,
+        /// What the kernel answered; errors are negative.
+        result: i32,
+    },
+    /// The CPU turns to an interrupt, or back to what it was interrupted in. They nest.
+    Interrupt {
+        /// Whether it begins.
+        begins: bool,
+        /// Whether it is a soft one: work that a hard one left for later.
+        soft: bool,
+        /// Which: the line of a hard one, the vector of a soft one.
+        number: u32,
+    },
+    /// Why a task sleeps that no signal can wake.
+    Blocked {
+        /// Who.
+        task: Task,
+        /// Whether it waits for a device.
+        io: bool,
+    },
+    /// Events of this CPU are missing here: who runs is not known until the next switch.
+    Lost {
+        /// How many; 0: it is not known.
+        events: u32,
     },
     /// The CPU's frequency changed, to this many kHz.
     Frequency(u32),
@@ -96,6 +142,24 @@ pub enum Left {
     Sleeping = 1,
     /// It ended.
     Dead = 2,
+    /// It waits for something that no signal can interrupt: mostly a device, a page or a kernel lock.
+    Blocked = 3,
+}
+
+/// What a futex call is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum FutexCall {
+    /// To sleep until somebody wakes.
+    Wait = 0,
+    /// To wake others.
+    Wake = 1,
+    /// To take a lock that lends its owner the waiter's priority.
+    LockPi = 2,
+    /// To give it back.
+    UnlockPi = 3,
+    /// Something else.
+    Other = 4,
 }
 
 impl KernelEvent {
@@ -121,10 +185,38 @@ impl KernelEvent {
                 task(Some(moved)),
                 u64::from(to.0),
             ),
-            KernelEventKind::Priority { task: who, from } => (4, task(Some(who)), task(from)),
+            KernelEventKind::Inherit { task: who, from } => (4, task(Some(who)), task(from)),
             KernelEventKind::Frequency(khz) => (5, u64::from(khz), 0),
             KernelEventKind::Idle(state) => (6, state.map_or(0, |state| u64::from(state) + 1), 0),
             KernelEventKind::Online(online) => (7, u64::from(online), 0),
+            KernelEventKind::Priority {
+                task: who,
+                priority,
+                lent,
+            } => (
+                8 + (u64::from(lent) << 8),
+                task(Some(who)),
+                u64::from(priority as u16),
+            ),
+            KernelEventKind::FutexCall {
+                task: who,
+                address,
+                call,
+            } => (9 + ((call as u64) << 8), task(Some(who)), address),
+            KernelEventKind::FutexReturn { task: who, result } => {
+                (10, task(Some(who)), u64::from(result as u32))
+            }
+            KernelEventKind::Interrupt {
+                begins,
+                soft,
+                number,
+            } => (
+                11 + (u64::from(begins) << 8) + (u64::from(soft) << 9),
+                u64::from(number),
+                0,
+            ),
+            KernelEventKind::Blocked { task: who, io } => (12, task(Some(who)), u64::from(io)),
+            KernelEventKind::Lost { events } => (13, u64::from(events), 0),
         };
         [self.time.0, u64::from(self.cpu.0) << 32 | kind, a, b]
     }

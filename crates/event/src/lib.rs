@@ -14,7 +14,7 @@ mod nanos;
 mod random;
 mod record;
 
-pub use kernel::{Cpu, KernelEvent, KernelEventKind, Left, Task};
+pub use kernel::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Task};
 pub use kind::EventKind;
 pub use nanos::Nanos;
 pub use random::{Random, mix};

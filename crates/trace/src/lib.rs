@@ -18,4 +18,7 @@ mod oracle;
 mod recording;
 pub mod write;
 
-pub use recording::{Annotation, Counter, Recording, Thread, nice, realtime};
+pub use recording::{
+    Annotation, Clock, Counter, CpuFacts, Loss, Losses, Mark, MarkKind, Name, Names, Origin,
+    Process, Recording, Thread, Wakers, nice, realtime,
+};

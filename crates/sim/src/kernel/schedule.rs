@@ -57,7 +57,7 @@ impl Kernel {
                     control.involuntary += 1;
                     control.set_phase(Phase::Ready, now);
                 }
-                Left::Sleeping => control.voluntary += 1,
+                Left::Sleeping | Left::Blocked => control.voluntary += 1,
                 Left::Dead => {}
             }
         }

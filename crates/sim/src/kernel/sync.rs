@@ -184,7 +184,7 @@ impl Kernel {
             return false;
         }
         let cpu = self.tasks[task.index()].cpu;
-        self.record(cpu, KernelEventKind::Priority { task, from });
+        self.record(cpu, KernelEventKind::Inherit { task, from });
         self.apply_attr(task, attr);
         true
     }

@@ -10,7 +10,7 @@ use event::{Event, EventKind, MemoryLog, MemorySink, Sink, Task};
 use paceline::{JobSystem, Label};
 use platform::Os;
 use serde::Serialize;
-use trace::{Recording, Thread};
+use trace::{Loss, Losses, Process, Recording, Thread};
 
 use crate::failure::Failure;
 use crate::output;
@@ -99,12 +99,12 @@ fn recording(jobs: Vec<Event>, labels: &[Label], lost: u64) -> Recording {
         Thread::new(task, name, Some(0))
     };
     Recording {
-        processes: vec!["paceline frames".to_owned()],
+        processes: vec![Process::new("paceline frames")],
         threads: seats.iter().map(thread).collect(),
         jobs,
         seats,
         labels: labels.iter().map(|label| label.name.to_owned()).collect(),
-        lost,
+        losses: Losses::from_iter([(Loss::JobEvents, lost)]),
         ..Recording::default()
     }
 }
@@ -123,7 +123,8 @@ pub(super) fn write(path: &Path, recording: &Recording) -> Result<Traced, Failur
     let written = File::create(path).and_then(|file| trace::write::perfetto(recording, file));
     let written = written
         .map_err(|error| Failure::failed(format!("--trace: cannot write {shown}: {error}")))?;
-    let (events, lost) = (recording.jobs.len() as u64, recording.lost);
+    let events = recording.jobs.len() as u64;
+    let lost = recording.losses.get(Loss::JobEvents);
     if lost > 0 {
         output::note(format!(
             "note: {shown} holds the first {events} events; {lost} more came and were not kept; use \
@@ -165,7 +166,8 @@ mod tests {
         let js = paceline::Builder::new().workers(0).build().unwrap();
         let recording = recorder.finish(js);
         let seats: Vec<u32> = recording.jobs.iter().map(|event| event.seat).collect();
-        assert_eq!((seats, recording.lost), (vec![0, 1, 2], 2));
+        let lost = recording.losses.get(Loss::JobEvents);
+        assert_eq!((seats, lost), (vec![0, 1, 2], 2));
     }
 
     /// Goal: the thread that begins frames is "main", the others are workers. Method: a frame on seat 2.

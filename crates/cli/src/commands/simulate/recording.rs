@@ -8,7 +8,7 @@ use event::Task;
 use policy::Discipline;
 use serde::Serialize;
 use sim::scenario::Ran;
-use trace::{Annotation, Recording, Thread};
+use trace::{Annotation, Loss, Process, Recording, Thread};
 
 use super::frames::Jobs;
 use super::run::Job;
@@ -27,7 +27,7 @@ pub(super) struct Traced {
 /// What is known of a run.
 pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
     let mut recording = Recording {
-        processes: vec![job.scenario.name.clone()],
+        processes: vec![Process::new(&*job.scenario.name)],
         threads: threads(job, ran),
         kernel: ran.report.trace.clone(),
         annotations: annotations(ran),
@@ -37,7 +37,7 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
         recording.jobs = jobs.events;
         recording.seats = jobs.seats;
         recording.labels = jobs.labels;
-        recording.lost = jobs.lost;
+        recording.losses.add(Loss::JobEvents, jobs.lost);
     }
     recording
 }
@@ -113,16 +113,16 @@ fn write_to(file: io::Result<File>, path: &Path, recording: &Recording) -> Resul
     let written = written
         .map_err(|error| Failure::failed(format!("--trace: cannot write {shown}: {error}")))?;
     let events = (recording.kernel.len() + recording.jobs.len()) as u64;
-    if recording.lost > 0 {
+    let lost = recording.losses.get(Loss::JobEvents);
+    if lost > 0 {
         output::note(format!(
-            "note: {shown} lacks {} events of the job system, which came last; use fewer frames to see all",
-            recording.lost
+            "note: {shown} lacks {lost} events of the job system, which came last; use fewer frames to see all"
         ));
     }
     Ok(Traced {
         path: path.to_owned(),
         events,
-        lost: recording.lost,
+        lost,
         bytes: written.bytes,
     })
 }

@@ -43,6 +43,8 @@ struct Kernel<'a, 'r, W> {
     seen: HashMap<Task, (u64, Cpu)>,
     /// Priorities of those that have inherited one.
     inherited: HashMap<Task, i32>,
+    /// Own priorities of those that were given another one than they began with.
+    own: HashMap<Task, i32>,
     begin: Nanos,
 }
 
@@ -59,6 +61,7 @@ pub(super) fn write<W: Write>(
         cpus: BTreeMap::new(),
         seen: HashMap::new(),
         inherited: HashMap::new(),
+        own: HashMap::new(),
         begin,
     };
     events.iter().try_for_each(|event| kernel.write(event))?;
@@ -74,6 +77,7 @@ fn tasks(event: &KernelEvent) -> [Option<Task>; 2] {
         KernelEventKind::Switch { prev, next, .. } => [prev, next],
         KernelEventKind::Waking { task, .. }
         | KernelEventKind::Migrate { task, .. }
+        | KernelEventKind::Inherit { task, .. }
         | KernelEventKind::Priority { task, .. } => [Some(task), None],
         _ => [None, None],
     }
@@ -117,7 +121,19 @@ impl<W: Write> Kernel<'_, '_, W> {
                     dest_cpu: Some(signed(to)),
                 })
             }
-            KernelEventKind::Priority { task, from } => self.inherit(task, from),
+            KernelEventKind::Inherit { task, from } => {
+                let lent = from.map(|from| self.priority(from));
+                self.lend(task, lent)
+            }
+            KernelEventKind::Priority {
+                task,
+                priority,
+                lent: true,
+            } => self.lend(task, Some(priority.into())),
+            KernelEventKind::Priority { task, priority, .. } => {
+                self.own.insert(task, priority.into());
+                self.lend(task, None)
+            }
             KernelEventKind::Frequency(khz) => Ftrace::CpuFrequency(CpuState {
                 state: Some(khz),
                 cpu_id: Some(cpu.0),
@@ -185,8 +201,9 @@ impl<W: Write> Kernel<'_, '_, W> {
 
     /// A task's priority at the moment.
     fn priority(&self, task: Task) -> i32 {
-        let own = self.tracks.priority(task);
-        self.inherited.get(&task).copied().unwrap_or(own)
+        let own = self.own.get(&task).copied();
+        let lent = self.inherited.get(&task).copied();
+        lent.or(own).unwrap_or_else(|| self.tracks.priority(task))
     }
 
     fn switch(&self, cpu: Cpu, prev: Option<Task>, state: Left, next: Option<Task>) -> Ftrace {
@@ -199,10 +216,11 @@ impl<W: Write> Kernel<'_, '_, W> {
             prev_comm: Some(name(prev)),
             prev_pid: Some(prev.map_or(0, tid)),
             prev_prio: Some(priority(prev)),
-            // These three are the same in all kernels' layouts.
+            // These are the same in all kernels' layouts.
             prev_state: Some(match state {
                 Left::Runnable => 0,
                 Left::Sleeping => 1,
+                Left::Blocked => 2,
                 Left::Dead => 0x10,
             }),
             next_comm: Some(name(next)),
@@ -211,9 +229,10 @@ impl<W: Write> Kernel<'_, '_, W> {
         })
     }
 
-    fn inherit(&mut self, task: Task, from: Option<Task>) -> Ftrace {
+    /// A task is lent a priority, or is back to its own.
+    fn lend(&mut self, task: Task, lent: Option<i32>) -> Ftrace {
         let old = self.priority(task);
-        match from.map(|from| self.priority(from)) {
+        match lent {
             Some(priority) => self.inherited.insert(task, priority),
             None => self.inherited.remove(&task),
         };

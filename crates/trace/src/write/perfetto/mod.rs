@@ -27,7 +27,7 @@ use event::Nanos;
 use self::packets::Packets;
 use self::tracks::Tracks;
 use super::Written;
-use crate::{Annotation, Recording};
+use crate::{Annotation, Loss, Recording};
 
 /// Writes a recording as a Perfetto trace.
 ///
@@ -44,7 +44,7 @@ use crate::{Annotation, Recording};
 /// use event::{Event, EventKind, Nanos, Task};
 ///
 /// let mut recording = trace::Recording {
-///     processes: vec!["game".into()],
+///     processes: vec![trace::Process::new("game")],
 ///     threads: vec![trace::Thread::new(Task(0), "main", Some(0))],
 ///     labels: vec!["physics".into()],
 ///     ..trace::Recording::default()
@@ -75,7 +75,8 @@ pub fn perfetto(recording: &Recording, out: impl Write) -> io::Result<Written> {
     let (frames, unfinished, unbegun) = jobs::frames(&events, end);
     packets.written.unfinished += unfinished;
     packets.written.unbegun += unbegun;
-    let lost = (recording.lost > 0).then(|| lost(recording.lost, end));
+    let lost = recording.losses.get(Loss::JobEvents);
+    let lost = (lost > 0).then(|| mark_lost(lost, end));
     let found = recording.annotations.iter().chain(&frames).chain(&lost);
     lanes::write(found, &mut tracks, &mut packets)?;
 
@@ -98,7 +99,7 @@ fn in_order<T: Clone>(items: &[T], time: impl Fn(&T) -> Nanos) -> Cow<'_, [T]> {
     Cow::Owned(sorted)
 }
 
-fn lost(events: u64, end: Nanos) -> Annotation {
+fn mark_lost(events: u64, end: Nanos) -> Annotation {
     Annotation {
         on: None,
         track: "recording".to_owned(),

@@ -10,7 +10,7 @@ use super::messages::{
     Ftrace, FtraceEvent, InternedName, Trace, TracePacket, TrackDescriptor, TrackEvent, Type,
 };
 use super::*;
-use crate::{Counter, Thread, realtime};
+use crate::{Counter, Losses, Process, Thread, realtime};
 
 const MAIN: Task = Task(0);
 const WORKER: Task = Task(1);
@@ -51,9 +51,9 @@ pub(crate) fn sample() -> Recording {
         from: Cpu(from),
         to: Cpu(to),
     };
-    let priority = |task, from| KernelEventKind::Priority { task, from };
+    let priority = |task, from| KernelEventKind::Inherit { task, from };
     Recording {
-        processes: vec!["game".into(), "hog".into()],
+        processes: vec![Process::new("game"), Process::new("hog")],
         threads: vec![
             Thread {
                 priority: realtime(50),
@@ -118,7 +118,8 @@ pub(crate) fn sample() -> Recording {
             begin: Nanos(1_000),
             end: Nanos(1_500),
         }],
-        lost: 3,
+        losses: Losses::from_iter([(Loss::JobEvents, 3)]),
+        ..Recording::default()
     }
 }
 
@@ -663,7 +664,7 @@ fn kernel_events() -> impl Strategy<Value = KernelEvent> {
             .prop_map(|(task, by, target)| KernelEventKind::Waking { task, by, target }),
         1 => (tasks(), cpus(), cpus())
             .prop_map(|(task, from, to)| KernelEventKind::Migrate { task, from, to }),
-        1 => (tasks(), one()).prop_map(|(task, from)| KernelEventKind::Priority { task, from }),
+        1 => (tasks(), one()).prop_map(|(task, from)| KernelEventKind::Inherit { task, from }),
         1 => any::<u32>().prop_map(KernelEventKind::Frequency),
         1 => any::<Option<u8>>().prop_map(KernelEventKind::Idle),
         1 => any::<bool>().prop_map(KernelEventKind::Online),
@@ -692,7 +693,8 @@ prop_compose! {
         sorted in any::<bool>(),
         lost in 0u64..2,
     ) -> Recording {
-        let mut recording = Recording { kernel, jobs, lost, ..sample() };
+        let losses = Losses::from_iter([(Loss::JobEvents, lost)]);
+        let mut recording = Recording { kernel, jobs, losses, ..sample() };
         recording.threads[2].process = Some(usize::MAX);
         recording.annotations = notes
             .into_iter()
@@ -760,7 +762,7 @@ proptest! {
         }
         prop_assert_eq!(begins, ends);
         // A frame that begins twice under one number is one.
-        let notes = recording.annotations.len() as u64 + recording.lost;
+        let notes = recording.annotations.len() as u64 + recording.losses.get(Loss::JobEvents);
         let bodies = [EventKind::Begin, EventKind::WaitBegin, EventKind::FrameBegin];
         prop_assert!(begins <= count(&recording, bodies) + notes);
         let finished = begins - notes - written.unfinished;

@@ -69,7 +69,7 @@ impl<'r> Tracks<'r> {
                     process: Some(ProcessDescriptor {
                         pid: Some(pid),
                         process_name: Some(match process {
-                            Some(process) => recording.processes[process].clone(),
+                            Some(process) => recording.processes[process].name.clone(),
                             None => tracks.name(task),
                         }),
                     }),

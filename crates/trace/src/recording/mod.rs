@@ -1,8 +1,18 @@
 //! What is known of one run.
 
+mod losses;
+mod marks;
+mod names;
+mod origin;
+
 use std::collections::BTreeMap;
 
-use event::{Event, KernelEvent, Nanos, Task};
+use event::{Cpu, Event, KernelEvent, Nanos, Task};
+
+pub use losses::{Loss, Losses};
+pub use marks::{Mark, MarkKind};
+pub use names::{Name, Names};
+pub use origin::{Clock, Origin, Wakers};
 
 /// What is known of one run: everything on one clock, in nanoseconds since its origin.
 ///
@@ -10,12 +20,20 @@ use event::{Event, KernelEvent, Nanos, Task};
 /// written, equal times in the order given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// Programs, by name; threads refer to them by position.
-    pub processes: Vec<String>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Programs; threads refer to them by position.
+    pub processes: Vec<Process>,
     /// Threads. Events may name tasks that are not here; these are called by their number.
     pub threads: Vec<Thread>,
+    /// What is known of the CPUs. Events may name others.
+    pub cpus: Vec<CpuFacts>,
     /// What the kernel did.
     pub kernel: Vec<KernelEvent>,
+    /// What programs said about themselves.
+    pub marks: Vec<Mark>,
+    /// The words in [`marks`](Recording::marks).
+    pub names: Names,
     /// What the job system did.
     pub jobs: Vec<Event>,
     /// Whose seat each is. What happens on a seat that is not here is shown on a track of its own.
@@ -26,8 +44,38 @@ pub struct Recording {
     pub counters: Vec<Counter>,
     /// What was found out afterwards.
     pub annotations: Vec<Annotation>,
-    /// How many events came when there was no room for them any more.
-    pub lost: u64,
+    /// What is missing.
+    pub losses: Losses,
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
+    /// The kernel's number for it, where it has one.
+    pub pid: Option<u32>,
+}
+
+impl Process {
+    /// One of which only the name is known.
+    pub fn new(name: impl Into<String>) -> Process {
+        Process {
+            name: name.into(),
+            pid: None,
+        }
+    }
+}
+
+/// What is known of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuFacts {
+    /// Which one.
+    pub cpu: Cpu,
+    /// What it can do at its highest frequency; the fastest CPU of the machine has 1024.
+    pub capacity: Option<u32>,
+    /// Its highest frequency in kHz.
+    pub max_khz: Option<u32>,
 }
 
 /// A thread.
@@ -39,8 +87,13 @@ pub struct Thread {
     pub name: String,
     /// The position of its program in [`Recording::processes`]; none: it is a program by itself.
     pub process: Option<usize>,
-    /// Its priority as Linux's kernel counts them, the lowest first: see [`nice`] and [`realtime`].
+    /// Its priority at the beginning, as Linux's kernel counts them, the lowest first: see [`nice`] and
+    /// [`realtime`].
     pub priority: i32,
+    /// The kernel's number for it, where it has one.
+    pub tid: Option<u32>,
+    /// The CPUs it may run on, where that is known; none: it is not.
+    pub allowed: Option<Vec<Cpu>>,
 }
 
 impl Thread {
@@ -51,6 +104,8 @@ impl Thread {
             name: name.into(),
             process,
             priority: nice(0),
+            tid: None,
+            allowed: None,
         }
     }
 }
@@ -94,15 +149,17 @@ pub struct Annotation {
 }
 
 impl Recording {
-    /// From the first event to the last, annotations and counters included; `None` if nothing
+    /// From the first event to the last, marks, annotations and counters included; `None` if nothing
     /// happened.
     pub fn span(&self) -> Option<(Nanos, Nanos)> {
         let kernel = self.kernel.iter().map(|event| event.time);
         let jobs = self.jobs.iter().map(|event| event.time);
+        let marks = self.marks.iter().map(|mark| mark.time);
         let values = self.counters.iter().flat_map(|counter| &counter.values);
         let notes = self.annotations.iter();
         kernel
             .chain(jobs)
+            .chain(marks)
             .chain(values.map(|(time, _)| *time))
             .chain(notes.flat_map(|note| [note.begin, note.end.max(note.begin)]))
             .map(|time| (time, time))
