@@ -84,10 +84,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     pub(crate) fn free_links(&self, number: u32) {
-        let links = &self.shared.links;
-        // Relaxed: the slab's own edges put this before the next user's `fill`.
-        links.get(number).to.store(0, Ordering::Relaxed);
-        self.own(|own| links.free(&mut own.links, number));
+        self.own(|own| self.shared.links.free(&mut own.links, number));
     }
 
     /// Hangs a link into the list of `from`; false if that job is over.
@@ -114,32 +111,21 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Calls `visit` with the predecessors of `job` that may not be over yet. Stops with false if
-    /// the job has started meanwhile (then all of them are over).
-    pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) -> bool {
+    /// Calls `visit` with the predecessors of `job` that may not be over yet. If the job has started
+    /// meanwhile all of them are; and if its links have got another user by now, it stops.
+    pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
         let links = &self.shared.links;
         // Acquire, partner: the Release stores of `preds`.
         let mut number = self.shared.slot(job).preds.load(Ordering::Acquire);
         while number != NIL {
             if !links.exists(number) {
-                return false;
+                return;
             }
-            let block = links.get(number);
-            // Acquire, partner: the Release store in `fill`: the block's other fields.
-            let belongs = || block.to.load(Ordering::Acquire) == job.0;
-            if !belongs() {
-                return false; // Freed since: the job is over.
-            }
-            let from: [u64; PLACES] =
-                std::array::from_fn(|place| block.from[place].load(Ordering::Relaxed));
-            let more = block.more.load(Ordering::Relaxed);
-            // Acquire, partner: the Release stores in `fill` by the block's next user.
-            P::fence(Ordering::Acquire);
-            // Looked at again after the fields: they were this job's.
-            if !belongs() {
-                return false;
-            }
-            for pred in from.map(Ticket) {
+            // None: used again since, so the job is over.
+            let Some((from, more)) = links.get(number).read(job.0) else {
+                return;
+            };
+            for pred in from {
                 let exists = !pred.is_none() && self.shared.slots.exists(pred.index());
                 if exists && !self.shared.slot(pred).is_over(pred) {
                     visit(pred);
@@ -147,7 +133,6 @@ impl<P: Platform> Context<'_, P> {
             }
             number = more;
         }
-        true
     }
 
     /// Gives back the links that led to a job, which is over.
@@ -229,7 +214,7 @@ impl<P: Platform> Context<'_, P> {
         let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
         while let Err(now) = slot.preds.compare_exchange(first, number, release, relaxed) {
             first = now;
-            // Release, partner: the fence in `unfinished_preds`, as in `fill`.
+            // Release, partner: the fence in `Links::read`, as in `fill`.
             block.more.store(first, release);
         }
         self.record(EventKind::Edge, job, pred.0);

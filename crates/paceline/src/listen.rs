@@ -177,8 +177,8 @@ impl<P: Platform> Context<'_, P> {
         if !is_here || to & !Listener::GAVE_UP != listener.pack() {
             return None;
         }
-        // Relaxed: who finishes the job tells this listener whether or not it is marked. It fails if
-        // the link is just being freed.
+        // Relaxed: who finishes the job tells this listener whether or not it is marked. In a link that has
+        // just been freed it changes nothing, and in one that is used again it fails.
         let (relaxed, now) = (Ordering::Relaxed, listener.pack());
         let _ = links.to.compare_exchange(to, now, relaxed, relaxed);
         Some(Listening {

@@ -101,8 +101,9 @@ fn the_chart_of_2017_3() {
 }
 
 /// 2022.2 beats 2017.3 at every number of workers; Paceline is never slower than one thread, beats 2017.3
-/// everywhere and 2022.2 from three workers on. Below that the two are equal within 2 %: there the time is
-/// that of the bodies, and Paceline's jobs can do more (ids, late dependencies, panics) for a little more.
+/// everywhere and 2022.2 from two workers on. With one the two are equal within 1.5 %: there the time is
+/// that of the bodies and of lines that go to and fro, and a wait of Paceline's runs only what it waits
+/// for, so that more edges are still alive when the next jobs are scheduled.
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {
@@ -111,7 +112,7 @@ fn paceline_beats_both() {
                 [OLD, NEW, Subject::Paceline].map(|subject| speed_up(subject, piece, workers));
             let text = format!("{piece}, {workers} workers: {old:.2} {new:.2} {ours:.2}");
             assert!(ours >= 1.0 && new > old && ours > old, "{text}");
-            let bound = if workers < 3 { 0.98 } else { 1.0 };
+            let bound = if workers == 1 { 0.985 } else { 1.0 };
             assert!(ours > new * bound, "{text}");
         }
     }

@@ -33,7 +33,8 @@ pub(crate) const LINK_BLOCKS_MAX: u32 = (1 << (28 - PLACE_BITS)) - 1;
 #[repr(align(64))]
 pub(crate) struct Links<M: Memory> {
     /// Whom to tell: the successor's ticket; or, with generation 0, a
-    /// [`Listener`](crate::listen::Listener). 0 in a block that is free.
+    /// [`Listener`](crate::listen::Listener). 0 while the block is being filled. A free block keeps what it
+    /// was: who gives it back would have to fetch the line for it, and who fills it next does that anyhow.
     pub(crate) to: M::AtomicU64,
     /// The predecessors' tickets; 0 where there is no link.
     pub(crate) from: [M::AtomicU64; PLACES],
@@ -57,16 +58,33 @@ impl<M: Memory> Links<M> {
     /// Makes these the links from up to [`PLACES`] jobs to `to`, a block before `more`.
     #[inline]
     pub(crate) fn fill(&self, from: &[Ticket], to: u64, more: u32) {
-        // Release, partner: the fence in `unfinished_preds`: a walker that sees any of this does not
-        // take it for what the block was before.
+        // Relaxed: ordered by the Release stores that follow.
+        self.to.store(0, Ordering::Relaxed);
+        // Release, partner: the fence in `read`: a walker that sees any of this sees the 0 as
+        // well, and does not take it for what the block was before.
         for (place, word) in self.from.iter().enumerate() {
             let ticket = from.get(place).copied().unwrap_or(Ticket::NONE);
             word.store(ticket.0, Ordering::Release);
         }
         self.more.store(more, Ordering::Release);
-        // Release, partner: the Acquire loads in `unfinished_preds`: a walker that sees the block
-        // belong to `to` also sees where it leads.
+        // Release, partner: the Acquire load in `read`: a walker that sees the block belong to `to` also
+        // sees where it leads.
         self.to.store(to, Ordering::Release);
+    }
+
+    /// Where the links come from that lead to `to`, and the next block; `None` if the block is somebody
+    /// else's, or becomes so meanwhile.
+    pub(crate) fn read(&self, to: u64) -> Option<([Ticket; PLACES], u32)> {
+        // Acquire, partner: the last Release store in `fill`: the block's other fields.
+        if self.to.load(Ordering::Acquire) != to {
+            return None;
+        }
+        let from = std::array::from_fn(|place| Ticket(self.from[place].load(Ordering::Relaxed)));
+        let more = self.more.load(Ordering::Relaxed);
+        // Acquire, partner: the other Release stores in `fill`, by the block's next user.
+        M::fence(Ordering::Acquire);
+        // Looked at again after the fields: they were these links'. Relaxed: behind the fence.
+        (self.to.load(Ordering::Relaxed) == to).then_some((from, more))
     }
 }
 

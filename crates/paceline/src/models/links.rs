@@ -3,13 +3,16 @@
 //! predecessors did. The same for threads that wait.
 //! Method: one thread ends a job, and makes the next one in its slot at once, while another adds an
 //! edge from it, or waits for it, by the real code of `graph`, `schedule` and `wait`. Then everything
-//! that is ready is run. Then two threads, each of which ends one predecessor of the same job.
+//! that is ready is run. Then two threads, each of which ends one predecessor of the same job. Last, a block
+//! of links that gets another user while somebody reads it.
 //! Bounds: two threads, two or three jobs, three preemptions for edges and two for waits.
 //! Planted bugs: adding is a load and a store instead of a compare-exchange, so that a link is hung into
 //! a list that was closed meanwhile, and its owner waits for ever; adding does not look at the
 //! generation, so that a link is hung into the list of the slot's next job; adding, closing and the end
 //! of a job without Release; counting down without AcqRel, so that the last predecessor to end does not
-//! pass on what the others did.
+//! pass on what the others did; filling a block without Release, or without saying first that it is nobody's.
+
+use std::sync::Arc;
 
 use event::Nanos;
 use platform::{Ordering, Platform};
@@ -19,7 +22,7 @@ use super::{
     Notes, Ordered, Part, RACE, Site, Spoil, Spoiled, check, held_job, must_find, together,
 };
 use crate::context::Queue;
-use crate::job::{JobId, Ticket};
+use crate::job::{JobId, Links, PLACES, Ticket};
 use crate::slab::NIL;
 
 /// Ends `job` and uses its slot again.
@@ -214,4 +217,66 @@ fn an_end_that_publishes_nothing_is_seen_too_early() {
     must_find(RACE, 3, || {
         add_an_edge(Spoiled::<NotReleasedByCloser>::HERE, 0)
     });
+}
+
+/// The two users of a block, by generation: a reader of the first one's links must not get the other's.
+const OLD: Ticket = Ticket(1 << 24 | 5);
+const NEW: Ticket = Ticket(2 << 24 | 5);
+const MIXED: &str = "another user's links";
+
+fn fill_while_it_is_read<P: Platform>(first: usize) {
+    let preds =
+        |of: Ticket| std::array::from_fn::<_, PLACES, _>(|place| Ticket(of.0 + 8 + place as u64));
+    let block = Arc::new(Links::<P>::empty());
+    block.fill(&preds(OLD), OLD.0, 1);
+    let reader = {
+        let block = block.clone();
+        Box::new(move || {
+            if let Some((from, more)) = block.read(OLD.0) {
+                assert_eq!((from, more), (preds(OLD), 1), "{MIXED}");
+            }
+            if let Some((from, more)) = block.read(NEW.0) {
+                assert_eq!((from, more), (preds(NEW), 2), "{MIXED}");
+            }
+        })
+    };
+    together(
+        first,
+        [reader, Box::new(move || block.fill(&preds(NEW), NEW.0, 2))],
+    );
+}
+
+#[test]
+fn links_are_read_whole_or_not_at_all() {
+    check(3, 2, fill_while_it_is_read::<Loom>);
+}
+
+/// Filling publishes nothing.
+#[derive(Clone, Copy)]
+struct NotReleasedByFiller;
+
+impl Spoil for NotReleasedByFiller {
+    const FILE: &'static str = "job/links.rs";
+    fn store(_: u64, _: Ordering) -> Ordering {
+        Ordering::Relaxed
+    }
+}
+
+/// Filling begins while the block still seems to be its last user's.
+#[derive(Clone, Copy)]
+struct NotCleared;
+
+impl Spoil for NotCleared {
+    const FILE: &'static str = "job/links.rs";
+    fn written(value: u64) -> u64 {
+        if value == 0 { OLD.0 } else { value }
+    }
+}
+
+#[test]
+fn a_block_that_is_filled_carelessly_is_misread() {
+    must_find(MIXED, 3, || {
+        fill_while_it_is_read::<Spoiled<NotReleasedByFiller>>(0)
+    });
+    must_find(MIXED, 3, || fill_while_it_is_read::<Spoiled<NotCleared>>(0));
 }
