@@ -15,6 +15,7 @@
 
 #[cfg(test)]
 mod oracle;
+pub mod read;
 mod recording;
 pub mod write;
 

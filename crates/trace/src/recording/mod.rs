@@ -127,6 +127,8 @@ pub struct Counter {
     pub name: String,
     /// In what; empty for plain numbers.
     pub unit: String,
+    /// The position in [`Recording::processes`] of the program that counts; none: it is about the machine.
+    pub process: Option<usize>,
     /// From when on it is how much.
     pub values: Vec<(Nanos, i64)>,
 }

@@ -109,6 +109,7 @@ pub(crate) fn sample() -> Recording {
         counters: vec![Counter {
             name: "power".into(),
             unit: "mW".into(),
+            process: None,
             values: vec![(Nanos(0), 900), (Nanos(4_000), 450)],
         }],
         annotations: vec![Annotation {

@@ -1,0 +1,96 @@
+//! The end of reading: order, wakers, names.
+
+use event::{Cpu, KernelEvent, KernelEventKind, Nanos};
+
+use super::{Builder, QUEUED};
+use crate::{CpuFacts, Recording, Wakers};
+
+impl Builder {
+    /// The recording.
+    pub(crate) fn finish(mut self) -> Recording {
+        self.close_gaps();
+        let mut recording = self.recording;
+        in_order(&mut recording.kernel, |event| event.time);
+        in_order(&mut recording.marks, |mark| mark.time);
+        for counter in &mut recording.counters {
+            in_order(&mut counter.values, |(time, _)| *time);
+        }
+        recording.origin.wakers = match (self.has_decisions, self.has_queued) {
+            (true, _) => Wakers::Decided,
+            (false, true) => Wakers::Queued,
+            (false, false) => Wakers::Unknown,
+        };
+        settle_wakers(&mut recording.kernel, self.has_decisions);
+        let cpus = self.cpus.iter().enumerate().filter(|(_, seen)| seen.exists);
+        recording.cpus = cpus
+            .map(|(number, _)| CpuFacts {
+                cpu: Cpu(number as u32),
+                capacity: None,
+                max_khz: None,
+            })
+            .collect();
+        (recording.threads, recording.processes) = self.people.finish();
+        recording
+    }
+
+    /// Gaps after which nothing came are at the end.
+    fn close_gaps(&mut self) {
+        let time = self.latest.kernel.max(self.latest.mark);
+        for (number, seen) in self.cpus.iter_mut().enumerate() {
+            if let Some(events) = seen.gap.take() {
+                let cpu = Cpu(number as u32);
+                let what = KernelEventKind::Lost { events };
+                self.recording.kernel.push(KernelEvent { time, cpu, what });
+            }
+        }
+    }
+}
+
+/// Sorts by time what is not sorted, equal times as they are.
+fn in_order<T>(list: &mut [T], time: impl Fn(&T) -> Nanos) {
+    if !list.is_sorted_by_key(&time) {
+        list.sort_by_key(time);
+    }
+}
+
+/// One event for each wake-up. Where there are decisions (`sched_waking`), they say who and when; the queueing
+/// that follows (`sched_wakeup`) says only which CPU it was put on, which the decision cannot know: what it
+/// calls so is where the task ran last. Where there are none, the queueing is all there is.
+fn settle_wakers(events: &mut Vec<KernelEvent>, has_decisions: bool) {
+    let mut last_of: Vec<usize> = Vec::new();
+    let mut kept = 0;
+    for position in 0..events.len() {
+        let mut event = events[position];
+        if let KernelEventKind::Switch {
+            next: Some(task), ..
+        } = event.what
+            && let Some(last) = last_of.get_mut(task.index())
+        {
+            *last = usize::MAX;
+        }
+        if let KernelEventKind::Waking { task, target, .. } = &mut event.what {
+            if last_of.len() <= task.index() {
+                last_of.resize(task.index() + 1, usize::MAX);
+            }
+            let last = &mut last_of[task.index()];
+            let is_queued = target.0 & QUEUED != 0;
+            target.0 &= !QUEUED;
+            if has_decisions && is_queued {
+                let decided = std::mem::replace(last, usize::MAX);
+                let put = *target;
+                if let Some(KernelEvent {
+                    what: KernelEventKind::Waking { target, .. },
+                    ..
+                }) = events.get_mut(decided)
+                {
+                    *target = put;
+                }
+                continue;
+            }
+            *last = kept;
+        }
+        events[kept] = event;
+        kept += 1;
+    }
+    events.truncate(kept);
+}

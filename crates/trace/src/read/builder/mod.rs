@@ -1,0 +1,488 @@
+//! Makes a recording of what a reader finds: kernel numbers in, tasks out.
+//!
+//! Readers differ in how events are written, not in what they mean; what they mean is here, once: which
+//! task a tid is at that moment, which of two names is to be believed, when a priority changed, who woke
+//! whom, what a lock lends. Events are best given in the order of their times, because who a tid is and
+//! what a task's priority was are read off in the order given. A reader whose file is in another order
+//! sorts first; what little is out of order here is put in order at the end, equal times as they came, and
+//! counted.
+//!
+//! Nothing is allocated for an event but its place in the list.
+
+mod finish;
+mod people;
+mod states;
+#[cfg(test)]
+mod tests;
+mod tids;
+
+use std::collections::HashMap;
+
+use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
+
+use crate::{Clock, Counter, Loss, Mark, MarkKind, Name, Recording};
+use people::{People, Priority};
+
+pub(crate) use people::Trust;
+pub(crate) use states::{Layout, from_bits, from_letters};
+
+/// No machine has CPUs with higher numbers (Linux's largest `NR_CPUS` is 8192); broken files do.
+pub(crate) const MOST_CPUS: u32 = 1 << 14;
+
+/// In a wake-up's target while reading: it is from `sched_wakeup`, not from `sched_waking`.
+const QUEUED: u32 = 1 << 31;
+
+/// Where and when an event was recorded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub(crate) time: Nanos,
+    pub(crate) cpu: u32,
+    /// Who ran there; 0: the idle task.
+    pub(crate) tid: u32,
+    /// Whether it was in an interrupt, where that is told.
+    pub(crate) in_interrupt: bool,
+}
+
+/// A task as an event names it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Party<'a> {
+    pub(crate) tid: u32,
+    /// Its name; empty: the event does not say.
+    pub(crate) comm: &'a [u8],
+    /// Its priority; none: the event does not say.
+    pub(crate) priority: Option<i16>,
+}
+
+/// Which of the kernel's three wake-up events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// `sched_waking`: the decision.
+    Decided,
+    /// `sched_wakeup`: the task is on a queue.
+    Queued,
+    /// `sched_wakeup_new`: a task's first time on a queue; nobody decides that before.
+    New,
+}
+
+/// A recording in the making.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    recording: Recording,
+    people: People,
+    cpus: Vec<Seen>,
+    /// CPUs with a gap before their next event.
+    gaps: usize,
+    counters: HashMap<(u32, Name), usize>,
+    open_tracks: HashMap<(u32, Name, u64), Name>,
+    has_decisions: bool,
+    has_queued: bool,
+    latest: Latest,
+}
+
+/// What was seen of a CPU.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    exists: bool,
+    gap: Option<u32>,
+}
+
+/// The latest times so far.
+#[derive(Debug, Default)]
+struct Latest {
+    kernel: Nanos,
+    mark: Nanos,
+}
+
+impl Builder {
+    /// Nothing yet, of a file of this format.
+    pub(crate) fn new(format: &str) -> Builder {
+        let mut recording = Recording::default();
+        recording.origin.format = format.to_owned();
+        Builder {
+            recording,
+            people: People::default(),
+            cpus: Vec::new(),
+            gaps: 0,
+            counters: HashMap::new(),
+            open_tracks: HashMap::new(),
+            has_decisions: false,
+            has_queued: false,
+            latest: Latest::default(),
+        }
+    }
+
+    /// The file is of this format after all.
+    pub(crate) fn set_format(&mut self, format: &str) {
+        format.clone_into(&mut self.recording.origin.format);
+    }
+
+    /// What the times are.
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        self.recording.origin.clock = clock;
+    }
+
+    /// The kernel's release.
+    pub(crate) fn set_kernel(&mut self, release: &str) {
+        self.recording.origin.kernel = Some(release.to_owned());
+    }
+
+    /// Something is missing.
+    pub(crate) fn lose(&mut self, loss: Loss, count: u64) {
+        self.recording.losses.add(loss, count);
+    }
+
+    /// How many events, marks and values there are so far.
+    pub(crate) fn events(&self) -> usize {
+        let values = self
+            .recording
+            .counters
+            .iter()
+            .map(|counter| counter.values.len());
+        self.recording.kernel.len() + self.recording.marks.len() + values.sum::<usize>()
+    }
+
+    // Who is who
+
+    /// The task of this tid; none for tid 0, the idle tasks.
+    pub(crate) fn task(&mut self, tid: u32) -> Option<Task> {
+        self.people.task(tid)
+    }
+
+    /// A thread is called so.
+    #[inline]
+    pub(crate) fn thread_name(&mut self, tid: u32, name: &[u8], trust: Trust) {
+        if let Some(task) = self.people.task(tid) {
+            self.people.name(task, name, trust);
+        }
+    }
+
+    /// A thread belongs to the process of this number.
+    #[inline]
+    pub(crate) fn belongs(&mut self, tid: u32, tgid: u32, trust: Trust) {
+        if let Some(task) = self.people.task(tid) {
+            self.people.belongs(task, tgid, trust);
+        }
+    }
+
+    /// A process is called so.
+    pub(crate) fn process_name(&mut self, tgid: u32, name: &[u8], trust: Trust) {
+        if tgid != 0 {
+            self.people.process_name(tgid, name, trust);
+        }
+    }
+
+    /// A task begins. A tid whose task ended means another one from now on. `is_thread`: whether it is of
+    /// its maker's process, where that is told.
+    pub(crate) fn fork(&mut self, parent: u32, child: &Party<'_>, is_thread: Option<bool>) {
+        let Some(task) = self.people.task(child.tid) else {
+            return;
+        };
+        let task = match self.people.person(task).is_dead {
+            true => self.people.newcomer(child.tid),
+            false => task,
+        };
+        self.people.name(task, child.comm, Trust::Event);
+        let maker = self
+            .people
+            .task(parent)
+            .map_or(0, |maker| self.people.tgid(maker));
+        match is_thread {
+            Some(true) => self.people.belongs(task, maker, Trust::Event),
+            Some(false) => self.people.belongs(task, child.tid, Trust::Event),
+            None => {}
+        }
+    }
+
+    /// A task is about to end.
+    pub(crate) fn exit(&mut self, at: &At, who: &Party<'_>) {
+        if let Some(task) = self.meet(at, who) {
+            self.people.person(task).is_dead = true;
+        }
+    }
+
+    // What the kernel did
+
+    /// A CPU goes over from one task to another.
+    #[inline]
+    pub(crate) fn switch(&mut self, at: &At, prev: &Party<'_>, state: Left, next: &Party<'_>) {
+        let prev = self.meet(at, prev);
+        let next = self.meet(at, next);
+        if let (Some(task), Left::Dead) = (prev, state) {
+            self.people.person(task).is_dead = true;
+        }
+        self.push(
+            at.time,
+            at.cpu,
+            KernelEventKind::Switch { prev, state, next },
+        );
+    }
+
+    /// A task is woken.
+    #[inline]
+    pub(crate) fn wake(&mut self, at: &At, who: &Party<'_>, target: u32, how: Wake) {
+        let (Some(task), Some(target)) = (self.meet(at, who), self.cpu(target)) else {
+            return self.lose(Loss::BadFields, 1);
+        };
+        let by = match at.in_interrupt {
+            true => None,
+            false => self.people.task(at.tid),
+        };
+        let flag = match how {
+            Wake::Decided => {
+                self.has_decisions = true;
+                0
+            }
+            Wake::Queued => {
+                self.has_queued = true;
+                QUEUED
+            }
+            Wake::New => 0,
+        };
+        let target = Cpu(target.0 | flag);
+        self.push(
+            at.time,
+            at.cpu,
+            KernelEventKind::Waking { task, by, target },
+        );
+    }
+
+    /// A task is moved to another CPU's queue.
+    pub(crate) fn migrate(&mut self, at: &At, who: &Party<'_>, from: u32, to: u32) {
+        match (self.meet(at, who), self.cpu(from), self.cpu(to)) {
+            (Some(task), Some(from), Some(to)) => {
+                self.push(at.time, at.cpu, KernelEventKind::Migrate { task, from, to });
+            }
+            _ => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// `sched_pi_setprio`: a lock lends its owner the priority of who waits for it, who is the one that runs,
+    /// or takes it back.
+    pub(crate) fn inherit(&mut self, at: &At, who: &Party<'_>, before: i16, now: i16) {
+        let named = Party {
+            priority: Some(before),
+            ..*who
+        };
+        let Some(task) = self.meet(at, &named) else {
+            return self.lose(Loss::BadFields, 1);
+        };
+        let person = self.people.person(task);
+        let own = person.priority.map_or(before, |priority| priority.own);
+        person.priority = Some(Priority { now, own });
+        let lent = now < own;
+        let from = match lent && at.tid != who.tid {
+            true => self.people.task(at.tid),
+            false => None,
+        };
+        if from.is_some() || !lent {
+            self.push(at.time, at.cpu, KernelEventKind::Inherit { task, from });
+        }
+        self.push(at.time, at.cpu, changed(task, now, lent));
+    }
+
+    /// The frequency of a CPU changed.
+    pub(crate) fn frequency(&mut self, at: &At, cpu: u32, khz: u32) {
+        self.push(at.time, cpu, KernelEventKind::Frequency(khz));
+    }
+
+    /// A CPU goes to sleep in this state, or wakes up (`u32::MAX`).
+    pub(crate) fn idle(&mut self, at: &At, cpu: u32, state: u32) {
+        match (state, u8::try_from(state)) {
+            (u32::MAX, _) => self.push(at.time, cpu, KernelEventKind::Idle(None)),
+            (_, Ok(state)) => self.push(at.time, cpu, KernelEventKind::Idle(Some(state))),
+            _ => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// A CPU goes online or offline.
+    pub(crate) fn online(&mut self, at: &At, cpu: u32, is_online: bool) {
+        self.push(at.time, cpu, KernelEventKind::Online(is_online));
+    }
+
+    /// Why a task slept that no signal could wake.
+    pub(crate) fn blocked(&mut self, at: &At, tid: u32, io: bool) {
+        match self.people.task(tid) {
+            Some(task) => self.push(at.time, at.cpu, KernelEventKind::Blocked { task, io }),
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// Who runs there goes into the kernel because of a futex. `op` is the system call's.
+    pub(crate) fn futex_call(&mut self, at: &At, address: u64, op: u32) {
+        // `include/uapi/linux/futex.h`; bits 7 and 8 say private and which clock.
+        let call = match op & 0x7f {
+            0 | 9 | 11 => FutexCall::Wait,
+            1 | 3 | 4 | 5 | 10 | 12 => FutexCall::Wake,
+            6 | 13 => FutexCall::LockPi,
+            7 => FutexCall::UnlockPi,
+            _ => FutexCall::Other,
+        };
+        match self.people.task(at.tid) {
+            Some(task) => {
+                let what = KernelEventKind::FutexCall {
+                    task,
+                    address,
+                    call,
+                };
+                self.push(at.time, at.cpu, what);
+            }
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// It comes back.
+    pub(crate) fn futex_return(&mut self, at: &At, result: i32) {
+        match self.people.task(at.tid) {
+            Some(task) => {
+                self.push(
+                    at.time,
+                    at.cpu,
+                    KernelEventKind::FutexReturn { task, result },
+                );
+            }
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// An interrupt begins or ends.
+    pub(crate) fn interrupt(&mut self, at: &At, begins: bool, soft: bool, number: u32) {
+        let what = KernelEventKind::Interrupt {
+            begins,
+            soft,
+            number,
+        };
+        self.push(at.time, at.cpu, what);
+    }
+
+    /// Events are missing before the next one of this CPU; 0: nobody knows how many.
+    pub(crate) fn gap(&mut self, cpu: u32, events: u64) {
+        match events {
+            0 => self.lose(Loss::Gaps, 1),
+            events => self.lose(Loss::KernelEvents, events),
+        }
+        let Some(cpu) = self.cpu(cpu) else {
+            return;
+        };
+        let gap = &mut self.cpus[cpu.index()].gap;
+        let more = u32::try_from(events).unwrap_or(u32::MAX);
+        self.gaps += usize::from(gap.is_none());
+        *gap = Some(gap.unwrap_or(0).saturating_add(more));
+    }
+
+    /// There are this many CPUs, whether or not something happens on them.
+    pub(crate) fn cpus(&mut self, count: u32) {
+        if count > 0 && self.cpu(count - 1).is_some() {
+            (0..count as usize).for_each(|cpu| self.cpus[cpu].exists = true);
+        }
+    }
+
+    // What programs said
+
+    /// The number of a word.
+    pub(crate) fn word(&mut self, word: &[u8]) -> Name {
+        self.recording.names.number(&String::from_utf8_lossy(word))
+    }
+
+    /// A thread said something.
+    #[inline]
+    pub(crate) fn mark(&mut self, time: Nanos, on: Task, what: MarkKind) {
+        if time < self.latest.mark {
+            self.lose(Loss::OutOfOrder, 1);
+        }
+        self.latest.mark = self.latest.mark.max(time);
+        self.recording.marks.push(Mark { time, on, what });
+    }
+
+    /// On whose track something is that a thread says about a process: its own, or, if that is another
+    /// process's, that one's first thread's.
+    pub(crate) fn speaker(&mut self, tid: u32, tgid: u32) -> Option<Task> {
+        let task = self.people.task(tid)?;
+        self.people.belongs(task, tgid, Trust::Hint);
+        match self.people.tgid(task) == tgid {
+            false if tgid != 0 => self.people.task(tgid),
+            _ => Some(task),
+        }
+    }
+
+    /// A value of a process, or, if `tgid` is 0, of the machine.
+    pub(crate) fn value(&mut self, time: Nanos, tgid: u32, name: Name, value: i64) {
+        let recording = &mut self.recording;
+        let people = &mut self.people;
+        let counter = *self.counters.entry((tgid, name)).or_insert_with(|| {
+            recording.counters.push(Counter {
+                name: recording.names.word(name).to_owned(),
+                unit: String::new(),
+                process: (tgid != 0).then(|| people.process(tgid)),
+                values: Vec::new(),
+            });
+            recording.counters.len() - 1
+        });
+        recording.counters[counter].values.push((time, value));
+    }
+
+    /// What is open on a named track; `name` opens it, none closes it.
+    pub(crate) fn on_track(&mut self, key: (u32, Name, u64), name: Option<Name>) -> Option<Name> {
+        match name {
+            Some(name) => self.open_tracks.insert(key, name),
+            None => self.open_tracks.remove(&key),
+        }
+    }
+
+    // Inside
+
+    /// The task of an event, with what the event says about it.
+    #[inline]
+    fn meet(&mut self, at: &At, who: &Party<'_>) -> Option<Task> {
+        let task = self.people.task(who.tid)?;
+        self.people.name(task, who.comm, Trust::Event);
+        if let Some(now) = who.priority
+            && self.people.priority(task, now).is_some()
+        {
+            self.push(at.time, at.cpu, changed(task, now, false));
+        }
+        Some(task)
+    }
+
+    /// A CPU's number, if it can be one.
+    #[inline]
+    fn cpu(&mut self, cpu: u32) -> Option<Cpu> {
+        if self.cpus.len() <= cpu as usize {
+            if cpu >= MOST_CPUS {
+                return None;
+            }
+            self.cpus.resize(cpu as usize + 1, Seen::default());
+        }
+        Some(Cpu(cpu))
+    }
+
+    /// An event into the list, after the gap before it if there is one.
+    #[inline]
+    fn push(&mut self, time: Nanos, cpu: u32, what: KernelEventKind) {
+        let Some(cpu) = self.cpu(cpu) else {
+            return self.lose(Loss::BadFields, 1);
+        };
+        let seen = &mut self.cpus[cpu.index()];
+        seen.exists = true;
+        if self.gaps > 0
+            && let Some(events) = seen.gap.take()
+        {
+            self.gaps -= 1;
+            let what = KernelEventKind::Lost { events };
+            self.recording.kernel.push(KernelEvent { time, cpu, what });
+        }
+        if time < self.latest.kernel {
+            self.lose(Loss::OutOfOrder, 1);
+        }
+        self.latest.kernel = self.latest.kernel.max(time);
+        self.recording.kernel.push(KernelEvent { time, cpu, what });
+    }
+}
+
+/// A task's new priority as an event.
+fn changed(task: Task, priority: i16, lent: bool) -> KernelEventKind {
+    KernelEventKind::Priority {
+        task,
+        priority,
+        lent,
+    }
+}

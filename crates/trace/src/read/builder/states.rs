@@ -1,0 +1,173 @@
+//! Why a task stopped running, as kernels write it: letters, or bits whose meaning depends on the kernel.
+
+use event::Left;
+
+/// The bits of `prev_state` in kernels of some age (`include/linux/sched.h` of each).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Not told: what differs is taken as the newest kernels have it, unless another bit tells.
+    #[default]
+    Unknown,
+    /// Before 4.8.
+    Before4_8,
+    /// 4.8 to 4.13.
+    From4_8,
+    /// 4.14 and later.
+    From4_14,
+}
+
+impl Layout {
+    /// That of a kernel by its release, such as "4.19.113-android".
+    pub(crate) fn of(release: &str) -> Layout {
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => match (major, minor) {
+                version if version >= (4_u32, 14_u32) => Layout::From4_14,
+                version if version >= (4, 8) => Layout::From4_8,
+                _ => Layout::Before4_8,
+            },
+            _ => Layout::Unknown,
+        }
+    }
+}
+
+const SLEEPS: u64 = 0x01 | 0x04 | 0x08;
+const UNINTERRUPTIBLE: u64 = 0x02;
+const ENDED: u64 = 0x10 | 0x20;
+
+/// What bits say.
+///
+/// Up to 0x20 they mean the same everywhere. 0x40 is a dead task before 4.14 and a parked one since; 0x80
+/// and 0x100 stand beside others (wake-kill, waking) before and for idle and preempted since; whatever is
+/// above them says no more than that the task could have gone on, or comes with a bit that says why not.
+pub(crate) fn from_bits(bits: u64, layout: Layout) -> Left {
+    let is_old = match layout {
+        Layout::Unknown => bits & !0x1ff != 0,
+        Layout::From4_14 => false,
+        Layout::Before4_8 | Layout::From4_8 => true,
+    };
+    let preempted = match layout {
+        Layout::Unknown => 0x1900,
+        Layout::Before4_8 => 0x800,
+        Layout::From4_8 => 0x1000,
+        Layout::From4_14 => 0x100,
+    };
+    let is_only_0x400 = layout != Layout::From4_14 && bits == 0x400;
+    if bits & ENDED != 0 || bits & 0x40 != 0 && is_old {
+        Left::Dead
+    } else if bits & preempted != 0 || is_only_0x400 {
+        Left::Runnable
+    } else if bits & UNINTERRUPTIBLE != 0 {
+        Left::Blocked
+    } else if bits & (SLEEPS | 0x40 | 0x80) != 0 || bits & 0x200 != 0 {
+        Left::Sleeping
+    } else {
+        Left::Runnable
+    }
+}
+
+/// What letters say, such as `S`, `R+` or `D|K`; none if they are not the kernel's.
+pub(crate) fn from_letters(letters: &[u8]) -> Option<Left> {
+    let (mut sleeps, mut blocked, mut ended, mut runnable) = (false, false, false, false);
+    for letter in letters {
+        match letter {
+            b'R' | b'+' | b'W' => runnable = true,
+            b'S' | b'T' | b't' | b'P' | b'I' => sleeps = true,
+            b'D' => blocked = true,
+            b'X' | b'Z' | b'x' => ended = true,
+            b'K' | b'N' | b'|' => {}
+            _ => return None,
+        }
+    }
+    match () {
+        () if letters.is_empty() => None,
+        () if runnable => Some(Left::Runnable),
+        () if ended => Some(Left::Dead),
+        () if blocked => Some(Left::Blocked),
+        () if sleeps => Some(Left::Sleeping),
+        () => Some(Left::Blocked),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: each kernel's bits mean what its source says. Method: the rows of the three layouts, those that
+    /// differ first.
+    #[test]
+    fn bits_by_kernel() {
+        let all = [Layout::Before4_8, Layout::From4_8, Layout::From4_14];
+        let (dead, asleep, ready) = (Left::Dead, Left::Sleeping, Left::Runnable);
+        for (bits, wanted) in [
+            (0x40, [dead, dead, asleep]),
+            (0x100, [ready; 3]),
+            (0x800, [ready; 3]),
+            (0x1000, [ready; 3]),
+            (0x01, [asleep; 3]),
+            (0x02, [Left::Blocked; 3]),
+            (0x82, [Left::Blocked; 3]),
+            (0x10, [dead; 3]),
+            (0x20, [dead; 3]),
+            (0x00, [ready; 3]),
+            (0x80, [asleep; 3]),
+        ] {
+            let got = all.map(|layout| from_bits(bits, layout));
+            assert_eq!(got, wanted, "{bits:#x}");
+        }
+        assert_eq!(from_bits(0x400, Layout::Before4_8), ready, "before 4.2");
+        assert_eq!(
+            from_bits(0x101, Layout::From4_14),
+            ready,
+            "S when preempted"
+        );
+        assert_eq!(from_bits(0x801, Layout::Before4_8), ready);
+        assert_eq!(from_bits(0x40, Layout::Unknown), asleep);
+        assert_eq!(from_bits(0x1001, Layout::Unknown), ready);
+    }
+
+    /// Goal: a release says which layout. Method: the releases around each border.
+    #[test]
+    fn layout_by_release() {
+        let layouts = [
+            "3.10.40",
+            "4.7.9",
+            "4.8.0-rc1",
+            "4.13",
+            "4.14.1-android",
+            "6.18.0",
+            "",
+        ];
+        let wanted = [
+            Layout::Before4_8,
+            Layout::Before4_8,
+            Layout::From4_8,
+            Layout::From4_8,
+            Layout::From4_14,
+            Layout::From4_14,
+            Layout::Unknown,
+        ];
+        assert_eq!(layouts.map(Layout::of), wanted);
+    }
+
+    /// Goal: letters mean what the kernel's decoder means, joined ones too. Method: one of each kind.
+    #[test]
+    fn letters() {
+        for (text, wanted) in [
+            ("R", Some(Left::Runnable)),
+            ("R+", Some(Left::Runnable)),
+            ("S", Some(Left::Sleeping)),
+            ("I", Some(Left::Sleeping)),
+            ("D", Some(Left::Blocked)),
+            ("D|K", Some(Left::Blocked)),
+            ("D|N", Some(Left::Blocked)),
+            ("x", Some(Left::Dead)),
+            ("Z", Some(Left::Dead)),
+            ("", None),
+            ("Q", None),
+            ("12", None),
+        ] {
+            assert_eq!(from_letters(text.as_bytes()), wanted, "{text}");
+        }
+    }
+}
