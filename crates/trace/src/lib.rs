@@ -13,9 +13,11 @@
 //!   never whether it ran.
 #![forbid(unsafe_code)]
 
+pub mod explain;
 #[cfg(test)]
 mod oracle;
 mod recording;
+pub mod timeline;
 pub mod write;
 
 pub use recording::{
