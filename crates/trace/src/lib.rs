@@ -13,10 +13,12 @@
 //!   never whether it ran.
 #![forbid(unsafe_code)]
 
+pub mod explain;
 #[cfg(test)]
 mod oracle;
 pub mod read;
 mod recording;
+pub mod timeline;
 pub mod write;
 
 pub use recording::{
