@@ -82,7 +82,8 @@ pub enum KernelEventKind {
     Priority {
         /// Who.
         task: Task,
-        /// As Linux's kernel counts them: 0 to 99 real-time, 100 to 139 fair, the lowest first; −1: deadlines.
+        /// As Linux's kernel counts them, the lowest first: 0 to 99 real-time, 100 to 139 fair; −1:
+        /// deadlines.
         priority: i16,
         /// Whether it is lent by a lock's waiter: the task's own one is another.
         lent: bool,

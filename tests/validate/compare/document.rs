@@ -130,7 +130,13 @@ fn experiment(out: &mut String, outcome: &Outcome) {
         return;
     }
     if let Some(noise) = &outcome.noise {
-        let _ = write!(out, "The machine was {noise}.\n\n");
+        let times = match outcome.attempts {
+            0 | 1 => String::new(),
+            times => format!(
+                " It was done {times} times, until the machine was quiet or patience ended."
+            ),
+        };
+        let _ = write!(out, "The machine was {noise}.{times}\n\n");
     }
     let row = |(row, verdict): &(super::judge::Row, Verdict)| {
         [
@@ -208,6 +214,7 @@ mod tests {
             rows,
             skipped: skipped.map(str::to_owned),
             noise: None,
+            attempts: 1,
         };
         let text = markdown(&session(vec![
             outcome("V1", vec![(row, verdict)], None),

@@ -116,7 +116,8 @@ fn write_to(file: io::Result<File>, path: &Path, recording: &Recording) -> Resul
     let lost = recording.losses.get(Loss::JobEvents);
     if lost > 0 {
         output::note(format!(
-            "note: {shown} lacks {lost} events of the job system, which came last; use fewer frames to see all"
+            "note: {shown} lacks {lost} events of the job system, which came last; use fewer frames to see \
+             all"
         ));
     }
     Ok(Traced {
