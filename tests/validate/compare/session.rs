@@ -22,7 +22,7 @@ use super::simulated::Simulator;
 /// How long the machine is looked at before an experiment.
 const LOOK: Duration = Duration::from_millis(500);
 /// How long a run waits for quiet, all in all.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 /// How often an experiment is done when the machine was not quiet meanwhile. The first quiet time counts,
 /// whatever it says; if there is none, the last one is shown and not judged.
 const ATTEMPTS: u32 = 4;
