@@ -96,6 +96,20 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Debian("libtbb-dev"),
     },
     Tool {
+        name: "python3",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("python3 -m pip --version"),
+        install: Install::Debian("python3 python3-pip"),
+    },
+    Tool {
+        name: "node",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("node --version"),
+        install: Install::Debian("nodejs"),
+    },
+    Tool {
         name: "nightly",
         need: Need::Optional,
         part_of: None,
