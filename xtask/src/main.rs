@@ -3,6 +3,8 @@
 //! - `cargo xtask test` runs everything that must pass, in stages (the table is `stages.rs`);
 //! - `cargo xtask tidy` checks the house rules (one function each, in `tidy/`);
 //! - `cargo xtask peers` builds the peers of `paceline bench --peers` that are not Rust;
+//! - `cargo xtask oracle` fetches Perfetto's trace processor, which judges what crate `trace` says;
+//! - `cargo xtask fuzz` feeds parsers and readers what nobody would write;
 //! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
 //! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
 //!
@@ -11,6 +13,8 @@
 mod context;
 mod counts;
 mod examples;
+mod fuzz;
+mod oracle;
 mod peers;
 mod process;
 mod source;
@@ -45,6 +49,10 @@ enum Task {
     Tidy(tidy::Options),
     /// Build the peers of `paceline bench --peers` that are not Rust: oneTBB.
     Peers(peers::Options),
+    /// Fetch Perfetto's own trace processor, with which tests of crate `trace` compare.
+    Oracle(oracle::Options),
+    /// Feed the parsers and readers what nobody would write, for some minutes each.
+    Fuzz(fuzz::Options),
     /// Compare the simulator with the kernel of the machine at hand; `validate --help` says how.
     Validate(validate::Options),
     /// Compile the libraries for other systems and processors (no linking, no running).
@@ -57,6 +65,8 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&context, options),
         Task::Tidy(options) => tidy::run(&context, options),
         Task::Peers(options) => peers::run(&context, options),
+        Task::Oracle(options) => oracle::run(&context, options),
+        Task::Fuzz(options) => fuzz::run(&context, options),
         Task::Validate(options) => validate::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });

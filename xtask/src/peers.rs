@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::context::Context;
-use crate::process::{self, Manner};
+use crate::process;
 use crate::tools;
 
 /// What it takes, as in the table of `tools.rs`.
@@ -59,11 +59,11 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
     let mut compile = context.command("c++");
     compile.args(FLAGS).args(sources(context)?);
     compile.arg("-ltbb").arg("-o").arg(&new);
-    done(compile, BUILD_LIMIT, "c++")?;
+    process::done(compile, BUILD_LIMIT, "c++")?;
     fs::rename(&new, &program).map_err(|error| format!("{}: {error}", program.display()))?;
     let mut command = context.command(&program);
     command.arg("--version");
-    let version = done(command, RUN_LIMIT, "the new runner")?;
+    let version = process::done(command, RUN_LIMIT, "the new runner")?;
     Ok(format!(
         "{} with {}",
         context.shown(&program),
@@ -83,19 +83,5 @@ fn sources(context: &Context) -> Result<Vec<PathBuf>, String> {
     match sources.is_empty() {
         true => Err(format!("{FOLDER} has no sources")),
         false => Ok(sources),
-    }
-}
-
-/// What the command printed, if it succeeded.
-fn done(command: std::process::Command, limit: Duration, name: &str) -> Result<String, String> {
-    let manner = Manner {
-        limit,
-        stream: false,
-        apart: false,
-    };
-    let outcome = process::run(command, manner);
-    match outcome.failure {
-        None => Ok(outcome.output),
-        Some(why) => Err(format!("{}{name}: {why}", outcome.output)),
     }
 }

@@ -106,6 +106,20 @@ pub(crate) fn run(mut command: Command, manner: Manner) -> Outcome {
     outcome
 }
 
+/// What a short command printed, if it succeeded; `Err` is that and why not, with its `name`.
+pub(crate) fn done(command: Command, limit: Duration, name: &str) -> Result<String, String> {
+    let manner = Manner {
+        limit,
+        stream: false,
+        apart: false,
+    };
+    let outcome = run(command, manner);
+    match outcome.failure {
+        None => Ok(outcome.output),
+        Some(why) => Err(format!("{}{name}: {why}", outcome.output)),
+    }
+}
+
 impl Outcome {
     fn take(&mut self, stream: Stream, line: &str, manner: Manner) {
         if let Some(counts) = Counts::in_line(line) {

@@ -5,7 +5,7 @@
 //! or filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{examples, peers, tidy, tools};
+use crate::{examples, oracle, peers, tidy, tools};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -145,6 +145,18 @@ pub(crate) const STAGES: &[Stage] = &[
                 env: &[("PACELINE_TEST_PEERS", "all")],
             },
         ],
+    },
+    Stage {
+        name: "oracle",
+        purpose: "Perfetto's trace processor, with which unit tests compare where it is to be had",
+        switch: Switch::On,
+        needs: oracle::NEEDS,
+        counts_tests: false,
+        limit_minutes: 5,
+        steps: &[Step::Call {
+            what: "cargo xtask oracle",
+            function: oracle::stage,
+        }],
     },
     Stage {
         name: "unit",

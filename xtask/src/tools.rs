@@ -96,6 +96,20 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Debian("libtbb-dev"),
     },
     Tool {
+        name: "python3",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("python3 -m pip --version"),
+        install: Install::Debian("python3 python3-pip"),
+    },
+    Tool {
+        name: "node",
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("node --version"),
+        install: Install::Debian("nodejs"),
+    },
+    Tool {
         name: "nightly",
         need: Need::Optional,
         part_of: None,
@@ -115,6 +129,13 @@ pub(crate) const TOOLS: &[Tool] = &[
         part_of: Some("nightly"),
         probe: Probe::InSysroot("nightly", "lib/rustlib/src/rust/library/Cargo.toml"),
         install: Install::Run("rustup component add --toolchain nightly rust-src"),
+    },
+    Tool {
+        name: "cargo-fuzz",
+        need: Need::Optional,
+        part_of: Some("nightly"),
+        probe: Probe::Runs("cargo fuzz --version"),
+        install: Install::Run("cargo install --locked cargo-fuzz"),
     },
     Tool {
         name: "a system that ThreadSanitizer knows",
@@ -139,7 +160,7 @@ const TSAN_HOSTS: &[&str] = &[
 pub(crate) fn stage(context: &Context) -> Result<String, String> {
     let mut notes = Vec::new();
     let mut failures = Vec::new();
-    for tool in TOOLS {
+    for tool in TOOLS.iter().filter(|tool| tool.is_of_a_stage()) {
         let Err(missing) = tool.probe.look() else {
             continue;
         };
@@ -163,6 +184,18 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
     } else {
         Err(failures.join("\n"))
     }
+}
+
+/// Installs what is missing of these; `Err` says in one line what cannot be had, and what to do about it.
+pub(crate) fn obtain(context: &Context, needs: &[&str]) -> Result<(), String> {
+    let of_these = |tool: &&Tool| needs.contains(&tool.name);
+    for tool in TOOLS.iter().filter(of_these) {
+        if tool.probe.look().is_err() {
+            // What it printed was shown, and what is missing is said below.
+            let _ = tool.fetch(context);
+        }
+    }
+    demand(needs)
 }
 
 /// Why a stage that needs these cannot run here; `None` if it can.
@@ -200,6 +233,12 @@ fn by_hand(line: &str) -> String {
 }
 
 impl Tool {
+    /// Whether a stage wants it; others are installed when their task is.
+    fn is_of_a_stage(&self) -> bool {
+        let wants = |stage: &crate::stages::Stage| stage.needs.contains(&self.name);
+        self.need == Need::Always || crate::stages::STAGES.iter().any(wants)
+    }
+
     /// Installs the tool and returns the command line that did it, or what a person has to do.
     fn fetch(&self, context: &Context) -> Result<String, String> {
         let line = match self.install {

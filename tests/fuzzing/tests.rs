@@ -1,0 +1,72 @@
+//! What fuzzing begins with, and what it has found: all of it again, without a fuzzer.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::TARGETS;
+
+/// The most that one file of the corpus, and one target's folder, may hold.
+const FILE_BYTES: u64 = 16 << 10;
+const FOLDER_BYTES: u64 = 128 << 10;
+
+fn fuzz() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz")
+}
+
+/// The names in a folder, in their order.
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    entries.map(|entry| name(entry.unwrap())).collect()
+}
+
+/// Goal: no input that is known makes a parser or reader panic, and what is understood is what was meant.
+/// Method: each file of the corpus, and every beginning of it up to 300 bytes, given to its target.
+#[test]
+fn the_corpus_is_read_without_a_panic() {
+    for target in TARGETS {
+        let folder = fuzz().join("corpus").join(target.name);
+        let files = names(&folder);
+        assert!(!files.is_empty(), "{} has no corpus", target.name);
+        for file in files {
+            let bytes = fs::read(folder.join(&file)).unwrap();
+            println!("{}/{file}", target.name);
+            (target.feed)(&bytes);
+            let beginnings = (0..bytes.len().min(300)).map(|end| &bytes[..end]);
+            beginnings.for_each(target.feed);
+        }
+    }
+}
+
+/// Goal: every target has a program for the fuzzer, is in its manifest, and has a corpus; there are no others;
+/// and the corpus stays small. Method: compare the folders with the table.
+#[test]
+fn targets_programs_and_corpora_are_the_same() {
+    let targets: BTreeSet<String> = TARGETS.iter().map(|t| t.name.to_owned()).collect();
+    let programs = names(&fuzz().join("fuzz_targets")).into_iter();
+    let programs: BTreeSet<String> = programs
+        .map(|name| name.strip_suffix(".rs").unwrap_or(&name).to_owned())
+        .collect();
+    assert_eq!(programs, targets);
+    assert_eq!(names(&fuzz().join("corpus")), targets);
+    let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).unwrap();
+    for target in TARGETS {
+        let (name, folder) = (target.name, fuzz().join("corpus").join(target.name));
+        assert!(manifest.contains(&format!(
+            "\nname = \"{name}\"\npath = \"fuzz_targets/{name}.rs\"\n"
+        )));
+        let program = fuzz().join(format!("fuzz_targets/{name}.rs"));
+        let program = fs::read_to_string(program).unwrap();
+        assert!(
+            program.contains(&format!("fuzzing::{name}(bytes)")),
+            "{name}"
+        );
+        let sizes = names(&folder).into_iter().map(|file| {
+            let bytes = fs::metadata(folder.join(&file)).unwrap().len();
+            assert!(bytes <= FILE_BYTES, "{name}/{file} has {bytes} bytes");
+            bytes
+        });
+        assert!(sizes.sum::<u64>() <= FOLDER_BYTES, "{name}");
+    }
+}
