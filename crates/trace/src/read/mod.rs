@@ -4,3 +4,4 @@
 pub(crate) mod builder;
 pub(crate) mod markers;
 mod numbers;
+mod perfetto;
