@@ -104,6 +104,7 @@ struct Facts {
 #[derive(Clone, Debug, Default)]
 struct Seen {
     exists: bool,
+    is_online: Option<bool>,
     gap: Option<u32>,
 }
 
@@ -318,7 +319,21 @@ impl Builder {
 
     /// A CPU goes online or offline.
     pub(crate) fn online(&mut self, at: &At, cpu: u32, is_online: bool) {
+        if let Some(known) = self.cpu(cpu) {
+            self.cpus[known.index()].is_online = Some(is_online);
+        }
         self.push(at.time, cpu, KernelEventKind::Online(is_online));
+    }
+
+    /// A step of a CPU's way up or down: the first one counts.
+    pub(crate) fn hotplug_towards(&mut self, at: &At, cpu: u32, is_online: bool) {
+        match self.cpu(cpu) {
+            Some(known) if self.cpus[known.index()].is_online != Some(is_online) => {
+                self.online(at, cpu, is_online);
+            }
+            Some(_) => {}
+            None => self.lose(Loss::BadFields, 1),
+        }
     }
 
     /// Why a task slept that no signal could wake.

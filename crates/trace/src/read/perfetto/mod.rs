@@ -46,6 +46,7 @@ use self::supplement::Told;
 use self::track_events::{Outcome, Said};
 use self::tracks::Tracks;
 use super::builder::Builder;
+use super::{Format, Input};
 use crate::Loss;
 
 /// Sequence flags: words of before are no longer good; words of before are needed.
@@ -64,11 +65,12 @@ struct File<'b> {
     told: Told,
 }
 
-/// Reads a file into a recording in the making, and gives the number of packets.
+/// Reads a file into a recording in the making.
 ///
 /// # Errors
 /// Those of the input. What was read until then is in the builder.
-pub(super) fn read(input: impl Read, builder: &mut Builder) -> io::Result<u64> {
+pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> io::Result<()> {
+    builder.set_format(Format::Perfetto.word());
     let mut file = File {
         builder,
         clocks: Clocks::default(),
@@ -80,13 +82,9 @@ pub(super) fn read(input: impl Read, builder: &mut Builder) -> io::Result<u64> {
         told: Told::default(),
     };
     let mut source = Source::new(input);
-    let mut packets = 0;
     let failure = loop {
         match source.next() {
-            Ok(Some(packet)) => {
-                packets += 1;
-                file.packet(packet, true);
-            }
+            Ok(Some(packet)) => file.packet(packet, true),
             Ok(None) => break None,
             Err(why) => break Some(why),
         }
@@ -100,7 +98,7 @@ pub(super) fn read(input: impl Read, builder: &mut Builder) -> io::Result<u64> {
     };
     file.finish();
     builder.lose(Loss::Truncated, rest?);
-    Ok(packets)
+    Ok(())
 }
 
 impl File<'_> {

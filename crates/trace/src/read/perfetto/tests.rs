@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
+use std::rc::Rc;
 
 use event::{Cpu, KernelEventKind, Left, Nanos, Task};
 use flate2::read::MultiGzDecoder;
@@ -12,8 +13,9 @@ use super::*;
 use crate::{MarkKind, Recording, Wakers};
 
 fn read_all(bytes: &[u8]) -> Recording {
-    let mut builder = Builder::new("perfetto");
-    read(bytes, &mut builder).unwrap();
+    let mut builder = Builder::new("");
+    let mut input = Input::new(Box::new(bytes), Rc::default());
+    read(&mut input, &mut builder).unwrap();
     builder.finish()
 }
 
