@@ -13,6 +13,7 @@ mod html;
 mod input;
 pub(crate) mod markers;
 mod numbers;
+mod perfetto;
 mod unpack;
 
 #[cfg(test)]
@@ -115,7 +116,10 @@ fn read_input(mut input: Input<'_>, name: &str) -> Result<Recording, ReadError> 
                 html::read(&mut input, &mut builder)?;
                 break;
             }
-            Kind::Perfetto => return Err(not_yet("Perfetto")),
+            Kind::Perfetto => {
+                perfetto::read(&mut input, &mut builder)?;
+                break;
+            }
             Kind::Json => return Err(not_yet("JSON")),
             Kind::Refused(format) => return Err(refuse(format, name, layers > 0)),
             Kind::Packed(_) => {
