@@ -304,7 +304,7 @@ impl Walk<'_, '_> {
     /// The time lost by a slow CPU. It is spread over the whole run; here it is put at its end.
     fn slow(&mut self, thread: u32, frame: Frame, lane: &Lane, from: Nanos, job: Option<u64>) {
         let ground = self.ground;
-        let (allowed, told) = self.allowed(thread);
+        let (allowed, told) = self.allowed(thread, self.time);
         let own = ground.speeds.capacity(lane);
         let lanes = &ground.timeline.lanes;
         let faster = |at: &&u32| {
@@ -349,12 +349,13 @@ impl Walk<'_, '_> {
     }
 
     /// Where a thread may run, and how sure that is.
-    fn allowed(&self, thread: u32) -> (&[u32], Confidence) {
+    fn allowed(&self, thread: u32, time: Nanos) -> (Vec<u32>, Confidence) {
         let timeline = self.ground.timeline;
-        match timeline.allowed_lanes(thread) {
-            [] => (&self.ground.everywhere, Confidence::Assumed),
-            lanes if timeline.is_told(thread) => (lanes, Confidence::Known),
-            lanes => (lanes, Confidence::Inferred),
+        let lanes: Vec<u32> = timeline.allowed_lanes(thread, time).collect();
+        match lanes.is_empty() {
+            true => (self.ground.everywhere.clone(), Confidence::Assumed),
+            false if timeline.is_told(thread) => (lanes, Confidence::Known),
+            false => (lanes, Confidence::Inferred),
         }
     }
 
@@ -362,8 +363,8 @@ impl Walk<'_, '_> {
         let timeline = self.ground.timeline;
         let waiters = self.stack.iter().filter_map(|frame| frame.waiter);
         let waiters: Vec<Waiter> = waiters.filter(|waiter| waiter.thread != thread).collect();
-        let (lanes, told) = self.allowed(thread);
-        let stretches = instead(timeline, thread, lanes, &waiters, (from, self.time));
+        let (lanes, told) = self.allowed(thread, from);
+        let stretches = instead(timeline, thread, &lanes, &waiters, (from, self.time));
         let lock = self.stack.iter().rev().find_map(|frame| match frame.on {
             On::Thread(on) if on == thread => frame.lock,
             _ => None,

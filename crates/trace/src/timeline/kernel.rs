@@ -4,7 +4,7 @@
 //! one CPU. Where an event contradicts what came before, the newer one is right, and what lies between is
 //! unknown; that is counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
@@ -31,6 +31,19 @@ pub(crate) struct Reason {
     pub(crate) io: bool,
 }
 
+/// A thread was seen on a CPU.
+///
+/// A thread that is given other CPUs to run on while it is on none of these is put on one of them by the
+/// kernel's own thread for that, "migration/N", for which it waits. What was seen of it before says nothing
+/// from then on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Seen {
+    /// Since the thread was given other CPUs.
+    pub(super) since: Nanos,
+    /// The position of the CPU.
+    pub(super) lane: u32,
+}
+
 /// What is made of kernel events.
 pub(super) struct Kernel {
     pub(super) states: Grouped<Interval>,
@@ -39,8 +52,8 @@ pub(super) struct Kernel {
     pub(super) futexes: Grouped<Futex>,
     pub(super) reasons: Grouped<Reason>,
     pub(super) lanes: Vec<Lane>,
-    /// By thread: where it ever ran or was put, in order.
-    pub(super) seen: Grouped<u32>,
+    /// By thread: where it ever ran or was put.
+    pub(super) seen: Grouped<Seen>,
     pub(super) contradictions: u64,
 }
 
@@ -60,9 +73,11 @@ pub(super) struct Builder<'a> {
     calls: BTreeMap<u32, usize>,
     reasons: Vec<(u32, Reason)>,
     lanes: Vec<Lane>,
-    /// By thread: the first 64 CPUs it was seen on, as bits.
-    bits: Vec<u64>,
-    seen: Vec<(u32, u32)>,
+    /// By thread: since when it has been given its CPUs, and the first 64 it was seen on, as bits.
+    given: Vec<(Nanos, u64)>,
+    seen: Vec<(u32, Seen)>,
+    /// The kernel's threads that put others elsewhere.
+    movers: BTreeSet<u32>,
     contradictions: u64,
 }
 
@@ -86,8 +101,9 @@ impl<'a> Builder<'a> {
             calls: BTreeMap::new(),
             reasons: Vec::new(),
             lanes: Vec::new(),
-            bits: Vec::new(),
+            given: Vec::new(),
             seen: Vec::new(),
+            movers: BTreeSet::new(),
             contradictions: 0,
         };
         for facts in &recording.cpus {
@@ -97,6 +113,9 @@ impl<'a> Builder<'a> {
             let position = builder.thread(thread.task);
             let priority = thread.priority.clamp(-1, i16::MAX.into()) as i16;
             builder.priorities.own(position, span.0, priority);
+            if thread.name.starts_with("migration/") {
+                builder.movers.insert(position);
+            }
         }
         builder
     }
@@ -118,18 +137,44 @@ impl<'a> Builder<'a> {
     /// A thread was seen on a CPU.
     #[inline]
     fn saw(&mut self, thread: u32, lane: usize) {
-        let index = thread as usize;
-        if index >= self.bits.len() {
-            self.bits.resize(index + 1, 0);
-        }
+        let (since, bits) = self.given(thread);
         if lane < 64 {
             let bit = 1 << lane;
-            if self.bits[index] & bit != 0 {
+            if *bits & bit != 0 {
                 return;
             }
-            self.bits[index] |= bit;
+            *bits |= bit;
         }
-        self.seen.push((thread, lane as u32));
+        let (since, lane) = (*since, lane as u32);
+        self.seen.push((thread, Seen { since, lane }));
+    }
+
+    #[inline]
+    fn given(&mut self, thread: u32) -> (&mut Nanos, &mut u64) {
+        let index = thread as usize;
+        if index >= self.given.len() {
+            self.given.resize(index + 1, (Nanos::ZERO, 0));
+        }
+        let (since, bits) = &mut self.given[index];
+        (since, bits)
+    }
+
+    /// A thread was moved by whoever ran on a CPU.
+    fn moved(&mut self, time: Nanos, thread: u32, by: usize, to: usize) {
+        if self.movers.contains(&self.lanes[by].now().who) {
+            let mover = self.lanes[by].now().who;
+            let now = self.states.now(thread);
+            let woken = self.wakes.last().is_some_and(|(woken, wake)| {
+                *woken == thread
+                    && wake.by == mover
+                    && now.is_some_and(|now| now.begin == wake.time)
+            });
+            if woken || now.is_some_and(|now| now.state == State::Blocked) {
+                let (since, bits) = self.given(thread);
+                (*since, *bits) = (time, 0);
+            }
+        }
+        self.saw(thread, to);
     }
 
     /// Takes the next event.
@@ -145,7 +190,7 @@ impl<'a> Builder<'a> {
             KernelEventKind::Waking { task, by, target } => self.wake(time, task, by, target),
             KernelEventKind::Migrate { task, to, .. } => {
                 let (thread, to) = (self.thread(task), self.lane(to));
-                self.saw(thread, to);
+                self.moved(time, thread, lane, to);
             }
             KernelEventKind::Lost { .. } => {
                 let who = self.lanes[lane].now().who;

@@ -29,7 +29,6 @@ pub(crate) use cpus::{IDLE, Lane, UNKNOWN};
 pub(crate) use dense::{Grouped, NOBODY};
 pub(crate) use jobs::{Jobs, Piece, Span};
 pub(crate) use kernel::Futex;
-pub(crate) use nested::{Extent, Inside};
 pub use priorities::Priority;
 pub use slices::Slice;
 pub(crate) use states::{Interval, Waker};
@@ -37,7 +36,7 @@ pub use states::{Since, State, Stay};
 
 use crate::{Clock, Loss, Losses, Recording};
 use dense::Dense;
-use kernel::{Kernel, Reason};
+use kernel::{Kernel, Reason, Seen};
 use priorities::Step;
 use slices::Slices;
 use states::Wake;
@@ -85,8 +84,8 @@ pub struct Timeline {
     pub(crate) futexes: Grouped<Futex>,
     reasons: Grouped<Reason>,
     pub(crate) lanes: Vec<Lane>,
-    /// By thread: the CPUs it may run on.
-    allowed: Grouped<u32>,
+    /// By thread, in the order of time: the CPUs it may run on, and since when.
+    allowed: Grouped<Seen>,
     /// By thread: whether the recording or the user says so.
     told: Vec<bool>,
     /// Whether the recording or the user says what CPUs can do.
@@ -193,7 +192,7 @@ impl Timeline {
         }
     }
 
-    fn learn_allowed(&mut self, options: &Options, seen: &Grouped<u32>) {
+    fn learn_allowed(&mut self, options: &Options, seen: &Grouped<Seen>) {
         let mut pairs = Vec::new();
         for (&task, thread) in self.tasks.numbers().iter().zip(0u32..) {
             let facts = self.facts[thread as usize];
@@ -205,12 +204,15 @@ impl Timeline {
             told.sort_unstable();
             told.dedup();
             self.told[thread as usize] = !told.is_empty();
-            let list = if told.is_empty() {
-                seen.of(thread)
-            } else {
-                &told
-            };
-            pairs.extend(list.iter().map(|&cpu| (thread, cpu)));
+            let told = told.iter().map(|&lane| {
+                let since = Nanos::ZERO;
+                (thread, Seen { since, lane })
+            });
+            let known = pairs.len();
+            pairs.extend(told);
+            if pairs.len() == known {
+                pairs.extend(seen.of(thread).iter().map(|&seen| (thread, seen)));
+            }
         }
         self.allowed = Grouped::new(self.tasks.numbers().len(), &pairs);
     }

@@ -155,14 +155,15 @@ impl Timeline {
         })
     }
 
-    /// The CPUs that a thread may run on, and whether the recording or the user says so; else these are the
-    /// ones where it ever ran or was put.
-    pub fn allowed(&self, task: Task) -> (Vec<Cpu>, bool) {
+    /// The CPUs that a thread may run on at a time, and whether the recording or the user says so; else these
+    /// are the ones where it ran or was put since the kernel last gave it others, and until it does so again.
+    pub fn allowed(&self, task: Task, time: Nanos) -> (Vec<Cpu>, bool) {
         let Some(thread) = self.tasks.find(task.0) else {
             return (Vec::new(), false);
         };
-        let lanes = self.allowed_lanes(thread).iter();
-        let mut cpus: Vec<Cpu> = lanes.map(|&lane| self.lanes[lane as usize].cpu).collect();
+        let lanes = self.allowed_lanes(thread, time);
+        let cpus = lanes.map(|lane| self.lanes[lane as usize].cpu);
+        let mut cpus: Vec<Cpu> = cpus.collect();
         cpus.sort_unstable();
         (cpus, self.is_told(thread))
     }
@@ -184,8 +185,20 @@ impl Timeline {
         self.lanes.get(lane as usize)
     }
 
-    pub(crate) fn allowed_lanes(&self, thread: u32) -> &[u32] {
-        self.allowed.of(thread)
+    pub(crate) fn allowed_lanes(&self, thread: u32, time: Nanos) -> impl Iterator<Item = u32> + '_ {
+        let seen = self.allowed.of(thread);
+        let until = seen.partition_point(|seen| seen.since <= time);
+        let (until, since) = match (until, seen.first()) {
+            // Not yet seen: what comes first.
+            (0, Some(first)) => (
+                seen.partition_point(|seen| seen.since <= first.since),
+                first.since,
+            ),
+            (0, None) => (0, time),
+            (until, _) => (until, seen[until - 1].since),
+        };
+        let from = seen.partition_point(|seen| seen.since < since);
+        seen[from..until].iter().map(|seen| seen.lane)
     }
 
     pub(crate) fn is_told(&self, thread: u32) -> bool {
