@@ -18,6 +18,7 @@ pub mod explain;
 mod oracle;
 pub mod read;
 mod recording;
+mod supplement;
 pub mod timeline;
 pub mod write;
 

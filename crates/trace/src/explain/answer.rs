@@ -40,6 +40,8 @@ pub struct Wait {
     pub begin: Nanos,
     /// Until when: the first instant that does not belong to it.
     pub end: Nanos,
+    /// For whom the thread itself waited longest, if for anybody.
+    pub awaited: Option<Awaited>,
     /// What it consists of, in the order of time: without gaps, without overlaps, from
     /// [`begin`](Wait::begin) to [`end`](Wait::end).
     pub segments: Vec<Segment>,
@@ -62,6 +64,15 @@ impl Wait {
     }
 }
 
+/// For whom a thread waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Awaited {
+    /// For whom.
+    pub thread: Task,
+    /// How sure that is.
+    pub confidence: Confidence,
+}
+
 /// A stretch of a wait during which one thing held it up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -75,7 +86,7 @@ pub struct Segment {
     pub kind: CauseKind,
     /// Where that thread could have run: who ran on the CPUs that it was allowed on. Each instant is split
     /// equally over those of them that were online, and what does not divide goes to the largest remainders:
-    /// they sum to the segment's length. Empty where the thread ran or slept.
+    /// they sum to the segment's length. Of [`CauseKind::RunningSlowCore`], who ran on the faster ones. Else empty.
     pub by: Vec<Share>,
     /// Of a running thread, the job whose body it was in; of [`CauseKind::QueuedBehind`], the job in the way.
     pub job: Option<u64>,

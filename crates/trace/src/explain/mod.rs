@@ -1,18 +1,129 @@
-//! Where the time of a wait went.
+//! Where the time of a wait went, and who inverted whom.
+//!
+#![doc = include_str!("README.md")]
 
 mod answer;
+mod busy;
+mod instead;
+mod inversions;
+mod locks;
+mod path;
 mod selection;
+mod speed;
+#[cfg(test)]
+mod tests;
+mod waits;
+mod walk;
+mod words;
 
 pub use answer::{
-    Cause, CauseKind, Confidence, Explanation, Inversion, InversionKind, Remedy, Segment, Share,
-    Wait, WaitKind, Who,
+    Awaited, Cause, CauseKind, Confidence, Explanation, Inversion, InversionKind, Remedy, Segment,
+    Share, Wait, WaitKind, Who,
 };
 pub use selection::Selection;
 
+use std::collections::BTreeMap;
+
+use event::{Nanos, Task};
+
 use crate::timeline::Timeline;
+use busy::BusyWaits;
+use speed::Speeds;
+use waits::Found;
+use walk::{Ground, walk};
 
 /// Explains the waits that were selected.
+///
+/// ```
+/// use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
+/// use trace::explain::{CauseKind, Selection, explain};
+/// use trace::timeline::{Options, Timeline};
+/// use trace::{Origin, Recording, Wakers};
+/// let at = |time, what| KernelEvent { time: Nanos(time), cpu: Cpu(0), what };
+/// let switch = |time, prev, state, next| at(time, KernelEventKind::Switch { prev, state, next });
+/// let (ui, worker) = (Task(0), Task(1));
+/// let recording = Recording {
+///     origin: Origin { wakers: Wakers::Decided, ..Origin::default() },
+///     kernel: vec![
+///         switch(0, None, Left::Runnable, Some(ui)),
+///         switch(10, Some(ui), Left::Sleeping, Some(worker)),
+///         at(30, KernelEventKind::Waking { task: ui, by: Some(worker), target: Cpu(0) }),
+///         switch(32, Some(worker), Left::Sleeping, Some(ui)),
+///     ],
+///     ..Recording::default()
+/// };
+/// let timeline = Timeline::new(recording, &Options::default());
+/// let wait = &explain(&timeline, &Selection::default()).waits[0];
+/// let causes: Vec<_> = wait.causes.iter().map(|cause| (cause.kind, cause.thread, cause.ns.0)).collect();
+/// assert_eq!(
+///     causes,
+///     [(CauseKind::Running, Some(worker), 20), (CauseKind::WakeLatency, Some(ui), 2)]
+/// );
+/// ```
 pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
-    let _ = (timeline, selection);
-    Explanation::default()
+    let says = words::of_all(timeline, &selection.busy);
+    let ground = Ground {
+        timeline,
+        says: &says,
+        busy: BusyWaits::new(timeline, &says),
+        speeds: Speeds::new(timeline),
+        everywhere: (0..timeline.lanes.len() as u32).collect(),
+    };
+    let (found, omitted) = waits::find(timeline, selection, &says);
+    let waits: Vec<Wait> = found.iter().map(|found| account(&ground, found)).collect();
+    let inversions = waits.iter().enumerate();
+    let inversions =
+        inversions.flat_map(|(at, wait)| inversions::of(timeline, selection, at, wait));
+    Explanation {
+        inversions: inversions.collect(),
+        omitted,
+        waits,
+    }
+}
+
+/// The account of one wait.
+fn account(ground: &Ground<'_>, found: &Found) -> Wait {
+    let walked = walk(ground, found.thread, found.begin, found.end);
+    let awaited = walked.awaited;
+    Wait {
+        thread: found.task,
+        kind: found.kind,
+        name: found.name(ground.timeline),
+        begin: found.begin,
+        end: found.end,
+        awaited: awaited.map(|(thread, confidence)| Awaited { thread, confidence }),
+        causes: causes(&walked.segments),
+        segments: walked.segments,
+    }
+}
+
+/// Segments summed up, the longest sum first.
+fn causes(segments: &[Segment]) -> Vec<Cause> {
+    type Key = (CauseKind, Option<Task>, Option<u64>);
+    let mut sums: BTreeMap<Key, Vec<&Segment>> = BTreeMap::new();
+    for segment in segments {
+        let behind = segment
+            .job
+            .filter(|_| segment.kind == CauseKind::QueuedBehind);
+        let key = (segment.kind, segment.thread, behind);
+        sums.entry(key).or_default().push(segment);
+    }
+    let sums = sums
+        .into_iter()
+        .map(|((kind, thread, job), segments)| Cause {
+            kind,
+            thread,
+            job,
+            ns: segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length()),
+            by: instead::sum(segments.iter().flat_map(|segment| &segment.by)),
+            confidence: segments
+                .iter()
+                .map(|s| s.confidence)
+                .max()
+                .unwrap_or(Confidence::Known),
+        });
+    let mut causes: Vec<Cause> = sums.collect();
+    // Stable: of equal ones as kinds and threads are ordered.
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    causes
 }

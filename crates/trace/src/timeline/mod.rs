@@ -1,89 +1,286 @@
 //! From events to intervals: who was in which state when, and what every CPU did.
+//!
+//! Invariants
+//! - A thread is in exactly one state at any time from the recording's beginning to its end, and runs on one
+//!   CPU at most; a CPU runs one thread at most. Events that contradict this are put right and counted.
+//! - Kernel events own the states of threads. The job system's events happen where their threads ran; those
+//!   that do not are moved to the nearest such time and counted.
+//! - Memory is proportional to the recording: everything is kept in sorted lists, one list of a kind for all
+//!   threads together.
+
+mod awake;
+mod cpus;
+mod dense;
+mod jobs;
+mod kernel;
+mod nested;
+mod priorities;
+mod queries;
+mod slices;
+mod states;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
-use event::{Cpu, Nanos, Task};
+use event::{Cpu, Event, KernelEventKind, Nanos, Task};
 
-use crate::{Losses, Recording};
+pub(crate) use cpus::{IDLE, Lane, UNKNOWN};
+pub(crate) use dense::{Grouped, NOBODY};
+pub(crate) use jobs::{Jobs, Piece, Span};
+pub(crate) use kernel::Futex;
+pub use priorities::Priority;
+pub use slices::Slice;
+pub(crate) use states::{Interval, Waker};
+pub use states::{Since, State, Stay};
+
+use crate::{Clock, Loss, Losses, Recording};
+use dense::Dense;
+use kernel::{Kernel, Reason, Seen};
+use priorities::Step;
+use slices::Slices;
+use states::Wake;
 
 /// What the user knows about the machine and the recording does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What CPUs can do at their highest frequency; the fastest has 1024. What is said here counts more than
-    /// what the recording says.
+    /// What CPUs can do at their highest frequency; the fastest has the most. What is said here counts more
+    /// than what the recording says.
     pub capacities: BTreeMap<Cpu, u32>,
     /// The CPUs that threads may run on. What is said here counts more than what the recording says.
     pub allowed: BTreeMap<Task, Vec<Cpu>>,
 }
 
 /// A recording as intervals of threads and CPUs.
+///
+/// ```
+/// use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
+/// use trace::timeline::{Options, Since, State, Timeline};
+/// let switch = |time, prev, next| KernelEvent {
+///     time: Nanos(time),
+///     cpu: Cpu(0),
+///     what: KernelEventKind::Switch { prev, state: Left::Runnable, next },
+/// };
+/// let (a, b) = (Some(Task(0)), Some(Task(1)));
+/// let kernel = vec![switch(0, None, a), switch(30, a, b), switch(50, b, a)];
+/// let recording = trace::Recording { kernel, ..trace::Recording::default() };
+/// let timeline = Timeline::new(recording, &Options::default());
+/// let states: Vec<State> = timeline.stays(Task(0)).map(|stay| stay.state).collect();
+/// assert_eq!(states, [State::Running(Cpu(0)), State::Runnable(Since::Preempted), State::Running(Cpu(0))]);
+/// assert_eq!(timeline.preemptions(Task(0)), 1);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Timeline {
     recording: Recording,
     losses: Losses,
     span: (Nanos, Nanos),
+    tasks: Dense,
+    cpus: Dense,
+    /// By thread: its position in the recording's list, or [`NOBODY`].
+    facts: Vec<u32>,
+    pub(crate) states: Grouped<Interval>,
+    wakes: Grouped<Wake>,
+    priorities: Grouped<Step>,
+    pub(crate) futexes: Grouped<Futex>,
+    reasons: Grouped<Reason>,
+    pub(crate) lanes: Vec<Lane>,
+    /// By thread, in the order of time: the CPUs it may run on, and since when.
+    allowed: Grouped<Seen>,
+    /// By thread: whether the recording or the user says so.
+    told: Vec<bool>,
+    /// Whether the recording or the user says what CPUs can do.
+    pub(crate) capacities_told: bool,
+    pub(crate) slices: Slices,
+    pub(crate) jobs: Jobs,
+}
+
+/// Puts a list into the order of its times, and says how many were out of it.
+fn sort<T>(list: &mut [T], time: impl Fn(&T) -> Nanos + Copy) -> u64 {
+    let late = list.windows(2).filter(|two| time(&two[1]) < time(&two[0]));
+    let late = late.count() as u64;
+    if late > 0 {
+        list.sort_by_key(time);
+    }
+    late
 }
 
 impl Timeline {
-    /// The timeline of a recording.
-    pub fn new(recording: Recording, options: &Options) -> Timeline {
-        let _ = options;
+    /// The timeline of a recording. Whatever is in it, there is one.
+    pub fn new(mut recording: Recording, options: &Options) -> Timeline {
+        let mut losses = recording.losses.clone();
+        let late = sort(&mut recording.kernel, |event| event.time)
+            + sort(&mut recording.jobs, |event| event.time)
+            + sort(&mut recording.marks, |mark| mark.time);
+        losses.add(Loss::OutOfOrder, late);
         let span = recording.span().unwrap_or_default();
-        let losses = recording.losses.clone();
-        Timeline {
-            recording,
+        let (mut tasks, mut cpus) = (Dense::default(), Dense::default());
+        let mut kernel = states_of(&recording, options, &mut tasks, &mut cpus, span);
+        losses.add(Loss::Contradictions, kernel.contradictions);
+        let seats = seats(&recording, &mut tasks);
+        let slices = slices(&mut recording, &mut tasks, span.1, &mut losses);
+        let threads = tasks.numbers().len();
+        let switches =
+            |event: &event::KernelEvent| matches!(event.what, KernelEventKind::Switch { .. });
+        if !recording.kernel.iter().any(switches) {
+            (kernel.states, kernel.wakes) = awake::find(&recording.jobs, &seats, threads);
+        }
+        let jobs = jobs_of(
+            &recording.jobs,
+            &seats,
+            &kernel.states,
+            threads,
+            span.1,
+            &mut losses,
+        );
+        let mut facts = vec![NOBODY; threads];
+        for (at, thread) in recording.threads.iter().enumerate() {
+            if let Some(position) = tasks.find(thread.task.0) {
+                facts[position as usize] = at as u32;
+            }
+        }
+        let mut timeline = Timeline {
             losses,
             span,
+            facts,
+            told: vec![false; threads],
+            allowed: Grouped::default(),
+            capacities_told: false,
+            states: kernel.states,
+            wakes: kernel.wakes,
+            priorities: kernel.priorities,
+            futexes: kernel.futexes,
+            reasons: kernel.reasons,
+            lanes: kernel.lanes,
+            slices,
+            jobs,
+            recording,
+            tasks,
+            cpus,
+        };
+        timeline.learn_cpus(options);
+        timeline.learn_allowed(options, &kernel.seen);
+        timeline
+    }
+
+    /// What CPUs can do, as far as anybody says; else what their frequencies let suspect.
+    fn learn_cpus(&mut self, options: &Options) {
+        for facts in &self.recording.cpus {
+            if let Some(lane) = self.cpus.find(facts.cpu.0) {
+                let lane = &mut self.lanes[lane as usize];
+                lane.capacity = facts.capacity;
+                lane.max_khz = facts.max_khz;
+            }
+        }
+        for (cpu, capacity) in &options.capacities {
+            if let Some(lane) = self.cpus.find(cpu.0) {
+                self.lanes[lane as usize].capacity = Some(*capacity);
+            }
+        }
+        for lane in &mut self.lanes {
+            let seen = lane.frequencies.iter().map(|(_, khz)| *khz).max();
+            lane.max_khz = lane.max_khz.max(seen);
+            if self.recording.origin.clock == Clock::Virtual && lane.runs.len() == 1 {
+                // A simulated kernel tells everything, and its CPUs begin with nothing to do.
+                lane.correct(IDLE);
+            }
+        }
+        self.capacities_told = self.lanes.iter().any(|lane| lane.capacity.is_some());
+        if !self.capacities_told {
+            self.lanes
+                .iter_mut()
+                .for_each(|lane| lane.capacity = lane.max_khz);
         }
     }
 
-    /// What it was made of, with its events in the order of their times.
-    pub fn recording(&self) -> &Recording {
-        &self.recording
+    fn learn_allowed(&mut self, options: &Options, seen: &Grouped<Seen>) {
+        let mut pairs = Vec::new();
+        for (&task, thread) in self.tasks.numbers().iter().zip(0u32..) {
+            let facts = self.facts[thread as usize];
+            let facts = self.recording.threads.get(facts as usize);
+            let told = options.allowed.get(&Task(task));
+            let told = told.or(facts.and_then(|facts| facts.allowed.as_ref()));
+            let told = told.into_iter().flatten();
+            let mut told: Vec<u32> = told.filter_map(|cpu| self.cpus.find(cpu.0)).collect();
+            told.sort_unstable();
+            told.dedup();
+            self.told[thread as usize] = !told.is_empty();
+            let told = told.iter().map(|&lane| {
+                let since = Nanos::ZERO;
+                (thread, Seen { since, lane })
+            });
+            let known = pairs.len();
+            pairs.extend(told);
+            if pairs.len() == known {
+                pairs.extend(seen.of(thread).iter().map(|&seen| (thread, seen)));
+            }
+        }
+        self.allowed = Grouped::new(self.tasks.numbers().len(), &pairs);
     }
+}
 
-    /// The same, when the timeline is no longer needed.
-    pub fn into_recording(self) -> Recording {
-        self.recording
+/// What the kernel's events say, with a lane for every CPU that anybody names.
+fn states_of(
+    recording: &Recording,
+    options: &Options,
+    tasks: &mut Dense,
+    cpus: &mut Dense,
+    span: (Nanos, Nanos),
+) -> Kernel {
+    let mut builder = kernel::Builder::new(recording, tasks, cpus, span);
+    for event in &recording.kernel {
+        builder.take(event);
     }
+    let told = recording.threads.iter().flat_map(|thread| &thread.allowed);
+    for cpu in told.chain(options.allowed.values()).flatten() {
+        builder.lane(*cpu);
+    }
+    builder.finish()
+}
 
-    /// What is missing from the recording, and what did not fit together in it.
-    pub fn losses(&self) -> &Losses {
-        &self.losses
+/// The positions of the threads of all seats. A seat of which it is not known whose it is has a thread of its
+/// own, which is numbered from the last number backwards.
+fn seats(recording: &Recording, tasks: &mut Dense) -> BTreeMap<u32, u32> {
+    let mut seats = BTreeMap::new();
+    for event in &recording.jobs {
+        seats.entry(event.seat).or_insert_with(|| {
+            let task = recording.seats.get(&event.seat).copied();
+            tasks.position(task.unwrap_or(Task(u32::MAX - event.seat)).0)
+        });
     }
+    seats
+}
 
-    /// From the first event to the last.
-    pub fn span(&self) -> (Nanos, Nanos) {
-        self.span
-    }
+fn slices(recording: &mut Recording, tasks: &mut Dense, end: Nanos, losses: &mut Losses) -> Slices {
+    let threads = recording.threads.iter();
+    let processes: BTreeMap<Task, usize> = threads
+        .filter_map(|thread| Some((thread.task, thread.process?)))
+        .collect();
+    let process = |task: Task| match processes.get(&task) {
+        Some(process) => *process as u64,
+        None => 1 << 32 | u64::from(task.0),
+    };
+    slices::find(recording, tasks, process, end, losses)
+}
 
-    /// The name of a thread; of one without a name, its number.
-    pub fn name(&self, task: Task) -> String {
-        let _ = &self.recording;
-        format!("task {}", task.0)
-    }
-
-    /// The kernel's number for a thread, where it has one.
-    pub fn tid(&self, task: Task) -> Option<u32> {
-        let threads = self.recording.threads.iter();
-        threads.into_iter().find(|thread| thread.task == task)?.tid
-    }
-
-    /// The threads with this name, or with this number of the kernel's, in the order of their numbers here.
-    pub fn find(&self, name_or_tid: &str) -> Vec<Task> {
-        let tid: Option<u32> = name_or_tid.parse().ok();
-        let threads = self.recording.threads.iter();
-        let named = threads
-            .filter(|thread| thread.name == name_or_tid || (tid.is_some() && thread.tid == tid));
-        let mut tasks: Vec<Task> = named.map(|thread| thread.task).collect();
-        tasks.sort_unstable();
-        tasks.dedup();
-        tasks
-    }
-
-    /// The label of a job, if it is known.
-    pub fn label(&self, job: u64) -> Option<&str> {
-        let _ = job;
-        None
-    }
+/// Jobs, of events that are moved to where their threads ran.
+fn jobs_of(
+    events: &[Event],
+    seats: &BTreeMap<u32, u32>,
+    states: &Grouped<Interval>,
+    threads: usize,
+    end: Nanos,
+    losses: &mut Losses,
+) -> Jobs {
+    let mut clamped = 0;
+    let moved = events.iter().map(|event| {
+        let thread = seats.get(&event.seat).copied().unwrap_or(NOBODY);
+        let time = states::nearest_run(states.of(thread), event.time);
+        clamped += u64::from(time != event.time);
+        (thread, Event { time, ..*event })
+    });
+    let jobs = jobs::find(moved, threads, end);
+    losses.add(Loss::Clamped, clamped);
+    losses.add(Loss::Unbegun, jobs.unbegun);
+    losses.add(Loss::Unfinished, jobs.unfinished);
+    jobs
 }

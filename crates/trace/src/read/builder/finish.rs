@@ -23,13 +23,26 @@ impl Builder {
         settle_wakers(&mut recording.kernel, self.has_decisions);
         let cpus = self.cpus.iter().enumerate().filter(|(_, seen)| seen.exists);
         recording.cpus = cpus
-            .map(|(number, _)| CpuFacts {
-                cpu: Cpu(number as u32),
-                capacity: None,
-                max_khz: None,
+            .map(|(number, _)| {
+                let cpu = Cpu(number as u32);
+                let told = self.facts.cpus.get(&cpu).copied();
+                told.unwrap_or(CpuFacts {
+                    cpu,
+                    capacity: None,
+                    max_khz: None,
+                })
             })
             .collect();
         (recording.threads, recording.processes) = self.people.finish();
+        for (task, facts) in self.facts.threads {
+            let thread = &mut recording.threads[task.index()];
+            thread.priority = facts.priority.unwrap_or(thread.priority);
+            thread.allowed = facts.allowed;
+            thread.tid = thread.tid.filter(|_| !facts.is_made_up);
+        }
+        for process in &mut recording.processes {
+            process.pid = process.pid.filter(|pid| !self.facts.pids.contains(pid));
+        }
         recording
     }
 

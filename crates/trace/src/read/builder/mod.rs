@@ -16,11 +16,11 @@ mod states;
 mod tests;
 mod tids;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
-use crate::{Clock, Counter, Loss, Mark, MarkKind, Name, Recording};
+use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording};
 use people::{People, Priority};
 
 pub(crate) use people::Trust;
@@ -77,12 +77,34 @@ pub(crate) struct Builder {
     has_decisions: bool,
     has_queued: bool,
     latest: Latest,
+    facts: Facts,
+}
+
+/// What is told of a thread beside its events.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadFacts {
+    /// Its priority at the beginning; none: by its events.
+    pub(crate) priority: Option<i32>,
+    /// The CPUs it may run on; none: not known.
+    pub(crate) allowed: Option<Vec<Cpu>>,
+    /// Whether the kernel did not give it its tid.
+    pub(crate) is_made_up: bool,
+}
+
+/// What is told beside events.
+#[derive(Debug, Default)]
+struct Facts {
+    threads: BTreeMap<Task, ThreadFacts>,
+    cpus: BTreeMap<Cpu, CpuFacts>,
+    /// Numbers of processes that the kernel did not give.
+    pids: BTreeSet<u32>,
 }
 
 /// What was seen of a CPU.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     exists: bool,
+    is_online: Option<bool>,
     gap: Option<u32>,
 }
 
@@ -108,6 +130,7 @@ impl Builder {
             has_decisions: false,
             has_queued: false,
             latest: Latest::default(),
+            facts: Facts::default(),
         }
     }
 
@@ -296,7 +319,21 @@ impl Builder {
 
     /// A CPU goes online or offline.
     pub(crate) fn online(&mut self, at: &At, cpu: u32, is_online: bool) {
+        if let Some(known) = self.cpu(cpu) {
+            self.cpus[known.index()].is_online = Some(is_online);
+        }
         self.push(at.time, cpu, KernelEventKind::Online(is_online));
+    }
+
+    /// A step of a CPU's way up or down: the first one counts.
+    pub(crate) fn hotplug_towards(&mut self, at: &At, cpu: u32, is_online: bool) {
+        match self.cpu(cpu) {
+            Some(known) if self.cpus[known.index()].is_online != Some(is_online) => {
+                self.online(at, cpu, is_online);
+            }
+            Some(_) => {}
+            None => self.lose(Loss::BadFields, 1),
+        }
     }
 
     /// Why a task slept that no signal could wake.
@@ -425,6 +462,60 @@ impl Builder {
         match name {
             Some(name) => self.open_tracks.insert(key, name),
             None => self.open_tracks.remove(&key),
+        }
+    }
+
+    // What a reader finds as it is
+
+    /// What there is so far, for what needs no more than its place: findings, counters, what the job system did.
+    /// Threads and processes come at the end.
+    pub(crate) fn recording(&mut self) -> &mut Recording {
+        &mut self.recording
+    }
+
+    /// The word with this number.
+    pub(crate) fn word_of(&self, name: Name) -> &str {
+        self.recording.names.word(name)
+    }
+
+    /// The position of the process of this number.
+    pub(crate) fn process(&mut self, tgid: u32) -> usize {
+        self.people.process(tgid)
+    }
+
+    /// More than events say of a thread.
+    pub(crate) fn thread_facts(&mut self, task: Task, facts: ThreadFacts) {
+        self.facts.threads.insert(task, facts);
+    }
+
+    /// The kernel did not give out this tid: it stands for what has none. It is called so.
+    pub(crate) fn no_thread(&mut self, tid: u32, name: &str) {
+        if let Some(task) = self.people.find(tid) {
+            self.people.name(task, name.as_bytes(), Trust::Event);
+            let is_made_up = true;
+            self.facts.threads.insert(
+                task,
+                ThreadFacts {
+                    is_made_up,
+                    ..ThreadFacts::default()
+                },
+            );
+        }
+    }
+
+    /// The kernel did not give out this number of a process.
+    pub(crate) fn made_up_pid(&mut self, tgid: u32) {
+        self.facts.pids.insert(tgid);
+    }
+
+    /// More than events say of a CPU.
+    pub(crate) fn cpu_facts(&mut self, facts: CpuFacts) {
+        match self.cpu(facts.cpu.0) {
+            Some(cpu) => {
+                self.cpus[cpu.index()].exists = true;
+                self.facts.cpus.insert(cpu, facts);
+            }
+            None => self.lose(Loss::BadFields, 1),
         }
     }
 

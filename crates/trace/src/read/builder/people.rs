@@ -61,6 +61,11 @@ impl People {
         }
     }
 
+    /// The task of this tid, if it was seen.
+    pub(super) fn find(&self, tid: u32) -> Option<Task> {
+        self.tids.get(tid)
+    }
+
     /// A new task; the tid means this one from now on.
     #[cold]
     pub(super) fn newcomer(&mut self, tid: u32) -> Task {

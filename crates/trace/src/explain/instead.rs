@@ -1,0 +1,278 @@
+//! Who ran instead: what the CPUs did on which a runnable thread could have run.
+
+use std::collections::BTreeMap;
+
+use event::Nanos;
+
+use super::{Share, Who};
+use crate::timeline::{IDLE, Timeline, UNKNOWN};
+
+/// What kept a runnable thread from running, at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kept {
+    /// No CPU that it was allowed on was online.
+    Offline,
+    /// Somebody who waited for it ran on one of them, and did nothing useful there.
+    Waiter,
+    /// One of them was idle.
+    Idle,
+    /// Others ran on all of them.
+    Busy,
+}
+
+/// A stretch of time with one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) begin: Nanos,
+    pub(super) end: Nanos,
+    pub(super) kept: Kept,
+    pub(super) by: Vec<Share>,
+}
+
+/// Somebody on the path, and since when it has waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Waiter {
+    pub(super) thread: u32,
+    pub(super) since: Nanos,
+}
+
+/// Something changes.
+#[derive(Clone, Copy)]
+enum Change {
+    /// The CPU at this place of the list goes over to this.
+    Runs(usize, u32),
+    /// It goes online or offline.
+    Online(usize, bool),
+    /// The waiter at this place begins or ends to run something that it waits for.
+    Useful(usize, bool),
+}
+
+/// What CPUs are doing.
+struct Now<'a> {
+    waiters: &'a [Waiter],
+    who: Vec<u32>,
+    online: Vec<bool>,
+    useful: Vec<u32>,
+    count: u64,
+    idle: u64,
+}
+
+impl Now<'_> {
+    fn waits(&self, thread: u32) -> bool {
+        let mut waiters = self.waiters.iter().zip(&self.useful);
+        waiters.any(|(waiter, useful)| waiter.thread == thread && *useful == 0)
+    }
+
+    fn kept(&self, burnt: bool) -> Kept {
+        match self.count {
+            0 => Kept::Offline,
+            _ if burnt => Kept::Waiter,
+            _ if self.idle > 0 => Kept::Idle,
+            _ => Kept::Busy,
+        }
+    }
+
+    fn burnt(&self) -> bool {
+        !self.waiters.is_empty()
+            && (0..self.who.len()).any(|at| self.online[at] && self.waits(self.who[at]))
+    }
+
+    /// Puts a change into effect, and says whether another set of CPUs is online.
+    fn take(&mut self, change: Change) -> bool {
+        match change {
+            Change::Runs(at, who) => {
+                if self.online[at] {
+                    self.idle -= u64::from(self.who[at] == IDLE);
+                    self.idle += u64::from(who == IDLE);
+                }
+                self.who[at] = who;
+                false
+            }
+            Change::Online(at, online) if online != self.online[at] => {
+                let idle = u64::from(self.who[at] == IDLE);
+                if online {
+                    (self.count, self.idle) = (self.count + 1, self.idle + idle);
+                } else {
+                    (self.count, self.idle) = (self.count - 1, self.idle - idle);
+                }
+                self.online[at] = online;
+                true
+            }
+            Change::Online(..) => false,
+            Change::Useful(at, true) => {
+                self.useful[at] += 1;
+                false
+            }
+            Change::Useful(at, false) => {
+                self.useful[at] = self.useful[at].saturating_sub(1);
+                false
+            }
+        }
+    }
+}
+
+/// The time during which a thread could have run on these CPUs, cut where the reason changes why it did not.
+pub(super) fn instead(
+    timeline: &Timeline,
+    thread: u32,
+    lanes: &[u32],
+    waiters: &[Waiter],
+    (begin, end): (Nanos, Nanos),
+) -> Vec<Stretch> {
+    let (mut now, mut changes) = at_first(timeline, lanes, waiters, (begin, end));
+    changes.sort_by_key(|(time, _)| *time);
+    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut since = begin;
+    let mut kept = now.kept(now.burnt());
+    let mut online = now.online.clone();
+    let mut at = 0;
+    while since < end {
+        let mut other_cpus = false;
+        let time = changes.get(at).map_or(end, |(time, _)| *time);
+        while let Some((_, change)) = changes.get(at).filter(|(when, _)| *when == time) {
+            other_cpus |= now.take(*change);
+            at += 1;
+        }
+        let new = now.kept(now.burnt());
+        if time < end && new == kept && !other_cpus {
+            continue;
+        }
+        if time > since {
+            let by = shares(timeline, thread, lanes, &online, (since, time));
+            stretches.push(Stretch {
+                begin: since,
+                end: time,
+                kept,
+                by,
+            });
+            since = time;
+        }
+        kept = new;
+        online.clone_from(&now.online);
+    }
+    stretches
+}
+
+/// What these CPUs do at the beginning, and what changes until the end.
+fn at_first<'w>(
+    timeline: &Timeline,
+    lanes: &[u32],
+    waiters: &'w [Waiter],
+    (begin, end): (Nanos, Nanos),
+) -> (Now<'w>, Vec<(Nanos, Change)>) {
+    let mut changes = Vec::new();
+    let mut now = Now {
+        waiters,
+        who: Vec::new(),
+        online: Vec::new(),
+        useful: vec![0; waiters.len()],
+        count: 0,
+        idle: 0,
+    };
+    for (at, &lane) in lanes.iter().enumerate() {
+        let lane = &timeline.lanes[lane as usize];
+        let first = lane.run_at(begin);
+        let later = lane.runs[first + 1..].iter();
+        let later = later.take_while(|run| run.begin < end);
+        changes.extend(later.map(|run| (run.begin, Change::Runs(at, run.who))));
+        let from = lane.online.partition_point(|(since, _)| *since <= begin);
+        let later = lane.online[from..].iter();
+        let later = later.take_while(|(since, _)| *since < end);
+        changes.extend(later.map(|(since, online)| (*since, Change::Online(at, *online))));
+        let (who, online) = (lane.runs[first].who, lane.is_online(begin));
+        now.count += u64::from(online);
+        now.idle += u64::from(online && who == IDLE);
+        now.who.push(who);
+        now.online.push(online);
+    }
+    for (at, waiter) in waiters.iter().enumerate() {
+        // What it runs while it waits for a job is what it waits for.
+        let bodies = timeline.jobs.bodies.of(waiter.thread);
+        let from = bodies.partition_point(|body| body.begin < waiter.since);
+        let bodies = bodies[from..].iter().take_while(|body| body.begin < end);
+        for body in bodies.filter(|body| body.end > begin) {
+            match body.begin <= begin {
+                true => now.useful[at] += 1,
+                false => changes.push((body.begin, Change::Useful(at, true))),
+            }
+            if body.end < end {
+                changes.push((body.end, Change::Useful(at, false)));
+            }
+        }
+    }
+    (now, changes)
+}
+
+/// Who ran on those of the CPUs that were online, each instant split equally over them.
+pub(super) fn shares(
+    timeline: &Timeline,
+    thread: u32,
+    lanes: &[u32],
+    online: &[bool],
+    (begin, end): (Nanos, Nanos),
+) -> Vec<Share> {
+    let length = end - begin;
+    let mut ran: BTreeMap<Who, u64> = BTreeMap::new();
+    let mut count = 0;
+    for (&lane, _) in lanes.iter().zip(online).filter(|(_, online)| **online) {
+        count += 1;
+        let lane = &timeline.lanes[lane as usize];
+        let runs = &lane.runs[lane.run_at(begin)..];
+        let mut from = begin;
+        for (at, run) in runs
+            .iter()
+            .enumerate()
+            .take_while(|(_, run)| run.begin < end)
+        {
+            let until = runs.get(at + 1).map_or(end, |next| next.begin.min(end));
+            // It could have run and did not: if it seems to, the recording is wrong.
+            let who = if run.who == thread { UNKNOWN } else { run.who };
+            if until > from {
+                *ran.entry(timeline.who(who)).or_default() += (until - from).0;
+                from = until;
+            }
+        }
+    }
+    split(ran, count, length)
+}
+
+/// Equal parts of a time for each of so many CPUs: what does not divide goes to the largest remainders.
+fn split(ran: BTreeMap<Who, u64>, count: u64, length: Nanos) -> Vec<Share> {
+    if count == 0 {
+        let (who, ns) = (Who::Offline, length);
+        return vec![Share { who, ns }];
+    }
+    let mut rest = length.0;
+    let mut shares: Vec<(u64, Share)> = Vec::new();
+    for (who, ns) in ran {
+        let ns_each = ns / count;
+        rest -= ns_each.min(rest);
+        let ns_each = Nanos(ns_each);
+        shares.push((ns % count, Share { who, ns: ns_each }));
+    }
+    shares.sort_by_key(|(remainder, share)| (std::cmp::Reverse(*remainder), share.who));
+    for (_, share) in shares.iter_mut().take(rest as usize) {
+        share.ns += Nanos(1);
+    }
+    let shares = shares.into_iter().map(|(_, share)| share);
+    sorted(shares.filter(|share| share.ns > Nanos::ZERO).collect())
+}
+
+/// Shares, the longest first.
+pub(super) fn sorted(mut shares: Vec<Share>) -> Vec<Share> {
+    shares.sort_by_key(|share| (std::cmp::Reverse(share.ns), share.who));
+    shares
+}
+
+/// Several lists of shares as one.
+pub(super) fn sum<'s>(lists: impl Iterator<Item = &'s Share>) -> Vec<Share> {
+    let mut sums: BTreeMap<Who, Nanos> = BTreeMap::new();
+    for share in lists {
+        *sums.entry(share.who).or_default() += share.ns;
+    }
+    sorted(
+        sums.into_iter()
+            .map(|(who, ns)| Share { who, ns })
+            .collect(),
+    )
+}

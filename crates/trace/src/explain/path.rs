@@ -1,0 +1,97 @@
+//! The walk along jobs: who ran what was waited for, and what that waited for in its turn.
+
+use event::Nanos;
+
+use super::CauseKind;
+use super::walk::{Frame, On, Walk};
+use crate::timeline::Piece;
+
+impl Walk<'_, '_> {
+    /// The next step of a job.
+    pub(super) fn job(&mut self, job: u32, frame: Frame) {
+        let jobs = &self.ground.timeline.jobs;
+        let facts = jobs.jobs[job as usize];
+        let pieces = jobs.pieces.of(job);
+        // What ran just before now, or ran last.
+        let after = pieces.partition_point(|piece| piece.end < self.time);
+        let now = pieces[after..].iter().find(|piece| piece.begin < self.time);
+        let last = pieces[..after].last();
+        if let Some(piece) = now {
+            return self.thread_down_to(piece.thread, piece.begin, frame);
+        }
+        let ready = facts.ready.or(facts.created);
+        if let Some(piece) = last {
+            // It was over, and its end was not yet told; or others still had parts of it to run.
+            let teller = facts.completed.map_or(piece.thread, |moment| moment.thread);
+            return self.thread_down_to(teller, piece.end, frame);
+        }
+        let first = pieces.iter().min_by_key(|piece| piece.begin);
+        match (ready, first) {
+            (Some(ready), Some(first)) if ready.time < self.time => {
+                self.queued(job, first, ready.time, frame);
+            }
+            (Some(ready), None) if ready.time < self.time => {
+                // Nobody ran it, or nobody recorded it.
+                self.emit(
+                    None,
+                    CauseKind::NotReady,
+                    ready.time.max(frame.floor),
+                    frame.confidence,
+                );
+            }
+            _ => self.before_ready(job, frame),
+        }
+    }
+
+    /// The path leads through a thread down to a time, and then goes on where it was.
+    fn thread_down_to(&mut self, thread: u32, low: Nanos, frame: Frame) {
+        self.stack.push(Frame {
+            on: On::Thread(thread),
+            floor: low.max(frame.floor),
+            waiter: None,
+            lock: None,
+            ..frame
+        });
+    }
+
+    /// A job could have begun: what did the one who ran it do instead?
+    fn queued(&mut self, job: u32, first: &Piece, ready: Nanos, frame: Frame) {
+        self.stack.push(Frame {
+            on: On::Queue(first.thread, job),
+            floor: ready.max(frame.floor),
+            waiter: None,
+            lock: None,
+            ..frame
+        });
+    }
+
+    /// A job could not begin: the path goes to what it waited for, for good.
+    fn before_ready(&mut self, job: u32, frame: Frame) {
+        let jobs = &self.ground.timeline.jobs;
+        let facts = jobs.jobs[job as usize];
+        let ready = facts.ready.or(facts.created);
+        let until = ready.map_or(self.time, |ready| ready.time.min(self.time));
+        // The one that ended last made it ready.
+        let before = jobs.before.of(job).iter();
+        let ended = before.filter_map(|&other| Some((self.completed(other)?, other)));
+        let last = ended.filter(|(end, _)| *end <= until).max();
+        let on = match (last, facts.created) {
+            (Some((end, other)), _) if end > frame.floor => {
+                if end < self.time
+                    && let Some(ready) = ready
+                {
+                    // It was told a little later.
+                    return self.thread_down_to(ready.thread, end, frame);
+                }
+                On::Job(other)
+            }
+            (_, Some(created)) => On::Thread(created.thread),
+            _ => {
+                return self.emit(None, CauseKind::NotReady, frame.floor, frame.confidence);
+            }
+        };
+        if let Some(top) = self.stack.last_mut() {
+            top.on = on;
+        }
+    }
+}

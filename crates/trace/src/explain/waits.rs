@@ -1,0 +1,161 @@
+//! Which stretches of time are waits.
+
+use event::{Nanos, Task};
+
+use super::words::Says;
+use super::{Selection, WaitKind};
+use crate::timeline::{Slice, Timeline, Waker};
+
+/// A stretch of time to be explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) thread: u32,
+    pub(super) task: Task,
+    pub(super) kind: WaitKind,
+    pub(super) begin: Nanos,
+    pub(super) end: Nanos,
+    /// The slice's name, the job's position, the frame's number.
+    what: u64,
+}
+
+impl Found {
+    /// What it is called.
+    pub(super) fn name(&self, timeline: &Timeline) -> String {
+        match self.kind {
+            WaitKind::Slice => {
+                let name = crate::Name(self.what as u32);
+                timeline.recording().names.word(name).to_owned()
+            }
+            WaitKind::Job => {
+                let job = timeline.jobs.jobs.get(self.what as usize);
+                let label = job.and_then(|job| timeline.label(job.id));
+                label.map_or_else(|| "job".to_owned(), str::to_owned)
+            }
+            WaitKind::Frame => format!("frame {}", self.what),
+            WaitKind::Sleep => "sleep".to_owned(),
+        }
+    }
+}
+
+/// The waits that were selected, the longest first, and how many of them were left out.
+pub(super) fn find(
+    timeline: &Timeline,
+    selection: &Selection,
+    says: &[Says],
+) -> (Vec<Found>, usize) {
+    let chosen: Option<Vec<u32>> = selection.threads.as_ref().map(|tasks| {
+        let threads = tasks.iter().filter_map(|&task| timeline.position(task));
+        threads.collect()
+    });
+    let threads = 0..timeline.threads().len() as u32;
+    let threads: Vec<u32> = threads
+        .filter(|thread| chosen.as_ref().is_none_or(|chosen| chosen.contains(thread)))
+        .collect();
+    let mut found = Vec::new();
+    if selection.slices.is_empty() {
+        for &thread in &threads {
+            usual(timeline, says, thread, &mut found);
+        }
+        if found.is_empty() {
+            for &thread in &threads {
+                sleeps(timeline, thread, chosen.is_some(), &mut found);
+            }
+        }
+    } else {
+        let named: Vec<bool> = timeline
+            .recording()
+            .names
+            .iter()
+            .map(|name| {
+                selection
+                    .slices
+                    .iter()
+                    .any(|text| name.contains(text.as_str()))
+            })
+            .collect();
+        let is_named = |slice: &Slice| named.get(slice.name.0 as usize) == Some(&true);
+        for &thread in &threads {
+            slices(timeline, thread, is_named, &mut found);
+        }
+    }
+    found.retain(|wait| wait.begin < wait.end);
+    found.sort_by_key(|wait| {
+        let length = wait.end - wait.begin;
+        (std::cmp::Reverse(length), wait.begin, wait.task, wait.kind)
+    });
+    let omitted = found.len().saturating_sub(selection.limit);
+    found.truncate(selection.limit);
+    (found, omitted)
+}
+
+/// Waits for jobs, frames, and slices that say that they are one of the two.
+fn usual(timeline: &Timeline, says: &[Says], thread: u32, found: &mut Vec<Found>) {
+    let task = timeline.task(thread);
+    let span = |kind, span: &crate::timeline::Span| Found {
+        thread,
+        task,
+        kind,
+        begin: span.begin,
+        end: span.end,
+        what: span.what,
+    };
+    let waits = timeline.jobs.waits.of(thread).iter();
+    found.extend(waits.map(|wait| span(WaitKind::Job, wait)));
+    let frames = timeline.jobs.frames.of(thread).iter();
+    found.extend(frames.map(|frame| span(WaitKind::Frame, frame)));
+    let says_so = |slice: &Slice| {
+        let says = says.get(slice.name.0 as usize);
+        says.is_some_and(|says| says.waits || says.frame)
+    };
+    slices(timeline, thread, says_so, found);
+}
+
+fn slices(
+    timeline: &Timeline,
+    thread: u32,
+    wanted: impl Fn(&Slice) -> bool,
+    found: &mut Vec<Found>,
+) {
+    let slices = timeline.slices.slices.of(thread).iter();
+    found.extend(slices.filter(|slice| wanted(slice)).map(|slice| Found {
+        thread,
+        task: timeline.task(thread),
+        kind: WaitKind::Slice,
+        begin: slice.begin,
+        end: slice.end,
+        what: slice.name.0.into(),
+    }));
+}
+
+/// A thread's sleeps that ended: all of them, or those that another thread ended. Who waits for a timer knows
+/// how long.
+fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<Found>) {
+    let task = timeline.task(thread);
+    let mut sleep: Option<(Nanos, bool)> = None;
+    for stay in timeline.stays(task) {
+        if stay.state.is_asleep() {
+            if sleep.is_none() {
+                let waker = timeline.waker(thread, stay.begin, stay.end);
+                sleep = Some((stay.begin, matches!(waker, Waker::Thread(_))));
+            }
+            continue;
+        }
+        let runs = matches!(
+            stay.state,
+            crate::timeline::State::Running(_) | crate::timeline::State::Awake
+        );
+        if runs
+            && let Some((begin, by_thread)) = sleep.take()
+            && (all || by_thread)
+        {
+            found.push(Found {
+                thread,
+                task,
+                kind: WaitKind::Sleep,
+                begin,
+                end: stay.begin,
+                what: 0,
+            });
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! The walk backwards: who would have had to go on, at each instant of a wait.
+
+use event::{Cpu, Nanos, Task};
+
+use super::busy::{BusyWait, BusyWaits};
+use super::instead::{Kept, Waiter, instead, shares};
+use super::speed::{Speeds, frequency};
+use super::words::Says;
+use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks};
+use crate::timeline::{Lane, NOBODY, Since, Span, State, Stay, Timeline, Waker};
+
+/// So many steps may pass without getting anywhere: a recording can claim that threads woke each other in a
+/// circle at one instant.
+const STEPS: u32 = 4096;
+/// So deep may threads wait for each other.
+const DEPTH: usize = 512;
+
+/// What is the same for all waits.
+pub(super) struct Ground<'t> {
+    pub(super) timeline: &'t Timeline,
+    pub(super) says: &'t [Says],
+    pub(super) busy: BusyWaits<'t>,
+    pub(super) speeds: Speeds,
+    /// All CPUs, for threads of which nobody knows where they may run.
+    pub(super) everywhere: Vec<u32>,
+}
+
+/// Why somebody is on the path, and down to when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) on: On,
+    /// Down to when.
+    pub(super) floor: Nanos,
+    /// What brought it here: the thread that waits, and since when. The same wait is followed once only.
+    pub(super) waiter: Option<Waiter>,
+    /// How sure it is that this one was waited for.
+    pub(super) confidence: Confidence,
+    /// Whether it held a lock that the waiter wanted, and how sure that is.
+    pub(super) lock: Option<Confidence>,
+}
+
+/// Who is on the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum On {
+    /// A thread.
+    Thread(u32),
+    /// A job, by its position.
+    Job(u32),
+    /// A thread that will run this job, and has not begun to.
+    Queue(u32, u32),
+}
+
+/// One walk.
+pub(super) struct Walk<'g, 't> {
+    pub(super) ground: &'g Ground<'t>,
+    pub(super) stack: Vec<Frame>,
+    /// How far it has come: what is after this has its segments.
+    pub(super) time: Nanos,
+    /// The latest segment first.
+    segments: Vec<Segment>,
+    /// For whom the thread itself waited, and how long.
+    awaited: Vec<(u32, Nanos, Confidence)>,
+    steps: u32,
+}
+
+/// What came of a walk.
+pub(super) struct Walked {
+    pub(super) segments: Vec<Segment>,
+    /// For whom the thread waited longest.
+    pub(super) awaited: Option<(Task, Confidence)>,
+}
+
+/// Walks through a thread's time, from its end to its beginning.
+pub(super) fn walk(ground: &Ground<'_>, thread: u32, begin: Nanos, end: Nanos) -> Walked {
+    let mut walk = Walk {
+        ground,
+        stack: vec![Frame {
+            on: On::Thread(thread),
+            floor: begin,
+            waiter: None,
+            confidence: Confidence::Known,
+            lock: None,
+        }],
+        time: end,
+        segments: Vec::new(),
+        awaited: Vec::new(),
+        steps: 0,
+    };
+    while let Some(frame) = walk.stack.last().copied() {
+        let before = walk.time;
+        if walk.time <= frame.floor {
+            walk.stack.pop();
+        } else if walk.steps > STEPS || walk.stack.len() > DEPTH {
+            walk.emit(None, CauseKind::Unknown, frame.floor, Confidence::Known);
+        } else {
+            match frame.on {
+                On::Thread(thread) => walk.thread(thread, frame),
+                On::Queue(thread, _) => walk.own(thread, frame, frame.floor),
+                On::Job(job) => walk.job(job, frame),
+            }
+        }
+        walk.steps = if walk.time < before {
+            0
+        } else {
+            walk.steps + 1
+        };
+    }
+    walk.finish()
+}
+
+impl Walk<'_, '_> {
+    /// The next step of a thread: what it waits for, or what it does itself.
+    fn thread(&mut self, thread: u32, frame: Frame) {
+        let timeline = self.ground.timeline;
+        let job_wait = self
+            .job_wait(thread)
+            .filter(|wait| !self.follows(thread, wait.begin));
+        if let Some(wait) = job_wait {
+            let job = wait.what as u32;
+            match self.completed(job) {
+                Some(done) if done <= wait.begin => {}
+                Some(done) if done < self.time => {
+                    return self.own(thread, frame, done.max(frame.floor));
+                }
+                Some(_) => return self.wait_for_job(thread, wait, frame),
+                None => {}
+            }
+        }
+        let asleep = timeline.before(thread, self.time).state.is_asleep();
+        let busy = self.ground.busy.before(thread, self.time);
+        let busy = busy.filter(|wait| !asleep && !self.follows(thread, wait.begin));
+        match busy {
+            Some(wait) if wait.done < self.time => {
+                self.own(thread, frame, wait.done.max(frame.floor));
+            }
+            Some(wait) if wait.done > wait.begin => self.wait_busily(thread, wait, frame),
+            _ => self.own(thread, frame, frame.floor),
+        }
+    }
+
+    /// Whether the path already follows what a thread has waited for since then.
+    fn follows(&self, thread: u32, since: Nanos) -> bool {
+        let waiter = Some(Waiter { thread, since });
+        self.stack.iter().any(|frame| frame.waiter == waiter)
+    }
+
+    /// The wait for a job that a thread is in, unless it runs something in it.
+    fn job_wait(&self, thread: u32) -> Option<Span> {
+        let jobs = &self.ground.timeline.jobs;
+        let wait = jobs.waits.before(thread, self.time).innermost?;
+        let body = jobs.bodies.before(thread, self.time).innermost;
+        let runs = |body: crate::timeline::Piece| {
+            body.begin > wait.begin || (body.begin == wait.begin && body.end <= wait.end)
+        };
+        (!body.is_some_and(runs)).then_some(wait)
+    }
+
+    /// When a job was over.
+    pub(super) fn completed(&self, job: u32) -> Option<Nanos> {
+        let jobs = &self.ground.timeline.jobs;
+        let last = || jobs.pieces.of(job).last().map(|piece| piece.end);
+        let completed = jobs.jobs.get(job as usize)?.completed;
+        completed.map(|moment| moment.time).or_else(last)
+    }
+
+    fn wait_for_job(&mut self, thread: u32, wait: Span, frame: Frame) {
+        let since = wait.begin;
+        if self.stack.len() == 1 {
+            let pieces = self.ground.timeline.jobs.pieces.of(wait.what as u32);
+            if let Some(piece) = pieces.last() {
+                let length = self.time - since.max(frame.floor);
+                self.awaited.push((piece.thread, length, Confidence::Known));
+            }
+        }
+        self.stack.push(Frame {
+            on: On::Job(wait.what as u32),
+            floor: since.max(frame.floor),
+            waiter: Some(Waiter { thread, since }),
+            lock: None,
+            ..frame
+        });
+    }
+
+    fn wait_busily(&mut self, thread: u32, wait: BusyWait, frame: Frame) {
+        let since = wait.begin;
+        self.push(Frame {
+            on: On::Thread(wait.awaited),
+            floor: since.max(frame.floor),
+            waiter: Some(Waiter { thread, since }),
+            confidence: frame.confidence.max(wait.confidence),
+            lock: None,
+        });
+    }
+
+    fn push(&mut self, frame: Frame) {
+        if let (1, On::Thread(thread)) = (self.stack.len(), frame.on) {
+            let length = self.time - frame.floor;
+            self.awaited.push((thread, length, frame.confidence));
+        }
+        self.stack.push(frame);
+    }
+
+    /// What a thread does itself, by what the kernel says, down to `low` at most.
+    fn own(&mut self, thread: u32, frame: Frame, low: Nanos) {
+        let timeline = self.ground.timeline;
+        let stay = timeline.before(thread, self.time);
+        let from = stay.begin.max(low);
+        match stay.state {
+            State::Running(cpu) => self.running(thread, frame, cpu, from),
+            State::Awake => self.awake(thread, frame, from),
+            State::Runnable(since) => self.runnable(thread, frame, since, from),
+            State::Sleeping | State::Blocked => self.asleep(thread, frame, stay, from),
+            State::Dead | State::Unknown => {
+                self.emit(Some(thread), CauseKind::Unknown, from, frame.confidence);
+            }
+        }
+    }
+
+    fn asleep(&mut self, thread: u32, frame: Frame, stay: Stay, from: Nanos) {
+        let timeline = self.ground.timeline;
+        let since = stay.begin;
+        // A kernel gives the reason when the sleep is over.
+        let io = timeline.is_io(thread, stay.begin, stay.end + Nanos::from_micros(20));
+        let waker = match timeline.waker(thread, stay.begin, stay.end) {
+            Waker::Thread(by) if by == thread || self.follows(thread, since) => Waker::Unknown,
+            waker => waker,
+        };
+        let (kind, confidence) = match waker {
+            _ if io == Some(true) => (CauseKind::Io, Confidence::Known),
+            Waker::Thread(by) => {
+                let lock = locks::held_by(timeline, self.ground.says, thread, stay, by);
+                return self.push(Frame {
+                    on: On::Thread(by),
+                    floor: from,
+                    waiter: Some(Waiter { thread, since }),
+                    confidence: frame.confidence,
+                    lock,
+                });
+            }
+            _ if locks::is_lock(timeline, self.ground.says, thread, stay) => {
+                (CauseKind::Lock, Confidence::Inferred)
+            }
+            _ if stay.state == State::Blocked && io.is_none() => {
+                (CauseKind::Io, Confidence::Assumed)
+            }
+            Waker::Interrupt => (CauseKind::Interrupt, Confidence::Known),
+            Waker::Unknown => (CauseKind::Unknown, Confidence::Known),
+        };
+        self.emit(Some(thread), kind, from, confidence.max(frame.confidence));
+    }
+
+    /// The thread ran, or could have.
+    fn awake(&mut self, thread: u32, frame: Frame, low: Nanos) {
+        let (job, kind, since) = self.body(thread, frame);
+        let confidence = frame.confidence.max(Confidence::Assumed);
+        self.emit_job(Some(thread), kind, low.max(since), confidence, job);
+    }
+
+    /// The body that a thread was in just before now, what that means to the path, and since when.
+    fn body(&self, thread: u32, frame: Frame) -> (Option<u64>, CauseKind, Nanos) {
+        let jobs = &self.ground.timeline.jobs;
+        let inside = jobs.bodies.before(thread, self.time);
+        let Some(body) = inside.innermost else {
+            return (None, CauseKind::Running, inside.since);
+        };
+        let kind = match frame.on {
+            On::Queue(_, job) if body.job != job => CauseKind::QueuedBehind,
+            _ => CauseKind::Running,
+        };
+        let job = jobs.jobs.get(body.job as usize).map(|job| job.id);
+        (job, kind, inside.since)
+    }
+
+    fn running(&mut self, thread: u32, frame: Frame, cpu: Cpu, low: Nanos) {
+        let Some(lane) = self.ground.timeline.lane(cpu) else {
+            return self.emit(Some(thread), CauseKind::Running, low, frame.confidence);
+        };
+        let earlier = lane
+            .interrupts
+            .partition_point(|(begin, _)| *begin < self.time);
+        let earlier = earlier.checked_sub(1).map(|at| lane.interrupts[at]);
+        let mut low = low;
+        match earlier {
+            Some((begin, end)) if end >= self.time => {
+                let kind = CauseKind::Interrupt;
+                return self.emit(Some(thread), kind, low.max(begin), frame.confidence);
+            }
+            Some((_, end)) => low = low.max(end),
+            None => {}
+        }
+        let (khz, since) = frequency(lane, self.time);
+        low = low.max(since);
+        let (job, kind, since) = self.body(thread, frame);
+        low = low.max(since);
+        if kind == CauseKind::Running {
+            let lost = self.ground.speeds.lost(lane, khz, self.time - low);
+            if lost > Nanos::ZERO {
+                self.slow(thread, frame, lane, self.time - lost, job);
+            }
+        }
+        self.emit_job(Some(thread), kind, low, frame.confidence, job);
+    }
+
+    /// The time lost by a slow CPU. It is spread over the whole run; here it is put at its end.
+    fn slow(&mut self, thread: u32, frame: Frame, lane: &Lane, from: Nanos, job: Option<u64>) {
+        let ground = self.ground;
+        let (allowed, told) = self.allowed(thread, self.time);
+        let own = ground.speeds.capacity(lane);
+        let lanes = &ground.timeline.lanes;
+        let faster = |at: &&u32| {
+            let other = &lanes[**at as usize];
+            ground.speeds.capacity(other) > own && other.is_online(self.time - Nanos(1))
+        };
+        let faster: Vec<u32> = allowed.iter().filter(faster).copied().collect();
+        let online = vec![true; faster.len()];
+        let mut confidence = frame.confidence.max(ground.speeds.confidence);
+        let mut inversion = None;
+        let mut by = Vec::new();
+        if !faster.is_empty() {
+            confidence = confidence.max(told);
+            by = shares(ground.timeline, thread, &faster, &online, (from, self.time));
+            let off_path = |who: Who| match who {
+                Who::Task(task) => !self.on_path(task),
+                who => who == Who::Idle,
+            };
+            if by.iter().any(|share| off_path(share.who)) {
+                inversion = Some(InversionKind::Placement);
+            }
+        }
+        self.segments.push(Segment {
+            begin: from,
+            end: self.time,
+            thread: Some(ground.timeline.task(thread)),
+            kind: CauseKind::RunningSlowCore,
+            by,
+            job,
+            confidence,
+            inversion,
+        });
+        self.time = from;
+    }
+
+    fn on_path(&self, task: Task) -> bool {
+        let thread = self.ground.timeline.position(task);
+        self.stack.iter().any(|frame| match frame.on {
+            On::Thread(on) | On::Queue(on, _) => Some(on) == thread,
+            On::Job(_) => false,
+        })
+    }
+
+    /// Where a thread may run, and how sure that is.
+    fn allowed(&self, thread: u32, time: Nanos) -> (Vec<u32>, Confidence) {
+        let timeline = self.ground.timeline;
+        let lanes: Vec<u32> = timeline.allowed_lanes(thread, time).collect();
+        match lanes.is_empty() {
+            true => (self.ground.everywhere.clone(), Confidence::Assumed),
+            false if timeline.is_told(thread) => (lanes, Confidence::Known),
+            false => (lanes, Confidence::Inferred),
+        }
+    }
+
+    fn runnable(&mut self, thread: u32, frame: Frame, since: Since, from: Nanos) {
+        let timeline = self.ground.timeline;
+        let waiters = self.stack.iter().filter_map(|frame| frame.waiter);
+        let waiters: Vec<Waiter> = waiters.filter(|waiter| waiter.thread != thread).collect();
+        let (lanes, told) = self.allowed(thread, from);
+        let stretches = instead(timeline, thread, &lanes, &waiters, (from, self.time));
+        let lock = self.stack.iter().rev().find_map(|frame| match frame.on {
+            On::Thread(on) if on == thread => frame.lock,
+            _ => None,
+        });
+        let task = Some(timeline.task(thread));
+        for stretch in stretches.into_iter().rev() {
+            let kind = match (stretch.kept, since) {
+                (Kept::Offline, _) => CauseKind::NoCore,
+                (Kept::Waiter, _) => CauseKind::BusyWaitStolen,
+                (_, Since::Preempted) => CauseKind::Preempted,
+                (_, Since::Woken) => CauseKind::WakeLatency,
+            };
+            let inversion = match (lock, stretch.kept) {
+                (Some(_), _) => InversionKind::Lock,
+                (None, Kept::Waiter) => InversionKind::BusyWait,
+                (None, Kept::Idle) => InversionKind::Placement,
+                (None, Kept::Offline) => InversionKind::NoCore,
+                (None, Kept::Busy) => InversionKind::Preemption,
+            };
+            let lock = lock.unwrap_or(Confidence::Known);
+            self.segments.push(Segment {
+                begin: stretch.begin,
+                end: stretch.end,
+                thread: task,
+                kind,
+                by: stretch.by,
+                job: None,
+                confidence: frame.confidence.max(told).max(lock),
+                inversion: Some(inversion),
+            });
+        }
+        self.time = from;
+    }
+
+    pub(super) fn emit(
+        &mut self,
+        thread: Option<u32>,
+        kind: CauseKind,
+        from: Nanos,
+        confidence: Confidence,
+    ) {
+        self.emit_job(thread, kind, from, confidence, None);
+    }
+
+    fn emit_job(
+        &mut self,
+        thread: Option<u32>,
+        kind: CauseKind,
+        from: Nanos,
+        confidence: Confidence,
+        job: Option<u64>,
+    ) {
+        if from < self.time {
+            self.segments.push(Segment {
+                begin: from,
+                end: self.time,
+                thread: thread
+                    .filter(|&thread| thread != NOBODY)
+                    .map(|thread| self.ground.timeline.task(thread)),
+                kind,
+                by: Vec::new(),
+                job,
+                confidence,
+                inversion: None,
+            });
+            self.time = from;
+        }
+    }
+
+    fn finish(mut self) -> Walked {
+        self.segments.reverse();
+        // Neighbours that say the same are one.
+        let mut segments: Vec<Segment> = Vec::with_capacity(self.segments.len());
+        for segment in self.segments {
+            match segments.last_mut() {
+                Some(last) if alike(last, &segment) => last.end = segment.end,
+                _ => segments.push(segment),
+            }
+        }
+        let timeline = self.ground.timeline;
+        let longest = self.awaited.iter().max_by_key(|(_, length, _)| *length);
+        let awaited = longest
+            .filter(|(_, length, _)| *length > Nanos::ZERO)
+            .map(|(thread, _, confidence)| (timeline.task(*thread), *confidence));
+        Walked { segments, awaited }
+    }
+}
+
+fn alike(a: &Segment, b: &Segment) -> bool {
+    let key = |s: &Segment| (s.thread, s.kind, s.job, s.confidence, s.inversion);
+    key(a) == key(b) && a.by.is_empty() && b.by.is_empty()
+}

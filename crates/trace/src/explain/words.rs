@@ -1,0 +1,134 @@
+//! What names of slices say.
+//!
+//! Programs name what they mark as they like. These words are what Android, Unity, Chrome and ordinary
+//! programs use: "wait for job", "WaitForJobGroupID", "lock bus", "monitor contention with owner …",
+//! "Choreographer#doFrame 1234", "DrawFrames", "frame 15".
+
+use crate::timeline::Timeline;
+
+/// What a name says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Says {
+    /// Its thread waits.
+    pub(super) waits: bool,
+    /// It waits for a lock.
+    pub(super) locks: bool,
+    /// Its thread holds a lock.
+    pub(super) holds: bool,
+    /// It is a frame.
+    pub(super) frame: bool,
+}
+
+/// What a name says.
+pub(super) fn says(name: &str) -> Says {
+    let words = words(name);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
+    let begins = |list: &[&str]| words.first().is_some_and(|word| list.contains(&&**word));
+    let holds = has(&["hold", "holds", "holding", "locked"]);
+    let locks = !holds
+        && (has(&["lock", "locking", "mutex", "contention", "futex"])
+            || begins(&["acquire", "acquiring"]));
+    let waits = locks || has(&["wait", "waits", "waiting", "await", "join", "joining"]);
+    // "frame 15", "doFrame 1234", "DrawFrames": the last word but numbers.
+    let last = words
+        .iter()
+        .rfind(|word| !word.bytes().all(|byte| byte.is_ascii_digit()));
+    let frame = !waits && last.is_some_and(|word| ["frame", "frames"].contains(&&**word));
+    Says {
+        waits,
+        locks,
+        holds,
+        frame,
+    }
+}
+
+/// The words of a name, in small letters: cut at everything that is no letter or digit, and where a small
+/// letter is followed by a big one.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut small = false;
+    // No name worth reading is longer.
+    for letter in name.chars().take(200) {
+        if !letter.is_alphanumeric() || (small && letter.is_uppercase()) {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        small = letter.is_lowercase() || letter.is_ascii_digit();
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// What the names of a recording say, by number.
+pub(super) fn of_all(timeline: &Timeline, busy: &[String]) -> Vec<Says> {
+    let names = timeline.recording().names.iter();
+    let told = |name: &str| busy.iter().any(|text| name.contains(text.as_str()));
+    names
+        .map(|name| {
+            let says = says(name);
+            Says {
+                waits: says.waits || told(name),
+                ..says
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: names of real programs are understood, and words that only look alike are not taken for
+    /// them. Method: one of each.
+    #[test]
+    fn names() {
+        let waits = [
+            "wait for job",
+            "WaitForJobGroupID",
+            "Waiting for GPU",
+            "thread_join",
+        ];
+        let locks = [
+            "lock bus",
+            "monitor contention with owner main (1)",
+            "Lock contention on thread list lock (owner tid: 5)",
+            "mutex",
+        ];
+        let frames = [
+            "frame 15",
+            "Choreographer#doFrame",
+            "DrawFrames 12",
+            "doFrame",
+        ];
+        let none = [
+            "low holds bus",
+            "mid burst",
+            "job 15",
+            "block",
+            "clock",
+            "unlock",
+            "deadlocked",
+            "frame buffer",
+            "cycle 1",
+            "",
+            "15",
+        ];
+        for name in waits {
+            assert!(says(name).waits && !says(name).locks, "{name}");
+        }
+        for name in locks {
+            assert!(says(name).waits && says(name).locks, "{name}");
+        }
+        for name in frames {
+            assert!(says(name).frame && !says(name).waits, "{name}");
+        }
+        for name in none {
+            assert!(!says(name).frame && !says(name).waits, "{name}");
+        }
+        assert!(says("low holds bus").holds);
+    }
+}

@@ -1,0 +1,118 @@
+//! Switches and wake-ups of one CPU as lists of numbers, which is how Perfetto records them by default.
+//!
+//! Each field of the events is a list of its own; names are by number in a table of the message. A switch does
+//! not say who ran before: it is who the switch before it said, and a wake-up's waker is who runs. That is looked
+//! up when the events of a CPU are in order (`merge.rs`).
+
+use super::ftrace::{CURRENT, IN_INTERRUPT, Raw, What, Who};
+use super::wire::{Fields, Packed, Value};
+use super::words::Words;
+use crate::read::builder::Wake;
+use crate::{Loss, Losses};
+
+/// The lists, as they are in the message.
+#[derive(Default)]
+struct Lists<'a> {
+    /// By field number.
+    packed: [&'a [u8]; 13],
+    names: Vec<&'a [u8]>,
+}
+
+impl<'a> Lists<'a> {
+    fn of(message: &'a [u8]) -> Option<Lists<'a>> {
+        let mut lists = Lists::default();
+        let mut fields = Fields::of(message);
+        for (field, value) in &mut fields {
+            let Value::Bytes(bytes) = value else { continue };
+            match field {
+                5 => lists.names.push(bytes),
+                1..=12 => lists.packed[field as usize] = bytes,
+                _ => {}
+            }
+        }
+        (!fields.is_broken()).then_some(lists)
+    }
+
+    fn list(&self, field: usize) -> Packed<'a> {
+        Packed(self.packed[field])
+    }
+
+    fn name(&self, index: u64) -> &'a [u8] {
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| self.names.get(index))
+            .map_or(&[], |name| name)
+    }
+}
+
+/// Reads a message and puts its events behind the others, in the order of their times.
+pub(super) fn read(
+    message: &[u8],
+    clock: u8,
+    words: &mut Words,
+    losses: &mut Losses,
+    list: &mut Vec<Raw>,
+) {
+    let Some(lists) = Lists::of(message) else {
+        return losses.add(Loss::Malformed, 1);
+    };
+    let begin = list.len();
+    let raw = |time, in_interrupt, what| Raw {
+        time,
+        clock,
+        in_interrupt,
+        tid: CURRENT,
+        what,
+    };
+    let [mut states, mut nexts, mut priorities, mut comms] =
+        [2, 3, 4, 6].map(|field| lists.list(field));
+    for time in times(lists.list(1)) {
+        let (Some(state), Some(tid), Some(priority), Some(comm)) =
+            (states.next(), nexts.next(), priorities.next(), comms.next())
+        else {
+            // The lists are not equally long.
+            losses.add(Loss::BadFields, 1);
+            continue;
+        };
+        let next = who(tid, comm, priority, &lists, words);
+        let state = state as u16;
+        list.push(raw(time, false, What::SwitchTo { next, state }));
+    }
+    let [mut tids, mut targets, mut priorities, mut comms] =
+        [8, 9, 10, 11].map(|field| lists.list(field));
+    let mut flags = lists.list(12);
+    for time in times(lists.list(7)) {
+        let (Some(tid), Some(target), Some(priority), Some(comm)) =
+            (tids.next(), targets.next(), priorities.next(), comms.next())
+        else {
+            losses.add(Loss::BadFields, 1);
+            continue;
+        };
+        let what = What::Wake {
+            who: who(tid, comm, priority, &lists, words),
+            target: target as u32,
+            how: Wake::Decided,
+        };
+        // Older recorders have no flags.
+        let in_interrupt = flags.next().is_some_and(|flags| flags & IN_INTERRUPT != 0);
+        list.push(raw(time, in_interrupt, what));
+    }
+    list[begin..].sort_by_key(|raw| raw.time);
+}
+
+/// Times from differences.
+fn times(differences: Packed<'_>) -> impl Iterator<Item = u64> {
+    differences.scan(0u64, |time, step| {
+        *time = time.wrapping_add(step);
+        Some(*time)
+    })
+}
+
+fn who(tid: u64, comm: u64, priority: u64, lists: &Lists<'_>, words: &mut Words) -> Who {
+    let tid = tid as u32;
+    Who {
+        tid,
+        comm: words.comm(lists.name(comm), tid),
+        priority: priority as i16,
+    }
+}

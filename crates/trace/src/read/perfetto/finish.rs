@@ -1,0 +1,158 @@
+//! The end of a file: one clock, one order, and everything to the builder.
+
+use event::Cpu;
+
+use super::File;
+use super::clocks::{BOOT, Clock, Clocks, MONOTONIC};
+use super::ftrace::Ftrace;
+use super::merge::{Merged, Teller};
+use super::track_events::Said;
+use super::tracks::{NOBODY, Tracks};
+use crate::read::builder::{Builder, Layout};
+use crate::{CpuFacts, Loss};
+
+impl File<'_> {
+    pub(super) fn finish(mut self) {
+        // Threads get their numbers in the order in which they are first heard of.
+        self.told.introduce(self.builder);
+        for named in &self.facts.people {
+            named.tell(self.builder);
+        }
+        let layout = match &self.facts.release {
+            Some(release) => {
+                self.builder.set_kernel(release);
+                Layout::of(release)
+            }
+            None => Layout::Unknown,
+        };
+        let base = base(&self.clocks, &self.ftrace, &self.said);
+        self.builder.set_clock(match base {
+            BOOT => crate::Clock::Boot,
+            MONOTONIC => crate::Clock::Monotonic,
+            other => crate::Clock::Other(other.to_string()),
+        });
+        let mut lost = convert_events(&mut self.ftrace, &self.clocks, base);
+        lost += convert_said(&mut self.said, &self.clocks, base);
+        self.builder.lose(Loss::BadFields, lost);
+        // Those of one track come from one sequence, and so in their order.
+        if !self.said.is_sorted_by_key(|said| said.time) {
+            self.said.sort_by_key(|said| said.time);
+        }
+        let end = tell(
+            self.builder,
+            self.ftrace,
+            &self.said,
+            &mut self.tracks,
+            layout,
+        );
+        self.tracks.finish(self.builder, end);
+        for (cpu, (capacity, max_khz)) in self.facts.cpus {
+            self.builder.cpu_facts(CpuFacts {
+                cpu: Cpu(cpu),
+                capacity,
+                max_khz,
+            });
+        }
+        for (pid, mut counter) in std::mem::take(&mut self.tracks.values) {
+            counter.process = (pid != 0).then(|| self.builder.process(pid));
+            self.builder.recording().counters.push(counter);
+        }
+        self.builder
+            .recording()
+            .annotations
+            .append(&mut self.tracks.notes);
+        self.builder.no_thread(NOBODY, "trace");
+        self.told.tell(self.builder);
+    }
+}
+
+/// The clock that all times are brought to: the boot clock, if anything is on it or stands to it in a known way;
+/// else the first that there is.
+fn base(clocks: &Clocks, ftrace: &Ftrace, said: &[Said]) -> Clock {
+    let mut all = ftrace
+        .clocks
+        .iter()
+        .copied()
+        .chain(said.iter().map(|said| said.clock));
+    let mut first = None;
+    let mut latest = None;
+    let has_boot = all.any(|clock| {
+        first = first.or(Some(clock));
+        let is_known = latest != Some(clock) && clocks.knows(clock);
+        latest = Some(clock);
+        is_known
+    });
+    match (has_boot, first) {
+        (false, Some(first)) => first,
+        _ => BOOT,
+    }
+}
+
+fn convert(clocks: &Clocks, base: Clock, clock: Clock, time: u64) -> Option<u64> {
+    match clock == base {
+        true => Some(time),
+        false => clocks.boot(clock, time),
+    }
+}
+
+/// Brings kernel events to one clock. How many could not be is the answer.
+fn convert_events(ftrace: &mut Ftrace, clocks: &Clocks, base: Clock) -> u64 {
+    if ftrace.clocks.iter().all(|clock| *clock == base) {
+        return 0;
+    }
+    let mut lost = 0;
+    for list in ftrace.cpus.values_mut() {
+        list.retain_mut(|raw| {
+            let clock = ftrace.clocks[usize::from(raw.clock)];
+            let time = convert(clocks, base, clock, raw.time);
+            lost += u64::from(time.is_none());
+            raw.time = time.unwrap_or(0);
+            time.is_some()
+        });
+    }
+    lost
+}
+
+/// Brings what was said to one clock.
+fn convert_said(said: &mut Vec<Said>, clocks: &Clocks, base: Clock) -> u64 {
+    let before = said.len();
+    said.retain_mut(|said| {
+        let time = convert(clocks, base, said.clock, said.time);
+        said.time = time.unwrap_or(0);
+        time.is_some()
+    });
+    (before - said.len()) as u64
+}
+
+/// Tells everything in the order of its times; at one time what programs said comes first. The answer is the
+/// last time.
+fn tell(
+    builder: &mut Builder,
+    mut ftrace: Ftrace,
+    said: &[Said],
+    tracks: &mut Tracks,
+    layout: Layout,
+) -> u64 {
+    for (loss, count) in ftrace.losses.iter() {
+        builder.lose(loss, count);
+    }
+    let mut teller = Teller {
+        words: &ftrace.words,
+        layout,
+        current: Vec::new(),
+    };
+    let mut said = said.iter().peekable();
+    let mut end = 0;
+    for (cpu, raw) in Merged::new(std::mem::take(&mut ftrace.cpus)) {
+        while let Some(said) = said.next_if(|said| said.time <= raw.time) {
+            tracks.tell(builder, said.track, said.time, said.what);
+        }
+        teller.tell(builder, cpu, &raw);
+        end = raw.time;
+    }
+    for said in said {
+        tracks.tell(builder, said.track, said.time, said.what);
+        end = said.time;
+    }
+    end
+}

@@ -1,0 +1,241 @@
+//! Perfetto's protobuf traces, as Android, Chrome, its own recorders and [`write`](mod@crate::write) make them.
+//!
+//! A file is a list of packets; each is of a sequence, which is what one writer wrote in its order, and
+//! sequences are in no order among themselves. So packets are read one by one and forgotten, what they say is
+//! kept small, and at the end of the file it is told to the builder in the order of its times:
+//! kernel events (`ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said (`track_events.rs`, `tracks.rs`),
+//! on one clock (`clocks.rs`).
+//!
+//! Field numbers are those of `protos/perfetto/trace` of Perfetto's repository.
+//!
+//! Invariants
+//! - Nothing is allocated for an event but its place in a list, and no length that a file promises is believed.
+//! - What is not read is counted.
+
+mod clocks;
+mod compact;
+mod facts;
+mod finish;
+mod ftrace;
+mod merge;
+mod packet;
+mod sequences;
+mod source;
+mod supplement;
+#[cfg(test)]
+mod tests;
+mod track_events;
+mod tracks;
+mod wire;
+#[cfg(test)]
+mod wire_test;
+mod words;
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use flate2::bufread::ZlibDecoder;
+
+use self::clocks::{Clock, Clocks};
+use self::facts::Facts;
+use self::ftrace::Ftrace;
+use self::packet::Packet;
+use self::sequences::Sequence;
+use self::source::Source;
+use self::supplement::Told;
+use self::track_events::{Outcome, Said};
+use self::tracks::Tracks;
+use super::builder::Builder;
+use super::{Format, Input};
+use crate::Loss;
+
+/// Sequence flags: words of before are no longer good; words of before are needed.
+const CLEARED: u64 = 1;
+const NEEDS_WORDS: u64 = 2;
+
+/// What a file said so far.
+struct File<'b> {
+    builder: &'b mut Builder,
+    clocks: Clocks,
+    ftrace: Ftrace,
+    sequences: HashMap<u32, Sequence>,
+    said: Vec<Said>,
+    tracks: Tracks,
+    facts: Facts,
+    told: Told,
+}
+
+/// Reads a file into a recording in the making.
+///
+/// # Errors
+/// Those of the input. What was read until then is in the builder.
+pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> io::Result<()> {
+    builder.set_format(Format::Perfetto.word());
+    let mut file = File {
+        builder,
+        clocks: Clocks::default(),
+        ftrace: Ftrace::default(),
+        sequences: HashMap::new(),
+        said: Vec::new(),
+        tracks: Tracks::default(),
+        facts: Facts::default(),
+        told: Told::default(),
+    };
+    let mut source = Source::new(input);
+    let failure = loop {
+        match source.next() {
+            Ok(Some(packet)) => file.packet(packet, true),
+            Ok(None) => break None,
+            Err(why) => break Some(why),
+        }
+    };
+    if source.is_broken() {
+        file.builder.lose(Loss::Malformed, 1);
+    }
+    let rest = match failure {
+        None => source.rest(),
+        Some(why) => Err(why),
+    };
+    file.finish();
+    builder.lose(Loss::Truncated, rest?);
+    Ok(())
+}
+
+impl File<'_> {
+    /// Takes in a packet. `may_unpack`: whether it may hold packed ones.
+    fn packet(&mut self, bytes: &[u8], may_unpack: bool) {
+        let Some(packet) = Packet::of(bytes) else {
+            return self.builder.lose(Loss::Malformed, 1);
+        };
+        self.builder
+            .lose(Loss::Unsupported, u64::from(packet.is_unknown));
+        if let Some(deflated) = packet.deflated {
+            self.unpack(ZlibDecoder::new(deflated), may_unpack);
+        }
+        if let Some(zstd) = packet.zstd {
+            match ruzstd::decoding::StreamingDecoder::new(zstd) {
+                Ok(decoder) => self.unpack(decoder, may_unpack),
+                Err(_) => self.builder.lose(Loss::Malformed, 1),
+            }
+        }
+        if let Some(supplement) = packet.supplement {
+            let is_whole = self.told.learn(supplement).is_some();
+            self.builder.lose(Loss::Malformed, u64::from(!is_whole));
+        }
+        if let Some(snapshot) = packet.clock_snapshot {
+            self.check(|file| file.clocks.snapshot(packet.sequence, snapshot));
+        }
+        if let Some(info) = packet.system_info {
+            self.check(|file| file.facts.system(info, &mut file.ftrace));
+        }
+        if let Some(info) = packet.cpu_info {
+            self.check(|file| file.facts.cpus(info));
+        }
+        if let Some(tree) = packet.process_tree {
+            self.check(|file| file.facts.tree(tree));
+        }
+        if let Some(bundle) = packet.ftrace {
+            self.bundle(bundle);
+        }
+        self.sequence(&packet);
+    }
+
+    fn check(&mut self, learn: impl FnOnce(&mut File<'_>) -> Option<()>) {
+        if learn(self).is_none() {
+            self.builder.lose(Loss::Malformed, 1);
+        }
+    }
+
+    /// Packets that are packed into one.
+    fn unpack(&mut self, packed: impl Read, may_unpack: bool) {
+        if !may_unpack {
+            return self.builder.lose(Loss::Malformed, 1);
+        }
+        let mut source = Source::new(packed);
+        let is_broken = loop {
+            match source.next() {
+                Ok(Some(packet)) => self.packet(packet, false),
+                Ok(None) => break source.is_broken(),
+                Err(_) => break true,
+            }
+        };
+        match source.rest() {
+            Ok(rest) if !is_broken => self.builder.lose(Loss::Truncated, rest),
+            _ => self.builder.lose(Loss::Malformed, 1),
+        }
+    }
+
+    fn bundle(&mut self, bundle: &[u8]) {
+        let mut clock = clocks::BOOT;
+        let (mut there, mut boot) = (None, None);
+        for (field, value) in wire::Fields::of(bundle) {
+            match field {
+                5 => clock = Clock::of_ftrace(value.number()),
+                6 => there = Some(value.number()),
+                7 => boot = Some(value.number()),
+                _ => {}
+            }
+        }
+        if let (Some(there), Some(boot)) = (there, boot) {
+            self.clocks.ftrace_pair(clock, there, boot);
+        }
+        self.ftrace.bundle(bundle, clock);
+    }
+
+    /// What a packet says as part of its sequence.
+    fn sequence(&mut self, packet: &Packet<'_>) {
+        let sequence = self.sequences.entry(packet.sequence).or_default();
+        if packet.flags & CLEARED != 0 {
+            sequence.clear();
+        } else if packet.is_after_loss {
+            // It is also said of a sequence's first packet, whether or not one was lost.
+            let is_first = !std::mem::replace(&mut sequence.is_begun, true);
+            sequence.is_incomplete = true;
+            self.builder.lose(Loss::Gaps, u64::from(!is_first));
+        }
+        sequence.is_begun = true;
+        let mut is_whole = true;
+        if let Some(defaults) = packet.defaults {
+            is_whole &= sequence.defaults(defaults).is_some();
+        }
+        for words in packet.words.into_iter().flatten() {
+            is_whole &= sequence
+                .learn(words, |word| self.builder.word(word))
+                .is_some();
+        }
+        if let Some(thread) = packet.thread {
+            match self.facts.thread(thread) {
+                Some((pid, tid)) => sequence.track = Some(self.tracks.of_thread(pid, tid)),
+                None => is_whole = false,
+            }
+        }
+        if let Some(track) = packet.track {
+            match self.tracks.describe(track) {
+                Some(named) => self.facts.people.extend(named),
+                None => is_whole = false,
+            }
+        }
+        self.builder.lose(Loss::Malformed, u64::from(!is_whole));
+        let Some(event) = packet.event else { return };
+        if self.told.is_picture(packet.sequence) {
+            return;
+        }
+        if packet.flags & NEEDS_WORDS != 0 && sequence.is_incomplete {
+            return self.builder.lose(Loss::BadFields, 1);
+        }
+        let clock = packet.clock.or(sequence.clock);
+        let clock = clock.map_or(clocks::BOOT, |number| Clock::of(packet.sequence, number));
+        let Some(time) = packet.time else {
+            return self.builder.lose(Loss::BadFields, 1);
+        };
+        let when = (self.clocks.nanos(clock, time), clock);
+        let word = |word: &[u8]| self.builder.word(word);
+        let loss = match track_events::read(event, when, sequence, word, &mut self.said) {
+            Outcome::Kept => return,
+            Outcome::Broken => Loss::Malformed,
+            Outcome::Bad => Loss::BadFields,
+            Outcome::Unsupported => Loss::Unsupported,
+        };
+        self.builder.lose(loss, 1);
+    }
+}

@@ -1,0 +1,194 @@
+//! A file as packets, one at a time: nothing but the current piece is in memory.
+
+use std::io::{self, ErrorKind, Read};
+
+use super::wire::varint;
+
+/// How much is asked for at once.
+const PIECE: usize = 256 << 10;
+
+/// The key of a packet: field 1, of bytes.
+const PACKET: u64 = 1 << 3 | 2;
+
+/// Packets of a file.
+pub(super) struct Source<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// What of the buffer is still to be read.
+    at: usize,
+    has_ended: bool,
+    is_broken: bool,
+}
+
+impl<R: Read> Source<R> {
+    pub(super) fn new(input: R) -> Source<R> {
+        Source {
+            input,
+            buffer: Vec::new(),
+            at: 0,
+            has_ended: false,
+            is_broken: false,
+        }
+    }
+
+    /// The next packet; `None` at the end, or where no packet begins.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            match head(&self.buffer[self.at..]) {
+                Head::Field {
+                    is_packet,
+                    from,
+                    to,
+                } if to <= self.buffer.len() - self.at => {
+                    let begin = self.at + from;
+                    self.at += to;
+                    if is_packet {
+                        return Ok(Some(&self.buffer[begin..self.at]));
+                    }
+                }
+                Head::Broken => {
+                    self.is_broken = true;
+                    return Ok(None);
+                }
+                _ if self.has_ended => return Ok(None),
+                Head::Field { to, .. } => self.fill(to)?,
+                Head::Short => self.fill(0)?,
+            }
+        }
+    }
+
+    /// Whether there is something that is no packet. Known once there is no next.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// How many bytes are left that are no whole packet. Reads the input to its end.
+    pub(super) fn rest(mut self) -> io::Result<u64> {
+        let here = (self.buffer.len() - self.at) as u64;
+        Ok(here + io::copy(&mut self.input, &mut io::sink())?)
+    }
+
+    /// Reads on, if possible until so many bytes are there. The room grows with what comes, not with what
+    /// a length promises.
+    fn fill(&mut self, wanted: usize) -> io::Result<()> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let missing = wanted.saturating_sub(self.buffer.len()).max(PIECE);
+        let mut some = self.input.by_ref().take(missing as u64);
+        loop {
+            match some.read_to_end(&mut self.buffer) {
+                Ok(_) => break,
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+        }
+        self.has_ended = some.limit() > 0;
+        Ok(())
+    }
+}
+
+/// What a file goes on with.
+enum Head {
+    /// A field whose value is at these places, from here.
+    Field {
+        is_packet: bool,
+        from: usize,
+        to: usize,
+    },
+    /// Too little to say.
+    Short,
+    /// No field.
+    Broken,
+}
+
+fn head(bytes: &[u8]) -> Head {
+    let mut rest = bytes;
+    let unclear = |rest: &[u8]| match rest.len() < 10 {
+        true => Head::Short,
+        false => Head::Broken,
+    };
+    let Some(key) = varint(&mut rest) else {
+        return unclear(bytes);
+    };
+    let value = rest;
+    let behind = |rest: &[u8]| bytes.len() - rest.len();
+    let (from, length) = match key & 7 {
+        0 => match varint(&mut rest) {
+            Some(_) => (behind(rest), 0),
+            None => return unclear(value),
+        },
+        1 => (behind(rest), 8),
+        2 => match varint(&mut rest) {
+            Some(length) => (behind(rest), usize::try_from(length).unwrap_or(usize::MAX)),
+            None => return unclear(value),
+        },
+        5 => (behind(rest), 4),
+        _ => return Head::Broken,
+    };
+    Head::Field {
+        is_packet: key == PACKET,
+        from,
+        to: from.saturating_add(length),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An input that gives a byte at a time.
+    struct Drops<'a>(&'a [u8]);
+
+    impl Read for Drops<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            let count = room.len().min(self.0.len()).min(1);
+            room[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    fn packets(bytes: &[u8]) -> (Vec<Vec<u8>>, bool, u64) {
+        let mut source = Source::new(Drops(bytes));
+        let mut all = Vec::new();
+        while let Some(packet) = source.next().unwrap() {
+            all.push(packet.to_vec());
+        }
+        (all, source.is_broken(), source.rest().unwrap())
+    }
+
+    /// Goal: packets come whole however the input arrives, other fields are passed over, and what is cut off
+    /// is counted. Method: every prefix of a file with two packets and a number between them.
+    #[test]
+    fn packets_come_whole_or_are_counted() {
+        let file = [0x0a, 2, 7, 8, 0x10, 0xff, 0x01, 0x0a, 1, 9];
+        for length in 0..=file.len() {
+            let (all, is_broken, rest) = packets(&file[..length]);
+            let (expected, whole): (&[&[u8]], usize) = match length {
+                0..4 => (&[], 0),
+                4..7 => (&[&[7, 8]], 4),
+                7..10 => (&[&[7, 8]], 7),
+                _ => (&[&[7, 8], &[9]], 10),
+            };
+            assert_eq!(all, expected, "{length}");
+            assert!(!is_broken);
+            assert_eq!(rest, (length - whole) as u64);
+        }
+    }
+
+    /// Goal: a length that lies takes no room, and what is no field ends the file. Method: a packet of 2^63
+    /// bytes, and a group.
+    #[test]
+    fn lies_are_not_believed() {
+        let lie = [
+            0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 2,
+        ];
+        let (all, is_broken, rest) = packets(&lie);
+        assert_eq!((all.len(), is_broken, rest), (0, false, 12));
+        let (all, is_broken, rest) = packets(&[0x0a, 1, 5, 0x0b, 3, 4]);
+        assert_eq!((all.len(), is_broken, rest), (1, true, 3));
+    }
+}

@@ -1,0 +1,222 @@
+//! Track events: what programs said, on tracks that may be introduced before or after.
+//!
+//! Both the track an event is on and how its clock stands to the others may be told later than the event, so
+//! events are kept as they are, small, and brought to threads and to one clock at the end of the file
+//! (`tracks.rs`).
+
+use super::clocks::Clock;
+use super::sequences::{Category, Sequence};
+use super::wire::{Fields, Packed, Row, Value};
+use crate::Name;
+
+/// Something said on a track.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said {
+    pub(super) time: u64,
+    pub(super) clock: Clock,
+    pub(super) track: u64,
+    pub(super) what: What,
+}
+
+/// What was said.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// A slice begins.
+    Begin(Name),
+    /// One of our own that is told apart by a number begins.
+    BeginAsync(Name, u64),
+    /// The innermost slice ends.
+    End,
+    /// It ends, said by the thread with this number.
+    EndOn(u32),
+    Instant(Name),
+    /// An arrow passes through the innermost slice.
+    Flow {
+        id: u64,
+        ends: bool,
+    },
+    /// A finding of ours begins.
+    Note(Name),
+    /// A counter's new value, or its change.
+    Value(i64),
+}
+
+/// Types of track events.
+const BEGIN: u64 = 1;
+const END: u64 = 2;
+const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
+
+/// The fields of a track event that are read.
+#[derive(Default)]
+struct Event<'a> {
+    kind: u64,
+    track: Option<u64>,
+    name_id: Option<u64>,
+    name: Option<&'a [u8]>,
+    category: Category,
+    value: Option<i64>,
+    has_flows: bool,
+    is_legacy: bool,
+    has_more_values: bool,
+}
+
+/// What came of a track event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Kept,
+    /// The message is broken.
+    Broken,
+    /// It lacks what its type needs, or its type is none.
+    Bad,
+    /// It is of a kind of older versions that is not read, or carries more than is read.
+    Unsupported,
+}
+
+/// Reads a track event and puts what it says behind the others.
+pub(super) fn read(
+    message: &[u8],
+    (time, clock): (u64, Clock),
+    sequence: &Sequence,
+    mut number: impl FnMut(&[u8]) -> Name,
+    said: &mut Vec<Said>,
+) -> Outcome {
+    let Some(event) = fields(message, sequence) else {
+        return Outcome::Broken;
+    };
+    let track = event.track.or(sequence.track).unwrap_or(0);
+    let mut say = |what| {
+        said.push(Said {
+            time,
+            clock,
+            track,
+            what,
+        });
+    };
+    let mut name = || match (event.name, event.name_id) {
+        (Some(name), _) => Some(number(name)),
+        (None, Some(id)) => sequence.names.get(&id).copied(),
+        (None, None) => Some(number(b"")),
+    };
+    let (before, after) = match event.kind {
+        BEGIN => {
+            let Some(name) = name() else {
+                return Outcome::Bad;
+            };
+            let what = match event.category {
+                Category::Annotation => What::Note(name),
+                Category::Async => {
+                    What::BeginAsync(name, noted(message, sequence.cookie).unwrap_or(0))
+                }
+                _ => What::Begin(name),
+            };
+            (Some(what), None)
+        }
+        END => {
+            let by = match event.category {
+                Category::Async => noted(message, sequence.tid),
+                _ => None,
+            };
+            let by = by.and_then(|tid| u32::try_from(tid).ok());
+            (None, Some(by.map_or(What::End, What::EndOn)))
+        }
+        INSTANT if event.category == Category::Flow => (None, None),
+        INSTANT => {
+            let Some(name) = name() else {
+                return Outcome::Bad;
+            };
+            (Some(What::Instant(name)), None)
+        }
+        COUNTER => {
+            let Some(value) = event.value else {
+                return Outcome::Bad;
+            };
+            (Some(What::Value(value)), None)
+        }
+        _ if event.is_legacy => return Outcome::Unsupported,
+        _ => return Outcome::Bad,
+    };
+    if let Some(what) = before {
+        say(what);
+    }
+    if event.has_flows {
+        flows(message, &mut say);
+    }
+    if let Some(what) = after {
+        say(what);
+    }
+    match event.has_more_values {
+        true => Outcome::Unsupported,
+        false => Outcome::Kept,
+    }
+}
+
+fn fields<'a>(message: &'a [u8], sequence: &Sequence) -> Option<Event<'a>> {
+    let mut event = Event::default();
+    let mut is_first_category = true;
+    let mut categorize = |event: &mut Event<'_>, category| {
+        if std::mem::take(&mut is_first_category) {
+            event.category = category;
+        }
+    };
+    let mut all = Fields::of(message);
+    for (field, value) in &mut all {
+        match (field, value) {
+            (9, value) => event.kind = value.number(),
+            (11, value) => event.track = Some(value.number()),
+            (10, value) => event.name_id = Some(value.number()),
+            (23, value) => event.name = Some(value.bytes()),
+            (3, value) => {
+                let id = match value {
+                    Value::Number(id) => Some(id),
+                    Value::Bytes(packed) => Packed(packed).next(),
+                };
+                let known = id.and_then(|id| sequence.categories.get(&id));
+                categorize(&mut event, known.copied().unwrap_or_default());
+            }
+            (22, value) => categorize(&mut event, Category::named(value.bytes())),
+            (30, value) => event.value = Some(value.number() as i64),
+            // To the next whole number; those beyond the ends to the ends.
+            (44, value) => event.value = Some(f64::from_bits(value.number()).round() as i64),
+            (36 | 42 | 47 | 48, _) => event.has_flows = true,
+            (6, _) => event.is_legacy = true,
+            (12 | 46, _) => event.has_more_values = true,
+            _ => {}
+        }
+    }
+    (!all.is_broken()).then_some(event)
+}
+
+/// The arrows of an event, from both generations of fields.
+fn flows(message: &[u8], say: &mut impl FnMut(What)) {
+    for (field, value) in Fields::of(message) {
+        let ends = match field {
+            36 | 47 => false,
+            42 | 48 => true,
+            _ => continue,
+        };
+        match value {
+            Value::Number(id) => say(What::Flow { id, ends }),
+            Value::Bytes(packed) if field < 47 => {
+                Packed(packed).for_each(|id| say(What::Flow { id, ends }));
+            }
+            Value::Bytes(packed) => {
+                let (ids, _) = packed.as_chunks::<8>();
+                ids.iter().for_each(|id| {
+                    let id = u64::from_le_bytes(*id);
+                    say(What::Flow { id, ends });
+                });
+            }
+        }
+    }
+}
+
+/// The number that is noted under this name.
+fn noted(message: &[u8], name: Option<u64>) -> Option<u64> {
+    let name = name?;
+    Fields::of(message)
+        .filter(|(field, _)| *field == 4)
+        .filter_map(|(_, note)| Row::of(note.bytes()))
+        .find(|note| note.number(1) == name)
+        .map(|note| note.number(3))
+}

@@ -1,0 +1,249 @@
+//! What a recording knows and Perfetto's format has no place for, in our own field of its packets.
+//!
+//! The tracks that are written for the job system are a picture for people: a slice per body, an arrow per
+//! dependency. What the picture is of, the events themselves, with seats, labels and what is known of threads
+//! and CPUs, is in these messages, so that a file that was written here tells whoever reads it here all that the
+//! recording told. Perfetto passes over fields that it does not know. Of the events, each field is a list of its
+//! own, times as differences: about ten bytes an event.
+//!
+//! Invariant: a field's number never means anything else. What a later version adds gets new ones.
+
+use event::{Event, EventKind, Nanos};
+use prost::Message;
+
+/// Our field in `TracePacket`. Perfetto gives out numbers below 2000, protobuf's own libraries use 19000 to
+/// 19999.
+pub(crate) const FIELD: u32 = 20_606;
+
+/// A message of ours is never longer; the reader takes longer ones for broken.
+pub(crate) const LONGEST: usize = 1 << 20;
+
+/// Events of one message.
+pub(crate) const BATCH: usize = 2_048;
+
+/// Longest label that is written, in bytes.
+const LABEL: usize = 1 << 10;
+
+/// A part of what is known.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Supplement {
+    /// Once, in the first packet of a file.
+    #[prost(message, optional, tag = "1")]
+    pub(crate) head: Option<Head>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) threads: Vec<ThreadFacts>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) cpus: Vec<Facts>,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) seats: Vec<Seat>,
+    /// Those that come next, in the order of their numbers.
+    #[prost(string, repeated, tag = "5")]
+    pub(crate) labels: Vec<String>,
+    #[prost(message, optional, tag = "6")]
+    pub(crate) jobs: Option<Jobs>,
+    #[prost(message, repeated, tag = "7")]
+    pub(crate) losses: Vec<Lost>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Head {
+    /// The sequences that are a picture of what is told here: to be left out when it is read.
+    #[prost(uint32, repeated, tag = "1")]
+    pub(crate) pictures: Vec<u32>,
+    /// What the times are.
+    #[prost(string, optional, tag = "2")]
+    pub(crate) clock: Option<String>,
+    /// Numbers of processes that the kernel did not give.
+    #[prost(uint32, repeated, tag = "3")]
+    pub(crate) made_up_pids: Vec<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ThreadFacts {
+    #[prost(uint32, tag = "1")]
+    pub(crate) tid: u32,
+    /// Whether the kernel did not give it this number.
+    #[prost(bool, tag = "2")]
+    pub(crate) is_made_up: bool,
+    #[prost(sint32, tag = "3")]
+    pub(crate) priority: i32,
+    #[prost(bool, tag = "4")]
+    pub(crate) has_allowed: bool,
+    #[prost(uint32, repeated, tag = "5")]
+    pub(crate) allowed: Vec<u32>,
+    /// Its number in the recording.
+    #[prost(uint32, tag = "6")]
+    pub(crate) task: u32,
+}
+
+/// Of a CPU.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Facts {
+    #[prost(uint32, tag = "1")]
+    pub(crate) cpu: u32,
+    #[prost(uint32, optional, tag = "2")]
+    pub(crate) capacity: Option<u32>,
+    #[prost(uint32, optional, tag = "3")]
+    pub(crate) max_khz: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Seat {
+    #[prost(uint32, tag = "1")]
+    pub(crate) seat: u32,
+    #[prost(uint32, tag = "2")]
+    pub(crate) tid: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Lost {
+    /// As in [`Loss::word`](crate::Loss::word).
+    #[prost(string, tag = "1")]
+    pub(crate) word: String,
+    #[prost(uint64, tag = "2")]
+    pub(crate) count: u64,
+}
+
+/// Events of the job system, in the order of their times; all lists are equally long.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Jobs {
+    /// The first since the beginning of the clock, each other one since the one before it.
+    #[prost(uint64, repeated, tag = "1")]
+    pub(crate) times: Vec<u64>,
+    /// Codes of [`EventKind`].
+    #[prost(bytes = "vec", tag = "2")]
+    pub(crate) kinds: Vec<u8>,
+    /// The first as it is, each other one as the difference to the one before it.
+    #[prost(sint64, repeated, tag = "3")]
+    pub(crate) jobs: Vec<i64>,
+    #[prost(uint64, repeated, tag = "4")]
+    pub(crate) args: Vec<u64>,
+    #[prost(uint32, repeated, tag = "5")]
+    pub(crate) seats: Vec<u32>,
+}
+
+impl Jobs {
+    /// Of events that are in the order of their times.
+    pub(crate) fn of(events: &[Event]) -> Jobs {
+        let mut jobs = Jobs::default();
+        let (mut time, mut job) = (0u64, 0u64);
+        for event in events {
+            jobs.times.push(event.time.0.wrapping_sub(time));
+            jobs.kinds.push(event.kind as u8);
+            jobs.jobs.push(event.job.wrapping_sub(job) as i64);
+            jobs.args.push(event.arg);
+            jobs.seats.push(event.seat);
+            (time, job) = (event.time.0, event.job);
+        }
+        jobs
+    }
+
+    /// The events; `None` if the lists are not equally long. Events of kinds that are not known here are
+    /// counted in the second.
+    pub(crate) fn events(&self) -> Option<(Vec<Event>, u64)> {
+        let lengths = [
+            self.jobs.len(),
+            self.args.len(),
+            self.seats.len(),
+            self.kinds.len(),
+        ];
+        if lengths.iter().any(|length| *length != self.times.len()) {
+            return None;
+        }
+        let (mut time, mut job) = (0u64, 0u64);
+        let mut events = Vec::with_capacity(self.times.len());
+        let mut unknown = 0;
+        for at in 0..self.times.len() {
+            time = time.wrapping_add(self.times[at]);
+            job = job.wrapping_add(self.jobs[at] as u64);
+            match EventKind::from_code(self.kinds[at]) {
+                Some(kind) => events.push(Event {
+                    time: Nanos(time),
+                    job,
+                    arg: self.args[at],
+                    seat: self.seats[at],
+                    kind,
+                }),
+                None => unknown += 1,
+            }
+        }
+        Some((events, unknown))
+    }
+}
+
+/// Labels in messages that are not too long. A label that is, is cut.
+pub(crate) fn labels(labels: &[String]) -> impl Iterator<Item = Vec<String>> {
+    let cut = |label: &String| {
+        let end = (0..=label.len().min(LABEL))
+            .rev()
+            .find(|end| label.is_char_boundary(*end));
+        label[..end.unwrap_or(0)].to_owned()
+    };
+    labels
+        .chunks(LONGEST / LABEL / 2)
+        .map(move |some| some.iter().map(cut).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Goal: events come back as they were. Method: random ones, extremes included, as bytes and back;
+        /// a full batch is never too long.
+        #[test]
+        fn events_come_back(
+            raw in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>(),
+                proptest::sample::select(EventKind::ALL)), 0..50),
+        ) {
+            let mut events: Vec<Event> = raw
+                .into_iter()
+                .map(|(time, job, arg, seat, kind)| Event { time: Nanos(time), job, arg, seat, kind })
+                .collect();
+            events.sort_by_key(|event| event.time);
+            let bytes = Jobs::of(&events).encode_to_vec();
+            prop_assert!(bytes.len() / events.len().max(1) * BATCH < LONGEST);
+            let jobs = Jobs::decode(&bytes[..]).unwrap();
+            prop_assert_eq!(jobs.events(), Some((events, 0)));
+        }
+    }
+
+    /// Goal: lists that do not fit are refused, kinds of later versions are counted. Method: one of each.
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let one = Jobs {
+            times: vec![5],
+            kinds: vec![250],
+            jobs: vec![1],
+            args: vec![2],
+            seats: vec![3],
+        };
+        assert_eq!(one.events(), Some((vec![], 1)));
+        let short = Jobs {
+            args: vec![],
+            ..one
+        };
+        assert_eq!(short.events(), None);
+    }
+
+    /// Goal: no message of labels is too long, and only long labels are cut. Method: many, one of them long.
+    #[test]
+    fn labels_fit() {
+        let mut all: Vec<String> = (0..5_000).map(|number| format!("label {number}")).collect();
+        all[7] = "ä".repeat(LABEL);
+        let mut seen = Vec::new();
+        for some in labels(&all) {
+            let message = Supplement {
+                labels: some.clone(),
+                ..Supplement::default()
+            };
+            assert!(message.encoded_len() < LONGEST);
+            seen.extend(some);
+        }
+        assert_eq!(seen[7], "ä".repeat(LABEL / 2));
+        seen[7] = all[7].clone();
+        assert_eq!(seen, all);
+    }
+}

@@ -1,0 +1,112 @@
+//! CPUs: who ran when, how fast, and whether they were there at all.
+
+use event::{Cpu, Nanos};
+
+use super::dense::NOBODY;
+
+/// In place of a thread: it is not known who ran.
+pub(crate) const UNKNOWN: u32 = NOBODY - 1;
+/// In place of a thread: nobody ran.
+pub(crate) const IDLE: u32 = NOBODY;
+
+/// The beginning of somebody's time on a CPU; it lasts until the next one begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    pub(crate) begin: Nanos,
+    /// The position of the thread, [`IDLE`] or [`UNKNOWN`].
+    pub(crate) who: u32,
+}
+
+/// What is known of a CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(crate) cpu: Cpu,
+    /// From the beginning of the recording on.
+    pub(crate) runs: Vec<Run>,
+    /// Whether it is online, from when on; it is before the first one, if that says that it no longer is.
+    pub(crate) online: Vec<(Nanos, bool)>,
+    /// Its frequency in kHz, from when on.
+    pub(crate) frequencies: Vec<(Nanos, u32)>,
+    /// From the beginning of an interrupt to the end of the outermost one.
+    pub(crate) interrupts: Vec<(Nanos, Nanos)>,
+    /// What it can do at its highest frequency; the fastest CPU has the most.
+    pub(crate) capacity: Option<u32>,
+    /// Its highest frequency, told or seen.
+    pub(crate) max_khz: Option<u32>,
+    /// How many interrupts are open, and since when.
+    open: (u32, Nanos),
+}
+
+impl Lane {
+    pub(super) fn new(cpu: Cpu, begin: Nanos) -> Lane {
+        let who = UNKNOWN;
+        Lane {
+            cpu,
+            runs: vec![Run { begin, who }],
+            online: Vec::new(),
+            frequencies: Vec::new(),
+            interrupts: Vec::new(),
+            capacity: None,
+            max_khz: None,
+            open: (0, begin),
+        }
+    }
+
+    /// Who runs as of the latest event, and since when.
+    #[inline]
+    pub(super) fn now(&self) -> Run {
+        *self.runs.last().expect("a lane begins with a run")
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, begin: Nanos, who: u32) {
+        if self.now().who != who {
+            self.runs.push(Run { begin, who });
+        }
+    }
+
+    /// It turns out who ran since the latest change.
+    pub(super) fn correct(&mut self, who: u32) {
+        if let Some(run) = self.runs.last_mut() {
+            run.who = who;
+        }
+    }
+
+    pub(super) fn interrupt(&mut self, time: Nanos, begins: bool) {
+        let (open, since) = self.open;
+        match (begins, open) {
+            (true, 0) => self.open = (1, time),
+            (true, _) => self.open.0 = open.saturating_add(1),
+            (false, 0) => {}
+            (false, 1) => {
+                self.open.0 = 0;
+                self.interrupts.push((since, time));
+            }
+            (false, _) => self.open.0 = open - 1,
+        }
+    }
+
+    /// No interrupt lasts beyond a switch of threads, or the recording.
+    #[inline]
+    pub(super) fn end_interrupts(&mut self, time: Nanos) {
+        if self.open.0 > 0 {
+            self.open.0 = 0;
+            self.interrupts.push((self.open.1, time));
+        }
+    }
+
+    /// Whether it was online at a time.
+    pub(crate) fn is_online(&self, time: Nanos) -> bool {
+        let after = self.online.partition_point(|(since, _)| *since <= time);
+        match after.checked_sub(1) {
+            Some(at) => self.online[at].1,
+            None => self.online.first().is_none_or(|(_, online)| !online),
+        }
+    }
+
+    /// The position of the run that holds a time.
+    pub(crate) fn run_at(&self, time: Nanos) -> usize {
+        let after = self.runs.partition_point(|run| run.begin <= time);
+        after.saturating_sub(1)
+    }
+}

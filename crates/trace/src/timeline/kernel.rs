@@ -1,0 +1,413 @@
+//! From kernel events to states of threads and runs of CPUs.
+//!
+//! Whatever the order of the events, what comes out fits together: a CPU runs one thread, a thread runs on
+//! one CPU. Where an event contradicts what came before, the newer one is right, and what lies between is
+//! unknown; that is counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
+
+use super::cpus::{IDLE, Lane, UNKNOWN};
+use super::dense::{Dense, Grouped, NOBODY};
+use super::states::{Interval, Since, State, Wake};
+use super::{priorities, states};
+use crate::{Recording, Wakers};
+
+/// A thread's time in the kernel because of a futex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Futex {
+    pub(crate) begin: Nanos,
+    /// When it came back, if it did.
+    pub(crate) end: Nanos,
+    pub(crate) address: u64,
+    pub(crate) call: FutexCall,
+}
+
+/// Why a thread slept that no signal could wake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reason {
+    pub(crate) time: Nanos,
+    pub(crate) io: bool,
+}
+
+/// A thread was seen on a CPU.
+///
+/// A thread that is given other CPUs to run on while it is on none of these is put on one of them by the
+/// kernel's own thread for that, "migration/N", for which it waits. What was seen of it before says nothing
+/// from then on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Seen {
+    /// Since the thread was given other CPUs.
+    pub(super) since: Nanos,
+    /// The position of the CPU.
+    pub(super) lane: u32,
+}
+
+/// What is made of kernel events.
+pub(super) struct Kernel {
+    pub(super) states: Grouped<Interval>,
+    pub(super) wakes: Grouped<Wake>,
+    pub(super) priorities: Grouped<priorities::Step>,
+    pub(super) futexes: Grouped<Futex>,
+    pub(super) reasons: Grouped<Reason>,
+    pub(super) lanes: Vec<Lane>,
+    /// By thread: where it ever ran or was put.
+    pub(super) seen: Grouped<Seen>,
+    pub(super) contradictions: u64,
+}
+
+/// What is known up to the latest event.
+pub(super) struct Builder<'a> {
+    tasks: &'a mut Dense,
+    cpus: &'a mut Dense,
+    span: (Nanos, Nanos),
+    wakers: Wakers,
+    states: states::Builder,
+    priorities: priorities::Builder,
+    wakes: Vec<(u32, Wake)>,
+    /// By thread: a wake-up that came while it ran.
+    early: BTreeMap<u32, Wake>,
+    futexes: Vec<(u32, Futex)>,
+    /// By thread: the position of its open futex call.
+    calls: BTreeMap<u32, usize>,
+    reasons: Vec<(u32, Reason)>,
+    lanes: Vec<Lane>,
+    /// By thread: since when it has been given its CPUs, and the first 64 it was seen on, as bits.
+    given: Vec<(Nanos, u64)>,
+    seen: Vec<(u32, Seen)>,
+    /// The kernel's threads that put others elsewhere.
+    movers: BTreeSet<u32>,
+    contradictions: u64,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(
+        recording: &Recording,
+        tasks: &'a mut Dense,
+        cpus: &'a mut Dense,
+        span: (Nanos, Nanos),
+    ) -> Builder<'a> {
+        let mut builder = Builder {
+            tasks,
+            cpus,
+            span,
+            wakers: recording.origin.wakers,
+            states: states::Builder::default(),
+            priorities: priorities::Builder::default(),
+            wakes: Vec::new(),
+            early: BTreeMap::new(),
+            futexes: Vec::new(),
+            calls: BTreeMap::new(),
+            reasons: Vec::new(),
+            lanes: Vec::new(),
+            given: Vec::new(),
+            seen: Vec::new(),
+            movers: BTreeSet::new(),
+            contradictions: 0,
+        };
+        for facts in &recording.cpus {
+            builder.lane(facts.cpu);
+        }
+        for thread in &recording.threads {
+            let position = builder.thread(thread.task);
+            let priority = thread.priority.clamp(-1, i16::MAX.into()) as i16;
+            builder.priorities.own(position, span.0, priority);
+            if thread.name.starts_with("migration/") {
+                builder.movers.insert(position);
+            }
+        }
+        builder
+    }
+
+    #[inline]
+    fn thread(&mut self, task: Task) -> u32 {
+        self.tasks.position(task.0)
+    }
+
+    #[inline]
+    pub(super) fn lane(&mut self, cpu: Cpu) -> usize {
+        let lane = self.cpus.position(cpu.0) as usize;
+        if lane == self.lanes.len() {
+            self.lanes.push(Lane::new(cpu, self.span.0));
+        }
+        lane
+    }
+
+    /// A thread was seen on a CPU.
+    #[inline]
+    fn saw(&mut self, thread: u32, lane: usize) {
+        let (since, bits) = self.given(thread);
+        if lane < 64 {
+            let bit = 1 << lane;
+            if *bits & bit != 0 {
+                return;
+            }
+            *bits |= bit;
+        }
+        let (since, lane) = (*since, lane as u32);
+        self.seen.push((thread, Seen { since, lane }));
+    }
+
+    #[inline]
+    fn given(&mut self, thread: u32) -> (&mut Nanos, &mut u64) {
+        let index = thread as usize;
+        if index >= self.given.len() {
+            self.given.resize(index + 1, (Nanos::ZERO, 0));
+        }
+        let (since, bits) = &mut self.given[index];
+        (since, bits)
+    }
+
+    /// A thread was moved by whoever ran on a CPU.
+    fn moved(&mut self, time: Nanos, thread: u32, by: usize, to: usize) {
+        if self.movers.contains(&self.lanes[by].now().who) {
+            let mover = self.lanes[by].now().who;
+            let now = self.states.now(thread);
+            let woken = self.wakes.last().is_some_and(|(woken, wake)| {
+                *woken == thread
+                    && wake.by == mover
+                    && now.is_some_and(|now| now.begin == wake.time)
+            });
+            if woken || now.is_some_and(|now| now.state == State::Blocked) {
+                let (since, bits) = self.given(thread);
+                (*since, *bits) = (time, 0);
+            }
+        }
+        self.saw(thread, to);
+    }
+
+    /// Takes the next event.
+    pub(super) fn take(&mut self, event: &KernelEvent) {
+        let time = event.time;
+        let lane = self.lane(event.cpu);
+        match event.what {
+            KernelEventKind::Switch { prev, state, next } => {
+                self.lanes[lane].end_interrupts(time);
+                self.leave(lane, time, prev, state);
+                self.enter(lane, time, next);
+            }
+            KernelEventKind::Waking { task, by, target } => self.wake(time, task, by, target),
+            KernelEventKind::Migrate { task, to, .. } => {
+                let (thread, to) = (self.thread(task), self.lane(to));
+                self.moved(time, thread, lane, to);
+            }
+            KernelEventKind::Lost { .. } => {
+                let who = self.lanes[lane].now().who;
+                if who < UNKNOWN {
+                    self.states.set(who, time, State::Unknown);
+                }
+                // Even if it was unknown before: nothing is to be guessed back beyond this.
+                self.lanes[lane].set(time, IDLE);
+                self.lanes[lane].set(time, UNKNOWN);
+                self.lanes[lane].end_interrupts(time);
+            }
+            KernelEventKind::Frequency(khz) => self.lanes[lane].frequencies.push((time, khz)),
+            KernelEventKind::Idle(Some(_)) if self.lanes[lane].now().who == UNKNOWN => {
+                self.lanes[lane].set(time, IDLE);
+            }
+            KernelEventKind::Online(online) => self.lanes[lane].online.push((time, online)),
+            KernelEventKind::Interrupt { begins, .. } => self.lanes[lane].interrupt(time, begins),
+            _ => self.note(time, event.what),
+        }
+    }
+
+    /// An event that changes no state.
+    fn note(&mut self, time: Nanos, what: KernelEventKind) {
+        match what {
+            KernelEventKind::Inherit { task, from } => {
+                let thread = self.thread(task);
+                let own = self.priorities.now(thread).map_or(0, |step| step.own);
+                match from.map(|from| self.thread(from)) {
+                    None => self.priorities.own(thread, time, own),
+                    Some(from) => {
+                        let lent = self.priorities.now(from).map_or(own, |step| step.now);
+                        self.priorities.lend(thread, time, lent.min(own), from);
+                    }
+                }
+            }
+            KernelEventKind::Priority {
+                task,
+                priority,
+                lent,
+            } => {
+                let thread = self.thread(task);
+                if lent {
+                    self.priorities.lend(thread, time, priority, NOBODY);
+                } else {
+                    self.priorities.own(thread, time, priority);
+                }
+            }
+            KernelEventKind::FutexCall {
+                task,
+                address,
+                call,
+            } => {
+                let thread = self.thread(task);
+                self.calls.insert(thread, self.futexes.len());
+                let (begin, end) = (time, self.span.1);
+                let futex = Futex {
+                    begin,
+                    end,
+                    address,
+                    call,
+                };
+                self.futexes.push((thread, futex));
+            }
+            KernelEventKind::FutexReturn { task, .. } => {
+                let thread = self.thread(task);
+                if let Some(call) = self.calls.remove(&thread) {
+                    self.futexes[call].1.end = time;
+                }
+            }
+            KernelEventKind::Blocked { task, io } => {
+                let thread = self.thread(task);
+                self.reasons.push((thread, Reason { time, io }));
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread leaves a CPU.
+    fn leave(&mut self, lane: usize, time: Nanos, prev: Option<Task>, left: Left) {
+        let current = self.lanes[lane].now();
+        let Some(prev) = prev else {
+            match current.who {
+                IDLE => {}
+                UNKNOWN => self.lanes[lane].correct(IDLE),
+                other => self.contradict(other, time),
+            }
+            return;
+        };
+        let thread = self.thread(prev);
+        self.saw(thread, lane);
+        if current.who != thread {
+            let here = State::Running(self.lanes[lane].cpu);
+            let before = self.states.now(thread);
+            match (current.who, before) {
+                // It must have run since the CPU is not known, or since it was last heard of.
+                (UNKNOWN, None) => {
+                    self.states.set(thread, current.begin, here);
+                    self.lanes[lane].correct(thread);
+                }
+                (UNKNOWN, Some(before)) if before.state == State::Unknown => {
+                    let since = current.begin.max(before.begin);
+                    self.states.set(thread, since, here);
+                    self.lanes[lane].set(since, thread);
+                }
+                (other, before) => {
+                    self.contradictions += 1;
+                    if other < UNKNOWN {
+                        self.states.set(other, time, State::Unknown);
+                    }
+                    self.lost_sight(thread, before, lane, time);
+                }
+            }
+        }
+        let state = match left {
+            Left::Runnable => State::Runnable(Since::Preempted),
+            Left::Sleeping => State::Sleeping,
+            Left::Blocked => State::Blocked,
+            Left::Dead => State::Dead,
+        };
+        self.states.set(thread, time, state);
+    }
+
+    /// A thread that was not known to run here did: what it did before is unknown.
+    fn lost_sight(&mut self, thread: u32, before: Option<Interval>, lane: usize, time: Nanos) {
+        match before.map(|before| before.state) {
+            Some(State::Running(cpu)) => {
+                let other = self.lane(cpu);
+                if other != lane && self.lanes[other].now().who == thread {
+                    self.lanes[other].set(time, UNKNOWN);
+                }
+            }
+            Some(_) => self.states.correct(thread, State::Unknown),
+            None => {}
+        }
+    }
+
+    /// Somebody was believed to run and did not.
+    fn contradict(&mut self, thread: u32, time: Nanos) {
+        self.contradictions += 1;
+        self.states.set(thread, time, State::Unknown);
+    }
+
+    /// A thread is given a CPU.
+    fn enter(&mut self, lane: usize, time: Nanos, next: Option<Task>) {
+        let Some(next) = next else {
+            self.lanes[lane].set(time, IDLE);
+            return;
+        };
+        let thread = self.thread(next);
+        self.saw(thread, lane);
+        let early = self.early.remove(&thread);
+        let before = self.states.now(thread);
+        match before.map(|before| before.state) {
+            Some(State::Running(cpu)) => {
+                // It was believed to run: elsewhere, or here, where it then cannot have been switched to.
+                self.contradictions += 1;
+                let other = self.lane(cpu);
+                if other != lane && self.lanes[other].now().who == thread {
+                    self.lanes[other].set(time, UNKNOWN);
+                }
+            }
+            Some(State::Dead) => self.contradictions += 1,
+            Some(State::Sleeping | State::Blocked) => {
+                // It may have been woken while it was about to fall asleep.
+                if let (Some(wake), Some(Interval { begin: time, .. })) = (early, before) {
+                    self.states.correct(thread, State::Runnable(Since::Woken));
+                    self.wakes.push((thread, Wake { time, ..wake }));
+                }
+            }
+            _ => {}
+        }
+        let here = State::Running(self.lanes[lane].cpu);
+        self.states.set(thread, time, here);
+        self.lanes[lane].set(time, thread);
+    }
+
+    fn wake(&mut self, time: Nanos, task: Task, by: Option<Task>, target: Cpu) {
+        let thread = self.thread(task);
+        let target = self.lane(target);
+        if self.wakers != Wakers::Decided {
+            // Only then is it where the thread was put; else it is where it last ran.
+            self.saw(thread, target);
+        }
+        let wake = Wake {
+            time,
+            by: by.map_or(NOBODY, |by| self.thread(by)),
+            interrupt: by.is_none() && self.wakers == Wakers::Decided,
+        };
+        match self.states.now(thread).map(|now| now.state) {
+            Some(State::Running(_)) => {
+                self.early.insert(thread, wake);
+            }
+            Some(State::Runnable(_)) => {}
+            _ => {
+                self.states.set(thread, time, State::Runnable(Since::Woken));
+                self.wakes.push((thread, wake));
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Kernel {
+        for lane in &mut self.lanes {
+            lane.end_interrupts(self.span.1);
+        }
+        let threads = self.tasks.numbers().len();
+        let mut seen = self.seen;
+        seen.sort_unstable();
+        seen.dedup();
+        Kernel {
+            states: self.states.finish(threads),
+            wakes: Grouped::new(threads, &self.wakes),
+            priorities: self.priorities.finish(threads),
+            futexes: Grouped::new(threads, &self.futexes),
+            reasons: Grouped::new(threads, &self.reasons),
+            lanes: self.lanes,
+            seen: Grouped::new(threads, &seen),
+            contradictions: self.contradictions,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What lies inside of what: slices in slices, bodies in waits in bodies.
+
+use event::Nanos;
+
+use super::dense::{Grouped, NOBODY};
+
+/// Something with a beginning and an end.
+pub(crate) trait Extent: Copy {
+    /// From when until when.
+    fn extent(&self) -> (Nanos, Nanos);
+}
+
+/// Lists in the order of beginnings, outer things first, and for each thing the one around it.
+#[derive(Clone, Debug)]
+pub(crate) struct Nested<T> {
+    lists: Grouped<T>,
+    /// In the order of the lists' items: the position, in its list, of what is around it.
+    outer: Grouped<u32>,
+}
+
+impl<T> Default for Nested<T> {
+    fn default() -> Nested<T> {
+        Nested {
+            lists: Grouped::default(),
+            outer: Grouped::default(),
+        }
+    }
+}
+
+/// What a time lies inside of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Inside<T> {
+    /// The innermost thing that holds the time, if there is one.
+    pub(crate) innermost: Option<T>,
+    /// Since when nothing began or ended.
+    pub(crate) since: Nanos,
+}
+
+impl<T: Extent> Nested<T> {
+    pub(super) fn new(lists: Grouped<T>) -> Nested<T> {
+        let mut outer = Vec::new();
+        let mut open: Vec<(u32, Nanos)> = Vec::new();
+        let mut groups = 0;
+        for (group, list) in lists.groups() {
+            groups = group as usize + 1;
+            open.clear();
+            for (at, thing) in (0..).zip(list) {
+                let (begin, end) = thing.extent();
+                while open.last().is_some_and(|(_, end)| *end <= begin) {
+                    open.pop();
+                }
+                outer.push((group, open.last().map_or(NOBODY, |(at, _)| *at)));
+                open.push((at, end));
+            }
+        }
+        let outer = Grouped::new(groups, &outer);
+        Nested { lists, outer }
+    }
+
+    /// The list of a position.
+    pub(crate) fn of(&self, group: u32) -> &[T] {
+        self.lists.of(group)
+    }
+
+    /// Every position with its list.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (u32, &[T])> {
+        self.lists.groups()
+    }
+
+    /// What the instant just before a time lies inside of.
+    pub(crate) fn before(&self, group: u32, time: Nanos) -> Inside<T> {
+        let (list, outer) = (self.lists.of(group), self.outer.of(group));
+        let mut at = list
+            .partition_point(|thing| thing.extent().0 < time)
+            .wrapping_sub(1);
+        let mut since = Nanos::ZERO;
+        while let Some(thing) = list.get(at) {
+            let (begin, end) = thing.extent();
+            if end >= time {
+                return Inside {
+                    innermost: Some(*thing),
+                    since: since.max(begin),
+                };
+            }
+            since = since.max(end);
+            at = outer.get(at).map_or(usize::MAX, |&outer| match outer {
+                NOBODY => usize::MAX,
+                outer => outer as usize,
+            });
+        }
+        Inside {
+            innermost: None,
+            since,
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What can be asked of a timeline.
+
+use event::{Cpu, Nanos, Task};
+
+use super::Timeline;
+use super::cpus::{IDLE, UNKNOWN};
+use super::dense::NOBODY;
+use super::priorities::{Priority, Step};
+use super::slices::Slice;
+use super::states::{Since, State, Stay, Waker};
+use crate::explain::Who;
+use crate::{Losses, Recording};
+
+impl Timeline {
+    /// What it was made of, with its events in the order of their times.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// The same, when the timeline is no longer needed.
+    pub fn into_recording(self) -> Recording {
+        self.recording
+    }
+
+    /// What is missing from the recording, and what did not fit together in it.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// From the first event to the last.
+    pub fn span(&self) -> (Nanos, Nanos) {
+        self.span
+    }
+
+    /// All threads, in the order in which they were met.
+    pub fn threads(&self) -> impl ExactSizeIterator<Item = Task> + '_ {
+        self.tasks.numbers().iter().map(|&task| Task(task))
+    }
+
+    /// All CPUs, in the order of their numbers.
+    pub fn cpus(&self) -> Vec<Cpu> {
+        let mut cpus: Vec<Cpu> = self.lanes.iter().map(|lane| lane.cpu).collect();
+        cpus.sort_unstable();
+        cpus
+    }
+
+    /// The name of a thread; of one without a name, its number.
+    pub fn name(&self, task: Task) -> String {
+        match self.facts_of(task) {
+            Some(facts) if !facts.name.is_empty() => facts.name.clone(),
+            Some(facts) if facts.tid.is_some() => format!("thread {}", facts.tid.unwrap_or(0)),
+            _ => format!("task {}", task.0),
+        }
+    }
+
+    /// The kernel's number for a thread, where it has one.
+    pub fn tid(&self, task: Task) -> Option<u32> {
+        self.facts_of(task)?.tid
+    }
+
+    /// The position of a thread's program in the recording, where it is known.
+    pub fn process(&self, task: Task) -> Option<usize> {
+        self.facts_of(task)?.process
+    }
+
+    fn facts_of(&self, task: Task) -> Option<&crate::Thread> {
+        let at = self.facts[self.tasks.find(task.0)? as usize];
+        self.recording.threads.get(at as usize)
+    }
+
+    /// The threads with this name, or with this number of the kernel's, in the order of their numbers here.
+    pub fn find(&self, name_or_tid: &str) -> Vec<Task> {
+        let tid: Option<u32> = name_or_tid.parse().ok();
+        let threads = self.recording.threads.iter();
+        let named = threads
+            .filter(|thread| thread.name == name_or_tid || (tid.is_some() && thread.tid == tid));
+        let mut tasks: Vec<Task> = named.map(|thread| thread.task).collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    }
+
+    /// The label of a job, if it is known.
+    pub fn label(&self, job: u64) -> Option<&str> {
+        let job = self.jobs.jobs[self.jobs.find(job)? as usize];
+        let label = usize::try_from(job.label?).ok()?;
+        let label = self.recording.labels.get(label)?;
+        Some(label)
+            .filter(|label| !label.is_empty())
+            .map(|label| &**label)
+    }
+
+    /// What a thread did, from the beginning of the recording to its end, without gaps.
+    pub fn stays(&self, task: Task) -> impl Iterator<Item = Stay> + '_ {
+        let states = match self.tasks.find(task.0) {
+            Some(thread) => self.states.of(thread),
+            None => &[],
+        };
+        let (begin, end) = self.span;
+        let first = states.first().map_or(end, |first| first.begin);
+        let unknown = Stay {
+            begin,
+            end: first,
+            state: State::Unknown,
+        };
+        let ends = states.iter().skip(1).map(|next| next.begin);
+        let known = states.iter().zip(ends.chain([end]));
+        let known = known.map(|(interval, end)| Stay {
+            begin: interval.begin,
+            end,
+            state: interval.state,
+        });
+        Some(unknown)
+            .filter(|unknown| unknown.begin < unknown.end)
+            .into_iter()
+            .chain(known)
+    }
+
+    /// How often a thread lost its CPU, or gave it away, though it could have gone on.
+    pub fn preemptions(&self, task: Task) -> usize {
+        let preempted = State::Runnable(Since::Preempted);
+        self.stays(task)
+            .filter(|stay| stay.state == preempted)
+            .count()
+    }
+
+    /// Who had a CPU, from the beginning of the recording to its end, without gaps. Times that are not known
+    /// are [`Who::Unknown`].
+    pub fn runs(&self, cpu: Cpu) -> impl Iterator<Item = (Nanos, Nanos, Who)> + '_ {
+        let lane = self.cpus.find(cpu.0);
+        let runs = lane.map_or(&[][..], |lane| &self.lanes[lane as usize].runs);
+        let ends = runs.iter().skip(1).map(|next| next.begin);
+        let ends = ends.chain([self.span.1]);
+        runs.iter()
+            .zip(ends)
+            .map(|(run, end)| (run.begin, end, self.who(run.who)))
+    }
+
+    /// A thread's slices, in the order of their beginnings, outer ones first.
+    pub fn slices(&self, task: Task) -> &[Slice] {
+        match self.tasks.find(task.0) {
+            Some(thread) => self.slices.slices.of(thread),
+            None => &[],
+        }
+    }
+
+    /// A thread's priority at a time, where anything is known of it.
+    pub fn priority(&self, task: Task, time: Nanos) -> Option<Priority> {
+        let step = self.step(self.tasks.find(task.0)?, time)?;
+        let lender = Some(step.lender).filter(|&lender| lender != NOBODY);
+        Some(Priority {
+            own: step.own,
+            now: step.now,
+            lender: lender.map(|lender| self.task(lender)),
+        })
+    }
+
+    /// The CPUs that a thread may run on at a time, and whether the recording or the user says so; else these
+    /// are the ones where it ran or was put since the kernel last gave it others, and until it does so again.
+    pub fn allowed(&self, task: Task, time: Nanos) -> (Vec<Cpu>, bool) {
+        let Some(thread) = self.tasks.find(task.0) else {
+            return (Vec::new(), false);
+        };
+        let lanes = self.allowed_lanes(thread, time);
+        let cpus = lanes.map(|lane| self.lanes[lane as usize].cpu);
+        let mut cpus: Vec<Cpu> = cpus.collect();
+        cpus.sort_unstable();
+        (cpus, self.is_told(thread))
+    }
+}
+
+/// By position.
+impl Timeline {
+    pub(crate) fn position(&self, task: Task) -> Option<u32> {
+        self.tasks.find(task.0)
+    }
+
+    pub(crate) fn task(&self, thread: u32) -> Task {
+        let task = self.tasks.numbers().get(thread as usize);
+        Task(task.copied().unwrap_or(NOBODY))
+    }
+
+    pub(crate) fn lane(&self, cpu: Cpu) -> Option<&super::Lane> {
+        let lane = self.cpus.find(cpu.0)?;
+        self.lanes.get(lane as usize)
+    }
+
+    pub(crate) fn allowed_lanes(&self, thread: u32, time: Nanos) -> impl Iterator<Item = u32> + '_ {
+        let seen = self.allowed.of(thread);
+        let until = seen.partition_point(|seen| seen.since <= time);
+        let (until, since) = match (until, seen.first()) {
+            // Not yet seen: what comes first.
+            (0, Some(first)) => (
+                seen.partition_point(|seen| seen.since <= first.since),
+                first.since,
+            ),
+            (0, None) => (0, time),
+            (until, _) => (until, seen[until - 1].since),
+        };
+        let from = seen.partition_point(|seen| seen.since < since);
+        seen[from..until].iter().map(|seen| seen.lane)
+    }
+
+    pub(crate) fn is_told(&self, thread: u32) -> bool {
+        self.told.get(thread as usize).copied().unwrap_or(false)
+    }
+
+    pub(crate) fn who(&self, who: u32) -> Who {
+        match who {
+            IDLE => Who::Idle,
+            UNKNOWN => Who::Unknown,
+            thread => Who::Task(self.task(thread)),
+        }
+    }
+
+    /// The state a thread was in just before a time, when it came into it and when it left it.
+    pub(crate) fn before(&self, thread: u32, time: Nanos) -> Stay {
+        let states = self.states.of(thread);
+        let (begin, end) = self.span;
+        let after = states.partition_point(|interval| interval.begin < time);
+        let until = states.get(after).map_or(end, |next| next.begin);
+        match after.checked_sub(1) {
+            Some(at) => Stay {
+                begin: states[at].begin,
+                end: until,
+                state: states[at].state,
+            },
+            None => Stay {
+                begin,
+                end: until,
+                state: State::Unknown,
+            },
+        }
+    }
+
+    /// Who ended a sleep that lasted from one time to the other.
+    pub(crate) fn waker(&self, thread: u32, begin: Nanos, end: Nanos) -> Waker {
+        let wakes = self.wakes.of(thread);
+        let after = wakes.partition_point(|wake| wake.time <= end);
+        match after.checked_sub(1).map(|at| wakes[at]) {
+            Some(wake) if wake.time >= begin => wake.waker(),
+            _ => Waker::Unknown,
+        }
+    }
+
+    /// All wake-ups: who was woken, when, and by which thread.
+    pub(crate) fn wake_ups(&self) -> impl Iterator<Item = (u32, Nanos, u32)> + '_ {
+        let lists = self.wakes.groups();
+        let wakes = lists.flat_map(|(woken, wakes)| wakes.iter().map(move |wake| (woken, *wake)));
+        let known = wakes.filter(|(_, wake)| wake.by != NOBODY);
+        known.map(|(woken, wake)| (woken, wake.time, wake.by))
+    }
+
+    /// Whether a sleep was because of a device, where the kernel says.
+    pub(crate) fn is_io(&self, thread: u32, begin: Nanos, until: Nanos) -> Option<bool> {
+        let reasons = self.reasons.of(thread);
+        let at = reasons.partition_point(|reason| reason.time < begin);
+        let reason = reasons.get(at).filter(|reason| reason.time <= until)?;
+        Some(reason.io)
+    }
+
+    pub(crate) fn step(&self, thread: u32, time: Nanos) -> Option<Step> {
+        let steps = self.priorities.of(thread);
+        let after = steps.partition_point(|step| step.since <= time);
+        after.checked_sub(1).map(|at| steps[at])
+    }
+}

@@ -1,0 +1,163 @@
+//! Slices: what programs marked, each with its beginning and its end.
+
+use std::collections::HashMap;
+
+use event::{Nanos, Task};
+
+use super::dense::{Dense, Grouped, NOBODY};
+use super::nested::{Extent, Nested};
+use crate::{Loss, Losses, Mark, MarkKind, Name, Recording};
+
+/// A slice of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// From when.
+    pub begin: Nanos,
+    /// Until when.
+    pub end: Nanos,
+    /// Its name, in the recording's [`names`](crate::Recording::names).
+    pub name: Name,
+    /// How many slices of its thread it is inside of.
+    pub depth: u32,
+}
+
+impl Extent for Slice {
+    fn extent(&self) -> (Nanos, Nanos) {
+        (self.begin, self.end)
+    }
+}
+
+/// A slice that may end on another thread than it began on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Async {
+    pub(crate) begin: Nanos,
+    pub(crate) end: Nanos,
+    from: u32,
+    /// Who ended it; [`NOBODY`]: nobody did.
+    pub(crate) to: u32,
+}
+
+/// A point where an arrow passes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Flow {
+    pub(crate) id: u64,
+    pub(crate) time: Nanos,
+    pub(crate) thread: u32,
+}
+
+/// What is made of marks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slices {
+    /// By thread, in the order of their beginnings, outer ones first.
+    pub(crate) slices: Nested<Slice>,
+    /// By the thread that began them, in the order of their ends.
+    pub(crate) asyncs: Grouped<Async>,
+    /// In the order of their numbers, then of time.
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// What is known of slices up to the latest mark.
+#[derive(Default)]
+struct Builder {
+    slices: Vec<(u32, Slice)>,
+    /// By thread: its open slices, the innermost last.
+    open: HashMap<u32, Vec<usize>>,
+    asyncs: Vec<(u32, Async)>,
+    /// By process, name and number: those that have begun.
+    waiting: HashMap<(u64, Name, u64), Async>,
+    flows: Vec<Flow>,
+    unbegun: u64,
+}
+
+/// Finds slices; marks are in the order of their times. Annotations of threads count as slices, too.
+pub(super) fn find(
+    recording: &mut Recording,
+    tasks: &mut Dense,
+    processes: impl Fn(Task) -> u64,
+    end: Nanos,
+    losses: &mut Losses,
+) -> Slices {
+    let mut builder = Builder::default();
+    for mark in &recording.marks {
+        let thread = tasks.position(mark.on.0);
+        builder.take(mark, thread, &processes, end);
+    }
+    let unfinished: usize = builder.open.values().map(Vec::len).sum();
+    losses.add(Loss::Unbegun, builder.unbegun);
+    losses.add(
+        Loss::Unfinished,
+        (unfinished + builder.waiting.len()) as u64,
+    );
+    for note in &recording.annotations {
+        let Some(on) = note.on else { continue };
+        let slice = Slice {
+            begin: note.begin,
+            end: note.end.max(note.begin),
+            name: recording.names.number(&note.name),
+            depth: 0,
+        };
+        builder.slices.push((tasks.position(on.0), slice));
+    }
+    builder.finish(tasks.numbers().len(), !recording.annotations.is_empty())
+}
+
+impl Builder {
+    fn take(&mut self, mark: &Mark, thread: u32, process: &impl Fn(Task) -> u64, end: Nanos) {
+        let time = mark.time;
+        match mark.what {
+            MarkKind::Begin(name) => {
+                let open = self.open.entry(thread).or_default();
+                let slice = Slice {
+                    begin: time,
+                    end: end.max(time),
+                    name,
+                    depth: open.len() as u32,
+                };
+                open.push(self.slices.len());
+                self.slices.push((thread, slice));
+            }
+            MarkKind::End => match self.open.get_mut(&thread).and_then(Vec::pop) {
+                Some(at) => self.slices[at].1.end = time,
+                None => self.unbegun += 1,
+            },
+            MarkKind::AsyncBegin { name, cookie } => {
+                let slice = Async {
+                    begin: time,
+                    end,
+                    from: thread,
+                    to: NOBODY,
+                };
+                self.waiting.insert((process(mark.on), name, cookie), slice);
+            }
+            MarkKind::AsyncEnd { name, cookie } => {
+                match self.waiting.remove(&(process(mark.on), name, cookie)) {
+                    Some(slice) => {
+                        let slice = Async {
+                            end: time,
+                            to: thread,
+                            ..slice
+                        };
+                        self.asyncs.push((slice.from, slice));
+                    }
+                    None => self.unbegun += 1,
+                }
+            }
+            MarkKind::Flow { id, .. } => self.flows.push(Flow { id, time, thread }),
+            MarkKind::Instant(_) => {}
+        }
+    }
+
+    fn finish(mut self, threads: usize, mixed: bool) -> Slices {
+        let mut slices = Grouped::new(threads, &self.slices);
+        if mixed {
+            // Of two that begin together, the longer one is around the other one.
+            slices.sort_each(|a: &Slice, b| a.begin.cmp(&b.begin).then(b.end.cmp(&a.end)));
+        }
+        self.flows.sort_unstable();
+        Slices {
+            slices: Nested::new(slices),
+            asyncs: Grouped::new(threads, &self.asyncs),
+            flows: self.flows,
+        }
+    }
+}
