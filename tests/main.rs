@@ -10,6 +10,7 @@ mod budget;
 mod dag;
 mod idle;
 mod process;
+mod recording;
 mod reproducers;
 mod steering;
 mod stress;

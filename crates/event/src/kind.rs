@@ -33,7 +33,7 @@ kinds! {
     Edge = 2, "edge";
     /// Nothing holds `job` back any more; a ticket for it is in a queue.
     Ready = 3, "ready";
-    /// This thread won the right to run `job`.
+    /// This thread won the right to run `job`. `arg`: why it took this one, see [`Why`].
     Claimed = 4, "claimed";
     /// The body of `job` (or this thread's part of its range) begins.
     Begin = 5, "begin";
@@ -46,15 +46,18 @@ kinds! {
     Split = 8, "split";
     /// This thread took tickets from another's queue. `arg`: the other's seat.
     Steal = 9, "steal";
-    /// This thread found nothing to do and goes to sleep.
+    /// This thread found nothing to do and goes to sleep. `job`: what it waits for; 0 if it would run
+    /// anything.
     Park = 10, "park";
-    /// This thread is awake again.
+    /// This thread is awake again. `job`: as in [`Park`](EventKind::Park). `arg`: the seat of who woke
+    /// it, plus 1; 0 if nobody of this job system did: the time was up, or it did not sleep after all.
     Unpark = 11, "unpark";
-    /// This thread woke another one. `arg`: the other's seat.
+    /// This thread wakes another one. `arg`: the other's seat.
     Wake = 12, "wake";
     /// This thread waits for `job`.
     WaitBegin = 13, "wait-begin";
-    /// The wait for `job` is over. `arg`: 0 done, 1 panicked, 2 cancelled, 3 timed out, 4 deadlock.
+    /// The wait for `job` is over. `arg`: 0 because the job is (its [`Completed`](EventKind::Completed)
+    /// says how), 3 timed out, 4 deadlock.
     WaitEnd = 14, "wait-end";
     /// A frame begins. `job`: the frame's number; `arg`: its deadline.
     FrameBegin = 15, "frame-begin";
@@ -67,4 +70,78 @@ kinds! {
     Spare = 18, "spare";
     /// The number of workers was changed. `arg`: the new number.
     Resized = 19, "resized";
+    /// This thread waits for the job in `arg` and has found that `job` must be over before: whoever makes
+    /// `job` ready, or has work for it to share, tells this thread. Once a wait and job.
+    Raised = 20, "raised";
+    /// This thread has put tickets into a queue and woke nobody for them. `arg`: why (32 bits, see
+    /// [`Withheld`]), and for how many tickets (32 bits). Where nobody is idle there is nothing to decide,
+    /// and nothing is recorded.
+    WakeWithheld = 21, "wake-withheld";
+    /// This worker changed the CPUs it may run on. `arg`: why (32 bits, see [`Steered`]), and the CPU it
+    /// leaves out, plus 1 (32 bits; 0: none).
+    Steered = 22, "steered";
+    /// A woken worker had not started in time, so this thread gave it all CPUs back. `arg`: its seat.
+    MaskRestored = 23, "mask-restored";
+    /// A thread sits down on this seat. `arg`: the kernel's number for it; 0 if it has none.
+    Seated = 24, "seated";
+    /// Recording was switched. `arg`: 1 on, 0 off. In between nothing is known.
+    Recording = 25, "recording";
+}
+
+/// Why a thread ran this job and no other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Why {
+    /// It runs anything, and this was next.
+    Next = 0,
+    /// It waits for this job.
+    Awaited = 1,
+    /// It waits for a job that cannot begin before this one is over.
+    Needed = 2,
+    /// It waits for the job that made this one, or for one that cannot begin before that is over.
+    Part = 3,
+}
+
+/// Why nobody was woken for new work.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Withheld {
+    /// Somebody who is awake looks for work.
+    Searched = 1,
+    /// Nobody sleeps who could run it.
+    NobodySleeps = 2,
+    /// One was woken for the first ticket; for the others when the batch is complete.
+    Batch = 3,
+}
+
+/// Why a worker changed the CPUs it may run on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Steered {
+    /// It and the thread that wakes it were in each other's way, and another CPU idled.
+    InTheWay = 1,
+    /// That has not happened for a while.
+    Over = 2,
+    /// Without that CPU it started late several times in a row.
+    Late = 3,
+}
+
+macro_rules! reasons {
+    ($($reason:ident: $($name:ident)*;)*) => { $(
+        impl $reason {
+            /// The reason with this number, if there is one.
+            pub fn from_code(code: u64) -> Option<$reason> {
+                [$($reason::$name),*].into_iter().find(|reason| *reason as u64 == code)
+            }
+        }
+    )* };
+}
+
+reasons! {
+    Why: Next Awaited Needed Part;
+    Withheld: Searched NobodySleeps Batch;
+    Steered: InTheWay Over Late;
 }

@@ -27,12 +27,28 @@ impl Event {
     /// and zeros up to [`EVENT_BYTES`].
     pub fn to_bytes(&self) -> [u8; EVENT_BYTES] {
         let mut bytes = [0; EVENT_BYTES];
-        bytes[0..8].copy_from_slice(&self.time.0.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.job.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.arg.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.seat.to_le_bytes());
-        bytes[28] = self.kind as u8;
+        for (eight, word) in bytes.chunks_exact_mut(8).zip(self.to_words()) {
+            eight.copy_from_slice(&word.to_le_bytes());
+        }
         bytes
+    }
+
+    /// The same as four words: time, job, arg, and seat (low half) with kind.
+    #[inline]
+    pub fn to_words(&self) -> [u64; 4] {
+        let last = u64::from(self.seat) | (self.kind as u64) << 32;
+        [self.time.0, self.job, self.arg, last]
+    }
+
+    /// The event of these words; `None` if the kind is not one of ours.
+    pub fn from_words([time, job, arg, last]: [u64; 4]) -> Option<Event> {
+        Some(Event {
+            time: Nanos(time),
+            job,
+            arg,
+            seat: last as u32,
+            kind: EventKind::from_code((last >> 32) as u8)?,
+        })
     }
 
     /// The event these bytes encode; `None` if the kind is not one of ours.
@@ -42,23 +58,22 @@ impl Event {
             eight.copy_from_slice(&bytes[at..at + 8]);
             u64::from_le_bytes(eight)
         };
-        Some(Event {
-            time: Nanos(word(0)),
-            job: word(8),
-            arg: word(16),
-            seat: word(24) as u32,
-            kind: EventKind::from_code(bytes[28])?,
-        })
+        Event::from_words([word(0), word(8), word(16), word(24)])
     }
 }
 
 /// Where a running job system sends its events.
 ///
 /// Called on the thread the event happened on, often between two jobs: an implementation must
-/// neither block nor call back into the job system.
+/// neither block nor call back into the job system. A seat has one thread at a time.
 pub trait Sink: Send + Sync {
     /// Takes one event.
     fn record(&self, event: &Event);
+
+    /// A thread sits down on this seat; its events come next. The time to make room for them.
+    fn seat_taken(&self, seat: u32) {
+        let _ = seat;
+    }
 }
 
 /// A sink that keeps everything in memory, for tests and short recordings.

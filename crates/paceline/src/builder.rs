@@ -36,6 +36,7 @@ pub struct Builder<P: Platform = Os> {
     wait_policy: WaitPolicy,
     steering: bool,
     sink: Option<Arc<dyn Sink>>,
+    recording: bool,
     hooks: Hooks,
 }
 
@@ -112,6 +113,7 @@ impl<P: Platform> Builder<P> {
             wait_policy: WaitPolicy::default(),
             steering: true,
             sink: None,
+            recording: true,
             hooks: Hooks::default(),
         }
     }
@@ -191,9 +193,16 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// Where events go. Without this call nothing is recorded.
+    /// Where events go, such as [`Rings`](crate::Rings). Without this call nothing can be recorded.
     pub fn sink(mut self, sink: Arc<dyn Sink>) -> Self {
         self.sink = Some(sink);
+        self
+    }
+
+    /// Whether events go to the [`sink`](Builder::sink) from the beginning on: `true` by default. `false`
+    /// waits for [`JobSystem::set_recording`].
+    pub fn recording(mut self, on: bool) -> Self {
+        self.recording = on;
         self
     }
 
@@ -274,6 +283,7 @@ impl<P: Platform> Builder<P> {
             },
             steering: self.steering,
             sink: self.sink,
+            recording: self.recording,
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,

@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use event::{EventKind, Nanos};
+use event::{EventKind, Nanos, Withheld};
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use crate::graph::Ending;
@@ -119,11 +119,6 @@ impl<'a, P: Platform> Context<'a, P> {
         if outside { Queue::Inbox } else { Queue::Own }
     }
 
-    #[inline]
-    pub(crate) fn record(&self, kind: EventKind, job: Ticket, arg: u64) {
-        self.shared.record(self.seat, kind, job.0, arg);
-    }
-
     /// Puts a ticket into a queue. It is announced by the next [`publish`](Context::publish).
     #[inline]
     pub(crate) fn enqueue(&self, ticket: Ticket, queue: Queue) {
@@ -182,18 +177,27 @@ impl<'a, P: Platform> Context<'a, P> {
             self.alert_watchers(fresh, queue);
         }
         let mut untold = fresh;
+        let mut why = Withheld::Searched;
         if now.searching == 0 {
             if now.sleeping > 0 {
                 if let Some(seat) = idle.wake_one() {
                     self.wake_worker(seat);
                     untold -= 1;
+                    why = Withheld::Batch;
                 }
-            } else if now.blocked > 0 {
-                self.shared.consider_spare();
+            } else {
+                why = Withheld::NobodySleeps;
+                if now.blocked > 0 {
+                    self.shared.consider_spare();
+                }
             }
         } else {
             // It is left to whoever searches, who may be waiting for a CPU.
             self.check_overdue();
+        }
+        if untold > 0 {
+            let arg = (why as u64) << 32 | u64::from(untold);
+            self.record(EventKind::WakeWithheld, Ticket::NONE, arg);
         }
         let unsignalled = self.own(|own| {
             own.unsignalled += untold;
@@ -219,11 +223,12 @@ impl<'a, P: Platform> Context<'a, P> {
     /// Unparks a worker that has been counted as searching.
     pub(crate) fn wake_worker(&self, index: usize) {
         let seat = self.shared.seats.get(index);
+        self.record(EventKind::Wake, Ticket::NONE, index as u64);
+        self.sign_wake_up(seat);
         if seat.wake(&self.shared.platform) {
             self.seat.counters.wakes_sent.add(1);
             self.expect_start(index);
         }
-        self.record(EventKind::Wake, Ticket::NONE, index as u64);
     }
 
     /// The newest ticket of the own deque, left there. Asks for the memory of one that will be run
@@ -270,6 +275,7 @@ impl<'a, P: Platform> Context<'a, P> {
         }
         // Relaxed: a hint for deadlock checks, which look at the state word before and after.
         slot.place.store(self.seat.index, Ordering::Relaxed);
+        self.record_claimed(job);
         let flags = slot.flags.load(Ordering::Relaxed);
         // SAFETY: the claim was won: table and body were filled before the job was made ready
         // (Acquire in `claim`) and nobody else touches them until it is finished.

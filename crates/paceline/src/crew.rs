@@ -213,6 +213,7 @@ impl<P: Platform> Shared<P> {
         // SAFETY: the thread was started for this seat and just sat down on it; a post has one
         // thread at a time (the next is started only after this one was joined).
         let context = unsafe { Context::new(self, seat) };
+        context.record_seated();
         loop {
             context.work_loop();
             if self.stays(&context) {

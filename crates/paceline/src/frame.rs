@@ -6,7 +6,7 @@ use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Platform};
 
 use crate::context::Context;
-use crate::job::JobId;
+use crate::job::{JobId, Ticket};
 use crate::schedule::NewJob;
 use crate::system::JobSystem;
 
@@ -42,7 +42,7 @@ impl<'js, P: Platform> Frame<'js, P> {
         let start = shared.platform.now();
         let deadline = start + Nanos::from(budget);
         if let Ok(cx) = shared.context() {
-            shared.record(cx.seat, EventKind::FrameBegin, number, deadline.0);
+            cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
         }
         Frame {
             system,
@@ -91,7 +91,7 @@ impl<P: Platform> Drop for Frame<'_, P> {
         if let Ok(cx) = shared.context() {
             cx.seat.counters.frames.add(1);
             cx.seat.counters.frames_missed.add(u64::from(missed));
-            shared.record(cx.seat, EventKind::FrameEnd, self.number, u64::from(missed));
+            cx.record(EventKind::FrameEnd, Ticket(self.number), u64::from(missed));
         }
     }
 }

@@ -266,9 +266,11 @@ impl<P: Platform> Context<'_, P> {
 
     /// Wakes a thread that waits (and does not count as searching).
     pub(crate) fn unpark(&self, seat: &crate::seat::Seat<P>) {
+        let before = self.time_to_record();
+        self.sign_wake_up(seat);
         if seat.parker.unpark() {
             self.seat.counters.wakes_sent.add(1);
-            self.record(EventKind::Wake, Ticket::NONE, u64::from(seat.index));
+            self.record_at(before, EventKind::Wake, u64::from(seat.index));
         }
     }
 

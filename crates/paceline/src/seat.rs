@@ -12,7 +12,7 @@
 
 use std::sync::Weak;
 
-use event::Nanos;
+use event::{Nanos, Why};
 use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
 
 use crate::deque::Deque;
@@ -20,6 +20,7 @@ use crate::fork::ForkList;
 use crate::job::{LabelCache, Ticket};
 use crate::policy::SpinHabit;
 use crate::range::Unshared;
+use crate::record::Stamp;
 use crate::slab::Cache;
 use crate::stats::Counters;
 use crate::steer::{Mask, Steer};
@@ -101,6 +102,9 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) serial: u64,
     /// Marks of the innermost wait have this number or a later one.
     pub(crate) marks_from: u64,
+    pub(crate) stamp: Stamp,
+    /// Why the next job is claimed; see [`Why`].
+    pub(crate) why: Why,
 }
 
 /// A running job, linked to the one that runs underneath it on the same thread.
@@ -158,6 +162,8 @@ impl<P: Platform> Seat<P> {
                 unshared: Unshared::default(),
                 serial: 0,
                 marks_from: 0,
+                stamp: Stamp::default(),
+                why: Why::Next,
             })),
         }
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
-use event::{Event, EventKind, Nanos, Sink};
+use event::{Nanos, Sink};
 use platform::{Atomic, Ordering, Padded, Platform};
 
 use crate::builder::JOBS_MAX;
@@ -17,6 +17,7 @@ use crate::job::{LINK_BLOCKS_MAX, Labels, Links, Slot, Ticket};
 use crate::listen::Wakers;
 use crate::policy::{SpinPolicy, Tuning};
 use crate::range::RangeBlock;
+use crate::record::Tap;
 use crate::seat::{self, Host, Role, Seat, Seats};
 use crate::slab::Slab;
 use crate::stats::Stats;
@@ -58,7 +59,7 @@ pub(crate) struct Shared<P: Platform> {
     /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
     pub(crate) late_edges: P::AtomicU32,
     pub(crate) frames: P::AtomicU64,
-    pub(crate) sink: Option<Arc<dyn Sink>>,
+    pub(crate) tap: Option<Tap<P>>,
     pub(crate) hooks: Hooks,
     pub(crate) max_jobs: u32,
     pub(crate) fork_epoch: u32,
@@ -77,6 +78,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) spin: SpinPolicy,
     pub(crate) steering: bool,
     pub(crate) sink: Option<Arc<dyn Sink>>,
+    pub(crate) recording: bool,
     pub(crate) hooks: Hooks,
     pub(crate) stack_bytes: Option<usize>,
     pub(crate) slice: Option<Nanos>,
@@ -111,7 +113,9 @@ impl<P: Platform> Shared<P> {
             wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
             late_edges: P::AtomicU32::new(0),
             frames: P::AtomicU64::new(0),
-            sink: parts.sink,
+            tap: parts
+                .sink
+                .map(|sink| Tap::new(sink, parts.recording, parts.seats)),
             hooks: parts.hooks,
             max_jobs: parts.max_jobs,
             fork_epoch: parts.platform.fork_epoch(),
@@ -136,7 +140,13 @@ impl<P: Platform> Shared<P> {
             // SAFETY: the entry carries this job system's number, which is never reused, so the
             // pointer is to one of our seats, and they live as long as `self`.
             Some(seat) => unsafe { &*seat },
-            None => self.sit_down()?,
+            None => {
+                let seat = self.sit_down()?;
+                // SAFETY: as below.
+                let context = unsafe { Context::new(self, seat) };
+                context.record_seated();
+                return Ok(context);
+            }
         };
         // SAFETY: the thread's own record says that it sits here.
         Ok(unsafe { Context::new(self, seat) })
@@ -158,21 +168,6 @@ impl<P: Platform> Shared<P> {
     #[inline]
     pub(crate) fn slot(&self, ticket: Ticket) -> &Slot<P> {
         self.slots.get(ticket.index())
-    }
-
-    /// Records an event, if anybody listens.
-    #[inline]
-    pub(crate) fn record(&self, seat: &Seat<P>, kind: EventKind, job: u64, arg: u64) {
-        if let Some(sink) = &self.sink {
-            let time = self.platform.now();
-            sink.record(&Event {
-                time,
-                job,
-                arg,
-                seat: seat.index,
-                kind,
-            });
-        }
     }
 
     /// Whether any queue holds a ticket, as far as can be seen.

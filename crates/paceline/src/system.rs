@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use event::Nanos;
+use event::{EventKind, Nanos};
 use platform::{Os, Platform};
 
 use crate::builder::{BuildError, Builder};
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{GraphError, ScheduleError, WaitError};
 use crate::frame::Frame;
 use crate::handle::Event;
-use crate::job::{JobId, Label};
+use crate::job::{JobId, Label, Ticket};
 use crate::policy::Grain;
 use crate::schedule::NewJob;
 use crate::scope::Scope;
@@ -283,7 +283,13 @@ impl<P: Platform> JobSystem<P> {
                 range,
             });
         }
-        self.shared.resize(workers).map_err(BuildError::Thread)
+        self.shared.resize(workers).map_err(BuildError::Thread)?;
+        if self.is_recording()
+            && let Ok(context) = self.shared.context()
+        {
+            context.record(EventKind::Resized, Ticket::NONE, workers as u64);
+        }
+        Ok(())
     }
 
     /// What has happened so far.
@@ -295,6 +301,24 @@ impl<P: Platform> JobSystem<P> {
     /// position.
     pub fn labels(&self) -> Vec<Label> {
         self.shared.labels.all()
+    }
+
+    /// Switches recording on or off while everything runs; nothing happens without a
+    /// [`sink`](crate::Builder::sink). Other threads see it a moment later.
+    pub fn set_recording(&self, on: bool) {
+        self.shared.set_recording(on);
+    }
+
+    /// Whether events are recorded at this moment.
+    pub fn is_recording(&self) -> bool {
+        self.shared.is_recording()
+    }
+
+    /// Whose events are on which seat: the seats, in order, each with the platform's name for the thread
+    /// that sat down there last ([`Platform::thread_id`]; on Linux the kernel's number for it). Empty
+    /// without a [`sink`](crate::Builder::sink).
+    pub fn threads(&self) -> Vec<(u32, u64)> {
+        self.shared.threads()
     }
 
     /// The platform this job system runs on.

@@ -199,6 +199,7 @@ impl<P: Platform> Context<'_, P> {
     fn idle(&self) -> Found {
         let shared = self.shared;
         self.note_cpu();
+        self.forget_stamp();
         let mut woken = false;
         let mut epoch = shared.idle.begin_search::<Fenced>();
         loop {
@@ -262,7 +263,7 @@ impl<P: Platform> Context<'_, P> {
             let (full, cost) = (shared.spin_time(), shared.wake_cost());
             self.own(|own| own.search_habit.parked(away, full, cost));
         }
-        self.record(EventKind::Unpark, Ticket::NONE, 0);
+        self.record_unpark(Ticket::NONE);
         // Either way it counts as searching now; the look that follows comes after this load.
         (!alone, shared.idle.epoch())
     }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod frames;
+mod record;
 mod simulate;
 mod values;
 
@@ -29,6 +30,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Frames(frames::Arguments),
+    Record(record::Arguments),
     Simulate(simulate::Arguments),
     Bench(bench::Arguments),
 }
@@ -42,6 +44,7 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
     };
     match line.command {
         Some(Command::Frames(arguments)) => frames::run(arguments),
+        Some(Command::Record(arguments)) => record::run(arguments),
         Some(Command::Simulate(arguments)) => simulate::run(arguments),
         Some(Command::Bench(arguments)) => bench::run(arguments),
         None => output::print(CommandLine::command().render_help()),

@@ -20,6 +20,7 @@ mod idle;
 mod links;
 mod promote;
 mod range;
+mod rings;
 mod slab;
 mod slots;
 mod spoil;
@@ -86,6 +87,9 @@ impl<T: Send + Ord> Notes<T> {
     fn add(&self, note: T) {
         self.0.with(|notes| notes.push(note));
     }
+    fn len(&self) -> usize {
+        self.0.with(|notes| notes.len())
+    }
     /// Takes a note back.
     fn remove(&self, note: &T) {
         self.0.with(|notes| notes.retain(|other| other != note));
@@ -118,6 +122,7 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
         },
         steering: false,
         sink: None,
+        recording: false,
         hooks: Hooks::default(),
         stack_bytes: None,
         slice: None,

@@ -114,6 +114,11 @@ impl Steer {
         })
     }
 
+    /// Whether the last wake-ups were late, with a CPU left out.
+    pub(super) fn was_late(&self) -> bool {
+        self.late >= LATE_IN_A_ROW
+    }
+
     /// Whether there was no wake-up yet from a known CPU.
     pub(super) fn has_seen_nothing(&self) -> bool {
         self.avoid.is_none()

@@ -25,10 +25,11 @@
 mod memory;
 mod overdue;
 
-use event::Nanos;
+use event::{EventKind, Nanos, Steered};
 use platform::{Atomic, CpuSet, Ordering, Platform};
 
 use crate::context::Context;
+use crate::job::Ticket;
 use crate::seat::WakeReport;
 
 pub(crate) use memory::Steer;
@@ -134,5 +135,14 @@ impl<P: Platform> Context<'_, P> {
         };
         // Relaxed: a hint for wakers, see `overdue`.
         self.seat.mask.store(says as u32, Ordering::Relaxed);
+        if changed {
+            let why = match exclude {
+                Some(_) => Steered::InTheWay,
+                None if self.own(|own| own.steer.was_late()) => Steered::Late,
+                None => Steered::Over,
+            };
+            let arg = (why as u64) << 32 | u64::from(exclude.map_or(0, |cpu| cpu + 1));
+            self.record(EventKind::Steered, Ticket::NONE, arg);
+        }
     }
 }

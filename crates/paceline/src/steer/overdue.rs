@@ -10,11 +10,12 @@
 //! set in vain or a check that comes later; whoever restores a mask holds the roster's lock, under which
 //! a leaving worker takes back its name, so the name is that of a living thread.
 
-use event::Nanos;
+use event::{EventKind, Nanos};
 use platform::{Atomic, Memory, Ordering, Padded, Platform};
 
 use super::Mask;
 use crate::context::Context;
+use crate::job::Ticket;
 use crate::seat::Role;
 use crate::shared::Shared;
 
@@ -168,6 +169,7 @@ impl<P: Platform> Context<'_, P> {
                 Some(sent) if now - sent < steering.limit() => steering.expect(sent),
                 Some(_) if self.shared.restore_mask(seat.index) => {
                     self.seat.counters.masks_restored.add(1);
+                    self.record(EventKind::MaskRestored, Ticket::NONE, seat.index.into());
                 }
                 _ => {}
             }

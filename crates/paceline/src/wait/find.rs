@@ -3,6 +3,7 @@
 //! Upwards along the links for ancestors of the target ([`Walk`]), and through the queues for what
 //! they have made.
 
+use event::EventKind;
 use platform::{Atomic, Ordering, Platform};
 
 use super::Wait;
@@ -85,32 +86,33 @@ impl<P: Platform> Context<'_, P> {
     pub(super) fn help_ancestor(&self, wait: Wait, walk: &mut Walk) -> bool {
         // Lost to somebody else: that was progress too.
         self.find_ancestor(wait, walk)
-            .inspect(|job| _ = self.help(*job, self.shared.slot(*job)))
+            .inspect(|job| _ = self.help(*job, self.shared.slot(*job), wait))
             .is_some()
     }
 
     /// As above, without running it.
     pub(super) fn find_ancestor(&self, wait: Wait, walk: &mut Walk) -> Option<Ticket> {
-        self.walk_on(walk).or_else(|| {
+        self.forget_stamp();
+        self.walk_on(wait, walk).or_else(|| {
             walk.serial = self.own(|own| {
                 own.serial += 1;
                 own.serial
             });
             walk.visits_left = Tuning::SEARCH_VISITS_MAX;
             walk.stack.push(wait.target);
-            self.walk_on(walk)
+            self.walk_on(wait, walk)
         })
     }
 
     /// The next job on the walk that can be run.
-    fn walk_on(&self, walk: &mut Walk) -> Option<Ticket> {
+    fn walk_on(&self, wait: Wait, walk: &mut Walk) -> Option<Ticket> {
         while let Some(job) = walk.stack.pop() {
             let slot = self.shared.slot(job);
             if walk.visits_left == 0 {
                 walk.stack.clear();
                 return None;
             }
-            let Some(mark) = self.mark(slot, walk.serial) else {
+            let Some((mark, is_new)) = self.mark(slot, walk.serial) else {
                 continue;
             };
             walk.visits_left -= 1;
@@ -123,6 +125,9 @@ impl<P: Platform> Context<'_, P> {
                     .mark
                     .compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
                 continue;
+            }
+            if is_new {
+                self.record(EventKind::Raised, job, wait.target.0);
             }
             match word.phase {
                 Phase::Ready => return Some(job),
@@ -138,7 +143,7 @@ impl<P: Platform> Context<'_, P> {
 
     pub(super) fn help_descendant(&self, wait: Wait, look: Look) -> bool {
         self.find_descendant(wait, look)
-            .is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket)))
+            .is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket), wait))
     }
 
     /// Looks through all queues for a ticket the wait may run.

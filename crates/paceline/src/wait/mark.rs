@@ -35,9 +35,9 @@ impl Mark {
 }
 
 impl<P: Platform> Context<'_, P> {
-    /// Marks a job for a walk of this seat and returns the mark; `None` if that walk was there
-    /// before.
-    pub(super) fn mark(&self, slot: &Slot<P>, serial: u64) -> Option<u64> {
+    /// Marks a job for a walk of this seat and returns the mark, and whether it is the first of this wait
+    /// (or somebody else's has replaced it); `None` if that walk was there before.
+    pub(super) fn mark(&self, slot: &Slot<P>, serial: u64) -> Option<(u64, bool)> {
         let seat = self.seat.index;
         // Relaxed otherwise: see the module; the fence is the caller's. By compare-exchange, so that nobody's
         // mark is overwritten by one that does not say so.
@@ -60,7 +60,11 @@ impl<P: Platform> Context<'_, P> {
                 .mark
                 .compare_exchange(seen, new, Ordering::Acquire, relaxed)
             {
-                Ok(_) => return Some(new),
+                Ok(_) => {
+                    let first = self.own(|own| own.marks_from);
+                    let known = |mark: Mark| mark.seat == seat && mark.serial >= first;
+                    return Some((new, !before.is_some_and(known)));
+                }
                 Err(now) => seen = now,
             }
         }

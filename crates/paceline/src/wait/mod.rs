@@ -29,7 +29,7 @@ mod find;
 mod mark;
 mod watch;
 
-use event::{EventKind, Nanos};
+use event::{EventKind, Nanos, Why};
 use platform::{Atomic, Ordering, Platform};
 
 use crate::context::{Context, Queue};
@@ -124,7 +124,7 @@ impl<P: Platform> Context<'_, P> {
             }
             self.seat.deque.take_newest();
             if wanted {
-                self.help(ticket, slot);
+                self.help(ticket, slot, wait);
             }
         }
     }
@@ -133,6 +133,7 @@ impl<P: Platform> Context<'_, P> {
     /// deque. They were announced where they were, but who looked for them meanwhile may have
     /// missed them: what is not run at once is announced again.
     fn fetch_tickets(&self, wait: Wait) -> bool {
+        self.forget_stamp();
         let before = self.seat.deque.len();
         let first = self.take_from_injector().or_else(|| {
             self.take_from_deques_if(|deque| {
@@ -154,19 +155,30 @@ impl<P: Platform> Context<'_, P> {
 
     /// Runs a ticket from inside a wait.
     #[inline]
-    pub(super) fn help(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
+    fn help(&self, ticket: Ticket, slot: &Slot<P>, wait: Wait) -> bool {
         // While the helped job runs this thread does not wait: who asks what the job is waiting for
         // must not be told about the wait underneath it.
         let waits_for = self.seat.waits_for.load(Ordering::Relaxed);
         self.seat.waits_for.store(0, Ordering::Relaxed);
+        self.set_why(|| self.why_help(ticket, wait));
         let helped = self.start(ticket, slot);
         self.seat.waits_for.store(waits_for, Ordering::Relaxed);
-        if helped {
+        if !helped {
+            self.own(|own| own.why = Why::Next);
+        } else {
             self.seat.counters.helps.add(1);
             // Unlike a worker, a waiter may not be allowed to run what it has just made ready.
             self.publish(Queue::Own, false);
         }
         helped
+    }
+
+    fn why_help(&self, ticket: Ticket, wait: Wait) -> Why {
+        match ticket == wait.target {
+            true => Why::Awaited,
+            false if self.is_marked(ticket) => Why::Needed,
+            false => Why::Part,
+        }
     }
 
     /// Announces everything scheduled so far to as many workers as can use it.

@@ -134,6 +134,7 @@ impl<P: Platform> Context<'_, P> {
     /// so. Meanwhile this thread counts as blocked, and everything that others could run is theirs.
     fn rest(&self, wait: Wait, walk: &mut Walk, spin_until: Nanos, until: Nanos) -> Rest {
         self.promote_all();
+        self.forget_stamp();
         let epoch = self.shared.idle.epoch();
         self.begin_block();
         // SeqCst, partner: the publisher's fence (F in `idle`): it sees the marks, or we its ticket.
@@ -151,13 +152,13 @@ impl<P: Platform> Context<'_, P> {
                 self.seat.counters.parks.add(1);
                 self.record(EventKind::Park, wait.target, 0);
                 self.seat.parker.park(until.min(self.overdue_at()));
-                self.record(EventKind::Unpark, wait.target, 0);
+                self.record_unpark(wait.target);
                 rest = Rest::Parked;
             }
         }
         self.end_block();
         if let Some(job) = found {
-            self.help(job, self.shared.slot(job));
+            self.help(job, self.shared.slot(job), wait);
         }
         rest
     }

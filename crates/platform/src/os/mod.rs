@@ -30,6 +30,19 @@ mod fork;
 #[path = "fork_none.rs"]
 mod fork;
 
+#[cfg(unix)]
+pub mod guardian;
+#[cfg(unix)]
+pub mod interrupts;
+mod refused;
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[path = "tracefs_linux/mod.rs"]
+pub mod tracefs;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+#[path = "tracefs_none.rs"]
+pub mod tracefs;
+
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -39,10 +52,23 @@ use event::Nanos;
 use crate::{CpuSet, MaskError, Platform, Poll, SpawnError, Thread, ThreadSpec, Topology, Usage};
 pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
+pub use refused::{Kept, Refused};
 
 /// The operating system this program runs on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Os;
+
+impl Os {
+    /// [`now`](Platform::now) and the system's monotonic clock, both of one moment, give or take what it
+    /// takes to read one of them.
+    ///
+    /// `now` is aimed at the system's clock (CLOCK_MONOTONIC on Linux) twice a second and may be some
+    /// microseconds off in between. What others stamped with the system's clock, such as the kernel's
+    /// recorder with its clock `mono`, is compared with events of ours exactly by way of such pairs.
+    pub fn now_and_monotonic(&self) -> (Nanos, Nanos) {
+        clock::pair_of_clocks()
+    }
+}
 
 /// A thread of the operating system.
 #[derive(Debug)]

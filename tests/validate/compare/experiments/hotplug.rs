@@ -2,15 +2,16 @@
 //! on the machine.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use event::{Cpu, Nanos};
+use platform::os::guardian;
 use policy::Attr;
 use sim::Planned;
 
 use super::Lab;
 use crate::compare::judge::Row;
-use crate::compare::real::recorder::Guardian;
 use crate::compare::world::{Course, Note, Program, Thread, World};
 
 const AWAY_FROM: Nanos = Nanos::from_millis(50);
@@ -58,7 +59,8 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
     );
     let set = |online: &str| fs::write(&file, online);
     set("1").map_err(|error| format!("this CPU cannot go offline: {error}"))?;
-    let _guardian = Guardian::new(&format!("echo 1 > {file}"))?;
+    let guardian = guardian::Guardian::new(&format!("echo 1 > {file}"), Path::new("/"));
+    let _guardian = guardian.map_err(|error| error.to_string())?;
     let mut real = Vec::new();
     for _ in 0..lab.times(5) {
         let course = lab.machine.run_beside(&program, |_| {

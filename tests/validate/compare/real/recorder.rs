@@ -1,26 +1,18 @@
 //! What the kernel says about who runs: `sched_switch`, in a tracefs instance of our own.
-//!
-//! The instance is made when the recorder is, and removed with it. Should this process be killed, a shell
-//! that waits for the end of a pipe removes it ([`Guardian`]). Where tracefs is not mounted it is, in a
-//! mount namespace that only this process sees.
 
-use std::ffi::CString;
-use std::fs;
-use std::io::{Error, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io::Read;
 
 use event::Nanos;
+use platform::os::Refused;
+use platform::os::tracefs::{Instance, Tracefs};
 
 use crate::compare::world::Switch;
 
-const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const SWITCH: &str = "sched/sched_switch";
 
 /// An instance of the kernel's tracer.
 pub(crate) struct Recorder {
-    instance: PathBuf,
-    /// Removes the instance if this process cannot.
-    _guardian: Guardian,
+    instance: Instance,
 }
 
 /// A recording that goes on.
@@ -35,19 +27,12 @@ impl Recorder {
     /// # Errors
     /// If tracefs cannot be used; why.
     pub(crate) fn new() -> Result<Recorder, String> {
-        let root = tracefs()?;
-        let name = format!("paceline-validate-{}", std::process::id());
-        let instance = root.join("instances").join(name);
-        let made = fs::create_dir(&instance);
-        made.map_err(|error| format!("no instance of tracefs: {error}"))?;
-        let undo = format!("echo 0 > '{0}/tracing_on'; rmdir '{0}'", instance.display());
+        let instance = Tracefs::find().and_then(Tracefs::instance);
         let recorder = Recorder {
-            _guardian: Guardian::new(&undo)?,
-            instance,
+            instance: instance.map_err(said)?,
         };
-        recorder.write("tracing_on", "0")?;
-        recorder.write("trace_clock", "mono")?;
-        recorder.write("buffer_size_kb", "4096")?;
+        recorder.set("trace_clock", "mono")?;
+        recorder.set("buffer_size_kb", "4096")?;
         Ok(recorder)
     }
 
@@ -58,28 +43,26 @@ impl Recorder {
     pub(crate) fn start(&self, tids: &[i32]) -> Result<Recording<'_>, String> {
         let of = |tid: &i32| format!("prev_pid == {tid} || next_pid == {tid}");
         let filter: Vec<String> = tids.iter().map(of).collect();
-        self.write("trace", "")?;
-        self.write("events/sched/sched_switch/filter", &filter.join(" || "))?;
-        self.write("events/sched/sched_switch/enable", "1")?;
-        self.write("tracing_on", "1")?;
+        let instance = &self.instance;
+        instance.clear().map_err(said)?;
+        let known = instance.enable(SWITCH, Some(&filter.join(" || ")));
+        if !known.map_err(said)? {
+            return Err("the kernel has no sched_switch".into());
+        }
+        instance.start().map_err(said)?;
         Ok(Recording {
             recorder: self,
             tids: tids.to_vec(),
         })
     }
 
-    fn write(&self, file: &str, text: &str) -> Result<(), String> {
-        let path = self.instance.join(file);
-        fs::write(path, text).map_err(|error| format!("tracefs, {file}: {error}"))
+    fn set(&self, file: &str, text: &str) -> Result<(), String> {
+        self.instance.set(file, text).map_err(said)
     }
 }
 
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        let _ = self.write("tracing_on", "0");
-        // Failing that, the guardian tries again.
-        let _ = fs::remove_dir(&self.instance);
-    }
+fn said(refused: Refused) -> String {
+    refused.to_string()
 }
 
 impl Recording<'_> {
@@ -88,41 +71,13 @@ impl Recording<'_> {
     /// # Errors
     /// If events were lost, or what the kernel says is not understood.
     pub(crate) fn finish(self, began: Nanos) -> Result<Vec<Switch>, String> {
-        let recorder = self.recorder;
-        recorder.write("tracing_on", "0")?;
-        recorder.write("events/sched/sched_switch/enable", "0")?;
-        let text = fs::read(recorder.instance.join("trace"));
-        let text = text.map_err(|error| format!("tracefs, trace: {error}"))?;
+        let instance = &self.recorder.instance;
+        instance.stop().map_err(said)?;
+        self.recorder.set(&format!("events/{SWITCH}/enable"), "0")?;
+        let mut text = Vec::new();
+        let read = instance.text().map_err(said)?.read_to_end(&mut text);
+        read.map_err(|error| format!("tracefs, trace: {error}"))?;
         parse(&String::from_utf8_lossy(&text), &self.tids, began)
-    }
-}
-
-/// Where tracefs is.
-fn tracefs() -> Result<PathBuf, String> {
-    let is_mounted = |root: &&&str| Path::new(root).join("instances").is_dir();
-    if let Some(root) = TRACEFS.iter().find(is_mounted) {
-        return Ok(PathBuf::from(root));
-    }
-    mount(TRACEFS[0]).map_err(|error| format!("tracefs is not mounted, and cannot be: {error}"))?;
-    Ok(PathBuf::from(TRACEFS[0]))
-}
-
-/// Mounts tracefs for this thread, and for those and what it starts from now on.
-fn mount(root: &str) -> Result<(), Error> {
-    let text = |text: &str| CString::new(text).expect("no zero in it");
-    let (root, all, kind) = (text(root), text("/"), text("tracefs"));
-    let (none, no_data) = (std::ptr::null(), std::ptr::null());
-    let private = libc::MS_REC | libc::MS_PRIVATE;
-    // SAFETY: the calls read strings that live until they return, and nothing else of ours. The thread's
-    // namespace becomes its own before anything is mounted.
-    let done = unsafe {
-        libc::unshare(libc::CLONE_NEWNS) == 0
-            && libc::mount(none, all.as_ptr(), none, private, no_data) == 0
-            && libc::mount(kind.as_ptr(), root.as_ptr(), kind.as_ptr(), 0, no_data) == 0
-    };
-    match done {
-        true => Ok(()),
-        false => Err(Error::last_os_error()),
     }
 }
 
@@ -168,35 +123,6 @@ fn parse_switch(line: &str, tids: &[i32]) -> Option<(Nanos, u32, Option<usize>)>
     let (_, next) = event.rsplit_once(" next_pid=")?;
     let next: i32 = next.split_whitespace().next()?.parse().ok()?;
     Some((time, cpu, tids.iter().position(|&tid| tid == next)))
-}
-
-/// A shell that does something when this process has ended, however it ended.
-pub(crate) struct Guardian(Child);
-
-impl Guardian {
-    /// A guardian that runs this when the process ends or the guardian is dropped.
-    ///
-    /// # Errors
-    /// If no shell can be started: nobody could be sure then.
-    pub(crate) fn new(command: &str) -> Result<Guardian, String> {
-        let script = format!("trap '' INT TERM HUP; cat; {{ {command}; }} 2>&-");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &script]).stdin(Stdio::piped());
-        shell.stdout(Stdio::null()).stderr(Stdio::null());
-        let started = shell.spawn();
-        started
-            .map(Guardian)
-            .map_err(|error| format!("no shell: {error}"))
-    }
-}
-
-impl Drop for Guardian {
-    fn drop(&mut self) {
-        if let Some(mut pipe) = self.0.stdin.take() {
-            let _ = pipe.flush();
-        }
-        let _ = self.0.wait();
-    }
 }
 
 #[cfg(test)]
@@ -255,16 +181,5 @@ mod tests {
                 "{bad}"
             );
         }
-    }
-
-    /// Goal: the guardian acts when it is dropped. Method: it writes a file.
-    #[test]
-    fn the_guardian_acts_at_the_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("done");
-        let guardian = Guardian::new(&format!("echo yes > '{}'", file.display())).unwrap();
-        assert!(!file.exists());
-        drop(guardian);
-        assert_eq!(fs::read_to_string(&file).unwrap(), "yes\n");
     }
 }

@@ -4,6 +4,7 @@
 //! with them is found here, before anything runs.
 
 mod background;
+mod clocks;
 pub(super) mod costs;
 mod image;
 mod probe;
@@ -38,7 +39,8 @@ use crate::output;
 /// median frame on one thread at the same pace, measured before any load), speedup (serial_ns /
 /// frame_ns.p50), stats{}, waits[] (the ten longest of the main thread: thread, name, frame, start_ns
 /// since the first frame, duration_ns), inversions[] (empty: finding them needs `diagnose`, which does
-/// not exist yet), checksum (of the last frame), trace{events,lost,bytes} (null without --trace), quiet,
+/// not exist yet), checksum (of the last frame), trace{events,lost,kernel{events,lost},bytes} (null without
+/// --trace; kernel is null where it may not be recorded), quiet,
 /// noise{}, machine{}.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -98,10 +100,15 @@ pub(crate) struct Arguments {
     /// Write what the jobs of all frames did as a Perfetto trace, for ui.perfetto.dev
     ///
     /// On the track of each thread: the bodies of jobs, waits, steals, sleeps; arrows for dependencies and
-    /// wake-ups, the number of ready jobs, and all frames. The first 4 million events are kept, later ones
-    /// are counted. Recording takes time: compare the frames' times only with those of other traced runs.
+    /// wake-ups, the number of ready jobs, and all frames. The first 8 million events are kept, later ones
+    /// are counted. Where the kernel's tracefs may be used (as root), also what the kernel did meanwhile:
+    /// who ran on which CPU, who woke whom, frequencies; a note says so where not. Recording takes time:
+    /// compare the frames' times only with those of other traced runs.
     #[arg(long, value_name = "F.pftrace")]
     trace: Option<PathBuf>,
+    /// For testing: copy the kernel's own text for --trace to this file
+    #[arg(long, value_name = "F.txt", hide = true, requires = "trace")]
+    trace_text: Option<PathBuf>,
     /// What a thread without work does before it sleeps: active, passive, adaptive, or a time such
     /// as 20us [default: adaptive]
     #[arg(long, value_name = "POLICY")]
@@ -138,6 +145,7 @@ struct Options {
     image: Option<PathBuf>,
     costs: Option<PathBuf>,
     trace: Option<PathBuf>,
+    trace_text: Option<PathBuf>,
     panic_at: Option<String>,
 }
 
@@ -188,6 +196,7 @@ impl Arguments {
             image: self.image,
             costs: self.record_costs,
             trace: self.trace,
+            trace_text: self.trace_text,
             panic_at: self.panic_at,
         })
     }
@@ -230,6 +239,7 @@ impl Arguments {
             ("--image", &self.image),
             ("--record-costs", &self.record_costs),
             ("--trace", &self.trace),
+            ("--trace-text", &self.trace_text),
         ];
         let given = files
             .iter()

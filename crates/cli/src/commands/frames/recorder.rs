@@ -1,73 +1,113 @@
-//! `--trace`: what the job system did, kept while the frames run and written afterwards.
+//! `--trace`: what the job system and the kernel did, kept while the frames run and written afterwards.
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use event::{Event, EventKind, MemoryLog, MemorySink, Sink, Task};
-use paceline::{JobSystem, Label};
+use event::{Event, EventKind, Sink, Task};
+use paceline::{JobSystem, RingReader, Rings};
 use platform::Os;
 use serde::Serialize;
-use trace::{Loss, Losses, Process, Recording, Thread};
+use trace::{Loss, Process, Recording, Thread};
 
+use super::clocks::Clocks;
 use crate::failure::Failure;
+use crate::kernel::{BUFFER_KB, Recorded, Tracer};
 use crate::output;
 
-/// How many events are kept: about 160 MB, and as much in the file. The rest is counted.
-pub(in crate::commands) const LIMIT: u64 = 4_000_000;
+/// How many events of the job system are kept: 256 MB. The rest is counted.
+pub(super) const LIMIT: usize = 8_000_000;
 
-/// A sink for so many events and no more.
-struct Bounded {
-    sink: MemorySink,
-    limit: u64,
-    came: AtomicU64,
-}
-
-impl Sink for Bounded {
-    fn record(&self, event: &Event) {
-        if self.came.fetch_add(1, Ordering::Relaxed) < self.limit {
-            self.sink.record(event);
-        }
-    }
-}
+/// Events that each thread has room for until the next frame ends: 2 MB.
+const RING: usize = 1 << 16;
 
 /// The recorder of a run.
-pub(in crate::commands) struct Recorder {
-    sink: Arc<Bounded>,
-    log: MemoryLog,
+pub(super) struct Recorder {
+    rings: Arc<Rings>,
+    reader: RingReader,
+    limit: usize,
+    jobs: Vec<Event>,
+    /// Events beyond the limit.
+    beyond: u64,
+    clocks: Clocks,
+    kernel: Option<Tracer>,
+    /// Where a copy of the kernel's text goes.
+    text: Option<PathBuf>,
 }
 
 impl Recorder {
-    /// One that keeps the first `limit` events.
-    pub(in crate::commands) fn new(limit: u64) -> Recorder {
-        let (sink, log) = MemorySink::new();
-        let came = AtomicU64::new(0);
-        let sink = Arc::new(Bounded { sink, limit, came });
-        Recorder { sink, log }
+    /// One that keeps the first `limit` events of the job system, and those of the kernel if that may be
+    /// asked.
+    pub(super) fn start(limit: usize, text: Option<PathBuf>) -> Recorder {
+        let (rings, reader) = Rings::new(RING);
+        let kernel = Tracer::start(BUFFER_KB);
+        if let Err(refused) = &kernel {
+            output::note(format!("note: the trace has only jobs: {refused}"));
+        }
+        let mut recorder = Recorder {
+            rings,
+            reader,
+            limit,
+            jobs: Vec::new(),
+            beyond: 0,
+            clocks: Clocks::default(),
+            kernel: kernel.ok(),
+            text,
+        };
+        recorder.clocks.look();
+        recorder
     }
 
     /// Where the job system's events go.
-    pub(in crate::commands) fn sink(&self) -> Arc<dyn Sink> {
-        Arc::<Bounded>::clone(&self.sink)
+    pub(super) fn sink(&self) -> Arc<dyn Sink> {
+        Arc::<Rings>::clone(&self.rings)
     }
 
-    /// Ends the job system and gives what was recorded. This thread is the only one outside of it that
-    /// used it.
-    pub(super) fn finish(self, js: JobSystem<Os>) -> Recording {
+    /// Makes room in the rings.
+    pub(super) fn drain(&mut self) {
+        self.clocks.look();
+        let (jobs, beyond) = (&mut self.jobs, &mut self.beyond);
+        self.reader.drain(|event| match jobs.len() < self.limit {
+            true => jobs.push(event),
+            false => *beyond += 1,
+        });
+    }
+
+    /// Ends the job system and gives what was recorded.
+    ///
+    /// # Errors
+    /// If the kernel's half cannot be read although it was recorded.
+    pub(super) fn finish(mut self, js: JobSystem<Os>) -> Result<Recording, Failure> {
         let labels = js.labels();
+        let threads = js.threads();
         // Workers record until they have ended.
         drop(js);
-        let (jobs, lost) = self.recorded();
-        recording(jobs, &labels, lost)
+        self.drain();
+        let kernel = self.kernel.take();
+        let kernel = kernel.map(|tracer| tracer.finish(self.text.as_deref()));
+        let kernel = kernel.transpose()?.and_then(joinable);
+        let mut jobs = self.jobs;
+        for event in &mut jobs {
+            event.time = self.clocks.by_system(event.time);
+        }
+        jobs.sort_by_key(|event| event.time);
+        let mut recording = join(kernel.unwrap_or_default(), jobs, &threads);
+        recording.labels = labels.iter().map(|label| label.name.to_owned()).collect();
+        let lost = self.beyond + self.reader.lost();
+        recording.losses.add(Loss::JobEvents, lost);
+        Ok(recording)
     }
+}
 
-    /// What was recorded up to now, and how many events were not kept.
-    pub(in crate::commands) fn recorded(&self) -> (Vec<Event>, u64) {
-        let came = self.sink.came.load(Ordering::Relaxed);
-        (self.log.drain(), came.saturating_sub(self.sink.limit))
+/// The kernel's half, if its threads can be told to be ours.
+fn joinable(kernel: Recorded) -> Option<Recording> {
+    if !kernel.knows_threads {
+        output::note(
+            "note: the trace has only jobs: the kernel numbers threads in another way than this process \
+             sees (a container?), or its buffer was too small",
+        );
     }
+    kernel.knows_threads.then_some(kernel.recording)
 }
 
 /// The seat of the thread that begins frames.
@@ -78,43 +118,79 @@ pub(in crate::commands) fn seat_of_main(jobs: &[Event]) -> Option<u32> {
     frames.next().map(|event| event.seat)
 }
 
-/// Gives events their threads and names.
-fn recording(jobs: Vec<Event>, labels: &[Label], lost: u64) -> Recording {
-    // Only this thread begins frames.
+/// Adds the events of jobs to what the kernel said, whose threads they are told by their numbers: those of
+/// `threads`, by seat.
+fn join(mut recording: Recording, jobs: Vec<Event>, threads: &[(u32, u64)]) -> Recording {
     let main = seat_of_main(&jobs);
-    let mut seats: BTreeMap<u32, Task> = BTreeMap::new();
-    for event in &jobs {
-        let task = if Some(event.seat) == main {
-            0
-        } else {
-            event.seat.saturating_add(1)
+    let process = our_process(&mut recording);
+    let mut next = recording
+        .threads
+        .iter()
+        .map(|thread| thread.task.0 + 1)
+        .max();
+    for &(seat, thread) in threads {
+        let tid = u32::try_from(thread).ok();
+        // The last of those with this number: ours are alive at the end.
+        let known = recording.threads.iter_mut().rfind(|it| it.tid == tid);
+        let task = match known {
+            Some(known) => {
+                known.process = Some(process);
+                if Some(seat) == main {
+                    known.name = "main".to_owned();
+                }
+                known.task
+            }
+            None => {
+                let name = match Some(seat) == main {
+                    true => "main".to_owned(),
+                    false => format!("paceline {seat}"),
+                };
+                let task = Task(next.unwrap_or(0));
+                next = Some(task.0 + 1);
+                recording.threads.push(Thread {
+                    tid,
+                    ..Thread::new(task, name, Some(process))
+                });
+                task
+            }
         };
-        seats.insert(event.seat, Task(task));
+        recording.seats.insert(seat, task);
     }
-    let thread = |(&seat, &task): (&u32, &Task)| {
-        let name = match task {
-            Task(0) => "main".to_owned(),
-            _ => format!("paceline {seat}"),
-        };
-        Thread::new(task, name, Some(0))
-    };
-    Recording {
-        processes: vec![Process::new("paceline frames")],
-        threads: seats.iter().map(thread).collect(),
-        jobs,
-        seats,
-        labels: labels.iter().map(|label| label.name.to_owned()).collect(),
-        losses: Losses::from_iter([(Loss::JobEvents, lost)]),
-        ..Recording::default()
+    recording.jobs = jobs;
+    recording
+}
+
+/// The position of this process.
+fn our_process(recording: &mut Recording) -> usize {
+    let pid = Some(std::process::id());
+    let processes = &mut recording.processes;
+    let known = processes.iter().position(|process| process.pid == pid);
+    let process = known.unwrap_or(processes.len());
+    if known.is_none() {
+        processes.push(Process {
+            pid,
+            ..Process::new("")
+        });
     }
+    processes[process].name = "paceline frames".to_owned();
+    process
 }
 
 /// What `--json` says about the trace.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Traced {
+    /// Of the job system.
     pub(super) events: u64,
     pub(super) lost: u64,
+    /// None: it was not recorded.
+    pub(super) kernel: Option<OfKernel>,
     pub(super) bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct OfKernel {
+    pub(super) events: u64,
+    pub(super) lost: u64,
 }
 
 /// Writes the file, and says so if events are missing from it.
@@ -127,63 +203,28 @@ pub(super) fn write(path: &Path, recording: &Recording) -> Result<Traced, Failur
     let lost = recording.losses.get(Loss::JobEvents);
     if lost > 0 {
         output::note(format!(
-            "note: {shown} holds the first {events} events; {lost} more came and were not kept; use \
-             fewer --frames to see all"
+            "note: {shown} holds {events} events of jobs; {lost} more came and were not kept; use fewer \
+             --frames to see all"
         ));
     }
-    let bytes = written.bytes;
+    let of_kernel = OfKernel {
+        events: recording.kernel.len() as u64,
+        lost: recording.losses.get(Loss::KernelEvents),
+    };
+    if of_kernel.lost > 0 {
+        output::note(format!(
+            "note: {shown} holds the last {} events of the kernel; {} came before; use fewer --frames to \
+             see all",
+            of_kernel.events, of_kernel.lost
+        ));
+    }
     Ok(Traced {
         events,
         lost,
-        bytes,
+        kernel: (!recording.kernel.is_empty()).then_some(of_kernel),
+        bytes: written.bytes,
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use event::Nanos;
-
-    use super::*;
-
-    fn event(seat: u32, kind: EventKind) -> Event {
-        let (time, job, arg) = (Nanos(u64::from(seat)), 1, 0);
-        Event {
-            time,
-            job,
-            arg,
-            seat,
-            kind,
-        }
-    }
-
-    /// Goal: a recording has a bound, and what came after it is counted. Method: a sink for three gets
-    /// five.
-    #[test]
-    fn more_events_than_fit_are_counted() {
-        let recorder = Recorder::new(3);
-        let sink = recorder.sink();
-        (0..5).for_each(|seat| sink.record(&event(seat, EventKind::Park)));
-        let js = paceline::Builder::new().workers(0).build().unwrap();
-        let recording = recorder.finish(js);
-        let seats: Vec<u32> = recording.jobs.iter().map(|event| event.seat).collect();
-        let lost = recording.losses.get(Loss::JobEvents);
-        assert_eq!((seats, lost), (vec![0, 1, 2], 2));
-    }
-
-    /// Goal: the thread that begins frames is "main", the others are workers. Method: a frame on seat 2.
-    #[test]
-    fn whoever_begins_frames_is_the_main_thread() {
-        let events = [event(0, EventKind::Park), event(2, EventKind::FrameBegin)];
-        let recording = recording(events.to_vec(), &[], 0);
-        let names: Vec<_> = recording
-            .threads
-            .iter()
-            .map(|t| (t.task.0, &t.name[..]))
-            .collect();
-        assert_eq!(names, [(1, "paceline 0"), (0, "main")]);
-        assert_eq!(
-            recording.seats,
-            BTreeMap::from([(0, Task(1)), (2, Task(0))])
-        );
-    }
-}
+mod tests;

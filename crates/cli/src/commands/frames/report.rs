@@ -104,10 +104,24 @@ fn what(outcome: &Outcome) -> Table {
         "checksum",
         &format!("{:016x}, as in a serial run", outcome.checksum),
     );
-    if let Some(Traced { events, lost, .. }) = outcome.traced {
-        row("trace", &format!("{events} events kept, {lost} lost"));
+    if let Some(traced) = outcome.traced {
+        row("trace", &trace_row(&traced));
     }
     table
+}
+
+fn trace_row(traced: &Traced) -> String {
+    let jobs = format!(
+        "{} events of jobs kept, {} lost",
+        traced.events, traced.lost
+    );
+    match traced.kernel {
+        None => jobs,
+        Some(kernel) => format!(
+            "{jobs}; {} of the kernel, {} lost",
+            kernel.events, kernel.lost
+        ),
+    }
 }
 
 fn times(outcome: &Outcome) -> Table {

@@ -91,12 +91,13 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
     prepare(options, &mut scene);
     watch.look();
 
-    let recorder = options.trace.as_ref().map(|_| Recorder::new(LIMIT));
+    let recorder = options.trace.as_ref();
+    let mut recorder = recorder.map(|_| Recorder::start(LIMIT, options.trace_text.clone()));
     let js = build(options, recorder.as_ref())?;
     let (stats, cpu) = (js.stats(), process_cpu());
     let background = Background::start(&js, options.background, busy);
     let hogs = Hogs::start(options.load)?;
-    let measured = frames(options, &js, &mut scene, probe)?;
+    let measured = frames(options, &js, &mut scene, probe, recorder.as_mut())?;
     let stats = js.stats().since(&stats);
     let not_ours = background.stop() + hogs.stop() + measured.checks;
     let cpu = cpu
@@ -104,7 +105,7 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
         .map(|(before, after)| after - before - not_ours);
     let workers = js.workers();
     let recording = match recorder {
-        Some(recorder) => Some(recorder.finish(js)),
+        Some(recorder) => Some(recorder.finish(js)?),
         None => {
             drop(js);
             None
@@ -212,6 +213,7 @@ fn frames(
     js: &JobSystem<Os>,
     scene: &mut impl Scene,
     probe: &'static Probe,
+    mut recorder: Option<&mut Recorder>,
 ) -> Result<Measured, Failure> {
     let mut pace = Pace::new(Os, options.period, Pause::Sleep);
     let mut progress = Progress::new("frames", options.frames.into());
@@ -247,6 +249,9 @@ fn frames(
             .zip(thread_cpu())
             .map(|(before, after)| after - before);
         measured.checks += spent.unwrap_or_default();
+        if let Some(recorder) = &mut recorder {
+            recorder.drain();
+        }
         progress.step();
     }
     Ok(measured)

@@ -23,8 +23,9 @@ use workload::raster::{RasterScene, default_mesh};
 use workload::{Scene, Watch, WatchBodies};
 
 use super::costs::Costs;
+use super::kept::{LIMIT, Recorder};
 use super::program::{Frames, System, What};
-use crate::commands::frames::recorder::{LIMIT, Recorder, seat_of_main};
+use crate::commands::frames::recorder::seat_of_main;
 use crate::commands::values::Workers;
 use crate::pace::{Pace, Pause};
 

@@ -7,6 +7,7 @@
 mod checks;
 mod costs;
 mod frames;
+mod kept;
 mod library;
 mod program;
 mod recording;

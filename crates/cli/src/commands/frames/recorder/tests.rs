@@ -1,0 +1,95 @@
+//! Goal and method stand at each test.
+
+use std::collections::BTreeMap;
+
+use event::Nanos;
+
+use super::*;
+
+fn event(seat: u32, kind: EventKind) -> Event {
+    let (time, job, arg) = (Nanos(u64::from(seat)), 1, 0);
+    Event {
+        time,
+        job,
+        arg,
+        seat,
+        kind,
+    }
+}
+
+fn without_kernel(limit: usize) -> Recorder {
+    let (rings, reader) = Rings::new(4);
+    Recorder {
+        rings,
+        reader,
+        limit,
+        jobs: Vec::new(),
+        beyond: 0,
+        clocks: Clocks::default(),
+        kernel: None,
+        text: None,
+    }
+}
+
+/// Goal: a recording has a bound, and what came after it is counted, as is what found its ring full.
+/// Method: a recorder for three events gets five of one seat, whose ring holds four, and two of another.
+#[test]
+fn more_events_than_fit_are_counted() {
+    let mut recorder = without_kernel(3);
+    let sink = recorder.sink();
+    for seat in 0..2 {
+        sink.seat_taken(seat);
+    }
+    (0..5).for_each(|_| sink.record(&event(0, EventKind::Park)));
+    recorder.drain();
+    (0..2).for_each(|_| sink.record(&event(1, EventKind::Park)));
+    let js = paceline::Builder::new().workers(0).build().unwrap();
+    let recording = recorder.finish(js).unwrap();
+    let lost = recording.losses.get(Loss::JobEvents);
+    assert_eq!((recording.jobs.len(), lost), (3, 4));
+}
+
+/// Goal: without the kernel, the thread that begins frames is "main", the others are workers, and all have
+/// the numbers by which the system knows them. Method: a frame on seat 2.
+#[test]
+fn whoever_begins_frames_is_the_main_thread() {
+    let events = vec![event(0, EventKind::Park), event(2, EventKind::FrameBegin)];
+    let recording = join(Recording::default(), events, &[(0, 71), (2, 70)]);
+    let threads = recording.threads.iter();
+    let threads: Vec<_> = threads.map(|t| (t.task.0, &t.name[..], t.tid)).collect();
+    assert_eq!(
+        threads,
+        [(0, "paceline 0", Some(71)), (1, "main", Some(70))]
+    );
+    assert_eq!(
+        recording.seats,
+        BTreeMap::from([(0, Task(0)), (2, Task(1))])
+    );
+    assert_eq!(recording.processes[0].pid, Some(std::process::id()));
+}
+
+/// Goal: threads that the kernel knows are found by their numbers, the newest of several with one number;
+/// others are added. Method: a kernel's recording with two threads numbered 70.
+#[test]
+fn threads_are_joined_by_number() {
+    let thread = |task, name: &str, tid| Thread {
+        tid: Some(tid),
+        ..Thread::new(Task(task), name, None)
+    };
+    let kernel = Recording {
+        threads: vec![
+            thread(3, "gone", 70),
+            thread(8, "paceline", 70),
+            thread(5, "hog", 12),
+        ],
+        ..Recording::default()
+    };
+    let events = vec![event(2, EventKind::FrameBegin)];
+    let recording = join(kernel, events, &[(0, 71), (2, 70)]);
+    assert_eq!(
+        recording.seats,
+        BTreeMap::from([(0, Task(9)), (2, Task(8))])
+    );
+    let names: Vec<&str> = recording.threads.iter().map(|t| &t.name[..]).collect();
+    assert_eq!(names, ["gone", "main", "hog", "paceline 0"]);
+}

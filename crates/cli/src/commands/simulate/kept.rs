@@ -1,0 +1,78 @@
+//! What the job system of a simulated run did, kept up to a bound.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use event::{Event, MemoryLog, MemorySink, Sink};
+
+/// How many events are kept: about 160 MB, and as much in the file. The rest is counted.
+pub(super) const LIMIT: u64 = 4_000_000;
+
+/// A sink for so many events and no more.
+struct Bounded {
+    sink: MemorySink,
+    limit: u64,
+    came: AtomicU64,
+}
+
+impl Sink for Bounded {
+    fn record(&self, event: &Event) {
+        if self.came.fetch_add(1, Ordering::Relaxed) < self.limit {
+            self.sink.record(event);
+        }
+    }
+}
+
+/// The recorder of a run.
+pub(super) struct Recorder {
+    sink: Arc<Bounded>,
+    log: MemoryLog,
+}
+
+impl Recorder {
+    /// One that keeps the first `limit` events.
+    pub(super) fn new(limit: u64) -> Recorder {
+        let (sink, log) = MemorySink::new();
+        let came = AtomicU64::new(0);
+        let sink = Arc::new(Bounded { sink, limit, came });
+        Recorder { sink, log }
+    }
+
+    /// Where the job system's events go.
+    pub(super) fn sink(&self) -> Arc<dyn Sink> {
+        Arc::<Bounded>::clone(&self.sink)
+    }
+
+    /// What was recorded up to now, and how many events were not kept.
+    pub(super) fn recorded(&self) -> (Vec<Event>, u64) {
+        let came = self.sink.came.load(Ordering::Relaxed);
+        (self.log.drain(), came.saturating_sub(self.sink.limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::{EventKind, Nanos};
+
+    use super::*;
+
+    /// Goal: a recording has a bound, and what came after it is counted. Method: a sink for three gets
+    /// five.
+    #[test]
+    fn more_events_than_fit_are_counted() {
+        let recorder = Recorder::new(3);
+        let sink = recorder.sink();
+        for seat in 0..5 {
+            sink.record(&Event {
+                time: Nanos(1),
+                job: 0,
+                arg: 0,
+                seat,
+                kind: EventKind::Park,
+            });
+        }
+        let (events, lost) = recorder.recorded();
+        let seats: Vec<u32> = events.iter().map(|event| event.seat).collect();
+        assert_eq!((seats, lost), (vec![0, 1, 2], 2));
+    }
+}

