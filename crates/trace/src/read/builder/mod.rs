@@ -140,11 +140,13 @@ impl Builder {
     }
 
     /// What the times are.
+    #[allow(dead_code, reason = "text does not say")]
     pub(crate) fn set_clock(&mut self, clock: Clock) {
         self.recording.origin.clock = clock;
     }
 
     /// The kernel's release.
+    #[allow(dead_code, reason = "text does not say")]
     pub(crate) fn set_kernel(&mut self, release: &str) {
         self.recording.origin.kernel = Some(release.to_owned());
     }
@@ -152,16 +154,6 @@ impl Builder {
     /// Something is missing.
     pub(crate) fn lose(&mut self, loss: Loss, count: u64) {
         self.recording.losses.add(loss, count);
-    }
-
-    /// How many events, marks and values there are so far.
-    pub(crate) fn events(&self) -> usize {
-        let values = self
-            .recording
-            .counters
-            .iter()
-            .map(|counter| counter.values.len());
-        self.recording.kernel.len() + self.recording.marks.len() + values.sum::<usize>()
     }
 
     // Who is who
@@ -434,11 +426,12 @@ impl Builder {
     /// process's, that one's first thread's.
     pub(crate) fn speaker(&mut self, tid: u32, tgid: u32) -> Option<Task> {
         let task = self.people.task(tid)?;
-        self.people.belongs(task, tgid, Trust::Hint);
-        match self.people.tgid(task) == tgid {
-            false if tgid != 0 => self.people.task(tgid),
-            _ => Some(task),
+        match self.people.tgid(task) {
+            0 => self.people.belongs(task, tgid, Trust::Hint),
+            known if known != tgid && tgid != 0 => return self.people.task(tgid),
+            _ => {}
         }
+        Some(task)
     }
 
     /// A value of a process, or, if `tgid` is 0, of the machine.
