@@ -355,8 +355,8 @@ mod tests {
         assert_eq!(recording.losses.get(Loss::Unsupported), 5);
     }
 
-    /// Goal: values belong to the process that they name, and are kept by name. Method: two processes with one
-    /// name, categories, the machine's own.
+    /// Goal: values belong to the process that they name, and are kept by name. Method: two processes with
+    /// one name, categories, the machine's own.
     #[test]
     fn values() {
         let recording = read_all(&["C|7|n|1", "C|8|n|-2", "C|7|n|3|cat", "C|0|n|4", "C||n|5"]);
@@ -375,19 +375,19 @@ mod tests {
         assert!(recording.losses.is_empty() && recording.marks.is_empty());
     }
 
-    /// Goal: a marker teaches which process its thread is of, and an asynchronous one about another process is
-    /// that process's. Method: a slice, then an asynchronous one of a foreign process.
+    /// Goal: a marker teaches which process its thread is of, and an asynchronous one about another process
+    /// is that process's. Method: a slice, then an asynchronous one of a foreign process.
     #[test]
     fn speakers() {
-        let recording = read_all(&["B|6|x", "S|9|y|1", "B|9|z"]);
+        let recording = read_all(&["B|6|x", "S|9|y|1", "B|6|z"]);
         let on: Vec<u32> = said(&recording).into_iter().map(|(tid, _)| tid).collect();
         assert_eq!(on, [7, 9, 7]);
         let process = recording.threads[0].process.unwrap();
         assert_eq!(recording.processes[process].pid, Some(6));
     }
 
-    /// Goal: clocks compared are no events; frequencies and sleep states as text are the CPU's. Method: one of
-    /// each, as systrace and LISA write them.
+    /// Goal: clocks compared are no events; frequencies and sleep states as text are the CPU's. Method: one
+    /// of each, as systrace and LISA write them.
     #[test]
     fn words_of_tools() {
         let recording = read_all(&[

@@ -536,6 +536,7 @@ impl Builder {
             }
             self.cpus.resize(cpu as usize + 1, Seen::default());
         }
+        self.cpus[cpu as usize].exists = true;
         Some(Cpu(cpu))
     }
 
@@ -546,7 +547,6 @@ impl Builder {
             return self.lose(Loss::BadFields, 1);
         };
         let seen = &mut self.cpus[cpu.index()];
-        seen.exists = true;
         if self.gaps > 0
             && let Some(events) = seen.gap.take()
         {
