@@ -168,11 +168,7 @@ fn as_many_as_lines() {
         };
         assert_eq!(got("wakes"), wakes + lines("sched_wakeup_new: "), "{name}");
         assert_eq!(got("migrations"), lines("sched_migrate_task: "), "{name}");
-        assert_eq!(
-            got("lent") + got("inherited"),
-            2 * got("lent") + lines(" newprio=120"),
-            "{name}"
-        );
+        assert_eq!(got("inherited"), lines("sched_pi_setprio: "), "{name}");
         assert_eq!(got("idle"), lines(": cpu_idle: "), "{name}");
         assert_eq!(got("frequencies"), lines(": cpu_frequency: "), "{name}");
         assert_eq!(got("futex calls"), lines("sys_futex("), "{name}");

@@ -66,7 +66,7 @@ const SMALL: &str = "\
           <idle>-0       (-------) [000] d..2.     1.000001: sched_switch: prev_comm=swapper/0 prev_pid=0 \
 prev_prio=120 prev_state=R ==> next_comm=main next_pid=11 next_prio=110
             main-11      (     10) [000] .....     1.000002: tracing_mark_write: B|10|frame 1
-            main-11   (     10) [000] d..2.  1.000003: sched_waking: comm=worker pid=12 prio=120 target_cpu=001
+            main-11 ( 10) [000] d..2.  1.000003: sched_waking: comm=worker pid=12 prio=120 target_cpu=001
             main-11      (     10) [000] .....     1.000004: sys_futex(uaddr: 0x7f07, op: 0x80, val: 2)
 CPU:1 [LOST 3 EVENTS]
           <idle>-0       (-------) [001] d..2.     1.000005: cpu_idle: state=4294967295 cpu_id=1

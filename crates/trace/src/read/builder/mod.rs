@@ -140,13 +140,11 @@ impl Builder {
     }
 
     /// What the times are.
-    #[allow(dead_code, reason = "text does not say")]
     pub(crate) fn set_clock(&mut self, clock: Clock) {
         self.recording.origin.clock = clock;
     }
 
     /// The kernel's release.
-    #[allow(dead_code, reason = "text does not say")]
     pub(crate) fn set_kernel(&mut self, release: &str) {
         self.recording.origin.kernel = Some(release.to_owned());
     }

@@ -3,7 +3,6 @@
 use event::Left;
 
 /// The bits of `prev_state` in kernels of some age (`include/linux/sched.h` of each).
-#[allow(dead_code, reason = "text does not tell the kernel's release")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Not told: what differs is taken as the newest kernels have it, unless another bit tells.
@@ -19,7 +18,6 @@ pub(crate) enum Layout {
 
 impl Layout {
     /// That of a kernel by its release, such as "4.19.113-android".
-    #[allow(dead_code, reason = "text does not tell the kernel's release")]
     pub(crate) fn of(release: &str) -> Layout {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
         match (numbers.next(), numbers.next()) {

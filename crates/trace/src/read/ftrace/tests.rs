@@ -223,8 +223,8 @@ fn tasks() {
 fn bad_fields() {
     let bad = [
         "sched_switch: prev_comm=me prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=a next_pid=2",
-        "sched_switch: prev_comm=m prev_pid=1 prev_prio=9 prev_state=? ==> next_comm=a next_pid=2 next_prio=1",
-        "sched_switch: prev_comm=m prev_pid=1 prev_prio=99999 prev_state=S next_comm=a next_pid=2 next_prio=1",
+        "sched_switch: prev_comm=m prev_pid=1 prev_prio=9 prev_state=? ==> next_comm= next_pid=2 next_prio=9",
+        "sched_switch: prev_comm=m prev_pid=1 prev_prio=99999 prev_state=S next_comm= next_pid=2 next_prio=1",
         "sched_switch: me:1 [120] S ==> a:2",
         "sched_switch:",
         "sched_waking: comm=x pid=9 prio=120",
