@@ -18,6 +18,8 @@ mod unpack;
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod tests;
 
 use std::io::{BufRead, Read};
 use std::rc::Rc;

@@ -66,9 +66,9 @@ fn in_order<T>(list: &mut [T], time: impl Fn(&T) -> Nanos) {
     }
 }
 
-/// One event for each wake-up. Where there are decisions (`sched_waking`), they say who and when; the queueing
-/// that follows (`sched_wakeup`) says only which CPU it was put on, which the decision cannot know: what it
-/// calls so is where the task ran last. Where there are none, the queueing is all there is.
+/// One event for each wake-up. Where there are decisions (`sched_waking`), they say who and when; the
+/// queueing that follows (`sched_wakeup`) says only which CPU it was put on, which the decision cannot
+/// know: what it calls so is where the task ran last. Where there are none, the queueing is all there is.
 fn settle_wakers(events: &mut Vec<KernelEvent>, has_decisions: bool) {
     let mut last_of: Vec<usize> = Vec::new();
     let mut kept = 0;

@@ -154,16 +154,6 @@ impl Builder {
         self.recording.losses.add(loss, count);
     }
 
-    /// How many events, marks and values there are so far.
-    pub(crate) fn events(&self) -> usize {
-        let values = self
-            .recording
-            .counters
-            .iter()
-            .map(|counter| counter.values.len());
-        self.recording.kernel.len() + self.recording.marks.len() + values.sum::<usize>()
-    }
-
     // Who is who
 
     /// The task of this tid; none for tid 0, the idle tasks.
@@ -434,11 +424,12 @@ impl Builder {
     /// process's, that one's first thread's.
     pub(crate) fn speaker(&mut self, tid: u32, tgid: u32) -> Option<Task> {
         let task = self.people.task(tid)?;
-        self.people.belongs(task, tgid, Trust::Hint);
-        match self.people.tgid(task) == tgid {
-            false if tgid != 0 => self.people.task(tgid),
-            _ => Some(task),
+        match self.people.tgid(task) {
+            0 => self.people.belongs(task, tgid, Trust::Hint),
+            known if known != tgid && tgid != 0 => return self.people.task(tgid),
+            _ => {}
         }
+        Some(task)
     }
 
     /// A value of a process, or, if `tgid` is 0, of the machine.
@@ -543,6 +534,7 @@ impl Builder {
             }
             self.cpus.resize(cpu as usize + 1, Seen::default());
         }
+        self.cpus[cpu as usize].exists = true;
         Some(Cpu(cpu))
     }
 
@@ -553,7 +545,6 @@ impl Builder {
             return self.lose(Loss::BadFields, 1);
         };
         let seen = &mut self.cpus[cpu.index()];
-        seen.exists = true;
         if self.gaps > 0
             && let Some(events) = seen.gap.take()
         {
