@@ -13,7 +13,7 @@ mod html;
 mod input;
 pub(crate) mod markers;
 mod numbers;
-mod perfetto;
+pub(crate) mod perfetto;
 mod unpack;
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ impl Builder {
             (false, true) => Wakers::Queued,
             (false, false) => Wakers::Unknown,
         };
+        if let Some(told) = self.facts.wakers {
+            recording.origin.wakers = told;
+        }
         settle_wakers(&mut recording.kernel, self.has_decisions);
         let cpus = self.cpus.iter().enumerate().filter(|(_, seen)| seen.exists);
         recording.cpus = cpus
@@ -39,9 +42,6 @@ impl Builder {
             thread.priority = facts.priority.unwrap_or(thread.priority);
             thread.allowed = facts.allowed;
             thread.tid = thread.tid.filter(|_| !facts.is_made_up);
-        }
-        for process in &mut recording.processes {
-            process.pid = process.pid.filter(|pid| !self.facts.pids.contains(pid));
         }
         recording
     }

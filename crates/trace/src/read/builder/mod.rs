@@ -16,11 +16,11 @@ mod states;
 mod tests;
 mod tids;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
-use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording};
+use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording, Wakers};
 use people::{People, Priority};
 
 pub(crate) use people::Trust;
@@ -96,8 +96,7 @@ pub(crate) struct ThreadFacts {
 struct Facts {
     threads: BTreeMap<Task, ThreadFacts>,
     cpus: BTreeMap<Cpu, CpuFacts>,
-    /// Numbers of processes that the kernel did not give.
-    pids: BTreeSet<u32>,
+    wakers: Option<Wakers>,
 }
 
 /// What was seen of a CPU.
@@ -494,9 +493,9 @@ impl Builder {
         }
     }
 
-    /// The kernel did not give out this number of a process.
-    pub(crate) fn made_up_pid(&mut self, tgid: u32) {
-        self.facts.pids.insert(tgid);
+    /// How wakers are known, where a file says so itself.
+    pub(crate) fn set_wakers(&mut self, wakers: Wakers) {
+        self.facts.wakers = Some(wakers);
     }
 
     /// More than events say of a CPU.
