@@ -46,6 +46,12 @@ pub(crate) use task::{Busy, Control, Phase, task};
 /// For how long the programs may take no step, while nothing is to come, until that is a deadlock.
 const STUCK: Nanos = Nanos::from_secs(1);
 
+/// As [`Kernel::admits`], of a class that no kernel has yet.
+pub(crate) fn admits(class: &dyn Class, name: &str, attr: &Attr) -> Result<(), String> {
+    let refused = |why| format!("policy {} refuses thread {name:?}: {why}", class.name());
+    class.admits(attr).map_err(refused)
+}
+
 /// A simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) now: Nanos,
@@ -300,11 +306,11 @@ impl Kernel {
             self.reschedule(cpu);
         } else {
             core.done_at = Nanos::MAX;
-            // The calendar still names this time; whatever ends the program's turn tells it another.
-            let kernel_due = core.due();
+            // What the program does comes before this; whatever ends its turn says when it is done.
+            self.calendar.set(cpu, core.due());
             self.on = cpu;
-            let others = self.calendar.earliest_but(cpu);
-            self.horizon = others.min(kernel_due).min(self.beside_cpus);
+            let (others, _) = self.calendar.earliest();
+            self.horizon = others.min(self.beside_cpus);
             return Some(self.me());
         }
         None
@@ -327,7 +333,15 @@ impl Kernel {
             && self.cores.iter().all(|core| core.done_at == Nanos::MAX)
     }
 
-    /// A new task, ready to run. `by` began it.
+    /// Whether the class takes a new task with these attributes.
+    ///
+    /// # Errors
+    /// Which policy refuses which thread, and why, in a line.
+    pub(crate) fn admits(&self, name: &str, attr: &Attr) -> Result<(), String> {
+        admits(&*self.class, name, attr)
+    }
+
+    /// A new task, which the class admits, ready to run. `by` began it.
     pub(crate) fn begin(&mut self, name: String, attr: Attr, mask: Mask, by: Option<Task>) -> Task {
         let new = task(self.tasks.len());
         let cpu = by.map_or(self.first_cpu(&mask), |by| self.tasks[by.index()].cpu);

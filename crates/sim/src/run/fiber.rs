@@ -64,20 +64,31 @@ impl Fiber {
         })
     }
 
-    /// Runs the fiber until it suspends, which gives it back, or ends.
-    pub(crate) fn resume(mut self: Box<Self>) -> Option<Box<Fiber>> {
+    /// Runs the fiber until it suspends or ends.
+    #[inline]
+    pub(crate) fn resume(&mut self) -> Ran {
         match self.coroutine.resume(()) {
-            CoroutineResult::Yield(()) => Some(self),
-            CoroutineResult::Return(()) => {
-                let fiber = *self;
-                let stack = ManuallyDrop::into_inner(fiber.coroutine).into_stack();
-                POOL.with_borrow_mut(|pool| {
-                    if fiber.pooled && pool.len() < POOLED_MAX {
-                        pool.push(stack);
-                    }
-                });
-                None
-            }
+            CoroutineResult::Yield(()) => Ran::Suspended,
+            CoroutineResult::Return(()) => Ran::Ended,
         }
     }
+
+    /// Gives the stack of a fiber that has ended back to the pool.
+    pub(crate) fn give_back(self) {
+        let stack = ManuallyDrop::into_inner(self.coroutine).into_stack();
+        POOL.with_borrow_mut(|pool| {
+            if self.pooled && pool.len() < POOLED_MAX {
+                pool.push(stack);
+            }
+        });
+    }
+}
+
+/// How far a fiber came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ran {
+    /// It left its stack, and goes on there when it is resumed.
+    Suspended,
+    /// It is through. It may not be resumed again.
+    Ended,
 }

@@ -22,7 +22,7 @@ use crate::report::On;
 
 /// A task's program.
 pub(super) struct Program {
-    /// `None` while it runs and after its end.
+    /// `None` after its end.
     pub(super) fiber: Option<Box<Fiber>>,
     pub(super) suspender: *const Suspender,
     local: Option<Local>,
@@ -90,6 +90,9 @@ impl Engine {
 
     /// Adds a thread that is ready to run.
     ///
+    /// # Errors
+    /// If there are too many threads, the policy refuses this one, or there is no memory for its stack.
+    ///
     /// # Safety
     /// What the body borrows outlives [`Engine::run`].
     pub(crate) unsafe fn add_thread<'a>(
@@ -104,6 +107,12 @@ impl Engine {
             return Err(SpawnError(format!(
                 "the limit is {number} threads (threads_max)"
             )));
+        }
+        // Before there is a stack, which nobody could give back.
+        let admitted = self.kernel.borrow().admits(&spec.name, &attr);
+        if let Err(refusal) = admitted {
+            self.refused.borrow_mut().get_or_insert(refusal.clone());
+            return Err(SpawnError(refusal));
         }
         let entry = move |suspender: &Suspender| entry(suspender, body);
         // SAFETY: `entry` catches what the body throws; the borrows are the caller's promise.
@@ -127,6 +136,7 @@ impl Engine {
     fn begin(&self, suspender: *const Suspender) {
         let me = self.me();
         self.programs.borrow_mut()[me.index()].suspender = suspender;
+        self.suspender.set(suspender);
     }
 
     /// The calling thread's word and what to call with it, taken out.
