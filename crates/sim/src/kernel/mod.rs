@@ -52,10 +52,14 @@ pub(crate) fn admits(class: &dyn Class, name: &str, attr: &Attr) -> Result<(), S
     class.admits(attr).map_err(refused)
 }
 
+/// On machines of so many CPUs it is found out at once for how long a program can go on.
+const LOOKS_AHEAD_MAX: usize = 4;
+
 /// A simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) now: Nanos,
-    /// The earliest thing that is due on any CPU, apart from the step that the running program is in.
+    /// The earliest thing that is due on any CPU, apart from the step that the running program is in, or a time
+    /// before it: zero if nobody has looked yet.
     horizon: Nanos,
     pub(crate) machine: Arc<Machine>,
     pub(crate) class: Box<dyn Class>,
@@ -171,7 +175,7 @@ impl Kernel {
             return true;
         }
         self.occupy(Busy::fixed(time));
-        false
+        self.is_still_first(end)
     }
 
     /// The same for an access to a line.
@@ -192,7 +196,33 @@ impl Kernel {
             fixed: Nanos::ZERO,
             work,
         });
-        false
+        self.is_still_first(end)
+    }
+
+    /// Whether nothing else is due before the end of the step that has just been begun. Then the step is over,
+    /// and the horizon is known from now on.
+    #[inline]
+    fn is_still_first(&mut self, end: Nanos) -> bool {
+        let knew = self.horizon > Nanos::ZERO;
+        if knew || end >= self.beside_cpus || self.calendar.earliest() != (end, self.on) {
+            return false;
+        }
+        let core = &mut self.cores[self.on.index()];
+        core.done_at = Nanos::MAX;
+        if core.due() == end {
+            core.done_at = end;
+            return false;
+        }
+        self.now = end;
+        self.look_ahead();
+        true
+    }
+
+    /// Finds the horizon. The running program is in no step.
+    fn look_ahead(&mut self) {
+        let due = self.cores[self.on.index()].due();
+        self.calendar.set(self.on, due);
+        self.horizon = self.calendar.earliest().0.min(self.beside_cpus);
     }
 
     fn occupy(&mut self, busy: Busy) {
@@ -306,11 +336,13 @@ impl Kernel {
             self.reschedule(cpu);
         } else {
             core.done_at = Nanos::MAX;
-            // What the program does comes before this; whatever ends its turn says when it is done.
-            self.calendar.set(cpu, core.due());
             self.on = cpu;
-            let (others, _) = self.calendar.earliest();
-            self.horizon = others.min(self.beside_cpus);
+            // Where many CPUs are busy, something else is due before the program's next step ends: looking ahead
+            // would be in vain. The calendar still names this time; whatever comes next tells it another.
+            match self.cores.len() > LOOKS_AHEAD_MAX {
+                true => self.horizon = Nanos::ZERO,
+                false => self.look_ahead(),
+            }
             return Some(self.me());
         }
         None

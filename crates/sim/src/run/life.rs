@@ -115,8 +115,9 @@ impl Engine {
             return Err(SpawnError(refusal));
         }
         let entry = move |suspender: &Suspender| entry(suspender, body);
+        let stack_bytes = spec.stack_bytes.unwrap_or(STACK_BYTES);
         // SAFETY: `entry` catches what the body throws; the borrows are the caller's promise.
-        let fiber = unsafe { Fiber::new(spec.stack_bytes.unwrap_or(STACK_BYTES), entry) };
+        let fiber = unsafe { Fiber::new(number, stack_bytes, entry) };
         let fiber = fiber.map_err(|error| SpawnError(error.to_string()))?;
         let joint = Arc::new(Joint::default());
         self.programs.borrow_mut().push(Program {
