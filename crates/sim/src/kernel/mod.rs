@@ -52,9 +52,6 @@ pub(crate) fn admits(class: &dyn Class, name: &str, attr: &Attr) -> Result<(), S
     class.admits(attr).map_err(refused)
 }
 
-/// On machines of so many CPUs it is found out at once for how long a program can go on.
-const LOOKS_AHEAD_MAX: usize = 4;
-
 /// A simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) now: Nanos,
@@ -337,9 +334,10 @@ impl Kernel {
         } else {
             core.done_at = Nanos::MAX;
             self.on = cpu;
-            // Where many CPUs are busy, something else is due before the program's next step ends: looking ahead
-            // would be in vain. The calendar still names this time; whatever comes next tells it another.
-            match self.cores.len() > LOOKS_AHEAD_MAX {
+            // Where several CPUs are busy, something else is mostly due before the program's next step ends:
+            // looking ahead would be in vain. The calendar still names this time; whatever comes next tells it
+            // another.
+            match self.cores.len() > 1 {
                 true => self.horizon = Nanos::ZERO,
                 false => self.look_ahead(),
             }
