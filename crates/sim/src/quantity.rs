@@ -1,5 +1,5 @@
-//! Quantities with units, as the files of machines and scenarios write them, and as the integers the simulator
-//! computes with.
+//! Quantities with units, as the files of machines and scenarios write them, and as the integers the
+//! simulator computes with.
 //!
 //! A quantity is text, `"307.2 MHz"`, never a floating-point number, and its conversion is exact: what
 //! is no whole number of the simulator's unit is refused instead of rounded.

@@ -1,9 +1,10 @@
 //! Which CPU has something to do next.
 //!
-//! A tournament over the CPUs, four at a time: the earliest of four plays against those of three other fours, and
-//! so on. Changing one entry plays one match per level, and the earliest of all is known. Where many CPUs are busy,
-//! that is done twice at every simulated access to memory, in an order that no branch predictor knows: so there
-//! are no branches but the loop over the levels, and no more levels than needed (three for 64 CPUs).
+//! A tournament over the CPUs, four at a time: the earliest of four plays against those of three other
+//! fours, and so on. Changing one entry plays one match per level, and the earliest of all is known. Where
+//! many CPUs are busy, that is done at every simulated access to memory, in an order that no branch predictor
+//! knows: so there are no branches but the loop over the levels, and no more levels than needed (three for 64
+//! CPUs).
 //!
 //! Invariant: among equal times the CPU with the lowest number wins.
 
@@ -14,9 +15,10 @@ const FOUR: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct Calendar {
-    /// All matches: the final first, then those whose winners play in it, and so on; match m has the winners of
-    /// matches 4m + 1 to 4m + 4. In the last ones, the CPUs themselves play. Who plays is a key: a time and, in
-    /// its low bits, the CPU's number; so less is earlier, and among equal times has the lower number.
+    /// All matches: the final first, then those whose winners play in it, and so on; match m has the
+    /// winners of matches 4m + 1 to 4m + 4. In the last ones, the CPUs themselves play. Who plays is a key:
+    /// a time and, in its low bits, the CPU's number; so less is earlier, and among equal times has the
+    /// lower number.
     matches: Vec<[u64; FOUR]>,
     /// The number of the first match of CPUs, times four: where CPU 0 plays.
     first: usize,

@@ -55,8 +55,8 @@ pub(crate) fn admits(class: &dyn Class, name: &str, attr: &Attr) -> Result<(), S
 /// A simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) now: Nanos,
-    /// The earliest thing that is due on any CPU, apart from the step that the running program is in, or a time
-    /// before it: zero if nobody has looked yet.
+    /// The earliest thing that is due on any CPU, apart from the step that the running program is in, or a
+    /// time before it: zero if nobody has looked yet.
     horizon: Nanos,
     pub(crate) machine: Arc<Machine>,
     pub(crate) class: Box<dyn Class>,
@@ -196,8 +196,8 @@ impl Kernel {
         self.is_still_first(end)
     }
 
-    /// Whether nothing else is due before the end of the step that has just been begun. Then the step is over,
-    /// and the horizon is known from now on.
+    /// Whether nothing else is due before the end of the step that has just been begun. Then the step is
+    /// over, and the horizon is known from now on.
     #[inline]
     fn is_still_first(&mut self, end: Nanos) -> bool {
         let knew = self.horizon > Nanos::ZERO;
@@ -334,9 +334,9 @@ impl Kernel {
         } else {
             core.done_at = Nanos::MAX;
             self.on = cpu;
-            // Where several CPUs are busy, something else is mostly due before the program's next step ends:
-            // looking ahead would be in vain. The calendar still names this time; whatever comes next tells it
-            // another.
+            // Where several CPUs are busy, something else is mostly due before the program's next step
+            // ends: looking ahead would be in vain. The calendar still names this time; whatever comes next
+            // tells it another.
             match self.cores.len() > 1 {
                 true => self.horizon = Nanos::ZERO,
                 false => self.look_ahead(),

@@ -161,8 +161,8 @@ impl Engine {
             let fiber = program.fiber.as_mut();
             &mut **fiber.expect("who is resumed has not ended")
         };
-        // SAFETY: the fiber is in a box, which stays in `programs` until the lines below take it out; so it does
-        // not move when programs that run add others. Nobody else looks into it: it has not ended.
+        // SAFETY: the fiber is in a box, which stays in `programs` until the lines below take it out; so it
+        // does not move when programs that run add others. Nobody else looks into it: it has not ended.
         if unsafe { (*fiber).resume() } == Ran::Ended {
             let fiber = self.programs.borrow_mut()[task.index()].fiber.take();
             fiber.expect("it was there").give_back();

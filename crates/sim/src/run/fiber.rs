@@ -20,9 +20,9 @@ pub(crate) const STACK_BYTES: usize = 512 * 1024;
 /// How many unused stacks an OS thread keeps.
 const POOLED_MAX: usize = 256;
 
-/// How many fibers begin at different depths. Stacks lie at multiples of a page, so what is used most of them
-/// would fall into a few sets of the CPU's cache, which has room there for eight lines: more fibers than that in
-/// turn, as on a machine of 32 CPUs, would find nothing in it.
+/// How many fibers begin at different depths. Stacks lie at multiples of a page, so what is used most of
+/// them would fall into a few sets of the CPU's cache, which has room there for eight lines: more fibers
+/// than that in turn, as on a machine of 32 CPUs, would find nothing in it.
 const DEPTHS: usize = 8;
 /// A page in so many parts.
 const DEPTH: usize = 4096 / DEPTHS;

@@ -140,9 +140,9 @@ impl Flag {
         }
     }
 
-    /// Waits until it has been counted up so often. A spin is [`Memory::spin_until`], since it looks at nothing
-    /// but the word; each turn of a naive loop is [`Platform::poll`]. Both are what real programs call, too, so a
-    /// simulated wait has the costs and wake-ups of theirs.
+    /// Waits until it has been counted up so often. A spin is [`Memory::spin_until`], since it looks at
+    /// nothing but the word; each turn of a naive loop is [`Platform::poll`]. Both are what real programs
+    /// call, too, so a simulated wait has the costs and wake-ups of theirs.
     pub(super) fn wait(&self, sim: &Sim, wanted: u64, by: WaitKind) {
         let is_set = || self.word.load(Ordering::SeqCst) >= wanted;
         match by {

@@ -73,8 +73,8 @@ impl<'de> Deserialize<'de> for Span {
 mod tests {
     use super::*;
 
-    /// Goal: one length, or two of which the shorter comes first, and nothing else. Method: a table, as values
-    /// of a TOML file.
+    /// Goal: one length, or two of which the shorter comes first, and nothing else. Method: a table, as
+    /// values of a TOML file.
     #[test]
     fn a_span_is_one_length_or_two() {
         #[derive(Deserialize)]

@@ -231,8 +231,8 @@ fn what_the_policy_refuses_is_a_refusal() {
     let texts = texts.into_inner().unwrap();
     let why = |name, priority| {
         format!(
-            "policy rtos-unique refuses thread \"{name}\": priority {priority} is taken: at most 1 thread may \
-             have it, choose another one"
+            "policy rtos-unique refuses thread \"{name}\": priority {priority} is taken: at most 1 thread \
+             may have it, choose another one"
         )
     };
     let expected = [why("like its parent", 0), why("second", 4)];
