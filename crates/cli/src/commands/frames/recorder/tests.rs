@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use event::Nanos;
+use event::{KernelEventKind, Nanos};
 
 use super::*;
 
@@ -92,4 +92,64 @@ fn threads_are_joined_by_number() {
     );
     let names: Vec<&str> = recording.threads.iter().map(|t| &t.name[..]).collect();
     assert_eq!(names, ["gone", "main", "hog", "paceline 0"]);
+}
+
+/// When the kernel says that a task ran.
+fn stretches(recording: &Recording, who: Task) -> Vec<(Nanos, Nanos)> {
+    let mut stretches = Vec::new();
+    let mut since = None;
+    for event in &recording.kernel {
+        let KernelEventKind::Switch { prev, next, .. } = event.what else {
+            continue;
+        };
+        if prev == Some(who) {
+            // What ran already when recording began did so from the beginning.
+            stretches.push((since.take().unwrap_or(Nanos::ZERO), event.time));
+        }
+        if next == Some(who) {
+            since = Some(event.time);
+        }
+    }
+    stretches.extend(since.map(|since| (since, Nanos::MAX)));
+    stretches
+}
+
+/// Goal: both halves are of the same threads and on the same clock. Method: jobs on a worker and this thread,
+/// with sleeps in between; whatever the job system says of a thread must be while the kernel says that it
+/// ran, but for the kernel's rounding (1 us) and what two reads of clocks may be apart.
+#[test]
+fn what_happens_on_a_thread_happens_while_it_runs() {
+    const APART: Nanos = Nanos::from_micros(20);
+    let mut recorder = Recorder::start(LIMIT, None);
+    if recorder.kernel.is_none() {
+        return; // It has said so.
+    }
+    let builder = paceline::Builder::new().workers(1);
+    let js = builder.sink(recorder.sink()).build().unwrap();
+    for _ in 0..30 {
+        let frame = js.frame("frame", std::time::Duration::from_millis(1));
+        let body =
+            |_: &paceline::Context<'_, Os>| (0..200_000).for_each(|i| _ = std::hint::black_box(i));
+        let jobs: Vec<_> = (0..6).map(|_| frame.job("spins").schedule(body)).collect();
+        jobs.iter().for_each(|job| js.wait(*job));
+        drop(frame);
+        recorder.drain();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let recording = recorder.finish(js).unwrap();
+    assert_eq!(recording.losses.get(Loss::KernelEvents), 0);
+    let ran: BTreeMap<u32, Vec<(Nanos, Nanos)>> = recording
+        .seats
+        .iter()
+        .map(|(seat, task)| (*seat, stretches(&recording, *task)))
+        .collect();
+    assert_eq!(ran.len(), 2);
+    let mut begun = 0;
+    for event in &recording.jobs {
+        let runs =
+            |(from, to): &(Nanos, Nanos)| *from <= event.time + APART && event.time <= *to + APART;
+        assert!(ran[&event.seat].iter().any(runs), "{event:?}: {ran:?}");
+        begun += u32::from(event.kind == EventKind::Begin);
+    }
+    assert_eq!(begun, 180);
 }
