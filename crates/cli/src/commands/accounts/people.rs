@@ -1,0 +1,216 @@
+//! What a person reads after the worst wait: who inverted whom and what would help, the other waits, and what
+//! the recording cannot know.
+
+use comfy_table::CellAlignment;
+use event::{Nanos, Task};
+use trace::explain::{Confidence, Inversion, InversionKind, Remedy, Share, Who};
+use trace::{Losses, Wakers};
+
+use super::sentence::add;
+use super::{Account, short};
+use crate::output;
+
+/// How many lines of each.
+const INVERSIONS_MAX: usize = 6;
+const WAITS_MAX: usize = 10;
+
+/// Inversions of the same kind between the same threads.
+struct Group<'a> {
+    first: &'a Inversion,
+    count: usize,
+    ns: Nanos,
+    by: Vec<Share>,
+    confidence: Confidence,
+}
+
+impl Account {
+    /// The worst wait: a sentence, and its causes as bars in so many columns.
+    pub(in crate::commands) fn worst_text(&self, columns: usize) -> Option<String> {
+        let worst = self.worst()?;
+        let mut lines = vec![self.sentence(worst), String::new()];
+        let bars = self.bars(worst, columns.saturating_sub(2));
+        lines.extend(bars.iter().map(|bar| format!("  {}", bar.trim_end())));
+        Some(lines.join("\n"))
+    }
+
+    /// The inversions, those that cost most first, each with what would take it away; nothing if there are
+    /// none.
+    pub(in crate::commands) fn inversions_text(&self) -> Option<String> {
+        let groups = self.groups();
+        if groups.is_empty() {
+            return None;
+        }
+        let mut lines = vec!["Inversions:".to_owned()];
+        for group in groups.iter().take(INVERSIONS_MAX) {
+            lines.push(format!("  {}", self.inverted(group)));
+            lines.push(format!("    remedy: {}", self.remedies(group.first)));
+        }
+        if let Some(more) = groups.len().checked_sub(INVERSIONS_MAX).filter(|&more| more > 0) {
+            lines.push(format!("  {more} more kinds of inversion: see --json"));
+        }
+        Some(lines.join("\n"))
+    }
+
+    /// The longest waits as a table.
+    pub(in crate::commands) fn waits_table(&self) -> String {
+        let mut table = output::table();
+        table.set_header(["thread", "waited in", "at", "length", "mostly"]);
+        for wait in self.explanation.waits.iter().take(WAITS_MAX) {
+            table.add_row([
+                self.thread(wait.thread),
+                wait.name.clone(),
+                self.at(wait.begin),
+                short(wait.length()),
+                self.mostly(wait),
+            ]);
+        }
+        for column in 2..4 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let all = self.explanation.waits.len() + self.explanation.omitted;
+        match all.checked_sub(WAITS_MAX).filter(|&more| more > 0) {
+            Some(more) => format!("{table}\n{more} more waits, all shorter: see --json"),
+            None => table.to_string(),
+        }
+    }
+
+    fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        let key = |one: &Inversion| (one.kind, one.waiter, one.holder, one.runner);
+        for inversion in &self.explanation.inversions {
+            let same = groups.iter_mut().find(|group| key(group.first) == key(inversion));
+            match same {
+                Some(group) => {
+                    group.count += 1;
+                    group.ns += inversion.ns;
+                    add(&mut group.by, &inversion.by);
+                    group.confidence = group.confidence.max(inversion.confidence);
+                }
+                None => groups.push(Group {
+                    first: inversion,
+                    count: 1,
+                    ns: inversion.ns,
+                    by: inversion.by.clone(),
+                    confidence: inversion.confidence,
+                }),
+            }
+        }
+        groups.sort_by_key(|group| std::cmp::Reverse(group.ns));
+        groups
+    }
+
+    /// One kind of inversion in words.
+    fn inverted(&self, group: &Group<'_>) -> String {
+        let Inversion { kind, waiter, holder, runner, .. } = *group.first;
+        let (ns, who) = (short(group.ns), self.thread(holder));
+        let waits = match waiter == holder {
+            true => "itself".to_owned(),
+            false => format!("{}, for which {} waited", who, self.thread(waiter)),
+        };
+        let runner_text = self.who(runner);
+        let what = match (kind, runner) {
+            (InversionKind::Lock, _) => {
+                format!("{runner_text} ran while {who} held what {} waited for", self.thread(waiter))
+            }
+            (InversionKind::BusyWait, _) => {
+                format!("{runner_text} burnt the CPU that {who} needed, by waiting for it")
+            }
+            (InversionKind::Placement, Who::Idle) => {
+                format!("a CPU was idle that {waits} could have used")
+            }
+            (InversionKind::Placement, _) => {
+                format!("{who} ran on a slow CPU, {runner_text} on a faster one")
+            }
+            (InversionKind::NoCore, _) => {
+                format!("no CPU was online that {who} may use, and {} waited", self.thread(waiter))
+            }
+            _ if waiter == holder => format!("{runner_text} ran while {who} could have run"),
+            _ => format!("{runner_text} ran instead of {waits}"),
+        };
+        let times = match group.count {
+            1 => String::new(),
+            count => format!(" in {count} waits"),
+        };
+        let sure = match group.confidence {
+            Confidence::Known => "",
+            Confidence::Inferred => " (inferred)",
+            _ => " (assumed)",
+        };
+        format!("{}: {what}: {ns}{times}{}{sure}", kind.word(), self.others(group))
+    }
+
+    /// Who else had the CPU.
+    fn others(&self, group: &Group<'_>) -> String {
+        let others = group.by.iter().filter(|share| share.who != group.first.runner);
+        let tasks: Vec<Task> = others
+            .filter_map(|share| match share.who {
+                Who::Task(task) => Some(task),
+                _ => None,
+            })
+            .collect();
+        match tasks.as_slice() {
+            [] => String::new(),
+            [one] => format!(", {} too", self.thread(*one)),
+            [one, more @ ..] => format!(", {} and {} more too", self.thread(*one), more.len()),
+        }
+    }
+
+    fn remedies(&self, inversion: &Inversion) -> String {
+        let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
+        let told = inversion.remedies.iter().map(|remedy| match remedy {
+            Remedy::Park => format!("let {waiter} sleep while it waits instead of spinning"),
+            Remedy::SmallerGrains => "smaller pieces of work, so that others can take the rest".into(),
+            Remedy::LeaveOutSlowCores => format!("keep {holder} off the slow CPUs"),
+            Remedy::PriorityInheritance => "a lock with priority inheritance".to_owned(),
+            Remedy::FewerThreads => "fewer busy threads than CPUs".to_owned(),
+            Remedy::SamePriority if waiter == holder => format!("a better priority for {waiter}"),
+            Remedy::SamePriority => format!("the same priority for {waiter} and {holder}"),
+            Remedy::WiderAffinity => format!("let {holder} use more CPUs"),
+            other => other.word().replace('_', " "),
+        });
+        let told: Vec<String> = told.collect();
+        match told.is_empty() {
+            true => "none known".to_owned(),
+            false => told.join("; or "),
+        }
+    }
+
+    /// What the recording cannot know, each as a sentence.
+    pub(in crate::commands) fn limits(&self) -> Vec<&'static str> {
+        let recording = self.timeline.recording();
+        let mut limits = Vec::new();
+        match recording.origin.wakers {
+            Wakers::Decided => {}
+            _ if recording.kernel.is_empty() => {
+                limits.push("no scheduler events: who ran, and who did not, is not known");
+            }
+            Wakers::Queued => limits.push(
+                "wakers are known from sched_wakeup only: a wake-up of another CPU's thread names nobody",
+            ),
+            Wakers::Unknown => limits.push("who woke whom is not in the recording"),
+        }
+        if recording.threads.iter().all(|thread| thread.allowed.is_none()) {
+            limits.push("which CPUs a thread may use is inferred from where it was seen");
+        }
+        if recording.cpus.iter().all(|cpu| cpu.capacity.is_none()) {
+            limits.push("how fast the CPUs are is not in the recording: see --capacity");
+        }
+        let explanation = &self.explanation;
+        let causes = explanation.waits.iter().flat_map(|wait| &wait.causes);
+        if causes.into_iter().any(|cause| cause.confidence == Confidence::Assumed) {
+            limits.push("whoever woke a thread is assumed to be whom it waited for");
+        }
+        limits
+    }
+}
+
+/// What is missing, in one line; nothing if nothing is.
+pub(in crate::commands) fn losses(losses: &Losses) -> Option<String> {
+    let told: Vec<String> = losses
+        .iter()
+        .map(|(loss, count)| format!("{} {count}", loss.word().replace('_', " ")))
+        .collect();
+    (!told.is_empty()).then(|| format!("Not in this account: {}.", told.join(", ")))
+}
