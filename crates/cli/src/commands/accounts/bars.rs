@@ -24,7 +24,10 @@ pub(super) fn draw(bars: &[Bar], whole: Nanos, columns: usize) -> Vec<String> {
     let labels: Vec<String> = bars.iter().map(label).collect();
     let widths = labels.iter().map(|label| label.chars().count());
     let room = columns.saturating_sub(NUMBERS + 2 + BAR_MIN);
-    let width = widths.max().unwrap_or(0).min(LABEL_MAX.min(room.max(BAR_MIN)));
+    let width = widths
+        .max()
+        .unwrap_or(0)
+        .min(LABEL_MAX.min(room.max(BAR_MIN)));
     let longest = columns.saturating_sub(width + 2 + NUMBERS).max(BAR_MIN);
     let line = |(bar, label): (&Bar, &String)| {
         let label = cut(label, width);
@@ -43,7 +46,11 @@ fn label(bar: &Bar) -> String {
 /// The label in so many columns, its end left out if need be.
 fn cut(label: &str, width: usize) -> String {
     match label.chars().count() > width {
-        true => label.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        true => label
+            .chars()
+            .take(width.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
         false => label.to_owned(),
     }
 }

@@ -45,7 +45,11 @@ impl Account {
             lines.push(format!("  {}", self.inverted(group)));
             lines.push(format!("    remedy: {}", self.remedies(group.first)));
         }
-        if let Some(more) = groups.len().checked_sub(INVERSIONS_MAX).filter(|&more| more > 0) {
+        if let Some(more) = groups
+            .len()
+            .checked_sub(INVERSIONS_MAX)
+            .filter(|&more| more > 0)
+        {
             lines.push(format!("  {more} more kinds of inversion: see --json"));
         }
         Some(lines.join("\n"))
@@ -80,7 +84,9 @@ impl Account {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let key = |one: &Inversion| (one.kind, one.waiter, one.holder, one.runner);
         for inversion in &self.explanation.inversions {
-            let same = groups.iter_mut().find(|group| key(group.first) == key(inversion));
+            let same = groups
+                .iter_mut()
+                .find(|group| key(group.first) == key(inversion));
             match same {
                 Some(group) => {
                     group.count += 1;
@@ -103,16 +109,25 @@ impl Account {
 
     /// One kind of inversion in words.
     fn inverted(&self, group: &Group<'_>) -> String {
-        let Inversion { kind, waiter, holder, runner, .. } = *group.first;
+        let Inversion {
+            kind,
+            waiter,
+            holder,
+            runner,
+            ..
+        } = *group.first;
         let (ns, who) = (short(group.ns), self.thread(holder));
         let waits = match waiter == holder {
-            true => "itself".to_owned(),
-            false => format!("{}, for which {} waited", who, self.thread(waiter)),
+            true => format!("{who} itself"),
+            false => format!("{who}, for which {} waited,", self.thread(waiter)),
         };
         let runner_text = self.who(runner);
         let what = match (kind, runner) {
             (InversionKind::Lock, _) => {
-                format!("{runner_text} ran while {who} held what {} waited for", self.thread(waiter))
+                format!(
+                    "{runner_text} ran while {who} held what {} waited for",
+                    self.thread(waiter)
+                )
             }
             (InversionKind::BusyWait, _) => {
                 format!("{runner_text} burnt the CPU that {who} needed, by waiting for it")
@@ -124,7 +139,10 @@ impl Account {
                 format!("{who} ran on a slow CPU, {runner_text} on a faster one")
             }
             (InversionKind::NoCore, _) => {
-                format!("no CPU was online that {who} may use, and {} waited", self.thread(waiter))
+                format!(
+                    "no CPU was online that {who} may use, and {} waited",
+                    self.thread(waiter)
+                )
             }
             _ if waiter == holder => format!("{runner_text} ran while {who} could have run"),
             _ => format!("{runner_text} ran instead of {waits}"),
@@ -138,12 +156,19 @@ impl Account {
             Confidence::Inferred => " (inferred)",
             _ => " (assumed)",
         };
-        format!("{}: {what}: {ns}{times}{}{sure}", kind.word(), self.others(group))
+        format!(
+            "{}: {what}: {ns}{times}{}{sure}",
+            kind.word(),
+            self.others(group)
+        )
     }
 
     /// Who else had the CPU.
     fn others(&self, group: &Group<'_>) -> String {
-        let others = group.by.iter().filter(|share| share.who != group.first.runner);
+        let others = group
+            .by
+            .iter()
+            .filter(|share| share.who != group.first.runner);
         let tasks: Vec<Task> = others
             .filter_map(|share| match share.who {
                 Who::Task(task) => Some(task),
@@ -161,7 +186,9 @@ impl Account {
         let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
         let told = inversion.remedies.iter().map(|remedy| match remedy {
             Remedy::Park => format!("let {waiter} sleep while it waits instead of spinning"),
-            Remedy::SmallerGrains => "smaller pieces of work, so that others can take the rest".into(),
+            Remedy::SmallerGrains => {
+                "smaller pieces of work, so that others can take the rest".into()
+            }
             Remedy::LeaveOutSlowCores => format!("keep {holder} off the slow CPUs"),
             Remedy::PriorityInheritance => "a lock with priority inheritance".to_owned(),
             Remedy::FewerThreads => "fewer busy threads than CPUs".to_owned(),
@@ -191,7 +218,11 @@ impl Account {
             ),
             Wakers::Unknown => limits.push("who woke whom is not in the recording"),
         }
-        if recording.threads.iter().all(|thread| thread.allowed.is_none()) {
+        if recording
+            .threads
+            .iter()
+            .all(|thread| thread.allowed.is_none())
+        {
             limits.push("which CPUs a thread may use is inferred from where it was seen");
         }
         if recording.cpus.iter().all(|cpu| cpu.capacity.is_none()) {
@@ -199,7 +230,10 @@ impl Account {
         }
         let explanation = &self.explanation;
         let causes = explanation.waits.iter().flat_map(|wait| &wait.causes);
-        if causes.into_iter().any(|cause| cause.confidence == Confidence::Assumed) {
+        if causes
+            .into_iter()
+            .any(|cause| cause.confidence == Confidence::Assumed)
+        {
             limits.push("whoever woke a thread is assumed to be whom it waited for");
         }
         limits

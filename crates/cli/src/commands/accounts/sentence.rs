@@ -86,9 +86,9 @@ impl Account {
         let mut parts: Vec<Part> = Vec::new();
         for cause in &wait.causes {
             let kind = kind(cause);
-            let same = parts.iter_mut().find(|part| {
-                (part.kind, part.thread, part.job) == (kind, cause.thread, cause.job)
-            });
+            let same = parts
+                .iter_mut()
+                .find(|part| (part.kind, part.thread, part.job) == (kind, cause.thread, cause.job));
             match same {
                 Some(part) => {
                     part.ns += cause.ns;
@@ -118,7 +118,11 @@ impl Account {
                     cause.thread == Some(wait.thread) && cause.kind == CauseKind::Running
                 });
                 let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
-                let verb = if own.0 * 2 > wait.length().0 { "spent" } else { "waited" };
+                let verb = if own.0 * 2 > wait.length().0 {
+                    "spent"
+                } else {
+                    "waited"
+                };
                 format!("{thread} {verb} {length} in `{name}`")
             }
         }
@@ -132,7 +136,9 @@ impl Account {
             CauseKind::RunningSlowCore => {
                 format!("{who} took {ns} longer than on the fastest CPU at its highest frequency")
             }
-            CauseKind::NoCore => format!("{who} could have run for {ns}, but no CPU it may use was online"),
+            CauseKind::NoCore => {
+                format!("{who} could have run for {ns}, but no CPU it may use was online")
+            }
             CauseKind::QueuedBehind => {
                 format!("for {ns} {who} was busy with {} first", self.job(part.job))
             }
@@ -148,7 +154,9 @@ impl Account {
                 let ran = self.ran_of(&part.by, "ran", part.ns);
                 format!("{ran} while {who}{held} was runnable")
             }
-            CauseKind::Lock => format!("{who} slept {ns} because of a lock, and nothing says who held it"),
+            CauseKind::Lock => {
+                format!("{who} slept {ns} because of a lock, and nothing says who held it")
+            }
             CauseKind::Io => format!("{who} waited {ns} for a device"),
             CauseKind::Interrupt => format!("{who} slept {ns} until a timer or a device woke it"),
             _ => format!("nothing says where {ns} went"),
@@ -188,7 +196,9 @@ impl Account {
 
     fn job(&self, job: Option<u64>) -> String {
         let label = job.and_then(|job| self.timeline.label(job));
-        label.map_or("another job".to_owned(), |label| format!("the job `{label}`"))
+        label.map_or("another job".to_owned(), |label| {
+            format!("the job `{label}`")
+        })
     }
 
     /// What is said of somebody who has the lock.

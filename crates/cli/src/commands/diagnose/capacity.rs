@@ -73,7 +73,10 @@ mod tests {
             ("0-3=446,3=1024", "\"3=1024\"", "twice"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.contains(part) && error.contains(why), "{text}: {error}");
+            assert!(
+                error.contains(part) && error.contains(why),
+                "{text}: {error}"
+            );
         }
     }
 }

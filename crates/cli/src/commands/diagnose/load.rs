@@ -16,7 +16,9 @@ pub(in crate::commands) fn load(path: &Path) -> Result<Recording, Failure> {
     let file = File::open(path).map_err(unreadable)?;
     let about = file.metadata().map_err(unreadable)?;
     if about.is_dir() {
-        return Err(Failure::Usage(format!("{name}: is a folder; give the file of a trace")));
+        return Err(Failure::Usage(format!(
+            "{name}: is a folder; give the file of a trace"
+        )));
     }
     let source = Counted {
         file,

@@ -97,7 +97,9 @@ fn nothing(account: &Account) -> String {
     let recording = account.timeline.recording();
     let why = match (recording.kernel.is_empty(), recording.marks.is_empty()) {
         (true, true) => "neither scheduler events nor marks are in this trace",
-        (true, false) => "nothing in it says that it is a wait or a frame; name slices with --slice",
+        (true, false) => {
+            "nothing in it says that it is a wait or a frame; name slices with --slice"
+        }
         _ => "no thread waited for another one; name slices with --slice",
     };
     format!("No wait was found: {why}.")

@@ -59,13 +59,18 @@ fn slices(timeline: &Timeline) -> BTreeSet<String> {
 fn unknown(option: &str, what: &str, given: &str, names: BTreeSet<String>) -> Failure {
     let given: String = given.chars().take(40).collect();
     if names.is_empty() {
-        return Failure::Usage(format!("{option} {given:?}: this trace has no {what}s; leave it out"));
+        return Failure::Usage(format!(
+            "{option} {given:?}: this trace has no {what}s; leave it out"
+        ));
     }
     let likeness = |name: &str| {
         let (name, given) = (name.to_lowercase(), given.to_lowercase());
         strsim::jaro_winkler(&given, &name)
     };
-    let mut names: Vec<(f64, String)> = names.into_iter().map(|name| (likeness(&name), name)).collect();
+    let mut names: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|name| (likeness(&name), name))
+        .collect();
     // The sort is stable: equally like names stay in their order.
     names.sort_by(|a, b| b.0.total_cmp(&a.0));
     let more = match names.len().saturating_sub(NAMES_MAX) {
