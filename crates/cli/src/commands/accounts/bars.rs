@@ -19,6 +19,23 @@ pub(super) struct Bar {
     pub(super) is_part: bool,
 }
 
+impl Bar {
+    pub(super) fn whole(label: String, length: Nanos) -> Bar {
+        Bar {
+            label,
+            length,
+            is_part: false,
+        }
+    }
+
+    pub(super) fn part(label: String, length: Nanos) -> Bar {
+        Bar {
+            is_part: true,
+            ..Bar::whole(label, length)
+        }
+    }
+}
+
 /// A line for each bar, in so many columns.
 pub(super) fn draw(bars: &[Bar], whole: Nanos, columns: usize) -> Vec<String> {
     let labels: Vec<String> = bars.iter().map(label).collect();

@@ -1,6 +1,9 @@
 //! What a person reads after the worst wait: who inverted whom and what would help, the other waits, and what
 //! the recording cannot know.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use comfy_table::CellAlignment;
 use event::{Nanos, Task};
 use trace::explain::{Confidence, Inversion, InversionKind, Remedy, Share, Who};
@@ -14,10 +17,10 @@ use crate::output;
 const INVERSIONS_MAX: usize = 6;
 const WAITS_MAX: usize = 10;
 
-/// Inversions of the same kind between the same threads.
+/// Inversions of the same kind between the same threads; a wait inside of another one has the same ones.
 struct Group<'a> {
     first: &'a Inversion,
-    count: usize,
+    waits: BTreeSet<usize>,
     ns: Nanos,
     by: Vec<Share>,
     confidence: Confidence,
@@ -59,7 +62,10 @@ impl Account {
     pub(in crate::commands) fn waits_table(&self) -> String {
         let mut table = output::table();
         table.set_header(["thread", "waited in", "at", "length", "mostly"]);
-        for wait in self.explanation.waits.iter().take(WAITS_MAX) {
+        // The positions are in the order of lengths.
+        let outermost = self.outermost();
+        let waits = &self.explanation.waits;
+        for wait in outermost.iter().take(WAITS_MAX).map(|&at| &waits[at]) {
             table.add_row([
                 self.thread(wait.thread),
                 wait.name.clone(),
@@ -73,38 +79,71 @@ impl Account {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        let all = self.explanation.waits.len() + self.explanation.omitted;
-        match all.checked_sub(WAITS_MAX).filter(|&more| more > 0) {
-            Some(more) => format!("{table}\n{more} more waits, all shorter: see --json"),
-            None => table.to_string(),
+        let all = waits.len() + self.explanation.omitted;
+        let shown = outermost.len().min(WAITS_MAX);
+        match all - shown {
+            0 => table.to_string(),
+            1 => format!("{table}\n1 more wait, shorter or inside of one of these: see --json"),
+            more => {
+                format!("{table}\n{more} more waits, shorter or inside of one of these: see --json")
+            }
         }
     }
 
     fn groups(&self) -> Vec<Group<'_>> {
+        let outermost = self.outermost();
         let mut groups: Vec<Group<'_>> = Vec::new();
-        let key = |one: &Inversion| (one.kind, one.waiter, one.holder, one.runner);
-        for inversion in &self.explanation.inversions {
+        let key = |one: &Inversion| (one.kind, one.waiter, one.holder);
+        let inversions = self.explanation.inversions.iter();
+        for inversion in inversions.filter(|inversion| outermost.contains(&inversion.wait)) {
             let same = groups
                 .iter_mut()
                 .find(|group| key(group.first) == key(inversion));
             match same {
                 Some(group) => {
-                    group.count += 1;
+                    group.waits.insert(inversion.wait);
                     group.ns += inversion.ns;
                     add(&mut group.by, &inversion.by);
                     group.confidence = group.confidence.max(inversion.confidence);
                 }
                 None => groups.push(Group {
                     first: inversion,
-                    count: 1,
+                    waits: BTreeSet::from([inversion.wait]),
                     ns: inversion.ns,
                     by: inversion.by.clone(),
                     confidence: inversion.confidence,
                 }),
             }
         }
-        groups.sort_by_key(|group| std::cmp::Reverse(group.ns));
+        groups.sort_by_key(|group| Reverse(group.ns));
         groups
+    }
+
+    /// The positions of the waits that are not inside of another wait of their thread.
+    fn outermost(&self) -> BTreeSet<usize> {
+        let waits = &self.explanation.waits;
+        let mut in_time: Vec<usize> = (0..waits.len()).collect();
+        // Of those that begin together, the longest first.
+        in_time.sort_by_key(|&at| {
+            (
+                waits[at].thread,
+                waits[at].begin,
+                Reverse(waits[at].end),
+                at,
+            )
+        });
+        let mut last: Option<(Task, Nanos)> = None;
+        let mut outermost = BTreeSet::new();
+        for at in in_time {
+            let wait = &waits[at];
+            let is_inside =
+                last.is_some_and(|(thread, end)| thread == wait.thread && wait.end <= end);
+            if !is_inside {
+                outermost.insert(at);
+                last = Some((wait.thread, wait.end));
+            }
+        }
+        outermost
     }
 
     /// One kind of inversion in words.
@@ -113,41 +152,38 @@ impl Account {
             kind,
             waiter,
             holder,
-            runner,
             ..
         } = *group.first;
-        let (ns, who) = (short(group.ns), self.thread(holder));
-        let waits = match waiter == holder {
-            true => format!("{who} itself"),
-            false => format!("{who}, for which {} waited,", self.thread(waiter)),
+        let runner = group
+            .by
+            .first()
+            .map_or(group.first.runner, |share| share.who);
+        let (ns, who, waiting) = (short(group.ns), self.thread(holder), self.thread(waiter));
+        let (ran, is_own) = (self.who(runner), waiter == holder);
+        let while_waiting = match is_own {
+            true => String::new(),
+            false => format!(" while {waiting} waited for it"),
         };
-        let runner_text = self.who(runner);
         let what = match (kind, runner) {
             (InversionKind::Lock, _) => {
-                format!(
-                    "{runner_text} ran while {who} held what {} waited for",
-                    self.thread(waiter)
-                )
+                format!("{ran} ran while {who} held what {waiting} waited for")
             }
             (InversionKind::BusyWait, _) => {
-                format!("{runner_text} burnt the CPU that {who} needed, by waiting for it")
+                format!("{waiting} burnt the CPU that {who} needed, by waiting for it")
             }
             (InversionKind::Placement, Who::Idle) => {
-                format!("a CPU was idle that {waits} could have used")
+                format!("a CPU was idle that {who} could have used{while_waiting}")
             }
             (InversionKind::Placement, _) => {
-                format!("{who} ran on a slow CPU, {runner_text} on a faster one")
+                format!("{ran} ran on a faster CPU than {who} did{while_waiting}")
             }
             (InversionKind::NoCore, _) => {
-                format!(
-                    "no CPU was online that {who} may use, and {} waited",
-                    self.thread(waiter)
-                )
+                format!("no CPU that {who} may use was online{while_waiting}")
             }
-            _ if waiter == holder => format!("{runner_text} ran while {who} could have run"),
-            _ => format!("{runner_text} ran instead of {waits}"),
+            _ if is_own => format!("{ran} ran while {who} could have run"),
+            _ => format!("{ran} ran instead of {who}{while_waiting}"),
         };
-        let times = match group.count {
+        let times = match group.waits.len() {
             1 => String::new(),
             count => format!(" in {count} waits"),
         };
@@ -165,20 +201,15 @@ impl Account {
 
     /// Who else had the CPU.
     fn others(&self, group: &Group<'_>) -> String {
-        let others = group
-            .by
-            .iter()
-            .filter(|share| share.who != group.first.runner);
-        let tasks: Vec<Task> = others
-            .filter_map(|share| match share.who {
-                Who::Task(task) => Some(task),
-                _ => None,
-            })
-            .collect();
-        match tasks.as_slice() {
+        let task = |share: &Share| match share.who {
+            Who::Task(task) => Some(task),
+            _ => None,
+        };
+        let others: Vec<Task> = group.by.iter().skip(1).filter_map(task).collect();
+        match others.as_slice() {
             [] => String::new(),
             [one] => format!(", {} too", self.thread(*one)),
-            [one, more @ ..] => format!(", {} and {} more too", self.thread(*one), more.len()),
+            [one, more @ ..] => format!(", {} and {} others too", self.thread(*one), more.len()),
         }
     }
 
@@ -246,5 +277,5 @@ pub(in crate::commands) fn losses(losses: &Losses) -> Option<String> {
         .iter()
         .map(|(loss, count)| format!("{} {count}", loss.word().replace('_', " ")))
         .collect();
-    (!told.is_empty()).then(|| format!("Not in this account: {}.", told.join(", ")))
+    (!told.is_empty()).then(|| format!("Lost or odd: {}.", told.join(", ")))
 }

@@ -9,8 +9,10 @@ use super::{Account, short};
 /// What a sentence has room for, and what is too little to be in one: a fiftieth.
 const PARTS_MAX: usize = 4;
 const PART_MIN: u64 = 50;
-/// The most lines of bars.
-const BARS_MAX: usize = 10;
+/// The most bars, and the most of those who ran instead in each; what is shorter than a 200th is not seen.
+const BARS_MAX: usize = 8;
+const SHARES_MAX: usize = 4;
+const BAR_PART_MIN: u64 = 200;
 
 /// Causes that are one thing to a person: a thread could have run, whether it had run just before or not.
 struct Part {
@@ -39,36 +41,33 @@ impl Account {
         }
     }
 
-    /// The causes of a wait as bars, the longest first, in so many columns.
+    /// The causes of a wait as bars, the longest first, in so many columns. Those that no bar would show are one.
     pub(in crate::commands) fn bars(&self, wait: &Wait, columns: usize) -> Vec<String> {
+        let parts = self.parts(wait);
+        let is_seen = |ns: Nanos| ns.0 * BAR_PART_MIN >= wait.length().0;
         let mut bars = Vec::new();
-        for part in self.parts(wait) {
-            let (label, length) = (self.label(wait, &part), part.ns);
-            bars.push(Bar {
-                label,
-                length,
-                is_part: false,
-            });
-            if part.by.len() > 1 {
-                bars.extend(part.by.iter().map(|share| Bar {
-                    label: self.ran(share.who),
-                    length: share.ns,
-                    is_part: true,
-                }));
+        let (seen, rest): (Vec<_>, Vec<_>) = parts.iter().partition(|part| is_seen(part.ns));
+        let (seen, late) = seen.split_at(seen.len().min(BARS_MAX));
+        for part in seen {
+            bars.push(Bar::whole(self.label(wait, part), part.ns));
+            if alone(&part.by).is_none() {
+                let shown = part.by.iter().filter(|share| is_seen(share.ns));
+                let shown: Vec<&Share> = shown.take(SHARES_MAX).collect();
+                let told = shown.iter().fold(Nanos::ZERO, |sum, share| sum + share.ns);
+                let parts = shown
+                    .iter()
+                    .map(|share| Bar::part(self.ran(share.who), share.ns));
+                bars.extend(parts);
+                let others = part.by.len() - shown.len();
+                if others > 0 {
+                    bars.push(Bar::part(format!("{others} others"), part.ns - told));
+                }
             }
         }
-        if bars.len() > BARS_MAX {
-            let rest = bars.split_off(BARS_MAX - 1);
-            let wholes = rest.iter().filter(|bar| !bar.is_part);
-            let length = wholes.fold(Nanos::ZERO, |sum, bar| sum + bar.length);
-            let label = format!("{} more", rest.len());
-            if length > Nanos::ZERO {
-                bars.push(Bar {
-                    label,
-                    length,
-                    is_part: false,
-                });
-            }
+        let rest: Vec<Nanos> = late.iter().chain(&rest).map(|part| part.ns).collect();
+        if !rest.is_empty() {
+            let sum = rest.iter().fold(Nanos::ZERO, |sum, &ns| sum + ns);
+            bars.push(Bar::whole(format!("{} more causes", rest.len()), sum));
         }
         draw(&bars, wait.length(), columns)
     }
@@ -166,10 +165,8 @@ impl Account {
     /// One part, in a few words.
     fn label(&self, wait: &Wait, part: &Part) -> String {
         let who = self.path(wait, part.thread);
-        let alone = match part.by.as_slice() {
-            [share] => format!(": {}", self.ran(share.who)),
-            _ => String::new(),
-        };
+        let alone = alone(&part.by).map(|share| format!(": {}", self.ran(share.who)));
+        let alone = alone.unwrap_or_default();
         match part.kind {
             CauseKind::Running => format!("{who} ran"),
             CauseKind::RunningSlowCore => format!("{who} ran on a slow CPU"),
@@ -226,6 +223,7 @@ impl Account {
 
     /// Who had the CPUs, as the subject of a sentence: "a ran 3 ms, b 1 ms and 2 more 0.5 ms of it".
     fn ran_of(&self, by: &[Share], verb: &str, all: Nanos) -> String {
+        let by = alone(by).map_or(by, std::slice::from_ref);
         let Some((first, more)) = by.split_first() else {
             return format!("it is not known who {verb} for {}", short(all));
         };
@@ -243,10 +241,18 @@ impl Account {
         }
         if !rest.is_empty() {
             let sum = rest.iter().fold(Nanos::ZERO, |sum, share| sum + share.ns);
-            text.push_str(&format!(" and {} more {}", rest.len(), short(sum)));
+            let others = if rest.len() == 1 { "another" } else { "others" };
+            text.push_str(&format!(" and {} {others} {}", rest.len(), short(sum)));
         }
         text + " of it"
     }
+}
+
+/// Whoever had all the time, or all but a fiftieth.
+fn alone(by: &[Share]) -> Option<&Share> {
+    let all: u64 = by.iter().map(|share| share.ns.0).sum();
+    by.first()
+        .filter(|share| (all - share.ns.0) * PART_MIN < all)
 }
 
 /// Had it run just before or not: it could have run.

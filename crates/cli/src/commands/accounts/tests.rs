@@ -47,6 +47,7 @@ fn wait() -> Wait {
         begin: Nanos(1_234_000_000),
         end: Nanos(1_244_600_000),
         segments: Vec::new(),
+        awaited: None,
         causes: vec![
             cause(CauseKind::Preempted, HOLDER, 8_000_000, comms(8_000_000)),
             cause(CauseKind::Running, HOLDER, 2_100_000, Vec::new()),
@@ -141,11 +142,9 @@ fn those_who_ran_are_told_in_order() {
     };
     let text = |wait: Wait| account(vec![wait.clone()], Vec::new()).sentence(&wait);
     let several = text(runnable(by));
-    assert!(
-        several.contains(
-            "mid-comms (352) ran 500 ns, an idle CPU 300 ns and 2 more 200 ns of it while"
-        )
-    );
+    assert!(several.contains(
+        "mid-comms (352) ran 500 ns, an idle CPU 300 ns and 2 others 200 ns of it while"
+    ));
     let idle = text(runnable(vec![share(Who::Idle, 1_000)]));
     assert!(
         idle.contains("a CPU was idle for 1.00 µs of it while low-holder was"),
@@ -171,11 +170,11 @@ fn inversions_are_summed_up_and_come_with_remedies() {
     let text = account(vec![wait()], vec![inversion(), placement, inversion()]).inversions_text();
     let expected = "\
 Inversions:
-  lock: mid-comms (352) ran while low-holder held what high-bus waited for: 16.80 ms in 2 waits (inferred)
+  lock: mid-comms (352) ran while low-holder held what high-bus waited for: 16.80 ms (inferred)
     remedy: a lock with priority inheritance
-  placement: a CPU was idle that itself could have used: 1.00 ms (inferred)
+  placement: a CPU was idle that high-bus could have used: 1.00 ms (inferred)
     remedy: let high-bus use more CPUs; or fewer busy threads than CPUs";
-    let expected = expected.replace("itself could have used", "high-bus itself could have used");
+
     assert_eq!(text.unwrap(), expected);
     assert_eq!(account(vec![wait()], Vec::new()).inversions_text(), None);
 }
@@ -234,6 +233,6 @@ fn lengths_are_short_and_losses_have_names() {
     );
     let lost = Losses::from_iter([(Loss::Malformed, 3), (Loss::Truncated, 7)]);
     let told = losses(&lost).unwrap();
-    assert_eq!(told, "Not in this account: malformed 3, truncated bytes 7.");
+    assert_eq!(told, "Lost or odd: malformed 3, truncated bytes 7.");
     assert_eq!(losses(&Losses::default()), None);
 }

@@ -36,10 +36,13 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
         let adds = setup.size(1_000_000, 20_000);
         let subject = Contestant::new(Who::Paceline, move || count(&machine, adds));
         let label = format!("additions on {name}");
-        cases.push(case(setup, label, "ns per addition", 10, subject)?.with_target(|case| {
-            let rate = case.median(Who::Paceline).map(|nanos| 1e3 / nanos);
-            Target::new(setup, "additions a second", Bound::AtLeast(20.0), rate).in_unit("million")
-        }));
+        cases.push(
+            case(setup, label, "ns per addition", 10, subject)?.with_target(|case| {
+                let rate = case.median(Who::Paceline).map(|nanos| 1e3 / nanos);
+                Target::new(setup, "additions a second", Bound::AtLeast(20.0), rate)
+                    .in_unit("million")
+            }),
+        );
     }
     let machine = machine(FRAME_MACHINE)?;
     let graph = Generator {
@@ -50,10 +53,12 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let frames = setup.size(10, 1);
     let subject = Contestant::new(Who::Paceline, move || frame(&machine, &graph, frames));
     let label = format!("frame on {FRAME_MACHINE}");
-    cases.push(case(setup, label, "ms per frame", 10, subject)?.with_target(|case| {
-        let worst = case.spread(Who::Paceline).map(|spread| spread.max);
-        Target::new(setup, "the worst run", Bound::AtMost(100.0), worst).in_unit("ms")
-    }));
+    cases.push(
+        case(setup, label, "ms per frame", 10, subject)?.with_target(|case| {
+            let worst = case.spread(Who::Paceline).map(|spread| spread.max);
+            Target::new(setup, "the worst run", Bound::AtMost(100.0), worst).in_unit("ms")
+        }),
+    );
     Ok(cases)
 }
 
@@ -116,7 +121,9 @@ fn add_everywhere(sim: &Sim, adds: u64) -> (u64, u64) {
 fn frame(machine: &Arc<Machine>, graph: &JobGraph, frames: u32) -> Sample {
     let config = SimConfig::on(Arc::clone(machine), "eevdf-6.6", 1);
     let mut result = Err("the frames were not run".to_owned());
-    let report = Sim::run(config, |sim| result = frames_on(&sim, graph.clone(), frames));
+    let report = Sim::run(config, |sim| {
+        result = frames_on(&sim, graph.clone(), frames)
+    });
     finished(&report.outcome)?;
     Ok(vec![result? / 1e6 / f64::from(frames)])
 }

@@ -40,7 +40,11 @@ impl Who {
     pub(super) fn name(self, cpu: u32) -> String {
         match self.0 {
             0 => format!("swapper/{cpu}"),
-            number => format!("{} {}", ["render", "worker", "audio", "net"][number as usize % 4], number),
+            number => format!(
+                "{} {}",
+                ["render", "worker", "audio", "net"][number as usize % 4],
+                number
+            ),
         }
     }
 }
@@ -56,11 +60,18 @@ pub(super) struct Event {
 
 pub(super) enum What {
     /// To whom; whether the one before sleeps.
-    Switch { next: Who, sleeps: bool },
+    Switch {
+        next: Who,
+        sleeps: bool,
+    },
     /// Whom.
-    Waking { woken: Who },
+    Waking {
+        woken: Who,
+    },
     /// A slice, of this number.
-    Begin { slice: u64 },
+    Begin {
+        slice: u64,
+    },
     End,
 }
 
@@ -104,7 +115,9 @@ impl Iterator for Events {
             }
             0 if !is_idle => {
                 self.running[cpu].1 = true;
-                What::Begin { slice: self.count % 500 }
+                What::Begin {
+                    slice: self.count % 500,
+                }
             }
             1..=4 if !self.sleeping.is_empty() && self.runnable.len() < CPUS => {
                 let woken = self.sleeping.pop_front()?;

@@ -74,7 +74,11 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
 
 fn measure_format(setup: &mut Setup, format: &Format) -> Result<Vec<Case>, Failure> {
     let least = setup.size(BYTES, QUICK_BYTES);
-    output::note(format_args!("trace: writing {} MB of {}", least / 1_000_000, format.label));
+    output::note(format_args!(
+        "trace: writing {} MB of {}",
+        least / 1_000_000,
+        format.label
+    ));
     let file = Scratch(std::env::temp_dir().join(format!(
         "paceline-bench-{}-{}",
         std::process::id(),
@@ -88,26 +92,31 @@ fn measure_format(setup: &mut Setup, format: &Format) -> Result<Vec<Case>, Failu
         let told = reader::ask(&path)?;
         super::check(told.events, events)?;
         let memory = told.peak_bytes.map(|peak| peak as f64 / bytes as f64);
-        Ok(std::iter::once(told.ns as f64 / 1e6 / megabytes).chain(memory).collect())
+        Ok(std::iter::once(told.ns as f64 / 1e6 / megabytes)
+            .chain(memory)
+            .collect())
     });
     let rounds = setup.size(5, 1);
     let samples = interleave(setup, ROW.name, rounds, vec![subject])?;
     let case = |part: usize, label: String, unit| {
-        let of = samples.iter().filter_map(|samples| Some((samples.who, samples.of.get(part)?.clone())));
+        let of = samples
+            .iter()
+            .filter_map(|samples| Some((samples.who, samples.of.get(part)?.clone())));
         Case::new(ROW.name, label, unit, of).with_picture(Picture::None)
     };
     let speed = case(0, format!("{}, time", format.label), "ms per MB").with_target(|case| {
         let rate = case.median(Who::Paceline).map(|millis| 1e3 / millis);
         Target::new(setup, "read", Bound::AtLeast(format.target), rate).in_unit("MB/s")
     });
-    let mut memory = case(1, format!("{}, memory", format.label), "× the file").with_target(|case| {
-        let most = case.spread(Who::Paceline).map(|spread| spread.max);
-        let target = Target::new(setup, "peak memory / file", Bound::AtMost(3.0), most);
-        match most {
-            Some(_) => target,
-            None => target.waived("only Linux says it"),
-        }
-    });
+    let mut memory =
+        case(1, format!("{}, memory", format.label), "× the file").with_target(|case| {
+            let most = case.spread(Who::Paceline).map(|spread| spread.max);
+            let target = Target::new(setup, "peak memory / file", Bound::AtMost(3.0), most);
+            match most {
+                Some(_) => target,
+                None => target.waived("only Linux says it"),
+            }
+        });
     if memory.scores.is_empty() {
         memory = memory.with_cannot(Who::Paceline, "only Linux says how much memory was used");
     }
@@ -139,7 +148,11 @@ mod tests {
             };
             let (bytes, events) = written();
             assert!((100_000..130_000).contains(&bytes.len()), "{}", bytes.len());
-            assert!(written().0 == bytes, "{} differs from run to run", format.label);
+            assert!(
+                written().0 == bytes,
+                "{} differs from run to run",
+                format.label
+            );
             let recording = trace::read::read(bytes.as_slice(), format.label).unwrap();
             assert_eq!(recording.kernel.len() as u64, events, "{}", format.label);
             assert!(!recording.marks.is_empty());

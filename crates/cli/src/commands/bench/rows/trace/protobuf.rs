@@ -17,7 +17,10 @@ pub(super) fn write(out: &mut dyn Write, least: u64) -> io::Result<u64> {
     let mut counts = [0; CPUS as usize];
     for event in Events::new() {
         let cpu = event.cpu as usize;
-        scheduled += u64::from(matches!(event.what, What::Switch { .. } | What::Waking { .. }));
+        scheduled += u64::from(matches!(
+            event.what,
+            What::Switch { .. } | What::Waking { .. }
+        ));
         block(&mut bundles[cpu], 2, &ftrace_event(&event));
         counts[cpu] += 1;
         if counts[cpu] == BUNDLE {
@@ -29,7 +32,11 @@ pub(super) fn write(out: &mut dyn Write, least: u64) -> io::Result<u64> {
             break;
         }
     }
-    for (cpu, bundle) in bundles.iter().enumerate().filter(|(_, bundle)| !bundle.is_empty()) {
+    for (cpu, bundle) in bundles
+        .iter()
+        .enumerate()
+        .filter(|(_, bundle)| !bundle.is_empty())
+    {
         packet(out, cpu as u32, bundle)?;
     }
     Ok(scheduled)
@@ -48,7 +55,9 @@ fn packet(out: &mut dyn Write, cpu: u32, events: &[u8]) -> io::Result<u64> {
 }
 
 fn ftrace_event(event: &Event) -> Vec<u8> {
-    let Event { ns, cpu, current, .. } = *event;
+    let Event {
+        ns, cpu, current, ..
+    } = *event;
     let mut message = Vec::new();
     number(&mut message, 1, ns);
     number(&mut message, 2, current.tid().into());

@@ -39,10 +39,15 @@ pub(in crate::commands::bench) fn tell(path: &Path) -> Result<Told, Failure> {
 /// Starts that process, and gives what it told.
 pub(super) fn ask(path: &Path) -> Result<Told, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(program).args(["bench", "--read"]).arg(path).output();
+    let output = Command::new(program)
+        .args(["bench", "--read"])
+        .arg(path)
+        .output();
     let output = output.map_err(|error| format!("the reader does not start: {error}"))?;
     match output.status.success() {
-        true => serde_json::from_slice(&output.stdout).map_err(|error| format!("the reader: {error}")),
+        true => {
+            serde_json::from_slice(&output.stdout).map_err(|error| format!("the reader: {error}"))
+        }
         false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
     }
 }
@@ -50,7 +55,9 @@ pub(super) fn ask(path: &Path) -> Result<Told, String> {
 /// The most memory that this process has had (Linux: `VmHWM` in `/proc/self/status`, in KiB).
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }

@@ -32,14 +32,19 @@ pub(super) fn write(out: &mut dyn Write, least: u64) -> io::Result<u64> {
 
 /// Writes the line; whether it is a scheduler event.
 fn describe(line: &mut Vec<u8>, event: &Event) -> io::Result<bool> {
-    let Event { ns, cpu, current, .. } = *event;
+    let Event {
+        ns, cpu, current, ..
+    } = *event;
     let (secs, micros) = (ns / 1_000_000_000, ns / 1_000 % 1_000_000);
     let (tid, priority) = (current.tid(), current.priority());
     let name = match tid {
         0 => "<idle>".to_owned(),
         _ => current.name(cpu),
     };
-    write!(line, "{name:>16}-{tid:<7} [{cpu:03}] d..2. {secs:>5}.{micros:06}: ")?;
+    write!(
+        line,
+        "{name:>16}-{tid:<7} [{cpu:03}] d..2. {secs:>5}.{micros:06}: "
+    )?;
     match &event.what {
         What::Switch { next, sleeps } => {
             let state = if tid != 0 && *sleeps { "S" } else { "R" };
@@ -60,9 +65,16 @@ fn describe(line: &mut Vec<u8>, event: &Event) -> io::Result<bool> {
             woken.priority()
         )?,
         What::Begin { slice } => {
-            writeln!(line, "tracing_mark_write: B|{}|part {slice}", current.tgid())?;
+            writeln!(
+                line,
+                "tracing_mark_write: B|{}|part {slice}",
+                current.tgid()
+            )?;
         }
         What::End => writeln!(line, "tracing_mark_write: E|{}", current.tgid())?,
     }
-    Ok(matches!(event.what, What::Switch { .. } | What::Waking { .. }))
+    Ok(matches!(
+        event.what,
+        What::Switch { .. } | What::Waking { .. }
+    ))
 }
