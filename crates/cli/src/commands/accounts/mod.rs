@@ -18,7 +18,7 @@ use trace::explain::{Explanation, Wait, Who};
 use trace::timeline::Timeline;
 
 pub(super) use json::{InversionJson, WaitJson};
-pub(super) use people::losses;
+pub(super) use people::{losses, wrapped};
 
 /// An explanation and the timeline it is of.
 pub(super) struct Account {

@@ -2,14 +2,13 @@
 //! the recording cannot know.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::CellAlignment;
 use event::{Nanos, Task};
-use trace::explain::{Confidence, Inversion, InversionKind, Remedy, Share, Who};
+use trace::explain::{Confidence, Inversion, InversionKind, Remedy, Who};
 use trace::{Losses, Wakers};
 
-use super::sentence::add;
 use super::{Account, short};
 use crate::output;
 
@@ -22,15 +21,27 @@ struct Group<'a> {
     first: &'a Inversion,
     waits: BTreeSet<usize>,
     ns: Nanos,
-    by: Vec<Share>,
+    by: BTreeMap<Who, Nanos>,
     confidence: Confidence,
+}
+
+impl Group<'_> {
+    /// Who had most of it.
+    fn runner(&self) -> Who {
+        let most = self
+            .by
+            .iter()
+            .max_by_key(|(who, ns)| (**ns, Reverse(**who)));
+        most.map_or(self.first.runner, |(who, _)| *who)
+    }
 }
 
 impl Account {
     /// The worst wait: a sentence, and its causes as bars in so many columns.
     pub(in crate::commands) fn worst_text(&self, columns: usize) -> Option<String> {
         let worst = self.worst()?;
-        let mut lines = vec![self.sentence(worst), String::new()];
+        let mut lines = wrapped(&self.sentence(worst), "", columns);
+        lines.push(String::new());
         let bars = self.bars(worst, columns.saturating_sub(2));
         lines.extend(bars.iter().map(|bar| format!("  {}", bar.trim_end())));
         Some(lines.join("\n"))
@@ -38,22 +49,23 @@ impl Account {
 
     /// The inversions, those that cost most first, each with what would take it away; nothing if there are
     /// none.
-    pub(in crate::commands) fn inversions_text(&self) -> Option<String> {
+    pub(in crate::commands) fn inversions_text(&self, columns: usize) -> Option<String> {
         let groups = self.groups();
         if groups.is_empty() {
             return None;
         }
         let mut lines = vec!["Inversions:".to_owned()];
         for group in groups.iter().take(INVERSIONS_MAX) {
-            lines.push(format!("  {}", self.inverted(group)));
-            lines.push(format!("    remedy: {}", self.remedies(group.first)));
+            lines.extend(wrapped(&self.inverted(group), "  ", columns));
+            let remedies = format!("remedy: {}", self.remedies(group.first));
+            lines.extend(wrapped(&remedies, "    ", columns));
         }
         if let Some(more) = groups
             .len()
             .checked_sub(INVERSIONS_MAX)
             .filter(|&more| more > 0)
         {
-            lines.push(format!("  {more} more kinds of inversion: see --json"));
+            lines.push(format!("  {more} more, between other threads: see --json"));
         }
         Some(lines.join("\n"))
     }
@@ -92,29 +104,25 @@ impl Account {
 
     fn groups(&self) -> Vec<Group<'_>> {
         let outermost = self.outermost();
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        let key = |one: &Inversion| (one.kind, one.waiter, one.holder);
+        let mut groups = BTreeMap::new();
         let inversions = self.explanation.inversions.iter();
         for inversion in inversions.filter(|inversion| outermost.contains(&inversion.wait)) {
-            let same = groups
-                .iter_mut()
-                .find(|group| key(group.first) == key(inversion));
-            match same {
-                Some(group) => {
-                    group.waits.insert(inversion.wait);
-                    group.ns += inversion.ns;
-                    add(&mut group.by, &inversion.by);
-                    group.confidence = group.confidence.max(inversion.confidence);
-                }
-                None => groups.push(Group {
-                    first: inversion,
-                    waits: BTreeSet::from([inversion.wait]),
-                    ns: inversion.ns,
-                    by: inversion.by.clone(),
-                    confidence: inversion.confidence,
-                }),
+            let key = (inversion.kind, inversion.waiter, inversion.holder);
+            let group: &mut Group<'_> = groups.entry(key).or_insert_with(|| Group {
+                first: inversion,
+                waits: BTreeSet::new(),
+                ns: Nanos::ZERO,
+                by: BTreeMap::new(),
+                confidence: inversion.confidence,
+            });
+            group.waits.insert(inversion.wait);
+            group.ns += inversion.ns;
+            group.confidence = group.confidence.max(inversion.confidence);
+            for share in &inversion.by {
+                *group.by.entry(share.who).or_default() += share.ns;
             }
         }
+        let mut groups: Vec<Group<'_>> = groups.into_values().collect();
         groups.sort_by_key(|group| Reverse(group.ns));
         groups
     }
@@ -154,10 +162,7 @@ impl Account {
             holder,
             ..
         } = *group.first;
-        let runner = group
-            .by
-            .first()
-            .map_or(group.first.runner, |share| share.who);
+        let runner = group.runner();
         let (ns, who, waiting) = (short(group.ns), self.thread(holder), self.thread(waiter));
         let (ran, is_own) = (self.who(runner), waiter == holder);
         let while_waiting = match is_own {
@@ -201,15 +206,22 @@ impl Account {
 
     /// Who else had the CPU.
     fn others(&self, group: &Group<'_>) -> String {
-        let task = |share: &Share| match share.who {
-            Who::Task(task) => Some(task),
-            _ => None,
-        };
-        let others: Vec<Task> = group.by.iter().skip(1).filter_map(task).collect();
+        let mut others: Vec<(Reverse<Nanos>, Task)> = group
+            .by
+            .iter()
+            .filter(|(who, _)| **who != group.runner())
+            .filter_map(|(who, ns)| match who {
+                Who::Task(task) => Some((Reverse(*ns), *task)),
+                _ => None,
+            })
+            .collect();
+        others.sort_unstable();
         match others.as_slice() {
             [] => String::new(),
-            [one] => format!(", {} too", self.thread(*one)),
-            [one, more @ ..] => format!(", {} and {} others too", self.thread(*one), more.len()),
+            [(_, one)] => format!(", {} too", self.thread(*one)),
+            [(_, one), more @ ..] => {
+                format!(", {} and {} others too", self.thread(*one), more.len())
+            }
         }
     }
 
@@ -278,4 +290,30 @@ pub(in crate::commands) fn losses(losses: &Losses) -> Option<String> {
         .map(|(loss, count)| format!("{} {count}", loss.word().replace('_', " ")))
         .collect();
     (!told.is_empty()).then(|| format!("Lost or odd: {}.", told.join(", ")))
+}
+
+/// Text in lines of so many columns, each behind this indent, all but the first of them by two more.
+pub(in crate::commands) fn wrapped(text: &str, indent: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut width = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        match lines.last_mut().filter(|_| width + 1 + length <= columns) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+                width += 1 + length;
+            }
+            None => {
+                let more = if lines.is_empty() || indent.is_empty() {
+                    ""
+                } else {
+                    "  "
+                };
+                lines.push(format!("{indent}{more}{word}"));
+                width = indent.len() + more.len() + length;
+            }
+        }
+    }
+    lines
 }

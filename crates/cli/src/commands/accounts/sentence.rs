@@ -144,13 +144,13 @@ impl Account {
             CauseKind::NotReady => {
                 format!("for {ns} the job could not begin, and nothing says what it waited for")
             }
-            CauseKind::BusyWaitStolen => format!(
-                "{} by busy-waiting while {who} was runnable",
-                self.ran_of(&part.by, "burnt", part.ns)
-            ),
+            CauseKind::BusyWaitStolen => {
+                let ran = self.ran_of(&part.by, part.ns);
+                format!("{ran} while {who} was runnable and a busy wait burnt a CPU it needed")
+            }
             CauseKind::Preempted | CauseKind::WakeLatency => {
                 let held = self.holds(wait, part.thread);
-                let ran = self.ran_of(&part.by, "ran", part.ns);
+                let ran = self.ran_of(&part.by, part.ns);
                 format!("{ran} while {who}{held} was runnable")
             }
             CauseKind::Lock => {
@@ -222,14 +222,14 @@ impl Account {
     }
 
     /// Who had the CPUs, as the subject of a sentence: "a ran 3 ms, b 1 ms and 2 more 0.5 ms of it".
-    fn ran_of(&self, by: &[Share], verb: &str, all: Nanos) -> String {
+    fn ran_of(&self, by: &[Share], all: Nanos) -> String {
         let by = alone(by).map_or(by, std::slice::from_ref);
         let Some((first, more)) = by.split_first() else {
-            return format!("it is not known who {verb} for {}", short(all));
+            return format!("it is not known who ran for {}", short(all));
         };
         let told = |share: &Share| format!("{} {}", self.who(share.who), short(share.ns));
         let mut text = match first.who {
-            Who::Task(_) => format!("{} {verb} {}", self.who(first.who), short(first.ns)),
+            Who::Task(_) => format!("{} ran {}", self.who(first.who), short(first.ns)),
             Who::Idle => format!("a CPU was idle for {}", short(first.ns)),
             Who::Offline => format!("no CPU was online for {}", short(first.ns)),
             Who::Unknown => format!("it is not known who ran for {}", short(first.ns)),
@@ -264,7 +264,7 @@ fn kind(cause: &Cause) -> CauseKind {
 }
 
 /// Sums up shares, the longest first.
-pub(super) fn add(sum: &mut Vec<Share>, more: &[Share]) {
+fn add(sum: &mut Vec<Share>, more: &[Share]) {
     for share in more {
         match sum.iter_mut().find(|known| known.who == share.who) {
             Some(known) => known.ns += share.ns,

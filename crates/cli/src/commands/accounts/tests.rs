@@ -8,7 +8,7 @@ use trace::explain::{
 use trace::timeline::{Options, Timeline};
 use trace::{Loss, Losses, Recording, Thread};
 
-use super::{Account, losses, short};
+use super::{Account, losses, short, wrapped};
 
 const BUS: Task = Task(0);
 const HOLDER: Task = Task(1);
@@ -167,7 +167,8 @@ fn inversions_are_summed_up_and_come_with_remedies() {
         remedies: vec![Remedy::WiderAffinity, Remedy::FewerThreads],
         ..inversion()
     };
-    let text = account(vec![wait()], vec![inversion(), placement, inversion()]).inversions_text();
+    let text =
+        account(vec![wait()], vec![inversion(), placement, inversion()]).inversions_text(120);
     let expected = "\
 Inversions:
   lock: mid-comms (352) ran while low-holder held what high-bus waited for: 16.80 ms (inferred)
@@ -176,7 +177,7 @@ Inversions:
     remedy: let high-bus use more CPUs; or fewer busy threads than CPUs";
 
     assert_eq!(text.unwrap(), expected);
-    assert_eq!(account(vec![wait()], Vec::new()).inversions_text(), None);
+    assert_eq!(account(vec![wait()], Vec::new()).inversions_text(80), None);
 }
 
 /// Goal: the objects have the keys of the contract, times since the beginning, and sums that are right.
@@ -235,4 +236,18 @@ fn lengths_are_short_and_losses_have_names() {
     let told = losses(&lost).unwrap();
     assert_eq!(told, "Lost or odd: malformed 3, truncated bytes 7.");
     assert_eq!(losses(&Losses::default()), None);
+}
+
+/// Goal: text fits its columns and is whole. Method: words in lines of 11, and one that is longer than a line.
+#[test]
+fn text_is_wrapped_between_words() {
+    assert_eq!(
+        wrapped("one two three four", "", 11),
+        ["one two", "three four"]
+    );
+    assert_eq!(
+        wrapped("one two three", "  ", 10),
+        ["  one two", "    three"]
+    );
+    assert_eq!(wrapped("extraordinary x", "", 5), ["extraordinary", "x"]);
 }

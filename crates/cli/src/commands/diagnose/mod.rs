@@ -6,8 +6,6 @@ mod capacity;
 mod load;
 mod report;
 mod select;
-#[cfg(test)]
-mod tests;
 
 use std::path::PathBuf;
 

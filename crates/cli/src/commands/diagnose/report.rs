@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::commands::accounts::{Account, InversionJson, WaitJson, losses};
+use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, wrapped};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -61,17 +61,22 @@ pub(super) fn text(account: &Account, columns: usize) -> String {
         Some(worst) => parts.push(worst),
         None => parts.push(nothing(account)),
     }
-    parts.extend(account.inversions_text());
+    parts.extend(account.inversions_text(columns));
     if account.worst().is_some() {
         parts.push(account.waits_table());
     }
-    let mut last = vec![what(account)];
-    last.extend(losses(account.timeline.losses()));
     let limits = account.limits();
-    if !limits.is_empty() {
-        last.push(format!("Not known: {}.", limits.join("; ")));
-    }
-    parts.push(last.join("\n"));
+    let limits = (!limits.is_empty()).then(|| format!("Not known: {}.", limits.join("; ")));
+    let last = [
+        Some(what(account)),
+        losses(account.timeline.losses()),
+        limits,
+    ];
+    let last = last
+        .iter()
+        .flatten()
+        .flat_map(|text| wrapped(text, "", columns));
+    parts.push(last.collect::<Vec<_>>().join("\n"));
     parts.join("\n\n")
 }
 
