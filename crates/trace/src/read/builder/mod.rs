@@ -433,6 +433,10 @@ impl Builder {
 
     /// A value of a process, or, if `tgid` is 0, of the machine.
     pub(crate) fn value(&mut self, time: Nanos, tgid: u32, name: Name, value: i64) {
+        if time < self.latest.mark {
+            self.lose(Loss::OutOfOrder, 1);
+        }
+        self.latest.mark = self.latest.mark.max(time);
         let recording = &mut self.recording;
         let people = &mut self.people;
         let counter = *self.counters.entry((tgid, name)).or_insert_with(|| {

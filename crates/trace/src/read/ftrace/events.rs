@@ -73,6 +73,7 @@ fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> Came {
         b"sys_exit_futex" => futex_return(builder, at, args),
         b"sched_cpu_hotplug" => hotplug(builder, at, args),
         b"cpuhp_enter" => hotplug_step(builder, at, args),
+        b"PERF_RECORD_LOST" => lost(builder, at, args),
         b"tracing_mark_write" | b"0" => {
             markers::read(builder, at, args);
             return Came::Marker;
@@ -317,12 +318,17 @@ fn exit(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
 
 /// `uaddr: 0x7f07, op: 0x81, …`: all hexadecimal, with `0x` or, in old kernels, without.
 fn futex_call(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
+    if args.starts_with(b"op=") {
+        return plugin::futex_call(builder, at, args);
+    }
     let value = |key: &[u8]| {
         let position = memchr::memmem::find(args, key)?;
         let text = trim_start(&args[position + key.len()..]);
-        Some(hexadecimal(text.strip_prefix(b"0x").unwrap_or(text))?.0)
+        let (number, rest) = hexadecimal(text.strip_prefix(b"0x").unwrap_or(text))?;
+        matches!(rest.first(), None | Some(b',' | b')' | b' ')).then_some(number)
     };
-    builder.futex_call(at, value(b"uaddr:")?, u32::try_from(value(b" op:")?).ok()?);
+    let op = u32::try_from(value(b" op:")?).ok()?;
+    builder.futex_call(at, value(b"uaddr:")?, op);
     Some(())
 }
 
@@ -332,6 +338,13 @@ fn futex_return(builder: &mut Builder, at: &At, result: &[u8]) -> Option<()> {
         None => leading(result)?.0 as i64,
     };
     builder.futex_return(at, i32::try_from(result).ok()?);
+    Some(())
+}
+
+/// perf's own words: `lost 57`.
+fn lost(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
+    let (events, _) = leading(args.strip_prefix(b"lost ")?)?;
+    builder.gap(at.cpu, events);
     Some(())
 }
 

@@ -209,7 +209,13 @@ fn what(text: &[u8], is_perf: bool) -> What<'_> {
         };
     }
     let Some(name) = word.strip_prefix(b"sys_") else {
-        return What::Other;
+        return match word {
+            b"PERF_RECORD_LOST" => What::Event {
+                name: word,
+                args: trim_start(rest),
+            },
+            _ => What::Other,
+        };
     };
     if let Some(args) = rest.strip_prefix(b"(") {
         return What::Call { name, args };

@@ -3,6 +3,7 @@
 //! ```text
 //! sched_switch: COMM:PID [PRIO] STATE ==> COMM:PID [PRIO]
 //! sched_wakeup: COMM:PID [PRIO] [success=1] CPU:003
+//! sys_enter_futex: op=FUTEX_WAKE|FUTEX_PRIVATE_FLAG uaddr=0x7f07 val=1
 //! ```
 //!
 //! A name may hold anything, so everything is read from the right.
@@ -29,6 +30,36 @@ pub(super) fn wake(builder: &mut Builder, at: &At, args: &[u8], how: Wake) -> Op
     if field(rest, b"success=") != Some(b"0") {
         builder.wake(at, &who, target, how);
     }
+    Some(())
+}
+
+pub(super) fn futex_call(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
+    // As `include/uapi/linux/futex.h` numbers them.
+    const NAMES: [&[u8]; 14] = [
+        b"WAIT",
+        b"WAKE",
+        b"FD",
+        b"REQUEUE",
+        b"CMP_REQUEUE",
+        b"WAKE_OP",
+        b"LOCK_PI",
+        b"UNLOCK_PI",
+        b"TRYLOCK_PI",
+        b"WAIT_BITSET",
+        b"WAKE_BITSET",
+        b"WAIT_REQUEUE_PI",
+        b"CMP_REQUEUE_PI",
+        b"LOCK_PI2",
+    ];
+    let name = field(args, b"op=FUTEX_")?
+        .split(|byte| *byte == b'|')
+        .next()?;
+    let op = NAMES.iter().position(|known| *known == name)?;
+    builder.futex_call(
+        at,
+        integer(field(args, b"uaddr=")?)?,
+        u32::try_from(op).ok()?,
+    );
     Some(())
 }
 

@@ -185,6 +185,14 @@ fn futexes() {
             "sys_futex(uaddr: 0x7f07, op: 0x8, val: 0)",
             call(FutexCall::Other),
         ),
+        (
+            "sys_enter_futex: op=FUTEX_WAKE|FUTEX_PRIVATE_FLAG uaddr=0x00007f07 val=1",
+            call(FutexCall::Wake),
+        ),
+        (
+            "sys_enter_futex: op=FUTEX_LOCK_PI2 uaddr=0x00007f07",
+            call(FutexCall::LockPi),
+        ),
         ("sys_futex -> 0xfffffffffffffff5", result(-11)),
         ("sys_exit_futex: 0x1", result(1)),
     ] {
@@ -240,6 +248,8 @@ fn bad_fields() {
         "irq_handler_entry: name=x",
         "sys_futex(uaddr: x, op: 1)",
         "sys_futex -> 0x1ffffffff",
+        "sys_futex(uaddr: 0x7f07, op: FUTEX_WAIT)",
+        "sys_enter_futex: op=FUTEX_WALK uaddr=0x7f07",
         "task_newtask: pid=2 comm=a",
         "task_rename: pid=2",
         "sched_process_fork: comm=a pid=1 child_comm=b",
@@ -305,6 +315,12 @@ fn other_lines() {
             "{text}"
         );
     }
+    let lost = recording("perf 9 [003] 1.0: PERF_RECORD_LOST lost 57\n");
+    assert_eq!(lost.kernel[0].what, KernelEventKind::Lost { events: 57 });
+    assert_eq!(
+        lost.losses.iter().collect::<Vec<_>>(),
+        [(Loss::KernelEvents, 57)]
+    );
     let chain = "me 1 [000] 1.0: sched:sched_waking: comm=x pid=9 prio=1 target_cpu=000\n\t ffff8 f (x)\n\n";
     assert_eq!(losses(chain), [(Loss::Unsupported, 1)]);
 }
