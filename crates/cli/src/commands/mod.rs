@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bench;
+mod convert;
 mod diagnose;
 mod frames;
 mod record;
@@ -35,6 +36,7 @@ enum Command {
     Diagnose(diagnose::Arguments),
     Record(record::Arguments),
     Simulate(simulate::Arguments),
+    Convert(convert::Arguments),
     Bench(bench::Arguments),
 }
 
@@ -50,6 +52,7 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
         Some(Command::Diagnose(arguments)) => diagnose::run(arguments),
         Some(Command::Record(arguments)) => record::run(arguments),
         Some(Command::Simulate(arguments)) => simulate::run(arguments),
+        Some(Command::Convert(arguments)) => convert::run(arguments),
         Some(Command::Bench(arguments)) => bench::run(arguments),
         None => output::print(CommandLine::command().render_help()),
     }

@@ -6,6 +6,7 @@
 //! [`Recording::losses`](crate::Recording::losses).
 
 pub(crate) mod builder;
+mod chrome;
 mod detect;
 mod error;
 pub(crate) mod ftrace;
@@ -122,7 +123,10 @@ fn read_input(mut input: Input<'_>, name: &str) -> Result<Recording, ReadError> 
                 perfetto::read(&mut input, &mut builder)?;
                 break;
             }
-            Kind::Json => return Err(not_yet("JSON")),
+            Kind::Json => {
+                chrome::read(&mut input, &mut builder)?;
+                break;
+            }
             Kind::Refused(format) => return Err(refuse(format, name, layers > 0)),
             Kind::Packed(_) => {
                 return Err(ReadError::new("is packed too often", "unpack it first"));
@@ -140,13 +144,6 @@ fn read_input(mut input: Input<'_>, name: &str) -> Result<Recording, ReadError> 
     builder.lose(Loss::Truncated, u64::from(damage.is_cut.get()));
     builder.lose(Loss::Malformed, u64::from(damage.behind.get() > 0));
     Ok(builder.finish())
-}
-
-fn not_yet(format: &str) -> ReadError {
-    ReadError::new(
-        format!("is {format}, which is not read yet"),
-        "give a trace as text",
-    )
 }
 
 fn unknown(first: &[u8]) -> ReadError {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-use event::{Event, EventKind, Nanos};
+use event::{Event, EventKind, Nanos, Steered, Withheld};
 
 use super::arrows::Arrows;
 use super::messages::Type;
@@ -86,6 +86,26 @@ fn outcome(code: u64) -> &'static str {
     }
 }
 
+/// Why nobody was woken, by the number in the event.
+fn withheld(number: u64) -> &'static str {
+    match Withheld::from_code(number) {
+        Some(Withheld::Searched) => "somebody looks for work",
+        Some(Withheld::NobodySleeps) => "nobody sleeps",
+        Some(Withheld::Batch) => "more of the batch will come",
+        _ => "unknown",
+    }
+}
+
+/// Why a worker changed its CPUs, by the number in the event.
+fn steered(number: u64) -> &'static str {
+    match Steered::from_code(number) {
+        Some(Steered::InTheWay) => "in its waker's way",
+        Some(Steered::Over) => "that is over",
+        Some(Steered::Late) => "it started late",
+        _ => "unknown",
+    }
+}
+
 impl<W: Write> Jobs<'_, '_, W> {
     fn write(&mut self, at: usize, event: &Event) -> io::Result<()> {
         self.count_ready(event)?;
@@ -137,6 +157,29 @@ impl<W: Write> Jobs<'_, '_, W> {
                 "resized",
                 &[Note::Number("workers", arg)],
             )?,
+            EventKind::Raised => {
+                let notes = [Note::Number("job", job), Note::Number("for", arg)];
+                self.instant(at, event, WAIT, "raised", &notes)?;
+            }
+            EventKind::WakeWithheld => {
+                let (why, tickets) = (arg >> 32, arg & u64::from(u32::MAX));
+                let notes = [Note::Text("why", withheld(why)), Note::Number("tickets", tickets)];
+                self.instant(at, event, WORKER, "wakes nobody", &notes)?;
+            }
+            EventKind::Steered => {
+                let (why, cpu) = (arg >> 32, arg & u64::from(u32::MAX));
+                let notes = [Note::Text("why", steered(why)), Note::Number("cpu", cpu.saturating_sub(1))];
+                let kept = if cpu == 0 { 1 } else { 2 };
+                self.instant(at, event, WORKER, "steered", &notes[..kept])?;
+            }
+            EventKind::MaskRestored => {
+                let notes = [Note::Number("seat", arg)];
+                self.instant(at, event, WORKER, "all CPUs given back", &notes)?;
+            }
+            EventKind::Recording => {
+                let name = if arg == 0 { "recording off" } else { "recording on" };
+                self.instant(at, event, WORKER, name, &[])?;
+            }
             _ => {}
         }
         Ok(())
