@@ -8,7 +8,7 @@ pub struct Explanation {
     /// The waits, the longest first; of equal lengths the earlier one, then the thread with the lower number.
     pub waits: Vec<Wait>,
     /// Waits that were asked for and are shorter than those, left out because of
-    /// [`Selection::limit`](super::Selection::limit).
+    /// [`Selection::limit`](super::Selection::limit), or because the accounts would take too much memory.
     pub omitted: usize,
     /// What kept a thread that somebody waited for from running though it could, in the order of the waits.
     pub inversions: Vec<Inversion>,

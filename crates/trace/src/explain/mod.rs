@@ -32,6 +32,9 @@ use speed::Speeds;
 use waits::Found;
 use walk::{Ground, walk};
 
+/// Segments of all waits together, after which no further wait is explained: about 300 MB.
+const SEGMENTS: usize = 2_000_000;
+
 /// Explains the waits that were selected.
 ///
 /// ```
@@ -70,7 +73,17 @@ pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
         everywhere: (0..timeline.lanes.len() as u32).collect(),
     };
     let (found, omitted) = waits::find(timeline, selection, &says);
-    let waits: Vec<Wait> = found.iter().map(|found| account(&ground, found)).collect();
+    let mut waits: Vec<Wait> = Vec::new();
+    let mut segments = 0;
+    for found in &found {
+        if segments > SEGMENTS {
+            break;
+        }
+        let wait = account(&ground, found);
+        segments += wait.segments.len();
+        waits.push(wait);
+    }
+    let omitted = omitted + found.len() - waits.len();
     let inversions = waits.iter().enumerate();
     let inversions =
         inversions.flat_map(|(at, wait)| inversions::of(timeline, selection, at, wait));

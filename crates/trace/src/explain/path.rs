@@ -3,6 +3,7 @@
 use event::Nanos;
 
 use super::CauseKind;
+use super::instead::Waiter;
 use super::walk::{Frame, On, Walk};
 use crate::timeline::Piece;
 
@@ -23,7 +24,7 @@ impl Walk<'_, '_> {
         if let Some(piece) = last {
             // It was over, and its end was not yet told; or others still had parts of it to run.
             let teller = facts.completed.map_or(piece.thread, |moment| moment.thread);
-            return self.thread_down_to(teller, piece.end, frame);
+            return self.telling(teller, piece.end, frame);
         }
         let first = pieces.iter().min_by_key(|piece| piece.begin);
         match (ready, first) {
@@ -54,6 +55,16 @@ impl Walk<'_, '_> {
         });
     }
 
+    /// A thread tells others of a job's end: whatever wait of its own it does that in, it is not what counts.
+    fn telling(&mut self, thread: u32, low: Nanos, frame: Frame) {
+        self.thread_down_to(thread, low, frame);
+        let wait = self.job_wait(thread);
+        if let (Some(top), Some(wait)) = (self.stack.last_mut(), wait) {
+            let since = wait.begin;
+            top.waiter = Some(Waiter { thread, since });
+        }
+    }
+
     /// A job could have begun: what did the one who ran it do instead?
     fn queued(&mut self, job: u32, first: &Piece, ready: Nanos, frame: Frame) {
         self.stack.push(Frame {
@@ -81,7 +92,7 @@ impl Walk<'_, '_> {
                     && let Some(ready) = ready
                 {
                     // It was told a little later.
-                    return self.thread_down_to(ready.thread, end, frame);
+                    return self.telling(ready.thread, end, frame);
                 }
                 On::Job(other)
             }

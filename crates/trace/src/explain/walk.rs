@@ -145,7 +145,7 @@ impl Walk<'_, '_> {
     }
 
     /// The wait for a job that a thread is in, unless it runs something in it.
-    fn job_wait(&self, thread: u32) -> Option<Span> {
+    pub(super) fn job_wait(&self, thread: u32) -> Option<Span> {
         let jobs = &self.ground.timeline.jobs;
         let wait = jobs.waits.before(thread, self.time).innermost?;
         let body = jobs.bodies.before(thread, self.time).innermost;

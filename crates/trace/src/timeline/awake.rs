@@ -24,6 +24,17 @@ pub(super) fn find(
         if thread == NOBODY {
             continue;
         }
+        if let (EventKind::Unpark, Some(seat)) = (event.kind, event.arg.checked_sub(1))
+            && states.now(thread).map(|now| now.state) == Some(State::Sleeping)
+        {
+            let by = u32::try_from(seat).ok().and_then(|seat| seats.get(&seat));
+            let wake = Wake {
+                time: event.time,
+                by: by.copied().unwrap_or(NOBODY),
+                interrupt: false,
+            };
+            wakes.push((thread, wake));
+        }
         let state = match event.kind {
             EventKind::Park => State::Sleeping,
             _ => State::Awake,

@@ -315,15 +315,21 @@ impl<'a> Builder<'a> {
 
     /// A thread that was not known to run here did: what it did before is unknown.
     fn lost_sight(&mut self, thread: u32, before: Option<Interval>, lane: usize, time: Nanos) {
-        match before.map(|before| before.state) {
-            Some(State::Running(cpu)) => {
-                let other = self.lane(cpu);
-                if other != lane && self.lanes[other].now().who == thread {
-                    self.lanes[other].set(time, UNKNOWN);
-                }
+        let Some(before) = before else {
+            return;
+        };
+        if let State::Running(cpu) = before.state {
+            let other = self.lane(cpu);
+            if other != lane && self.lanes[other].now().who == thread {
+                self.lanes[other].set(time, UNKNOWN);
             }
-            Some(_) => self.states.correct(thread, State::Unknown),
-            None => {}
+            return;
+        }
+        self.states.set(thread, before.begin, State::Unknown);
+        let here = self.lanes[lane].now();
+        if here.who == IDLE {
+            // Kernels do lose the switch from the idle task.
+            self.lanes[lane].set(here.begin.max(before.begin), UNKNOWN);
         }
     }
 

@@ -4,11 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use event::Task;
+use event::{Cpu, Task};
 use policy::Discipline;
 use serde::Serialize;
+use sim::machine::Machine;
 use sim::scenario::Ran;
-use trace::{Annotation, Loss, Process, Recording, Thread};
+use trace::{Annotation, Clock, CpuFacts, Loss, Origin, Process, Recording, Thread, Wakers};
 
 use super::frames::Jobs;
 use super::run::Job;
@@ -27,7 +28,13 @@ pub(super) struct Traced {
 /// What is known of a run.
 pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
     let mut recording = Recording {
+        origin: Origin {
+            clock: Clock::Virtual,
+            wakers: Wakers::Decided,
+            ..Origin::default()
+        },
         processes: vec![Process::new(&*job.scenario.name)],
+        cpus: cpus(&job.machine),
         threads: threads(job, ran),
         kernel: ran.report.trace.clone(),
         annotations: annotations(ran),
@@ -42,21 +49,45 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
     recording
 }
 
+fn cpus(machine: &Machine) -> Vec<CpuFacts> {
+    let clusters = machine.cpus.iter().map(|cpu| cpu.cluster as usize);
+    let facts = clusters.zip(0..).map(|(cluster, cpu)| CpuFacts {
+        cpu: Cpu(cpu),
+        capacity: Some(machine.clusters[cluster].capacity),
+        max_khz: machine.clusters[cluster]
+            .points
+            .last()
+            .map(|point| point.khz),
+    });
+    facts.collect()
+}
+
 fn threads(job: &Job, ran: &Ran) -> Vec<Thread> {
+    let everywhere = 0..job.machine.cpus.len() as u32;
+    let everywhere: Vec<Cpu> = everywhere.map(Cpu).collect();
     let plans = job.scenario.threads.iter();
-    let mut priorities = plans.flat_map(|plan| {
+    let mut planned = plans.flat_map(|plan| {
         let attr = plan.attr();
         let priority = match attr.discipline {
             Discipline::Fifo | Discipline::RoundRobin => trace::realtime(attr.priority),
             _ => trace::nice(attr.nice),
         };
-        std::iter::repeat_n(priority, plan.count)
+        let allowed = match &plan.cpus[..] {
+            [] => everywhere.clone(),
+            cpus => cpus.iter().map(|&cpu| Cpu(cpu)).collect(),
+        };
+        std::iter::repeat_n((priority, Some(allowed)), plan.count)
     });
     let threads = ran.report.threads.iter().enumerate();
     threads
-        .map(|(number, thread)| Thread {
-            priority: priorities.next().unwrap_or(trace::nice(0)),
-            ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))
+        .map(|(number, thread)| {
+            // The job system's threads, which come last, may be told later where to run.
+            let (priority, allowed) = planned.next().unwrap_or((trace::nice(0), None));
+            Thread {
+                priority,
+                allowed,
+                ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))
+            }
         })
         .collect()
 }

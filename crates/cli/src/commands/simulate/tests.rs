@@ -3,6 +3,8 @@
 use clap::Parser;
 use event::{Cpu, KernelEventKind, Nanos, Task};
 use sim::scenario::Measured;
+use trace::explain::{CauseKind, InversionKind, Remedy, Selection, Share, WaitKind, Who, explain};
+use trace::timeline::{Options, Timeline};
 
 use super::run::Keep;
 use super::*;
@@ -139,6 +141,64 @@ fn the_inversion_of_source_000_is_shown() {
     let waited = begin - woken.unwrap().time;
     assert!(waited > Nanos::from_millis(5), "{waited}");
     assert!(end - begin < Nanos::from_micros(100));
+}
+
+/// Goal: what is simulated after source 000 is diagnosed as what it is: UnityMain burns the only core for about
+/// 2 ms, which the worker that it waits for could use; another worker, with a job of 40 us, could run for more
+/// than 5 ms and has no core. Method: the recording that `--trace` writes, explained.
+#[test]
+fn the_inversion_of_source_000_is_explained() {
+    let job = job("galaxy-s22-inversion");
+    let (ran, _) = job.simulate(Keep::Kernel).unwrap();
+    let timeline = Timeline::new(recording::of(&job, &ran, None), &Options::default());
+    assert!(timeline.losses().is_empty(), "{:?}", timeline.losses());
+    let task = |name: &str| timeline.find(name)[0];
+    let [main, worker_2, worker_3] = ["UnityMain", "Job worker 2", "Job worker 3"].map(task);
+
+    let found = explain(&timeline, &Selection::default());
+    let wait = &found.waits[0];
+    assert_eq!((wait.thread, &*wait.name), (main, "WaitForJobGroupID"));
+    assert_eq!(wait.sum(), wait.length());
+    assert_eq!(wait.awaited.map(|awaited| awaited.thread), Some(worker_3));
+    let cause = &wait.causes[0];
+    assert_eq!(
+        (cause.kind, cause.thread),
+        (CauseKind::BusyWaitStolen, Some(worker_3))
+    );
+    assert!((1_500_000..2_500_000).contains(&cause.ns.0), "{}", cause.ns);
+    let all = [Share {
+        who: Who::Task(main),
+        ns: cause.ns,
+    }];
+    assert_eq!(cause.by, all);
+    let inversion = &found.inversions[0];
+    assert_eq!(
+        (inversion.wait, inversion.kind),
+        (0, InversionKind::BusyWait)
+    );
+    assert_eq!(
+        (inversion.holder, inversion.runner),
+        (worker_3, Who::Task(main))
+    );
+    assert_eq!(
+        (inversion.ns, inversion.remedies[0]),
+        (cause.ns, Remedy::Park)
+    );
+
+    let of_worker_2 = Selection {
+        threads: Some(vec![worker_2]),
+        slices: Vec::new(),
+        ..Selection::default()
+    };
+    let found = explain(&timeline, &of_worker_2);
+    let wait = &found.waits[0];
+    assert_eq!((wait.thread, wait.kind), (worker_2, WaitKind::Sleep));
+    let late = wait
+        .causes
+        .iter()
+        .filter(|cause| matches!(cause.kind, CauseKind::WakeLatency | CauseKind::NoCore));
+    let late: u64 = late.map(|cause| cause.ns.0).sum();
+    assert!(late > 5_000_000, "{late}");
 }
 
 /// Goal: scenarios say what their sources say. Method: the numbers of sources 002, 003 and 004 that a run

@@ -4,3 +4,4 @@ mod causes;
 mod inversions;
 mod jobs;
 mod random;
+mod real;

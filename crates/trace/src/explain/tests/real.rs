@@ -1,0 +1,229 @@
+//! Traces recorded on real machines, with what is known of them.
+
+use std::fs::File;
+use std::path::Path;
+
+use event::{KernelEventKind, Left, Nanos, Task};
+
+use crate::explain::{CauseKind, Explanation, InversionKind, Selection, Wait, Who, explain};
+use crate::read::read;
+use crate::script::check;
+use crate::timeline::{Options, Timeline};
+
+/// A trace of `testdata/traces`, as a timeline.
+fn timeline(name: &str) -> Timeline {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
+    let file = File::open(folder.join(name)).unwrap();
+    Timeline::new(read(file, name).unwrap(), &Options::default())
+}
+
+fn explained(name: &str, selection: &Selection) -> (Timeline, Explanation) {
+    let timeline = timeline(name);
+    let explanation = explain(&timeline, selection);
+    explanation.waits.iter().for_each(check);
+    (timeline, explanation)
+}
+
+/// How long a thread was on a wait's path while it ran, and while it could have run and did not.
+fn on_path(timeline: &Timeline, wait: &Wait, name: &str) -> (u64, u64) {
+    use CauseKind as C;
+    let sum = |kinds: &[CauseKind]| {
+        let of_thread =
+            |thread: Option<Task>| thread.is_some_and(|task| timeline.name(task) == name);
+        let segments = wait.segments.iter();
+        let segments = segments.filter(|s| of_thread(s.thread) && kinds.contains(&s.kind));
+        segments.map(|segment| segment.length().0).sum()
+    };
+    let ran = sum(&[C::Running, C::RunningSlowCore, C::Interrupt]);
+    (
+        ran,
+        sum(&[C::Preempted, C::WakeLatency, C::NoCore, C::BusyWaitStolen]),
+    )
+}
+
+/// How long others ran instead.
+fn instead(timeline: &Timeline, wait: &Wait, name: &str) -> u64 {
+    let shares = wait.causes.iter().flat_map(|cause| &cause.by);
+    let of =
+        shares.filter(|share| matches!(share.who, Who::Task(task) if timeline.name(task) == name));
+    of.map(|share| share.ns.0).sum()
+}
+
+/// Whether two times are the same but for what a trace in microseconds cannot tell.
+fn near(found: u64, expected: f64) -> bool {
+    (found as f64 - expected * 1e6).abs() <= 2_000.0
+}
+
+/// Goal: the truth about the recorded Pathfinder (`testdata/traces/README.md`): the longest wait takes 10.59 ms,
+/// of which `mid-comms` runs 8.47 ms while `low-holder`, which runs 2.10 ms, holds the lock that `high-bus`
+/// wants. Method: what is found without any hint.
+#[test]
+fn pathfinder() {
+    let (timeline, found) = explained("local-pathfinder-nopi.ftrace.txt.gz", &Selection::default());
+    let wait = &found.waits[0];
+    assert_eq!(
+        (&*timeline.name(wait.thread), &*wait.name),
+        ("high-bus", "lock bus")
+    );
+    assert!(near(wait.length().0, 10.587), "{}", wait.length());
+    let (ran, runnable) = on_path(&timeline, wait, "low-holder");
+    assert!(
+        near(ran, 2.102) && near(runnable, 8.475),
+        "{ran} {runnable}"
+    );
+    assert!(near(instead(&timeline, wait, "mid-comms"), 8.470));
+    let inversion = &found.inversions[0];
+    assert_eq!((inversion.wait, inversion.kind), (0, InversionKind::Lock));
+    let holder = timeline.name(inversion.holder);
+    assert_eq!(
+        (&*timeline.name(inversion.waiter), &*holder),
+        ("high-bus", "low-holder")
+    );
+    assert_eq!(inversion.runner, Who::Task(timeline.find("mid-comms")[0]));
+    assert_eq!(inversion.priorities, [Some(49), Some(120), Some(79)]);
+    assert_eq!(inversion.remedies[0].word(), "priority_inheritance");
+    // Of the others, those of the same thread are of the same kind.
+    let locks = found
+        .inversions
+        .iter()
+        .filter(|found| found.kind == InversionKind::Lock);
+    assert!(locks.count() >= 5);
+}
+
+/// Goal: with priorities that are lent, no wait is longer than the critical section, 4 ms, and none of them is
+/// an inversion of a lock. Method: the same program with another mutex.
+#[test]
+fn pathfinder_with_inheritance() {
+    let (timeline, found) = explained("local-pathfinder-pi.ftrace.txt.gz", &Selection::default());
+    assert!(!found.waits.is_empty());
+    for wait in &found.waits {
+        assert_eq!(timeline.name(wait.thread), "high-bus");
+        assert!(
+            wait.length() <= Nanos::from_millis(4),
+            "{} at {}",
+            wait.length(),
+            wait.begin
+        );
+    }
+    let locks = found
+        .inversions
+        .iter()
+        .filter(|found| found.kind == InversionKind::Lock);
+    assert_eq!(locks.count(), 0, "{:#?}", found.inversions);
+}
+
+/// Goal: a busy wait is seen as one: in frame 5 `ui-main` waits for `worker`, which could run all the time but
+/// 1.5 ms, and does not because of the hogs and of `ui-main` itself. Method: the wait inside of the frame.
+#[test]
+fn spin() {
+    let mut selection = Selection::default();
+    let (timeline, found) = explained("local-spin.ftrace.txt.gz", &selection);
+    let wait = found
+        .waits
+        .iter()
+        .position(|wait| wait.name == "wait for job")
+        .unwrap();
+    let at = found
+        .waits
+        .iter()
+        .position(|wait| wait.name == "frame 5")
+        .unwrap();
+    let frame = &found.waits[at];
+    assert!(frame.begin < found.waits[wait].begin && found.waits[wait].end < frame.end);
+    let inversions = found
+        .inversions
+        .iter()
+        .filter(|inversion| inversion.wait == wait);
+    let kinds: Vec<_> = inversions.clone().map(|inversion| inversion.kind).collect();
+    assert_eq!(kinds, [InversionKind::BusyWait, InversionKind::Preemption]);
+    let worker = timeline.find("worker")[0];
+    for inversion in inversions {
+        assert_eq!(inversion.holder, worker);
+    }
+    let wait = &found.waits[wait];
+    assert_eq!(wait.awaited.unwrap().thread, worker);
+    let (ran, runnable) = on_path(&timeline, wait, "worker");
+    assert!(near(ran, 1.516), "{ran}");
+    assert!(runnable > 1_100_000_000, "{runnable}");
+    for hog in ["ui-main", "stress-ng-cpu", "qemu-system-x86", "rustc"] {
+        assert!(instead(&timeline, wait, hog) > 10_000_000, "{hog}");
+    }
+    // The same, asked for by name.
+    selection.slices = vec!["wait for job".into()];
+    let again = explain(&timeline, &selection);
+    assert_eq!(again.waits[0], *wait);
+}
+
+/// Goal: a wait for a condition, against what Perfetto's trace processor says of it: frame 15 takes 335.9 ms, of
+/// which `worker` could run for 330.4 and runs for 4.04, and `ui-main` runs for 1.52. Method: the longest frame.
+#[test]
+fn futex() {
+    let selection = Selection {
+        slices: vec!["frame 15".into()],
+        ..Selection::default()
+    };
+    let (timeline, found) = explained("local-futex.ftrace.txt.gz", &selection);
+    let wait = &found.waits[0];
+    assert!(near(wait.length().0, 335.927), "{}", wait.length());
+    let (ran, runnable) = on_path(&timeline, wait, "worker");
+    assert!(
+        near(runnable, 330.370) && near(ran, 4.036),
+        "{ran} {runnable}"
+    );
+    let (ran, runnable) = on_path(&timeline, wait, "ui-main");
+    assert!(
+        near(ran, 1.516) && near(runnable, 0.005),
+        "{ran} {runnable}"
+    );
+}
+
+/// Goal: every trace has an account of whatever is asked of it, and the preemptions found are those that a count
+/// over the switches finds. Method: all files, waits of all threads; the count takes every switch that
+/// leaves somebody runnable.
+#[test]
+fn all_of_them() {
+    let files = [
+        "catapult-android41-dualcore.systrace.txt.gz",
+        "catapult-atrace-1cpu-raw.txt",
+        "catapult-atrace-6cpu-markers.txt.gz",
+        "lisa-juno-rtapp.report-N.txt.gz",
+        "local-futex.ftrace.txt.gz",
+        "local-futex.perf-sched-script.txt.gz",
+        "local-spin.ftrace.txt.gz",
+        "ms-android12-emulator-a.pftrace.gz",
+        "ms-galaxy-s20.perfetto-trace.gz",
+        "tracecompass-atrace-youtube.txt.gz",
+        "tracecompass-desktop-critical-path.ftrace.txt",
+        "tracecompass-desktop-syscalls.tracecmd.txt.gz",
+        "trappy-hmp8-a.report.txt.gz",
+    ];
+    for name in files {
+        let timeline = timeline(name);
+        let counted = timeline.recording().kernel.iter().filter(|event| {
+            matches!(
+                event.what,
+                KernelEventKind::Switch {
+                    prev: Some(_),
+                    state: Left::Runnable,
+                    ..
+                }
+            )
+        });
+        let counted = counted.count();
+        let tasks: Vec<Task> = timeline.threads().collect();
+        let found: usize = tasks.iter().map(|&task| timeline.preemptions(task)).sum();
+        assert_eq!(found, counted, "{name}");
+        let usual = Selection {
+            limit: 50,
+            ..Selection::default()
+        };
+        let all = Selection {
+            slices: vec![String::new()],
+            ..usual.clone()
+        };
+        for selection in [usual, all] {
+            let explanation = explain(&timeline, &selection);
+            explanation.waits.iter().for_each(check);
+        }
+    }
+}
