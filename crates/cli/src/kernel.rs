@@ -74,6 +74,8 @@ impl Tracer {
 
     /// Ends, and reads what was recorded. A copy of the kernel's own text goes to `text`, if there is one.
     pub(crate) fn finish(self, text: Option<&Path>) -> Result<Recorded, Failure> {
+        // The first one may be overwritten by now.
+        self.instance.mark(WHO_AM_I).map_err(Failure::failed)?;
         self.instance.stop().map_err(Failure::failed)?;
         let kept: Kept = self.instance.kept().map_err(Failure::failed)?;
         let source = self.instance.text().map_err(Failure::failed)?;
