@@ -36,6 +36,12 @@ pub(crate) fn table() -> Table {
     table
 }
 
+/// How many columns text on standard output may have: the terminal's, and 100 where it goes elsewhere.
+pub(crate) fn columns() -> usize {
+    const ELSEWHERE: u16 = 100;
+    usize::from(Table::new().width().unwrap_or(ELSEWHERE))
+}
+
 /// Checks, before anything is run, that a file could be made at `path`.
 pub(crate) fn check_can_create(option: &str, path: &Path) -> Result<(), Failure> {
     let shown = path.display();

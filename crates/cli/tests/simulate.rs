@@ -96,7 +96,12 @@ fn bad_input_is_one_line_and_exit_code_2() {
         ),
         (
             &["simulate", "rtos-messages", "--policy", "rtos-unique"],
-            "\"B\"",
+            "policy rtos-unique refuses thread \"B\": priority 4 is taken",
+        ),
+        (
+            // A thread of the program: known only when it is started.
+            &["simulate", "job-graph", "--policy", "rtos-unique"],
+            "policy rtos-unique refuses thread \"paceline",
         ),
         (
             &["simulate", "barrier", "--trace", "no/such/folder.pftrace"],

@@ -188,51 +188,7 @@ pub fn place(task: Task, waker: Option<Cpu>, cpus: &dyn Cpus) -> Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Two CPUs: task 0 runs on the first one and wakes task 1, which was on the second one, idle now.
-    struct Two {
-        placement: Placement,
-        waker_slept: Nanos,
-    }
-
-    impl Cpus for Two {
-        fn len(&self) -> usize {
-            2
-        }
-        fn is_active(&self, _: Cpu) -> bool {
-            true
-        }
-        fn is_idle(&self, cpu: Cpu) -> bool {
-            cpu == Cpu(1)
-        }
-        fn current(&self, cpu: Cpu) -> Option<Task> {
-            (cpu == Cpu(0)).then_some(Task(0))
-        }
-        fn capacity(&self, _: Cpu) -> u32 {
-            1024
-        }
-        fn allows(&self, _: Task, _: Cpu) -> bool {
-            true
-        }
-        fn last_cpu(&self, task: Task) -> Cpu {
-            Cpu(task.0)
-        }
-        fn is_new(&self, _: Task) -> bool {
-            false
-        }
-        fn last_sleep(&self, _: Task) -> Nanos {
-            self.waker_slept
-        }
-        fn share_cache(&self, _: Cpu, _: Cpu) -> bool {
-            true
-        }
-        fn share_core(&self, a: Cpu, b: Cpu) -> bool {
-            a == b
-        }
-        fn placement(&self) -> Placement {
-            self.placement
-        }
-    }
+    use crate::testing::Still;
 
     /// Goal: a kernel that packs puts a task on its waker's CPU if the waker had slept, and else where others
     /// put it; woken by an interrupt it goes where others put it, too. Method: both placements, both sides of
@@ -240,9 +196,13 @@ mod tests {
     #[test]
     fn packing_follows_a_sleep() {
         let place = |placement, waker, waker_slept| {
-            let cpus = Two {
+            // Task 0 runs on the first CPU and wakes task 1, which was on the second one, idle now.
+            let cpus = Still {
+                running: vec![Some(Task(0)), None],
+                last: vec![Cpu(0), Cpu(1)],
+                slept: waker_slept,
                 placement,
-                waker_slept,
+                ..Still::idle(2)
             };
             place(Task(1), waker, &cpus)
         };

@@ -15,6 +15,8 @@
 //! - Simulated atomics are sequentially consistent; a thread is preempted only at calls of the platform;
 //!   what lies between two calls is atomic and takes no time. So orders that are wrong are found (lost
 //!   wake-ups, deadlocks, races between steps), wrong memory orderings never.
+//! - A deadline wakes its thread at that moment, as it does a real-time task on Linux. What other tasks sleep
+//!   longer there (the timer slack, 50 us if nothing else is asked for) is not modelled.
 //! - A body's work is what it *charges* ([`platform::Platform::charge`]). The data that bodies move are
 //!   not modelled.
 //! - The threads are coroutines on the OS thread that calls [`Sim::run`]. `std` thread-locals, locks and
@@ -46,6 +48,7 @@ mod config;
 mod kernel;
 mod lines;
 pub mod machine;
+mod quantity;
 pub mod quiet;
 mod report;
 mod run;

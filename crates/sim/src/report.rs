@@ -36,6 +36,9 @@ pub struct SimReport {
     pub trace: Vec<KernelEvent>,
     /// The first thing that the policy promises and did not keep, if it was asked for.
     pub violation: Option<(Nanos, String)>,
+    /// The first thread that the policy did not take ([`policy::Class::admits`]), and why; whoever wanted to
+    /// start it was told.
+    pub refused: Option<String>,
     /// What was run; `config.seed` replays it.
     pub config: SimConfig,
 }
@@ -203,6 +206,9 @@ impl fmt::Display for SimReport {
                 "  thread {number} \"{}\": {} ({} steps, {} of work)",
                 thread.name, thread.state, thread.steps, thread.charged
             )?;
+        }
+        if let Some(refused) = &self.refused {
+            writeln!(f, "  {refused}")?;
         }
         Ok(())
     }

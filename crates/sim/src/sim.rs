@@ -63,7 +63,8 @@ impl Sim {
     /// or none can go on. `prepare` makes them, and what they share; it runs outside of simulated time.
     ///
     /// # Panics
-    /// As [`run`](Sim::run), and if there are more threads than the configuration allows.
+    /// As [`run`](Sim::run), if there are more threads than the configuration allows, and if the policy does
+    /// not take one of them.
     pub fn run_all<'a>(
         config: SimConfig,
         prepare: impl FnOnce(&Sim) -> Vec<FirstThread<'a>>,
@@ -92,7 +93,7 @@ impl Sim {
             // SAFETY: what the bodies borrow outlives this function, hence `Engine::run`; a body that is
             // left behind in the middle is never resumed or dropped.
             let started = unsafe { engine.add_thread(spec, thread.attr, thread.mask, thread.body) };
-            started.expect("there is room for the first threads");
+            started.unwrap_or_else(|error| panic!("{error}"));
         }
         quiet::quietly(|| engine.run());
         engine.report()
@@ -127,7 +128,7 @@ impl Sim {
     /// specification, or every CPU.
     ///
     /// # Errors
-    /// If the limit of threads is reached.
+    /// If the limit of threads is reached, and if the policy does not take a thread like this.
     pub fn spawn_with(
         &self,
         spec: ThreadSpec,
@@ -196,7 +197,8 @@ unsafe impl Platform for Sim {
         SimParker::new()
     }
 
-    /// As the trait says. Small stacks are made larger.
+    /// As the trait says. Small stacks are made larger. The new thread is treated as its parent is, and a
+    /// policy may refuse that: it is an error then, as it is where a system refuses a thread.
     fn spawn(
         &self,
         spec: ThreadSpec,

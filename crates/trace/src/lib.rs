@@ -18,6 +18,8 @@ pub mod explain;
 mod oracle;
 pub mod read;
 mod recording;
+#[cfg(test)]
+mod script;
 mod supplement;
 pub mod timeline;
 pub mod write;

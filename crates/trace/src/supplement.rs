@@ -53,27 +53,27 @@ pub(crate) struct Head {
     /// What the times are.
     #[prost(string, optional, tag = "2")]
     pub(crate) clock: Option<String>,
-    /// Numbers of processes that the kernel did not give.
-    #[prost(uint32, repeated, tag = "3")]
-    pub(crate) made_up_pids: Vec<u32>,
+    /// How wakers are known: 0 not, 1 by where tasks were queued, 2 by where it was decided.
+    #[prost(uint32, optional, tag = "3")]
+    pub(crate) wakers: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ThreadFacts {
     #[prost(uint32, tag = "1")]
     pub(crate) tid: u32,
-    /// Whether the kernel did not give it this number.
-    #[prost(bool, tag = "2")]
-    pub(crate) is_made_up: bool,
-    #[prost(sint32, tag = "3")]
+    #[prost(sint32, tag = "2")]
     pub(crate) priority: i32,
-    #[prost(bool, tag = "4")]
+    #[prost(bool, tag = "3")]
     pub(crate) has_allowed: bool,
-    #[prost(uint32, repeated, tag = "5")]
+    #[prost(uint32, repeated, tag = "4")]
     pub(crate) allowed: Vec<u32>,
     /// Its number in the recording.
-    #[prost(uint32, tag = "6")]
+    #[prost(uint32, tag = "5")]
     pub(crate) task: u32,
+    /// Whether it is of no process: the one that it is in in the file is not there.
+    #[prost(bool, tag = "6")]
+    pub(crate) is_alone: bool,
 }
 
 /// Of a CPU.

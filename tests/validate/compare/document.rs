@@ -176,6 +176,8 @@ measurement of ours stands behind them. Read them as orders, not as times.
   CFS is held against.
 - **More than two CPUs**: what is said of 32 threads rests on the model of cache lines, which is
   compared with two.
+- **Timer slack**: Linux lets a task that is no real-time one sleep up to 50 us longer than it asked for, if it
+  does not ask for less. Simulated sleeps end on time; the programs of these experiments ask for 1 ns.
 - **The host**: time that it takes away, and its tails of milliseconds, are left out.
 ";
 

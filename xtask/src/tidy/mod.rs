@@ -6,6 +6,7 @@
 //! `words.rs`.
 
 mod edges;
+mod embeds;
 mod layout;
 mod links;
 mod manifest;
@@ -33,6 +34,11 @@ const RULES: &[Rule] = &[
         name: "edges",
         says: "crates depend on each other as the table in tidy/edges.rs allows",
         check: edges::check,
+    },
+    Rule {
+        name: "embeds",
+        says: "no crate embeds a file from outside of its folder: a package would lack it",
+        check: embeds::check,
     },
     Rule {
         name: "header",

@@ -1,6 +1,8 @@
 //! The commands: what they are called, and how bad usage becomes one line.
 
+mod accounts;
 mod bench;
+mod diagnose;
 mod frames;
 mod record;
 mod simulate;
@@ -30,6 +32,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Frames(frames::Arguments),
+    Diagnose(diagnose::Arguments),
     Record(record::Arguments),
     Simulate(simulate::Arguments),
     Bench(bench::Arguments),
@@ -44,6 +47,7 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
     };
     match line.command {
         Some(Command::Frames(arguments)) => frames::run(arguments),
+        Some(Command::Diagnose(arguments)) => diagnose::run(arguments),
         Some(Command::Record(arguments)) => record::run(arguments),
         Some(Command::Simulate(arguments)) => simulate::run(arguments),
         Some(Command::Bench(arguments)) => bench::run(arguments),

@@ -133,10 +133,6 @@ impl<M: Memory> Ring<M> {
 impl Rings<Os> {
     /// Rings for `capacity` events each (32 bytes an event; the next power of two), and their reader.
     /// Memory is taken when threads begin to work, for each that does.
-    #[expect(
-        clippy::new_ret_no_self,
-        reason = "there is one reader, and it is made here"
-    )]
     pub fn new(capacity: usize) -> (Arc<Rings<Os>>, RingReader<Os>) {
         Rings::in_memory(capacity)
     }

@@ -361,18 +361,21 @@ impl Fair for Cfs {
         self.queues[cpu.index()].weight
     }
 
-    fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = Waiting> {
-        let queue = &self.queues[cpu.index()];
-        let tasks = queue.tasks.iter().copied();
-        let waiting = tasks.filter(|&task| queue.curr != Some(task));
-        waiting.map(|task| {
-            let entity = &self.entities[task.index()];
-            Waiting {
-                task,
-                weight: entity.weight.value(),
-                ran: entity.ran,
-            }
-        })
+    fn awake(&self, cpu: Cpu) -> impl Iterator<Item = Task> {
+        self.queues[cpu.index()].tasks.iter().copied()
+    }
+
+    fn current(&self, cpu: Cpu) -> Option<Task> {
+        self.queues[cpu.index()].curr
+    }
+
+    fn seen(&self, task: Task) -> Waiting {
+        let entity = &self.entities[task.index()];
+        Waiting {
+            task,
+            weight: entity.weight.value(),
+            ran: entity.ran,
+        }
     }
 
     /// Nobody is further behind the queue's least virtual time than sleepers may be, the sums are right.

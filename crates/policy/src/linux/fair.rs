@@ -70,8 +70,21 @@ pub(super) trait Fair {
     /// The sum of the weights of the tasks queued there.
     fn load(&self, cpu: Cpu) -> i64;
 
+    /// Those that are queued there and do not sleep, with the one that runs.
+    fn awake(&self, cpu: Cpu) -> impl Iterator<Item = Task>;
+
+    /// What was picked there and not put back since.
+    fn current(&self, cpu: Cpu) -> Option<Task>;
+
+    /// A queued task as load balance sees it.
+    fn seen(&self, task: Task) -> Waiting;
+
     /// Those that are queued there and do not run.
-    fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = Waiting>;
+    fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = Waiting> {
+        let current = self.current(cpu);
+        let waiting = self.awake(cpu).filter(move |&task| current != Some(task));
+        waiting.map(|task| self.seen(task))
+    }
 
     /// As [`Class::check`](crate::Class::check).
     fn check(&self) -> Result<(), String>;

@@ -29,6 +29,7 @@ use event::{Cpu, Nanos, Task};
 use crate::{Attr, Class, Cpus, Dequeue, Discipline, Enqueue, Idleness, Setting, place};
 use fair::{Balance, Fair};
 use realtime::{Among, RealTime};
+pub(crate) use weights::Weight;
 
 /// Real-time tasks above the fair class `F`. See the [module](self).
 #[derive(Debug)]

@@ -31,7 +31,7 @@ const IDLE: u32 = 3;
 
 /// A task's weight, with its inverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Weight {
+pub(crate) struct Weight {
     weight: u32,
     /// Virtual nanoseconds per nanosecond, in units of 2^-`shift`; 32 significant bits.
     rate: u32,
@@ -40,7 +40,7 @@ pub(super) struct Weight {
 
 impl Weight {
     /// By discipline and niceness. A niceness out of −20 to 19 counts as the nearer of them.
-    pub(super) fn of(attr: &Attr) -> Weight {
+    pub(crate) fn of(attr: &Attr) -> Weight {
         match attr.discipline {
             Discipline::Idle => Weight::new(IDLE),
             _ => Weight::new(WEIGHTS[(attr.nice.clamp(-20, 19) + 20) as usize]),
@@ -60,6 +60,12 @@ impl Weight {
 
     pub(super) fn value(self) -> i64 {
         i64::from(self.weight)
+    }
+
+    /// How much it is where a normal task's is `normal`, to the nearest whole.
+    pub(crate) fn parts_of_normal(self, normal: u64) -> u64 {
+        let whole = u64::from(NORMAL);
+        (u64::from(self.weight) * normal + whole / 2) / whole
     }
 
     /// How far virtual time goes while a task of this weight runs for so long.
@@ -114,6 +120,8 @@ mod tests {
         }
         assert_eq!((weight(0), weight(5)), (1024, 335));
         assert_eq!((weight(-128), weight(127)), (88761, 15));
+        let parts = |nice| Weight::of(&Attr::nice(nice)).parts_of_normal(100);
+        assert_eq!([-20, -1, 0, 5, 19].map(parts), [8668, 125, 100, 33, 1]);
     }
 
     /// Goal: the factor is that of the documentation. Method: its table.

@@ -3,10 +3,12 @@
 use event::{Cpu, Nanos, Random, Task};
 
 use super::{Rtos, Rules};
-use crate::testing::{Machine, Script, Step, Stint, letters, run, shares, switches};
-use crate::{Attr, Class, Dequeue, Enqueue, Mask};
+use crate::testing::{
+    Script, Shape, Step, Stint, everybody_got_its_time, letters, run, shares, switches,
+};
+use crate::{Attr, Class, Dequeue, Enqueue};
 
-const ONE_CPU: Machine = Machine {
+const ONE_CPU: Shape = Shape {
     cpus: 1,
     tick: Nanos::ZERO,
 };
@@ -177,8 +179,8 @@ fn time_slices_end_at_ticks() {
             tick: MS,
             ..Rules::default()
         });
-        let machine = Machine { cpus: 1, tick: MS };
-        let stints = run(&mut class, machine, &scripts, ms(9));
+        let shape = Shape { cpus: 1, tick: MS };
+        let stints = run(&mut class, shape, &scripts, ms(9));
         assert_eq!(letters(&stints, MS), expected, "{attrs:?}");
     }
     let half = Attr {
@@ -190,8 +192,8 @@ fn time_slices_end_at_ticks() {
         tick: MS,
         ..Rules::default()
     });
-    let machine = Machine { cpus: 1, tick: MS };
-    let stints = run(&mut class, machine, &[spin.clone(), spin], ms(8));
+    let shape = Shape { cpus: 1, tick: MS };
+    let stints = run(&mut class, shape, &[spin.clone(), spin], ms(8));
     assert_eq!(letters(&stints, MS), "AABBAABB");
 }
 
@@ -380,23 +382,8 @@ fn everybody_gets_its_time_on_any_number_of_cpus() {
             block: Nanos(700),
             ..Rules::default()
         });
-        let stints = run(&mut class, Machine { cpus, tick }, &scripts, MS);
-        let needs = scripts.iter().map(|script| {
-            let one = script.steps.iter().map(|step| match step {
-                Step::Run(time) => time.0,
-                _ => 0,
-            });
-            Nanos(one.sum::<u64>() * script.rounds)
-        });
-        let needs: Vec<Nanos> = needs.collect();
-        assert_eq!(shares(&stints, scripts.len()), needs, "seed {seed}");
-        for stint in &stints {
-            let mask = &scripts[stint.task.index()].mask;
-            assert!(
-                mask.is_empty() || mask.has(stint.cpu),
-                "seed {seed}: {stint:?}"
-            );
-        }
+        let stints = run(&mut class, Shape { cpus, tick }, &scripts, MS);
+        everybody_got_its_time(&stints, &scripts, &format!("seed {seed}"));
     }
 }
 
@@ -408,18 +395,5 @@ fn random_script(random: &mut Random, cpus: usize) -> Script {
         threshold: (random.below(3) == 0).then(|| random.below(u64::from(of) + 1) as u8),
         ..priority(of)
     };
-    let steps = [
-        Step::Run(Nanos(random.within(1, 900))),
-        Step::Sleep(Nanos(random.below(500))),
-        Step::Run(Nanos(random.within(1, 900))),
-        Step::Yield,
-    ];
-    Script {
-        rounds: random.within(1, 4),
-        mask: match random.below(3) {
-            0 => Mask::of([Cpu(random.below(cpus as u64) as u32)]),
-            _ => Mask::default(),
-        },
-        ..Script::once(attr, &steps)
-    }
+    Script::random(random, attr, cpus, 900, 500)
 }

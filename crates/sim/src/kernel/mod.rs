@@ -46,10 +46,17 @@ pub(crate) use task::{Busy, Control, Phase, task};
 /// For how long the programs may take no step, while nothing is to come, until that is a deadlock.
 const STUCK: Nanos = Nanos::from_secs(1);
 
+/// As [`Kernel::admits`], of a class that no kernel has yet.
+pub(crate) fn admits(class: &dyn Class, name: &str, attr: &Attr) -> Result<(), String> {
+    let refused = |why| format!("policy {} refuses thread {name:?}: {why}", class.name());
+    class.admits(attr).map_err(refused)
+}
+
 /// A simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) now: Nanos,
-    /// The earliest thing that is due on any CPU, apart from the step that the running program is in.
+    /// The earliest thing that is due on any CPU, apart from the step that the running program is in, or a
+    /// time before it: zero if nobody has looked yet.
     horizon: Nanos,
     pub(crate) machine: Arc<Machine>,
     pub(crate) class: Box<dyn Class>,
@@ -165,7 +172,7 @@ impl Kernel {
             return true;
         }
         self.occupy(Busy::fixed(time));
-        false
+        self.is_still_first(end)
     }
 
     /// The same for an access to a line.
@@ -186,7 +193,33 @@ impl Kernel {
             fixed: Nanos::ZERO,
             work,
         });
-        false
+        self.is_still_first(end)
+    }
+
+    /// Whether nothing else is due before the end of the step that has just been begun. Then the step is
+    /// over, and the horizon is known from now on.
+    #[inline]
+    fn is_still_first(&mut self, end: Nanos) -> bool {
+        let knew = self.horizon > Nanos::ZERO;
+        if knew || end >= self.beside_cpus || self.calendar.earliest() != (end, self.on) {
+            return false;
+        }
+        let core = &mut self.cores[self.on.index()];
+        core.done_at = Nanos::MAX;
+        if core.due() == end {
+            core.done_at = end;
+            return false;
+        }
+        self.now = end;
+        self.look_ahead();
+        true
+    }
+
+    /// Finds the horizon. The running program is in no step.
+    fn look_ahead(&mut self) {
+        let due = self.cores[self.on.index()].due();
+        self.calendar.set(self.on, due);
+        self.horizon = self.calendar.earliest().0.min(self.beside_cpus);
     }
 
     fn occupy(&mut self, busy: Busy) {
@@ -300,11 +333,14 @@ impl Kernel {
             self.reschedule(cpu);
         } else {
             core.done_at = Nanos::MAX;
-            // The calendar still names this time; whatever ends the program's turn tells it another.
-            let kernel_due = core.due();
             self.on = cpu;
-            let others = self.calendar.earliest_but(cpu);
-            self.horizon = others.min(kernel_due).min(self.beside_cpus);
+            // Where several CPUs are busy, something else is mostly due before the program's next step
+            // ends: looking ahead would be in vain. The calendar still names this time; whatever comes next
+            // tells it another.
+            match self.cores.len() > 1 {
+                true => self.horizon = Nanos::ZERO,
+                false => self.look_ahead(),
+            }
             return Some(self.me());
         }
         None
@@ -327,7 +363,15 @@ impl Kernel {
             && self.cores.iter().all(|core| core.done_at == Nanos::MAX)
     }
 
-    /// A new task, ready to run. `by` began it.
+    /// Whether the class takes a new task with these attributes.
+    ///
+    /// # Errors
+    /// Which policy refuses which thread, and why, in a line.
+    pub(crate) fn admits(&self, name: &str, attr: &Attr) -> Result<(), String> {
+        admits(&*self.class, name, attr)
+    }
+
+    /// A new task, which the class admits, ready to run. `by` began it.
     pub(crate) fn begin(&mut self, name: String, attr: Attr, mask: Mask, by: Option<Task>) -> Task {
         let new = task(self.tasks.len());
         let cpu = by.map_or(self.first_cpu(&mask), |by| self.tasks[by.index()].cpu);

@@ -1,6 +1,6 @@
 //! Machine files as types; what is written in them, [below](#machine-files); and reading them.
 //!
-#![doc = include_str!("../../../../machines/README.md")]
+#![doc = include_str!("../../machines/README.md")]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use super::given::Given;
 use super::layout::{Layout, Siblings};
-use super::quantity::{
+use super::{Machine, read};
+use crate::quantity::{
     Coefficient, Fraction, Frequency, ListOf, Of, Percent, Power, Resistance, Temperature, Time,
     Voltage,
 };
-use super::{Machine, read};
 
 /// The longest machine file.
 const BYTES_MAX: u64 = 256 * 1024;

@@ -4,36 +4,30 @@ use super::{Machine, MachineError};
 
 /// Each machine's name and file.
 const LIBRARY: &[(&str, &str)] = &[
-    (
-        "apple-m1",
-        include_str!("../../../../machines/apple-m1.toml"),
-    ),
+    ("apple-m1", include_str!("../../machines/apple-m1.toml")),
     (
         "core-i9-12900k",
-        include_str!("../../../../machines/core-i9-12900k.toml"),
+        include_str!("../../machines/core-i9-12900k.toml"),
     ),
     (
         "galaxy-s22-exynos",
-        include_str!("../../../../machines/galaxy-s22-exynos.toml"),
+        include_str!("../../machines/galaxy-s22-exynos.toml"),
     ),
     (
         "galaxy-s22-snapdragon",
-        include_str!("../../../../machines/galaxy-s22-snapdragon.toml"),
+        include_str!("../../machines/galaxy-s22-snapdragon.toml"),
     ),
-    ("mcu", include_str!("../../../../machines/mcu.toml")),
+    ("mcu", include_str!("../../machines/mcu.toml")),
     (
         "ryzen-3950x",
-        include_str!("../../../../machines/ryzen-3950x.toml"),
+        include_str!("../../machines/ryzen-3950x.toml"),
     ),
     (
         "ryzen-5800x",
-        include_str!("../../../../machines/ryzen-5800x.toml"),
+        include_str!("../../machines/ryzen-5800x.toml"),
     ),
-    (
-        "thunderx2",
-        include_str!("../../../../machines/thunderx2.toml"),
-    ),
-    ("vm-2", include_str!("../../../../machines/vm-2.toml")),
+    ("thunderx2", include_str!("../../machines/thunderx2.toml")),
+    ("vm-2", include_str!("../../machines/vm-2.toml")),
 ];
 
 impl Machine {

@@ -9,7 +9,6 @@ pub mod file;
 mod given;
 mod layout;
 mod library;
-mod quantity;
 mod read;
 #[cfg(test)]
 mod tests;

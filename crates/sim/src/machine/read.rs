@@ -8,11 +8,11 @@ use super::file::{
     PlacementName, ThermalTable,
 };
 use super::given::{Facts, Given};
-use super::quantity::{Kind, Of, Time};
 use super::{
     Between, Cluster, CpuSpec, Governor, IdleState, KernelSpec, LineCosts, Machine, OperatingPoint,
     Thermal, Tic, layout,
 };
+use crate::quantity::{Kind, Of, Time};
 
 const CLUSTERS_MAX: usize = 16;
 const IDLE_STATES_MAX: usize = 16;
@@ -117,37 +117,16 @@ fn lines(
     cpus: &[CpuSpec],
     facts: &mut Facts<'_>,
 ) -> Result<(LineCosts, Vec<Between>), String> {
-    let mut between: Vec<Between> = Vec::new();
-    for table in &table.between {
-        let pair = pair(table, clusters, facts)?;
-        if between.iter().any(|other| other.is_of(pair.clusters)) {
-            let (a, b) = &table.clusters;
-            return Err(format!(
-                "lines.between.{a}.{b}: is there twice; leave one out"
-            ));
-        }
-        between.push(pair);
-    }
+    let between = pairs(table, clusters, facts)?;
     let named = |a: &CpuSpec, b: &CpuSpec| {
         between
             .iter()
             .any(|between| between.is_of((a.cluster, b.cluster)))
     };
-    let any = |share: fn(&CpuSpec, &CpuSpec) -> bool| {
-        let others = |index: usize| cpus[..index].iter();
-        let with =
-            |(index, a): (usize, &CpuSpec)| others(index).any(|b| share(a, b) && !named(a, b));
-        cpus.iter().enumerate().any(with)
-    };
-    let has_siblings = cpus
-        .iter()
-        .enumerate()
-        .any(|(index, a)| cpus[..index].iter().any(|b| a.core == b.core));
-    let has_modules = cpus.iter().enumerate().any(|(index, a)| {
-        cpus[..index]
-            .iter()
-            .any(|b| a.module == b.module && a.core != b.core)
-    });
+    let any =
+        |share: fn(&CpuSpec, &CpuSpec) -> bool| any_two(cpus, |a, b| share(a, b) && !named(a, b));
+    let has_siblings = any_two(cpus, |a, b| a.core == b.core);
+    let has_modules = any_two(cpus, |a, b| a.module == b.module && a.core != b.core);
     let mut time = |key: &str, given: Option<&Given<Of<Time>>>, needed: bool| {
         let key = format!("lines.{key}");
         match given {
@@ -187,6 +166,32 @@ fn lines(
         );
     }
     Ok((costs, between))
+}
+
+/// Whether there are two CPUs of which this is so.
+fn any_two(cpus: &[CpuSpec], is_so: impl Fn(&CpuSpec, &CpuSpec) -> bool) -> bool {
+    let with_one_before = |(index, a): (usize, &CpuSpec)| cpus[..index].iter().any(|b| is_so(a, b));
+    cpus.iter().enumerate().any(with_one_before)
+}
+
+/// What is said of pairs of clusters, each once.
+fn pairs(
+    table: &LinesTable,
+    clusters: &[String],
+    facts: &mut Facts<'_>,
+) -> Result<Vec<Between>, String> {
+    let mut between: Vec<Between> = Vec::new();
+    for table in &table.between {
+        let pair = pair(table, clusters, facts)?;
+        if between.iter().any(|other| other.is_of(pair.clusters)) {
+            let (a, b) = &table.clusters;
+            return Err(format!(
+                "lines.between.{a}.{b}: is there twice; leave one out"
+            ));
+        }
+        between.push(pair);
+    }
+    Ok(between)
 }
 
 fn pair(table: &BetweenTable, names: &[String], facts: &mut Facts<'_>) -> Result<Between, String> {

@@ -60,7 +60,7 @@ period        = ["100 ms", "us"]
 "#;
 
 pub(super) fn own_file(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
     std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap()
 }
 
@@ -116,7 +116,7 @@ fn values_get_where_they_belong() {
 /// name against its file and the folder's list; names that are none.
 #[test]
 fn the_library_has_every_file() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
     let files = std::fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().file_name());

@@ -1,7 +1,10 @@
 //! The run whose thread is running on this OS thread: the only ambient state.
 //!
-//! Atomics carry no handle, so they need it. It is set around each resume of a coroutine and
+//! Atomics carry no handle, so they need it. It is set around a run and around its preparation and
 //! nowhere else, and reached through [`with`] alone.
+//!
+//! Invariant: within a run only its programs ask for it. The loop that resumes them, the kernel and its
+//! policy touch no simulated memory.
 //!
 //! Invariant: a run and all its coroutines stay on the OS thread that called `Sim::run`, so
 //! whatever a compiler has cached about a thread-local's address stays right across a switch.
@@ -22,9 +25,9 @@ pub(crate) fn with<R>(f: impl FnOnce(&Engine) -> R) -> Option<R> {
     if engine.is_null() {
         return None;
     }
-    // SAFETY: `enter` keeps the pointer here only while it runs a coroutine of that run, so the
-    // caller is such a coroutine. The engine outlives each of them: `Sim::run` owns it, and when
-    // it returns every coroutine has ended or will never be resumed again.
+    // SAFETY: `enter` borrows the engine for as long as it keeps the pointer here. A coroutine that
+    // calls this is resumed inside of `enter`, and when that returns every coroutine has ended or will
+    // never be resumed again.
     Some(f(unsafe { &*engine }))
 }
 
@@ -33,8 +36,8 @@ pub(crate) fn is_inside() -> bool {
     !ENGINE.get().is_null()
 }
 
-/// Calls `resume`, which runs a thread of `engine`.
-pub(crate) fn enter<R>(engine: &Engine, resume: impl FnOnce() -> R) -> R {
+/// Calls `run`, which runs threads of `engine`, or prepares to.
+pub(crate) fn enter<R>(engine: &Engine, run: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -44,5 +47,5 @@ pub(crate) fn enter<R>(engine: &Engine, resume: impl FnOnce() -> R) -> R {
     assert!(!is_inside(), "a run was entered from inside a run");
     ENGINE.set(engine);
     let _leave = Leave;
-    resume()
+    run()
 }

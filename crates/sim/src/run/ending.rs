@@ -69,6 +69,7 @@ impl Engine {
             clusters,
             trace,
             violation,
+            refused: self.refused.into_inner(),
             config: self.config,
         }
     }

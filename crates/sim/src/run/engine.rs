@@ -12,6 +12,7 @@
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::process;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::panicking;
@@ -20,6 +21,7 @@ use event::{Nanos, Random, Task};
 use policy::{Attr, Mask};
 
 use super::ambient;
+use super::fiber::{Fiber, Ran, Suspender};
 use super::life::Program;
 use super::tag::Tag;
 use crate::config::SimConfig;
@@ -38,13 +40,16 @@ pub(crate) struct Engine {
     pub(super) programs: RefCell<Vec<Program>>,
     pub(super) stop: Cell<Option<Stop>>,
     pub(super) first_panic: RefCell<Option<(usize, String)>>,
+    /// The first thread that the policy did not take.
+    pub(super) refused: RefCell<Option<String>>,
     pub(super) schedule_hash: Cell<u64>,
     steps_panicking: Cell<u64>,
     asks_at_steps: bool,
     /// Where new words go; `None`: each has a line of its own.
     open_line: Cell<Option<OpenLine>>,
-    /// Whose program runs.
+    /// Whose program runs, and what it calls to leave its stack.
     pub(super) current: Cell<Task>,
+    pub(super) suspender: Cell<*const Suspender>,
     perturb: RefCell<Random>,
 }
 
@@ -118,37 +123,50 @@ impl Engine {
             programs: RefCell::new(Vec::new()),
             stop: Cell::new(None),
             first_panic: RefCell::new(None),
+            refused: RefCell::new(None),
             schedule_hash: Cell::new(0),
             steps_panicking: Cell::new(0),
             asks_at_steps,
             open_line: Cell::new(None),
             current: Cell::new(Task(0)),
+            suspender: Cell::new(ptr::null()),
         }
     }
 
     /// Runs the programs until all have ended or none can go on. Called outside of the run.
     pub(crate) fn run(&self) {
-        while self.stop.get().is_none() {
-            let mut kernel = self.kernel.borrow_mut();
-            let next = kernel.next();
-            // Relaxed: a number, nothing is published with it.
-            self.shared.reached.store(kernel.now.0, Ordering::Relaxed);
-            drop(kernel);
-            match next {
-                Next::Resume(task) => self.resume(task),
-                Next::AllEnded => self.stop.set(Some(Stop::AllEnded)),
-                Next::Deadlock => self.stop.set(Some(Stop::Deadlock)),
-                Next::TimeUp => self.stop.set(Some(Stop::TimeUp)),
+        // Once for all programs: the loop itself, and what the kernel and its policy do, ask for no engine.
+        ambient::enter(self, || {
+            while self.stop.get().is_none() {
+                let mut kernel = self.kernel.borrow_mut();
+                let next = kernel.next();
+                // Relaxed: a number, nothing is published with it.
+                self.shared.reached.store(kernel.now.0, Ordering::Relaxed);
+                drop(kernel);
+                match next {
+                    Next::Resume(task) => self.resume(task),
+                    Next::AllEnded => self.stop.set(Some(Stop::AllEnded)),
+                    Next::Deadlock => self.stop.set(Some(Stop::Deadlock)),
+                    Next::TimeUp => self.stop.set(Some(Stop::TimeUp)),
+                }
             }
-        }
+        });
     }
 
     fn resume(&self, task: Task) {
         self.current.set(task);
-        let fiber = self.programs.borrow_mut()[task.index()].fiber.take();
-        let fiber = fiber.expect("who is resumed has not ended");
-        let suspended = ambient::enter(self, || fiber.resume());
-        self.programs.borrow_mut()[task.index()].fiber = suspended;
+        let fiber: *mut Fiber = {
+            let program = &mut self.programs.borrow_mut()[task.index()];
+            self.suspender.set(program.suspender);
+            let fiber = program.fiber.as_mut();
+            &mut **fiber.expect("who is resumed has not ended")
+        };
+        // SAFETY: the fiber is in a box, which stays in `programs` until the lines below take it out; so it
+        // does not move when programs that run add others. Nobody else looks into it: it has not ended.
+        if unsafe { (*fiber).resume() } == Ran::Ended {
+            let fiber = self.programs.borrow_mut()[task.index()].fiber.take();
+            fiber.expect("it was there").give_back();
+        }
     }
 
     /// One step of the running program: others may go first, and it takes as long as `cost` says.
@@ -223,11 +241,9 @@ impl Engine {
 
     /// Leaves the running program's stack; the loop goes on with whoever the kernel names.
     fn suspend(&self) {
-        let me = self.current.get();
-        let suspender = self.programs.borrow()[me.index()].suspender;
         // SAFETY: `begin` stored the suspender of the calling program's own fiber, which lives at the
-        // bottom of the stack this call is on.
-        unsafe { (*suspender).suspend(()) };
+        // bottom of the stack this call is on; `resume` makes it the current one again.
+        unsafe { (*self.suspender.get()).suspend(()) };
         assert!(self.stop.get().is_none(), "a stopped run went on");
     }
 
@@ -235,9 +251,8 @@ impl Engine {
     #[cold]
     fn suspend_for_ever(&self, kernel: RefMut<'_, Kernel>) -> ! {
         drop(kernel);
-        let suspender = self.programs.borrow()[self.current.get().index()].suspender;
         // SAFETY: as in `suspend`.
-        unsafe { (*suspender).suspend(()) };
+        unsafe { (*self.suspender.get()).suspend(()) };
         die("a thread of a stopped run was resumed")
     }
 

@@ -22,7 +22,7 @@ use crate::report::On;
 
 /// A task's program.
 pub(super) struct Program {
-    /// `None` while it runs and after its end.
+    /// `None` after its end.
     pub(super) fiber: Option<Box<Fiber>>,
     pub(super) suspender: *const Suspender,
     local: Option<Local>,
@@ -90,6 +90,9 @@ impl Engine {
 
     /// Adds a thread that is ready to run.
     ///
+    /// # Errors
+    /// If there are too many threads, the policy refuses this one, or there is no memory for its stack.
+    ///
     /// # Safety
     /// What the body borrows outlives [`Engine::run`].
     pub(crate) unsafe fn add_thread<'a>(
@@ -105,9 +108,16 @@ impl Engine {
                 "the limit is {number} threads (threads_max)"
             )));
         }
+        // Before there is a stack, which nobody could give back.
+        let admitted = self.kernel.borrow().admits(&spec.name, &attr);
+        if let Err(refusal) = admitted {
+            self.refused.borrow_mut().get_or_insert(refusal.clone());
+            return Err(SpawnError(refusal));
+        }
         let entry = move |suspender: &Suspender| entry(suspender, body);
+        let stack_bytes = spec.stack_bytes.unwrap_or(STACK_BYTES);
         // SAFETY: `entry` catches what the body throws; the borrows are the caller's promise.
-        let fiber = unsafe { Fiber::new(spec.stack_bytes.unwrap_or(STACK_BYTES), entry) };
+        let fiber = unsafe { Fiber::new(number, stack_bytes, entry) };
         let fiber = fiber.map_err(|error| SpawnError(error.to_string()))?;
         let joint = Arc::new(Joint::default());
         self.programs.borrow_mut().push(Program {
@@ -127,6 +137,7 @@ impl Engine {
     fn begin(&self, suspender: *const Suspender) {
         let me = self.me();
         self.programs.borrow_mut()[me.index()].suspender = suspender;
+        self.suspender.set(suspender);
     }
 
     /// The calling thread's word and what to call with it, taken out.

@@ -7,8 +7,10 @@ use event::{Cpu, Nanos};
 use policy::{Attr, Discipline};
 use serde::Deserialize;
 
+use super::run::MAIN;
 use super::span::{self, Span};
-use crate::Planned;
+use crate::kernel::{admits, task};
+use crate::{Planned, SimConfig};
 
 /// The most threads of a scenario, and the most phases of one.
 const THREADS_MAX: usize = 4096;
@@ -341,6 +343,29 @@ impl Scenario {
         self.changes.iter().flat_map(of).collect()
     }
 
+    /// Whether the policy of this configuration takes all threads that are there when time begins.
+    ///
+    /// # Errors
+    /// Which policy refuses which thread, and why, in a line.
+    ///
+    /// # Panics
+    /// If there is no policy of that name.
+    pub fn is_admitted(&self, config: &SimConfig) -> Result<(), BadScenario> {
+        let mut class = config.class();
+        class.set_cpus(config.machine.cpus.len());
+        let plans = self.threads.iter();
+        let planned =
+            plans.flat_map(|plan| (0..plan.count).map(|copy| (plan.name_of(copy), plan.attr())));
+        let main = self.program.as_ref();
+        let main = main.map(|_| (MAIN.to_owned(), Attr::default()));
+        for (number, (name, attr)) in planned.chain(main).enumerate() {
+            admits(&*class, &name, &attr)
+                .map_err(|why| BadScenario(format!("scenario {}: {why}", self.name)))?;
+            class.add(task(number), &attr);
+        }
+        Ok(())
+    }
+
     /// The highest CPU that it names.
     pub fn highest_cpu(&self) -> Option<u32> {
         let threads = self.threads.iter().flat_map(|thread| &thread.cpus);
@@ -351,6 +376,14 @@ impl Scenario {
 }
 
 impl ThreadPlan {
+    /// What this copy of the thread is called.
+    pub(super) fn name_of(&self, copy: usize) -> String {
+        match self.count {
+            1 => self.name.clone(),
+            _ => format!("{} {copy}", self.name),
+        }
+    }
+
     /// What the thread asks of the scheduler.
     pub fn attr(&self) -> Attr {
         Attr {

@@ -34,6 +34,7 @@
 //! with a scene. What programs there are is not known here; whoever runs the scenario knows.
 
 mod file;
+mod library;
 mod objects;
 pub mod rtapp;
 mod run;

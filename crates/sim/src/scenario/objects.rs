@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 
 use event::Nanos;
-use platform::{Atomic, Memory, Ordering, Parker, Platform};
+use platform::{Atomic, Memory, Ordering, Parker, Platform, Poll};
 
 use super::file::{Phase, Scenario, WaitKind};
 use super::run::Measured;
@@ -140,7 +140,9 @@ impl Flag {
         }
     }
 
-    /// Waits until it has been counted up so often.
+    /// Waits until it has been counted up so often. A spin is [`Memory::spin_until`], since it looks at
+    /// nothing but the word; each turn of a naive loop is [`Platform::poll`]. Both are what real programs
+    /// call, too, so a simulated wait has the costs and wake-ups of theirs.
     pub(super) fn wait(&self, sim: &Sim, wanted: u64, by: WaitKind) {
         let is_set = || self.word.load(Ordering::SeqCst) >= wanted;
         match by {
@@ -151,7 +153,7 @@ impl Flag {
             }
             WaitKind::Yield => {
                 while !is_set() {
-                    sim.yields();
+                    sim.poll(Poll::Yield, &self.word);
                 }
             }
             WaitKind::Park => {

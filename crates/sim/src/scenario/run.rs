@@ -11,6 +11,9 @@ use super::file::{Phase, Repeat, Scenario, ThreadPlan};
 use super::objects::Objects;
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
+/// The thread of a scenario's program.
+pub(super) const MAIN: &str = "main";
+
 /// How a scenario went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
@@ -34,6 +37,9 @@ pub struct Measured {
 }
 
 /// Runs a scenario that has no program.
+///
+/// # Panics
+/// As [`run_with`].
 pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
     run_with(scenario, config, |_| ())
 }
@@ -42,12 +48,18 @@ pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
 ///
 /// The scenario's changes of the machine, its end and the seed are those of `config`, which
 /// [`Scenario::plan`] and [`Scenario::until`] are for.
+///
+/// # Panics
+/// As [`Sim::run_all`]; [`Scenario::is_admitted`] says before whether the policy takes the threads.
 pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
     run_watched(scenario, config, |_| (), program)
 }
 
 /// The same; `begun` is called before anything runs. A clone of what it gets says in other threads of the
 /// OS how far the run has come ([`Sim::time`]).
+///
+/// # Panics
+/// As [`run_with`].
 pub fn run_watched(
     scenario: &Scenario,
     mut config: SimConfig,
@@ -83,7 +95,7 @@ pub fn run_watched(
         if scenario.program.is_some() {
             let sim = sim.clone();
             threads.push(FirstThread {
-                name: "main".into(),
+                name: MAIN.into(),
                 attr: Attr::default(),
                 mask: Mask::default(),
                 body: Box::new(move || program(&sim)),
@@ -114,12 +126,8 @@ struct Actor {
 
 impl Actor {
     fn into_thread<'a>(mut self, copy: usize) -> FirstThread<'a> {
-        let name = match self.plan.count {
-            1 => self.plan.name.clone(),
-            _ => format!("{} {copy}", self.plan.name),
-        };
         FirstThread {
-            name,
+            name: self.plan.name_of(copy),
             attr: self.plan.attr(),
             mask: Mask::of(self.plan.cpus.iter().copied().map(Cpu)),
             body: Box::new(move || self.live()),

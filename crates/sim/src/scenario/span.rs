@@ -1,9 +1,9 @@
-//! Lengths of time in files: text with a unit, or a range of them.
-//!
-//! Decimals are read exactly: "0.3 us" is 300 ns and not what a floating-point number makes of it.
+//! Lengths of time in scenarios: a quantity with its unit, or a range of two.
 
 use event::{Nanos, Random};
 use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::quantity::{Length, Of};
 
 /// A length of time, or a range to draw one from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +13,6 @@ pub struct Span {
     /// The most; equal to the least if nothing is drawn.
     pub most: Nanos,
 }
-
-/// The longest: a day. Sums of them stay far from the end of the clock.
-const MOST: u64 = 86_400_000_000_000;
 
 impl Span {
     /// Always this long.
@@ -35,50 +32,13 @@ impl Span {
     }
 }
 
-/// What a text such as "1.5 ms" says.
-///
-/// # Errors
-/// What is wrong with it, for the one who wrote it.
-pub(crate) fn parse(text: &str) -> Result<Nanos, String> {
-    let wrong = || format!("{text:?} is no length of time: give a number and ns, us, ms or s");
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    let scale: u64 = match unit.trim() {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return Err(wrong()),
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let digits = scale.ilog10() as usize;
-    if whole.is_empty() || (number.contains('.') && part.is_empty()) || part.contains('.') {
-        return Err(wrong());
-    }
-    if part.trim_end_matches('0').len() > digits {
-        return Err(format!("{text:?} is finer than a nanosecond"));
-    }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let padded = format!("{:0<digits$}", part.trim_end_matches('0'));
-    let part: u64 = if padded.is_empty() {
-        0
-    } else {
-        padded.parse().map_err(|_| wrong())?
-    };
-    let nanos = whole
-        .checked_mul(scale)
-        .and_then(|whole| whole.checked_add(part));
-    match nanos {
-        Some(nanos) if nanos <= MOST => Ok(Nanos(nanos)),
-        _ => Err(format!("{text:?} is longer than a day")),
-    }
+fn parse(text: &str) -> Result<Nanos, String> {
+    Of::<Length>::parse(text).map(|length| Nanos(length.0))
 }
 
 /// For fields that hold one length.
 pub(super) fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse(&text).map_err(D::Error::custom)
+    Of::<Length>::deserialize(deserializer).map(|length| Nanos(length.0))
 }
 
 /// For fields that may hold one length.
@@ -113,26 +73,30 @@ impl<'de> Deserialize<'de> for Span {
 mod tests {
     use super::*;
 
-    /// Goal: decimals mean what they say, and nothing else is taken for a length. Method: a table.
+    /// Goal: one length, or two of which the shorter comes first, and nothing else. Method: a table, as
+    /// values of a TOML file.
     #[test]
-    fn lengths_are_read_exactly() {
-        for (text, nanos) in [
-            ("100ns", 100),
-            ("0.3 us", 300),
-            ("1.500 ms", 1_500_000),
-            ("5 µs", 5_000),
-            (" 2 s ", 2_000_000_000),
-            ("0 ns", 0),
-        ] {
-            assert_eq!(parse(text), Ok(Nanos(nanos)), "{text}");
+    fn a_span_is_one_length_or_two() {
+        #[derive(Deserialize)]
+        struct File {
+            span: Span,
         }
-        assert!(parse("8.7654321 ms").unwrap_err().contains("finer"));
-        for text in [
-            "", "5", "ms", "-1 ms", "1,5 ms", "1. ms", ".5 ms", "1.2.3 ms", "2 days",
+        let read = |text: &str| {
+            let file = toml::from_str::<File>(&format!("span = {text}"));
+            file.map(|file| (file.span.least.0, file.span.most.0))
+                .map_err(|error| error.message().to_owned())
+        };
+        assert_eq!(read("\"0.3 us\""), Ok((300, 300)));
+        assert_eq!(read("[\"1 ms\", \"2 ms\"]"), Ok((1_000_000, 2_000_000)));
+        for (text, part) in [
+            ("[\"2 ms\", \"1 ms\"]", "the shorter comes first"),
+            ("5", "text such as"),
+            ("[\"1 ms\"]", "text such as"),
+            ("\"1.5\"", "not a length of time: write digits"),
+            ("[\"1 ms\", \"0.1 ns\"]", "round it"),
         ] {
-            assert!(parse(text).unwrap_err().contains("give a number"), "{text}");
+            let error = read(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
         }
-        assert!(parse("100000 s").unwrap_err().contains("a day"));
-        assert!(parse("99999999999999999999 s").is_err());
     }
 }

@@ -68,7 +68,7 @@ fn share(part: Nanos, whole: Nanos) -> f64 {
 fn time_slices_of_nice_0_and_5() {
     let scenario = load(
         "time-slices",
-        include_str!("../../../../scenarios/time-slices.toml"),
+        include_str!("../../scenarios/time-slices.toml"),
     );
     let ran = ran(&scenario, "eevdf-6.18");
     assert_eq!(median(&stints(&ran, 0)), Nanos::from_millis(12));
@@ -85,7 +85,7 @@ fn time_slices_of_nice_0_and_5() {
 fn yielding_after_source_002() {
     let scenario = load(
         "yield-poll",
-        include_str!("../../../../scenarios/yield-poll.toml"),
+        include_str!("../../scenarios/yield-poll.toml"),
     );
     let alone = Nanos(2_385_000_000);
     let took = |policy: &str| {
@@ -113,7 +113,7 @@ fn yielding_after_source_002() {
 fn yields_per_second_are_one_over_the_slice() {
     let mut scenario = load(
         "yield-poll",
-        include_str!("../../../../scenarios/yield-poll.toml"),
+        include_str!("../../scenarios/yield-poll.toml"),
     );
     scenario.machine = "vm-2".into();
     let ran = ran(&scenario, "eevdf-6.18");
@@ -138,7 +138,7 @@ fn yields_per_second_are_one_over_the_slice() {
 /// and 4.8 messages per 1000 tics. A tic is 4900/841 ns.
 #[test]
 fn messages_after_source_003() {
-    let text = include_str!("../../../../scenarios/rtos-messages.toml");
+    let text = include_str!("../../scenarios/rtos-messages.toml");
     let equal = load("rtos-messages", text);
     let mut unique = equal.clone();
     for (priority, thread) in (1..).zip(&mut unique.threads) {
@@ -167,7 +167,7 @@ fn messages_after_source_003() {
 /// Measured on Linux 6.18: 304 ms without inheritance, 5 ms with.
 #[test]
 fn the_inversion_of_source_003() {
-    let text = include_str!("../../../../scenarios/rtos-inversion.toml");
+    let text = include_str!("../../scenarios/rtos-inversion.toml");
     let with = load("rtos-inversion", text);
     let mut without = with.clone();
     without.inheriting_mutexes.clear();
@@ -186,7 +186,7 @@ fn the_inversion_of_source_003() {
 /// run on that core, and a job of 40 us is over more than 5 ms after it could have begun.
 #[test]
 fn the_inversion_of_source_000() {
-    let text = include_str!("../../../../scenarios/galaxy-s22-inversion.toml");
+    let text = include_str!("../../scenarios/galaxy-s22-inversion.toml");
     let scenario = load("galaxy-s22-inversion", text);
     let ran = ran(&scenario, &scenario.policy);
     let name = |thread: &Measured| ran.report.threads[thread.thread].name.as_str();

@@ -193,6 +193,85 @@ fn the_thread_limit_is_a_refusal() {
     report.expect_finished();
 }
 
+/// Goal: a thread that the policy does not take is not started: an error of `spawn` with the reason, also in
+/// the report, and everybody else goes on. Method: under unique priorities, a child like its parent, one with
+/// a priority of its own, and another one with that, twice; a class that is not asked would run all four.
+#[test]
+fn what_the_policy_refuses_is_a_refusal() {
+    use policy::Attr;
+
+    let config = || SimConfig::on(Machine::ideal(1), "rtos-unique", 1);
+    let (started, texts) = (AtomicUsize::new(0), std::sync::Mutex::new(Vec::new()));
+    let report = Sim::run(config(), |sim| {
+        let named = |name: &str| ThreadSpec {
+            name: name.into(),
+            ..ThreadSpec::default()
+        };
+        let of = |priority| Attr {
+            priority,
+            ..Attr::default()
+        };
+        let asked = [
+            sim.spawn(named("like its parent"), Box::new(|| ())),
+            sim.spawn_with(named("first"), of(4), Box::new(|| ())),
+            sim.spawn_with(named("second"), of(4), Box::new(|| ())),
+            sim.spawn_with(named("third"), of(5), Box::new(|| ())),
+        ];
+        for answer in asked {
+            match answer {
+                Ok(thread) => {
+                    thread.join().unwrap();
+                    started.fetch_add(1, Host::Relaxed);
+                }
+                Err(refused) => texts.lock().unwrap().push(refused.to_string()),
+            }
+        }
+    });
+    let report = report.expect_finished();
+    let texts = texts.into_inner().unwrap();
+    let why = |name, priority| {
+        format!(
+            "policy rtos-unique refuses thread \"{name}\": priority {priority} is taken: at most 1 thread \
+             may have it, choose another one"
+        )
+    };
+    let expected = [why("like its parent", 0), why("second", 4)];
+    assert_eq!(
+        texts,
+        expected
+            .clone()
+            .map(|why| format!("cannot start a thread: {why}"))
+    );
+    assert_eq!(started.into_inner(), 2);
+    assert_eq!(report.threads.len(), 3);
+    assert_eq!(report.refused.as_ref(), Some(&expected[0]));
+    assert!(report.to_string().contains(&expected[0]), "{report}");
+    assert_eq!(Sim::run(config(), |_| ()).refused, None);
+}
+
+/// Goal: a scenario whose threads the policy does not take is known before it runs. Method: two copies of a
+/// thread under unique priorities; a program beside threads of its priority; and what is fine.
+#[test]
+fn a_scenario_says_before_whom_the_policy_refuses() {
+    let asks = |policy: &str, rest: &str| {
+        let head = "about = \"x\"\nmachine = \"ideal-1\"\npolicy = \"any\"\n";
+        let text = format!("{head}{rest}");
+        let scenario = sim::scenario::Scenario::parse("test", &text).expect("it is a scenario");
+        let config = SimConfig::on(Machine::ideal(1), policy, 1);
+        scenario.is_admitted(&config).map_err(|why| why.to_string())
+    };
+    let thread =
+        |rest: &str| format!("[[thread]]\nname = \"t\"\n{rest}phases = [{{ work = \"1 ms\" }}]\n");
+    let twice = thread("count = 2\npriority = 3\n");
+    assert_eq!(asks("rtos", &twice), Ok(()));
+    let refused = asks("rtos-unique", &twice).unwrap_err();
+    let line = "scenario test: policy rtos-unique refuses thread \"t 1\": priority 3 is taken";
+    assert!(refused.starts_with(line), "{refused}");
+    assert_eq!(asks("rtos-unique", &thread("priority = 3\n")), Ok(()));
+    let refused = asks("rtos-unique", &format!("{}[program]\n", thread(""))).unwrap_err();
+    assert!(refused.contains("thread \"main\""), "{refused}");
+}
+
 #[test]
 fn stacks_are_as_large_as_asked_for() {
     const DEEP: usize = 4 * 1024 * 1024;

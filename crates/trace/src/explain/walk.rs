@@ -3,10 +3,10 @@
 use event::{Cpu, Nanos, Task};
 
 use super::busy::{BusyWait, BusyWaits};
-use super::instead::{Kept, Waiter, instead, shares};
+use super::instead::{Kept, Stretch, Waiter, instead, shares};
 use super::speed::{Speeds, frequency};
 use super::words::Says;
-use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks};
+use super::{CauseKind, Confidence, InversionKind, Segment, Share, Who, locks};
 use crate::timeline::{Lane, NOBODY, Since, Span, State, Stay, Timeline, Waker};
 
 /// So many steps may pass without getting anywhere: a recording can claim that threads woke each other in a
@@ -364,7 +364,11 @@ impl Walk<'_, '_> {
         let waiters = self.stack.iter().filter_map(|frame| frame.waiter);
         let waiters: Vec<Waiter> = waiters.filter(|waiter| waiter.thread != thread).collect();
         let (lanes, told) = self.allowed(thread, from);
-        let stretches = instead(timeline, thread, &lanes, &waiters, (from, self.time));
+        let during = (from, self.time);
+        let stretches = match lanes.is_empty() {
+            true => unknown(during),
+            false => instead(timeline, thread, &lanes, &waiters, during),
+        };
         let lock = self.stack.iter().rev().find_map(|frame| match frame.on {
             On::Thread(on) if on == thread => frame.lock,
             _ => None,
@@ -451,6 +455,18 @@ impl Walk<'_, '_> {
             .map(|(thread, _, confidence)| (timeline.task(*thread), *confidence));
         Walked { segments, awaited }
     }
+}
+
+/// Of a recording without CPUs it cannot be said who ran instead.
+fn unknown((begin, end): (Nanos, Nanos)) -> Vec<Stretch> {
+    let (who, ns) = (Who::Unknown, end - begin);
+    let by = vec![Share { who, ns }];
+    vec![Stretch {
+        begin,
+        end,
+        kept: Kept::Busy,
+        by,
+    }]
 }
 
 fn alike(a: &Segment, b: &Segment) -> bool {

@@ -24,11 +24,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
         found += 1;
         match block {
             Block::Whole(text) => read_block(builder, text),
-            Block::Cut(text) => {
-                let end = memchr::memrchr(b'\n', text).map_or(0, |end| end + 1);
-                read_block(builder, &text[..end]);
-                builder.lose(Loss::Truncated, (text.len() - end) as u64);
-            }
+            Block::Cut(text) => read_cut(builder, text),
         }
     }
     if found == 0 {
@@ -38,14 +34,20 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
                 "give one that systrace or atrace wrote",
             )
         })?;
-        let end = match is_whole {
-            true => text.len(),
-            false => memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1),
-        };
-        read_block(builder, &text[..end]);
-        builder.lose(Loss::Truncated, (text.len() - end) as u64);
+        match is_whole {
+            true => read_block(builder, &text),
+            false => read_cut(builder, &text),
+        }
     }
     Ok(())
+}
+
+/// The whole lines of a block whose end is not there. That something is missing is known even where it stops
+/// between two lines.
+fn read_cut(builder: &mut Builder, text: &[u8]) {
+    let end = memchr::memrchr(b'\n', text).map_or(0, |end| end + 1);
+    read_block(builder, &text[..end]);
+    builder.lose(Loss::Truncated, (text.len() - end).max(1) as u64);
 }
 
 enum Block<'p> {
@@ -136,14 +138,10 @@ impl Columns {
             u32::try_from(integer(word)?).ok()
         };
         let pid = number(self.pid?)?;
-        let (start, _) = match words(line).nth(self.name?) {
-            Some(found) => found,
-            // In `ps` of old systems the state stands in front of the name without a title.
-            None => return None,
-        };
-        let name = &line[start..];
-        let name = match name {
-            [_, b' ', rest @ ..] if self.tid.is_none() && name[0].is_ascii_uppercase() => rest,
+        let (start, _) = words(line).nth(self.name?)?;
+        let name = match &line[start..] {
+            // In lists of old systems the state stands in front of the name, without a title.
+            [state, b' ', rest @ ..] if self.tid.is_none() && state.is_ascii_uppercase() => rest,
             name => name,
         };
         match self.tid {

@@ -6,7 +6,7 @@
 
 use event::Nanos;
 
-use super::builder::{At, Builder};
+use super::builder::{At, Builder, Trust};
 use super::numbers::{field, integer, seconds, signed};
 use crate::{Loss, MarkKind};
 
@@ -188,8 +188,8 @@ fn apply(builder: &mut Builder, at: &At, marker: Marker<'_>) -> Option<()> {
     match marker {
         Marker::Begin { tgid, name } => {
             // A slice is the thread's, whatever process it names.
-            builder.speaker(at.tid, tgid)?;
             let on = builder.task(at.tid)?;
+            builder.belongs(at.tid, tgid, Trust::Hint);
             let name = builder.word(name);
             builder.mark(time, on, MarkKind::Begin(name));
         }
@@ -257,4 +257,197 @@ fn apply(builder: &mut Builder, at: &At, marker: Marker<'_>) -> Option<()> {
         }
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use event::Task;
+
+    use super::*;
+    use crate::Recording;
+
+    fn read_all(texts: &[&str]) -> Recording {
+        let mut builder = Builder::new("test");
+        for (time, text) in (1..).zip(texts) {
+            let at = At {
+                time: Nanos(time),
+                cpu: 0,
+                tid: 7,
+                in_interrupt: false,
+            };
+            read(&mut builder, &at, text.as_bytes());
+        }
+        builder.finish()
+    }
+
+    fn said(recording: &Recording) -> Vec<(u32, String)> {
+        let word = |name| recording.names.word(name);
+        let mark = |what: MarkKind| match what {
+            MarkKind::Begin(name) => format!("begin {}", word(name)),
+            MarkKind::End => "end".to_owned(),
+            MarkKind::AsyncBegin { name, cookie } => format!("open {} {cookie}", word(name)),
+            MarkKind::AsyncEnd { name, cookie } => format!("close {} {cookie}", word(name)),
+            MarkKind::Instant(name) => format!("instant {}", word(name)),
+            MarkKind::Flow { .. } => "flow".to_owned(),
+        };
+        let marks = recording.marks.iter();
+        marks
+            .map(|found| {
+                (
+                    recording.threads[found.on.index()].tid.unwrap(),
+                    mark(found.what),
+                )
+            })
+            .collect()
+    }
+
+    /// Goal: every payload means what Android's own tools take it for. Method: one of each, with names that
+    /// hold bars, empty names, every form of an end, and trailing bytes.
+    #[test]
+    fn every_payload() {
+        for (text, wanted) in [
+            ("B|7|frame 1", "begin frame 1"),
+            ("B|7|a|b\n", "begin a|b"),
+            ("B|7|", "begin "),
+            ("B|7", "begin "),
+            ("E", "end"),
+            ("E|", "end"),
+            ("E|7\n\0", "end"),
+            ("S|7|input|263", "open input 263"),
+            ("F|7|in|put|-1", "close in|put 18446744073709551615"),
+            ("I|7|vsync", "instant vsync"),
+            ("N|7|track|vsync", "instant vsync"),
+            ("G|7|track|load|5", "open load 5"),
+            ("H|7|track|load|5", "close load 5"),
+            ("hello world", "instant hello world"),
+            ("", "instant "),
+        ] {
+            assert_eq!(
+                said(&read_all(&[text])),
+                [(7, wanted.to_owned())],
+                "{text:?}"
+            );
+        }
+    }
+
+    /// Goal: the end of a slice on a named track, which need not name it, ends the one that is open there.
+    /// Method: two tracks, closed without names, one of them twice.
+    #[test]
+    fn tracks_remember_names() {
+        let recording = read_all(&[
+            "G|7|t|one|1",
+            "G|7|u|two|1",
+            "H|7|t|1",
+            "H|7|u|1",
+            "H|7|u|1",
+        ]);
+        let all: Vec<String> = said(&recording).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(
+            all,
+            [
+                "open one 1",
+                "open two 1",
+                "close one 1",
+                "close two 1",
+                "close u 1"
+            ]
+        );
+        assert_eq!(recording.losses.get(Loss::Unsupported), 5);
+    }
+
+    /// Goal: values belong to the process that they name, and are kept by name. Method: two processes with
+    /// one name, categories, the machine's own.
+    #[test]
+    fn values() {
+        let recording = read_all(&["C|7|n|1", "C|8|n|-2", "C|7|n|3|cat", "C|0|n|4", "C||n|5"]);
+        let pid =
+            |process: Option<usize>| process.and_then(|process| recording.processes[process].pid);
+        let found = recording
+            .counters
+            .iter()
+            .map(|c| (pid(c.process), c.values.clone()));
+        let wanted = [
+            (Some(7), vec![(Nanos(1), 1), (Nanos(3), 3)]),
+            (Some(8), vec![(Nanos(2), -2)]),
+            (None, vec![(Nanos(4), 4), (Nanos(5), 5)]),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), wanted);
+        assert!(recording.losses.is_empty() && recording.marks.is_empty());
+    }
+
+    /// Goal: a marker teaches which process its thread is of, and an asynchronous one about another process
+    /// is that process's. Method: a slice, then an asynchronous one of a foreign process.
+    #[test]
+    fn speakers() {
+        let recording = read_all(&["B|6|x", "S|9|y|1", "B|6|z"]);
+        let on: Vec<u32> = said(&recording).into_iter().map(|(tid, _)| tid).collect();
+        assert_eq!(on, [7, 9, 7]);
+        let process = recording.threads[0].process.unwrap();
+        assert_eq!(recording.processes[process].pid, Some(6));
+    }
+
+    /// Goal: clocks compared are no events; frequencies and sleep states as text are the CPU's. Method: one
+    /// of each, as systrace and LISA write them.
+    #[test]
+    fn words_of_tools() {
+        let recording = read_all(&[
+            "trace_event_clock_sync: parent_ts=683201.375000",
+            "trace_event_clock_sync: realtime_ts=3720325137",
+            "cpu_frequency:        state=450000 cpu_id=3",
+            "cpu_idle: state=4294967295 cpu_id=1",
+        ]);
+        let kernel: Vec<_> = recording
+            .kernel
+            .iter()
+            .map(|event| (event.cpu.0, event.what))
+            .collect();
+        let wanted = [
+            (3, event::KernelEventKind::Frequency(450_000)),
+            (1, event::KernelEventKind::Idle(None)),
+        ];
+        assert_eq!(kernel, wanted);
+        assert!(recording.marks.is_empty() && recording.losses.is_empty());
+    }
+
+    /// Goal: what begins as a marker and is none is counted. Method: markers without their fields.
+    #[test]
+    fn bad_markers() {
+        let bad = [
+            "B|x|name",
+            "S|7|name",
+            "S|7",
+            "F|7|n|x",
+            "G|7|t",
+            "G|7|t|x",
+            "H|7",
+            "C|7|n",
+            "C|7|n|1.5",
+            "N|7|t",
+            "I|7",
+            "B|99999999999|n",
+            "trace_event_clock_sync: x",
+            "cpu_frequency: state=1",
+        ];
+        let recording = read_all(&bad);
+        assert_eq!(recording.losses.get(Loss::BadMarkers), bad.len() as u64);
+        assert!(recording.marks.is_empty() && recording.kernel.is_empty());
+    }
+
+    /// Goal: the idle task says nothing. Method: a slice of tid 0.
+    #[test]
+    fn idle_has_no_slices() {
+        let mut builder = Builder::new("test");
+        assert_eq!(builder.task(0), None::<Task>);
+        let at = At {
+            time: Nanos(1),
+            cpu: 0,
+            tid: 0,
+            in_interrupt: false,
+        };
+        read(&mut builder, &at, b"B|1|x");
+        read(&mut builder, &at, b"C|1|x|1");
+        let recording = builder.finish();
+        assert_eq!((recording.marks.len(), recording.counters.len()), (0, 1));
+        assert_eq!(recording.losses.get(Loss::BadMarkers), 1);
+    }
 }

@@ -13,11 +13,13 @@ mod html;
 mod input;
 pub(crate) mod markers;
 mod numbers;
-mod perfetto;
+pub(crate) mod perfetto;
 mod unpack;
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod tests;
 
 use std::io::{BufRead, Read};
 use std::rc::Rc;

@@ -1,6 +1,6 @@
 //! Takes files out of gzip and zlib.
 //!
-//! What a small file can unpack to is bounded: after the first 64 MiB at most 256 times what was read. Traces
+//! What a small file can unpack to is bounded: after the first 16 MiB at most 256 times what was read. Traces
 //! as text shrink to a tenth or a twentieth; what shrinks more was made to fill a disk, and is refused.
 //! Packed data that stops early is read as far as it goes, and that is counted.
 
@@ -13,7 +13,7 @@ use super::error::ReadError;
 use super::input::{Damage, Input};
 
 /// So much may come out of anything, however small.
-const FREE: u64 = 64 << 20;
+const FREE: u64 = 16 << 20;
 
 /// Beyond that, bytes out for each byte in.
 const MOST_RATIO: u64 = 256;

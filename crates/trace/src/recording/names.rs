@@ -59,3 +59,13 @@ impl Names {
         self.words.is_empty()
     }
 }
+
+impl<'w> FromIterator<&'w str> for Names {
+    fn from_iter<T: IntoIterator<Item = &'w str>>(words: T) -> Names {
+        let mut names = Names::default();
+        words.into_iter().for_each(|word| {
+            names.number(word);
+        });
+        names
+    }
+}

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use event::{Event, EventKind};
 
 use super::dense::{Grouped, NOBODY};
-use super::states::{Builder, Interval, State, Wake};
+use super::states::{Builder, Interval, Since, State, Wake};
 
 /// States and wake-ups after the job system's events, which are in the order of their times. `seats` are the
 /// positions of their threads.
@@ -33,7 +33,10 @@ pub(super) fn find(
         }
         let woken = u32::try_from(event.arg).ok();
         let woken = woken.and_then(|seat| seats.get(&seat).copied());
-        if let (EventKind::Wake, Some(woken)) = (event.kind, woken) {
+        if let (EventKind::Wake, Some(woken)) = (event.kind, woken)
+            && states.now(woken).map(|now| now.state) == Some(State::Sleeping)
+        {
+            states.set(woken, event.time, State::Runnable(Since::Woken));
             let wake = Wake {
                 time: event.time,
                 by: thread,

@@ -136,6 +136,11 @@ impl Timeline {
             .map(|(run, end)| (run.begin, end, self.who(run.who)))
     }
 
+    /// Whether a CPU was online at a time.
+    pub fn is_online(&self, cpu: Cpu, time: Nanos) -> bool {
+        self.lane(cpu).is_some_and(|lane| lane.is_online(time))
+    }
+
     /// A thread's slices, in the order of their beginnings, outer ones first.
     pub fn slices(&self, task: Task) -> &[Slice] {
         match self.tasks.find(task.0) {

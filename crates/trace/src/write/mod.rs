@@ -2,7 +2,7 @@
 
 mod perfetto;
 
-pub use perfetto::perfetto;
+pub use perfetto::{annotate, perfetto};
 
 /// What came of writing a recording, and what had to be done to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

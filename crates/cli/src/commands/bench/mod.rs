@@ -78,6 +78,9 @@ pub(crate) struct Arguments {
     /// Write the table in brief between this file's `bench:begin` and `bench:end`
     #[arg(long, value_name = "FILE.md", requires = "doc")]
     readme: Option<PathBuf>,
+    /// For row trace: read this file, and tell how long it took and how much memory
+    #[arg(long, value_name = "FILE", hide = true)]
+    read: Option<PathBuf>,
 }
 
 /// The rows, as in [`ROWS`].
@@ -99,9 +102,16 @@ enum Name {
     Load,
     /// What a pool uses when there is nothing to do, and between frames
     Idle,
+    /// Reading traces of 256 MB
+    Trace,
+    /// The simulator's speed
+    Sim,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    if let Some(path) = &arguments.read {
+        return output::print_json(&rows::tell(path)?);
+    }
     let doc = arguments.doc.as_deref().map(Document::at).transpose()?;
     let readme = arguments.readme.as_deref().map(Readme::at).transpose()?;
     let report = measure(&arguments, wait_policy()?)?;

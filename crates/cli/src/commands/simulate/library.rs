@@ -7,50 +7,6 @@ use policy::CATALOGUE;
 use sim::Machine;
 use sim::scenario::Scenario;
 
-/// Each scenario's name and file.
-const SCENARIOS: &[(&str, &str)] = &[
-    (
-        "galaxy-s22-inversion",
-        include_str!("../../../../../scenarios/galaxy-s22-inversion.toml"),
-    ),
-    (
-        "job-graph",
-        include_str!("../../../../../scenarios/job-graph.toml"),
-    ),
-    (
-        "yield-poll",
-        include_str!("../../../../../scenarios/yield-poll.toml"),
-    ),
-    (
-        "barrier",
-        include_str!("../../../../../scenarios/barrier.toml"),
-    ),
-    (
-        "rtos-messages",
-        include_str!("../../../../../scenarios/rtos-messages.toml"),
-    ),
-    (
-        "rtos-inversion",
-        include_str!("../../../../../scenarios/rtos-inversion.toml"),
-    ),
-    (
-        "time-slices",
-        include_str!("../../../../../scenarios/time-slices.toml"),
-    ),
-    (
-        "virtual-slice-example",
-        include_str!("../../../../../scenarios/virtual-slice-example.toml"),
-    ),
-    (
-        "game-and-build",
-        include_str!("../../../../../scenarios/game-and-build.toml"),
-    ),
-    (
-        "oversubscribed",
-        include_str!("../../../../../scenarios/oversubscribed.toml"),
-    ),
-];
-
 /// The longest scenario file.
 const BYTES_MAX: u64 = 16 << 20;
 /// The largest machine `ideal-N`.
@@ -58,13 +14,13 @@ const IDEAL_MAX: usize = 256;
 
 /// The scenario of this name, or in this file.
 pub(super) fn scenario(given: &str) -> Result<Scenario, String> {
-    if let Some((name, text)) = SCENARIOS.iter().find(|(name, _)| *name == given) {
-        return Scenario::parse(name, text).map_err(|error| error.to_string());
+    if let Some(found) = Scenario::named(given) {
+        return found.map_err(|error| error.to_string());
     }
     let path = Path::new(given);
     if !path.exists() && !looks_like_a_path(given) {
-        let names = SCENARIOS.iter().map(|(name, _)| *name);
-        return Err(unknown("scenario", given, names, "or give a file"));
+        let more = "or give a file";
+        return Err(unknown("scenario", given, Scenario::library(), more));
     }
     let text = read(path)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -167,8 +123,9 @@ pub(super) struct List {
 
 /// The scenarios of the library.
 pub(super) fn scenarios() -> List {
-    let row = |(name, text): &(&str, &str)| {
-        let scenario = Scenario::parse(name, text).expect("a test reads every file");
+    let row = |name: &str| {
+        let scenario = Scenario::named(name).expect("it is in the library");
+        let scenario = scenario.expect("a test reads every file");
         vec![
             scenario.name,
             scenario.about,
@@ -179,7 +136,7 @@ pub(super) fn scenarios() -> List {
     List {
         what: "scenarios",
         columns: vec!["name", "about", "machine", "policy"],
-        rows: SCENARIOS.iter().map(row).collect(),
+        rows: Scenario::library().map(row).collect(),
     }
 }
 
@@ -229,29 +186,17 @@ pub(super) fn assumed(machine: &Machine) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: every file of the folder is in the library, under its name, and can be read. Method: list the
-    /// folder.
+    /// Goal: what a scenario of the library names is there, and it fits. Method: all of them.
     #[test]
-    fn every_scenario_file_is_in_the_library() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
-            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-            .collect();
-        let mut names: Vec<String> = SCENARIOS.iter().map(|(name, _)| (*name).into()).collect();
-        files.sort();
-        names.sort();
-        assert_eq!(files, names);
-        for name in names {
-            let scenario = scenario(&name).unwrap_or_else(|error| panic!("{error}"));
+    fn every_scenario_has_its_machine_and_its_policy() {
+        for name in Scenario::library() {
+            let scenario = scenario(name).unwrap_or_else(|error| panic!("{error}"));
             let machine = machine(&scenario.machine).unwrap_or_else(|error| panic!("{error}"));
             about_policy(&scenario.policy).unwrap_or_else(|error| panic!("{error}"));
             let highest = scenario.highest_cpu().unwrap_or(0);
             assert!((highest as usize) < machine.cpus.len(), "{name}");
         }
-        assert_eq!(scenarios().rows.len(), SCENARIOS.len());
+        assert_eq!(scenarios().rows.len(), Scenario::library().count());
         assert_eq!(machines().rows.len(), Machine::library().count() + 1);
     }
 

@@ -7,9 +7,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use event::{Nanos, Task};
+use event::Nanos;
 use paceline::WaitPolicy;
-use policy::Setting;
 use sim::scenario::{Ran, Scenario, run_watched};
 use sim::{Machine, Sim, SimConfig};
 use workload::busy::Busy;
@@ -78,6 +77,13 @@ pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
         None => Keep::Nothing,
     };
     let (ran, told) = job.simulate(keep)?;
+    // A thread that the scenario's program started: that could not be known before.
+    if let Some(refused) = &ran.report.refused {
+        let name = &job.scenario.name;
+        return Err(Failure::Usage(format!(
+            "scenario {name}: {refused}; or use another --policy"
+        )));
+    }
     let mut outcome = Outcome {
         checks: checks(job, &ran, &told),
         ran,
@@ -174,31 +180,8 @@ impl Job {
                 self.policy
             )));
         }
-        self.check_attributes()
-    }
-
-    fn check_attributes(&self) -> Result<(), Failure> {
-        let setting = Setting {
-            cpus: self.machine.cpus.len(),
-            tick: self.machine.kernel.tick,
-            seed: self.seed,
-        };
-        let mut class = policy::named(&self.policy, setting).expect("the name was looked up");
-        class.set_cpus(self.machine.cpus.len());
-        let mut task = 0;
-        for thread in &self.scenario.threads {
-            for _ in 0..thread.count {
-                class.admits(&thread.attr()).map_err(|why| {
-                    Failure::Usage(format!(
-                        "scenario {}: thread {:?}: {why}",
-                        self.scenario.name, thread.name
-                    ))
-                })?;
-                class.add(Task(task), &thread.attr());
-                task += 1;
-            }
-        }
-        Ok(())
+        let admitted = self.scenario.is_admitted(&self.config(Keep::Nothing));
+        admitted.map_err(|why| Failure::Usage(format!("{why}; or use another --policy")))
     }
 
     /// Runs it once.

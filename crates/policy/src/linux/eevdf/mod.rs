@@ -398,17 +398,22 @@ impl Fair for Eevdf {
         }
     }
 
-    fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = Waiting> {
-        let curr = self.queues[cpu.index()].curr;
-        let waiting = self.awake(cpu).filter(move |&task| curr != Some(task));
-        waiting.map(|task| {
-            let entity = &self.entities[task.index()];
-            Waiting {
-                task,
-                weight: entity.weight.value(),
-                ran: entity.ran,
-            }
-        })
+    fn awake(&self, cpu: Cpu) -> impl Iterator<Item = Task> {
+        let tasks = self.queues[cpu.index()].tasks.iter().copied();
+        tasks.filter(|task| self.entities[task.index()].place == Place::Queued)
+    }
+
+    fn current(&self, cpu: Cpu) -> Option<Task> {
+        self.queues[cpu.index()].curr
+    }
+
+    fn seen(&self, task: Task) -> Waiting {
+        let entity = &self.entities[task.index()];
+        Waiting {
+            task,
+            weight: entity.weight.value(),
+            ran: entity.ran,
+        }
     }
 
     /// Sums are right, somebody is eligible, and lag is bounded. In virtual time, where nobody joins or
@@ -452,13 +457,5 @@ impl Fair for Eevdf {
             }
         }
         Ok(())
-    }
-}
-
-impl Eevdf {
-    /// Those that are queued and do not sleep.
-    fn awake(&self, cpu: Cpu) -> impl Iterator<Item = Task> {
-        let tasks = self.queues[cpu.index()].tasks.iter().copied();
-        tasks.filter(|task| self.entities[task.index()].place == Place::Queued)
     }
 }

@@ -2,9 +2,9 @@
 
 use event::{Cpu, Nanos};
 
-use super::machine::Machine;
-use super::script::{Change, Do, SPIN, Script, TICK, ms, us};
+use super::{Linux, TICK};
 use crate::Attr;
+use crate::testing::{Change, Machine, SPIN, Script, Step, Stint, ms, us};
 
 const FAIR: [&str; 3] = ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"];
 
@@ -13,9 +13,9 @@ const FAIR: [&str; 3] = ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"];
 #[test]
 fn an_idle_cpu_takes_what_waits() {
     for policy in FAIR {
-        let mut machine = Machine::new(policy, 4, 4, TICK);
+        let mut machine = Machine::named(policy, 4, 4, TICK);
         for length in [4, 4, 8, 8, 12, 12, 16, 16] {
-            machine.add(Script::new(Attr::default(), &[Do::Run(ms(length))]).once());
+            machine.add(Script::once(Attr::default(), &[Step::Run(ms(length))]));
         }
         machine.go(ms(40));
         let last = machine.stints.iter().map(|stint| stint.to).max();
@@ -29,9 +29,9 @@ fn an_idle_cpu_takes_what_waits() {
 #[test]
 fn three_spinners_share_two_cpus() {
     for policy in FAIR {
-        let mut machine = Machine::new(policy, 2, 2, TICK);
+        let mut machine = Machine::named(policy, 2, 2, TICK);
         for _ in 0..3 {
-            machine.add(Script::new(Attr::default(), &[SPIN]));
+            machine.add(Script::forever(Attr::default(), &[SPIN]));
         }
         machine.go(ms(10_000));
         for task in 0..3 {
@@ -47,10 +47,10 @@ fn three_spinners_share_two_cpus() {
 #[test]
 fn balance_divides_weights() {
     for policy in FAIR {
-        let mut machine = Machine::new(policy, 2, 2, TICK);
-        machine.add(Script::new(Attr::nice(-5), &[SPIN]));
+        let mut machine = Machine::named(policy, 2, 2, TICK);
+        machine.add(Script::forever(Attr::nice(-5), &[SPIN]));
         for _ in 0..3 {
-            machine.add(Script::new(Attr::default(), &[SPIN]));
+            machine.add(Script::forever(Attr::default(), &[SPIN]));
         }
         machine.go(ms(4000));
         assert!(
@@ -59,20 +59,20 @@ fn balance_divides_weights() {
             machine.cpu_of(0)
         );
         // 4145 against 2048: the difference is less than what could move.
-        let mut machine = Machine::new(policy, 2, 2, TICK);
+        let mut machine = Machine::named(policy, 2, 2, TICK);
         for cpu in [0, 1, 1] {
-            machine.add(Script::new(Attr::default(), &[SPIN]).on(cpu));
+            machine.add(Script::forever(Attr::default(), &[SPIN]).on(cpu));
         }
-        let heavy = machine.add(Script::new(Attr::nice(-5), &[SPIN]));
+        let heavy = machine.add(Script::forever(Attr::nice(-5), &[SPIN]));
         machine.go(ms(1000));
         let mut mine = machine.stints.iter().filter(|stint| stint.task == heavy);
         assert!(
             mine.all(|stint| stint.cpu == Cpu(0)),
             "{policy}: the heavy one moved"
         );
-        let mut machine = Machine::new(policy, 2, 2, TICK);
-        machine.add(Script::new(Attr::default(), &[SPIN]).on(0));
-        machine.add(Script::new(Attr::default(), &[SPIN]).on(0));
+        let mut machine = Machine::named(policy, 2, 2, TICK);
+        machine.add(Script::forever(Attr::default(), &[SPIN]).on(0));
+        machine.add(Script::forever(Attr::default(), &[SPIN]).on(0));
         machine.go(ms(400));
         assert!(machine.stints.iter().all(|stint| stint.cpu == Cpu(0)));
         assert!(
@@ -87,23 +87,22 @@ fn balance_divides_weights() {
 #[test]
 fn tasks_leave_a_cpu_that_goes_away() {
     for policy in FAIR {
-        let mut machine = Machine::new(policy, 2, 2, TICK);
+        let mut machine = Machine::named(policy, 2, 2, TICK);
         for _ in 0..4 {
-            let steps = [Do::Run(ms(3)), Do::Sleep(us(10))];
-            machine.add(Script::new(Attr::default(), &steps));
+            let steps = [Step::Run(ms(3)), Step::Sleep(us(10))];
+            machine.add(Script::forever(Attr::default(), &steps));
         }
         machine.plan(ms(101), Change::Offline(Cpu(1)));
         machine.plan(ms(201), Change::Online(Cpu(1)));
         machine.go(ms(101));
-        let sum = |machine: &Machine| -> u64 {
+        let sum = |machine: &Linux| -> u64 {
             let accounts = machine.accounts.iter();
             accounts.map(|account| account.cpu.0).sum()
         };
         assert!(sum(&machine) > ms(200).0, "{policy}: {}", sum(&machine));
         machine.go(ms(201));
-        let there = |stint: &&super::script::Stint| {
-            stint.cpu == Cpu(1) && stint.from > ms(101) && stint.from < ms(201)
-        };
+        let there =
+            |stint: &&Stint| stint.cpu == Cpu(1) && stint.from > ms(101) && stint.from < ms(201);
         assert_eq!(machine.stints.iter().find(there), None, "{policy}");
         assert!(sum(&machine) > ms(299).0, "{policy}: {}", sum(&machine));
         machine.go(ms(301));
@@ -117,15 +116,11 @@ fn tasks_leave_a_cpu_that_goes_away() {
 #[test]
 fn a_sleeper_in_debt_stays() {
     for (policy, next) in [("eevdf-6.18", ms(8)), ("eevdf-6.6", us(4_100))] {
-        let mut machine = Machine::new(policy, 2, 2, TICK);
-        machine.add(
-            Script::new(Attr::default(), &[Do::Run(us(3_950))])
-                .on(1)
-                .once(),
-        );
-        let steps = [Do::Run(us(3_900)), Do::Sleep(us(200))];
-        let sleeper = machine.add(Script::new(Attr::default(), &steps));
-        machine.add(Script::new(Attr::default(), &[SPIN]).on(0));
+        let mut machine = Machine::named(policy, 2, 2, TICK);
+        machine.add(Script::once(Attr::default(), &[Step::Run(us(3_950))]).on(1));
+        let steps = [Step::Run(us(3_900)), Step::Sleep(us(200))];
+        let sleeper = machine.add(Script::forever(Attr::default(), &steps));
+        machine.add(Script::forever(Attr::default(), &[SPIN]).on(0));
         machine.go(ms(11));
         let stints = machine.stints.iter().filter(|stint| stint.task == sleeper);
         let from: Vec<Nanos> = stints.map(|stint| stint.from).collect();
@@ -138,15 +133,15 @@ fn a_sleeper_in_debt_stays() {
 /// decision.
 #[test]
 fn a_sleeper_in_debt_leaves_a_cpu_that_goes_away() {
-    let mut machine = Machine::new("eevdf-6.18", 2, 2, TICK);
-    machine.add(Script::new(Attr::default(), &[SPIN]).on(0));
-    machine.add(Script::new(Attr::default(), &[SPIN]).on(1));
-    let sleeper = machine.add(Script::new(
+    let mut machine = Machine::named("eevdf-6.18", 2, 2, TICK);
+    machine.add(Script::forever(Attr::default(), &[SPIN]).on(0));
+    machine.add(Script::forever(Attr::default(), &[SPIN]).on(1));
+    let sleeper = machine.add(Script::forever(
         Attr::default(),
-        &[Do::Run(ms(3)), Do::Sleep(us(100))],
+        &[Step::Run(ms(3)), Step::Sleep(us(100))],
     ));
     machine.go(ms(400));
-    let homes = |machine: &Machine, from: Nanos| -> Vec<Cpu> {
+    let homes = |machine: &Linux, from: Nanos| -> Vec<Cpu> {
         let stints = machine.stints.iter();
         let mine = stints.filter(|stint| stint.task == sleeper && stint.from > from);
         mine.map(|stint| stint.cpu).collect()
@@ -164,9 +159,9 @@ fn a_sleeper_in_debt_leaves_a_cpu_that_goes_away() {
 fn a_cpu_that_idles_is_kicked() {
     for policy in FAIR {
         for (attr, moves) in [(Attr::default(), ms(8)), (Attr::fifo(10), ms(5))] {
-            let mut machine = Machine::new(policy, 2, 2, TICK);
-            let victim = machine.add(Script::new(attr, &[SPIN]));
-            machine.add(Script::new(Attr::fifo(20), &[SPIN]).on(0).begins(ms(5)));
+            let mut machine = Machine::named(policy, 2, 2, TICK);
+            let victim = machine.add(Script::forever(attr, &[SPIN]));
+            machine.add(Script::forever(Attr::fifo(20), &[SPIN]).on(0).begins(ms(5)));
             machine.go(ms(20));
             let stints = machine.stints.iter().filter(|stint| stint.task == victim);
             let stints: Vec<_> = stints.map(|stint| (stint.cpu, stint.from)).collect();

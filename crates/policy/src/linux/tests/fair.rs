@@ -3,14 +3,14 @@
 
 use event::{Nanos, Task};
 
-use super::machine::Machine;
-use super::script::{Change, Do, SPIN, Script, TICK, ms, us};
+use super::{TICK, run};
+use crate::testing::{Change, Machine, SPIN, Script, Step, ms, us};
 use crate::{Attr, Discipline};
 
 fn spinners(attrs: &[Attr]) -> Vec<Script> {
     attrs
         .iter()
-        .map(|attr| Script::new(attr.clone(), &[SPIN]))
+        .map(|attr| Script::forever(attr.clone(), &[SPIN]))
         .collect()
 }
 
@@ -33,7 +33,7 @@ fn of(discipline: Discipline) -> Attr {
 #[test]
 fn two_spinners_alternate_every_tick() {
     for policy in ["eevdf-6.18", "eevdf-6.6"] {
-        let machine = Machine::run(
+        let machine = run(
             policy,
             2,
             spinners(&[Attr::default(), Attr::default()]),
@@ -62,7 +62,7 @@ fn two_spinners_alternate_every_tick() {
 fn three_spinners_rotate() {
     for policy in ["eevdf-6.18", "eevdf-6.6"] {
         let attrs = [Attr::default(), Attr::default(), Attr::default()];
-        let machine = Machine::run(policy, 2, spinners(&attrs), ms(1500));
+        let machine = run(policy, 2, spinners(&attrs), ms(1500));
         let order: Vec<Task> = machine.stints.iter().map(|stint| stint.task).collect();
         assert!(order.len() > 370);
         for turn in order.windows(4) {
@@ -81,7 +81,7 @@ fn niceness_divides_by_weights() {
     for policy in ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"] {
         for (nice, weight) in [(5, 335), (10, 110)] {
             let attrs = [Attr::nice(0), Attr::nice(nice)];
-            let machine = Machine::run(policy, 2, spinners(&attrs), ms(20_000));
+            let machine = run(policy, 2, spinners(&attrs), ms(20_000));
             // Ratio against ratio, in thousandths.
             let thousandths = machine.cpu_of(0).0 * weight * 1000 / (machine.cpu_of(1).0 * 1024);
             assert!(
@@ -91,7 +91,7 @@ fn niceness_divides_by_weights() {
         }
     }
     let attrs = [Attr::nice(0), Attr::nice(5)];
-    let machine = Machine::run("eevdf-6.18", 2, spinners(&attrs), ms(20_000));
+    let machine = run("eevdf-6.18", 2, spinners(&attrs), ms(20_000));
     for (task, length) in [(0, ms(12)), (1, ms(4))] {
         let lengths = machine.lengths(task);
         let usual = lengths.iter().filter(|&&other| other == length).count();
@@ -109,7 +109,7 @@ fn niceness_divides_by_weights() {
 #[test]
 fn custom_slices_end_at_ticks() {
     let stint = |policy: &str, slices: [Nanos; 2]| {
-        let machine = Machine::run(policy, 2, spinners(&slices.map(with_slice)), ms(4000));
+        let machine = run(policy, 2, spinners(&slices.map(with_slice)), ms(4000));
         let off = machine.cpu_of(0).0.abs_diff(ms(2000).0);
         assert!(off <= ms(20).0, "{policy}, {slices:?}: {off} ns off");
         [0, 1].map(|task| {
@@ -136,10 +136,10 @@ fn custom_slices_end_at_ticks() {
 /// How long a task that first wakes up 1 ms after a tick, and sleeps for 19.9 ms at a time, waits for a
 /// spinner, at most. The first time it runs there is no spinner yet.
 fn wake_latency(policy: &str, sleeper: Attr, spinner: Attr) -> Nanos {
-    let sleeper = Script::new(sleeper, &[Do::Run(us(100)), Do::Sleep(us(19_900))]);
-    let spinner = Script::new(spinner, &[SPIN]);
+    let sleeper = Script::forever(sleeper, &[Step::Run(us(100)), Step::Sleep(us(19_900))]);
+    let spinner = Script::forever(spinner, &[SPIN]);
     let scripts = vec![sleeper.begins(ms(1)), spinner.begins(ms(2))];
-    Machine::run(policy, 2, scripts, ms(2000)).accounts[0].longest_wait
+    run(policy, 2, scripts, ms(2000)).accounts[0].longest_wait
 }
 
 /// Goal: a task that wakes up gets in at once if it asked for a short slice, and else when the protection
@@ -172,7 +172,7 @@ fn who_wakes_up_and_is_in_a_hurry_gets_in() {
 fn idle_tasks_get_what_is_left() {
     for policy in ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"] {
         let attrs = [of(Discipline::Idle), Attr::default()];
-        let machine = Machine::run(policy, 2, spinners(&attrs), ms(60_000));
+        let machine = run(policy, 2, spinners(&attrs), ms(60_000));
         let expected = ms(60_000).0 * 3 / 1027;
         let off = machine.cpu_of(0).0.abs_diff(expected);
         assert!(
@@ -187,7 +187,7 @@ fn idle_tasks_get_what_is_left() {
 /// end at the first tick after. Method: the stints.
 #[test]
 fn a_share_of_a_period_ends_at_the_tick_after() {
-    let machine = Machine::run(
+    let machine = run(
         "cfs-4.12",
         8,
         spinners(&[Attr::default(), Attr::default()]),
@@ -208,7 +208,7 @@ fn a_share_of_a_period_ends_at_the_tick_after() {
 fn a_change_of_niceness_counts_at_once() {
     for policy in ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"] {
         for task in [Task(0), Task(1)] {
-            let mut machine = Machine::new(policy, 1, 2, TICK);
+            let mut machine = Machine::named(policy, 1, 2, TICK);
             for script in spinners(&[Attr::default(), Attr::default()]) {
                 machine.add(script);
             }
@@ -232,9 +232,12 @@ fn a_change_of_niceness_counts_at_once() {
 /// worth; it is the one that is over its share at each end.
 #[test]
 fn sleeping_pays_off_no_debt() {
-    let sleeper = Script::new(Attr::default(), &[Do::Run(us(3_900)), Do::Sleep(us(100))]);
-    let scripts = vec![sleeper, Script::new(Attr::default(), &[SPIN])];
-    let machine = Machine::run("eevdf-6.18", 2, scripts, ms(4000));
+    let sleeper = Script::forever(
+        Attr::default(),
+        &[Step::Run(us(3_900)), Step::Sleep(us(100))],
+    );
+    let scripts = vec![sleeper, Script::forever(Attr::default(), &[SPIN])];
+    let machine = run("eevdf-6.18", 2, scripts, ms(4000));
     let (sleeper, spinner) = (machine.cpu_of(0), machine.cpu_of(1));
     assert_eq!(sleeper + spinner, ms(4000));
     assert!(sleeper <= ms(2000) + TICK, "{sleeper}");

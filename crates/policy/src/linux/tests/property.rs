@@ -2,8 +2,8 @@
 
 use event::{Cpu, Nanos, Random, Task};
 
-use super::machine::Machine;
-use super::script::{Change, Do, SPIN, Script, TICK, ms, us};
+use super::TICK;
+use crate::testing::{Change, Machine, SPIN, Script, Step, ms, us};
 use crate::{Attr, Discipline, Mask};
 
 const FAIR: [&str; 3] = ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"];
@@ -32,20 +32,20 @@ fn a_fair_attr(random: &mut Random) -> Attr {
     }
 }
 
-fn some_steps(random: &mut Random) -> Vec<Do> {
+fn some_steps(random: &mut Random) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..random.within(1, 4) {
         // Of any magnitude from 1 µs to 10 ms.
         let magnitude = 10u64.pow(random.within(3, 6) as u32);
         let time = Nanos(random.within(magnitude, 10 * magnitude));
-        steps.push(match random.below(4) {
-            0 => Do::Sleep(time),
-            1 => Do::Yield(time),
-            _ => Do::Run(time),
-        });
+        match random.below(4) {
+            0 => steps.push(Step::Sleep(time)),
+            1 => steps.extend([Step::Run(time), Step::Yield]),
+            _ => steps.push(Step::Run(time)),
+        }
     }
     // It has to begin with something that runs.
-    steps.insert(0, Do::Run(Nanos(random.within(1_000, 5_000_000))));
+    steps.insert(0, Step::Run(Nanos(random.within(1_000, 5_000_000))));
     steps
 }
 
@@ -61,13 +61,15 @@ fn laws_of_any_table() {
             let cpus = random.within(1, 4) as usize;
             let ticks = [TICK, TICK, ms(1), ms(10), Nanos(3_333_333), Nanos::ZERO];
             let tick = ticks[random.below(6) as usize];
-            let mut machine = Machine::new(policy, cpus, cpus, tick);
+            let mut machine = Machine::named(policy, cpus, cpus, tick);
             let tasks = random.within(2, 9);
+            let mut scripts = Vec::new();
             for _ in 0..tasks {
-                let mut script = Script::new(a_fair_attr(&mut random), &some_steps(&mut random));
+                let mut script =
+                    Script::forever(a_fair_attr(&mut random), &some_steps(&mut random));
                 if random.below(4) == 0 {
                     script.attr = Attr::fifo(random.within(1, 3) as u8);
-                    script.steps.push(Do::Sleep(ms(random.within(20, 60))));
+                    script.steps.push(Step::Sleep(ms(random.within(20, 60))));
                 }
                 if random.below(4) == 0 {
                     script.mask = Mask::of([Cpu(random.below(cpus as u64) as u32)]);
@@ -76,6 +78,10 @@ fn laws_of_any_table() {
                 if random.below(4) == 0 {
                     script.rounds = random.within(1, 100);
                 }
+                scripts.push(script);
+            }
+            scripts.sort_by_key(|script| script.begins);
+            for script in scripts {
                 machine.add(script);
             }
             let mut time = Nanos::ZERO;
@@ -112,7 +118,7 @@ fn spinners_share_by_weight() {
         for seed in 0..200 {
             let mut random = Random::new(1000 + seed);
             let count = random.within(2, 8) as usize;
-            let mut machine = Machine::new(policy, 1, 8, TICK);
+            let mut machine = Machine::named(policy, 1, 8, TICK);
             let mut weights = Vec::new();
             let mut slices = Vec::new();
             for _ in 0..count {
@@ -124,7 +130,7 @@ fn spinners_share_by_weight() {
                 };
                 weights.push(super::super::weights::Weight::of(&attr).value() as u64);
                 slices.push(slice.unwrap_or(us(2_800)));
-                machine.add(Script::new(attr, &[SPIN]));
+                machine.add(Script::forever(attr, &[SPIN]));
             }
             machine.go(ms(5000));
             let all: u64 = machine.accounts.iter().map(|account| account.cpu.0).sum();
@@ -154,13 +160,13 @@ fn nobody_starves() {
         for seed in 0..60 {
             let mut random = Random::new(2000 + seed);
             let count = random.within(2, 8);
-            let mut machine = Machine::new(policy, 1, 2, TICK);
+            let mut machine = Machine::named(policy, 1, 2, TICK);
             for _ in 0..count {
                 let steps = match random.below(2) {
                     0 => vec![SPIN],
                     _ => some_steps(&mut random),
                 };
-                machine.add(Script::new(Attr::default(), &steps));
+                machine.add(Script::forever(Attr::default(), &steps));
             }
             machine.go(ms(3000));
             // CFS: a period of 12 ms, and a tick more for everybody.
@@ -182,9 +188,9 @@ fn equal_calls_give_equal_answers() {
     for policy in FAIR {
         let run = || {
             let mut random = Random::new(7);
-            let mut machine = Machine::new(policy, 3, 3, TICK);
+            let mut machine = Machine::named(policy, 3, 3, TICK);
             for _ in 0..9 {
-                machine.add(Script::new(
+                machine.add(Script::forever(
                     a_fair_attr(&mut random),
                     &some_steps(&mut random),
                 ));

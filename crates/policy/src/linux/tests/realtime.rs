@@ -2,8 +2,8 @@
 
 use event::{Cpu, Nanos, Task};
 
-use super::machine::Machine;
-use super::script::{Change, Do, SPIN, Script, TICK, ms, us};
+use super::{Linux, TICK, run};
+use crate::testing::{Change, Machine, SPIN, Script, Step, ms, us};
 use crate::{Attr, Discipline};
 
 /// Goal: two hogs take turns of exactly 100 ms (V6; measured: 100.0), as policy and as a discipline of their
@@ -14,8 +14,8 @@ fn round_robin_has_stints_of_100_ms() {
         ("rr", Attr::default()),
         ("eevdf-6.18", Attr::round_robin(10)),
     ] {
-        let scripts = vec![Script::new(attr, &[SPIN]); 2];
-        let machine = Machine::run(policy, 2, scripts, ms(2000));
+        let scripts = vec![Script::forever(attr, &[SPIN]); 2];
+        let machine = run(policy, 2, scripts, ms(2000));
         for task in [0, 1] {
             let lengths = machine.lengths(task);
             assert!(lengths.len() >= 8, "{policy}: {lengths:?}");
@@ -33,16 +33,16 @@ fn round_robin_has_stints_of_100_ms() {
 /// 233 ms: it yields once, before that, and never again until the other one is through.
 #[test]
 fn a_yield_under_fifo_goes_behind_equals() {
-    let poller = Script::new(Attr::default(), &[Do::Yield(us(1))]);
-    let compute = Script::new(Attr::default(), &[Do::Run(ms(233))]).once();
+    let poller = Script::forever(Attr::default(), &[Step::Run(us(1)), Step::Yield]);
+    let compute = Script::once(Attr::default(), &[Step::Run(ms(233))]);
     let scripts = vec![poller, compute];
-    let machine = Machine::run("fifo", 2, scripts, ms(233));
+    let machine = run("fifo", 2, scripts, ms(233));
     assert_eq!(machine.cpu_of(1), ms(233) - us(1));
     assert_eq!(machine.cpu_of(0), us(1));
     // Of a lesser priority, the other one never runs.
-    let poller = Script::new(Attr::fifo(2), &[Do::Yield(us(1))]);
-    let compute = Script::new(Attr::fifo(1), &[SPIN]);
-    let machine = Machine::run("fifo", 2, vec![poller, compute], ms(20));
+    let poller = Script::forever(Attr::fifo(2), &[Step::Run(us(1)), Step::Yield]);
+    let compute = Script::forever(Attr::fifo(1), &[SPIN]);
+    let machine = run("fifo", 2, vec![poller, compute], ms(20));
     assert_eq!(
         (machine.cpu_of(0), machine.cpu_of(1)),
         (ms(20), Nanos::ZERO)
@@ -55,18 +55,12 @@ fn a_yield_under_fifo_goes_behind_equals() {
 #[test]
 fn the_highest_priority_runs() {
     let scripts = vec![
-        Script::new(Attr::nice(-20), &[SPIN]),
-        Script::new(Attr::fifo(10), &[Do::Run(ms(5))])
-            .begins(ms(1))
-            .once(),
-        Script::new(Attr::fifo(10), &[Do::Run(ms(5))])
-            .begins(ms(2))
-            .once(),
-        Script::new(Attr::round_robin(20), &[Do::Run(ms(5))])
-            .begins(ms(3))
-            .once(),
+        Script::forever(Attr::nice(-20), &[SPIN]),
+        Script::once(Attr::fifo(10), &[Step::Run(ms(5))]).begins(ms(1)),
+        Script::once(Attr::fifo(10), &[Step::Run(ms(5))]).begins(ms(2)),
+        Script::once(Attr::round_robin(20), &[Step::Run(ms(5))]).begins(ms(3)),
     ];
-    let machine = Machine::run("cfs-4.12", 2, scripts, ms(30));
+    let machine = run("cfs-4.12", 2, scripts, ms(30));
     let order: Vec<(u32, u64)> = machine
         .stints
         .iter()
@@ -81,11 +75,11 @@ fn the_highest_priority_runs() {
 #[test]
 fn a_raised_priority_counts_at_once() {
     for policy in ["fifo", "eevdf-6.18", "eevdf-6.6", "cfs-4.12"] {
-        let mut machine = Machine::new(policy, 1, 2, TICK);
-        let low = machine.add(Script::new(Attr::fifo(10), &[SPIN]));
-        let equal = machine.add(Script::new(Attr::fifo(10), &[SPIN]));
-        let middle = Script::new(Attr::fifo(20), &[Do::Run(ms(300))]);
-        let middle = machine.add(middle.begins(ms(1)).once());
+        let mut machine = Machine::named(policy, 1, 2, TICK);
+        let low = machine.add(Script::forever(Attr::fifo(10), &[SPIN]));
+        let equal = machine.add(Script::forever(Attr::fifo(10), &[SPIN]));
+        let middle = Script::once(Attr::fifo(20), &[Step::Run(ms(300))]);
+        let middle = machine.add(middle.begins(ms(1)));
         machine.plan(ms(5), Change::Attr(low, Attr::fifo(30)));
         machine.plan(ms(10), Change::Attr(low, Attr::fifo(10)));
         machine.go(ms(400));
@@ -113,12 +107,12 @@ fn a_raised_priority_counts_at_once() {
 fn tasks_change_between_the_classes() {
     for policy in ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"] {
         for raised in [0, 1, 2] {
-            let mut machine = Machine::new(policy, 1, 2, TICK);
-            machine.add(Script::new(Attr::default(), &[SPIN]));
-            machine.add(Script::new(Attr::default(), &[SPIN]));
-            machine.add(Script::new(
+            let mut machine = Machine::named(policy, 1, 2, TICK);
+            machine.add(Script::forever(Attr::default(), &[SPIN]));
+            machine.add(Script::forever(Attr::default(), &[SPIN]));
+            machine.add(Script::forever(
                 Attr::default(),
-                &[Do::Run(us(900)), Do::Sleep(ms(9))],
+                &[Step::Run(us(900)), Step::Sleep(ms(9))],
             ));
             for round in 0..20 {
                 let task = Task(raised);
@@ -139,14 +133,14 @@ fn tasks_change_between_the_classes() {
 /// begin one after the other, and one whose better leaves it behind.
 #[test]
 fn real_time_tasks_find_a_cpu() {
-    let mut machine = Machine::new("eevdf-6.18", 2, 2, TICK);
-    let pinned = machine.add(Script::new(Attr::fifo(30), &[Do::Sleep(ms(1)), SPIN]).on(0));
-    let fair = machine.add(Script::new(Attr::default(), &[SPIN]));
-    let low = machine.add(Script::new(Attr::fifo(10), &[SPIN]));
-    let high = Script::new(Attr::fifo(20), &[Do::Run(ms(10))]);
-    let high = machine.add(high.begins(ms(30)).once());
+    let mut machine = Machine::named("eevdf-6.18", 2, 2, TICK);
+    let pinned = machine.add(Script::forever(Attr::fifo(30), &[Step::Sleep(ms(1)), SPIN]).on(0));
+    let fair = machine.add(Script::forever(Attr::default(), &[SPIN]));
+    let low = machine.add(Script::forever(Attr::fifo(10), &[SPIN]));
+    let high = Script::once(Attr::fifo(20), &[Step::Run(ms(10))]);
+    let high = machine.add(high.begins(ms(30)));
     machine.go(ms(29));
-    let current = |machine: &Machine, cpu| {
+    let current = |machine: &Linux, cpu| {
         let mut latest = machine.stints.iter().rev();
         latest
             .find(|stint| stint.cpu == Cpu(cpu))
@@ -170,15 +164,11 @@ fn real_time_tasks_find_a_cpu() {
 /// tick. Method: the one on CPU 0 ends at 20.5 ms, and leaves a fair one; another one waits on CPU 1.
 #[test]
 fn a_waiting_real_time_task_is_taken_over() {
-    let mut machine = Machine::new("cfs-4.12", 2, 2, TICK);
-    machine.add(Script::new(Attr::default(), &[SPIN]).on(0));
-    machine.add(
-        Script::new(Attr::fifo(30), &[Do::Run(us(20_500))])
-            .on(0)
-            .once(),
-    );
-    let low = machine.add(Script::new(Attr::fifo(10), &[SPIN]));
-    machine.add(Script::new(Attr::fifo(20), &[SPIN]).on(1).begins(ms(2)));
+    let mut machine = Machine::named("cfs-4.12", 2, 2, TICK);
+    machine.add(Script::forever(Attr::default(), &[SPIN]).on(0));
+    machine.add(Script::once(Attr::fifo(30), &[Step::Run(us(20_500))]).on(0));
+    let low = machine.add(Script::forever(Attr::fifo(10), &[SPIN]));
+    machine.add(Script::forever(Attr::fifo(20), &[SPIN]).on(1).begins(ms(2)));
     machine.go(ms(30));
     let stints = machine.stints.iter().filter(|stint| stint.task == low);
     let stints: Vec<_> = stints.map(|stint| (stint.cpu, stint.from)).collect();
@@ -189,21 +179,21 @@ fn a_waiting_real_time_task_is_taken_over() {
 /// under `rr`.
 #[test]
 fn a_discipline_that_is_given_is_kept() {
-    let scripts = vec![Script::new(Attr::round_robin(5), &[SPIN]); 2];
-    let machine = Machine::run("fifo", 2, scripts, ms(250));
+    let scripts = vec![Script::forever(Attr::round_robin(5), &[SPIN]); 2];
+    let machine = run("fifo", 2, scripts, ms(250));
     assert_eq!((machine.cpu_of(0), machine.cpu_of(1)), (ms(150), ms(100)));
-    let scripts = vec![Script::new(Attr::fifo(5), &[SPIN]); 2];
-    let machine = Machine::run("rr", 2, scripts, ms(250));
+    let scripts = vec![Script::forever(Attr::fifo(5), &[SPIN]); 2];
+    let machine = run("rr", 2, scripts, ms(250));
     assert_eq!((machine.cpu_of(0), machine.cpu_of(1)), (ms(250), ms(0)));
     let batch = Attr {
         discipline: Discipline::Batch,
         ..Attr::default()
     };
     let scripts = vec![
-        Script::new(batch, &[SPIN]),
-        Script::new(Attr::fifo(1), &[SPIN]),
+        Script::forever(batch, &[SPIN]),
+        Script::forever(Attr::fifo(1), &[SPIN]),
     ];
-    let machine = Machine::run("fifo", 2, scripts, ms(20));
+    let machine = run("fifo", 2, scripts, ms(20));
     assert_eq!(machine.cpu_of(0), Nanos::ZERO, "0 is below all priorities");
 }
 
@@ -211,7 +201,7 @@ fn a_discipline_that_is_given_is_kept() {
 /// meanwhile. Method: a table.
 #[test]
 fn priorities_are_lent_downwards() {
-    let machine = |policy| Machine::new(policy, 1, 1, TICK);
+    let machine = |policy| Machine::named(policy, 1, 1, TICK);
     let eevdf = machine("eevdf-6.18");
     let nice = Attr::nice(-20);
     let lent = |waiter, holder| eevdf.class.lend(&waiter, &holder);

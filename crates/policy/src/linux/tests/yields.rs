@@ -3,16 +3,19 @@
 
 use event::Nanos;
 
-use super::machine::Machine;
-use super::script::{Do, SPIN, Script, TICK, ms};
+use super::{Linux, TICK, run};
 use crate::Attr;
+use crate::testing::{Machine, SPIN, Script, Step, ms};
 
 /// A poller with yields of this cost beside a task that computes, for so long.
-fn poll_beside_compute(policy: &str, scale: usize, cost: Nanos, until: Nanos) -> Machine {
-    let mut machine = Machine::new(policy, 1, scale, TICK);
+fn poll_beside_compute(policy: &str, scale: usize, cost: Nanos, until: Nanos) -> Linux {
+    let mut machine = Machine::named(policy, 1, scale, TICK);
     machine.check_every = 101;
-    machine.add(Script::new(Attr::default(), &[SPIN]));
-    machine.add(Script::new(Attr::default(), &[Do::Yield(cost)]));
+    machine.add(Script::forever(Attr::default(), &[SPIN]));
+    machine.add(Script::forever(
+        Attr::default(),
+        &[Step::Run(cost), Step::Yield],
+    ));
     machine.go(until);
     machine
 }
@@ -76,10 +79,13 @@ fn a_yield_that_postpones_takes_half() {
 /// million.
 #[test]
 fn a_yield_that_only_skips_takes_half() {
-    let mut machine = Machine::new("cfs-4.12", 1, 256, TICK);
+    let mut machine = Machine::named("cfs-4.12", 1, 256, TICK);
     machine.check_every = 1009;
-    machine.add(Script::new(Attr::default(), &[Do::Run(ms(2385))]).once());
-    machine.add(Script::new(Attr::default(), &[Do::Yield(Nanos(429))]));
+    machine.add(Script::once(Attr::default(), &[Step::Run(ms(2385))]));
+    machine.add(Script::forever(
+        Attr::default(),
+        &[Step::Run(Nanos(429)), Step::Yield],
+    ));
     machine.go(ms(4770));
     let yields = &machine.accounts[1].yields;
     assert!(
@@ -115,8 +121,8 @@ fn a_yield_that_only_skips_takes_half() {
 #[test]
 fn a_yield_alone_does_nothing() {
     for policy in ["eevdf-6.18", "eevdf-6.6", "cfs-4.12", "fifo", "rr"] {
-        let poller = Script::new(Attr::default(), &[Do::Yield(Nanos(1000))]);
-        let machine = Machine::run(policy, 2, vec![poller], ms(20));
+        let poller = Script::forever(Attr::default(), &[Step::Run(Nanos(1000)), Step::Yield]);
+        let machine = run(policy, 2, vec![poller], ms(20));
         let yields = &machine.accounts[0].yields;
         assert!(yields.len() >= 19_999 && yields.iter().all(|&away| away == Nanos::ZERO));
     }

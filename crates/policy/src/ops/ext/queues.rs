@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use event::{Cpu, Nanos, Task};
 
 use super::Model;
+use crate::linux::Weight;
 use crate::ops::{Dispatch, Kernel, Queued};
 use crate::{Attr, Cpus, Dequeue, Enqueue, Mask};
 
@@ -466,13 +467,9 @@ impl Kernel for Queues {
     }
 }
 
-/// Weight as `sched_ext` gives it: 100 for nice 0, a quarter more for each step down, 1 to 10 000.
+/// A task's weight as `sched_ext` gives it: that of the fair class in hundredths of a normal task's, to the
+/// nearest, 1 to 10 000 (`sched_weight_to_cgroup`).
 fn weight(attr: &Attr) -> u64 {
-    let steps = u32::from(attr.nice.unsigned_abs().min(20));
-    let (five, four) = (5u128.pow(steps), 4u128.pow(steps));
-    let (up, down) = match attr.nice < 0 {
-        true => (five, four),
-        false => (four, five),
-    };
-    ((100 * up + down / 2) / down).clamp(1, 10_000) as u64
+    const NORMAL: u64 = 100;
+    Weight::of(attr).parts_of_normal(NORMAL).clamp(1, 10_000)
 }

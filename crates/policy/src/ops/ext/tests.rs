@@ -6,8 +6,10 @@ use event::{Cpu, Nanos, Random, Task};
 
 use super::{Ext, Model};
 use crate::ops::{Dispatch, Kernel, Ops, Promises, Queued, uniform_slice, virtual_slice};
-use crate::testing::{Machine, Script, Step, letters, run, shares, switches};
-use crate::{Attr, Class, Cpus, Dequeue, Enqueue, Idleness, Mask, Placement};
+use crate::testing::{
+    Script, Shape, Step, Still, everybody_got_its_time, letters, run, shares, switches,
+};
+use crate::{Attr, Class, Dequeue, Enqueue, Idleness, Mask};
 
 const MS: Nanos = Nanos::from_millis(1);
 
@@ -102,8 +104,8 @@ fn the_orders_of_source_004() {
     ];
     for (ops, expected, boundaries) in cases {
         let mut class = Ext::new(ops, Model::ideal());
-        let machine = Machine { cpus: 1, tick: MS };
-        let stints = run(&mut class, machine, &scripts, ms(100));
+        let shape = Shape { cpus: 1, tick: MS };
+        let stints = run(&mut class, shape, &scripts, ms(100));
         assert_eq!(letters(&stints, MS), expected, "{}", class.name());
         assert_eq!(switches(&stints), boundaries, "{}", class.name());
     }
@@ -119,12 +121,12 @@ fn slices_end_at_ticks_and_decisions_cost_time() {
         exact: false,
         ..plain()
     };
-    let machine = Machine {
+    let shape = Shape {
         cpus: 1,
         tick: ms(4),
     };
     let mut class = Ext::new(minimal(ms(5)), model);
-    let stints = run(&mut class, machine, &[spin(100), spin(100)], ms(100));
+    let stints = run(&mut class, shape, &[spin(100), spin(100)], ms(100));
     // Both messages are there in the first round, one in each later one. The process ends between two
     // ticks, and the tick counts from the next.
     assert_eq!(stints[0].from, Nanos::from_micros(12));
@@ -155,11 +157,11 @@ fn an_idle_cpu_is_taken_without_the_process() {
     let steps = [Step::Sleep(MS), Step::Run(ms(5))];
     let scripts = [spin(100), Script::once(Attr::default(), &steps)];
     let mut class = Ext::new(minimal(ms(50)), model);
-    let machine = Machine {
+    let shape = Shape {
         cpus: 2,
         tick: Nanos::ZERO,
     };
-    let stints = run(&mut class, machine, &scripts, ms(20));
+    let stints = run(&mut class, shape, &scripts, ms(20));
     let of_sleeper: Vec<_> = stints
         .iter()
         .filter(|stint| stint.task == Task(1) && stint.to > stint.from)
@@ -178,13 +180,13 @@ fn nobody_waits_nobody_is_asked() {
         exact: false,
         ..plain()
     };
-    let machine = Machine { cpus: 1, tick: MS };
+    let shape = Shape { cpus: 1, tick: MS };
     let mut class = Ext::new(minimal(ms(2)), model);
-    let stints = run(&mut class, machine, &[spin(50)], ms(100));
+    let stints = run(&mut class, shape, &[spin(50)], ms(100));
     assert_eq!((stints.len(), class.rounds()), (1, 0));
 
     let mut class = Ext::new(minimal(ms(2)), model);
-    let stints = run(&mut class, machine, &[spin(20), spin(20)], ms(100));
+    let stints = run(&mut class, shape, &[spin(20), spin(20)], ms(100));
     // The first one's slice is the kernel's.
     assert_eq!(letters(&stints[..4], MS), "AAAAABBAABB");
     assert!(class.rounds() > 10);
@@ -208,11 +210,11 @@ fn only_the_flag_preempts() {
             on(1, spin(5)),
         ];
         let mut class = Ext::new(minimal(ms(6)), plain());
-        let machine = Machine {
+        let shape = Shape {
             cpus: 2,
             tick: Nanos::ZERO,
         };
-        let stints = run(&mut class, machine, &scripts, ms(20));
+        let stints = run(&mut class, shape, &scripts, ms(20));
         let last = stints.iter().rfind(|stint| stint.task == Task(0));
         let last = last.expect("it runs after its sleep");
         assert_eq!(
@@ -231,8 +233,8 @@ fn a_second_answer_is_ignored() {
         ..minimal(ms(2))
     };
     let mut class = Ext::new(ops, plain());
-    let machine = Machine { cpus: 1, tick: MS };
-    let stints = run(&mut class, machine, &[spin(10), spin(10)], ms(100));
+    let shape = Shape { cpus: 1, tick: MS };
+    let stints = run(&mut class, shape, &[spin(10), spin(10)], ms(100));
     assert_eq!(shares(&stints, 2), [ms(10), ms(10)]);
     assert_eq!(class.cancelled(), class.rounds());
 }
@@ -265,8 +267,8 @@ fn what_preempts_goes_first() {
     };
     let urgent = Script::once(Attr::nice(-20), &[Step::Run(MS)]);
     let mut class = Ext::new(ops, plain());
-    let machine = Machine { cpus: 1, tick: MS };
-    let stints = run(&mut class, machine, &[spin(1), spin(1), urgent], ms(10));
+    let shape = Shape { cpus: 1, tick: MS };
+    let stints = run(&mut class, shape, &[spin(1), spin(1), urgent], ms(10));
     assert_eq!(letters(&stints, MS), "CAB");
 }
 
@@ -279,7 +281,7 @@ fn the_watchdog_finds_who_does_not_answer() {
     class.set_cpus(1);
     for task in [Task(0), Task(1)] {
         class.add(task, &Attr::default());
-        assert_eq!(class.select_cpu(task, None, &Idle::new(1)), Cpu(0));
+        assert_eq!(class.select_cpu(task, None, &Still::idle(1)), Cpu(0));
     }
     class.enqueue(Cpu(0), Task(0), Enqueue::New, Nanos::ZERO);
     let mut now = Nanos::ZERO;
@@ -310,10 +312,10 @@ fn the_watchdog_finds_who_does_not_answer() {
 fn a_mask_that_has_changed_is_seen() {
     let mut class = Ext::new(virtual_slice(Promises::default()), Model::ideal());
     class.set_cpus(2);
-    let mut view = Idle::new(2);
+    let mut view = Still::idle(2);
+    view.last = vec![Cpu(1), Cpu(0)];
     for (task, cpu) in [(Task(0), Cpu(1)), (Task(1), Cpu(0))] {
         class.add(task, &Attr::default());
-        view.last = cpu;
         assert_eq!(class.select_cpu(task, None, &view), cpu);
         class.enqueue(cpu, task, Enqueue::New, Nanos::ZERO);
     }
@@ -337,13 +339,13 @@ fn a_round_survives_its_cpu() {
     let mut class = Ext::new(minimal(ms(10)), model);
     class.set_cpus(2);
     class.add(Task(0), &Attr::default());
-    let mut view = Idle::new(2);
+    let mut view = Still::idle(2);
     assert_eq!(class.select_cpu(Task(0), None, &view), Cpu(0));
     class.enqueue(Cpu(0), Task(0), Enqueue::New, Nanos::ZERO);
     assert_eq!(class.pick(Cpu(0), None, Nanos::ZERO), None);
     class.dequeue(Cpu(0), Task(0), Dequeue::Move, Nanos(1));
     view.forbidden = Some((Task(0), Cpu(0)));
-    view.last = Cpu(1);
+    view.last = vec![Cpu(1)];
     assert_eq!(class.select_cpu(Task(0), None, &view), Cpu(1));
     class.enqueue(Cpu(1), Task(0), Enqueue::Move, Nanos(1));
     class.set_online(Cpu(0), false);
@@ -352,56 +354,6 @@ fn a_round_survives_its_cpu() {
     assert_eq!(class.timer(Cpu(1), Nanos(2)), MS);
     assert_eq!(class.timer(Cpu(0), Nanos(2)), Nanos::MAX);
     assert_eq!(class.pick(Cpu(1), None, MS), Some(Task(0)));
-}
-
-/// A machine that idles.
-struct Idle {
-    cpus: usize,
-    last: Cpu,
-    forbidden: Option<(Task, Cpu)>,
-}
-
-impl Idle {
-    fn new(cpus: usize) -> Idle {
-        Idle {
-            cpus,
-            last: Cpu(0),
-            forbidden: None,
-        }
-    }
-}
-
-impl Cpus for Idle {
-    fn len(&self) -> usize {
-        self.cpus
-    }
-    fn is_active(&self, _: Cpu) -> bool {
-        true
-    }
-    fn is_idle(&self, _: Cpu) -> bool {
-        true
-    }
-    fn current(&self, _: Cpu) -> Option<Task> {
-        None
-    }
-    fn capacity(&self, _: Cpu) -> u32 {
-        1024
-    }
-    fn allows(&self, task: Task, cpu: Cpu) -> bool {
-        self.forbidden != Some((task, cpu))
-    }
-    fn last_cpu(&self, _: Task) -> Cpu {
-        self.last
-    }
-    fn share_cache(&self, _: Cpu, _: Cpu) -> bool {
-        true
-    }
-    fn share_core(&self, a: Cpu, b: Cpu) -> bool {
-        a == b
-    }
-    fn placement(&self) -> Placement {
-        Placement::Mainline
-    }
 }
 
 /// Goal: whatever the model, everybody gets its time, nobody is forgotten, and nobody runs where it may
@@ -427,17 +379,9 @@ fn nobody_is_forgotten() {
             .map(|_| random_script(&mut random, cpus))
             .collect();
         let mut class = random_class(&mut random, model);
-        let machine = Machine { cpus, tick };
-        let stints = run(class.as_mut(), machine, &scripts, ms(1000));
-        let needs: Vec<Nanos> = scripts.iter().map(need).collect();
-        assert_eq!(shares(&stints, scripts.len()), needs, "seed {seed}");
-        for stint in &stints {
-            let mask = &scripts[stint.task.index()].mask;
-            assert!(
-                mask.is_empty() || mask.has(stint.cpu),
-                "seed {seed}: {stint:?}"
-            );
-        }
+        let shape = Shape { cpus, tick };
+        let stints = run(class.as_mut(), shape, &scripts, ms(1000));
+        everybody_got_its_time(&stints, &scripts, &format!("seed {seed}"));
     }
 }
 
@@ -462,26 +406,5 @@ fn random_script(random: &mut Random, cpus: usize) -> Script {
         slice: (random.below(2) == 0).then(|| Nanos(random.within(50, 400))),
         ..Attr::default()
     };
-    let steps = [
-        Step::Run(Nanos(random.within(1, 5000))),
-        Step::Sleep(Nanos(random.below(2000))),
-        Step::Run(Nanos(random.within(1, 900))),
-        Step::Yield,
-    ];
-    Script {
-        rounds: random.within(1, 4),
-        mask: match random.below(3) {
-            0 => Mask::of([Cpu(random.below(cpus as u64) as u32)]),
-            _ => Mask::default(),
-        },
-        ..Script::once(attr, &steps)
-    }
-}
-
-fn need(script: &Script) -> Nanos {
-    let one = script.steps.iter().map(|step| match step {
-        Step::Run(time) => time.0,
-        _ => 0,
-    });
-    Nanos(one.sum::<u64>() * script.rounds)
+    Script::random(random, attr, cpus, 5000, 2000)
 }

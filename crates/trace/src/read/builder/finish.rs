@@ -20,6 +20,9 @@ impl Builder {
             (false, true) => Wakers::Queued,
             (false, false) => Wakers::Unknown,
         };
+        if let Some(told) = self.facts.wakers {
+            recording.origin.wakers = told;
+        }
         settle_wakers(&mut recording.kernel, self.has_decisions);
         let cpus = self.cpus.iter().enumerate().filter(|(_, seen)| seen.exists);
         recording.cpus = cpus
@@ -39,9 +42,6 @@ impl Builder {
             thread.priority = facts.priority.unwrap_or(thread.priority);
             thread.allowed = facts.allowed;
             thread.tid = thread.tid.filter(|_| !facts.is_made_up);
-        }
-        for process in &mut recording.processes {
-            process.pid = process.pid.filter(|pid| !self.facts.pids.contains(pid));
         }
         recording
     }
@@ -66,9 +66,9 @@ fn in_order<T>(list: &mut [T], time: impl Fn(&T) -> Nanos) {
     }
 }
 
-/// One event for each wake-up. Where there are decisions (`sched_waking`), they say who and when; the queueing
-/// that follows (`sched_wakeup`) says only which CPU it was put on, which the decision cannot know: what it
-/// calls so is where the task ran last. Where there are none, the queueing is all there is.
+/// One event for each wake-up. Where there are decisions (`sched_waking`), they say who and when; the
+/// queueing that follows (`sched_wakeup`) says only which CPU it was put on, which the decision cannot
+/// know: what it calls so is where the task ran last. Where there are none, the queueing is all there is.
 fn settle_wakers(events: &mut Vec<KernelEvent>, has_decisions: bool) {
     let mut last_of: Vec<usize> = Vec::new();
     let mut kept = 0;

@@ -16,11 +16,11 @@ mod states;
 mod tests;
 mod tids;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
-use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording};
+use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording, Wakers};
 use people::{People, Priority};
 
 pub(crate) use people::Trust;
@@ -96,8 +96,7 @@ pub(crate) struct ThreadFacts {
 struct Facts {
     threads: BTreeMap<Task, ThreadFacts>,
     cpus: BTreeMap<Cpu, CpuFacts>,
-    /// Numbers of processes that the kernel did not give.
-    pids: BTreeSet<u32>,
+    wakers: Option<Wakers>,
 }
 
 /// What was seen of a CPU.
@@ -152,16 +151,6 @@ impl Builder {
     /// Something is missing.
     pub(crate) fn lose(&mut self, loss: Loss, count: u64) {
         self.recording.losses.add(loss, count);
-    }
-
-    /// How many events, marks and values there are so far.
-    pub(crate) fn events(&self) -> usize {
-        let values = self
-            .recording
-            .counters
-            .iter()
-            .map(|counter| counter.values.len());
-        self.recording.kernel.len() + self.recording.marks.len() + values.sum::<usize>()
     }
 
     // Who is who
@@ -434,11 +423,12 @@ impl Builder {
     /// process's, that one's first thread's.
     pub(crate) fn speaker(&mut self, tid: u32, tgid: u32) -> Option<Task> {
         let task = self.people.task(tid)?;
-        self.people.belongs(task, tgid, Trust::Hint);
-        match self.people.tgid(task) == tgid {
-            false if tgid != 0 => self.people.task(tgid),
-            _ => Some(task),
+        match self.people.tgid(task) {
+            0 => self.people.belongs(task, tgid, Trust::Hint),
+            known if known != tgid && tgid != 0 => return self.people.task(tgid),
+            _ => {}
         }
+        Some(task)
     }
 
     /// A value of a process, or, if `tgid` is 0, of the machine.
@@ -503,9 +493,9 @@ impl Builder {
         }
     }
 
-    /// The kernel did not give out this number of a process.
-    pub(crate) fn made_up_pid(&mut self, tgid: u32) {
-        self.facts.pids.insert(tgid);
+    /// How wakers are known, where a file says so itself.
+    pub(crate) fn set_wakers(&mut self, wakers: Wakers) {
+        self.facts.wakers = Some(wakers);
     }
 
     /// More than events say of a CPU.
@@ -543,6 +533,7 @@ impl Builder {
             }
             self.cpus.resize(cpu as usize + 1, Seen::default());
         }
+        self.cpus[cpu as usize].exists = true;
         Some(Cpu(cpu))
     }
 
@@ -553,7 +544,6 @@ impl Builder {
             return self.lose(Loss::BadFields, 1);
         };
         let seen = &mut self.cpus[cpu.index()];
-        seen.exists = true;
         if self.gaps > 0
             && let Some(events) = seen.gap.take()
         {

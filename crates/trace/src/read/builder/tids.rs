@@ -8,7 +8,8 @@ use event::Task;
 const MOST: u32 = 1 << 22;
 const PAGE: usize = 1024;
 
-/// From tids to tasks, a table in pages: looking up is two loads, and a page exists only where there is a tid.
+/// From tids to tasks, a table in pages: looking up is two loads, and a page exists only where there is a
+/// tid.
 #[derive(Debug, Default)]
 pub(super) struct Tids {
     pages: Vec<Option<Box<[u32; PAGE]>>>,

@@ -58,6 +58,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
 }
 
 /// Reads a text that is known to be whole, such as a string in another format.
+#[allow(dead_code, reason = "for the reader of Chrome's JSON")]
 pub(crate) fn read_text(builder: &mut Builder, text: &[u8]) {
     Text::default().lines(builder, text);
 }
@@ -191,7 +192,7 @@ fn about(text: &[u8]) -> Option<About> {
         let rest = rest.strip_prefix(b" [")?;
         let count = rest.strip_prefix(b"LOST ").unwrap_or(rest);
         let (events, rest) = leading(count).unwrap_or((0, count));
-        let is_gap = rest.starts_with(b" EVENTS") || rest.starts_with(b"EVENTS DROPPED");
+        let is_gap = rest.trim_ascii_start().starts_with(b"EVENTS");
         return is_gap.then_some(About::Gap { cpu, events });
     }
     let (_, rest) = leading(text.strip_prefix(b"CPU ")?)?;

@@ -15,7 +15,11 @@ impl File<'_> {
     pub(super) fn finish(mut self) {
         // Threads get their numbers in the order in which they are first heard of.
         self.told.introduce(self.builder);
-        for named in &self.facts.people {
+        let no_processes = self.told.no_processes();
+        for named in &mut self.facts.people {
+            if no_processes.contains(&named.pid) {
+                named.pid = 0;
+            }
             named.tell(self.builder);
         }
         let layout = match &self.facts.release {

@@ -101,6 +101,14 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> io::Result<(
     Ok(())
 }
 
+/// The length of the field that a file begins with, and the number of its sequence if it is a packet; `None`
+/// if it is not whole, or no field.
+pub(crate) fn first_packet(bytes: &[u8]) -> Option<(usize, u32)> {
+    let (length, packet) = source::first(bytes)?;
+    let packet = packet.and_then(Packet::of);
+    Some((length, packet.map_or(0, |packet| packet.sequence)))
+}
+
 impl File<'_> {
     /// Takes in a packet. `may_unpack`: whether it may hold packed ones.
     fn packet(&mut self, bytes: &[u8], may_unpack: bool) {

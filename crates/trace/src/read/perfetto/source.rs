@@ -90,6 +90,19 @@ impl<R: Read> Source<R> {
     }
 }
 
+/// The length of the field that a file begins with, and its value if it is a packet; `None` if it is not
+/// whole, or no field.
+pub(super) fn first(bytes: &[u8]) -> Option<(usize, Option<&[u8]>)> {
+    match head(bytes) {
+        Head::Field {
+            is_packet,
+            from,
+            to,
+        } if to <= bytes.len() => Some((to, is_packet.then_some(&bytes[from..to]))),
+        _ => None,
+    }
+}
+
 /// What a file goes on with.
 enum Head {
     /// A field whose value is at these places, from here.

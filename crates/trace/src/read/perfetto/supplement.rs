@@ -1,12 +1,13 @@
 //! What a file that was written here tells beside what Perfetto's format can.
 
-use prost::Message;
+use std::collections::HashSet;
 
 use event::{Cpu, Event};
+use prost::Message;
 
 use crate::read::builder::{Builder, ThreadFacts};
 use crate::supplement::{Head, LONGEST, Supplement};
-use crate::{Clock, CpuFacts, Loss};
+use crate::{Clock, CpuFacts, Loss, Wakers};
 
 /// What it told so far.
 #[derive(Default)]
@@ -40,62 +41,65 @@ impl Told {
 
     /// Whether this sequence only shows what is told here.
     pub(super) fn is_picture(&self, sequence: u32) -> bool {
-        self.head
-            .as_ref()
-            .is_some_and(|head| head.pictures.contains(&sequence))
+        let head = self.head.as_ref();
+        head.is_some_and(|head| head.pictures.contains(&sequence))
+    }
+
+    /// Processes that are there only because the format wants one for each thread.
+    pub(super) fn no_processes(&self) -> HashSet<u32> {
+        let alone = self.rest.threads.iter().filter(|thread| thread.is_alone);
+        alone.map(|thread| thread.tid).collect()
     }
 
     /// Threads, in the order of their numbers there, so that they get the same ones here.
     pub(super) fn introduce(&mut self, builder: &mut Builder) {
         self.rest.threads.sort_by_key(|thread| thread.task);
         for thread in &self.rest.threads {
+            let allowed = thread.allowed.iter().copied().map(Cpu).collect();
+            let facts = ThreadFacts {
+                priority: Some(thread.priority),
+                allowed: thread.has_allowed.then_some(allowed),
+                is_made_up: false,
+            };
             if let Some(task) = builder.task(thread.tid) {
-                builder.thread_facts(
-                    task,
-                    ThreadFacts {
-                        priority: Some(thread.priority),
-                        allowed: thread
-                            .has_allowed
-                            .then(|| thread.allowed.iter().copied().map(Cpu).collect()),
-                        is_made_up: thread.is_made_up,
-                    },
-                );
+                builder.thread_facts(task, facts);
             }
         }
     }
 
     /// Everything else.
     pub(super) fn tell(mut self, builder: &mut Builder) {
-        for cpu in self.rest.cpus {
+        for cpu in &self.rest.cpus {
             builder.cpu_facts(CpuFacts {
                 cpu: Cpu(cpu.cpu),
                 capacity: cpu.capacity,
                 max_khz: cpu.max_khz,
             });
         }
-        if !self.events.is_sorted_by_key(|event| event.time) {
-            self.events.sort_by_key(|event| event.time);
-        }
         for lost in &self.rest.losses {
             let known = Loss::ALL.iter().find(|loss| loss.word() == lost.word);
             builder.lose(*known.unwrap_or(&Loss::Unsupported), lost.count);
         }
         builder.lose(Loss::Unsupported, self.unknown);
-        for seat in self.rest.seats {
+        for seat in &self.rest.seats {
             if let Some(task) = builder.task(seat.tid) {
                 builder.recording().seats.insert(seat.seat, task);
             }
         }
+        if !self.events.is_sorted_by_key(|event| event.time) {
+            self.events.sort_by_key(|event| event.time);
+        }
         let recording = builder.recording();
         recording.jobs = self.events;
         recording.labels = self.rest.labels;
-        if let Some(head) = self.head {
-            if let Some(clock) = &head.clock {
-                recording.origin.clock = Clock::named(clock);
-            }
-            head.made_up_pids
-                .iter()
-                .for_each(|pid| builder.made_up_pid(*pid));
+        let Some(head) = self.head else { return };
+        if let Some(clock) = &head.clock {
+            recording.origin.clock = Clock::named(clock);
         }
+        builder.set_wakers(match head.wakers {
+            Some(1) => Wakers::Queued,
+            Some(2) => Wakers::Decided,
+            _ => Wakers::Unknown,
+        });
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use event::{Nanos, Task};
+use event::Nanos;
 
 use super::track_events::What;
 use super::wire::{Fields, Row, Value};
@@ -211,58 +211,64 @@ impl Tracks {
         if let What::Value(value) = what {
             return self.count(builder, uuid, place, time, value);
         }
+        let may_be_note = !place.is_threads && matches!(what, What::Note(_) | What::End);
+        if may_be_note && self.tell_note(builder, uuid, time, what) {
+            return;
+        }
+        // No track is the idle tasks'.
         let Some(on) = builder.task(place.tid) else {
             return builder.lose(Loss::BadFields, 1);
         };
-        let mut say = |on: Task, what| builder.mark(Nanos(time), on, what);
-        match what {
-            What::Instant(name) => return say(on, MarkKind::Instant(name)),
-            What::Flow { id, ends } => return say(on, MarkKind::Flow { id, ends }),
-            What::Begin(name) | What::BeginAsync(name, _) if place.is_threads => {
-                return say(on, MarkKind::Begin(name));
-            }
-            What::End | What::EndOn(_) if place.is_threads => return say(on, MarkKind::End),
-            _ => {}
-        }
-        let open = self.open.entry(uuid).or_default();
-        let depth = open.len() as u64;
         let by = match what {
             What::EndOn(tid) => builder.task(tid),
             _ => None,
         };
-        match what {
+        let open = self.open.entry(uuid).or_default();
+        let depth = open.len() as u64;
+        let kind = match what {
+            What::Instant(name) => MarkKind::Instant(name),
+            What::Flow { id, ends } => MarkKind::Flow { id, ends },
+            What::Begin(name) | What::BeginAsync(name, _) if place.is_threads => {
+                MarkKind::Begin(name)
+            }
+            What::End | What::EndOn(_) if place.is_threads => MarkKind::End,
             What::Begin(name) => {
                 let cookie = uuid.wrapping_add(depth);
                 open.push(Open::Slice { name, cookie });
-                builder.mark(Nanos(time), on, MarkKind::AsyncBegin { name, cookie });
+                MarkKind::AsyncBegin { name, cookie }
             }
             What::BeginAsync(name, cookie) => {
                 open.push(Open::Slice { name, cookie });
-                builder.mark(Nanos(time), on, MarkKind::AsyncBegin { name, cookie });
+                MarkKind::AsyncBegin { name, cookie }
             }
-            What::Note(name) => open.push(Open::Note { name, begin: time }),
             _ => match open.pop() {
-                Some(Open::Slice { name, cookie }) => {
-                    let what = MarkKind::AsyncEnd { name, cookie };
-                    builder.mark(Nanos(time), by.unwrap_or(on), what);
-                }
-                Some(Open::Note { name, begin }) => {
-                    let on = place.has_thread.then_some(on);
-                    self.note(builder, uuid, on, name, (begin, time));
-                }
-                None => builder.lose(Loss::Unbegun, 1),
+                Some(Open::Slice { name, cookie }) => MarkKind::AsyncEnd { name, cookie },
+                _ => return builder.lose(Loss::Unbegun, 1),
             },
-        }
+        };
+        builder.mark(Nanos(time), by.unwrap_or(on), kind);
     }
 
-    fn note(
-        &mut self,
-        builder: &mut Builder,
-        uuid: u64,
-        on: Option<Task>,
-        name: Name,
-        span: (u64, u64),
-    ) {
+    /// Tells a finding. The answer is whether it was one.
+    fn tell_note(&mut self, builder: &mut Builder, uuid: u64, time: u64, what: What) -> bool {
+        let open = self.open.entry(uuid).or_default();
+        match (what, open.last()) {
+            (What::Note(name), _) => open.push(Open::Note { name, begin: time }),
+            (_, Some(&Open::Note { name, begin })) => {
+                open.pop();
+                self.note(builder, uuid, name, (begin, time));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn note(&mut self, builder: &mut Builder, uuid: u64, name: Name, span: (u64, u64)) {
+        let place = self.place(uuid);
+        let on = match place.has_thread {
+            true => builder.task(place.tid),
+            false => None,
+        };
         let track = self.known.get(&uuid).map_or("", |track| &track.name);
         self.notes.push(Annotation {
             on,
@@ -308,9 +314,7 @@ impl Tracks {
         for (uuid, slices) in open {
             for slice in slices {
                 if let Open::Note { name, begin } = slice {
-                    let place = self.place(uuid);
-                    let on = builder.task(place.tid).filter(|_| place.has_thread);
-                    self.note(builder, uuid, on, name, (begin, end));
+                    self.note(builder, uuid, name, (begin, end));
                     builder.lose(Loss::Unfinished, 1);
                 }
             }

@@ -66,7 +66,8 @@ pub(super) fn write<'r, W: Write>(
     }
     for (track, open) in std::mem::take(&mut jobs.open) {
         for _ in open {
-            jobs.packets.mark(Mark::new(track, end, Type::SliceEnd))?;
+            jobs.packets
+                .mark(Mark::picture(track, end, Type::SliceEnd))?;
             jobs.packets.written.unfinished += 1;
         }
     }
@@ -169,7 +170,7 @@ impl<W: Write> Jobs<'_, '_, W> {
             name: &name,
             notes: &[Note::Number("job", event.job)],
             ends: self.arrows.ends_at(at),
-            ..Mark::new(track, event.time, Type::SliceBegin)
+            ..Mark::picture(track, event.time, Type::SliceBegin)
         })
     }
 
@@ -184,13 +185,13 @@ impl<W: Write> Jobs<'_, '_, W> {
         stack.truncate(depth);
         for _ in 0..inner {
             self.packets
-                .mark(Mark::new(track, event.time, Type::SliceEnd))?;
+                .mark(Mark::picture(track, event.time, Type::SliceEnd))?;
             self.packets.written.unfinished += 1;
         }
         self.packets.mark(Mark {
             notes,
             starts: self.arrows.starts_at(at),
-            ..Mark::new(track, event.time, Type::SliceEnd)
+            ..Mark::picture(track, event.time, Type::SliceEnd)
         })
     }
 
@@ -209,7 +210,7 @@ impl<W: Write> Jobs<'_, '_, W> {
             notes,
             starts: self.arrows.starts_at(at),
             ends: self.arrows.ends_at(at),
-            ..Mark::new(track, event.time, Type::Instant)
+            ..Mark::picture(track, event.time, Type::Instant)
         })
     }
 
@@ -227,11 +228,11 @@ impl<W: Write> Jobs<'_, '_, W> {
         }
         let track = match self.ready_track {
             Some(track) => track,
-            None => self.tracks.counter("ready jobs", "", self.packets)?,
+            None => self.tracks.counter("ready jobs", "", None, self.packets)?,
         };
         self.ready_track = Some(track);
         let ready = self.ready.len() as i64;
-        self.packets.value(track, event.time, ready)
+        self.packets.value(track, event.time, ready, true)
     }
 }
 

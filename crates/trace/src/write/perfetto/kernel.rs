@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
+use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
 use super::messages::{
-    CpuState, Ftrace, FtraceEvent, FtraceEventBundle, SchedCpuHotplug, SchedMigrateTask,
-    SchedPiSetprio, SchedSwitch, SchedWaking,
+    CpuState, Ftrace, FtraceEvent, FtraceEventBundle, IrqHandlerEntry, IrqHandlerExit,
+    SchedBlockedReason, SchedCpuHotplug, SchedMigrateTask, SchedPiSetprio, SchedSwitch,
+    SchedWaking, Softirq, SysEnter, SysExit,
 };
 use super::packets::{Packets, stamp};
-use super::tracks::{Tracks, tid};
+use super::tracks::Tracks;
 use crate::nice;
 
 /// Events of one bundle. Less is more packets, more is more memory.
@@ -23,6 +24,13 @@ const BUNDLE: usize = 256;
 /// `state` of `cpu_idle`: awake.
 const NOT_IDLE: u32 = u32::MAX;
 
+/// The number of the futex call. It is that of x86-64; no file of ours says which machine it was, so that
+/// nobody takes it for another one's.
+const FUTEX: i64 = 202;
+
+/// Of `common_flags`: in a hard interrupt.
+const IN_INTERRUPT: u32 = 8;
+
 /// What is known of one CPU while its events are written.
 #[derive(Default)]
 struct OneCpu {
@@ -30,6 +38,8 @@ struct OneCpu {
     /// The time of its latest event.
     latest: u64,
     current: Option<Task>,
+    /// Whether events are missing before those that are next.
+    has_lost: bool,
     /// Shows whether it is online, if that ever changes.
     online: Option<u64>,
 }
@@ -64,11 +74,35 @@ pub(super) fn write<W: Write>(
         own: HashMap::new(),
         begin,
     };
-    events.iter().try_for_each(|event| kernel.write(event))?;
+    let mut rest = events;
+    while let Some((event, after)) = rest.split_first() {
+        rest = after;
+        // A lock's loan is two events here and one there.
+        let now = after.first().and_then(|next| loan(event, next));
+        rest = if now.is_some() { &rest[1..] } else { rest };
+        kernel.write(event, now)?;
+    }
     for (cpu, one) in std::mem::take(&mut kernel.cpus) {
-        kernel.bundle(cpu, one.events)?;
+        kernel.bundle(cpu, one.events, one.has_lost)?;
     }
     Ok(())
+}
+
+/// The priority that the second event says the loan in the first is of, if they belong together.
+fn loan(event: &KernelEvent, next: &KernelEvent) -> Option<(i16, bool)> {
+    match (event.what, next.what) {
+        (
+            KernelEventKind::Inherit { task, .. },
+            KernelEventKind::Priority {
+                task: of,
+                priority,
+                lent,
+            },
+        ) if task == of && (event.time, event.cpu) == (next.time, next.cpu) => {
+            Some((priority, lent))
+        }
+        _ => None,
+    }
 }
 
 /// The tasks whose events have an order of their own.
@@ -78,7 +112,10 @@ fn tasks(event: &KernelEvent) -> [Option<Task>; 2] {
         KernelEventKind::Waking { task, .. }
         | KernelEventKind::Migrate { task, .. }
         | KernelEventKind::Inherit { task, .. }
-        | KernelEventKind::Priority { task, .. } => [Some(task), None],
+        | KernelEventKind::Priority { task, .. }
+        | KernelEventKind::Blocked { task, .. }
+        | KernelEventKind::FutexCall { task, .. }
+        | KernelEventKind::FutexReturn { task, .. } => [Some(task), None],
         _ => [None, None],
     }
 }
@@ -88,95 +125,214 @@ fn signed(cpu: Cpu) -> i32 {
     i32::try_from(cpu.0).unwrap_or(i32::MAX)
 }
 
+/// An event on its way into a bundle.
+struct Record {
+    /// Who it happened on.
+    on: Option<Task>,
+    in_interrupt: bool,
+    what: Ftrace,
+}
+
+impl From<Ftrace> for Record {
+    fn from(what: Ftrace) -> Record {
+        Record {
+            on: None,
+            in_interrupt: false,
+            what,
+        }
+    }
+}
+
+impl Record {
+    fn on(self, on: Option<Task>) -> Record {
+        Record { on, ..self }
+    }
+}
+
+fn interrupt(begins: bool, soft: bool, number: u32) -> Ftrace {
+    let vec = Some(number);
+    let irq = Some(number as i32);
+    match (soft, begins) {
+        (true, true) => Ftrace::SoftirqEntry(Softirq { vec }),
+        (true, false) => Ftrace::SoftirqExit(Softirq { vec }),
+        (false, true) => {
+            let name = Some(format!("interrupt {number}"));
+            Ftrace::IrqHandlerEntry(IrqHandlerEntry { irq, name })
+        }
+        (false, false) => Ftrace::IrqHandlerExit(IrqHandlerExit { irq, ret: Some(1) }),
+    }
+}
+
 impl<W: Write> Kernel<'_, '_, W> {
-    fn write(&mut self, event: &KernelEvent) -> io::Result<()> {
+    fn write(&mut self, event: &KernelEvent, loan: Option<(i16, bool)>) -> io::Result<()> {
         let cpu = event.cpu;
-        let time = self.place(event);
-        let current = self.cpus.get(&cpu).and_then(|one| one.current);
-        let mut on = current;
-        let what = match event.what {
-            KernelEventKind::Switch { prev, state, next } => {
-                on = prev;
-                self.cpu(cpu).current = next;
-                self.switch(cpu, prev, state, next)
-            }
-            KernelEventKind::Waking { task, by, target } => {
-                // Of an interrupt, a kernel would name the thread that was interrupted, with a flag that
-                // Perfetto does not look at: it would take that thread for the waker.
-                on = by;
-                Ftrace::SchedWaking(SchedWaking {
-                    comm: Some(self.tracks.name(task)),
-                    pid: Some(tid(task)),
-                    prio: Some(self.priority(task)),
-                    success: Some(1),
-                    target_cpu: Some(signed(target)),
-                })
-            }
-            KernelEventKind::Migrate { task, from, to } => {
-                Ftrace::SchedMigrateTask(SchedMigrateTask {
-                    comm: Some(self.tracks.name(task)),
-                    pid: Some(tid(task)),
-                    prio: Some(self.priority(task)),
-                    orig_cpu: Some(signed(from)),
-                    dest_cpu: Some(signed(to)),
-                })
-            }
-            KernelEventKind::Inherit { task, from } => {
-                let lent = from.map(|from| self.priority(from));
-                self.lend(task, lent)
+        match event.what {
+            KernelEventKind::Lost { .. } => {
+                let full = std::mem::take(&mut self.cpu(cpu).events);
+                let has_lost = std::mem::replace(&mut self.cpu(cpu).has_lost, true);
+                return self.bundle(cpu, full, has_lost);
             }
             KernelEventKind::Priority {
                 task,
                 priority,
-                lent: true,
-            } => self.lend(task, Some(priority.into())),
-            KernelEventKind::Priority { task, priority, .. } => {
+                lent: false,
+            } => {
+                // The next event that names the task says so.
                 self.own.insert(task, priority.into());
-                self.lend(task, None)
+                self.inherited.remove(&task);
+                return Ok(());
             }
-            KernelEventKind::Frequency(khz) => Ftrace::CpuFrequency(CpuState {
-                state: Some(khz),
-                cpu_id: Some(cpu.0),
-            }),
-            KernelEventKind::Idle(state) => Ftrace::CpuIdle(CpuState {
-                state: Some(state.map_or(NOT_IDLE, u32::from)),
-                cpu_id: Some(cpu.0),
-            }),
-            KernelEventKind::Online(online) => {
-                self.show_online(cpu, Nanos(time), online)?;
-                Ftrace::SchedCpuHotplug(SchedCpuHotplug {
-                    affected_cpu: Some(signed(cpu)),
-                    error: Some(0),
-                    status: Some(i32::from(online)),
-                })
-            }
+            _ => {}
+        }
+        let time = self.place(event);
+        let Some(record) = self.scheduling(event, loan).or_else(|| self.other(event)) else {
             // A kind of a later version: nothing of ours has it.
-            _ => return Ok(()),
+            return Ok(());
         };
+        if let KernelEventKind::Online(online) = event.what {
+            self.show_online(cpu, Nanos(time), online)?;
+        }
+        let pid = record.on.map_or(0, |task| self.tracks.tid(task) as u32);
         let one = self.cpu(cpu);
         one.events.push(FtraceEvent {
             timestamp: Some(time),
-            pid: Some(on.map_or(0, |task| tid(task) as u32)),
-            event: Some(what),
+            pid: Some(pid),
+            common_flags: record.in_interrupt.then_some(IN_INTERRUPT),
+            event: Some(record.what),
         });
         if one.events.len() < BUNDLE {
             return Ok(());
         }
         let full = std::mem::take(&mut one.events);
-        self.bundle(cpu, full)
+        let has_lost = std::mem::take(&mut one.has_lost);
+        self.bundle(cpu, full, has_lost)
+    }
+
+    /// Who runs, who may, and how urgent it is.
+    fn scheduling(&mut self, event: &KernelEvent, loan: Option<(i16, bool)>) -> Option<Record> {
+        let cpu = event.cpu;
+        let current = self.cpu(cpu).current;
+        Some(match event.what {
+            KernelEventKind::Switch { prev, state, next } => {
+                self.cpu(cpu).current = next;
+                Record::from(self.switch(cpu, prev, state, next)).on(prev)
+            }
+            KernelEventKind::Waking { task, by, target } => Record {
+                on: by,
+                in_interrupt: by.is_none(),
+                what: Ftrace::SchedWaking(SchedWaking {
+                    comm: Some(self.tracks.name(task)),
+                    pid: Some(self.tracks.tid(task)),
+                    prio: Some(self.priority(task)),
+                    success: Some(1),
+                    target_cpu: Some(signed(target)),
+                }),
+            },
+            KernelEventKind::Migrate { task, from, to } => {
+                let what = Ftrace::SchedMigrateTask(SchedMigrateTask {
+                    comm: Some(self.tracks.name(task)),
+                    pid: Some(self.tracks.tid(task)),
+                    prio: Some(self.priority(task)),
+                    orig_cpu: Some(signed(from)),
+                    dest_cpu: Some(signed(to)),
+                });
+                Record::from(what).on(current)
+            }
+            // The lender runs when it lends, the borrower when it gives back.
+            KernelEventKind::Inherit { task, from } => {
+                let what = match loan {
+                    Some((priority, true)) => self.lend(task, Some(priority.into())),
+                    Some((priority, false)) => {
+                        let old = self.priority(task);
+                        self.own.insert(task, priority.into());
+                        self.inherited.remove(&task);
+                        self.set_priority(task, old)
+                    }
+                    None => {
+                        let lent = from.map(|from| self.priority(from));
+                        self.lend(task, lent)
+                    }
+                };
+                Record::from(what).on(from.or(Some(task)))
+            }
+            KernelEventKind::Priority { task, priority, .. } => {
+                Record::from(self.lend(task, Some(priority.into()))).on(Some(task))
+            }
+            KernelEventKind::Blocked { task, io } => {
+                let what = Ftrace::SchedBlockedReason(SchedBlockedReason {
+                    pid: Some(self.tracks.tid(task)),
+                    io_wait: Some(io.into()),
+                });
+                Record::from(what).on(current)
+            }
+            _ => return None,
+        })
+    }
+
+    /// What else happens on a CPU, and what tasks ask the kernel.
+    fn other(&mut self, event: &KernelEvent) -> Option<Record> {
+        let cpu = event.cpu;
+        let current = self.cpu(cpu).current;
+        Some(match event.what {
+            KernelEventKind::Frequency(khz) => Record::from(Ftrace::CpuFrequency(CpuState {
+                state: Some(khz),
+                cpu_id: Some(cpu.0),
+            }))
+            .on(current),
+            KernelEventKind::Idle(state) => Record::from(Ftrace::CpuIdle(CpuState {
+                state: Some(state.map_or(NOT_IDLE, u32::from)),
+                cpu_id: Some(cpu.0),
+            }))
+            .on(current),
+            KernelEventKind::Online(online) => {
+                Record::from(Ftrace::SchedCpuHotplug(SchedCpuHotplug {
+                    affected_cpu: Some(signed(cpu)),
+                    error: Some(0),
+                    status: Some(i32::from(online)),
+                }))
+                .on(current)
+            }
+            KernelEventKind::Interrupt {
+                begins,
+                soft,
+                number,
+            } => Record::from(interrupt(begins, soft, number)).on(current),
+            KernelEventKind::FutexCall {
+                task,
+                address,
+                call,
+            } => {
+                // `include/uapi/linux/futex.h`; one of those that are none of the others.
+                let op = match call {
+                    FutexCall::Wait => 0,
+                    FutexCall::Wake => 1,
+                    FutexCall::LockPi => 6,
+                    FutexCall::UnlockPi => 7,
+                    FutexCall::Other => 2,
+                };
+                let (id, args) = (Some(FUTEX), vec![address, op]);
+                Record::from(Ftrace::SysEnter(SysEnter { id, args })).on(Some(task))
+            }
+            KernelEventKind::FutexReturn { task, result } => {
+                let (id, ret) = (Some(FUTEX), Some(result.into()));
+                Record::from(Ftrace::SysExit(SysExit { id, ret })).on(Some(task))
+            }
+            _ => return None,
+        })
     }
 
     fn cpu(&mut self, cpu: Cpu) -> &mut OneCpu {
         self.cpus.entry(cpu).or_default()
     }
 
-    fn bundle(&mut self, cpu: Cpu, events: Vec<FtraceEvent>) -> io::Result<()> {
-        if events.is_empty() {
+    fn bundle(&mut self, cpu: Cpu, events: Vec<FtraceEvent>, has_lost: bool) -> io::Result<()> {
+        if events.is_empty() && !has_lost {
             return Ok(());
         }
         self.packets.kernel(FtraceEventBundle {
             cpu: Some(cpu.0),
             event: events,
+            lost_events: has_lost.then_some(true),
         })
     }
 
@@ -214,7 +370,7 @@ impl<W: Write> Kernel<'_, '_, W> {
         let priority = |task: Option<Task>| task.map_or(nice(0), |task| self.priority(task));
         Ftrace::SchedSwitch(SchedSwitch {
             prev_comm: Some(name(prev)),
-            prev_pid: Some(prev.map_or(0, tid)),
+            prev_pid: Some(prev.map_or(0, |task| self.tracks.tid(task))),
             prev_prio: Some(priority(prev)),
             // These are the same in all kernels' layouts.
             prev_state: Some(match state {
@@ -224,7 +380,7 @@ impl<W: Write> Kernel<'_, '_, W> {
                 Left::Dead => 0x10,
             }),
             next_comm: Some(name(next)),
-            next_pid: Some(next.map_or(0, tid)),
+            next_pid: Some(next.map_or(0, |task| self.tracks.tid(task))),
             next_prio: Some(priority(next)),
         })
     }
@@ -236,11 +392,16 @@ impl<W: Write> Kernel<'_, '_, W> {
             Some(priority) => self.inherited.insert(task, priority),
             None => self.inherited.remove(&task),
         };
+        self.set_priority(task, old)
+    }
+
+    /// From this priority to that which it has now.
+    fn set_priority(&self, task: Task, old: i32) -> Ftrace {
         Ftrace::SchedPiSetprio(SchedPiSetprio {
             comm: Some(self.tracks.name(task)),
             newprio: Some(self.priority(task)),
             oldprio: Some(old),
-            pid: Some(tid(task)),
+            pid: Some(self.tracks.tid(task)),
         })
     }
 
@@ -250,12 +411,13 @@ impl<W: Write> Kernel<'_, '_, W> {
             Some(track) => track,
             None => {
                 let name = format!("cpu {} online", cpu.0);
-                let track = self.tracks.counter(&name, "", self.packets)?;
-                self.packets.value(track, self.begin, i64::from(!online))?;
+                let track = self.tracks.counter(&name, "", None, self.packets)?;
+                self.packets
+                    .value(track, self.begin, i64::from(!online), true)?;
                 self.cpu(cpu).online = Some(track);
                 track
             }
         };
-        self.packets.value(track, time, i64::from(online))
+        self.packets.value(track, time, i64::from(online), true)
     }
 }

@@ -16,9 +16,10 @@ use crate::Annotation;
 
 const ANNOTATION: &str = "annotation";
 
-/// Writes annotations in any order.
+/// Writes annotations in any order. `is_picture`: whether they only show what the supplement tells.
 pub(super) fn write<'n, W: Write>(
     annotations: impl Iterator<Item = &'n Annotation>,
+    is_picture: bool,
     tracks: &mut Tracks<'_>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
@@ -41,9 +42,13 @@ pub(super) fn write<'n, W: Write>(
                 category: ANNOTATION,
                 name: &note.name,
                 is_word: false,
+                is_picture,
                 ..Mark::new(track, note.begin, Type::SliceBegin)
             })?;
-            packets.mark(Mark::new(track, end, Type::SliceEnd))?;
+            packets.mark(Mark {
+                is_picture,
+                ..Mark::new(track, end, Type::SliceEnd)
+            })?;
             lanes.push(Reverse((end, track)));
         }
     }

@@ -4,6 +4,8 @@
 
 use prost::{Message, Oneof};
 
+use crate::supplement::Supplement;
+
 /// A file.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Trace {
@@ -29,8 +31,27 @@ pub(super) struct TracePacket {
     pub(super) sequence_flags: Option<u32>,
     #[prost(message, optional, tag = "60")]
     pub(super) track_descriptor: Option<TrackDescriptor>,
+    #[prost(message, optional, tag = "45")]
+    pub(super) system_info: Option<SystemInfo>,
+    #[prost(uint32, optional, tag = "58")]
+    pub(super) timestamp_clock_id: Option<u32>,
     #[prost(bool, optional, tag = "87")]
     pub(super) first_packet_on_sequence: Option<bool>,
+    /// Ours; Perfetto passes over it.
+    #[prost(message, optional, tag = "20606")]
+    pub(super) supplement: Option<Supplement>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SystemInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(super) utsname: Option<Utsname>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Utsname {
+    #[prost(string, optional, tag = "3")]
+    pub(super) release: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -159,6 +180,9 @@ pub(super) struct FtraceEventBundle {
     pub(super) cpu: Option<u32>,
     #[prost(message, repeated, tag = "2")]
     pub(super) event: Vec<FtraceEvent>,
+    /// Events of this CPU are missing before these.
+    #[prost(bool, optional, tag = "3")]
+    pub(super) lost_events: Option<bool>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -168,7 +192,13 @@ pub(super) struct FtraceEvent {
     /// The thread that the event happened on; of a wake-up, the waker.
     #[prost(uint32, optional, tag = "2")]
     pub(super) pid: Option<u32>,
-    #[prost(oneof = "Ftrace", tags = "4, 11, 13, 19, 20, 353, 491")]
+    /// Bits: 8 in a hard interrupt, 16 in a soft one.
+    #[prost(uint32, optional, tag = "5")]
+    pub(super) common_flags: Option<u32>,
+    #[prost(
+        oneof = "Ftrace",
+        tags = "4, 11, 13, 18, 19, 20, 24, 25, 36, 37, 329, 330, 353, 491"
+    )]
     pub(super) event: Option<Ftrace>,
 }
 
@@ -180,10 +210,24 @@ pub(super) enum Ftrace {
     CpuFrequency(CpuState),
     #[prost(message, tag = "13")]
     CpuIdle(CpuState),
+    #[prost(message, tag = "18")]
+    SchedBlockedReason(SchedBlockedReason),
     #[prost(message, tag = "19")]
     SchedCpuHotplug(SchedCpuHotplug),
     #[prost(message, tag = "20")]
     SchedWaking(SchedWaking),
+    #[prost(message, tag = "24")]
+    SoftirqEntry(Softirq),
+    #[prost(message, tag = "25")]
+    SoftirqExit(Softirq),
+    #[prost(message, tag = "36")]
+    IrqHandlerEntry(IrqHandlerEntry),
+    #[prost(message, tag = "37")]
+    IrqHandlerExit(IrqHandlerExit),
+    #[prost(message, tag = "329")]
+    SysEnter(SysEnter),
+    #[prost(message, tag = "330")]
+    SysExit(SysExit),
     #[prost(message, tag = "353")]
     SchedPiSetprio(SchedPiSetprio),
     #[prost(message, tag = "491")]
@@ -266,4 +310,53 @@ pub(super) struct SchedMigrateTask {
     pub(super) orig_cpu: Option<i32>,
     #[prost(int32, optional, tag = "5")]
     pub(super) dest_cpu: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedBlockedReason {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) pid: Option<i32>,
+    #[prost(uint32, optional, tag = "3")]
+    pub(super) io_wait: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Softirq {
+    #[prost(uint32, optional, tag = "1")]
+    pub(super) vec: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct IrqHandlerEntry {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) irq: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub(super) name: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct IrqHandlerExit {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) irq: Option<i32>,
+    /// 1: it was this device's.
+    #[prost(int32, optional, tag = "2")]
+    pub(super) ret: Option<i32>,
+}
+
+/// A system call begins.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SysEnter {
+    #[prost(int64, optional, tag = "1")]
+    pub(super) id: Option<i64>,
+    #[prost(uint64, repeated, packed = "false", tag = "2")]
+    pub(super) args: Vec<u64>,
+}
+
+/// It ends.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SysExit {
+    #[prost(int64, optional, tag = "1")]
+    pub(super) id: Option<i64>,
+    #[prost(int64, optional, tag = "2")]
+    pub(super) ret: Option<i64>,
 }

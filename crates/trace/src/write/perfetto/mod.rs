@@ -11,12 +11,16 @@
 //! - The events of one track are in the order of their times, and every slice that begins ends.
 //! - Equal recordings give equal bytes: nothing is iterated in hash order.
 
+mod annotate;
 mod arrows;
+mod facts;
 mod jobs;
 mod kernel;
 mod lanes;
+mod marks;
 mod messages;
 mod packets;
+mod people;
 mod tracks;
 
 use std::borrow::Cow;
@@ -24,6 +28,7 @@ use std::io::{self, Write};
 
 use event::Nanos;
 
+pub use self::annotate::annotate;
 use self::packets::Packets;
 use self::tracks::Tracks;
 use super::Written;
@@ -31,9 +36,13 @@ use crate::{Annotation, Loss, Recording};
 
 /// Writes a recording as a Perfetto trace.
 ///
-/// Every thread is `task number + 1`, every process has the number of its first thread. A dependency is an
-/// arrow from where the predecessor ends to where the successor begins. If events were lost, a mark
-/// on the track "recording" says how many.
+/// Threads and processes have the kernel's numbers where it gave some; else a thread has its task's plus one and
+/// a process that of its first thread. A dependency is an arrow from where the predecessor ends to where the
+/// successor begins. If events were lost, a mark on the track "recording" says how many.
+///
+/// [`read`](crate::read::read) gets the recording back: its events in the order of their times, kernel events
+/// up to a nanosecond apart (see [`Written::delayed`]), priorities with the events that show them, gaps without
+/// the number of what is missing, and slices with an end each.
 ///
 /// The writer gets pieces of about 64 KiB and needs no buffer of its own.
 ///
@@ -63,13 +72,20 @@ use crate::{Annotation, Loss, Recording};
 /// ```
 pub fn perfetto(recording: &Recording, out: impl Write) -> io::Result<Written> {
     let (begin, end) = recording.span().unwrap_or_default();
-    let mut packets = Packets::begin(out, begin)?;
-    let mut tracks = Tracks::introduce(recording, &mut packets)?;
-
     let kernel = in_order(&recording.kernel, |event| event.time);
+    let events = in_order(&recording.jobs, |event| event.time);
+    let mut packets = Packets::begin(out, begin, facts::head(recording, &kernel))?;
+    if let Some(release) = &recording.origin.kernel {
+        packets.release(release)?;
+    }
+    let mut tracks = Tracks::introduce(recording, &mut packets)?;
+    facts::write(recording, &events, &tracks, &mut packets)?;
+
     kernel::write(&kernel, begin, &mut tracks, &mut packets)?;
 
-    let events = in_order(&recording.jobs, |event| event.time);
+    let marks = in_order(&recording.marks, |mark| mark.time);
+    marks::write(&marks, end, recording, &mut tracks, &mut packets)?;
+
     jobs::write(&events, end, recording, &mut tracks, &mut packets)?;
 
     let (frames, unfinished, unbegun) = jobs::frames(&events, end);
@@ -77,13 +93,19 @@ pub fn perfetto(recording: &Recording, out: impl Write) -> io::Result<Written> {
     packets.written.unbegun += unbegun;
     let lost = recording.losses.get(Loss::JobEvents);
     let lost = (lost > 0).then(|| mark_lost(lost, end));
-    let found = recording.annotations.iter().chain(&frames).chain(&lost);
-    lanes::write(found, &mut tracks, &mut packets)?;
+    lanes::write(frames.iter().chain(&lost), true, &mut tracks, &mut packets)?;
+    lanes::write(
+        recording.annotations.iter(),
+        false,
+        &mut tracks,
+        &mut packets,
+    )?;
 
     for counter in &recording.counters {
-        let track = tracks.counter(&counter.name, &counter.unit, &mut packets)?;
+        let (name, unit, process) = (&counter.name, &counter.unit, counter.process);
+        let track = tracks.counter(name, unit, process, &mut packets)?;
         for &(time, value) in in_order(&counter.values, |value| value.0).iter() {
-            packets.value(track, time, value)?;
+            packets.value(track, time, value, false)?;
         }
     }
     packets.finish()
@@ -109,5 +131,7 @@ fn mark_lost(events: u64, end: Nanos) -> Annotation {
     }
 }
 
+#[cfg(test)]
+mod round_trip;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,10 @@
 //! another *are* the file, and nothing but the current packets is ever in memory.
 //!
 //! Words are written when they are first used, in the packet that uses them. Numbers are good for one
-//! sequence, so all packets that use them are of the sequence [`EVENTS`].
+//! sequence, so each sequence of events has its own.
+//!
+//! What the job system did is told by the supplement, exactly, and shown on tracks, for people. What only shows
+//! is a sequence of its own, so that readers of the supplement can leave it out.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -13,26 +16,29 @@ use event::Nanos;
 use prost::Message;
 
 use super::messages::{
-    Clock, ClockSnapshot, DebugAnnotation, FtraceEventBundle, InternedData, InternedName, Trace,
-    TracePacket, TrackDescriptor, TrackEvent, Type,
+    Clock, ClockSnapshot, DebugAnnotation, FtraceEventBundle, InternedData, InternedName,
+    SystemInfo, Trace, TracePacket, TrackDescriptor, TrackEvent, Type, Utsname,
 };
+use crate::supplement::Supplement;
 use crate::write::Written;
 
-/// The sequence of what is on tracks.
-const EVENTS: u32 = 1;
+/// Sequences, counted from the file's first one of ours. That of what is on tracks:
+const EVENTS: u32 = 0;
 /// The sequence of kernel events.
-const KERNEL: u32 = 2;
+const KERNEL: u32 = 1;
 /// The sequence of descriptors. It is not that of the events, because a thread that is introduced there
 /// becomes the one that all later events without a thread belong to.
-const TRACKS: u32 = 3;
+const TRACKS: u32 = 2;
+/// The sequence of what shows what the supplement tells.
+const PICTURES: u32 = 3;
 
 /// Sequence flags: words of before are no longer good; words of before are needed.
 const CLEARED: u32 = 1;
 const NEEDS_WORDS: u32 = 2;
 
 /// Clocks of the format; the second is what times without a clock are on.
-const MONOTONIC: u32 = 3;
-const BOOTTIME: u32 = 6;
+pub(super) const MONOTONIC: u32 = 3;
+pub(super) const BOOTTIME: u32 = 6;
 
 /// Encoded packets are given to the writer in pieces of about this size.
 const PIECE: usize = 64 << 10;
@@ -87,6 +93,8 @@ pub(super) struct Mark<'a> {
     pub(super) starts: Vec<u64>,
     /// Arrows that end here.
     pub(super) ends: Vec<u64>,
+    /// Whether it only shows what the supplement tells.
+    pub(super) is_picture: bool,
 }
 
 impl<'a> Mark<'a> {
@@ -102,8 +110,27 @@ impl<'a> Mark<'a> {
             notes: &[],
             starts: Vec::new(),
             ends: Vec::new(),
+            is_picture: false,
         }
     }
+
+    /// A bare one that only shows what the supplement tells.
+    pub(super) fn picture(track: u64, time: Nanos, what: Type) -> Mark<'a> {
+        Mark {
+            is_picture: true,
+            ..Mark::new(track, time, what)
+        }
+    }
+}
+
+/// A sequence of events on tracks, with its words.
+#[derive(Default)]
+struct Sequence {
+    number: u32,
+    is_begun: bool,
+    categories: Words,
+    names: Words,
+    notes: Words,
 }
 
 /// A file that is being written.
@@ -112,9 +139,12 @@ pub(super) struct Packets<W> {
     buffer: Vec<u8>,
     /// Always empty or with one packet: what makes a packet a piece of a file.
     piece: Trace,
-    categories: Words,
-    names: Words,
-    notes: Words,
+    /// The number of the first sequence.
+    first: u32,
+    /// The clock of all times, if it is not the boot clock.
+    clock: Option<u32>,
+    events: Sequence,
+    pictures: Sequence,
     has_kernel: bool,
     pub(super) written: Written,
 }
@@ -124,17 +154,16 @@ impl<W: Write> Packets<W> {
     ///
     /// # Errors
     /// Those of the writer, here and below.
-    pub(super) fn begin(out: W, begin: Nanos) -> io::Result<Packets<W>> {
-        let mut packets = Packets {
-            out,
-            buffer: Vec::with_capacity(2 * PIECE),
-            piece: Trace::default(),
-            categories: Words::default(),
-            names: Words::default(),
-            notes: Words::default(),
-            has_kernel: false,
-            written: Written::default(),
-        };
+    pub(super) fn begin(
+        out: W,
+        begin: Nanos,
+        mut supplement: Supplement,
+    ) -> io::Result<Packets<W>> {
+        const FIRST: u32 = 1;
+        if let Some(head) = &mut supplement.head {
+            head.pictures = vec![FIRST + PICTURES];
+        }
+        let mut packets = Packets::append(out, FIRST, None);
         // All there is is on one clock; these two are said to be the same.
         let clock = |id| Clock {
             clock_id: Some(id),
@@ -145,12 +174,34 @@ impl<W: Write> Packets<W> {
                 clocks: vec![clock(BOOTTIME), clock(MONOTONIC)],
                 primary_trace_clock: Some(BOOTTIME),
             }),
-            trusted_packet_sequence_id: Some(EVENTS),
+            trusted_packet_sequence_id: Some(FIRST + EVENTS),
             sequence_flags: Some(CLEARED),
             first_packet_on_sequence: Some(true),
+            supplement: Some(supplement),
             ..TracePacket::default()
         })?;
+        packets.events.is_begun = true;
         Ok(packets)
+    }
+
+    /// Goes on with a file in which `first` and the next ones are no sequences yet. Times are on this clock, or
+    /// else on the boot clock.
+    pub(super) fn append(out: W, first: u32, clock: Option<u32>) -> Packets<W> {
+        let sequence = |number| Sequence {
+            number,
+            ..Sequence::default()
+        };
+        Packets {
+            out,
+            buffer: Vec::with_capacity(2 * PIECE),
+            piece: Trace::default(),
+            first,
+            clock,
+            events: sequence(first + EVENTS),
+            pictures: sequence(first + PICTURES),
+            has_kernel: false,
+            written: Written::default(),
+        }
     }
 
     fn put(&mut self, packet: TracePacket) -> io::Result<()> {
@@ -175,8 +226,31 @@ impl<W: Write> Packets<W> {
     /// Introduces a track. What is on it comes later.
     pub(super) fn track(&mut self, track: TrackDescriptor) -> io::Result<()> {
         self.put(TracePacket {
-            trusted_packet_sequence_id: Some(TRACKS),
+            trusted_packet_sequence_id: Some(self.first + TRACKS),
             track_descriptor: Some(track),
+            ..TracePacket::default()
+        })
+    }
+
+    /// Writes a part of what Perfetto's format has no place for.
+    pub(super) fn supplement(&mut self, supplement: Supplement) -> io::Result<()> {
+        self.put(TracePacket {
+            trusted_packet_sequence_id: Some(self.first + TRACKS),
+            supplement: Some(supplement),
+            ..TracePacket::default()
+        })
+    }
+
+    /// Writes which kernel it was.
+    pub(super) fn release(&mut self, release: &str) -> io::Result<()> {
+        let utsname = Utsname {
+            release: Some(release.to_owned()),
+        };
+        self.put(TracePacket {
+            trusted_packet_sequence_id: Some(self.first + TRACKS),
+            system_info: Some(SystemInfo {
+                utsname: Some(utsname),
+            }),
             ..TracePacket::default()
         })
     }
@@ -186,67 +260,90 @@ impl<W: Write> Packets<W> {
         let is_first = !std::mem::replace(&mut self.has_kernel, true);
         self.put(TracePacket {
             ftrace_events: Some(bundle),
-            trusted_packet_sequence_id: Some(KERNEL),
+            trusted_packet_sequence_id: Some(self.first + KERNEL),
             first_packet_on_sequence: is_first.then_some(true),
             ..TracePacket::default()
         })
     }
 
+    fn sequence(&mut self, is_picture: bool) -> &mut Sequence {
+        match is_picture {
+            true => &mut self.pictures,
+            false => &mut self.events,
+        }
+    }
+
     /// Writes a beginning, an end or an instant.
     pub(super) fn mark(&mut self, mark: Mark<'_>) -> io::Result<()> {
+        let sequence = self.sequence(mark.is_picture);
         let notes = mark.notes.iter().map(|note| {
             let (name, number, text) = match *note {
                 Note::Number(name, number) => (name, Some(number), None),
                 Note::Text(name, text) => (name, None, Some(text.to_owned())),
             };
             DebugAnnotation {
-                name_iid: Some(self.notes.number(name)),
+                name_iid: Some(sequence.notes.number(name)),
                 uint_value: number,
                 string_value: text,
             }
         });
         let debug_annotations = notes.collect();
-        let category = (!mark.category.is_empty()).then(|| self.categories.number(mark.category));
+        let has_category = !mark.category.is_empty();
+        let category = has_category.then(|| sequence.categories.number(mark.category));
         let has_name = !mark.name.is_empty();
         let event = TrackEvent {
             category_iids: Vec::from_iter(category),
             debug_annotations,
             r#type: Some(mark.what as i32),
-            name_iid: (has_name && mark.is_word).then(|| self.names.number(mark.name)),
+            name_iid: (has_name && mark.is_word).then(|| sequence.names.number(mark.name)),
             name: (has_name && !mark.is_word).then(|| mark.name.to_owned()),
             track_uuid: Some(mark.track),
             flow_ids: mark.starts,
             terminating_flow_ids: mark.ends,
             ..TrackEvent::default()
         };
-        self.track_event(mark.time, event)
+        self.track_event(mark.time, event, mark.is_picture)
     }
 
     /// Writes a new value of a counter.
-    pub(super) fn value(&mut self, track: u64, time: Nanos, value: i64) -> io::Result<()> {
-        self.track_event(
-            time,
-            TrackEvent {
-                r#type: Some(Type::Counter as i32),
-                track_uuid: Some(track),
-                counter_value: Some(value),
-                ..TrackEvent::default()
-            },
-        )
+    pub(super) fn value(
+        &mut self,
+        track: u64,
+        time: Nanos,
+        value: i64,
+        is_picture: bool,
+    ) -> io::Result<()> {
+        let event = TrackEvent {
+            r#type: Some(Type::Counter as i32),
+            track_uuid: Some(track),
+            counter_value: Some(value),
+            ..TrackEvent::default()
+        };
+        self.track_event(time, event, is_picture)
     }
 
-    fn track_event(&mut self, time: Nanos, event: TrackEvent) -> io::Result<()> {
+    fn track_event(&mut self, time: Nanos, event: TrackEvent, is_picture: bool) -> io::Result<()> {
+        let clock = self.clock;
+        let sequence = self.sequence(is_picture);
         let fresh = InternedData {
-            event_categories: std::mem::take(&mut self.categories.fresh),
-            event_names: std::mem::take(&mut self.names.fresh),
-            debug_annotation_names: std::mem::take(&mut self.notes.fresh),
+            event_categories: std::mem::take(&mut sequence.categories.fresh),
+            event_names: std::mem::take(&mut sequence.names.fresh),
+            debug_annotation_names: std::mem::take(&mut sequence.notes.fresh),
         };
+        let is_first = !std::mem::replace(&mut sequence.is_begun, true);
+        let flags = match is_first {
+            true => CLEARED | NEEDS_WORDS,
+            false => NEEDS_WORDS,
+        };
+        let number = sequence.number;
         self.put(TracePacket {
             timestamp: Some(stamp(time)),
-            trusted_packet_sequence_id: Some(EVENTS),
+            timestamp_clock_id: clock,
+            trusted_packet_sequence_id: Some(number),
             track_event: Some(event),
             interned_data: (fresh != InternedData::default()).then_some(fresh),
-            sequence_flags: Some(NEEDS_WORDS),
+            sequence_flags: Some(flags),
+            first_packet_on_sequence: is_first.then_some(true),
             ..TracePacket::default()
         })
     }

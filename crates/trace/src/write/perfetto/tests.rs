@@ -10,6 +10,7 @@ use super::messages::{
     Ftrace, FtraceEvent, InternedName, Trace, TracePacket, TrackDescriptor, TrackEvent, Type,
 };
 use super::*;
+use crate::supplement::Supplement;
 use crate::{Counter, Losses, Process, Thread, realtime};
 
 const MAIN: Task = Task(0);
@@ -135,20 +136,22 @@ fn read(bytes: &[u8]) -> Vec<TracePacket> {
     Trace::decode(bytes).unwrap().packet
 }
 
-/// The words of a file, from its packets in their order.
+/// The words of a file, from its packets in their order, each by its sequence and number.
 #[derive(Default)]
 struct Known {
-    categories: HashMap<u64, String>,
-    names: HashMap<u64, String>,
-    notes: HashMap<u64, String>,
+    categories: HashMap<(u32, u64), String>,
+    names: HashMap<(u32, u64), String>,
+    notes: HashMap<(u32, u64), String>,
     tracks: HashMap<u64, String>,
 }
 
 impl Known {
     fn learn(&mut self, packet: &TracePacket) {
-        let add = |to: &mut HashMap<u64, String>, from: &[InternedName]| {
+        let sequence = packet.trusted_packet_sequence_id.unwrap();
+        let add = |to: &mut HashMap<(u32, u64), String>, from: &[InternedName]| {
             for word in from {
-                let old = to.insert(word.iid.unwrap(), word.name.clone().unwrap());
+                let id = (sequence, word.iid.unwrap());
+                let old = to.insert(id, word.name.clone().unwrap());
                 assert_eq!(old, None, "a number is given twice");
             }
         };
@@ -192,7 +195,12 @@ impl Known {
                 (clock.clock_id.unwrap(), clock.timestamp.unwrap())
             };
             let all: Vec<_> = clocks.clocks.iter().map(clock).collect();
-            return vec![format!("{sequence} clocks {all:?}")];
+            let head = packet.supplement.as_ref().and_then(|all| all.head.clone());
+            let (pictures, lost) = (head.unwrap().pictures, packet.supplement.as_ref());
+            let lost = lost.map_or(0, |all| all.losses.len());
+            return vec![format!(
+                "{sequence} clocks {all:?}, pictures {pictures:?}, {lost} losses"
+            )];
         }
         if let Some(track) = &packet.track_descriptor {
             let unit = track.counter.as_ref().map(|counter| {
@@ -210,22 +218,25 @@ impl Known {
             let line = |event| format!("{sequence} cpu {cpu} {}", show_kernel(event));
             return bundle.event.iter().map(line).collect();
         }
+        if let Some(supplement) = &packet.supplement {
+            return vec![format!("{sequence} {}", show_supplement(supplement))];
+        }
         let (time, event) = (packet.timestamp.unwrap(), packet.track_event.as_ref());
-        let event = self.show_event(event.unwrap());
+        let event = self.show_event(sequence, event.unwrap());
         vec![format!("{sequence} {time} {event}")]
     }
 
-    fn show_event(&self, event: &TrackEvent) -> String {
+    fn show_event(&self, sequence: u32, event: &TrackEvent) -> String {
         let mut line = format!("{}: ", self.tracks[&event.track_uuid.unwrap()]);
         line += &match event.r#type() {
             Type::Counter => format!("= {}", event.counter_value.unwrap()),
             other => format!("{other:?}"),
         };
         for category in &event.category_iids {
-            line += &format!(" [{}]", self.categories[category]);
+            line += &format!(" [{}]", self.categories[&(sequence, *category)]);
         }
         if let Some(name) = event.name_iid {
-            line += &format!(" \"{}\"", self.names[&name]);
+            line += &format!(" \"{}\"", self.names[&(sequence, name)]);
         }
         if let Some(name) = &event.name {
             line += &format!(" '{name}'");
@@ -233,7 +244,10 @@ impl Known {
         for note in &event.debug_annotations {
             let number = note.uint_value.map(|number| number.to_string());
             let value = number.or_else(|| note.string_value.clone()).unwrap();
-            line += &format!(" {}={value}", self.notes[&note.name_iid.unwrap()]);
+            line += &format!(
+                " {}={value}",
+                self.notes[&(sequence, note.name_iid.unwrap())]
+            );
         }
         for flow in &event.flow_ids {
             line += &format!(" {flow}->");
@@ -282,9 +296,24 @@ fn show_kernel(event: &FtraceEvent) -> String {
             it.orig_cpu(),
             it.dest_cpu()
         ),
+        other => format!("{other:?}"),
     };
     let (time, on) = (event.timestamp.unwrap(), event.pid.unwrap());
-    format!("{time} on {on}: {what}")
+    let interrupt = match event.common_flags {
+        Some(8) => " in an interrupt",
+        _ => "",
+    };
+    format!("{time} on {on}{interrupt}: {what}")
+}
+
+fn show_supplement(supplement: &Supplement) -> String {
+    let jobs = supplement.jobs.as_ref().map_or(0, |jobs| jobs.times.len());
+    format!(
+        "supplement: {} threads, {} seats, {} labels, {jobs} events",
+        supplement.threads.len(),
+        supplement.seats.len(),
+        supplement.labels.len()
+    )
 }
 
 /// Goal: every kind of content arrives where it belongs: threads by their numbers, kernel events by CPU,
@@ -540,18 +569,19 @@ fn what_does_not_match_is_closed_or_left_out_and_counted() {
         .flat_map(|packet| known.show(packet))
         .collect();
     let expected = [
-        "1 clocks [(6, 1), (3, 1)]",
+        "1 clocks [(6, 1), (3, 1)], pictures [4], 0 losses",
+        "3 supplement: 0 threads, 0 seats, 0 labels, 8 events",
         "3 track seat 7",
-        "1 2 seat 7: SliceBegin [job] \"job\" job=6",
-        "1 3 seat 7: SliceBegin [wait] \"wait for job\" job=8",
-        "1 4 seat 7: SliceEnd",
-        "1 4 seat 7: SliceEnd",
-        "1 5 seat 7: SliceBegin [job] \"job\" job=9",
-        "1 8 seat 7: Instant [worker] \"park\"",
-        "1 8 seat 7: SliceEnd",
+        "4 2 seat 7: SliceBegin [job] \"job\" job=6",
+        "4 3 seat 7: SliceBegin [wait] \"wait for job\" job=8",
+        "4 4 seat 7: SliceEnd",
+        "4 4 seat 7: SliceEnd",
+        "4 5 seat 7: SliceBegin [job] \"job\" job=9",
+        "4 8 seat 7: Instant [worker] \"park\"",
+        "4 8 seat 7: SliceEnd",
         "3 track frames",
-        "1 7 frames: SliceBegin [annotation] 'frame 2, unfinished'",
-        "1 8 frames: SliceEnd",
+        "4 7 frames: SliceBegin [annotation] 'frame 2, unfinished'",
+        "4 8 frames: SliceEnd",
     ];
     assert_eq!(lines, expected);
 }

@@ -1,16 +1,16 @@
-//! Who is who: numbers of processes, threads and tracks, and the packets that introduce them.
+//! Who is who: tracks of processes, threads and everything else, and the packets that introduce them.
 //!
-//! The task with number n is the thread n + 1, since 0 is the idle task; a process has the number of its
-//! first thread, as on Linux. So the scheduler's events and the tracks mean the same threads.
+//! Threads and processes have the same numbers here and in the scheduler's events, so that both mean the same.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use event::Task;
 
 use super::messages::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
 use super::packets::Packets;
-use crate::{Recording, Thread, nice};
+use super::people::People;
+use crate::{Annotation, MarkKind, Recording, nice};
 
 /// Kinds of tracks. A track's number is its kind's plus one of 32 bits.
 const PROCESS: u64 = 1 << 40;
@@ -18,15 +18,15 @@ const THREAD: u64 = 2 << 40;
 const SEAT: u64 = 3 << 40;
 const OTHER: u64 = 4 << 40;
 
-/// The number by which the file knows a task.
-pub(super) fn tid(task: Task) -> i32 {
-    i32::try_from(u64::from(task.0) + 1).unwrap_or(i32::MAX)
-}
-
 /// What is known of the threads, and the tracks that were made up so far.
 pub(super) struct Tracks<'r> {
-    threads: HashMap<Task, &'r Thread>,
+    pub(super) people: People<'r>,
+    /// Threads that said something: their tracks are taken.
+    spoke: BTreeSet<Task>,
+    /// Tracks of threads that were introduced once more.
+    again: BTreeMap<Task, u64>,
     seats: BTreeMap<u32, u64>,
+    first_other: u64,
     others: u64,
 }
 
@@ -36,52 +36,50 @@ impl<'r> Tracks<'r> {
         recording: &'r Recording,
         packets: &mut Packets<W>,
     ) -> io::Result<Tracks<'r>> {
-        // The first one counts, should two have one number.
-        let mut threads = HashMap::new();
-        for thread in &recording.threads {
-            threads.entry(thread.task).or_insert(thread);
+        let mut tracks = Tracks::new(recording, OTHER);
+        let slices = recording.marks.iter();
+        let slices = slices.filter(|mark| matches!(mark.what, MarkKind::Begin(_) | MarkKind::End));
+        tracks.spoke = slices.map(|mark| mark.on).collect();
+        for position in 0..recording.processes.len() {
+            tracks.introduce_process(recording, position, packets)?;
         }
-        let tracks = Tracks {
-            threads,
-            seats: BTreeMap::new(),
-            others: 0,
-        };
-        let mut tasks: BTreeSet<Task> = recording.threads.iter().map(|t| t.task).collect();
-        tasks.extend(recording.seats.values());
-        tasks.extend(recording.annotations.iter().filter_map(|note| note.on));
+        for task in People::tasks(recording) {
+            tracks.introduce_thread(task, packets)?;
+        }
+        Ok(tracks)
+    }
 
-        let mut processes: BTreeMap<usize, i32> = BTreeMap::new();
+    fn new(recording: &'r Recording, first_other: u64) -> Tracks<'r> {
+        Tracks {
+            people: People::of(recording),
+            spoke: BTreeSet::new(),
+            again: BTreeMap::new(),
+            seats: BTreeMap::new(),
+            first_other,
+            others: 0,
+        }
+    }
+
+    /// Introduces the threads that findings are about once more, in a file that has them already. `series` tells
+    /// these tracks from those of other times that this was done to the file.
+    pub(super) fn reintroduce<W: Write>(
+        recording: &'r Recording,
+        findings: &[Annotation],
+        series: u32,
+        packets: &mut Packets<W>,
+    ) -> io::Result<Tracks<'r>> {
+        // Anybody may have made tracks there; 63 bits leave room for all.
+        const TOP: u64 = 1 << 63;
+        let mut tracks = Tracks::new(recording, TOP | event::mix(series.into()) >> 1);
+        let tasks: BTreeSet<Task> = findings.iter().filter_map(|found| found.on).collect();
         for task in tasks {
-            let thread = tracks.threads.get(&task);
-            let process = thread
-                .and_then(|thread| thread.process)
-                .filter(|process| *process < recording.processes.len());
-            let (pid, is_new) = match process {
-                None => (tid(task), true),
-                Some(process) => {
-                    let is_new = !processes.contains_key(&process);
-                    (*processes.entry(process).or_insert(tid(task)), is_new)
-                }
-            };
-            if is_new {
-                packets.track(TrackDescriptor {
-                    uuid: Some(PROCESS + pid as u64),
-                    process: Some(ProcessDescriptor {
-                        pid: Some(pid),
-                        process_name: Some(match process {
-                            Some(process) => recording.processes[process].name.clone(),
-                            None => tracks.name(task),
-                        }),
-                    }),
-                    ..TrackDescriptor::default()
-                })?;
-            }
+            let uuid = tracks.other();
+            tracks.again.insert(task, uuid);
             packets.track(TrackDescriptor {
-                uuid: Some(tracks.thread(task)),
-                parent_uuid: Some(PROCESS + pid as u64),
+                uuid: Some(uuid),
                 thread: Some(ThreadDescriptor {
-                    pid: Some(pid),
-                    tid: Some(tid(task)),
+                    pid: Some(tracks.pid(task).unwrap_or_else(|| tracks.tid(task))),
+                    tid: Some(tracks.tid(task)),
                     thread_name: Some(tracks.name(task)),
                 }),
                 ..TrackDescriptor::default()
@@ -90,9 +88,59 @@ impl<'r> Tracks<'r> {
         Ok(tracks)
     }
 
+    fn introduce_process<W: Write>(
+        &mut self,
+        recording: &Recording,
+        position: usize,
+        packets: &mut Packets<W>,
+    ) -> io::Result<()> {
+        let Some(pid) = self.people.pid(position) else {
+            return Ok(());
+        };
+        let name = recording.processes[position].name.clone();
+        packets.track(process(pid, name))
+    }
+
+    /// Introduces a thread, and, if it has no process, one that is it alone.
+    fn introduce_thread<W: Write>(
+        &mut self,
+        task: Task,
+        packets: &mut Packets<W>,
+    ) -> io::Result<()> {
+        let pid = match self.pid(task) {
+            Some(pid) => pid,
+            None => {
+                packets.track(process(self.tid(task), self.name(task)))?;
+                self.tid(task)
+            }
+        };
+        packets.track(TrackDescriptor {
+            uuid: Some(self.thread(task)),
+            parent_uuid: Some(PROCESS + pid as u64),
+            thread: Some(ThreadDescriptor {
+                pid: Some(pid),
+                tid: Some(self.tid(task)),
+                thread_name: Some(self.name(task)),
+            }),
+            ..TrackDescriptor::default()
+        })
+    }
+
+    /// The number of a task's process, if it has one.
+    pub(super) fn pid(&self, task: Task) -> Option<i32> {
+        self.people
+            .process(task)
+            .and_then(|process| self.people.pid(process))
+    }
+
+    /// The number by which the file knows a task.
+    pub(super) fn tid(&self, task: Task) -> i32 {
+        self.people.tid(task)
+    }
+
     /// What a task is called.
     pub(super) fn name(&self, task: Task) -> String {
-        match self.threads.get(&task) {
+        match self.people.thread(task) {
             Some(thread) => thread.name.clone(),
             None => format!("task {}", task.0),
         }
@@ -100,17 +148,20 @@ impl<'r> Tracks<'r> {
 
     /// A task's own priority.
     pub(super) fn priority(&self, task: Task) -> i32 {
-        self.threads
-            .get(&task)
+        self.people
+            .thread(task)
             .map_or(nice(0), |thread| thread.priority)
     }
 
     /// The track of a thread.
     pub(super) fn thread(&self, task: Task) -> u64 {
-        THREAD + u64::from(task.0)
+        let again = self.again.get(&task).copied();
+        again.unwrap_or(THREAD + u64::from(task.0))
     }
 
-    /// The track of whoever is on this seat: its thread's, or else one of the seat's own.
+    /// The track of whoever is on this seat: its thread's, or else one of the seat's own. Slices of one track
+    /// must nest, and what programs say need not nest with what the job system does; so where a thread said
+    /// something, jobs are on a track below it.
     pub(super) fn seat<W: Write>(
         &mut self,
         recording: &Recording,
@@ -121,6 +172,7 @@ impl<'r> Tracks<'r> {
             return Ok(track);
         }
         let track = match recording.seats.get(&seat) {
+            Some(&task) if self.spoke.contains(&task) => self.named("jobs", Some(task), packets)?,
             Some(&task) => self.thread(task),
             None => {
                 let track = SEAT + u64::from(seat);
@@ -153,17 +205,20 @@ impl<'r> Tracks<'r> {
         Ok(uuid)
     }
 
-    /// Makes a track for values.
+    /// Makes a track for values, of a process or of the machine.
     pub(super) fn counter<W: Write>(
         &mut self,
         name: &str,
         unit: &str,
+        process: Option<usize>,
         packets: &mut Packets<W>,
     ) -> io::Result<u64> {
         let uuid = self.other();
+        let pid = process.and_then(|process| self.people.pid(process));
         packets.track(TrackDescriptor {
             uuid: Some(uuid),
             name: Some(name.to_owned()),
+            parent_uuid: pid.map(|pid| PROCESS + pid as u64),
             counter: Some(CounterDescriptor {
                 unit_name: (!unit.is_empty()).then(|| unit.to_owned()),
             }),
@@ -174,6 +229,17 @@ impl<'r> Tracks<'r> {
 
     fn other(&mut self) -> u64 {
         self.others += 1;
-        OTHER + self.others
+        self.first_other.wrapping_add(self.others)
+    }
+}
+
+fn process(pid: i32, name: String) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(PROCESS + pid as u64),
+        process: Some(ProcessDescriptor {
+            pid: Some(pid),
+            process_name: Some(name),
+        }),
+        ..TrackDescriptor::default()
     }
 }

@@ -8,8 +8,12 @@ mod idle;
 mod join;
 mod load;
 mod loops;
+mod simulator;
 mod spawn;
 mod submit;
+mod trace;
+
+pub(super) use self::trace::tell;
 
 use event::Nanos;
 use platform::{Os, Platform};
@@ -38,6 +42,8 @@ pub(super) const ROWS: &[Row] = &[
     frame::ROW,
     load::ROW,
     idle::ROW,
+    trace::ROW,
+    simulator::ROW,
 ];
 
 /// How long `f` takes, in nanoseconds.

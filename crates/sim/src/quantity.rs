@@ -1,4 +1,5 @@
-//! Quantities with units, as machine files write them, and as the integers the simulator computes with.
+//! Quantities with units, as the files of machines and scenarios write them, and as the integers the
+//! simulator computes with.
 //!
 //! A quantity is text, `"307.2 MHz"`, never a floating-point number, and its conversion is exact: what
 //! is no whole number of the simulator's unit is refused instead of rounded.
@@ -9,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A kind of quantity.
-pub(super) trait Kind {
+pub(crate) trait Kind {
     /// What it is, with an article.
     const WHAT: &'static str;
     /// What it may be given in, and how many of the simulator's unit that is, as a power of ten.
@@ -21,7 +22,7 @@ pub(super) trait Kind {
 /// Declares kinds of quantities.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident: $what:literal, $units:expr, at most $max:expr;)*) => {
-        $($(#[$doc])* #[derive(Debug)] pub(super) enum $name {}
+        $($(#[$doc])* #[derive(Debug)] pub(crate) enum $name {}
         impl Kind for $name {
             const WHAT: &'static str = $what;
             const UNITS: &'static [(&'static str, u32)] = $units;
@@ -33,6 +34,8 @@ macro_rules! kinds {
 kinds! {
     /// In nanoseconds; at most an hour.
     Time: "a time", &[("ns", 0), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)], at most 3_600_000_000_000;
+    /// In nanoseconds; at most a day. Sums of them stay far from the end of the clock.
+    Length: "a length of time", Time::UNITS, at most 86_400_000_000_000;
     /// In kHz.
     Frequency: "a frequency", &[("kHz", 0), ("MHz", 3), ("GHz", 6)], at most 100_000_000;
     /// In microwatts.
@@ -50,19 +53,23 @@ kinds! {
 }
 
 /// A quantity of this kind, in the simulator's unit.
-pub(super) struct Of<K>(pub(super) u64, PhantomData<K>);
+pub(crate) struct Of<K>(pub(crate) u64, PhantomData<K>);
 
 /// Several, written as numbers with one unit behind them: `"600 972 1332 MHz"`.
-pub(super) struct ListOf<K>(pub(super) Vec<u64>, PhantomData<K>);
+pub(crate) struct ListOf<K>(pub(crate) Vec<u64>, PhantomData<K>);
 
 /// Nanoseconds as a fraction: `"4900/841 ns"`.
-pub(super) struct Fraction(pub(super) u64, pub(super) u64);
+pub(crate) struct Fraction(pub(crate) u64, pub(crate) u64);
 
 /// The most numbers in a list.
 const LIST_MAX: usize = 256;
 
 impl<K: Kind> Of<K> {
-    fn parse(text: &str) -> Result<Of<K>, String> {
+    /// What a text such as `"1.5 ms"` says.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the one who wrote it.
+    pub(crate) fn parse(text: &str) -> Result<Of<K>, String> {
         match list::<K>(text)?.as_slice() {
             [one] => Ok(Of(*one, PhantomData)),
             many => Err(format!("`{text}` is {} numbers, and not one", many.len())),
@@ -94,6 +101,7 @@ impl Fraction {
 }
 
 fn list<K: Kind>(text: &str) -> Result<Vec<u64>, String> {
+    let text = text.trim();
     let is_number = |c: char| c.is_ascii_digit() || c == '.' || c == ' ';
     let end = text.find(|c| !is_number(c)).unwrap_or(text.len());
     let (numbers, unit) = text.split_at(end);
@@ -190,6 +198,11 @@ mod tests {
             ("0.35us", 350),
             ("154 ns", 154),
             ("32.768 ms", 32_768_000),
+            ("5 µs", 5_000),
+            ("1.500 ms", 1_500_000),
+            ("100ns", 100),
+            (" 2 s ", 2_000_000_000),
+            ("0 ns", 0),
         ];
         for (text, nanos) in times {
             assert_eq!(
@@ -224,6 +237,9 @@ mod tests {
             ("1e3 ms", "digits"),
             (".5 ms", "digits"),
             ("5. ms", "digits"),
+            ("1,5 ms", "one of"),
+            ("1.2.3 ms", "digits"),
+            ("2 days", "one of"),
             ("3601 s", "not believed"),
             ("99999999999999999999 s", "too large"),
             ("1 2 ms", "not one"),
@@ -233,6 +249,9 @@ mod tests {
             let error = Of::<Time>::parse(text).map(|time| time.0).unwrap_err();
             assert!(error.contains(word), "{text:?}: {error}");
         }
+        let too_long = Of::<Length>::parse("86401 s").map(|length| length.0);
+        assert!(too_long.unwrap_err().contains("not believed"));
+        assert!(Of::<Length>::parse("86400 s").is_ok());
         let long = format!("{}MHz", "1 ".repeat(LIST_MAX + 1));
         assert!(ListOf::<Frequency>::parse(&long).is_err());
         for text in ["4900/0 ns", "4900 ns", "/ ns", "1/2", "1/99999999999 ns"] {

@@ -1,0 +1,177 @@
+//! The objects of `waits[]` and `inversions[]`, the same in every command.
+
+use event::Task;
+use serde::Serialize;
+use trace::explain::{Cause, Inversion, Share, Wait, WaitKind, Who};
+
+use super::Account;
+
+/// One wait. Its causes sum to its length.
+#[derive(Debug, Serialize)]
+pub(in crate::commands) struct WaitJson {
+    thread: String,
+    tid: Option<u32>,
+    name: String,
+    kind: &'static str,
+    start_ns: u64,
+    duration_ns: u64,
+    causes: Vec<CauseJson>,
+    sum_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct CauseJson {
+    kind: &'static str,
+    /// Null: nobody is known.
+    thread: Option<String>,
+    tid: Option<u32>,
+    /// The label of the job in the way.
+    job: Option<String>,
+    ns: u64,
+    by: Vec<ShareJson>,
+    confidence: &'static str,
+}
+
+/// Who had a CPU: a thread, or nobody, and why.
+#[derive(Debug, Serialize)]
+struct ShareJson {
+    who: &'static str,
+    thread: Option<String>,
+    tid: Option<u32>,
+    ns: u64,
+}
+
+/// One inversion.
+#[derive(Debug, Serialize)]
+pub(in crate::commands) struct InversionJson {
+    kind: &'static str,
+    waiter: String,
+    waiter_tid: Option<u32>,
+    holder: String,
+    holder_tid: Option<u32>,
+    /// A thread's name; or "idle", "offline", "unknown" and no number.
+    runner: String,
+    runner_tid: Option<u32>,
+    by: Vec<ShareJson>,
+    /// The position of the wait in `waits`.
+    wait: usize,
+    start_ns: u64,
+    ns: u64,
+    priorities: Priorities,
+    confidence: &'static str,
+    remedies: Vec<&'static str>,
+}
+
+/// As the kernel counts them, the lowest first.
+#[derive(Debug, Serialize)]
+struct Priorities {
+    waiter: Option<i16>,
+    holder: Option<i16>,
+    runner: Option<i16>,
+}
+
+impl Account {
+    /// All waits, the longest first.
+    pub(in crate::commands) fn waits_json(&self) -> Vec<WaitJson> {
+        self.explanation
+            .waits
+            .iter()
+            .map(|wait| self.wait_json(wait))
+            .collect()
+    }
+
+    /// All inversions, in the order of the waits.
+    pub(in crate::commands) fn inversions_json(&self) -> Vec<InversionJson> {
+        let inversions = self.explanation.inversions.iter();
+        inversions
+            .map(|inversion| self.inversion_json(inversion))
+            .collect()
+    }
+
+    fn wait_json(&self, wait: &Wait) -> WaitJson {
+        WaitJson {
+            thread: self.timeline.name(wait.thread),
+            tid: self.timeline.tid(wait.thread),
+            name: wait.name.clone(),
+            kind: kind(wait.kind),
+            start_ns: (wait.begin - self.origin).0,
+            duration_ns: wait.length().0,
+            causes: wait
+                .causes
+                .iter()
+                .map(|cause| self.cause_json(cause))
+                .collect(),
+            sum_ns: wait.sum().0,
+        }
+    }
+
+    fn cause_json(&self, cause: &Cause) -> CauseJson {
+        let label = |job| self.timeline.label(job).map(str::to_owned);
+        CauseJson {
+            kind: cause.kind.word(),
+            thread: cause.thread.map(|task| self.timeline.name(task)),
+            tid: cause.thread.and_then(|task| self.timeline.tid(task)),
+            job: cause.job.and_then(label),
+            ns: cause.ns.0,
+            by: self.by_json(&cause.by),
+            confidence: cause.confidence.word(),
+        }
+    }
+
+    fn by_json(&self, by: &[Share]) -> Vec<ShareJson> {
+        let share = |share: &Share| {
+            let (who, task) = word(share.who);
+            ShareJson {
+                who,
+                thread: task.map(|task| self.timeline.name(task)),
+                tid: task.and_then(|task| self.timeline.tid(task)),
+                ns: share.ns.0,
+            }
+        };
+        by.iter().map(share).collect()
+    }
+
+    fn inversion_json(&self, inversion: &Inversion) -> InversionJson {
+        let (runner, task) = word(inversion.runner);
+        let [of_waiter, of_holder, of_runner] = inversion.priorities;
+        InversionJson {
+            kind: inversion.kind.word(),
+            waiter: self.timeline.name(inversion.waiter),
+            waiter_tid: self.timeline.tid(inversion.waiter),
+            holder: self.timeline.name(inversion.holder),
+            holder_tid: self.timeline.tid(inversion.holder),
+            runner: task.map_or(runner.to_owned(), |task| self.timeline.name(task)),
+            runner_tid: task.and_then(|task| self.timeline.tid(task)),
+            by: self.by_json(&inversion.by),
+            wait: inversion.wait,
+            start_ns: (inversion.begin - self.origin).0,
+            ns: inversion.ns.0,
+            priorities: Priorities {
+                waiter: of_waiter,
+                holder: of_holder,
+                runner: of_runner,
+            },
+            confidence: inversion.confidence.word(),
+            remedies: inversion.remedies.iter().map(|what| what.word()).collect(),
+        }
+    }
+}
+
+/// The word for it, and the thread if it is one.
+fn word(who: Who) -> (&'static str, Option<Task>) {
+    match who {
+        Who::Task(task) => ("thread", Some(task)),
+        Who::Idle => ("idle", None),
+        Who::Offline => ("offline", None),
+        Who::Unknown => ("unknown", None),
+    }
+}
+
+fn kind(kind: WaitKind) -> &'static str {
+    match kind {
+        WaitKind::Job => "job",
+        WaitKind::Frame => "frame",
+        WaitKind::Slice => "slice",
+        WaitKind::Sleep => "sleep",
+    }
+}

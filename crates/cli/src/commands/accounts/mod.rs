@@ -1,0 +1,103 @@
+//! What was found out about waits, as every command says it: as JSON, and as the few lines that matter to a
+//! person.
+//!
+//! Crate `trace` explains; here is only how it is said. What a command adds of its own (where a frame began,
+//! what a trace lacks) is said there.
+
+mod bars;
+mod json;
+mod people;
+mod sentence;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use event::{Nanos, Task};
+use trace::explain::{Explanation, Wait, Who};
+use trace::timeline::Timeline;
+
+pub(super) use json::{InversionJson, WaitJson};
+pub(super) use people::{losses, wrapped};
+
+/// An explanation and the timeline it is of.
+pub(super) struct Account {
+    pub(super) timeline: Timeline,
+    pub(super) explanation: Explanation,
+    /// What counts as the beginning when times are told.
+    origin: Nanos,
+    /// How many threads have each name.
+    namesakes: BTreeMap<String, usize>,
+}
+
+impl Account {
+    /// Times are told since `origin`.
+    pub(super) fn new(timeline: Timeline, explanation: Explanation, origin: Nanos) -> Account {
+        let mut namesakes = BTreeMap::new();
+        for thread in &timeline.recording().threads {
+            *namesakes.entry(timeline.name(thread.task)).or_default() += 1;
+        }
+        Account {
+            timeline,
+            explanation,
+            origin,
+            namesakes,
+        }
+    }
+
+    /// The longest wait.
+    pub(super) fn worst(&self) -> Option<&Wait> {
+        self.explanation.waits.first()
+    }
+
+    /// What to call a thread: its name, and its number where others have the same name.
+    fn thread(&self, task: Task) -> String {
+        let name = self.timeline.name(task);
+        let is_alone = self.namesakes.get(&name).is_none_or(|&count| count == 1);
+        match self.timeline.tid(task).filter(|_| !is_alone) {
+            Some(tid) => format!("{name} ({tid})"),
+            None => name,
+        }
+    }
+
+    /// What to call whoever had a CPU.
+    fn who(&self, who: Who) -> String {
+        match who {
+            Who::Task(task) => self.thread(task),
+            Who::Idle => "an idle CPU".to_owned(),
+            Who::Offline => "no CPU online".to_owned(),
+            Who::Unknown => "not known".to_owned(),
+        }
+    }
+
+    /// Time since the beginning, in seconds to the microsecond.
+    fn at(&self, time: Nanos) -> String {
+        let micros = (time - self.origin).0 / 1_000;
+        format!("{}.{:06} s", micros / 1_000_000, micros % 1_000_000)
+    }
+}
+
+/// A length with as many digits as a person wants to read: "10.59 ms".
+pub(super) fn short(length: Nanos) -> String {
+    let scaled = |unit: f64, name: &str| {
+        let number = length.0 as f64 / unit;
+        match number {
+            100.0.. => format!("{number:.1} {name}"),
+            _ => format!("{number:.2} {name}"),
+        }
+    };
+    match length.0 {
+        0..1_000 => format!("{} ns", length.0),
+        1_000..1_000_000 => scaled(1e3, "µs"),
+        1_000_000..1_000_000_000 => scaled(1e6, "ms"),
+        _ => scaled(1e9, "s"),
+    }
+}
+
+/// A part of a whole, in per cent.
+fn percent(part: Nanos, whole: Nanos) -> String {
+    match whole.0 {
+        0 => "–".to_owned(),
+        whole => format!("{:.0} %", part.0 as f64 * 100.0 / whole as f64),
+    }
+}

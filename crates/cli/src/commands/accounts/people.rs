@@ -1,0 +1,319 @@
+//! What a person reads after the worst wait: who inverted whom and what would help, the other waits, and what
+//! the recording cannot know.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use comfy_table::CellAlignment;
+use event::{Nanos, Task};
+use trace::explain::{Confidence, Inversion, InversionKind, Remedy, Who};
+use trace::{Losses, Wakers};
+
+use super::{Account, short};
+use crate::output;
+
+/// How many lines of each.
+const INVERSIONS_MAX: usize = 6;
+const WAITS_MAX: usize = 10;
+
+/// Inversions of the same kind between the same threads; a wait inside of another one has the same ones.
+struct Group<'a> {
+    first: &'a Inversion,
+    waits: BTreeSet<usize>,
+    ns: Nanos,
+    by: BTreeMap<Who, Nanos>,
+    confidence: Confidence,
+}
+
+impl Group<'_> {
+    /// Who had most of it.
+    fn runner(&self) -> Who {
+        let most = self
+            .by
+            .iter()
+            .max_by_key(|(who, ns)| (**ns, Reverse(**who)));
+        most.map_or(self.first.runner, |(who, _)| *who)
+    }
+}
+
+impl Account {
+    /// The worst wait: a sentence, and its causes as bars in so many columns.
+    pub(in crate::commands) fn worst_text(&self, columns: usize) -> Option<String> {
+        let worst = self.worst()?;
+        let mut lines = wrapped(&self.sentence(worst), "", columns);
+        lines.push(String::new());
+        let bars = self.bars(worst, columns.saturating_sub(2));
+        lines.extend(bars.iter().map(|bar| format!("  {}", bar.trim_end())));
+        Some(lines.join("\n"))
+    }
+
+    /// The inversions, those that cost most first, each with what would take it away; nothing if there are
+    /// none.
+    pub(in crate::commands) fn inversions_text(&self, columns: usize) -> Option<String> {
+        let groups = self.groups();
+        if groups.is_empty() {
+            return None;
+        }
+        let mut lines = vec!["Inversions:".to_owned()];
+        for group in groups.iter().take(INVERSIONS_MAX) {
+            lines.extend(wrapped(&self.inverted(group), "  ", columns));
+            let remedies = format!("remedy: {}", self.remedies(group.first));
+            lines.extend(wrapped(&remedies, "    ", columns));
+        }
+        if let Some(more) = groups
+            .len()
+            .checked_sub(INVERSIONS_MAX)
+            .filter(|&more| more > 0)
+        {
+            lines.push(format!("  {more} more, between other threads: see --json"));
+        }
+        Some(lines.join("\n"))
+    }
+
+    /// The longest waits as a table.
+    pub(in crate::commands) fn waits_table(&self) -> String {
+        let mut table = output::table();
+        table.set_header(["thread", "waited in", "at", "length", "mostly"]);
+        // The positions are in the order of lengths.
+        let outermost = self.outermost();
+        let waits = &self.explanation.waits;
+        for wait in outermost.iter().take(WAITS_MAX).map(|&at| &waits[at]) {
+            table.add_row([
+                self.thread(wait.thread),
+                wait.name.clone(),
+                self.at(wait.begin),
+                short(wait.length()),
+                self.mostly(wait),
+            ]);
+        }
+        for column in 2..4 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let all = waits.len() + self.explanation.omitted;
+        let shown = outermost.len().min(WAITS_MAX);
+        match all - shown {
+            0 => table.to_string(),
+            1 => format!("{table}\n1 more wait, shorter or inside of one of these: see --json"),
+            more => {
+                format!("{table}\n{more} more waits, shorter or inside of one of these: see --json")
+            }
+        }
+    }
+
+    fn groups(&self) -> Vec<Group<'_>> {
+        let outermost = self.outermost();
+        let mut groups = BTreeMap::new();
+        let inversions = self.explanation.inversions.iter();
+        for inversion in inversions.filter(|inversion| outermost.contains(&inversion.wait)) {
+            let key = (inversion.kind, inversion.waiter, inversion.holder);
+            let group: &mut Group<'_> = groups.entry(key).or_insert_with(|| Group {
+                first: inversion,
+                waits: BTreeSet::new(),
+                ns: Nanos::ZERO,
+                by: BTreeMap::new(),
+                confidence: inversion.confidence,
+            });
+            group.waits.insert(inversion.wait);
+            group.ns += inversion.ns;
+            group.confidence = group.confidence.max(inversion.confidence);
+            for share in &inversion.by {
+                *group.by.entry(share.who).or_default() += share.ns;
+            }
+        }
+        let mut groups: Vec<Group<'_>> = groups.into_values().collect();
+        groups.sort_by_key(|group| Reverse(group.ns));
+        groups
+    }
+
+    /// The positions of the waits that are not inside of another wait of their thread.
+    fn outermost(&self) -> BTreeSet<usize> {
+        let waits = &self.explanation.waits;
+        let mut in_time: Vec<usize> = (0..waits.len()).collect();
+        // Of those that begin together, the longest first.
+        in_time.sort_by_key(|&at| {
+            (
+                waits[at].thread,
+                waits[at].begin,
+                Reverse(waits[at].end),
+                at,
+            )
+        });
+        let mut last: Option<(Task, Nanos)> = None;
+        let mut outermost = BTreeSet::new();
+        for at in in_time {
+            let wait = &waits[at];
+            let is_inside =
+                last.is_some_and(|(thread, end)| thread == wait.thread && wait.end <= end);
+            if !is_inside {
+                outermost.insert(at);
+                last = Some((wait.thread, wait.end));
+            }
+        }
+        outermost
+    }
+
+    /// One kind of inversion in words.
+    fn inverted(&self, group: &Group<'_>) -> String {
+        let Inversion {
+            kind,
+            waiter,
+            holder,
+            ..
+        } = *group.first;
+        let runner = group.runner();
+        let (ns, who, waiting) = (short(group.ns), self.thread(holder), self.thread(waiter));
+        let (ran, is_own) = (self.who(runner), waiter == holder);
+        let while_waiting = match is_own {
+            true => String::new(),
+            false => format!(" while {waiting} waited for it"),
+        };
+        let what = match (kind, runner) {
+            (InversionKind::Lock, _) => {
+                format!("{ran} ran while {who} held what {waiting} waited for")
+            }
+            (InversionKind::BusyWait, _) => {
+                format!("{waiting} burnt the CPU that {who} needed, by waiting for it")
+            }
+            (InversionKind::Placement, Who::Idle) => {
+                format!("a CPU was idle that {who} could have used{while_waiting}")
+            }
+            (InversionKind::Placement, _) => {
+                format!("{ran} ran on a faster CPU than {who} did{while_waiting}")
+            }
+            (InversionKind::NoCore, _) => {
+                format!("no CPU that {who} may use was online{while_waiting}")
+            }
+            _ if is_own => format!("{ran} ran while {who} could have run"),
+            _ => format!("{ran} ran instead of {who}{while_waiting}"),
+        };
+        let times = match group.waits.len() {
+            1 => String::new(),
+            count => format!(" in {count} waits"),
+        };
+        let sure = match group.confidence {
+            Confidence::Known => "",
+            Confidence::Inferred => " (inferred)",
+            _ => " (assumed)",
+        };
+        format!(
+            "{}: {what}: {ns}{times}{}{sure}",
+            kind.word(),
+            self.others(group)
+        )
+    }
+
+    /// Who else had the CPU.
+    fn others(&self, group: &Group<'_>) -> String {
+        let mut others: Vec<(Reverse<Nanos>, Task)> = group
+            .by
+            .iter()
+            .filter(|(who, _)| **who != group.runner())
+            .filter_map(|(who, ns)| match who {
+                Who::Task(task) => Some((Reverse(*ns), *task)),
+                _ => None,
+            })
+            .collect();
+        others.sort_unstable();
+        match others.as_slice() {
+            [] => String::new(),
+            [(_, one)] => format!(", {} too", self.thread(*one)),
+            [(_, one), more @ ..] => {
+                format!(", {} and {} others too", self.thread(*one), more.len())
+            }
+        }
+    }
+
+    fn remedies(&self, inversion: &Inversion) -> String {
+        let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
+        let told = inversion.remedies.iter().map(|remedy| match remedy {
+            Remedy::Park => format!("let {waiter} sleep while it waits instead of spinning"),
+            Remedy::SmallerGrains => {
+                "smaller pieces of work, so that others can take the rest".into()
+            }
+            Remedy::LeaveOutSlowCores => format!("keep {holder} off the slow CPUs"),
+            Remedy::PriorityInheritance => "a lock with priority inheritance".to_owned(),
+            Remedy::FewerThreads => "fewer busy threads than CPUs".to_owned(),
+            Remedy::SamePriority if waiter == holder => format!("a better priority for {waiter}"),
+            Remedy::SamePriority => format!("the same priority for {waiter} and {holder}"),
+            Remedy::WiderAffinity => format!("let {holder} use more CPUs"),
+            other => other.word().replace('_', " "),
+        });
+        let told: Vec<String> = told.collect();
+        match told.is_empty() {
+            true => "none known".to_owned(),
+            false => told.join("; or "),
+        }
+    }
+
+    /// What the recording cannot know, each as a sentence.
+    pub(in crate::commands) fn limits(&self) -> Vec<&'static str> {
+        let recording = self.timeline.recording();
+        let mut limits = Vec::new();
+        match recording.origin.wakers {
+            Wakers::Decided => {}
+            _ if recording.kernel.is_empty() => {
+                limits.push("no scheduler events: who ran, and who did not, is not known");
+            }
+            Wakers::Queued => limits.push(
+                "wakers are known from sched_wakeup only: a wake-up of another CPU's thread names nobody",
+            ),
+            Wakers::Unknown => limits.push("who woke whom is not in the recording"),
+        }
+        if recording
+            .threads
+            .iter()
+            .all(|thread| thread.allowed.is_none())
+        {
+            limits.push("which CPUs a thread may use is inferred from where it was seen");
+        }
+        if recording.cpus.iter().all(|cpu| cpu.capacity.is_none()) {
+            limits.push("how fast the CPUs are is not in the recording: see --capacity");
+        }
+        let explanation = &self.explanation;
+        let causes = explanation.waits.iter().flat_map(|wait| &wait.causes);
+        if causes
+            .into_iter()
+            .any(|cause| cause.confidence == Confidence::Assumed)
+        {
+            limits.push("whoever woke a thread is assumed to be whom it waited for");
+        }
+        limits
+    }
+}
+
+/// What is missing, in one line; nothing if nothing is.
+pub(in crate::commands) fn losses(losses: &Losses) -> Option<String> {
+    let told: Vec<String> = losses
+        .iter()
+        .map(|(loss, count)| format!("{} {count}", loss.word().replace('_', " ")))
+        .collect();
+    (!told.is_empty()).then(|| format!("Lost or odd: {}.", told.join(", ")))
+}
+
+/// Text in lines of so many columns, each behind this indent, all but the first of them by two more.
+pub(in crate::commands) fn wrapped(text: &str, indent: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut width = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        match lines.last_mut().filter(|_| width + 1 + length <= columns) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+                width += 1 + length;
+            }
+            None => {
+                let more = if lines.is_empty() || indent.is_empty() {
+                    ""
+                } else {
+                    "  "
+                };
+                lines.push(format!("{indent}{more}{word}"));
+                width = indent.len() + more.len() + length;
+            }
+        }
+    }
+    lines
+}

@@ -1,0 +1,275 @@
+//! One wait in words.
+
+use event::{Nanos, Task};
+use trace::explain::{Cause, CauseKind, InversionKind, Share, Wait, WaitKind, Who};
+
+use super::bars::{Bar, draw};
+use super::{Account, short};
+
+/// What a sentence has room for, and what is too little to be in one: a fiftieth.
+const PARTS_MAX: usize = 4;
+const PART_MIN: u64 = 50;
+/// The most bars, and the most of those who ran instead in each; what is shorter than a 200th is not seen.
+const BARS_MAX: usize = 8;
+const SHARES_MAX: usize = 4;
+const BAR_PART_MIN: u64 = 200;
+
+/// Causes that are one thing to a person: a thread could have run, whether it had run just before or not.
+struct Part {
+    kind: CauseKind,
+    thread: Option<Task>,
+    job: Option<u64>,
+    ns: Nanos,
+    by: Vec<Share>,
+}
+
+impl Account {
+    /// How long, where, when, and who had the time.
+    pub(in crate::commands) fn sentence(&self, wait: &Wait) -> String {
+        let parts = self.parts(wait);
+        let worth = |part: &&Part| part.ns.0 * PART_MIN >= wait.length().0;
+        let told: Vec<String> = parts
+            .iter()
+            .filter(worth)
+            .take(PARTS_MAX)
+            .map(|part| self.phrase(wait, part))
+            .collect();
+        let (head, at) = (self.head(wait), self.at(wait.begin));
+        match told.is_empty() {
+            true => format!("{head} at {at}."),
+            false => format!("{head} at {at}: {}.", told.join("; ")),
+        }
+    }
+
+    /// The causes of a wait as bars, the longest first, in so many columns. Those that no bar would show are one.
+    pub(in crate::commands) fn bars(&self, wait: &Wait, columns: usize) -> Vec<String> {
+        let parts = self.parts(wait);
+        let is_seen = |ns: Nanos| ns.0 * BAR_PART_MIN >= wait.length().0;
+        let mut bars = Vec::new();
+        let (seen, rest): (Vec<_>, Vec<_>) = parts.iter().partition(|part| is_seen(part.ns));
+        let (seen, late) = seen.split_at(seen.len().min(BARS_MAX));
+        for part in seen {
+            bars.push(Bar::whole(self.label(wait, part), part.ns));
+            if alone(&part.by).is_none() {
+                let shown = part.by.iter().filter(|share| is_seen(share.ns));
+                let shown: Vec<&Share> = shown.take(SHARES_MAX).collect();
+                let told = shown.iter().fold(Nanos::ZERO, |sum, share| sum + share.ns);
+                let parts = shown
+                    .iter()
+                    .map(|share| Bar::part(self.ran(share.who), share.ns));
+                bars.extend(parts);
+                let others = part.by.len() - shown.len();
+                if others > 0 {
+                    bars.push(Bar::part(format!("{others} others"), part.ns - told));
+                }
+            }
+        }
+        let rest: Vec<Nanos> = late.iter().chain(&rest).map(|part| part.ns).collect();
+        if !rest.is_empty() {
+            let sum = rest.iter().fold(Nanos::ZERO, |sum, &ns| sum + ns);
+            bars.push(Bar::whole(format!("{} more causes", rest.len()), sum));
+        }
+        draw(&bars, wait.length(), columns)
+    }
+
+    /// The longest of the causes, in a few words.
+    pub(super) fn mostly(&self, wait: &Wait) -> String {
+        let parts = self.parts(wait);
+        parts.first().map_or(String::new(), |part| {
+            let label = self.label(wait, part);
+            format!("{label}, {}", short(part.ns))
+        })
+    }
+
+    fn parts(&self, wait: &Wait) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        for cause in &wait.causes {
+            let kind = kind(cause);
+            let same = parts
+                .iter_mut()
+                .find(|part| (part.kind, part.thread, part.job) == (kind, cause.thread, cause.job));
+            match same {
+                Some(part) => {
+                    part.ns += cause.ns;
+                    add(&mut part.by, &cause.by);
+                }
+                None => parts.push(Part {
+                    kind,
+                    thread: cause.thread,
+                    job: cause.job,
+                    ns: cause.ns,
+                    by: cause.by.clone(),
+                }),
+            }
+        }
+        parts.sort_by_key(|part| std::cmp::Reverse(part.ns));
+        parts
+    }
+
+    fn head(&self, wait: &Wait) -> String {
+        let (thread, length, name) = (self.thread(wait.thread), short(wait.length()), &wait.name);
+        match wait.kind {
+            WaitKind::Sleep => format!("{thread} slept {length}"),
+            WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
+            WaitKind::Frame => format!("frame {name} of {thread} took {length}"),
+            WaitKind::Slice => {
+                let own = wait.causes.iter().filter(|cause| {
+                    cause.thread == Some(wait.thread) && cause.kind == CauseKind::Running
+                });
+                let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
+                let verb = if own.0 * 2 > wait.length().0 {
+                    "spent"
+                } else {
+                    "waited"
+                };
+                format!("{thread} {verb} {length} in `{name}`")
+            }
+        }
+    }
+
+    /// One part, as half a sentence.
+    fn phrase(&self, wait: &Wait, part: &Part) -> String {
+        let (ns, who) = (short(part.ns), self.path(wait, part.thread));
+        match part.kind {
+            CauseKind::Running => format!("{who} ran {ns}"),
+            CauseKind::RunningSlowCore => {
+                format!("{who} took {ns} longer than on the fastest CPU at its highest frequency")
+            }
+            CauseKind::NoCore => {
+                format!("{who} could have run for {ns}, but no CPU it may use was online")
+            }
+            CauseKind::QueuedBehind => {
+                format!("for {ns} {who} was busy with {} first", self.job(part.job))
+            }
+            CauseKind::NotReady => {
+                format!("for {ns} the job could not begin, and nothing says what it waited for")
+            }
+            CauseKind::BusyWaitStolen => {
+                let ran = self.ran_of(&part.by, part.ns);
+                format!("{ran} while {who} was runnable and a busy wait burnt a CPU it needed")
+            }
+            CauseKind::Preempted | CauseKind::WakeLatency => {
+                let held = self.holds(wait, part.thread);
+                let ran = self.ran_of(&part.by, part.ns);
+                format!("{ran} while {who}{held} was runnable")
+            }
+            CauseKind::Lock => {
+                format!("{who} slept {ns} because of a lock, and nothing says who held it")
+            }
+            CauseKind::Io => format!("{who} waited {ns} for a device"),
+            CauseKind::Interrupt => format!("{who} slept {ns} until a timer or a device woke it"),
+            _ => format!("nothing says where {ns} went"),
+        }
+    }
+
+    /// One part, in a few words.
+    fn label(&self, wait: &Wait, part: &Part) -> String {
+        let who = self.path(wait, part.thread);
+        let alone = alone(&part.by).map(|share| format!(": {}", self.ran(share.who)));
+        let alone = alone.unwrap_or_default();
+        match part.kind {
+            CauseKind::Running => format!("{who} ran"),
+            CauseKind::RunningSlowCore => format!("{who} ran on a slow CPU"),
+            CauseKind::Preempted | CauseKind::WakeLatency => format!("{who} runnable{alone}"),
+            CauseKind::NoCore => format!("{who} runnable: no CPU online"),
+            CauseKind::QueuedBehind => format!("{who} busy with {}", self.job(part.job)),
+            CauseKind::NotReady => "not ready".to_owned(),
+            CauseKind::BusyWaitStolen => format!("{who} runnable: busy wait{alone}"),
+            CauseKind::Lock => format!("{who} slept: a lock"),
+            CauseKind::Io => format!("{who} slept: a device"),
+            CauseKind::Interrupt => format!("{who} slept: a timer or device"),
+            _ => format!("{who}: not known"),
+        }
+    }
+
+    /// Whoever is on the path; the waiter is "itself".
+    fn path(&self, wait: &Wait, thread: Option<Task>) -> String {
+        match thread {
+            None => "nobody known".to_owned(),
+            Some(task) if task == wait.thread => format!("{} itself", self.thread(task)),
+            Some(task) => self.thread(task),
+        }
+    }
+
+    fn job(&self, job: Option<u64>) -> String {
+        let label = job.and_then(|job| self.timeline.label(job));
+        label.map_or("another job".to_owned(), |label| {
+            format!("the job `{label}`")
+        })
+    }
+
+    /// What is said of somebody who has the lock.
+    fn holds(&self, wait: &Wait, thread: Option<Task>) -> &'static str {
+        let same = |found: &Wait| (found.thread, found.begin) == (wait.thread, wait.begin);
+        let holds = self.explanation.inversions.iter().any(|inversion| {
+            let of = self.explanation.waits.get(inversion.wait);
+            inversion.kind == InversionKind::Lock
+                && of.is_some_and(same)
+                && Some(inversion.holder) == thread
+        });
+        match holds {
+            true => ", which holds what it waits for,",
+            false => "",
+        }
+    }
+
+    /// Who had a CPU, as a bar's label.
+    fn ran(&self, who: Who) -> String {
+        match who {
+            Who::Task(_) => format!("{} ran", self.who(who)),
+            _ => self.who(who),
+        }
+    }
+
+    /// Who had the CPUs, as the subject of a sentence: "a ran 3 ms, b 1 ms and 2 more 0.5 ms of it".
+    fn ran_of(&self, by: &[Share], all: Nanos) -> String {
+        let by = alone(by).map_or(by, std::slice::from_ref);
+        let Some((first, more)) = by.split_first() else {
+            return format!("it is not known who ran for {}", short(all));
+        };
+        let told = |share: &Share| format!("{} {}", self.who(share.who), short(share.ns));
+        let mut text = match first.who {
+            Who::Task(_) => format!("{} ran {}", self.who(first.who), short(first.ns)),
+            Who::Idle => format!("a CPU was idle for {}", short(first.ns)),
+            Who::Offline => format!("no CPU was online for {}", short(first.ns)),
+            Who::Unknown => format!("it is not known who ran for {}", short(first.ns)),
+        };
+        let (second, rest) = more.split_at(more.len().min(1));
+        if let [second] = second {
+            text.push_str(if rest.is_empty() { " and " } else { ", " });
+            text.push_str(&told(second));
+        }
+        if !rest.is_empty() {
+            let sum = rest.iter().fold(Nanos::ZERO, |sum, share| sum + share.ns);
+            let others = if rest.len() == 1 { "another" } else { "others" };
+            text.push_str(&format!(" and {} {others} {}", rest.len(), short(sum)));
+        }
+        text + " of it"
+    }
+}
+
+/// Whoever had all the time, or all but a fiftieth.
+fn alone(by: &[Share]) -> Option<&Share> {
+    let all: u64 = by.iter().map(|share| share.ns.0).sum();
+    by.first()
+        .filter(|share| (all - share.ns.0) * PART_MIN < all)
+}
+
+/// Had it run just before or not: it could have run.
+fn kind(cause: &Cause) -> CauseKind {
+    match cause.kind {
+        CauseKind::WakeLatency => CauseKind::Preempted,
+        kind => kind,
+    }
+}
+
+/// Sums up shares, the longest first.
+fn add(sum: &mut Vec<Share>, more: &[Share]) {
+    for share in more {
+        match sum.iter_mut().find(|known| known.who == share.who) {
+            Some(known) => known.ns += share.ns,
+            None => sum.push(*share),
+        }
+    }
+    sum.sort_by_key(|share| (std::cmp::Reverse(share.ns), share.who));
+}

@@ -1,0 +1,253 @@
+//! What is said of an explanation that is made by hand: the mutex on one CPU of the Pathfinder.
+
+use event::{Nanos, Task};
+use trace::explain::{
+    Cause, CauseKind, Confidence, Explanation, Inversion, InversionKind, Remedy, Share, Wait,
+    WaitKind, Who,
+};
+use trace::timeline::{Options, Timeline};
+use trace::{Loss, Losses, Recording, Thread};
+
+use super::{Account, losses, short, wrapped};
+
+const BUS: Task = Task(0);
+const HOLDER: Task = Task(1);
+const COMMS: Task = Task(2);
+const IDLE_ONE: Task = Task(3);
+
+fn share(who: Who, ns: u64) -> Share {
+    Share { who, ns: Nanos(ns) }
+}
+
+fn cause(kind: CauseKind, thread: Task, ns: u64, by: Vec<Share>) -> Cause {
+    Cause {
+        kind,
+        thread: Some(thread),
+        job: None,
+        ns: Nanos(ns),
+        by,
+        confidence: Confidence::Inferred,
+    }
+}
+
+fn thread(task: Task, name: &str) -> Thread {
+    Thread {
+        tid: Some(350 + task.0),
+        ..Thread::new(task, name, None)
+    }
+}
+
+/// The wait: 10.6 ms, of which the holder ran 2.1 and could have run 8.5.
+fn wait() -> Wait {
+    let comms = |ns| vec![share(Who::Task(COMMS), ns)];
+    Wait {
+        thread: BUS,
+        kind: WaitKind::Slice,
+        name: "lock bus".into(),
+        begin: Nanos(1_234_000_000),
+        end: Nanos(1_244_600_000),
+        segments: Vec::new(),
+        awaited: None,
+        causes: vec![
+            cause(CauseKind::Preempted, HOLDER, 8_000_000, comms(8_000_000)),
+            cause(CauseKind::Running, HOLDER, 2_100_000, Vec::new()),
+            cause(CauseKind::WakeLatency, HOLDER, 400_000, comms(400_000)),
+            cause(CauseKind::Running, BUS, 100_000, Vec::new()),
+        ],
+    }
+}
+
+fn inversion() -> Inversion {
+    Inversion {
+        kind: InversionKind::Lock,
+        wait: 0,
+        waiter: BUS,
+        holder: HOLDER,
+        runner: Who::Task(COMMS),
+        by: vec![share(Who::Task(COMMS), 8_400_000)],
+        begin: Nanos(1_235_000_000),
+        ns: Nanos(8_400_000),
+        priorities: [Some(49), Some(120), Some(79)],
+        confidence: Confidence::Inferred,
+        remedies: vec![Remedy::PriorityInheritance],
+    }
+}
+
+fn account(waits: Vec<Wait>, inversions: Vec<Inversion>) -> Account {
+    let recording = Recording {
+        threads: vec![
+            thread(BUS, "high-bus"),
+            thread(HOLDER, "low-holder"),
+            thread(COMMS, "mid-comms"),
+            thread(IDLE_ONE, "mid-comms"),
+        ],
+        ..Recording::default()
+    };
+    let timeline = Timeline::new(recording, &Options::default());
+    let explanation = Explanation {
+        waits,
+        omitted: 0,
+        inversions,
+    };
+    Account::new(timeline, explanation, Nanos(1_000_000_000))
+}
+
+/// Goal: the worst wait is one sentence that says who waited, how long, in what, when, who ran, and who held
+/// the lock; kinds of being runnable are one, a trifle is left out, and threads of one name are told apart.
+/// Method: the wait above.
+#[test]
+fn a_wait_is_a_sentence() {
+    let account = account(vec![wait()], vec![inversion()]);
+    let expected = "high-bus waited 10.60 ms in `lock bus` at 0.234000 s: mid-comms (352) ran 8.40 ms of it \
+                    while low-holder, which holds what it waits for, was runnable; low-holder ran 2.10 ms.";
+    assert_eq!(account.sentence(account.worst().unwrap()), expected);
+}
+
+/// Goal: every cause has a bar, the longest first, and the lines fit. Method: the wait above, in 70 columns.
+#[test]
+fn causes_are_bars() {
+    let account = account(vec![wait()], Vec::new());
+    let bars = account.bars(account.worst().unwrap(), 70);
+    assert_eq!(bars.len(), 3, "{bars:?}");
+    assert!(bars.iter().all(|bar| bar.chars().count() <= 70), "{bars:?}");
+    let begins = [
+        "low-holder runnable: mid-comms",
+        "low-holder ran",
+        "high-bus itself ran",
+    ];
+    for (bar, begin) in bars.iter().zip(begins) {
+        assert!(bar.starts_with(begin), "{bar}");
+    }
+    assert!(
+        bars[0].contains("8.40 ms") && bars[0].contains("79 %"),
+        "{}",
+        bars[0]
+    );
+}
+
+/// Goal: who had the CPUs is told in order, and what is not a thread is named for what it is. Method: a wait
+/// with four who ran, and one with an idle CPU.
+#[test]
+fn those_who_ran_are_told_in_order() {
+    let by = vec![
+        share(Who::Task(COMMS), 500),
+        share(Who::Idle, 300),
+        share(Who::Unknown, 100),
+        share(Who::Task(BUS), 100),
+    ];
+    let runnable = |by| Wait {
+        end: Nanos(1_234_001_000),
+        causes: vec![cause(CauseKind::Preempted, HOLDER, 1_000, by)],
+        ..wait()
+    };
+    let text = |wait: Wait| account(vec![wait.clone()], Vec::new()).sentence(&wait);
+    let several = text(runnable(by));
+    assert!(several.contains(
+        "mid-comms (352) ran 500 ns, an idle CPU 300 ns and 2 others 200 ns of it while"
+    ));
+    let idle = text(runnable(vec![share(Who::Idle, 1_000)]));
+    assert!(
+        idle.contains("a CPU was idle for 1.00 µs of it while low-holder was"),
+        "{idle}"
+    );
+    let nobody = text(runnable(Vec::new()));
+    assert!(nobody.contains("not known who ran for 1.00 µs"), "{nobody}");
+}
+
+/// Goal: equal inversions are one line with their sum, and each line says what would help. Method: one that
+/// comes twice and a placement.
+#[test]
+fn inversions_are_summed_up_and_come_with_remedies() {
+    let placement = Inversion {
+        kind: InversionKind::Placement,
+        holder: BUS,
+        runner: Who::Idle,
+        by: vec![share(Who::Idle, 1_000_000)],
+        ns: Nanos(1_000_000),
+        remedies: vec![Remedy::WiderAffinity, Remedy::FewerThreads],
+        ..inversion()
+    };
+    let text =
+        account(vec![wait()], vec![inversion(), placement, inversion()]).inversions_text(120);
+    let expected = "\
+Inversions:
+  lock: mid-comms (352) ran while low-holder held what high-bus waited for: 16.80 ms (inferred)
+    remedy: a lock with priority inheritance
+  placement: a CPU was idle that high-bus could have used: 1.00 ms (inferred)
+    remedy: let high-bus use more CPUs; or fewer busy threads than CPUs";
+
+    assert_eq!(text.unwrap(), expected);
+    assert_eq!(account(vec![wait()], Vec::new()).inversions_text(80), None);
+}
+
+/// Goal: the objects have the keys of the contract, times since the beginning, and sums that are right.
+/// Method: read the JSON of the wait and the inversion back.
+#[test]
+fn json_has_the_keys_of_the_contract() {
+    let account = account(vec![wait()], vec![inversion()]);
+    let waits = serde_json::to_value(account.waits_json()).unwrap();
+    let wait = &waits[0];
+    assert_eq!(wait["thread"], "high-bus");
+    assert_eq!(
+        (&wait["tid"], &wait["name"]),
+        (&350.into(), &"lock bus".into())
+    );
+    assert_eq!(wait["start_ns"], 234_000_000);
+    assert_eq!(
+        (&wait["duration_ns"], &wait["sum_ns"]),
+        (&10_600_000.into(), &10_600_000.into())
+    );
+    let cause = &wait["causes"][0];
+    assert_eq!(
+        (&cause["kind"], &cause["tid"]),
+        (&"preempted".into(), &351.into())
+    );
+    assert_eq!(
+        (&cause["by"][0]["thread"], &cause["by"][0]["ns"]),
+        (&"mid-comms".into(), &8_000_000.into())
+    );
+    let inversions = serde_json::to_value(account.inversions_json()).unwrap();
+    let inversion = &inversions[0];
+    for (key, value) in [
+        ("kind", "lock"),
+        ("waiter", "high-bus"),
+        ("holder", "low-holder"),
+        ("runner", "mid-comms"),
+        ("confidence", "inferred"),
+    ] {
+        assert_eq!(inversion[key], value);
+    }
+    assert_eq!(
+        (&inversion["start_ns"], &inversion["ns"]),
+        (&235_000_000.into(), &8_400_000.into())
+    );
+    assert_eq!(inversion["remedies"][0], "priority_inheritance");
+}
+
+/// Goal: lengths have as many digits as one reads, and losses are told by name. Method: one of each.
+#[test]
+fn lengths_are_short_and_losses_have_names() {
+    let lengths = [999, 1_000, 10_588_000, 335_900_000, 61_000_000_000].map(|ns| short(Nanos(ns)));
+    assert_eq!(
+        lengths,
+        ["999 ns", "1.00 µs", "10.59 ms", "335.9 ms", "61.00 s"]
+    );
+    let lost = Losses::from_iter([(Loss::Malformed, 3), (Loss::Truncated, 7)]);
+    let told = losses(&lost).unwrap();
+    assert_eq!(told, "Lost or odd: malformed 3, truncated bytes 7.");
+    assert_eq!(losses(&Losses::default()), None);
+}
+
+/// Goal: text fits its columns and is whole. Method: words in lines of 11, and one that is longer than a line.
+#[test]
+fn text_is_wrapped_between_words() {
+    assert_eq!(
+        wrapped("one two three four", "", 11),
+        ["one two", "three four"]
+    );
+    assert_eq!(
+        wrapped("one two three", "  ", 10),
+        ["  one two", "    three"]
+    );
+    assert_eq!(wrapped("extraordinary x", "", 5), ["extraordinary", "x"]);
+}

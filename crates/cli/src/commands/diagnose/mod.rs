@@ -1,0 +1,77 @@
+//! `paceline diagnose`: where the time of waits went, in anybody's trace.
+//!
+//! This file declares the options and goes from a file to an account; [`report`] says it.
+
+mod capacity;
+mod load;
+mod report;
+mod select;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use event::Nanos;
+use trace::explain::explain;
+use trace::timeline::{self, Timeline};
+
+use super::accounts::Account;
+use crate::failure::Failure;
+use crate::output;
+
+/// Explain waits and frames in a recorded trace: who ran instead, and who inverted whom.
+///
+/// Reads text of ftrace, atrace and systrace (HTML too), `trace-cmd report`, `perf sched script`, Perfetto's
+/// protobuf and Chrome's JSON, each packed with gzip or not. What is explained: the waits and frames of
+/// Paceline's job system, and slices whose names say that they are frames or waits; without any, the sleeps
+/// that another thread ended. --thread and --slice choose.
+///
+/// JSON (one object): format, clock, kernel (the release, or null), cpus and threads (how many), start_ns,
+/// end_ns, waits[]{thread, tid, name, kind (job, frame, slice, sleep), start_ns, duration_ns, causes[]{kind,
+/// thread, tid, job, ns, by[]{who, thread, tid, ns}, confidence}, sum_ns} (worst first, at most 1000),
+/// waits_omitted, inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner, runner_tid, by[], wait
+/// (its position in waits), start_ns, ns, priorities{waiter, holder, runner}, confidence, remedies[]},
+/// losses{}, limits[] (what the trace cannot know), annotated (the file, or null). Times are the trace's.
+/// who in by[]: thread, idle, offline or unknown.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The file
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Only the waits of threads with this name or number
+    #[arg(long, value_name = "NAME|TID")]
+    thread: Option<String>,
+    /// The slices with this text in their names, whatever they are; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    slice: Vec<String>,
+    /// Slices with this text in their names are waits, also where the thread runs: it spins
+    #[arg(long, value_name = "TEXT")]
+    busy: Vec<String>,
+    /// What CPUs can do, the fastest 1024: for traces that do not say it
+    #[arg(long, value_name = "0-3=446,4-7=1024", value_parser = capacity::read)]
+    capacity: Option<capacity::Capacities>,
+    /// Write the trace again with what was found on top, for ui.perfetto.dev
+    #[arg(long, value_name = "F.pftrace")]
+    annotate: Option<PathBuf>,
+    /// Write one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    if let Some(path) = &arguments.annotate {
+        output::check_can_create("--annotate", path)?;
+    }
+    let recording = load::load(&arguments.trace)?;
+    let options = timeline::Options {
+        capacities: arguments.capacity.clone().unwrap_or_default(),
+        ..timeline::Options::default()
+    };
+    let timeline = Timeline::new(recording, &options);
+    let selection = select::selection(&arguments, &timeline)?;
+    let explanation = explain(&timeline, &selection);
+    let account = Account::new(timeline, explanation, Nanos::ZERO);
+    match arguments.json {
+        true => output::print_json(&report::json(&account, arguments.annotate.as_deref())),
+        false => output::print(report::text(&account, output::columns())),
+    }
+}

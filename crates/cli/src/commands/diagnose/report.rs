@@ -1,0 +1,111 @@
+//! What was found out about a trace, for people and as JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, wrapped};
+
+/// The object of `--json`.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    format: &'a str,
+    clock: &'a str,
+    kernel: Option<&'a str>,
+    cpus: usize,
+    threads: usize,
+    start_ns: u64,
+    end_ns: u64,
+    waits: Vec<WaitJson>,
+    waits_omitted: usize,
+    inversions: Vec<InversionJson>,
+    losses: BTreeMap<&'static str, u64>,
+    limits: Vec<&'static str>,
+    annotated: Option<&'a Path>,
+}
+
+pub(super) fn json<'a>(account: &'a Account, annotated: Option<&'a Path>) -> Report<'a> {
+    let recording = account.timeline.recording();
+    let (start, end) = account.timeline.span();
+    let losses = account.timeline.losses().iter();
+    Report {
+        format: &recording.origin.format,
+        clock: recording.origin.clock.name(),
+        kernel: recording.origin.kernel.as_deref(),
+        cpus: cpus(account),
+        threads: recording.threads.len(),
+        start_ns: start.0,
+        end_ns: end.0,
+        waits: account.waits_json(),
+        waits_omitted: account.explanation.omitted,
+        inversions: account.inversions_json(),
+        losses: losses.map(|(loss, count)| (loss.word(), count)).collect(),
+        limits: account.limits(),
+        annotated,
+    }
+}
+
+/// How many CPUs are known: those the recording describes, and those on which something happened.
+fn cpus(account: &Account) -> usize {
+    let recording = account.timeline.recording();
+    let told = recording.cpus.iter().map(|facts| facts.cpu);
+    let seen = recording.kernel.iter().map(|event| event.cpu);
+    told.chain(seen).collect::<BTreeSet<_>>().len()
+}
+
+/// The lines for people, in so many columns.
+pub(super) fn text(account: &Account, columns: usize) -> String {
+    let mut parts = Vec::new();
+    match account.worst_text(columns) {
+        Some(worst) => parts.push(worst),
+        None => parts.push(nothing(account)),
+    }
+    parts.extend(account.inversions_text(columns));
+    if account.worst().is_some() {
+        parts.push(account.waits_table());
+    }
+    let limits = account.limits();
+    let limits = (!limits.is_empty()).then(|| format!("Not known: {}.", limits.join("; ")));
+    let last = [
+        Some(what(account)),
+        losses(account.timeline.losses()),
+        limits,
+    ];
+    let last = last
+        .iter()
+        .flatten()
+        .flat_map(|text| wrapped(text, "", columns));
+    parts.push(last.collect::<Vec<_>>().join("\n"));
+    parts.join("\n\n")
+}
+
+/// What was read.
+fn what(account: &Account) -> String {
+    let recording = account.timeline.recording();
+    let (start, end) = account.timeline.span();
+    let of = match recording.origin.format.as_str() {
+        "" => "a trace".to_owned(),
+        format => format!("a trace of format {format}"),
+    };
+    format!(
+        "Read {of}: {}, {} CPUs, {} threads, {} scheduler events, {} marks.",
+        end - start,
+        cpus(account),
+        recording.threads.len(),
+        recording.kernel.len(),
+        recording.marks.len()
+    )
+}
+
+fn nothing(account: &Account) -> String {
+    let recording = account.timeline.recording();
+    let why = match (recording.kernel.is_empty(), recording.marks.is_empty()) {
+        (true, true) => "neither scheduler events nor marks are in this trace",
+        (true, false) => {
+            "nothing in it says that it is a wait or a frame; name slices with --slice"
+        }
+        _ => "no thread waited for another one; name slices with --slice",
+    };
+    format!("No wait was found: {why}.")
+}

@@ -1,0 +1,86 @@
+//! Which waits: what the options mean in this trace, and what there is where they mean nothing.
+
+use std::collections::BTreeSet;
+
+use trace::MarkKind;
+use trace::explain::Selection;
+use trace::timeline::Timeline;
+
+use super::Arguments;
+use crate::failure::Failure;
+
+/// How many names a message has room for.
+const NAMES_MAX: usize = 8;
+
+/// What is to be explained.
+///
+/// # Errors
+/// If the trace has no such thread or slice; the message has the names that are most alike.
+pub(super) fn selection(arguments: &Arguments, timeline: &Timeline) -> Result<Selection, Failure> {
+    let mut selection = Selection {
+        slices: arguments.slice.clone(),
+        busy: arguments.busy.clone(),
+        ..Selection::default()
+    };
+    if let Some(wanted) = &arguments.thread {
+        let found = timeline.find(wanted);
+        if found.is_empty() {
+            let threads = timeline.recording().threads.iter();
+            let names = threads.map(|thread| timeline.name(thread.task)).collect();
+            return Err(unknown("--thread", "thread", wanted, names));
+        }
+        selection.threads = Some(found);
+    }
+    let given = [("--slice", &arguments.slice), ("--busy", &arguments.busy)];
+    for (option, texts) in given {
+        for text in texts {
+            let names = slices(timeline);
+            if !names.iter().any(|name| name.contains(text)) {
+                return Err(unknown(option, "slice", text, names));
+            }
+        }
+    }
+    Ok(selection)
+}
+
+/// The names of all slices.
+fn slices(timeline: &Timeline) -> BTreeSet<String> {
+    let recording = timeline.recording();
+    let names = recording.marks.iter().filter_map(|mark| match mark.what {
+        MarkKind::Begin(name) | MarkKind::AsyncBegin { name, .. } => Some(name),
+        _ => None,
+    });
+    let names: BTreeSet<_> = names.collect();
+    let word = |name| recording.names.word(name).to_owned();
+    names.into_iter().map(word).collect()
+}
+
+/// Says that there is no such thing and what there is, the most alike first.
+fn unknown(option: &str, what: &str, given: &str, names: BTreeSet<String>) -> Failure {
+    let given: String = given.chars().take(40).collect();
+    if names.is_empty() {
+        return Failure::Usage(format!(
+            "{option} {given:?}: this trace has no {what}s; leave it out"
+        ));
+    }
+    let likeness = |name: &str| {
+        let (name, given) = (name.to_lowercase(), given.to_lowercase());
+        strsim::jaro_winkler(&given, &name)
+    };
+    let mut names: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|name| (likeness(&name), name))
+        .collect();
+    // The sort is stable: equally like names stay in their order.
+    names.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let more = match names.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown = names.iter().take(NAMES_MAX);
+    let shown: Vec<String> = shown.map(|(_, name)| format!("{name:?}")).collect();
+    let shown = shown.join(", ");
+    Failure::Usage(format!(
+        "{option} {given:?}: this trace has no such {what}; there are {shown}{more}"
+    ))
+}

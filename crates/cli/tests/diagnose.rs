@@ -1,0 +1,284 @@
+//! `paceline diagnose` as its users meet it, on traces of which is known what happened.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A run in the project's folder: exit code, standard output, standard error.
+fn paceline(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+    let output = command
+        .current_dir(root())
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+fn fine(arguments: &[&str]) -> String {
+    let (code, out, err) = paceline(arguments);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
+    out
+}
+
+fn json(trace: &str, more: &[&str]) -> Value {
+    let trace = format!("testdata/traces/{trace}");
+    let mut arguments = vec!["diagnose", &trace, "--json"];
+    arguments.extend(more);
+    serde_json::from_str(&fine(&arguments)).unwrap()
+}
+
+fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {
+    of[key].as_array().unwrap()
+}
+
+fn ns(of: &Value, key: &str) -> u64 {
+    of[key].as_u64().unwrap()
+}
+
+/// The time of all causes of these kinds with this thread on the path.
+fn of_causes(wait: &Value, thread: &str, kinds: &[&str]) -> u64 {
+    let is_one = |cause: &&Value| {
+        cause["thread"] == thread && kinds.contains(&cause["kind"].as_str().unwrap())
+    };
+    list(wait, "causes")
+        .iter()
+        .filter(is_one)
+        .map(|cause| ns(cause, "ns"))
+        .sum()
+}
+
+/// The time that this thread had the CPU while another one could have run.
+fn of_runner(wait: &Value, thread: &str) -> u64 {
+    let shares = list(wait, "causes")
+        .iter()
+        .flat_map(|cause| list(cause, "by"));
+    shares
+        .filter(|share| share["thread"] == thread)
+        .map(|share| ns(share, "ns"))
+        .sum()
+}
+
+const RUNNABLE: [&str; 4] = ["preempted", "wake_latency", "busy_wait_stolen", "no_core"];
+
+/// Goal: the Pathfinder's inversion is found by name. Method: the figures that are known of the recording.
+#[test]
+fn the_lock_inversion_is_named() {
+    let report = json("local-pathfinder-nopi.ftrace.txt.gz", &[]);
+    assert_eq!(
+        (&report["format"], &report["cpus"]),
+        (&"ftrace".into(), &2.into())
+    );
+    let worst = &list(&report, "waits")[0];
+    assert_eq!(
+        (&worst["thread"], &worst["name"]),
+        (&"high-bus".into(), &"lock bus".into())
+    );
+    let near = |got: u64, expected: u64| got.abs_diff(expected) <= 10_000;
+    assert!(near(ns(worst, "duration_ns"), 10_590_000), "{worst}");
+    assert!(near(of_runner(worst, "mid-comms"), 8_470_000), "{worst}");
+    let held = of_causes(worst, "low-holder", &["running"]);
+    assert!((2_095_000..2_115_000).contains(&held), "{held}");
+    let inversion = list(&report, "inversions")
+        .iter()
+        .find(|one| one["wait"] == 0)
+        .unwrap();
+    for (key, value) in [
+        ("kind", "lock"),
+        ("waiter", "high-bus"),
+        ("holder", "low-holder"),
+        ("runner", "mid-comms"),
+    ] {
+        assert_eq!(inversion[key], value);
+    }
+    assert!(list(inversion, "remedies").contains(&"priority_inheritance".into()));
+    let priorities = &inversion["priorities"];
+    assert_eq!(
+        (&priorities["waiter"], &priorities["runner"]),
+        (&49.into(), &79.into())
+    );
+}
+
+/// Goal: with priority inheritance no wait is longer than the critical section, and nobody is inverted by a
+/// lock. Method: the same program with such a mutex; the longest wait is known to be 3.08 ms.
+#[test]
+fn with_priority_inheritance_there_is_none() {
+    let report = json("local-pathfinder-pi.ftrace.txt.gz", &[]);
+    let worst = &list(&report, "waits")[0];
+    assert!(ns(worst, "duration_ns") < 3_200_000, "{worst}");
+    let inversions = list(&report, "inversions");
+    assert!(
+        inversions.iter().all(|one| one["kind"] != "lock"),
+        "{inversions:?}"
+    );
+}
+
+/// Goal: a busy wait is seen for what it is. Method: frame 5 of the program that spins: its main thread waits
+/// for the worker, which is runnable behind others and behind the main thread itself.
+#[test]
+fn a_busy_wait_is_seen() {
+    let trace = "local-spin.ftrace.txt.gz";
+    let report = json(trace, &["--thread", "ui-main", "--slice", "wait for job"]);
+    let waits = list(&report, "waits");
+    let worst = &waits[0];
+    assert_eq!(
+        (&worst["thread"], &worst["name"]),
+        (&"ui-main".into(), &"wait for job".into())
+    );
+    let runnable = of_causes(worst, "worker", &RUNNABLE);
+    assert!(runnable * 10 > ns(worst, "duration_ns") * 9, "{worst}");
+    assert!(of_runner(worst, "ui-main") > 50_000_000, "{worst}");
+    let inversion = list(&report, "inversions").iter();
+    let mut busy = inversion.filter(|one| one["wait"] == 0 && one["kind"] == "busy_wait");
+    let busy = busy.next().expect("an inversion by a busy wait");
+    assert_eq!(
+        (&busy["waiter"], &busy["holder"]),
+        (&"ui-main".into(), &"worker".into())
+    );
+    assert!(list(busy, "remedies").contains(&"park".into()));
+}
+
+/// Goal: the account of a frame agrees with Perfetto's critical path, and sums exactly. Method: frame 15 of
+/// the program with condition variables, whose figures Perfetto's trace processor gave.
+#[test]
+fn a_frame_is_accounted_for() {
+    let report = json("local-futex.ftrace.txt.gz", &["--slice", "frame 15"]);
+    let [frame] = list(&report, "waits") else {
+        panic!("{}", report["waits"]);
+    };
+    assert_eq!(
+        (&frame["name"], ns(frame, "duration_ns") / 100_000),
+        (&"frame 15".into(), 3_359)
+    );
+    let near = |got: u64, millis: f64, within: f64| (got as f64 / 1e6 - millis).abs() <= within;
+    assert!(
+        near(of_causes(frame, "worker", &RUNNABLE), 330.4, 0.05),
+        "{frame}"
+    );
+    assert!(
+        near(of_causes(frame, "worker", &["running"]), 4.04, 0.01),
+        "{frame}"
+    );
+    assert!(
+        near(of_causes(frame, "ui-main", &["running"]), 1.52, 0.01),
+        "{frame}"
+    );
+}
+
+/// Goal: in every trace the causes of every wait sum exactly to its length, and what is in the way of each
+/// cause sums to it. Method: all traces but the one that takes long, as JSON.
+#[test]
+fn causes_sum_exactly() {
+    for trace in [
+        "catapult-android41-dualcore.systrace.txt.gz",
+        "local-futex.ftrace.txt.gz",
+        "local-futex.perf-sched-script.txt.gz",
+        "local-pathfinder-nopi.ftrace.txt.gz",
+        "local-spin.ftrace.txt.gz",
+        "ms-galaxy-s20.perfetto-trace.gz",
+        "tracecompass-atrace-youtube.txt.gz",
+        "tracecompass-desktop-critical-path.ftrace.txt",
+        "trappy-hmp8-a.report.txt.gz",
+    ] {
+        let report = json(trace, &[]);
+        for wait in list(&report, "waits") {
+            let causes = list(wait, "causes");
+            let sum: u64 = causes.iter().map(|cause| ns(cause, "ns")).sum();
+            assert_eq!(
+                (sum, ns(wait, "sum_ns")),
+                (ns(wait, "duration_ns"), sum),
+                "{trace}: {wait}"
+            );
+            for cause in causes {
+                let by: u64 = list(cause, "by").iter().map(|share| ns(share, "ns")).sum();
+                let is_told = !list(cause, "by").is_empty();
+                assert!(!is_told || by == ns(cause, "ns"), "{trace}: {cause}");
+            }
+        }
+    }
+}
+
+/// Goal: bad input is one line that says what, where, and what to do, with exit code 2. Method: each kind.
+#[test]
+fn bad_input_is_one_line() {
+    let spin = "testdata/traces/local-spin.ftrace.txt.gz";
+    for (arguments, parts) in [
+        (
+            &["no/such/file"][..],
+            &["no/such/file", "cannot be read"][..],
+        ),
+        (&["testdata/traces"], &["testdata/traces", "folder"]),
+        (&["README.md"], &["README.md", "no trace"]),
+        (
+            &["testdata/traces/trappy-hmp8-a.trace.dat.gz"],
+            &["trace-cmd report -N"],
+        ),
+        (
+            &[spin, "--thread", "ui-mian"],
+            &["--thread", "ui-mian", "there are \"ui-main\"", "more"],
+        ),
+        (&[spin, "--slice", "frme"], &["--slice", "frme", "frame"]),
+        (
+            &[spin, "--capacity", "0=446,1=no"],
+            &["--capacity", "\"1=no\"", "1024"],
+        ),
+        (
+            &[spin, "--annotate", "no/such/folder/f"],
+            &["--annotate", "no folder"],
+        ),
+    ] {
+        let (code, out, err) = paceline(&[&["diagnose"], arguments].concat());
+        assert_eq!(
+            (code, out.as_str(), err.lines().count()),
+            (Some(2), "", 1),
+            "{arguments:?}: {err}"
+        );
+        for part in parts {
+            assert!(err.contains(part), "{arguments:?}: {part}: {err}");
+        }
+    }
+}
+
+/// Goal: what the guide shows is what the program prints. Method: run each command of `docs/diagnose.md` that
+/// begins with `$ paceline` and compare what stands below it; `…` at the end stands for more lines.
+#[test]
+fn the_guide_shows_what_is_printed() {
+    let guide = std::fs::read_to_string(root().join("docs/diagnose.md")).unwrap();
+    let mut shown = 0;
+    for block in guide.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        let (command, expected) = block.split_once('\n').unwrap();
+        let command = command
+            .strip_prefix("$ paceline ")
+            .expect("a command of ours");
+        let arguments = words(command);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let out = fine(&arguments);
+        match expected.strip_suffix("…\n") {
+            Some(beginning) => assert!(out.starts_with(beginning), "{command}:\n{out}"),
+            None => assert_eq!(out, expected, "{command}"),
+        }
+        shown += 1;
+    }
+    assert!(shown >= 3, "{shown}");
+}
+
+/// The words of a command line, with '…' around those that have blanks.
+fn words(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}

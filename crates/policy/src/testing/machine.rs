@@ -1,0 +1,515 @@
+//! The kernel: it runs scripts under a class.
+//!
+//! What happens at one instant happens in this order: tasks begin and sleepers wake up; changes from outside;
+//! then CPU by CPU, the lowest first: the program that is done with its work goes on, a tick, the class's
+//! timer, a new choice. A task that is done at the very moment its slice ends is done.
+//!
+//! It panics if the class breaks a promise or forgets a task, and if nothing moves on.
+
+use std::collections::VecDeque;
+use std::ops::DerefMut;
+
+use event::{Cpu, Nanos, Task};
+
+use super::script::{Change, Script, Step};
+use super::seen::{Account, Stint};
+use super::state::{Control, Core, Phase, View};
+use crate::{Class, Cpus, Dequeue, Enqueue, Idleness, Setting, named};
+
+/// What a machine is like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) cpus: usize,
+    /// The time between two ticks of a busy CPU; zero: none.
+    pub(crate) tick: Nanos,
+}
+
+/// Runs the tasks under the class until then, or until all have ended or wait for messages. Who had a CPU
+/// when, in the order of the beginnings; stints without length included.
+pub(crate) fn run(
+    class: &mut dyn Class,
+    shape: Shape,
+    scripts: &[Script],
+    until: Nanos,
+) -> Vec<Stint> {
+    let mut machine = Machine::under(class, shape);
+    for script in scripts {
+        machine.add(script.clone());
+    }
+    machine.go(until);
+    machine.stints
+}
+
+/// A machine under a class, which it owns or borrows.
+pub(crate) struct Machine<C> {
+    pub(crate) class: C,
+    shape: Shape,
+    pub(crate) now: Nanos,
+    cores: Vec<Core>,
+    tasks: Vec<Control>,
+    /// Messages that nobody has taken, by mailbox.
+    mailboxes: Vec<u64>,
+    plan: VecDeque<(Nanos, Change)>,
+    pub(crate) stints: Vec<Stint>,
+    pub(crate) accounts: Vec<Account>,
+    /// The class is checked once in so many decisions.
+    pub(crate) check_every: u64,
+    decisions: u64,
+    /// Which run this is, for messages.
+    pub(crate) label: String,
+}
+
+impl Machine<Box<dyn Class>> {
+    /// Machines of so many CPUs under a policy of the catalogue that was made for `scale` of them.
+    pub(crate) fn named(policy: &str, cpus: usize, scale: usize, tick: Nanos) -> Self {
+        let setting = Setting {
+            cpus: scale,
+            tick,
+            seed: 1,
+        };
+        let class = named(policy, setting).expect("the policy is in the catalogue");
+        let mut machine = Machine::under(class, Shape { cpus, tick });
+        machine.label = policy.to_owned();
+        machine
+    }
+}
+
+/// How many things may happen at one instant before that is a loop.
+const MANY: u32 = 100_000;
+
+impl<C: DerefMut<Target: Class>> Machine<C> {
+    pub(crate) fn under(mut class: C, shape: Shape) -> Machine<C> {
+        class.set_cpus(shape.cpus);
+        Machine {
+            class,
+            shape,
+            now: Nanos::ZERO,
+            cores: vec![Core::default(); shape.cpus],
+            tasks: Vec::new(),
+            mailboxes: Vec::new(),
+            plan: VecDeque::new(),
+            stints: Vec::new(),
+            accounts: Vec::new(),
+            check_every: 1,
+            decisions: 0,
+            label: String::new(),
+        }
+    }
+
+    /// Tasks are numbered in the order in which they are added, which is that of their beginnings.
+    pub(crate) fn add(&mut self, script: Script) -> Task {
+        let last = self.tasks.last().map(|task| task.script.begins);
+        assert!(
+            last <= Some(script.begins),
+            "tasks begin in the order of their numbers"
+        );
+        self.tasks.push(Control::new(script));
+        self.accounts.push(Account::default());
+        Task(self.tasks.len() as u32 - 1)
+    }
+
+    /// In the order of time.
+    pub(crate) fn plan(&mut self, at: Nanos, change: Change) {
+        self.plan.push_back((at, change));
+    }
+
+    /// How long the stints of a task were, except the first one and what was cut off by the end.
+    pub(crate) fn lengths(&self, task: u32) -> Vec<Nanos> {
+        let mine = self.stints.iter().filter(|stint| stint.task == Task(task));
+        mine.skip(1).map(|stint| stint.to - stint.from).collect()
+    }
+
+    pub(crate) fn cpu_of(&self, task: u32) -> Nanos {
+        self.accounts[task as usize].cpu
+    }
+
+    /// Goes on until then: what is due at that moment is not done yet.
+    pub(crate) fn go(&mut self, until: Nanos) {
+        let mut at_this_instant = 0;
+        while self.tasks.iter().any(|task| task.phase != Phase::Ended) {
+            let due = self.next_due();
+            if due >= until || due == Nanos::MAX {
+                self.now = self.now.max(until.min(due));
+                break;
+            }
+            assert!(due >= self.now, "time runs back: {due} at {}", self.now);
+            at_this_instant = match due == self.now {
+                true => at_this_instant + 1,
+                false => 0,
+            };
+            assert!(
+                at_this_instant < MANY,
+                "nothing moves on at {due}: {:?}",
+                self.cores
+            );
+            self.now = due;
+            self.one_thing();
+        }
+        (0..self.cores.len() as u32).for_each(|cpu| self.pay(Cpu(cpu)));
+        // Who waits at the end has waited.
+        for index in 0..self.tasks.len() {
+            if self.tasks[index].phase == Phase::Ready {
+                self.has_waited(index);
+            }
+        }
+    }
+
+    fn next_due(&self) -> Nanos {
+        let cores = self.cores.iter().map(|core| {
+            let kernel = core.tick_at.min(core.timer_at).min(core.resched_at);
+            kernel.min(core.done_at)
+        });
+        let tasks = self.tasks.iter().map(|task| match task.phase {
+            Phase::NotBegun => task.script.begins,
+            Phase::Asleep(until) => until,
+            _ => Nanos::MAX,
+        });
+        let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
+        let due = cores.chain(tasks).min().unwrap_or(Nanos::MAX).min(planned);
+        let waits = |task: &Control| matches!(task.phase, Phase::Ended | Phase::Receiving(_));
+        assert!(
+            due < Nanos::MAX || self.tasks.iter().all(waits),
+            "somebody waits for a CPU for good at {}: {:?}",
+            self.now,
+            self.tasks
+        );
+        due
+    }
+
+    /// Does the first of what is due now.
+    fn one_thing(&mut self) {
+        let now = self.now;
+        for index in 0..self.tasks.len() {
+            let task = Task(index as u32);
+            match self.tasks[index].phase {
+                Phase::NotBegun if self.tasks[index].script.begins == now => {
+                    let attr = self.tasks[index].script.attr.clone();
+                    let admitted = self.class.admits(&attr);
+                    admitted.expect("scripts ask for what the class has");
+                    self.class.add(task, &attr);
+                    return self.put(task, Enqueue::New, None);
+                }
+                Phase::Asleep(until) if until <= now => {
+                    return self.put(task, Enqueue::Wake, None);
+                }
+                _ => {}
+            }
+        }
+        if self.plan.front().is_some_and(|(time, _)| *time <= now) {
+            let (_, change) = self.plan.pop_front().expect("it is there");
+            return self.change(change);
+        }
+        for cpu in (0..self.cores.len() as u32).map(Cpu) {
+            let core = &mut self.cores[cpu.index()];
+            let running = core.task;
+            if core.done_at == now {
+                core.done_at = Nanos::MAX;
+                return self.go_on(cpu);
+            } else if core.tick_at == now {
+                core.tick_at = now + self.shape.tick;
+                return self.tick(cpu, running.expect("only busy CPUs tick"));
+            } else if core.timer_at <= now {
+                core.timer_at = Nanos::MAX;
+                return match running {
+                    Some(running) if !self.class.tick(cpu, running, now) => self.ask(cpu),
+                    _ => self.pick(cpu, running),
+                };
+            } else if core.resched_at == now {
+                return self.pick(cpu, running);
+            }
+        }
+    }
+
+    fn tick(&mut self, cpu: Cpu, running: Task) {
+        self.pull(cpu, Idleness::Busy);
+        match self.class.tick(cpu, running, self.now) {
+            true => self.pick(cpu, Some(running)),
+            false => self.ask(cpu),
+        }
+    }
+
+    /// The program on this CPU goes on until it needs time, blocks, or somebody else is to be picked.
+    fn go_on(&mut self, cpu: Cpu) {
+        let me = self.cores[cpu.index()].task.expect("a program runs here");
+        let now = self.now;
+        if self.tasks[me.index()].left.is_some() {
+            self.tasks[me.index()].advance();
+        }
+        loop {
+            if self.cores[cpu.index()].resched_at <= now {
+                self.cores[cpu.index()].done_at = now;
+                return self.pick(cpu, Some(me));
+            }
+            let control = &mut self.tasks[me.index()];
+            if control.rounds == 0 {
+                control.phase = Phase::Ended;
+                self.class.dequeue(cpu, me, Dequeue::End, now);
+                self.class.remove(me);
+                return self.pick(cpu, None);
+            }
+            match control.script.steps[control.step] {
+                Step::Run(time) => {
+                    control.left = Some(time);
+                    self.cores[cpu.index()].done_at = now + time;
+                    return;
+                }
+                Step::Sleep(time) => return self.block(cpu, Phase::Asleep(now + time)),
+                Step::SleepUntil(time) => return self.block(cpu, Phase::Asleep(time.max(now))),
+                Step::Send(mailbox) => {
+                    control.advance();
+                    self.send(mailbox, cpu);
+                }
+                Step::Receive(mailbox) => {
+                    if !self.take(mailbox) {
+                        return self.block(cpu, Phase::Receiving(mailbox));
+                    }
+                    self.tasks[me.index()].advance();
+                }
+                Step::Yield => {
+                    control.advance();
+                    control.yielded = Some(now);
+                    self.class.yields(cpu, me, now);
+                    self.cores[cpu.index()].done_at = now;
+                    self.pick(cpu, Some(me));
+                    return self.runs_again(me);
+                }
+            }
+        }
+    }
+
+    fn mailbox(&mut self, mailbox: usize) -> &mut u64 {
+        if self.mailboxes.len() <= mailbox {
+            self.mailboxes.resize(mailbox + 1, 0);
+        }
+        &mut self.mailboxes[mailbox]
+    }
+
+    fn take(&mut self, mailbox: usize) -> bool {
+        let messages = self.mailbox(mailbox);
+        let any = *messages > 0;
+        *messages -= u64::from(any);
+        any
+    }
+
+    /// Whoever waits gets the message, the lowest number first; else it is kept.
+    fn send(&mut self, mailbox: usize, from: Cpu) {
+        let waits = |task: &Control| task.phase == Phase::Receiving(mailbox);
+        match self.tasks.iter().position(waits) {
+            Some(receiver) => self.put(Task(receiver as u32), Enqueue::Wake, Some(from)),
+            None => *self.mailbox(mailbox) += 1,
+        }
+    }
+
+    fn block(&mut self, cpu: Cpu, phase: Phase) {
+        let me = self.cores[cpu.index()].task.expect("a program runs here");
+        self.tasks[me.index()].phase = phase;
+        self.class.dequeue(cpu, me, Dequeue::Sleep, self.now);
+        self.cores[cpu.index()].done_at = Nanos::MAX;
+        self.pick(cpu, None);
+    }
+
+    /// A task begins, wakes up, or has lost its CPU. With a wake-up its step of waiting is over.
+    fn put(&mut self, task: Task, why: Enqueue, waker: Option<Cpu>) {
+        if why == Enqueue::Wake {
+            self.tasks[task.index()].advance();
+        }
+        let view = View(&self.cores, &self.tasks);
+        let mut cpu = self.class.select_cpu(task, waker, &view);
+        if !view.may_run(task, cpu) {
+            let mut all = (0..view.len() as u32).map(Cpu);
+            let allowed = all.find(|&cpu| view.may_run(task, cpu));
+            cpu = allowed.expect("a CPU is active");
+        }
+        let control = &mut self.tasks[task.index()];
+        control.cpu = cpu;
+        control.phase = Phase::Ready;
+        if why != Enqueue::Move {
+            control.ready = self.now;
+        }
+        self.class.enqueue(cpu, task, why, self.now);
+        self.see_who_runs(cpu, task);
+    }
+
+    /// A task waits on this CPU, or waits there as another one than before: should it run at once?
+    fn see_who_runs(&mut self, cpu: Cpu, queued: Task) {
+        let anew = match self.cores[cpu.index()].task {
+            None => true,
+            Some(running) => self.class.preempts(cpu, running, queued, self.now),
+        };
+        if anew {
+            self.cores[cpu.index()].resched_at = self.now;
+        }
+        self.ask(cpu);
+    }
+
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Attr(task, attr) => {
+                let Control { phase, cpu, .. } = self.tasks[task.index()];
+                match phase {
+                    Phase::NotBegun => self.tasks[task.index()].script.attr = attr,
+                    Phase::Ended => {}
+                    _ => self.class.set_attr(task, &attr, self.now),
+                }
+                match phase {
+                    Phase::Running => self.cores[cpu.index()].resched_at = self.now,
+                    Phase::Ready => self.see_who_runs(cpu, task),
+                    _ => {}
+                }
+            }
+            Change::Offline(cpu) => {
+                self.cores[cpu.index()].offline = true;
+                for task in (0..self.tasks.len() as u32).map(Task) {
+                    let Control { phase, cpu: at, .. } = self.tasks[task.index()];
+                    if at == cpu && matches!(phase, Phase::Ready | Phase::Running) {
+                        self.class.dequeue(cpu, task, Dequeue::Move, self.now);
+                        if phase == Phase::Running {
+                            self.switch(cpu, None);
+                        }
+                        self.put(task, Enqueue::Move, None);
+                    }
+                }
+                self.class.set_online(cpu, false);
+                self.cores[cpu.index()].resched_at = Nanos::MAX;
+            }
+            Change::Online(cpu) => {
+                self.cores[cpu.index()].offline = false;
+                self.class.set_online(cpu, true);
+                self.cores[cpu.index()].resched_at = self.now;
+            }
+        }
+    }
+
+    /// Who runs on this CPU from now on?
+    fn pick(&mut self, cpu: Cpu, prev: Option<Task>) {
+        self.cores[cpu.index()].resched_at = Nanos::MAX;
+        let mut next = self.class.pick(cpu, prev, self.now);
+        if next.is_none() && self.pull(cpu, Idleness::New) {
+            next = self.class.pick(cpu, None, self.now);
+        }
+        assert!(
+            next.is_some() || self.class.queued(cpu) == 0 || !self.class.conserves_work(),
+            "{}: {cpu:?} idles at {}",
+            self.label,
+            self.now
+        );
+        if next.is_none() || next != prev {
+            self.switch(cpu, next);
+        }
+        self.decisions += 1;
+        self.ask(cpu);
+        if self.decisions.is_multiple_of(self.check_every)
+            && let Err(broken) = self.class.check(self.now)
+        {
+            panic!("{} at {}: {broken}", self.label, self.now);
+        }
+    }
+
+    /// What runs here stops, and could go on if it runs still; somebody else has the CPU from now on.
+    fn switch(&mut self, cpu: Cpu, next: Option<Task>) {
+        self.pay(cpu);
+        let (now, tick) = (self.now, self.shape.tick);
+        let core = &mut self.cores[cpu.index()];
+        let left = core.done_at - now;
+        if let Some(prev) = core.task.take() {
+            let control = &mut self.tasks[prev.index()];
+            if control.phase == Phase::Running {
+                control.left = control.left.map(|_| left);
+                control.phase = Phase::Ready;
+                control.ready = now;
+            }
+        }
+        core.task = next;
+        core.done_at = Nanos::MAX;
+        let Some(next) = next else {
+            core.tick_at = Nanos::MAX;
+            return;
+        };
+        if core.tick_at == Nanos::MAX && tick > Nanos::ZERO {
+            core.tick_at = Nanos((now.0 / tick.0 + 1) * tick.0);
+        }
+        core.paid = now;
+        core.stint = self.stints.len();
+        self.stints.push(Stint {
+            cpu,
+            task: next,
+            from: now,
+            to: now,
+        });
+        let control = &mut self.tasks[next.index()];
+        assert_eq!(control.phase, Phase::Ready, "{next:?} cannot run");
+        assert_eq!(control.cpu, cpu, "{next:?} is queued elsewhere");
+        control.phase = Phase::Running;
+        core.done_at = now + control.left.unwrap_or(Nanos::ZERO);
+        self.has_waited(next.index());
+        self.runs_again(next);
+    }
+
+    /// Accounts what the CPU's task has had.
+    fn pay(&mut self, cpu: Cpu) {
+        let core = &mut self.cores[cpu.index()];
+        if let Some(task) = core.task {
+            self.accounts[task.index()].cpu += self.now - core.paid;
+            self.stints[core.stint].to = self.now;
+            core.paid = self.now;
+        }
+    }
+
+    fn has_waited(&mut self, index: usize) {
+        let waited = self.now - self.tasks[index].ready;
+        let longest = &mut self.accounts[index].longest_wait;
+        *longest = waited.max(*longest);
+    }
+
+    /// It runs: its yield is over, if it yielded.
+    fn runs_again(&mut self, task: Task) {
+        let control = &mut self.tasks[task.index()];
+        if control.phase == Phase::Running
+            && let Some(yielded) = control.yielded.take()
+        {
+            self.accounts[task.index()].yields.push(self.now - yielded);
+        }
+    }
+
+    fn pull(&mut self, cpu: Cpu, idleness: Idleness) -> bool {
+        let view = View(&self.cores, &self.tasks);
+        let Some((task, from)) = self.class.pull(cpu, idleness, &view, self.now) else {
+            return false;
+        };
+        let Control { phase, cpu: at, .. } = self.tasks[task.index()];
+        assert_eq!((phase, at), (Phase::Ready, from), "{task:?} was pulled");
+        if !view.may_run(task, cpu) {
+            return false;
+        }
+        self.class.dequeue(from, task, Dequeue::Move, self.now);
+        self.tasks[task.index()].cpu = cpu;
+        self.class.enqueue(cpu, task, Enqueue::Move, self.now);
+        true
+    }
+
+    /// What follows each hook that concerned this CPU: asks the class for its timer there, and whom to kick,
+    /// and checks its count.
+    fn ask(&mut self, cpu: Cpu) {
+        self.cores[cpu.index()].timer_at = self.class.timer(cpu, self.now);
+        if self.decisions.is_multiple_of(self.check_every) {
+            let here = |task: &&Control| {
+                task.cpu == cpu && matches!(task.phase, Phase::Ready | Phase::Running)
+            };
+            let queued = self.tasks.iter().filter(here).count();
+            let label = &self.label;
+            assert_eq!(
+                self.class.queued(cpu),
+                queued,
+                "{label}: {cpu:?} at {}",
+                self.now
+            );
+        }
+        // The class may not know yet that a CPU is going away.
+        while let Some(kicked) = self.class.kick() {
+            let core = &mut self.cores[kicked.index()];
+            if !core.offline {
+                core.resched_at = self.now;
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A small recording for each cause.
+
+use event::{Cpu, KernelEventKind, Left, Nanos, Task};
+
+use crate::explain::{CauseKind, Confidence, Explanation, Selection, WaitKind, explain};
+use crate::script::{Script, check, told};
+use crate::timeline::Timeline;
+
+const UI: u32 = 0;
+const WORKER: u32 = 1;
+const HOG: u32 = 2;
+const NAMES: [&str; 3] = ["ui", "worker", "hog"];
+
+fn longest(told_by: &(Timeline, Explanation)) -> Vec<String> {
+    told(&told_by.0, &told_by.1.waits[0])
+}
+
+/// Goal: who sleeps is waiting for who wakes it, who was preempted in between; its own wake-up comes last.
+/// Method: one CPU, times chosen by hand.
+#[test]
+fn preempted() {
+    let mut script = Script::new(&NAMES, 1);
+    script.run(0, 0, UI);
+    script.sleep(100, 0, Some(WORKER));
+    script.run(130, 0, HOG);
+    script.run(190, 0, WORKER);
+    script.wake(200, Some(WORKER), UI);
+    script.sleep(203, 0, Some(UI));
+    let told = script.explain(300);
+    assert_eq!(
+        longest(&told),
+        [
+            "preempted 60 worker: hog=60",
+            "running 40 worker:",
+            "wake_latency 3 ui: worker=3"
+        ]
+    );
+    let wait = &told.1.waits[0];
+    assert_eq!((wait.kind, wait.name.as_str()), (WaitKind::Sleep, "sleep"));
+    assert_eq!(wait.awaited.unwrap().thread, Task(WORKER));
+    assert_eq!(told.0.preemptions(Task(WORKER)), 1);
+}
+
+/// Goal: each instant is split equally over the CPUs a thread may run on, and what does not divide goes to the
+/// largest remainder. Method: three CPUs, of which the thread may use all, then two.
+#[test]
+fn who_ran_instead() {
+    let play = |cpus: &[u32]| {
+        let mut script = Script::new(&["ui", "worker", "a", "b", "c"], 3);
+        script.pin(WORKER, cpus);
+        script.run(0, 0, UI);
+        script.run(0, 1, 3);
+        script.run(0, 2, 4);
+        script.sleep(10, 0, Some(WORKER));
+        script.run(20, 0, 2);
+        script.run(31, 0, WORKER);
+        script.wake(40, Some(WORKER), UI);
+        script.sleep(40, 0, Some(UI));
+        longest(&script.explain(50)).swap_remove(1)
+    };
+    assert_eq!(play(&[0, 1, 2]), "preempted 11 worker: a=4 b=4 c=3");
+    assert_eq!(play(&[0, 1]), "preempted 11 worker: a=6 b=5");
+    assert_eq!(play(&[0]), "preempted 11 worker: a=11");
+}
+
+/// Goal: a thread that is woken by an interrupt waited for no thread; if the kernel says that it was a device,
+/// it was. Method: the same sleep with and without what the kernel says.
+#[test]
+fn interrupts_and_devices() {
+    let play = |io: Option<bool>, state: Left| {
+        let mut script = Script::new(&NAMES, 1);
+        script.run(0, 0, UI);
+        script.leave(10, 0, state, None);
+        script.wake(60, None, UI);
+        if let Some(io) = io {
+            let task = Task(UI);
+            script.kernel(60, 0, KernelEventKind::Blocked { task, io });
+        }
+        script.run(62, 0, UI);
+        let timeline = script.timeline(70);
+        let selection = Selection {
+            threads: Some(vec![Task(UI)]),
+            ..Selection::default()
+        };
+        let explanation = explain(&timeline, &selection);
+        check(&explanation.waits[0]);
+        let cause = &explanation.waits[0].causes[0];
+        assert_eq!(cause.ns, Nanos(50));
+        (cause.kind, cause.confidence)
+    };
+    assert_eq!(
+        play(None, Left::Sleeping),
+        (CauseKind::Interrupt, Confidence::Known)
+    );
+    assert_eq!(
+        play(Some(true), Left::Blocked),
+        (CauseKind::Io, Confidence::Known)
+    );
+    assert_eq!(
+        play(Some(false), Left::Blocked),
+        (CauseKind::Interrupt, Confidence::Known)
+    );
+    assert_eq!(
+        play(None, Left::Blocked),
+        (CauseKind::Io, Confidence::Assumed)
+    );
+}
+
+/// Goal: while a CPU is busy with an interrupt, its thread does not get on. Method: one interrupt in the
+/// middle of the waker's run, and a second one inside of it.
+#[test]
+fn interrupted() {
+    let mut script = Script::new(&NAMES, 1);
+    script.run(0, 0, UI);
+    script.sleep(100, 0, Some(WORKER));
+    for (time, begins) in [(120, true), (125, true), (130, false), (150, false)] {
+        let what = KernelEventKind::Interrupt {
+            begins,
+            soft: false,
+            number: 7,
+        };
+        script.kernel(time, 0, what);
+    }
+    script.wake(200, Some(WORKER), UI);
+    script.sleep(200, 0, Some(UI));
+    assert_eq!(
+        longest(&script.explain(300)),
+        ["running 70 worker:", "interrupt 30 worker:"]
+    );
+}
+
+/// Goal: on a CPU of half the capacity, half of the time is lost; at a third of the frequency, two thirds; of
+/// both, what is left is multiplied. What is lost says who had the fast CPU. Method: one run in three
+/// parts.
+#[test]
+fn slow_cpus() {
+    let mut script = Script::new(&NAMES, 2);
+    script.capacities(&[512, 1024]);
+    script.kernel(0, 0, KernelEventKind::Frequency(3_000_000));
+    script.run(0, 0, UI);
+    script.run(0, 1, HOG);
+    script.sleep(100, 0, Some(WORKER));
+    script.kernel(200, 0, KernelEventKind::Frequency(1_000_000));
+    script.wake(260, Some(WORKER), UI);
+    script.sleep(260, 0, Some(UI));
+    let told = script.explain(300);
+    // 100 at half speed, 60 at a sixth.
+    assert_eq!(
+        longest(&told),
+        [
+            "running_slow_core 100 worker: hog=100",
+            "running 60 worker:"
+        ]
+    );
+    let inversion = &told.1.inversions[0];
+    assert_eq!(
+        (inversion.kind.word(), inversion.ns),
+        ("placement", Nanos(100))
+    );
+    assert_eq!(inversion.remedies[0].word(), "leave_out_slow_cores");
+}
+
+/// Goal: what the user says about CPUs counts more than what the recording says. Method: the same recording
+/// with other options.
+#[test]
+fn options() {
+    let play = |capacity: Option<u32>, allowed: Option<u32>| {
+        let mut script = Script::new(&NAMES, 2);
+        script.run(0, 0, UI);
+        script.run(0, 1, UI + 2);
+        script.sleep(100, 0, Some(WORKER));
+        script.wake(300, Some(WORKER), UI);
+        script.sleep(300, 0, None);
+        script.run(310, 0, UI);
+        script
+            .options
+            .capacities
+            .extend(capacity.map(|capacity| (Cpu(0), capacity)));
+        script.options.capacities.insert(Cpu(1), 1024);
+        let allowed = allowed.map(|cpu| (Task(UI), vec![Cpu(cpu)]));
+        script.options.allowed.extend(allowed);
+        longest(&script.explain(400))
+    };
+    let wake = "wake_latency 10 ui: hog=5 idle=5";
+    assert_eq!(play(None, None), ["running 200 worker:", wake]);
+    let half = [
+        "running 100 worker:",
+        "running_slow_core 100 worker: hog=100",
+        wake,
+    ];
+    assert_eq!(play(Some(512), None), half);
+    let pinned = ["running 200 worker:", "wake_latency 10 ui: hog=10"];
+    assert_eq!(play(None, Some(1)), pinned);
+}
+
+/// Goal: a thread of which no CPU is online has no core. Method: its CPU goes away while it is runnable and
+/// comes back.
+#[test]
+fn no_core() {
+    let mut script = Script::new(&NAMES, 2);
+    script.pin(WORKER, &[1]);
+    script.run(0, 0, UI);
+    script.run(0, 1, WORKER);
+    script.sleep(10, 0, Some(HOG));
+    script.run(20, 1, HOG + 1);
+    script
+        .recording
+        .threads
+        .push(crate::Thread::new(Task(3), "other", None));
+    script.kernel(50, 1, KernelEventKind::Online(false));
+    script.kernel(80, 1, KernelEventKind::Online(true));
+    script.run(85, 1, WORKER);
+    script.wake(90, Some(WORKER), UI);
+    script.run(90, 0, UI);
+    let told = script.explain(100);
+    assert_eq!(
+        longest(&told),
+        [
+            "preempted 35 worker: other=35",
+            "no_core 30 worker: offline=30",
+            "running 15 worker:"
+        ]
+    );
+    let kinds: Vec<_> = told
+        .1
+        .inversions
+        .iter()
+        .map(|found| found.kind.word())
+        .collect();
+    assert_eq!(kinds, ["no_core", "preemption"]);
+}
+
+/// Goal: who sleeps for a lock of which nobody knows the holder waits for a lock, and who sleeps for nobody
+/// knows what for something unknown. Method: a recording without wakers, with and without a marker.
+#[test]
+fn unknown_and_locks() {
+    let play = |name: &str| {
+        let mut script = Script::new(&NAMES, 1);
+        script.recording.origin.wakers = crate::Wakers::Unknown;
+        script.run(0, 0, UI);
+        script.slice(UI, name, 5, 95);
+        script.sleep(10, 0, None);
+        script.run(90, 0, UI);
+        let timeline = script.timeline(100);
+        let selection = Selection {
+            slices: vec![name.to_owned()],
+            ..Selection::default()
+        };
+        let explanation = explain(&timeline, &selection);
+        check(&explanation.waits[0]);
+        told(&timeline, &explanation.waits[0])
+    };
+    assert_eq!(play("lock bus"), ["lock 80 ui:", "running 10 ui:"]);
+    assert_eq!(play("draw"), ["unknown 80 ui:", "running 10 ui:"]);
+}
+
+/// Goal: a chain of sleepers leads to the one at its end, each for the time that it was in the way. Method:
+/// three threads, each of which wakes the one before it.
+#[test]
+fn chains() {
+    let mut script = Script::new(&["ui", "middle", "last"], 2);
+    script.run(0, 0, UI);
+    script.run(0, 1, 1);
+    script.sleep(10, 1, Some(2));
+    script.sleep(20, 0, None);
+    script.wake(70, Some(2), 1);
+    script.run(75, 0, 1);
+    script.sleep(80, 1, None);
+    script.wake(90, Some(1), UI);
+    script.run(92, 0, UI);
+    let told = script.explain(100);
+    // The sleep of the middle one is longer.
+    let wait = told.1.waits.iter().position(|wait| wait.thread == Task(UI));
+    assert_eq!(
+        lines(&told, wait.unwrap()),
+        [
+            "running 50 last:",
+            "running 15 middle:",
+            "wake_latency 5 middle: last=3 idle=2",
+            "wake_latency 2 ui: middle=1 idle=1"
+        ]
+    );
+}
+
+pub(super) fn lines(told_by: &(Timeline, Explanation), wait: usize) -> Vec<String> {
+    told(&told_by.0, &told_by.1.waits[wait])
+}
+
+/// Goal: threads that claim to have woken each other in a circle at one instant do not keep the walk from its
+/// end. Method: two sleepers that wake each other.
+#[test]
+fn circles() {
+    let mut script = Script::new(&NAMES, 2);
+    script.run(0, 0, UI);
+    script.run(0, 1, WORKER);
+    script.sleep(10, 0, None);
+    script.sleep(10, 1, None);
+    for (by, task) in [(UI, WORKER), (WORKER, UI)] {
+        let (by, task) = (Some(Task(by)), Task(task));
+        let target = Cpu(0);
+        script.kernel(50, 0, KernelEventKind::Waking { task, by, target });
+    }
+    script.run(60, 0, UI);
+    script.run(60, 1, WORKER);
+    let told = script.explain(100);
+    assert_eq!(told.1.waits.len(), 2);
+    assert_eq!(told.1.waits[0].length(), Nanos(50));
+}

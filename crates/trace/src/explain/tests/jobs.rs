@@ -1,0 +1,160 @@
+//! Waits for jobs of our own job system.
+
+use event::{EventKind, Nanos, Task};
+
+use crate::Loss;
+use crate::explain::WaitKind;
+use crate::script::{Script, told};
+
+const MAIN: u32 = 0;
+const WORKER: u32 = 1;
+const OTHER: u32 = 2;
+
+/// Main makes jobs 1 → 2 and waits for 2; job 3 is in the way of job 1. Two CPUs.
+fn graph() -> Script {
+    let mut script = Script::new(&["main", "worker", "other"], 2);
+    script.recording.labels = vec![
+        "none".into(),
+        "first".into(),
+        "second".into(),
+        "third".into(),
+    ];
+    script.run(0, 0, MAIN);
+    script.run(0, 1, WORKER);
+    for job in [3, 1, 2] {
+        script.job(5, MAIN, EventKind::Created, job, job);
+    }
+    script.job(5, MAIN, EventKind::Edge, 2, 1);
+    script.job(5, MAIN, EventKind::Ready, 3, 0);
+    script.job(6, MAIN, EventKind::Ready, 1, 0);
+    script
+}
+
+fn body(script: &mut Script, thread: u32, job: u64, begin: u64, end: u64) {
+    script.job(begin, thread, EventKind::Begin, job, 0);
+    script.job(end, thread, EventKind::End, job, 0);
+    script.job(end, thread, EventKind::Completed, job, 0);
+}
+
+/// Goal: a waiter that spins waits for its job all the same: the path goes to who ran it, before that to what
+/// it waited for, and to what was in the way of that. Method: two jobs and a third one in the way; the
+/// worker is preempted once while the waiter spins on the other CPU.
+#[test]
+fn along_dependencies() {
+    let mut script = graph();
+    script.job(10, MAIN, EventKind::WaitBegin, 2, 0);
+    body(&mut script, WORKER, 3, 8, 40);
+    body(&mut script, WORKER, 1, 42, 60);
+    script.job(60, WORKER, EventKind::Ready, 2, 0);
+    body(&mut script, WORKER, 2, 63, 100);
+    script.run(70, 1, OTHER);
+    script.run(80, 1, WORKER);
+    script.job(105, MAIN, EventKind::WaitEnd, 2, 0);
+    let (timeline, explanation) = script.explain(200);
+    let wait = &explanation.waits[0];
+    assert_eq!(
+        (wait.kind, &*wait.name, wait.length()),
+        (WaitKind::Job, "second", Nanos(95))
+    );
+    assert_eq!(wait.awaited.unwrap().thread, Task(WORKER));
+    assert_eq!(
+        told(&timeline, wait),
+        [
+            "running 50 worker:",
+            "queued_behind 30 worker:",
+            "busy_wait_stolen 10 worker: main=5 other=5",
+            "running 5 main:"
+        ]
+    );
+    let behind = wait.causes[1].job.unwrap();
+    assert_eq!(timeline.label(behind), Some("third"));
+    assert_eq!(
+        explanation.inversions[0].runner,
+        crate::explain::Who::Task(Task(MAIN))
+    );
+}
+
+/// Goal: a waiter that runs what it waits for burns nothing, also while another part of it could run. Method:
+/// main runs the second piece of the awaited job while the worker, with the first piece, is preempted.
+#[test]
+fn helping_is_no_busy_wait() {
+    let mut script = graph();
+    script.job(10, MAIN, EventKind::WaitBegin, 1, 0);
+    script.job(12, WORKER, EventKind::Begin, 1, 0);
+    script.job(15, MAIN, EventKind::Begin, 1, 0);
+    script.run(20, 1, OTHER);
+    script.job(50, MAIN, EventKind::End, 1, 0);
+    script.run(60, 1, WORKER);
+    script.job(70, WORKER, EventKind::End, 1, 0);
+    script.job(70, WORKER, EventKind::Completed, 1, 0);
+    script.job(70, MAIN, EventKind::WaitEnd, 1, 0);
+    let (timeline, explanation) = script.explain(100);
+    assert_eq!(
+        told(&timeline, &explanation.waits[0]),
+        [
+            "preempted 30 worker: main=15 other=15",
+            "running 20 worker:",
+            "busy_wait_stolen 10 worker: main=5 other=5"
+        ]
+    );
+}
+
+/// Goal: of a job that nobody is known to have run, it is said that it was not ready, or that nobody ran it.
+/// Method: a wait that times out.
+#[test]
+fn not_ready() {
+    let mut script = Script::new(&["main", "worker"], 1);
+    script.run(0, 0, MAIN);
+    script.job(10, MAIN, EventKind::WaitBegin, 9, 0);
+    script.job(60, MAIN, EventKind::WaitEnd, 9, 3);
+    script.job(60, MAIN, EventKind::Completed, 9, 2);
+    let (timeline, explanation) = script.explain(100);
+    assert_eq!(
+        told(&timeline, &explanation.waits[0]),
+        ["not_ready 50 nobody:"]
+    );
+}
+
+/// Goal: without a kernel's events the job system's own tell who slept and who woke it. Method: a wait that
+/// parks, with the worker's events only.
+#[test]
+fn without_a_kernel() {
+    let mut script = graph();
+    script.recording.kernel.clear();
+    script.job(8, WORKER, EventKind::Unpark, 0, 0);
+    script.job(10, MAIN, EventKind::WaitBegin, 1, 0);
+    script.job(12, MAIN, EventKind::Park, 1, 0);
+    body(&mut script, WORKER, 1, 20, 60);
+    script.job(62, WORKER, EventKind::Wake, 0, MAIN.into());
+    script.job(65, MAIN, EventKind::Unpark, 1, 0);
+    script.job(66, MAIN, EventKind::WaitEnd, 1, 0);
+    let (timeline, explanation) = script.explain(100);
+    let wait = &explanation.waits[0];
+    assert_eq!(
+        told(&timeline, wait),
+        [
+            "running 52 worker:",
+            "wake_latency 3 main: unknown=3",
+            "running 1 main:"
+        ]
+    );
+}
+
+/// Goal: the job system's events happen where their threads ran, says the kernel; those that do not are moved
+/// and counted. Method: a body whose beginning and end were stamped a little too early and too late.
+#[test]
+fn clamped() {
+    let mut script = graph();
+    script.job(10, MAIN, EventKind::WaitBegin, 1, 0);
+    script.sleep(20, 1, None);
+    script.wake(40, None, WORKER);
+    script.run(45, 1, WORKER);
+    body(&mut script, WORKER, 1, 43, 92);
+    script.sleep(90, 1, None);
+    script.job(95, MAIN, EventKind::WaitEnd, 1, 0);
+    let (timeline, explanation) = script.explain(100);
+    assert_eq!(timeline.losses().get(Loss::Clamped), 3);
+    let wait = &explanation.waits[0];
+    assert_eq!(told(&timeline, wait)[0], "running 55 worker:");
+    assert!(told(&timeline, wait).contains(&"running 5 main:".to_owned()));
+}

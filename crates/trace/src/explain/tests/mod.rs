@@ -1,0 +1,6 @@
+//! Accounts of waits.
+
+mod causes;
+mod inversions;
+mod jobs;
+mod random;

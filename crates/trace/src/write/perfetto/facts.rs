@@ -1,0 +1,116 @@
+//! The supplement of a recording: see `supplement.rs` of the crate.
+
+use std::io::{self, Write};
+
+use event::{Event, KernelEvent, KernelEventKind};
+use prost::Message;
+
+use super::packets::Packets;
+use super::people::People;
+use super::tracks::Tracks;
+use crate::supplement::{
+    BATCH, Facts, Head, Jobs, LONGEST, Lost, Seat, Supplement, ThreadFacts, labels,
+};
+use crate::{Loss, Recording, Wakers};
+
+/// More CPUs than any machine has: what lists more of them is not told.
+const MOST_CPUS: usize = 1 << 14;
+
+/// What the first packet of a file tells.
+pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement {
+    // Our reader counts these itself.
+    let is_gap = |event: &&KernelEvent| matches!(event.what, KernelEventKind::Lost { .. });
+    let gaps = kernel.iter().filter(is_gap).count() as u64;
+    let losses = recording.losses.iter().map(|(loss, count)| match loss {
+        Loss::Gaps => (loss, count.saturating_sub(gaps)),
+        _ => (loss, count),
+    });
+    let losses = losses
+        .filter(|(_, count)| *count > 0)
+        .map(|(loss, count)| Lost {
+            word: loss.word().to_owned(),
+            count,
+        });
+    Supplement {
+        head: Some(Head {
+            pictures: Vec::new(),
+            clock: Some(recording.origin.clock.name().to_owned()),
+            wakers: Some(match recording.origin.wakers {
+                Wakers::Unknown => 0,
+                Wakers::Queued => 1,
+                Wakers::Decided => 2,
+            }),
+        }),
+        losses: losses.collect(),
+        ..Supplement::default()
+    }
+}
+
+/// Writes what is known of threads, CPUs, seats and labels, and the job system's events, which are in the order of
+/// their times.
+pub(super) fn write<W: Write>(
+    recording: &Recording,
+    events: &[Event],
+    tracks: &Tracks<'_>,
+    packets: &mut Packets<W>,
+) -> io::Result<()> {
+    let mut part = Supplement::default();
+    for task in People::tasks(recording) {
+        part.threads.push(thread(tracks, task));
+        if part.threads.len().is_multiple_of(64) && part.encoded_len() > LONGEST / 4 {
+            packets.supplement(std::mem::take(&mut part))?;
+        }
+    }
+    let cpus = recording.cpus.iter().take(MOST_CPUS);
+    part.cpus = cpus
+        .map(|facts| Facts {
+            cpu: facts.cpu.0,
+            capacity: facts.capacity,
+            max_khz: facts.max_khz,
+        })
+        .collect();
+    let seats: Vec<Seat> = recording
+        .seats
+        .iter()
+        .map(|(seat, task)| Seat {
+            seat: *seat,
+            tid: tracks.tid(*task) as u32,
+        })
+        .collect();
+    if part != Supplement::default() {
+        packets.supplement(part)?;
+    }
+    for seats in seats.chunks(LONGEST / 64) {
+        packets.supplement(Supplement {
+            seats: seats.to_vec(),
+            ..Supplement::default()
+        })?;
+    }
+    for labels in labels(&recording.labels) {
+        packets.supplement(Supplement {
+            labels,
+            ..Supplement::default()
+        })?;
+    }
+    for events in events.chunks(BATCH) {
+        packets.supplement(Supplement {
+            jobs: Some(Jobs::of(events)),
+            ..Supplement::default()
+        })?;
+    }
+    Ok(())
+}
+
+fn thread(tracks: &Tracks<'_>, task: event::Task) -> ThreadFacts {
+    let thread = tracks.people.thread(task);
+    let allowed = thread.and_then(|thread| thread.allowed.as_ref());
+    let allowed = allowed.filter(|allowed| allowed.len() <= MOST_CPUS);
+    ThreadFacts {
+        tid: tracks.tid(task) as u32,
+        priority: tracks.priority(task),
+        has_allowed: allowed.is_some(),
+        allowed: allowed.into_iter().flatten().map(|cpu| cpu.0).collect(),
+        task: task.0,
+        is_alone: tracks.people.process(task).is_none(),
+    }
+}
