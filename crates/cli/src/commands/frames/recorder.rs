@@ -13,7 +13,7 @@ use trace::{Loss, Process, Recording, Thread};
 
 use super::clocks::Clocks;
 use crate::failure::Failure;
-use crate::kernel::{BUFFER_KB, Recorded, Tracer};
+use crate::kernel::{Recorded, Tracer};
 use crate::output;
 
 /// How many events of the job system are kept: 256 MB. The rest is counted.
@@ -41,7 +41,7 @@ impl Recorder {
     /// asked.
     pub(super) fn start(limit: usize, text: Option<PathBuf>) -> Recorder {
         let (rings, reader) = Rings::new(RING);
-        let kernel = Tracer::start(BUFFER_KB);
+        let kernel = Tracer::start(None);
         if let Err(refused) = &kernel {
             output::note(format!("note: the trace has only jobs: {refused}"));
         }
