@@ -27,8 +27,10 @@ const EVENTS: [&str; 11] = [
 /// Without this one nothing is known of who ran.
 const NEEDED: &str = EVENTS[0];
 
-/// Room for each CPU's events in kB, unless told otherwise: about a quarter of a million.
-pub(crate) const BUFFER_KB: u32 = 16_384;
+/// Room for each CPU's events in kB, unless told otherwise: about a quarter of a million events, and less on
+/// machines with so many CPUs that it would be more than [`ALL_BUFFERS_KB`].
+const BUFFER_KB: u32 = 16_384;
+const ALL_BUFFERS_KB: u32 = 512 * 1_024;
 
 /// The mark by which the kernel is asked how it calls this thread.
 const WHO_AM_I: &str = "paceline: who am I";
@@ -37,6 +39,7 @@ const WHO_AM_I: &str = "paceline: who am I";
 pub(crate) struct Tracer {
     instance: Instance,
     me: u64,
+    buffer_kb: u32,
 }
 
 /// What the kernel recorded.
@@ -45,19 +48,22 @@ pub(crate) struct Recorded {
     /// Whether it knows this process's threads by the numbers by which they know themselves: not in a
     /// container with numbers of its own.
     pub(crate) knows_threads: bool,
+    /// The room that each CPU's events had.
+    pub(crate) buffer_kb: u32,
 }
 
 impl Tracer {
-    /// Begins. Each CPU keeps the last events that fit `buffer_kb`.
+    /// Begins. Each CPU keeps the last events that fit `buffer_kb`, or what seems to be enough.
     ///
     /// The clock is the kernel's CLOCK_MONOTONIC, with which events of ours are compared by way of
     /// [`platform::Os::now_and_monotonic`].
     ///
     /// # Errors
     /// If tracefs cannot be used, and what could be done about that.
-    pub(crate) fn start(buffer_kb: u32) -> Result<Tracer, Refused> {
+    pub(crate) fn start(buffer_kb: Option<u32>) -> Result<Tracer, Refused> {
         let instance = Tracefs::find()?.instance()?;
         instance.set("trace_clock", "mono")?;
+        let buffer_kb = buffer_kb.unwrap_or_else(|| usual_buffer_kb(&instance));
         instance.set("buffer_size_kb", &buffer_kb.to_string())?;
         // Kernels before 4.14 cannot say which process a thread belongs to.
         let _ = instance.set("options/record-tgid", "1");
@@ -69,11 +75,17 @@ impl Tracer {
         instance.start()?;
         instance.mark(WHO_AM_I)?;
         let me = platform::Platform::thread_id(&platform::Os);
-        Ok(Tracer { instance, me })
+        Ok(Tracer {
+            instance,
+            me,
+            buffer_kb,
+        })
     }
 
     /// Ends, and reads what was recorded. A copy of the kernel's own text goes to `text`, if there is one.
     pub(crate) fn finish(self, text: Option<&Path>) -> Result<Recorded, Failure> {
+        // The first one may be overwritten by now.
+        self.instance.mark(WHO_AM_I).map_err(Failure::failed)?;
         self.instance.stop().map_err(Failure::failed)?;
         let kept: Kept = self.instance.kept().map_err(Failure::failed)?;
         let source = self.instance.text().map_err(Failure::failed)?;
@@ -96,8 +108,15 @@ impl Tracer {
         Ok(Recorded {
             recording,
             knows_threads: source.knows_me,
+            buffer_kb: self.buffer_kb,
         })
     }
+}
+
+fn usual_buffer_kb(instance: &Instance) -> u32 {
+    let cpus = std::fs::read_dir(instance.path().join("per_cpu"));
+    let cpus = cpus.map_or(1, Iterator::count).max(1);
+    BUFFER_KB.min(ALL_BUFFERS_KB / u32::try_from(cpus).unwrap_or(ALL_BUFFERS_KB))
 }
 
 /// The kernel's text on its way to the reader: copied, if wanted, and searched for the line by which the

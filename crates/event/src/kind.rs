@@ -73,7 +73,7 @@ kinds! {
     /// This thread waits for the job in `arg` and has found that `job` must be over before: whoever makes
     /// `job` ready, or has work for it to share, tells this thread. Once a wait and job.
     Raised = 20, "raised";
-    /// This thread has put tickets into a queue and woke nobody for them. `arg`: why (32 bits, see
+    /// This thread has put tickets into a queue and woke no worker for them. `arg`: why (32 bits, see
     /// [`Withheld`]), and for how many tickets (32 bits). Where nobody is idle there is nothing to decide,
     /// and nothing is recorded.
     WakeWithheld = 21, "wake-withheld";
@@ -103,7 +103,7 @@ pub enum Why {
     Part = 3,
 }
 
-/// Why nobody was woken for new work.
+/// Why no worker was woken for new work.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]

@@ -91,6 +91,10 @@ impl<P: Platform> Shared<P> {
             return;
         };
         if tap.is_on() != on {
+            for heard in tap.seats.iter().filter(|_| on) {
+                // Who was woken while nobody listened is not known.
+                heard.woken_by.store(0, Ordering::Relaxed);
+            }
             // It is recorded while it is on.
             tap.is_on.store(1, Ordering::Relaxed);
             context.record(EventKind::Recording, Ticket::NONE, u64::from(on));

@@ -11,7 +11,7 @@ use serde::Serialize;
 use trace::{Loss, Recording};
 
 use crate::failure::Failure;
-use crate::kernel::{BUFFER_KB, Tracer};
+use crate::kernel::Tracer;
 use crate::output;
 
 /// Run a command with the kernel's scheduling recorded, for `diagnose` and ui.perfetto.dev.
@@ -37,12 +37,13 @@ pub(crate) struct Arguments {
     /// Copy the kernel's own text to this file, too
     #[arg(long, value_name = "F.txt")]
     text: Option<PathBuf>,
-    /// Room for the events of each CPU; if they are more, the last ones are kept
+    /// Room for the events of each CPU; if they are more, the last ones are kept [default: 16384,
+    /// less on machines with more than 32 CPUs]
     ///
     /// A switch takes about 80 bytes, and a busy CPU makes some thousand a second.
-    #[arg(long, value_name = "N", default_value_t = BUFFER_KB, allow_negative_numbers = true,
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(64..=4_194_304))]
-    buffer_kb: u32,
+    buffer_kb: Option<u32>,
     /// Write one JSON object; what the command prints goes to standard error
     #[arg(long)]
     json: bool,
@@ -77,7 +78,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if report.lost > 0 {
         output::note(format!(
             "note: {} holds the last {} events; {} came before; give --buffer-kb more than {}",
-            report.path, report.events, report.lost, arguments.buffer_kb
+            report.path, report.events, report.lost, recorded.buffer_kb
         ));
     }
     match status.success() {

@@ -95,7 +95,7 @@ impl<M: Memory> Ring<M> {
         // Relaxed: only this thread changes it.
         let written = self.written.load(Ordering::Relaxed);
         // Acquire, partner: R2, the store in `drain`.
-        if written - self.read.load(Ordering::Acquire) == self.capacity() {
+        if written.wrapping_sub(self.read.load(Ordering::Acquire)) >= self.capacity() {
             let lost = self.lost.load(Ordering::Relaxed);
             self.lost.store(lost + 1, Ordering::Relaxed);
             return;

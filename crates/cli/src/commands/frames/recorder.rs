@@ -1,18 +1,19 @@
 //! `--trace`: what the job system and the kernel did, kept while the frames run and written afterwards.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use event::{Event, EventKind, Sink, Task};
+use event::{Cpu, Event, EventKind, Sink, Task};
 use paceline::{JobSystem, RingReader, Rings};
-use platform::Os;
+use platform::{Os, Platform};
 use serde::Serialize;
 use trace::{Loss, Process, Recording, Thread};
 
 use super::clocks::Clocks;
 use crate::failure::Failure;
-use crate::kernel::{BUFFER_KB, Recorded, Tracer};
+use crate::kernel::{Recorded, Tracer};
 use crate::output;
 
 /// How many events of the job system are kept: 256 MB. The rest is counted.
@@ -40,7 +41,7 @@ impl Recorder {
     /// asked.
     pub(super) fn start(limit: usize, text: Option<PathBuf>) -> Recorder {
         let (rings, reader) = Rings::new(RING);
-        let kernel = Tracer::start(BUFFER_KB);
+        let kernel = Tracer::start(None);
         if let Err(refused) = &kernel {
             output::note(format!("note: the trace has only jobs: {refused}"));
         }
@@ -92,6 +93,9 @@ impl Recorder {
         }
         jobs.sort_by_key(|event| event.time);
         let mut recording = join(kernel.unwrap_or_default(), jobs, &threads);
+        if !recording.kernel.is_empty() {
+            say_where(&mut recording);
+        }
         recording.labels = labels.iter().map(|label| label.name.to_owned()).collect();
         let lost = self.beyond + self.reader.lost();
         recording.losses.add(Loss::JobEvents, lost);
@@ -158,6 +162,21 @@ fn join(mut recording: Recording, jobs: Vec<Event>, threads: &[(u32, u64)]) -> R
     }
     recording.jobs = jobs;
     recording
+}
+
+/// Says of our threads where they may run: where the process may, but for workers that left out a CPU.
+fn say_where(recording: &mut Recording) {
+    let cpus: Vec<Cpu> = Os.topology().allowed().iter().map(Cpu).collect();
+    let moved = recording.jobs.iter();
+    let moved = moved.filter(|event| event.kind == EventKind::Steered);
+    let moved: BTreeSet<u32> = moved.map(|event| event.seat).collect();
+    let seats = recording.seats.iter();
+    let settled = seats.filter(|(seat, _)| !moved.contains(seat));
+    let settled: BTreeSet<Task> = settled.map(|(_, task)| *task).collect();
+    let threads = recording.threads.iter_mut();
+    for thread in threads.filter(|thread| settled.contains(&thread.task)) {
+        thread.allowed = Some(cpus.clone());
+    }
 }
 
 /// The position of this process.

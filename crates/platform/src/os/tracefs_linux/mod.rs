@@ -66,7 +66,8 @@ impl Tracefs {
                     )
                 }
                 Some(libc::EPERM | libc::EACCES) => {
-                    "that needs root; run the command as root, or with sudo".to_owned()
+                    "that needs root (CAP_SYS_ADMIN); run the command as root, or with sudo"
+                        .to_owned()
                 }
                 _ => error.to_string(),
             };
@@ -228,7 +229,7 @@ impl Instance {
         let mut kept = Kept::default();
         for cpu in cpus.flatten() {
             let stats = fs::read_to_string(cpu.path().join("stats"));
-            kept.add(&stats.map_err(|error| refused("stats", &error))?);
+            add(&mut kept, &stats.map_err(|error| refused("stats", &error))?);
         }
         Ok(kept)
     }
@@ -246,6 +247,18 @@ impl Drop for Instance {
 
 fn refused(file: &str, error: &io::Error) -> Refused {
     Refused(format!("tracefs, {file}: {error}"))
+}
+
+/// Adds what the file `stats` of a CPU says.
+fn add(kept: &mut Kept, stats: &str) {
+    for (what, count) in stats.lines().filter_map(|line| line.split_once(": ")) {
+        let count = count.trim().parse().unwrap_or(0);
+        match what {
+            "entries" => kept.entries += count,
+            "overrun" | "commit overrun" | "dropped events" => kept.lost += count,
+            _ => {}
+        }
+    }
 }
 
 /// The process that an instance belongs to.

@@ -24,6 +24,23 @@ fn dead_process() -> u32 {
     child.id()
 }
 
+/// Goal: all kinds of losses are counted, over all CPUs. Method: the file as Linux 6.18 writes it, twice,
+/// with numbers put in.
+#[test]
+fn losses_of_every_kind_are_counted() {
+    let stats = "entries: 42\noverrun: 5\ncommit overrun: 3\nbytes: 2412\n\
+                 oldest event ts: 48443.193763\nnow ts: 48443.267695\n\
+                 dropped events: 2\nread events: 7\n";
+    let mut kept = Kept::default();
+    add(&mut kept, stats);
+    add(&mut kept, stats);
+    let expected = Kept {
+        entries: 84,
+        lost: 20,
+    };
+    assert_eq!(kept, expected);
+}
+
 /// Goal: instances of the dead are removed, and nothing else. Method: a folder in place of tracefs, with
 /// the names of a dead process, of this one, and of others' instances.
 #[test]
