@@ -14,8 +14,9 @@ mod tests;
 use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
-use trace::explain::{Explanation, Wait, Who};
-use trace::timeline::Timeline;
+use trace::Recording;
+use trace::explain::{Explanation, Selection, Wait, Who, explain};
+use trace::timeline::{Options, Timeline};
 
 pub(super) use json::{InversionJson, WaitJson};
 pub(super) use people::{losses, wrapped};
@@ -43,6 +44,13 @@ impl Account {
             origin,
             namesakes,
         }
+    }
+
+    /// Explains the usual waits of a recording of ours.
+    pub(super) fn of(recording: Recording, origin: Nanos) -> Account {
+        let timeline = Timeline::new(recording, &Options::default());
+        let explanation = explain(&timeline, &Selection::default());
+        Account::new(timeline, explanation, origin)
     }
 
     /// The longest wait.

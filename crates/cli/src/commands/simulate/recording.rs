@@ -4,11 +4,13 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use event::Task;
+use event::{Cpu, Task};
 use policy::Discipline;
 use serde::Serialize;
+use sim::Machine;
+use sim::machine::Cluster;
 use sim::scenario::Ran;
-use trace::{Annotation, Loss, Process, Recording, Thread};
+use trace::{Annotation, Clock, CpuFacts, Loss, Origin, Process, Recording, Thread, Wakers};
 
 use super::frames::Jobs;
 use super::run::Job;
@@ -27,6 +29,12 @@ pub(super) struct Traced {
 /// What is known of a run.
 pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
     let mut recording = Recording {
+        origin: Origin {
+            clock: Clock::Virtual,
+            wakers: Wakers::Decided,
+            ..Origin::default()
+        },
+        cpus: cpus(&job.machine),
         processes: vec![Process::new(&*job.scenario.name)],
         threads: threads(job, ran),
         kernel: ran.report.trace.clone(),
@@ -59,6 +67,20 @@ fn threads(job: &Job, ran: &Ran) -> Vec<Thread> {
             ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))
         })
         .collect()
+}
+
+/// What each CPU can do.
+fn cpus(machine: &Machine) -> Vec<CpuFacts> {
+    let fastest = |cluster: &Cluster| cluster.points.iter().map(|point| point.khz).max();
+    let facts = |number: u32| {
+        let cluster = machine.cluster(Cpu(number));
+        CpuFacts {
+            cpu: Cpu(number),
+            capacity: Some(cluster.capacity),
+            max_khz: fastest(cluster),
+        }
+    };
+    (0..machine.cpus.len() as u32).map(facts).collect()
 }
 
 fn annotations(ran: &Ran) -> Vec<Annotation> {
