@@ -74,7 +74,7 @@ impl Account {
             Who::Task(task) => self.thread(task),
             Who::Idle => "an idle CPU".to_owned(),
             Who::Offline => "no CPU online".to_owned(),
-            Who::Unknown => "not known".to_owned(),
+            Who::Unknown => "somebody unknown".to_owned(),
         }
     }
 

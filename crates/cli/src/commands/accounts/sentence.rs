@@ -14,7 +14,8 @@ const BARS_MAX: usize = 8;
 const SHARES_MAX: usize = 4;
 const BAR_PART_MIN: u64 = 200;
 
-/// Causes that are one thing to a person: a thread could have run, whether it had run just before or not.
+/// Causes that are one thing to a person: a thread could have run, whether it had run just before or not; jobs
+/// were in the way, whichever.
 struct Part {
     kind: CauseKind,
     thread: Option<Task>,
@@ -87,10 +88,11 @@ impl Account {
             let kind = kind(cause);
             let same = parts
                 .iter_mut()
-                .find(|part| (part.kind, part.thread, part.job) == (kind, cause.thread, cause.job));
+                .find(|part| (part.kind, part.thread) == (kind, cause.thread));
             match same {
                 Some(part) => {
                     part.ns += cause.ns;
+                    part.job = part.job.filter(|_| part.job == cause.job);
                     add(&mut part.by, &cause.by);
                 }
                 None => parts.push(Part {
@@ -111,7 +113,7 @@ impl Account {
         match wait.kind {
             WaitKind::Sleep => format!("{thread} slept {length}"),
             WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
-            WaitKind::Frame => format!("frame {name} of {thread} took {length}"),
+            WaitKind::Frame => format!("{name} of {thread} took {length}"),
             WaitKind::Slice => {
                 let own = wait.causes.iter().filter(|cause| {
                     cause.thread == Some(wait.thread) && cause.kind == CauseKind::Running
@@ -193,7 +195,7 @@ impl Account {
 
     fn job(&self, job: Option<u64>) -> String {
         let label = job.and_then(|job| self.timeline.label(job));
-        label.map_or("another job".to_owned(), |label| {
+        label.map_or("other jobs".to_owned(), |label| {
             format!("the job `{label}`")
         })
     }
