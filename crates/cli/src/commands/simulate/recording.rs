@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use event::{Cpu, Task};
 use policy::Discipline;
 use serde::Serialize;
-use sim::Machine;
-use sim::machine::Cluster;
+use sim::machine::Machine;
 use sim::scenario::Ran;
 use trace::{Annotation, Clock, CpuFacts, Loss, Origin, Process, Recording, Thread, Wakers};
 
@@ -34,8 +33,8 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
             wakers: Wakers::Decided,
             ..Origin::default()
         },
-        cpus: cpus(&job.machine),
         processes: vec![Process::new(&*job.scenario.name)],
+        cpus: cpus(&job.machine),
         threads: threads(job, ran),
         kernel: ran.report.trace.clone(),
         annotations: annotations(ran),
@@ -50,37 +49,47 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
     recording
 }
 
+fn cpus(machine: &Machine) -> Vec<CpuFacts> {
+    let clusters = machine.cpus.iter().map(|cpu| cpu.cluster as usize);
+    let facts = clusters.zip(0..).map(|(cluster, cpu)| CpuFacts {
+        cpu: Cpu(cpu),
+        capacity: Some(machine.clusters[cluster].capacity),
+        max_khz: machine.clusters[cluster]
+            .points
+            .last()
+            .map(|point| point.khz),
+    });
+    facts.collect()
+}
+
 fn threads(job: &Job, ran: &Ran) -> Vec<Thread> {
+    let everywhere = 0..job.machine.cpus.len() as u32;
+    let everywhere: Vec<Cpu> = everywhere.map(Cpu).collect();
     let plans = job.scenario.threads.iter();
-    let mut priorities = plans.flat_map(|plan| {
+    let mut planned = plans.flat_map(|plan| {
         let attr = plan.attr();
         let priority = match attr.discipline {
             Discipline::Fifo | Discipline::RoundRobin => trace::realtime(attr.priority),
             _ => trace::nice(attr.nice),
         };
-        std::iter::repeat_n(priority, plan.count)
+        let allowed = match &plan.cpus[..] {
+            [] => everywhere.clone(),
+            cpus => cpus.iter().map(|&cpu| Cpu(cpu)).collect(),
+        };
+        std::iter::repeat_n((priority, Some(allowed)), plan.count)
     });
     let threads = ran.report.threads.iter().enumerate();
     threads
-        .map(|(number, thread)| Thread {
-            priority: priorities.next().unwrap_or(trace::nice(0)),
-            ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))
+        .map(|(number, thread)| {
+            // The job system's threads, which come last, may be told later where to run.
+            let (priority, allowed) = planned.next().unwrap_or((trace::nice(0), None));
+            Thread {
+                priority,
+                allowed,
+                ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))
+            }
         })
         .collect()
-}
-
-/// What each CPU can do.
-fn cpus(machine: &Machine) -> Vec<CpuFacts> {
-    let fastest = |cluster: &Cluster| cluster.points.iter().map(|point| point.khz).max();
-    let facts = |number: u32| {
-        let cluster = machine.cluster(Cpu(number));
-        CpuFacts {
-            cpu: Cpu(number),
-            capacity: Some(cluster.capacity),
-            max_khz: fastest(cluster),
-        }
-    };
-    (0..machine.cpus.len() as u32).map(facts).collect()
 }
 
 fn annotations(ran: &Ran) -> Vec<Annotation> {
