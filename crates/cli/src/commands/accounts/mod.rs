@@ -5,6 +5,7 @@
 //! what a trace lacks) is said there.
 
 mod bars;
+mod findings;
 mod json;
 mod people;
 mod sentence;

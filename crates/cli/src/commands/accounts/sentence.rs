@@ -1,7 +1,7 @@
 //! One wait in words.
 
 use event::{Nanos, Task};
-use trace::explain::{Cause, CauseKind, InversionKind, Share, Wait, WaitKind, Who};
+use trace::explain::{Cause, CauseKind, InversionKind, Segment, Share, Wait, WaitKind, Who};
 
 use super::bars::{Bar, draw};
 use super::{Account, short};
@@ -80,6 +80,18 @@ impl Account {
             let label = self.label(wait, part);
             format!("{label}, {}", short(part.ns))
         })
+    }
+
+    /// What a segment is, in a few words.
+    pub(super) fn segment_label(&self, wait: &Wait, segment: &Segment) -> String {
+        let part = Part {
+            kind: segment.kind,
+            thread: segment.thread,
+            job: segment.job,
+            ns: segment.length(),
+            by: segment.by.clone(),
+        };
+        self.label(wait, &part)
     }
 
     fn parts(&self, wait: &Wait) -> Vec<Part> {
