@@ -208,6 +208,46 @@ fn causes_sum_exactly() {
     }
 }
 
+/// Goal: the original is in the annotated trace untouched, and what was found is in it. Method: a Perfetto trace,
+/// which is copied, and a text, which becomes one; both are read again.
+#[test]
+fn findings_come_on_top_of_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [first, second, third] = ["first.pftrace", "second.pftrace", "third.pftrace"].map(path);
+    let nopi = "testdata/traces/local-pathfinder-nopi.ftrace.txt.gz";
+    fine(&[
+        "diagnose",
+        nopi,
+        "--slice",
+        "lock bus",
+        "--annotate",
+        &first,
+    ]);
+    fine(&[
+        "diagnose",
+        &first,
+        "--slice",
+        "lock bus",
+        "--annotate",
+        &second,
+    ]);
+    let [before, after] = [&first, &second].map(|path| std::fs::read(path).unwrap());
+    assert!(after.starts_with(&before) && after.len() > before.len());
+    let (code, _, err) = paceline(&["diagnose", &first, "--annotate", &first]);
+    assert!(code == Some(2) && err.contains("the trace itself"), "{err}");
+    // The causes are slices of their own in what was written.
+    let found = fine(&[
+        "diagnose",
+        &second,
+        "--slice",
+        "low-holder runnable",
+        "--annotate",
+        &third,
+    ]);
+    assert!(found.contains("mid-comms"), "{found}");
+}
+
 /// Goal: bad input is one line that says what, where, and what to do, with exit code 2. Method: each kind.
 #[test]
 fn bad_input_is_one_line() {

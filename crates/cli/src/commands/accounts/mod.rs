@@ -5,6 +5,7 @@
 //! what a trace lacks) is said there.
 
 mod bars;
+mod findings;
 mod json;
 mod people;
 mod sentence;
@@ -14,8 +15,9 @@ mod tests;
 use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
-use trace::explain::{Explanation, Wait, Who};
-use trace::timeline::Timeline;
+use trace::Recording;
+use trace::explain::{Explanation, Selection, Wait, Who, explain};
+use trace::timeline::{Options, Timeline};
 
 pub(super) use json::{InversionJson, WaitJson};
 pub(super) use people::{losses, wrapped};
@@ -45,6 +47,13 @@ impl Account {
         }
     }
 
+    /// Explains the usual waits of a recording of ours.
+    pub(super) fn of(recording: Recording, origin: Nanos) -> Account {
+        let timeline = Timeline::new(recording, &Options::default());
+        let explanation = explain(&timeline, &Selection::default());
+        Account::new(timeline, explanation, origin)
+    }
+
     /// The longest wait.
     pub(super) fn worst(&self) -> Option<&Wait> {
         self.explanation.waits.first()
@@ -66,7 +75,7 @@ impl Account {
             Who::Task(task) => self.thread(task),
             Who::Idle => "an idle CPU".to_owned(),
             Who::Offline => "no CPU online".to_owned(),
-            Who::Unknown => "not known".to_owned(),
+            Who::Unknown => "somebody unknown".to_owned(),
         }
     }
 

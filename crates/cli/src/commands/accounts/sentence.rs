@@ -1,7 +1,7 @@
 //! One wait in words.
 
 use event::{Nanos, Task};
-use trace::explain::{Cause, CauseKind, InversionKind, Share, Wait, WaitKind, Who};
+use trace::explain::{Cause, CauseKind, InversionKind, Segment, Share, Wait, WaitKind, Who};
 
 use super::bars::{Bar, draw};
 use super::{Account, short};
@@ -14,7 +14,8 @@ const BARS_MAX: usize = 8;
 const SHARES_MAX: usize = 4;
 const BAR_PART_MIN: u64 = 200;
 
-/// Causes that are one thing to a person: a thread could have run, whether it had run just before or not.
+/// Causes that are one thing to a person: a thread could have run, whether it had run just before or not; jobs
+/// were in the way, whichever.
 struct Part {
     kind: CauseKind,
     thread: Option<Task>,
@@ -81,16 +82,29 @@ impl Account {
         })
     }
 
+    /// What a segment is, in a few words.
+    pub(super) fn segment_label(&self, wait: &Wait, segment: &Segment) -> String {
+        let part = Part {
+            kind: segment.kind,
+            thread: segment.thread,
+            job: segment.job,
+            ns: segment.length(),
+            by: segment.by.clone(),
+        };
+        self.label(wait, &part)
+    }
+
     fn parts(&self, wait: &Wait) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         for cause in &wait.causes {
             let kind = kind(cause);
             let same = parts
                 .iter_mut()
-                .find(|part| (part.kind, part.thread, part.job) == (kind, cause.thread, cause.job));
+                .find(|part| (part.kind, part.thread) == (kind, cause.thread));
             match same {
                 Some(part) => {
                     part.ns += cause.ns;
+                    part.job = part.job.filter(|_| part.job == cause.job);
                     add(&mut part.by, &cause.by);
                 }
                 None => parts.push(Part {
@@ -111,7 +125,7 @@ impl Account {
         match wait.kind {
             WaitKind::Sleep => format!("{thread} slept {length}"),
             WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
-            WaitKind::Frame => format!("frame {name} of {thread} took {length}"),
+            WaitKind::Frame => format!("{name} of {thread} took {length}"),
             WaitKind::Slice => {
                 let own = wait.causes.iter().filter(|cause| {
                     cause.thread == Some(wait.thread) && cause.kind == CauseKind::Running
@@ -193,7 +207,7 @@ impl Account {
 
     fn job(&self, job: Option<u64>) -> String {
         let label = job.and_then(|job| self.timeline.label(job));
-        label.map_or("another job".to_owned(), |label| {
+        label.map_or("other jobs".to_owned(), |label| {
             format!("the job `{label}`")
         })
     }

@@ -2,6 +2,7 @@
 //!
 //! This file declares the options and goes from a file to an account; [`report`] says it.
 
+mod annotate;
 mod capacity;
 mod load;
 mod report;
@@ -50,6 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "0-3=446,4-7=1024", value_parser = capacity::read)]
     capacity: Option<capacity::Capacities>,
     /// Write the trace again with what was found on top, for ui.perfetto.dev
+    ///
+    /// A Perfetto trace stays as it is, byte for byte, with the findings behind it; other formats become one.
     #[arg(long, value_name = "F.pftrace")]
     annotate: Option<PathBuf>,
     /// Write one JSON object instead of text
@@ -71,7 +74,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let explanation = explain(&timeline, &selection);
     let account = Account::new(timeline, explanation, Nanos::ZERO);
     match arguments.json {
-        true => output::print_json(&report::json(&account, arguments.annotate.as_deref())),
-        false => output::print(report::text(&account, output::columns())),
+        true => output::print_json(&report::json(&account, arguments.annotate.as_deref()))?,
+        false => output::print(report::text(&account, output::columns()))?,
+    }
+    match &arguments.annotate {
+        Some(out) => annotate::annotate(&arguments.trace, account, out),
+        None => Ok(()),
     }
 }

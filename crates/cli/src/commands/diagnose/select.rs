@@ -52,7 +52,12 @@ fn slices(timeline: &Timeline) -> BTreeSet<String> {
     });
     let names: BTreeSet<_> = names.collect();
     let word = |name| recording.names.word(name).to_owned();
-    names.into_iter().map(word).collect()
+    let notes = recording
+        .annotations
+        .iter()
+        .filter(|note| note.on.is_some());
+    let notes = notes.map(|note| note.name.clone());
+    names.into_iter().map(word).chain(notes).collect()
 }
 
 /// Says that there is no such thing and what there is, the most alike first.

@@ -24,6 +24,7 @@ use workload::graph::{Generator, JobGraph};
 use workload::mandelbrot::Mandelbrot;
 use workload::raster::{Mesh, default_mesh};
 
+use super::accounts::Account;
 use super::values::{Workers, find_graph, fps, micros, workers};
 use crate::failure::Failure;
 use crate::output;
@@ -37,11 +38,11 @@ use crate::output;
 /// JSON (one object): scene, workers, frames, frame_ns{mean,p50,p99,max}, missed, cpu_ns_per_frame
 /// (hogs, background jobs and the checking of results left out), jobs_per_frame, serial_ns (the
 /// median frame on one thread at the same pace, measured before any load), speedup (serial_ns /
-/// frame_ns.p50), stats{}, waits[] (the ten longest of the main thread: thread, name, frame, start_ns
-/// since the first frame, duration_ns), inversions[] (empty: finding them needs `diagnose`, which does
-/// not exist yet), checksum (of the last frame), trace{events,lost,kernel{events,lost},bytes} (null without
-/// --trace; kernel is null where it may not be recorded), quiet,
-/// noise{}, machine{}.
+/// frame_ns.p50), stats{}, waits[] and inversions[], checksum (of the last frame), trace{events,lost,
+/// kernel{events,lost},bytes} (null without --trace; kernel is null where it may not be recorded), quiet,
+/// noise{}, machine{}. With --trace, waits and inversions are those that `diagnose` finds in the recording,
+/// times since the first frame. Without it, waits are the ten longest of the main thread by a stopwatch
+/// (thread, name, frame, start_ns since the first frame, duration_ns, causes null), and inversions is null.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What a frame does [default: graph]
@@ -175,6 +176,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     if let (Some(path), Some(recording)) = (&options.trace, outcome.recording.take()) {
         outcome.traced = Some(recorder::write(path, &recording)?);
+        let origin = recorder::first_frame(&recording);
+        outcome.account = Some(Account::of(recording, origin));
     }
     match json {
         true => output::print_json(&report::json(&outcome)),

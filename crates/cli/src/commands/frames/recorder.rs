@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use event::{Cpu, Event, EventKind, Sink, Task};
+use event::{Cpu, Event, EventKind, Nanos, Sink, Task};
 use paceline::{JobSystem, RingReader, Rings};
 use platform::{Os, Platform};
 use serde::Serialize;
@@ -193,6 +193,13 @@ fn our_process(recording: &mut Recording) -> usize {
     }
     processes[process].name = "paceline frames".to_owned();
     process
+}
+
+/// When the first frame began.
+pub(super) fn first_frame(recording: &Recording) -> Nanos {
+    let jobs = recording.jobs.iter();
+    let mut frames = jobs.filter(|event| event.kind == EventKind::FrameBegin);
+    frames.next().map_or(Nanos::ZERO, |event| event.time)
 }
 
 /// What `--json` says about the trace.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::recorder::Traced;
 use super::run::Outcome;
 use super::waits::Wait;
+use crate::commands::accounts::{Account, InversionJson, WaitJson};
 use crate::output;
 use measure::Times;
 use measure::{Machine, Noise};
@@ -28,9 +29,9 @@ pub(super) struct Report<'a> {
     serial_ns: u64,
     speedup: f64,
     stats: BTreeMap<&'static str, u64>,
-    waits: &'a [Wait],
-    /// Always empty: finding inversions needs `diagnose`.
-    inversions: [(); 0],
+    waits: Waits<'a>,
+    /// Null: only a recorded run tells.
+    inversions: Option<Vec<InversionJson>>,
     checksum: String,
     trace: Option<Traced>,
     quiet: bool,
@@ -38,7 +39,16 @@ pub(super) struct Report<'a> {
     machine: &'a Machine,
 }
 
+/// The waits of a run that was recorded, or those of the main thread by a stopwatch.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Waits<'a> {
+    Explained(Vec<WaitJson>),
+    Timed(&'a [Wait]),
+}
+
 pub(super) fn json(outcome: &Outcome) -> Report<'_> {
+    let account = outcome.account.as_ref();
     Report {
         scene: outcome.scene,
         graph: outcome.graph.as_deref(),
@@ -51,8 +61,11 @@ pub(super) fn json(outcome: &Outcome) -> Report<'_> {
         serial_ns: outcome.serial.0,
         speedup: speedup(outcome),
         stats: outcome.stats.named().into_iter().collect(),
-        waits: &outcome.waits,
-        inversions: [],
+        waits: match account {
+            Some(account) => Waits::Explained(account.waits_json()),
+            None => Waits::Timed(&outcome.waits),
+        },
+        inversions: account.map(Account::inversions_json),
         checksum: format!("{:016x}", outcome.checksum),
         trace: outcome.traced,
         quiet: outcome.noise.is_quiet(),
@@ -68,17 +81,22 @@ fn speedup(outcome: &Outcome) -> f64 {
 
 /// The tables for people.
 pub(super) fn table(outcome: &Outcome) -> String {
-    [
-        what(outcome),
-        times(outcome),
-        counts(outcome),
-        waits(outcome),
-    ]
-    .iter()
-    .filter(|table| !table.is_empty())
-    .map(Table::to_string)
-    .collect::<Vec<_>>()
-    .join("\n")
+    let mut tables = vec![what(outcome), times(outcome), counts(outcome)];
+    if outcome.account.is_none() {
+        tables.push(waits(outcome));
+    }
+    let tables = tables.iter().filter(|table| !table.is_empty());
+    let mut parts: Vec<String> = tables.map(Table::to_string).collect();
+    if let Some(account) = &outcome.account {
+        let columns = output::columns();
+        let told = [
+            account.worst_text(columns),
+            account.inversions_text(columns),
+        ];
+        parts.extend(told.into_iter().flatten().map(|text| format!("\n{text}")));
+        parts.push(format!("\n{}", account.waits_table()));
+    }
+    parts.join("\n")
 }
 
 fn what(outcome: &Outcome) -> Table {

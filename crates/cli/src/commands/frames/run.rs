@@ -19,6 +19,7 @@ use super::recorder::{LIMIT, Recorder, Traced};
 use super::waits::{Wait, Waits};
 use super::watch::Look;
 use super::{Options, What};
+use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
 use crate::failure::Failure;
 use crate::load::Hogs;
@@ -56,6 +57,8 @@ pub(super) struct Outcome {
     pub(super) recording: Option<Recording>,
     /// The file of it, once it is written.
     pub(super) traced: Option<Traced>,
+    /// Where the time of its waits went, if it was recorded.
+    pub(super) account: Option<Account>,
 }
 
 /// What the loop itself finds out.
@@ -135,6 +138,7 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
         costs: probe.costs(),
         recording,
         traced: None,
+        account: None,
     })
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Wait {
     /// Since the first frame began.
     pub(super) start_ns: u64,
     pub(super) duration_ns: u64,
+    /// Null: only a recorded run tells.
+    pub(super) causes: Option<()>,
 }
 
 /// All waits of a run.
@@ -62,6 +64,7 @@ impl Waits {
                 frame: self.frame,
                 start_ns: (begin - self.origin).0,
                 duration_ns,
+                causes: None,
             };
             self.worst.insert(place, wait);
             self.worst.truncate(KEPT);

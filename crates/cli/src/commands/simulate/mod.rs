@@ -34,8 +34,8 @@ use crate::output;
 /// (null if the machine's file does not say), threads[]{name,tid,run_ns,runnable_ns,sleep_ns,
 /// switches{voluntary,involuntary}}, frame_ns{mean,p50,p99,max} (null without frames), spans[]
 /// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
-/// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, inversions (null: finding them needs `diagnose`,
-/// which does not exist yet), checks[]{name,ok,note}, stats{} of the job system, trace{path,events,
+/// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, waits[] and inversions[] (as `diagnose` has them,
+/// of the kernel's events, with --trace of those of jobs too; null if there are too many), checks[]{name,ok,note}, stats{} of the job system, trace{path,events,
 /// lost,bytes}, assumed{values,assumed} of the machine's file, replay, notes[]. With --list,
 /// --machines or --policies: one list with rows{name,about,…}.
 #[derive(Args)]

@@ -13,6 +13,7 @@ use super::checks::Check;
 use super::library::{List, assumed};
 use super::recording::Traced;
 use super::run::{Job, Outcome};
+use crate::commands::accounts::{Account, InversionJson, WaitJson};
 use crate::output;
 use measure::Times;
 
@@ -37,8 +38,9 @@ pub(super) struct Report<'a> {
     frame_ns: Option<Times>,
     spans: Vec<Span>,
     clusters: Vec<ClusterJson<'a>>,
-    /// Null: finding them needs `diagnose`. An empty list would say that there are none.
-    inversions: Option<()>,
+    /// As `diagnose` has them; null if the run had too many events to be explained.
+    waits: Option<Vec<WaitJson>>,
+    inversions: Option<Vec<InversionJson>>,
     checks: &'a [Check],
     stats: Option<BTreeMap<&'static str, u64>>,
     trace: Option<&'a Traced>,
@@ -84,9 +86,8 @@ struct Span {
 }
 
 /// What every report has to say.
-const NOTES: [&str; 2] = [
+const NOTES: [&str; 1] = [
     "modelled, not measured: costs are those of the machine's file, and what data bodies move is left out",
-    "inversions are not looked for: that needs `diagnose`, which does not exist yet",
 ];
 
 pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
@@ -115,6 +116,7 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
         ("assumed", job.machine.assumed().count()),
     ];
     let stats = outcome.told.stats.as_ref();
+    let account = outcome.account.as_ref();
     Report {
         scenario: &job.scenario.name,
         machine: &job.machine.name,
@@ -128,7 +130,8 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
         frame_ns: frames(outcome),
         spans: spans(job, outcome),
         clusters: clusters.collect(),
-        inversions: None,
+        waits: account.map(Account::waits_json),
+        inversions: account.map(Account::inversions_json),
         checks: &outcome.checks,
         stats: stats.map(|stats| stats.named().into_iter().collect()),
         trace: outcome.traced.as_ref(),
@@ -210,9 +213,24 @@ pub(super) fn text(job: &Job, outcome: &Outcome) -> String {
     if threads > ROWS_MAX {
         parts.push(format!("{} more threads: see --json", threads - ROWS_MAX));
     }
+    parts.extend(outcome.account.iter().map(explained));
     parts.extend(NOTES.map(str::to_owned));
     parts.push(format!("trace hash {:016x}", outcome.ran.report.trace_hash));
     parts.join("\n")
+}
+
+/// The worst wait and the inversions, between empty lines.
+fn explained(account: &Account) -> String {
+    let columns = output::columns();
+    let parts = [
+        account.worst_text(columns),
+        account.inversions_text(columns),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => "no thread waited for another one, as far as the kernel's events tell".to_owned(),
+        false => format!("\n{}\n", parts.join("\n\n")),
+    }
 }
 
 fn what(job: &Job, outcome: &Outcome) -> Table {

@@ -18,6 +18,7 @@ use super::checks::{Check, checks};
 use super::frames::{self, Told};
 use super::program::Program;
 use super::recording::{self, Traced};
+use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -45,6 +46,8 @@ pub(super) struct Outcome {
     pub(super) checks: Vec<Check>,
     /// The file of its trace, if there is one.
     pub(super) traced: Option<Traced>,
+    /// Where its waits went, unless it has too many events for that.
+    pub(super) account: Option<Account>,
 }
 
 impl Outcome {
@@ -68,6 +71,8 @@ pub(super) enum Keep {
 const STEPS_MAX: u64 = 4_000_000_000;
 /// A run with more events than this is not done again for its trace.
 const TRACE_EVENTS_MAX: u64 = 20_000_000;
+/// A run with more events than this is not done again to explain its waits.
+const EXPLAINED_EVENTS_MAX: u64 = 1_000_000;
 
 /// Runs it, and writes its trace if one is wanted or something is wrong.
 pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
@@ -89,16 +94,24 @@ pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
         ran,
         told,
         traced: None,
+        account: None,
     };
+    let (events, is_wrong) = (outcome.ran.report.events, outcome.failed().is_some());
+    let mut kept = None;
     if let Some(path) = &job.trace {
         let recording = recording::of(job, &outcome.ran, outcome.told.jobs.take());
         outcome.traced = Some(recording::write(path, &recording)?);
-    } else if outcome.failed().is_some() && outcome.ran.report.events <= TRACE_EVENTS_MAX {
+        kept = Some(recording);
+    } else if events <= EXPLAINED_EVENTS_MAX || (is_wrong && events <= TRACE_EVENTS_MAX) {
         // A run is a function of its seed: the same once more, with its events kept.
         let (ran, _) = job.simulate(Keep::Kernel)?;
-        let recording = recording::of(job, &ran, None);
-        outcome.traced = Some(recording::write_somewhere(job, &recording)?);
+        kept = Some(recording::of(job, &ran, None));
     }
+    if let Some(recording) = kept.as_ref().filter(|_| is_wrong && job.trace.is_none()) {
+        outcome.traced = Some(recording::write_somewhere(job, recording)?);
+    }
+    let kept = kept.filter(|_| events <= EXPLAINED_EVENTS_MAX || job.trace.is_some());
+    outcome.account = kept.map(|recording| Account::of(recording, Nanos::ZERO));
     Ok(outcome)
 }
 
