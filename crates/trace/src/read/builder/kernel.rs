@@ -1,0 +1,206 @@
+//! What the kernel did, event by event.
+
+use event::{Cpu, FutexCall, KernelEventKind, Left, Task};
+
+use super::people::Priority;
+use super::{At, Builder, Party, QUEUED, Wake};
+use crate::Loss;
+
+impl Builder {
+    /// A CPU goes over from one task to another.
+    #[inline]
+    pub(crate) fn switch(&mut self, at: &At, prev: &Party<'_>, state: Left, next: &Party<'_>) {
+        let prev = self.meet(at, prev);
+        let next = self.meet(at, next);
+        if let (Some(task), Left::Dead) = (prev, state) {
+            self.people.person(task).is_dead = true;
+        }
+        self.push(
+            at.time,
+            at.cpu,
+            KernelEventKind::Switch { prev, state, next },
+        );
+    }
+
+    /// A task is woken.
+    #[inline]
+    pub(crate) fn wake(&mut self, at: &At, who: &Party<'_>, target: u32, how: Wake) {
+        let (Some(task), Some(target)) = (self.meet(at, who), self.cpu(target)) else {
+            return self.lose(Loss::BadFields, 1);
+        };
+        let by = match at.in_interrupt {
+            true => None,
+            false => self.people.task(at.tid),
+        };
+        let flag = match how {
+            Wake::Decided => {
+                self.has_decisions = true;
+                0
+            }
+            Wake::Queued => {
+                self.has_queued = true;
+                QUEUED
+            }
+            Wake::New => 0,
+        };
+        let target = Cpu(target.0 | flag);
+        self.push(
+            at.time,
+            at.cpu,
+            KernelEventKind::Waking { task, by, target },
+        );
+    }
+
+    /// A task is moved to another CPU's queue.
+    pub(crate) fn migrate(&mut self, at: &At, who: &Party<'_>, from: u32, to: u32) {
+        match (self.meet(at, who), self.cpu(from), self.cpu(to)) {
+            (Some(task), Some(from), Some(to)) => {
+                self.push(at.time, at.cpu, KernelEventKind::Migrate { task, from, to });
+            }
+            _ => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// `sched_pi_setprio`: a lock lends its owner the priority of who waits for it, who is the one that runs,
+    /// or takes it back.
+    pub(crate) fn inherit(&mut self, at: &At, who: &Party<'_>, before: i16, now: i16) {
+        let named = Party {
+            priority: Some(before),
+            ..*who
+        };
+        let Some(task) = self.meet(at, &named) else {
+            return self.lose(Loss::BadFields, 1);
+        };
+        let person = self.people.person(task);
+        let own = person.priority.map_or(before, |priority| priority.own);
+        person.priority = Some(Priority { now, own });
+        let lent = now < own;
+        let from = match lent && at.tid != who.tid {
+            true => self.people.task(at.tid),
+            false => None,
+        };
+        if from.is_some() || !lent {
+            self.push(at.time, at.cpu, KernelEventKind::Inherit { task, from });
+        }
+        self.push(at.time, at.cpu, changed(task, now, lent));
+    }
+
+    /// The frequency of a CPU changed.
+    pub(crate) fn frequency(&mut self, at: &At, cpu: u32, khz: u32) {
+        self.push(at.time, cpu, KernelEventKind::Frequency(khz));
+    }
+
+    /// A CPU goes to sleep in this state, or wakes up (`u32::MAX`).
+    pub(crate) fn idle(&mut self, at: &At, cpu: u32, state: u32) {
+        match (state, u8::try_from(state)) {
+            (u32::MAX, _) => self.push(at.time, cpu, KernelEventKind::Idle(None)),
+            (_, Ok(state)) => self.push(at.time, cpu, KernelEventKind::Idle(Some(state))),
+            _ => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// A CPU goes online or offline.
+    pub(crate) fn online(&mut self, at: &At, cpu: u32, is_online: bool) {
+        if let Some(known) = self.cpu(cpu) {
+            self.cpus[known.index()].is_online = Some(is_online);
+        }
+        self.push(at.time, cpu, KernelEventKind::Online(is_online));
+    }
+
+    /// A step of a CPU's way up or down: the first one counts.
+    pub(crate) fn hotplug_towards(&mut self, at: &At, cpu: u32, is_online: bool) {
+        match self.cpu(cpu) {
+            Some(known) if self.cpus[known.index()].is_online != Some(is_online) => {
+                self.online(at, cpu, is_online);
+            }
+            Some(_) => {}
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// Why a task slept that no signal could wake.
+    pub(crate) fn blocked(&mut self, at: &At, tid: u32, io: bool) {
+        match self.people.task(tid) {
+            Some(task) => self.push(at.time, at.cpu, KernelEventKind::Blocked { task, io }),
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// Who runs there goes into the kernel because of a futex. `op` is the system call's.
+    pub(crate) fn futex_call(&mut self, at: &At, address: u64, op: u32) {
+        // `include/uapi/linux/futex.h`; bits 7 and 8 say private and which clock.
+        let call = match op & 0x7f {
+            0 | 9 | 11 => FutexCall::Wait,
+            1 | 3 | 4 | 5 | 10 | 12 => FutexCall::Wake,
+            6 | 13 => FutexCall::LockPi,
+            7 => FutexCall::UnlockPi,
+            _ => FutexCall::Other,
+        };
+        match self.people.task(at.tid) {
+            Some(task) => {
+                let what = KernelEventKind::FutexCall {
+                    task,
+                    address,
+                    call,
+                };
+                self.push(at.time, at.cpu, what);
+            }
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// It comes back.
+    pub(crate) fn futex_return(&mut self, at: &At, result: i32) {
+        match self.people.task(at.tid) {
+            Some(task) => {
+                self.push(
+                    at.time,
+                    at.cpu,
+                    KernelEventKind::FutexReturn { task, result },
+                );
+            }
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
+    /// An interrupt begins or ends.
+    pub(crate) fn interrupt(&mut self, at: &At, begins: bool, soft: bool, number: u32) {
+        let what = KernelEventKind::Interrupt {
+            begins,
+            soft,
+            number,
+        };
+        self.push(at.time, at.cpu, what);
+    }
+
+    /// Events are missing before the next one of this CPU; 0: nobody knows how many.
+    pub(crate) fn gap(&mut self, cpu: u32, events: u64) {
+        match events {
+            0 => self.lose(Loss::Gaps, 1),
+            events => self.lose(Loss::KernelEvents, events),
+        }
+        let Some(cpu) = self.cpu(cpu) else {
+            return;
+        };
+        let gap = &mut self.cpus[cpu.index()].gap;
+        let more = u32::try_from(events).unwrap_or(u32::MAX);
+        self.gaps += usize::from(gap.is_none());
+        *gap = Some(gap.unwrap_or(0).saturating_add(more));
+    }
+
+    /// There are this many CPUs, whether or not something happens on them.
+    pub(crate) fn cpus(&mut self, count: u32) {
+        if count > 0 && self.cpu(count - 1).is_some() {
+            (0..count as usize).for_each(|cpu| self.cpus[cpu].exists = true);
+        }
+    }
+}
+
+/// A task's new priority as an event.
+pub(super) fn changed(task: Task, priority: i16, lent: bool) -> KernelEventKind {
+    KernelEventKind::Priority {
+        task,
+        priority,
+        lent,
+    }
+}
