@@ -10,8 +10,8 @@ use super::{
 };
 use crate::timeline::Timeline;
 
-/// The inversions of a wait, one for each kind and each thread that could have run, in the order of kinds, then of
-/// their beginnings.
+/// The inversions of a wait, one for each kind and each thread that could have run, in the order of kinds,
+/// then of their beginnings.
 pub(super) fn of(
     timeline: &Timeline,
     selection: &Selection,

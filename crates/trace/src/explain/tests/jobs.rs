@@ -99,8 +99,9 @@ fn helping_is_no_busy_wait() {
     );
 }
 
-/// Goal: a job without a body is over when what it waits for is: the path goes to that; if it waits for nothing, to
-/// who ended it. Method: main waits for a barrier after job 1, then for an event that another thread gives.
+/// Goal: a job without a body is over when what it waits for is: the path goes to that; if it waits for
+/// nothing, to who ended it. Method: main waits for a barrier after job 1, then for an event that another
+/// thread gives.
 #[test]
 fn jobs_without_bodies() {
     let mut script = graph();
