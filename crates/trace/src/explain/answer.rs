@@ -85,8 +85,9 @@ pub struct Segment {
     /// What that thread did, or what was done to it.
     pub kind: CauseKind,
     /// Where that thread could have run: who ran on the CPUs that it was allowed on. Each instant is split
-    /// equally over those of them that were online, and what does not divide goes to the largest remainders:
-    /// they sum to the segment's length. Of [`CauseKind::RunningSlowCore`], who ran on the faster ones. Else empty.
+    /// equally over those of them that were online, and what does not divide goes to the largest
+    /// remainders: they sum to the segment's length. Of [`CauseKind::RunningSlowCore`], who ran on the
+    /// faster ones. Else empty.
     pub by: Vec<Share>,
     /// Of a running thread, the job whose body it was in; of [`CauseKind::QueuedBehind`], the job in the way.
     pub job: Option<u64>,

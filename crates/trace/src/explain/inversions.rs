@@ -1,5 +1,7 @@
 //! From segments to inversions: who kept whom from running, and what would help.
 
+use std::collections::BTreeMap;
+
 use event::{Nanos, Task};
 
 use super::instead::sum;
@@ -8,15 +10,15 @@ use super::{
 };
 use crate::timeline::Timeline;
 
-/// The inversions of a wait, one for each kind and each thread that could have run, in the order of kinds, then of
-/// their beginnings.
+/// The inversions of a wait, one for each kind and each thread that could have run, in the order of kinds,
+/// then of their beginnings.
 pub(super) fn of(
     timeline: &Timeline,
     selection: &Selection,
     position: usize,
     wait: &Wait,
 ) -> Vec<Inversion> {
-    let mut parts: Vec<(InversionKind, Task, Vec<&Segment>)> = Vec::new();
+    let mut parts: BTreeMap<(InversionKind, Task), Vec<&Segment>> = BTreeMap::new();
     for stretch in stretches(&wait.segments) {
         let length = stretch.iter().fold(Nanos::ZERO, |sum, s| sum + s.length());
         if length < selection.least {
@@ -26,19 +28,14 @@ pub(super) fn of(
             let (Some(kind), Some(holder)) = (segment.inversion, segment.thread) else {
                 continue;
             };
-            match parts
-                .iter_mut()
-                .find(|part| (part.0, part.1) == (kind, holder))
-            {
-                Some((.., segments)) => segments.push(segment),
-                None => parts.push((kind, holder, vec![segment])),
-            }
+            parts.entry((kind, holder)).or_default().push(segment);
         }
     }
-    parts.sort_by_key(|(kind, _, segments)| (*kind, segments[0].begin));
+    let mut parts: Vec<_> = parts.into_iter().collect();
+    parts.sort_by_key(|((kind, _), segments)| (*kind, segments[0].begin));
     let parts = parts.into_iter();
     parts
-        .map(|(kind, holder, segments)| {
+        .map(|((kind, holder), segments)| {
             inversion(timeline, position, wait, kind, holder, &segments)
         })
         .collect()

@@ -5,7 +5,7 @@ use event::Nanos;
 use super::CauseKind;
 use super::instead::Waiter;
 use super::walk::{Frame, On, Walk};
-use crate::timeline::Piece;
+use crate::timeline::{Moment, NOBODY, Piece};
 
 impl Walk<'_, '_> {
     /// The next step of a job.
@@ -20,7 +20,7 @@ impl Walk<'_, '_> {
         if let Some(piece) = now {
             return self.thread_down_to(piece.thread, piece.begin, frame);
         }
-        let ready = facts.ready.or(facts.created);
+        let ready = self.ready(job);
         if let Some(piece) = last {
             // It was over, and its end was not yet told; or others still had parts of it to run.
             let teller = facts.completed.map_or(piece.thread, |moment| moment.thread);
@@ -55,6 +55,18 @@ impl Walk<'_, '_> {
         });
     }
 
+    /// When nothing held a job back any more, and who saw to that. A job without a body is never ready: it is
+    /// over when what it waits for is.
+    fn ready(&self, job: u32) -> Option<Moment> {
+        let jobs = &self.ground.timeline.jobs;
+        let facts = jobs.jobs[job as usize];
+        let is_empty = jobs.pieces.of(job).is_empty();
+        let over = facts.completed.filter(|_| is_empty);
+        let is_first = jobs.before.of(job).is_empty();
+        let made = facts.created.filter(|_| is_first);
+        facts.ready.or(over).or(made)
+    }
+
     /// A thread tells others of a job's end: whatever wait of its own it does that in, it is not what counts.
     fn telling(&mut self, thread: u32, low: Nanos, frame: Frame) {
         self.thread_down_to(thread, low, frame);
@@ -80,7 +92,7 @@ impl Walk<'_, '_> {
     fn before_ready(&mut self, job: u32, frame: Frame) {
         let jobs = &self.ground.timeline.jobs;
         let facts = jobs.jobs[job as usize];
-        let ready = facts.ready.or(facts.created);
+        let ready = self.ready(job);
         let until = ready.map_or(self.time, |ready| ready.time.min(self.time));
         // The one that ended last made it ready.
         let before = jobs.before.of(job).iter();
@@ -95,6 +107,10 @@ impl Walk<'_, '_> {
                     return self.telling(ready.thread, end, frame);
                 }
                 On::Job(other)
+            }
+            // Who ended what nobody runs, or else who made it.
+            _ if jobs.pieces.of(job).is_empty() && facts.completed.is_some() => {
+                On::Thread(facts.completed.map_or(NOBODY, |moment| moment.thread))
             }
             (_, Some(created)) => On::Thread(created.thread),
             _ => {

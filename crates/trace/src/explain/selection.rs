@@ -16,7 +16,7 @@ pub struct Selection {
     /// Slices whose names contain one of these texts are waits, also where their thread does not sleep: it
     /// may spin.
     pub busy: Vec<String>,
-    /// So many waits at most, the longest.
+    /// So many waits at most, the longest; of sleeps of threads that were not asked for, 200.
     pub limit: usize,
     /// Inversions that are shorter are no news: every wake-up and every switch takes some time.
     pub least: Nanos,

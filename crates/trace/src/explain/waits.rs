@@ -1,5 +1,7 @@
 //! Which stretches of time are waits.
 
+use std::collections::BTreeSet;
+
 use event::{Nanos, Task};
 
 use super::words::Says;
@@ -37,13 +39,16 @@ impl Found {
     }
 }
 
+/// So many sleeps of threads that nobody asked for: many of the long ones are of threads with nothing to do.
+const SLEEPS: usize = 200;
+
 /// The waits that were selected, the longest first, and how many of them were left out.
 pub(super) fn find(
     timeline: &Timeline,
     selection: &Selection,
     says: &[Says],
 ) -> (Vec<Found>, usize) {
-    let chosen: Option<Vec<u32>> = selection.threads.as_ref().map(|tasks| {
+    let chosen: Option<BTreeSet<u32>> = selection.threads.as_ref().map(|tasks| {
         let threads = tasks.iter().filter_map(|&task| timeline.position(task));
         threads.collect()
     });
@@ -52,11 +57,15 @@ pub(super) fn find(
         .filter(|thread| chosen.as_ref().is_none_or(|chosen| chosen.contains(thread)))
         .collect();
     let mut found = Vec::new();
+    let mut limit = selection.limit;
     if selection.slices.is_empty() {
         for &thread in &threads {
             usual(timeline, says, thread, &mut found);
         }
         if found.is_empty() {
+            if chosen.is_none() {
+                limit = limit.min(SLEEPS);
+            }
             for &thread in &threads {
                 sleeps(timeline, thread, chosen.is_some(), &mut found);
             }
@@ -83,8 +92,8 @@ pub(super) fn find(
         let length = wait.end - wait.begin;
         (std::cmp::Reverse(length), wait.begin, wait.task, wait.kind)
     });
-    let omitted = found.len().saturating_sub(selection.limit);
-    found.truncate(selection.limit);
+    let omitted = found.len().saturating_sub(limit);
+    found.truncate(limit);
     (found, omitted)
 }
 

@@ -91,6 +91,9 @@ enum Open {
     Frame(usize),
 }
 
+/// An end is looked for among so many open things: where ends are missing, they pile up.
+const DEPTH: usize = 1024;
+
 #[derive(Default)]
 struct Builder {
     positions: HashMap<u64, u32>,
@@ -207,10 +210,12 @@ impl Builder {
             (Open::Frame(at), EventKind::FrameEnd) => self.frames[at].1.what == event.job,
             _ => false,
         };
-        let Some(found) = open.iter().rposition(fits) else {
+        let inner = open.len().saturating_sub(DEPTH);
+        let Some(found) = open[inner..].iter().rposition(fits) else {
             self.unbegun += 1;
             return;
         };
+        let found = inner + found;
         // Frames do not nest with the rest: what was waited for in one may go on after it.
         let ended: Vec<Open> = match open[found] {
             Open::Frame(_) => vec![open.remove(found)],

@@ -27,7 +27,7 @@ use event::{Cpu, Event, KernelEventKind, Nanos, Task};
 
 pub(crate) use cpus::{IDLE, Lane, UNKNOWN};
 pub(crate) use dense::{Grouped, NOBODY};
-pub(crate) use jobs::{Jobs, Piece, Span};
+pub(crate) use jobs::{Jobs, Moment, Piece, Span};
 pub(crate) use kernel::Futex;
 pub use priorities::Priority;
 pub use slices::Slice;

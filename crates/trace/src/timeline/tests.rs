@@ -81,8 +81,8 @@ fn contradictions() {
     );
 }
 
-/// Goal: from where events are missing until a CPU's next switch nobody knows who runs there. Method: a gap while a
-/// thread runs.
+/// Goal: from where events are missing until a CPU's next switch nobody knows who runs there. Method: a gap
+/// while a thread runs.
 #[test]
 fn gaps() {
     let mut script = Script::new(&["a", "b"], 1);
@@ -113,8 +113,8 @@ fn gaps() {
     assert!(timeline.losses().is_empty());
 }
 
-/// Goal: a wake-up of somebody who runs or could run changes nothing; one that comes while its thread is about to
-/// fall asleep counts when it turns out that there was no other. Method: each of them.
+/// Goal: a wake-up of somebody who runs or could run changes nothing; one that comes while its thread is
+/// about to fall asleep counts when it turns out that there was no other. Method: each of them.
 #[test]
 fn early_wake_ups() {
     let mut script = Script::new(&["a", "b"], 2);
@@ -143,9 +143,9 @@ fn early_wake_ups() {
     );
 }
 
-/// Goal: where a thread may run is what the kernel let it do since it was last told otherwise: a thread that is moved
-/// by "migration/N", for which it waits, has been given other CPUs. Method: a thread that pins itself, as
-/// Linux traces it, and one that is moved while it could run.
+/// Goal: where a thread may run is what the kernel let it do since it was last told otherwise: a thread
+/// that is moved by "migration/N", for which it waits, has been given other CPUs. Method: a thread that
+/// pins itself, as Linux traces it, and one that is moved while it could run.
 #[test]
 fn where_threads_may_run() {
     let mut script = Script::new(&["a", "migration/0"], 2);

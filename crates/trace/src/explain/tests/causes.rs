@@ -41,8 +41,8 @@ fn preempted() {
     assert_eq!(told.0.preemptions(Task(WORKER)), 1);
 }
 
-/// Goal: each instant is split equally over the CPUs a thread may run on, and what does not divide goes to the
-/// largest remainder. Method: three CPUs, of which the thread may use all, then two.
+/// Goal: each instant is split equally over the CPUs a thread may run on, and what does not divide goes to
+/// the largest remainder. Method: three CPUs, of which the thread may use all, then two.
 #[test]
 fn who_ran_instead() {
     let play = |cpus: &[u32]| {
@@ -63,8 +63,8 @@ fn who_ran_instead() {
     assert_eq!(play(&[0]), "preempted 11 worker: a=11");
 }
 
-/// Goal: a thread that is woken by an interrupt waited for no thread; if the kernel says that it was a device,
-/// it was. Method: the same sleep with and without what the kernel says.
+/// Goal: a thread that is woken by an interrupt waited for no thread; if the kernel says that it was a
+/// device, it was. Method: the same sleep with and without what the kernel says.
 #[test]
 fn interrupts_and_devices() {
     let play = |io: Option<bool>, state: Left| {

@@ -57,8 +57,8 @@ fn classic(more: impl Fn(&mut Script)) -> (Timeline, Explanation) {
     script.explain(1_100)
 }
 
-/// Goal: a lock is told by what there is: a marker, a futex that both named, a priority that was lent; each as
-/// sure as it is. Without any of it a sleep is no lock. Method: the classic inversion with each.
+/// Goal: a lock is told by what there is: a marker, a futex that both named, a priority that was lent; each
+/// as sure as it is. Without any of it a sleep is no lock. Method: the classic inversion with each.
 #[test]
 fn locks() {
     let found = |more: fn(&mut Script)| {
@@ -108,9 +108,9 @@ fn locks() {
     assert_eq!(words(&timeline, of_ui(&explanation)[0]), none);
 }
 
-/// Goal: a priority that the holder was lent tells the lock, whether it was given back just before the wake-up
-/// or after it, and priorities are those of the moment. Method: the classic, with the loan's end at both
-/// places.
+/// Goal: a priority that the holder was lent tells the lock, whether it was given back just before the
+/// wake-up or after it, and priorities are those of the moment. Method: the classic, with the loan's end at
+/// both places.
 #[test]
 fn lent_priorities() {
     for back in [999, 1_001] {
@@ -132,8 +132,8 @@ fn lent_priorities() {
     }
 }
 
-/// Goal: a simulated kernel says who lends; whoever inherits twice has the better of the two, and gives all of it
-/// back. Method: a loan of one thread's priority.
+/// Goal: a simulated kernel says who lends; whoever inherits twice has the better of the two, and gives all
+/// of it back. Method: a loan of one thread's priority.
 #[test]
 fn inherited_priorities() {
     let (timeline, explanation) = classic(|script| {
@@ -164,8 +164,8 @@ fn spinning(name: &str, more: impl Fn(&mut Script)) -> (Timeline, Explanation) {
     script.explain(1_000)
 }
 
-/// Goal: a thread that spins until another one has done something keeps that one from running. Method: one CPU;
-/// what tells for whom it waits is a request, a slice, or the wake-up before.
+/// Goal: a thread that spins until another one has done something keeps that one from running. Method: one
+/// CPU; what tells for whom it waits is a request, a slice, or the wake-up before.
 #[test]
 fn busy_waits() {
     let causes = [
@@ -218,8 +218,8 @@ fn work_is_no_wait() {
     );
 }
 
-/// Goal: a runnable thread next to an idle CPU is badly placed. Method: two CPUs, the worker stays on the queue
-/// of the one that the hog has.
+/// Goal: a runnable thread next to an idle CPU is badly placed. Method: two CPUs, the worker stays on the
+/// queue of the one that the hog has.
 #[test]
 fn placement() {
     let mut script = Script::new(&NAMES, 2);

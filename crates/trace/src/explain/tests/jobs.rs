@@ -99,6 +99,41 @@ fn helping_is_no_busy_wait() {
     );
 }
 
+/// Goal: a job without a body is over when what it waits for is: the path goes to that; if it waits for
+/// nothing, to who ended it. Method: main waits for a barrier after job 1, then for an event that another
+/// thread gives.
+#[test]
+fn jobs_without_bodies() {
+    let mut script = graph();
+    script.run(8, 1, OTHER);
+    script.job(9, MAIN, EventKind::Created, 7, 0);
+    script.job(9, MAIN, EventKind::Edge, 7, 1);
+    script.job(10, MAIN, EventKind::WaitBegin, 7, 0);
+    script.run(12, 1, WORKER);
+    body(&mut script, WORKER, 1, 15, 60);
+    script.job(61, WORKER, EventKind::Completed, 7, 0);
+    script.job(62, MAIN, EventKind::WaitEnd, 7, 0);
+    script.job(70, MAIN, EventKind::Created, 8, 0);
+    script.job(71, MAIN, EventKind::WaitBegin, 8, 0);
+    script.run(75, 1, OTHER);
+    script.job(90, OTHER, EventKind::Completed, 8, 0);
+    script.job(91, MAIN, EventKind::WaitEnd, 8, 0);
+    let (timeline, explanation) = script.explain(100);
+    let stolen = "busy_wait_stolen 2 worker: main=1 other=1";
+    assert_eq!(
+        told(&timeline, &explanation.waits[0]),
+        ["running 49 worker:", stolen, "running 1 main:"]
+    );
+    assert_eq!(
+        told(&timeline, &explanation.waits[1]),
+        [
+            "running 15 other:",
+            "busy_wait_stolen 4 other: main=2 worker=2",
+            "running 1 main:"
+        ]
+    );
+}
+
 /// Goal: of a job that nobody is known to have run, it is said that it was not ready, or that nobody ran it.
 /// Method: a wait that times out.
 #[test]
@@ -106,12 +141,13 @@ fn not_ready() {
     let mut script = Script::new(&["main", "worker"], 1);
     script.run(0, 0, MAIN);
     script.job(10, MAIN, EventKind::WaitBegin, 9, 0);
+    script.job(15, MAIN, EventKind::Ready, 9, 0);
     script.job(60, MAIN, EventKind::WaitEnd, 9, 3);
     script.job(60, MAIN, EventKind::Completed, 9, 2);
     let (timeline, explanation) = script.explain(100);
     assert_eq!(
         told(&timeline, &explanation.waits[0]),
-        ["not_ready 50 nobody:"]
+        ["not_ready 45 nobody:", "running 5 main:"]
     );
 }
 

@@ -254,9 +254,9 @@ proptest! {
         prop_assert_eq!(one, two);
     }
 
-    /// Goal: with what a real kernel does, preemptions and shares are right. Method: random runs of a kernel that
-    /// keeps its own rules; preemptions are counted over its switches, shares one nanosecond after the
-    /// other.
+    /// Goal: with what a real kernel does, preemptions and shares are right. Method: random runs of a
+    /// kernel that keeps its own rules; preemptions are counted over its switches, shares one nanosecond
+    /// after the other.
     #[test]
     fn sound_recordings(steps in proptest::collection::vec((0..4u8, 0..3u32, 0..5u32, 1..9u64), 1..60)) {
         let mut script = Script::new(&["a", "b", "c", "d", "e"], 3);

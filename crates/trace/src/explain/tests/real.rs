@@ -54,9 +54,9 @@ fn near(found: u64, expected: f64) -> bool {
     (found as f64 - expected * 1e6).abs() <= 2_000.0
 }
 
-/// Goal: the truth about the recorded Pathfinder (`testdata/traces/README.md`): the longest wait takes 10.59 ms,
-/// of which `mid-comms` runs 8.47 ms while `low-holder`, which runs 2.10 ms, holds the lock that `high-bus`
-/// wants. Method: what is found without any hint.
+/// Goal: the truth about the recorded Pathfinder (`testdata/traces/README.md`): the longest wait takes
+/// 10.59 ms, of which `mid-comms` runs 8.47 ms while `low-holder`, which runs 2.10 ms, holds the lock that
+/// `high-bus` wants. Method: what is found without any hint.
 #[test]
 fn pathfinder() {
     let (timeline, found) = explained("local-pathfinder-nopi.ftrace.txt.gz", &Selection::default());
@@ -90,8 +90,8 @@ fn pathfinder() {
     assert!(locks.count() >= 5);
 }
 
-/// Goal: with priorities that are lent, no wait is longer than the critical section, 4 ms, and none of them is
-/// an inversion of a lock. Method: the same program with another mutex.
+/// Goal: with priorities that are lent, no wait is longer than the critical section, 4 ms, and none of them
+/// is an inversion of a lock. Method: the same program with another mutex.
 #[test]
 fn pathfinder_with_inheritance() {
     let (timeline, found) = explained("local-pathfinder-pi.ftrace.txt.gz", &Selection::default());
@@ -112,8 +112,9 @@ fn pathfinder_with_inheritance() {
     assert_eq!(locks.count(), 0, "{:#?}", found.inversions);
 }
 
-/// Goal: a busy wait is seen as one: in frame 5 `ui-main` waits for `worker`, which could run all the time but
-/// 1.5 ms, and does not because of the hogs and of `ui-main` itself. Method: the wait inside of the frame.
+/// Goal: a busy wait is seen as one: in frame 5 `ui-main` waits for `worker`, which could run all the time
+/// but 1.5 ms, and does not because of the hogs and of `ui-main` itself. Method: the wait inside of the
+/// frame.
 #[test]
 fn spin() {
     let mut selection = Selection::default();
@@ -154,8 +155,9 @@ fn spin() {
     assert_eq!(again.waits[0], *wait);
 }
 
-/// Goal: a wait for a condition, against what Perfetto's trace processor says of it: frame 15 takes 335.9 ms, of
-/// which `worker` could run for 330.4 and runs for 4.04, and `ui-main` runs for 1.52. Method: the longest frame.
+/// Goal: a wait for a condition, against what Perfetto's trace processor says of it: frame 15 takes 335.9
+/// ms, of which `worker` could run for 330.4 and runs for 4.04, and `ui-main` runs for 1.52. Method: the
+/// longest frame.
 #[test]
 fn futex() {
     let selection = Selection {
@@ -177,9 +179,9 @@ fn futex() {
     );
 }
 
-/// Goal: every trace has an account of whatever is asked of it, and the preemptions found are those that a count
-/// over the switches finds. Method: all files, waits of all threads; the count takes every switch that
-/// leaves somebody runnable.
+/// Goal: every trace has an account of whatever is asked of it, and the preemptions found are those that a
+/// count over the switches finds. Method: all files, waits of all threads; the count takes every switch
+/// that leaves somebody runnable.
 #[test]
 fn all_of_them() {
     let files = [
