@@ -297,7 +297,7 @@ impl<P: Platform> JobSystem<P> {
         self.shared.stats()
     }
 
-    /// All labels used so far; [`EventKind::Created`](event::EventKind::Created) refers to them by
+    /// All labels used so far; [`EventKind::Created`] refers to them by
     /// position.
     pub fn labels(&self) -> Vec<Label> {
         self.shared.labels.all()
