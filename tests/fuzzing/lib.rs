@@ -2,8 +2,8 @@
 //! memory without bound.
 //!
 //! `fuzz/` has a program for each that a fuzzer feeds; the test `corpus` feeds them what is committed in
-//! `fuzz/corpus/`. Both call the functions here. They also check what must hold of what was understood, such as
-//! that a graph reads back as it was written.
+//! `fuzz/corpus/`. Both call the functions here. They also check what must hold of what was understood, such
+//! as that a graph reads back as it was written.
 #![forbid(unsafe_code)]
 
 use sim::Machine;
@@ -191,8 +191,8 @@ pub fn packed(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Reads a trace of whatever format it is; what is understood is explained, and the causes of every wait sum to
-/// its length. Each format has a target of its own, so that it has a corpus of its own.
+/// Reads a trace of whatever format it is; what is understood is explained, and the causes of every wait sum
+/// to its length. Each format has a target of its own, so that it has a corpus of its own.
 fn trace(bytes: &[u8]) {
     let recording = match trace::read::read(bytes, "fuzzed") {
         Ok(recording) => recording,

@@ -1,7 +1,7 @@
 //! Our accounts, folded back to what Perfetto tells: which thread had the baton, and in which state.
 //!
-//! Perfetto's critical path is the one of the last waker, and its own: it says neither who ran instead nor what
-//! a spinning thread waits for, and of deep chains its version 52 is known to lose parts
+//! Perfetto's critical path is the one of the last waker, and its own: it says neither who ran instead nor
+//! what a spinning thread waits for, and of deep chains its version 52 is known to lose parts
 //! (google/perfetto#5704). So the waits compared are simple ones: those of the local recordings in which the
 //! thread sleeps and one other thread wakes it.
 
@@ -105,8 +105,8 @@ fn micros(ns: u64) -> u64 {
 }
 
 /// Goal: simple waits agree with Perfetto's own critical path. Method: its trace processor and we account for
-/// the same slices; each row of (slice, thread, state) differs by no more than 2 us. The first slice is left out:
-/// Perfetto has nothing about a thread before the first wake-up of it that was recorded.
+/// the same slices; each row of (slice, thread, state) differs by no more than 2 us. The first slice is left
+/// out: Perfetto has nothing about a thread before the first wake-up of it that was recorded.
 #[test]
 fn simple_waits_agree_with_perfetto() {
     for (file, patterns, least) in [

@@ -143,9 +143,9 @@ fn the_inversion_of_source_000_is_shown() {
     assert!(end - begin < Nanos::from_micros(100));
 }
 
-/// Goal: what is simulated after source 000 is diagnosed as what it is: UnityMain burns the only core for about
-/// 2 ms, which the worker that it waits for could use; another worker, with a job of 40 us, could run for more
-/// than 5 ms and has no core. Method: the recording that `--trace` writes, explained.
+/// Goal: what is simulated after source 000 is diagnosed as what it is: UnityMain burns the only core for
+/// about 2 ms, which the worker that it waits for could use; another worker, with a job of 40 us, could run
+/// for more than 5 ms and has no core. Method: the recording that `--trace` writes, explained.
 #[test]
 fn the_inversion_of_source_000_is_explained() {
     let job = job("galaxy-s22-inversion");

@@ -15,7 +15,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use event::Nanos;
-use serde::de::{DeserializeSeed, Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::Deserializer;
 
 use self::entry::Event;
@@ -160,10 +162,17 @@ impl File<'_> {
         let next = MADE_UP - self.others.len() as u32;
         let made_up = *self.others.entry((pid, tid)).or_insert(next);
         if made_up == next {
-            self.builder.thread_name(made_up, format!("{tid}").as_bytes(), Trust::Hint);
+            self.builder
+                .thread_name(made_up, format!("{tid}").as_bytes(), Trust::Hint);
             if let Some(task) = self.builder.task(made_up) {
                 let is_made_up = true;
-                self.builder.thread_facts(task, ThreadFacts { is_made_up, ..ThreadFacts::default() });
+                self.builder.thread_facts(
+                    task,
+                    ThreadFacts {
+                        is_made_up,
+                        ..ThreadFacts::default()
+                    },
+                );
             }
         }
         made_up
@@ -171,7 +180,8 @@ impl File<'_> {
 
     /// Takes in an event.
     fn event(&mut self, event: &Event) {
-        let (Some(phase), Some(pid), Some(tid)) = (event.phase(), event.pid.id(), event.tid.id()) else {
+        let (Some(phase), Some(pid), Some(tid)) = (event.phase(), event.pid.id(), event.tid.id())
+        else {
             return self.builder.lose(Loss::Malformed, 1);
         };
         let tid = self.tid(pid, tid);
@@ -189,7 +199,9 @@ impl File<'_> {
             b'B' => self.slices.begin(tid, time, name),
             b'E' => self.slices.end(tid, time),
             b'X' => match event.dur.nanos() {
-                Some(length) => self.slices.whole(tid, time, time.saturating_add(length), name),
+                Some(length) => self
+                    .slices
+                    .whole(tid, time, time.saturating_add(length), name),
                 None => self.builder.lose(Loss::BadFields, 1),
             },
             b'I' | b'i' | b'R' => self.slices.say(tid, time, What::Instant(name)),
@@ -271,7 +283,15 @@ impl File<'_> {
         });
         let to_next = phase == b'f' && event.bp != "e";
         let ends = phase == b'f';
-        self.slices.say(tid, time, What::Flow { id: arrow, ends, to_next });
+        self.slices.say(
+            tid,
+            time,
+            What::Flow {
+                id: arrow,
+                ends,
+                to_next,
+            },
+        );
     }
 
     fn finish(self) {

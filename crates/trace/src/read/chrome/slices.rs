@@ -173,7 +173,8 @@ impl Said {
     /// Puts everything in an order in which slices nest.
     fn tell(mut self, builder: &mut Builder, tid: u32, told: &mut Vec<Told>) {
         let end_of = |slice: &Slice| slice.end.unwrap_or(u64::MAX);
-        self.slices.sort_by_key(|slice| (slice.begin, u64::MAX - end_of(slice), slice.order));
+        self.slices
+            .sort_by_key(|slice| (slice.begin, u64::MAX - end_of(slice), slice.order));
         self.points.sort_by_key(|point| (point.time, point.order));
         let mut open: Vec<u64> = Vec::new();
         let mut points = self.points.into_iter().peekable();

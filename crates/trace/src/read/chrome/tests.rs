@@ -55,14 +55,28 @@ fn a_file_of_chrome_is_read() {
     let lost = |loss| recording.losses.get(loss);
     assert_eq!(counts["begin"], 1_625);
     assert_eq!(counts["end"] + lost(Loss::Unfinished), 1_625);
-    assert_eq!(1_622 - lost(Loss::Unbegun) + counts["flow ends"] - 886, counts["end"]);
+    assert_eq!(
+        1_622 - lost(Loss::Unbegun) + counts["flow ends"] - 886,
+        counts["end"]
+    );
     assert_eq!(counts["flow"], 866);
-    assert!(counts["flow ends"] <= 886 && counts["flow ends"] > 860, "{counts:?}");
+    assert!(
+        counts["flow ends"] <= 886 && counts["flow ends"] > 860,
+        "{counts:?}"
+    );
     assert_eq!(counts.get("other"), None);
     let named = |name| recording.threads.iter().any(|thread| thread.name == name);
     assert!(named("CrBrowserMain") && named("Chrome_DBThread"));
-    assert!(recording.processes.iter().any(|process| process.name == "Browser"));
-    assert_eq!(lost(Loss::Malformed) + lost(Loss::BadFields) + lost(Loss::Unsupported), 0);
+    assert!(
+        recording
+            .processes
+            .iter()
+            .any(|process| process.name == "Browser")
+    );
+    assert_eq!(
+        lost(Loss::Malformed) + lost(Loss::BadFields) + lost(Loss::Unsupported),
+        0
+    );
 }
 
 const SMALL: &str = r#"{"displayTimeUnit":"ms","traceEvents":[
@@ -113,9 +127,16 @@ fn every_kind_is_read() {
         "40 3 async end request 1",
     ];
     assert_eq!(marks(&recording), expected);
-    let counters: Vec<_> = recording.counters.iter().map(|all| (&all.name[..], &all.values[..])).collect();
+    let counters: Vec<_> = recording
+        .counters
+        .iter()
+        .map(|all| (&all.name[..], &all.values[..]))
+        .collect();
     let at = Nanos(7_000);
-    assert_eq!(counters, [("fps", &[(at, 60)][..]), ("fps min", &[(at, 3)])]);
+    assert_eq!(
+        counters,
+        [("fps", &[(at, 60)][..]), ("fps min", &[(at, 3)])]
+    );
     let losses = [
         (Loss::Malformed, 1),
         (Loss::BadFields, 1),
@@ -138,7 +159,10 @@ fn a_file_may_end_anywhere() {
                     assert_eq!(recording.losses.get(Loss::Truncated), 1, "{length}");
                     marks = recording.marks.len();
                 }
-                Err(why) => assert!(length < begin + 2 && !why.to_string().contains('\n'), "{length}: {why}"),
+                Err(why) => assert!(
+                    length < begin + 2 && !why.to_string().contains('\n'),
+                    "{length}: {why}"
+                ),
             }
         }
         assert_eq!(marks, 17);
@@ -165,9 +189,19 @@ fn broken_files_are_read_as_far_as_they_go() {
 /// Goal: what is JSON and no trace is refused in one line. Method: some of it.
 #[test]
 fn what_is_no_trace_is_refused() {
-    for text in ["{}", "{\"a\": [1, 2]}", "{\"traceEvents\": 5}", "{\"traceEvents\""] {
-        let why = crate::read::read(text.as_bytes(), "no.json").unwrap_err().to_string();
-        assert!(why.starts_with("no.json: ") && why.contains("Chrome"), "{why}");
+    for text in [
+        "{}",
+        "{\"a\": [1, 2]}",
+        "{\"traceEvents\": 5}",
+        "{\"traceEvents\"",
+    ] {
+        let why = crate::read::read(text.as_bytes(), "no.json")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            why.starts_with("no.json: ") && why.contains("Chrome"),
+            "{why}"
+        );
     }
 }
 
@@ -177,7 +211,10 @@ fn slices_are_made_to_nest() {
     let recording = read(
         r#"[{"ph":"X","pid":1,"tid":2,"ts":1,"dur":4,"name":"a"},{"ph":"X","pid":1,"tid":2,"ts":3,"dur":9,"name":"b"}]"#,
     );
-    assert_eq!(marks(&recording), ["1 2 begin a", "3 2 begin b", "5 2 end", "5 2 end"]);
+    assert_eq!(
+        marks(&recording),
+        ["1 2 begin a", "3 2 begin b", "5 2 end", "5 2 end"]
+    );
     assert_eq!(recording.losses.get(Loss::Clamped), 1);
 }
 
@@ -191,7 +228,10 @@ fn the_kernels_half_is_read() {
         state,
         next: next.map(Task),
     };
-    assert_eq!(recording.kernel[0].what, told(Some(0), Left::Sleeping, Some(1)));
+    assert_eq!(
+        recording.kernel[0].what,
+        told(Some(0), Left::Sleeping, Some(1))
+    );
     assert_eq!(recording.kernel[0].time, Nanos(1_000_000_000));
     let text = r#"{"traceEvents":[],"systemTraceEvents":{"type":"fuchsia","events":[
         {"ph":"t","pid":1,"tid":8,"name":"worker"},
@@ -199,7 +239,11 @@ fn the_kernels_half_is_read() {
         {"ph":"k","ts":3.5,"cpu":1,"out":{"pid":1,"tid":8,"state":3},"in":{"pid":1,"tid":9}},
         {"ph":"k","ts":4.5,"cpu":1,"out":{"pid":1,"tid":9,"state":2},"in":{"pid":0,"tid":0}}]}}"#;
     let recording = read(text);
-    let kernel: Vec<_> = recording.kernel.iter().map(|event| (event.time.0, event.what)).collect();
+    let kernel: Vec<_> = recording
+        .kernel
+        .iter()
+        .map(|event| (event.time.0, event.what))
+        .collect();
     let expected = [
         (2_500, told(None, Left::Runnable, Some(0))),
         (3_500, told(Some(0), Left::Sleeping, Some(1))),
