@@ -2,12 +2,14 @@
 //! memory without bound.
 //!
 //! `fuzz/` has a program for each that a fuzzer feeds; the test `corpus` feeds them what is committed in
-//! `fuzz/corpus/`. Both call the functions here. They also check what must hold of what was understood, such as
-//! that a graph reads back as it was written.
+//! `fuzz/corpus/`. Both call the functions here. They also check what must hold of what was understood, such
+//! as that a graph reads back as it was written.
 #![forbid(unsafe_code)]
 
 use sim::Machine;
 use sim::scenario::Scenario;
+use trace::explain::{Selection, explain};
+use trace::timeline::{Options, Timeline};
 use workload::graph::JobGraph;
 use workload::raster::Mesh;
 
@@ -51,6 +53,41 @@ pub const TARGETS: &[Target] = &[
         name: "mesh",
         reads: "meshes as Wavefront OBJ",
         feed: mesh,
+    },
+    Target {
+        name: "ftrace",
+        reads: "ftrace text, as tracefs and atrace give it",
+        feed: ftrace,
+    },
+    Target {
+        name: "systrace",
+        reads: "systrace pages",
+        feed: systrace,
+    },
+    Target {
+        name: "perf_script",
+        reads: "the output of perf script",
+        feed: perf_script,
+    },
+    Target {
+        name: "trace_cmd",
+        reads: "the output of trace-cmd report, both forms",
+        feed: trace_cmd,
+    },
+    Target {
+        name: "perfetto",
+        reads: "Perfetto's protobuf",
+        feed: perfetto,
+    },
+    Target {
+        name: "chrome",
+        reads: "Chrome's JSON",
+        feed: chrome,
+    },
+    Target {
+        name: "packed",
+        reads: "gzip and zlib around any of them",
+        feed: packed,
     },
 ];
 
@@ -116,6 +153,58 @@ pub fn mesh(bytes: &[u8]) {
             assert!(corners.all(|&corner| corner < points));
         }
         Err(error) => one_line(&error.to_string()),
+    }
+}
+
+/// Feeds [`trace`] with what begins like ftrace's text.
+pub fn ftrace(bytes: &[u8]) {
+    trace(bytes);
+}
+
+/// Feeds [`trace`] with what begins like a page.
+pub fn systrace(bytes: &[u8]) {
+    trace(bytes);
+}
+
+/// Feeds [`trace`] with what begins like perf's text.
+pub fn perf_script(bytes: &[u8]) {
+    trace(bytes);
+}
+
+/// Feeds [`trace`] with what begins like trace-cmd's text.
+pub fn trace_cmd(bytes: &[u8]) {
+    trace(bytes);
+}
+
+/// Feeds [`trace`] with what begins like a packet.
+pub fn perfetto(bytes: &[u8]) {
+    trace(bytes);
+}
+
+/// Feeds [`trace`] with what begins like JSON.
+pub fn chrome(bytes: &[u8]) {
+    trace(bytes);
+}
+
+/// Feeds [`trace`] with what is packed.
+pub fn packed(bytes: &[u8]) {
+    trace(bytes);
+}
+
+/// Reads a trace of whatever format it is; what is understood is explained, and the causes of every wait sum
+/// to its length. Each format has a target of its own, so that it has a corpus of its own.
+fn trace(bytes: &[u8]) {
+    let recording = match trace::read::read(bytes, "fuzzed") {
+        Ok(recording) => recording,
+        Err(error) => return one_line(&error.to_string()),
+    };
+    let timeline = Timeline::new(recording, &Options::default());
+    let selection = Selection {
+        limit: 20,
+        ..Selection::default()
+    };
+    for wait in explain(&timeline, &selection).waits {
+        assert_eq!(wait.sum(), wait.length(), "{wait:?}");
     }
 }
 

@@ -39,8 +39,8 @@ fn the_corpus_is_read_without_a_panic() {
     }
 }
 
-/// Goal: every target has a program for the fuzzer, is in its manifest, and has a corpus; there are no others;
-/// and the corpus stays small. Method: compare the folders with the table.
+/// Goal: every target has a program for the fuzzer, is in its manifest, and has a corpus; there are no
+/// others; and the corpus stays small. Method: compare the folders with the table.
 #[test]
 fn targets_programs_and_corpora_are_the_same() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|t| t.name.to_owned()).collect();

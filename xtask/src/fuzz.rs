@@ -36,7 +36,8 @@ pub(crate) struct Options {
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
     /// How long each target is fed
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=1440))]
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
     /// Show which targets there are
     #[arg(long)]

@@ -208,8 +208,8 @@ fn causes_sum_exactly() {
     }
 }
 
-/// Goal: the original is in the annotated trace untouched, and what was found is in it. Method: a Perfetto trace,
-/// which is copied, and a text, which becomes one; both are read again.
+/// Goal: the original is in the annotated trace untouched, and what was found is in it. Method: a Perfetto
+/// trace, which is copied, and a text, which becomes one; both are read again.
 #[test]
 fn findings_come_on_top_of_the_trace() {
     let folder = tempfile::tempdir().unwrap();

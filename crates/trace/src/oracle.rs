@@ -1,7 +1,9 @@
 //! Perfetto's own trace processor, as the judge of our files and of our accounts.
 //!
-//! It comes as WebAssembly with Perfetto's user interface. `cargo xtask oracle` fetches it; it runs under Node.
-//! Where it is not there, whoever asks is told so in one line and passes.
+//! It comes as WebAssembly with Perfetto's user interface. `cargo xtask oracle` fetches it; it runs under
+//! Node. Where it is not there, whoever asks is told so in one line and passes.
+
+mod critical_path;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -14,8 +14,8 @@ const BARS_MAX: usize = 8;
 const SHARES_MAX: usize = 4;
 const BAR_PART_MIN: u64 = 200;
 
-/// Causes that are one thing to a person: a thread could have run, whether it had run just before or not; jobs
-/// were in the way, whichever.
+/// Causes that are one thing to a person: a thread could have run, whether it had run just before or not;
+/// jobs were in the way, whichever.
 struct Part {
     kind: CauseKind,
     thread: Option<Task>,
@@ -42,7 +42,8 @@ impl Account {
         }
     }
 
-    /// The causes of a wait as bars, the longest first, in so many columns. Those that no bar would show are one.
+    /// The causes of a wait as bars, the longest first, in so many columns. Those that no bar would show are
+    /// one.
     pub(in crate::commands) fn bars(&self, wait: &Wait, columns: usize) -> Vec<String> {
         let parts = self.parts(wait);
         let is_seen = |ns: Nanos| ns.0 * BAR_PART_MIN >= wait.length().0;

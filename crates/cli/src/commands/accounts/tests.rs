@@ -238,7 +238,8 @@ fn lengths_are_short_and_losses_have_names() {
     assert_eq!(losses(&Losses::default()), None);
 }
 
-/// Goal: text fits its columns and is whole. Method: words in lines of 11, and one that is longer than a line.
+/// Goal: text fits its columns and is whole. Method: words in lines of 11, and one that is longer than a
+/// line.
 #[test]
 fn text_is_wrapped_between_words() {
     assert_eq!(

@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::commands::accounts::Account;
 use crate::failure::Failure;
 
-/// Writes the file. A Perfetto trace is copied byte for byte and the findings come behind it; others are written
-/// as Perfetto traces.
+/// Writes the file. A Perfetto trace is copied byte for byte and the findings come behind it; others are
+/// written as Perfetto traces.
 pub(super) fn annotate(original: &Path, account: Account, out: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         let shown = out.display();

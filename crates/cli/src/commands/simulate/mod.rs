@@ -35,9 +35,10 @@ use crate::output;
 /// switches{voluntary,involuntary}}, frame_ns{mean,p50,p99,max} (null without frames), spans[]
 /// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
 /// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, waits[] and inversions[] (as `diagnose` has them,
-/// of the kernel's events, with --trace of those of jobs too; null if there are too many), checks[]{name,ok,note}, stats{} of the job system, trace{path,events,
-/// lost,bytes}, assumed{values,assumed} of the machine's file, replay, notes[]. With --list,
-/// --machines or --policies: one list with rows{name,about,…}.
+/// of the kernel's events, with --trace of those of jobs too; null if there are too many),
+/// checks[]{name,ok,note}, stats{} of the job system, trace{path,events,lost,bytes}, assumed{values,assumed}
+/// of the machine's file, replay, notes[]. With --list, --machines or --policies: one list with
+/// rows{name,about,…}.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// A name (see --list), a TOML file, or a JSON file of rt-app

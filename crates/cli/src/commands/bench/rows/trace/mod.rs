@@ -136,8 +136,8 @@ fn write(format: &Format, path: &Path, least: u64) -> Result<u64, Failure> {
 mod tests {
     use super::*;
 
-    /// Goal: what is generated is a trace in which nothing is lost, and is the same each time. Method: a small
-    /// one in each format, read by the readers, and written twice.
+    /// Goal: what is generated is a trace in which nothing is lost, and is the same each time. Method: a
+    /// small one in each format, read by the readers, and written twice.
     #[test]
     fn generated_traces_are_read_without_a_loss() {
         for format in &FORMATS {
