@@ -249,6 +249,7 @@ mod tests {
             image: None,
             costs: None,
             recording: None,
+            account: None,
             traced: None,
         };
         let file: File = toml::from_str(&costs.to_toml(&outcome).unwrap()).unwrap();
