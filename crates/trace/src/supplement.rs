@@ -2,9 +2,9 @@
 //!
 //! The tracks that are written for the job system are a picture for people: a slice per body, an arrow per
 //! dependency. What the picture is of, the events themselves, with seats, labels and what is known of threads
-//! and CPUs, is in these messages, so that a file that was written here tells whoever reads it here all that the
-//! recording told. Perfetto passes over fields that it does not know. Of the events, each field is a list of its
-//! own, times as differences: about ten bytes an event.
+//! and CPUs, is in these messages, so that a file that was written here tells whoever reads it here all that
+//! the recording told. Perfetto passes over fields that it does not know. Of the events, each field is a list
+//! of its own, times as differences: about ten bytes an event.
 //!
 //! Invariant: a field's number never means anything else. What a later version adds gets new ones.
 

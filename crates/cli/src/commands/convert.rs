@@ -66,12 +66,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     output::check_can_create("OUT", &output)?;
     let shown = input.display();
     let file = File::open(&input).map_err(|why| Failure::usage(format!("{shown}: {why}")))?;
-    let mut recording =
-        trace::read::read(file, &shown.to_string()).map_err(Failure::usage)?;
+    let mut recording = trace::read::read(file, &shown.to_string()).map_err(Failure::usage)?;
     let written = write(&output, &recording)
         .map_err(|why| Failure::failed(format!("cannot write {}: {why}", output.display())))?;
     recording.losses.add(trace::Loss::Unbegun, written.unbegun);
-    recording.losses.add(trace::Loss::Unfinished, written.unfinished);
+    // The reader counted some of those that the writer ended.
+    let counted = recording.losses.get(trace::Loss::Unfinished);
+    let more = written.unfinished.saturating_sub(counted);
+    recording.losses.add(trace::Loss::Unfinished, more);
     let events = events(&recording);
     if json {
         return output::print_json(&Report {
@@ -91,7 +93,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 
 /// Kernel events, marks, values and events of the job system.
 fn events(recording: &Recording) -> usize {
-    let values = recording.counters.iter().map(|counter| counter.values.len());
+    let values = recording
+        .counters
+        .iter()
+        .map(|counter| counter.values.len());
     recording.kernel.len() + recording.marks.len() + recording.jobs.len() + values.sum::<usize>()
 }
 

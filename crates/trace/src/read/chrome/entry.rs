@@ -47,7 +47,9 @@ impl Event {
             Loose::Whole(number) => *number as u64,
             Loose::Fraction(number) => number.to_bits(),
             Loose::Text(text) => {
-                let hexadecimal = text.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
+                let hexadecimal = text
+                    .strip_prefix("0x")
+                    .map(|digits| u64::from_str_radix(digits, 16));
                 let number = hexadecimal.unwrap_or_else(|| text.parse());
                 let mix = |hash: u64, byte: u8| event::mix(hash.wrapping_add(1) ^ u64::from(byte));
                 number.unwrap_or_else(|_| text.bytes().fold(0, mix))

@@ -129,7 +129,8 @@ impl File<'_> {
         let (Some(time), Some(cpu)) = (event.ts.nanos(), event.cpu.id()) else {
             return self.builder.lose(Loss::BadFields, 1);
         };
-        let (Some(prev), Some(next)) = (self.kernel_tid(&event.out), self.kernel_tid(&event.r#in)) else {
+        let (Some(prev), Some(next)) = (self.kernel_tid(&event.out), self.kernel_tid(&event.r#in))
+        else {
             return self.builder.lose(Loss::BadFields, 1);
         };
         let state = match event.out.state == BLOCKED {

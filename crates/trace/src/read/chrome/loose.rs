@@ -24,7 +24,9 @@ impl Loose {
             Loose::Whole(micros) => u64::try_from(*micros).ok()?.checked_mul(1_000),
             Loose::Fraction(micros) => {
                 let nanos = (micros * 1e3).round();
-                (0.0..=u64::MAX as f64).contains(&nanos).then_some(nanos as u64)
+                (0.0..=u64::MAX as f64)
+                    .contains(&nanos)
+                    .then_some(nanos as u64)
             }
             Loose::Text(text) => nanos(text),
         }
@@ -46,7 +48,11 @@ impl Loose {
             Loose::Nothing => None,
             Loose::Whole(number) => Some(*number),
             Loose::Fraction(number) => Some(number.round() as i64),
-            Loose::Text(text) => text.trim().parse::<f64>().ok().map(|number| number.round() as i64),
+            Loose::Text(text) => text
+                .trim()
+                .parse::<f64>()
+                .ok()
+                .map(|number| number.round() as i64),
         }
     }
 }
@@ -60,7 +66,11 @@ fn nanos(text: &str) -> Option<u64> {
     }
     let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(3);
     let below = digits.fold(0, |below, digit| below * 10 + u64::from(digit - b'0'));
-    whole.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(below)
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_000)?
+        .checked_add(below)
 }
 
 impl<'de> Deserialize<'de> for Loose {

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use event::Nanos;
-use serde::de::{DeserializeSeed, Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 
 use self::entry::Event;
@@ -150,8 +150,8 @@ impl File<'_> {
         }
     }
 
-    /// The tid of a thread. In some files processes number their threads each for itself; then the first one has
-    /// the number, and others have made-up ones.
+    /// The tid of a thread. In some files processes number their threads each for itself; then the first one
+    /// has the number, and others have made-up ones.
     fn tid(&mut self, pid: u32, tid: u32) -> u32 {
         let owner = *self.owners.entry(tid).or_insert(pid);
         if owner == pid && tid != 0 {
@@ -160,10 +160,17 @@ impl File<'_> {
         let next = MADE_UP - self.others.len() as u32;
         let made_up = *self.others.entry((pid, tid)).or_insert(next);
         if made_up == next {
-            self.builder.thread_name(made_up, format!("{tid}").as_bytes(), Trust::Hint);
+            self.builder
+                .thread_name(made_up, format!("{tid}").as_bytes(), Trust::Hint);
             if let Some(task) = self.builder.task(made_up) {
                 let is_made_up = true;
-                self.builder.thread_facts(task, ThreadFacts { is_made_up, ..ThreadFacts::default() });
+                self.builder.thread_facts(
+                    task,
+                    ThreadFacts {
+                        is_made_up,
+                        ..ThreadFacts::default()
+                    },
+                );
             }
         }
         made_up
@@ -171,7 +178,8 @@ impl File<'_> {
 
     /// Takes in an event.
     fn event(&mut self, event: &Event) {
-        let (Some(phase), Some(pid), Some(tid)) = (event.phase(), event.pid.id(), event.tid.id()) else {
+        let (Some(phase), Some(pid), Some(tid)) = (event.phase(), event.pid.id(), event.tid.id())
+        else {
             return self.builder.lose(Loss::Malformed, 1);
         };
         let tid = self.tid(pid, tid);
@@ -189,7 +197,9 @@ impl File<'_> {
             b'B' => self.slices.begin(tid, time, name),
             b'E' => self.slices.end(tid, time),
             b'X' => match event.dur.nanos() {
-                Some(length) => self.slices.whole(tid, time, time.saturating_add(length), name),
+                Some(length) => self
+                    .slices
+                    .whole(tid, time, time.saturating_add(length), name),
                 None => self.builder.lose(Loss::BadFields, 1),
             },
             b'I' | b'i' | b'R' => self.slices.say(tid, time, What::Instant(name)),
@@ -200,7 +210,7 @@ impl File<'_> {
             }
             b'e' | b'F' => {
                 let key = self.key(event, pid, name);
-                self.slices.say(tid, time, What::AsyncEnd(key, name));
+                self.slices.say(tid, time, What::AsyncEnd(key));
             }
             b'n' | b'T' | b'p' => self.slices.say(tid, time, What::Instant(name)),
             b's' | b't' | b'f' => self.flow(event, phase, tid, time, name),
@@ -243,8 +253,8 @@ impl File<'_> {
         }
     }
 
-    /// The number of a slice that may end elsewhere: by category and number, and by process if it is only there
-    /// that it is one's.
+    /// The number of a slice that may end elsewhere: by category and number, and by process if it is only
+    /// there that it is one's.
     fn key(&mut self, event: &Event, pid: u32, name: Name) -> slices::Key {
         let category = self.builder.word(event.cat.as_bytes());
         let (id, is_local) = event.id();
@@ -271,7 +281,15 @@ impl File<'_> {
         });
         let to_next = phase == b'f' && event.bp != "e";
         let ends = phase == b'f';
-        self.slices.say(tid, time, What::Flow { id: arrow, ends, to_next });
+        self.slices.say(
+            tid,
+            time,
+            What::Flow {
+                id: arrow,
+                ends,
+                to_next,
+            },
+        );
     }
 
     fn finish(self) {

@@ -1,8 +1,8 @@
 //! What was said, thread by thread, brought into an order in which slices nest.
 //!
-//! Slices are told with both ends (`X`) or as a beginning and an end, in any order. Of those that begin at one time
-//! the longer is outside; one that ends after what it is in is cut to it. Instants and arrows of one time with a
-//! beginning are inside of the slice if they come after it in the file.
+//! Slices are told with both ends (`X`) or as a beginning and an end, in any order. Of those that begin at
+//! one time the longer is outside; one that ends after what it is in is cut to it. Instants and arrows of one
+//! time with a beginning are inside of the slice if they come after it in the file.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,7 +26,7 @@ pub(super) struct Key {
 pub(super) enum What {
     Instant(Name),
     AsyncBegin(Key, Name),
-    AsyncEnd(Key, Name),
+    AsyncEnd(Key),
     Flow {
         id: u64,
         ends: bool,
@@ -66,14 +66,14 @@ pub(super) struct Slices {
 }
 
 /// A mark on its way.
-type Told = (u64, u32, MarkKindOrKey);
+type Told = (u64, u32, Half);
 
 /// A mark, or half of a slice whose other half may be another thread's.
 #[derive(Clone, Copy)]
-enum MarkKindOrKey {
+enum Half {
     Mark(MarkKind),
     Begin(Key, Name),
-    End(Key, Name),
+    End(Key),
 }
 
 impl Slices {
@@ -120,15 +120,15 @@ impl Slices {
         let mut cookies = 0;
         for (time, tid, what) in told {
             let what = match what {
-                MarkKindOrKey::Mark(what) => what,
-                MarkKindOrKey::Begin(key, name) => {
-                    // The number itself, if it is enough to tell slices apart; it may be used by others.
+                Half::Mark(what) => what,
+                Half::Begin(key, name) => {
+                    // The file's number is one of a category; this one is one of all.
                     cookies += 1;
                     let cookie = cookies;
                     open.entry(key).or_default().push((name, cookie));
                     MarkKind::AsyncBegin { name, cookie }
                 }
-                MarkKindOrKey::End(key, _) => match open.get_mut(&key).and_then(Vec::pop) {
+                Half::End(key) => match open.get_mut(&key).and_then(Vec::pop) {
                     Some((name, cookie)) => MarkKind::AsyncEnd { name, cookie },
                     None => {
                         builder.lose(Loss::Unbegun, 1);
@@ -173,13 +173,14 @@ impl Said {
     /// Puts everything in an order in which slices nest.
     fn tell(mut self, builder: &mut Builder, tid: u32, told: &mut Vec<Told>) {
         let end_of = |slice: &Slice| slice.end.unwrap_or(u64::MAX);
-        self.slices.sort_by_key(|slice| (slice.begin, u64::MAX - end_of(slice), slice.order));
+        self.slices
+            .sort_by_key(|slice| (slice.begin, u64::MAX - end_of(slice), slice.order));
         self.points.sort_by_key(|point| (point.time, point.order));
         let mut open: Vec<u64> = Vec::new();
         let mut points = self.points.into_iter().peekable();
         // Arrows that wait for the next slice.
         let mut waiting: Vec<MarkKind> = Vec::new();
-        let mark = |time, what| (time, tid, MarkKindOrKey::Mark(what));
+        let mark = |time, what| (time, tid, Half::Mark(what));
         // Of one time, a slice is as late in the file as all that is outside of it.
         let mut latest = (0, 0);
         for slice in &self.slices {
@@ -215,21 +216,21 @@ impl Said {
 /// Ends what ends before this time, or, if `also_now`, at it.
 fn close(open: &mut Vec<u64>, time: u64, also_now: bool, tid: u32, told: &mut Vec<Told>) {
     while let Some(end) = open.pop_if(|end| *end < time || also_now && *end == time) {
-        told.push((end, tid, MarkKindOrKey::Mark(MarkKind::End)));
+        told.push((end, tid, Half::Mark(MarkKind::End)));
     }
 }
 
 fn put(point: Point, tid: u32, waiting: &mut Vec<MarkKind>, told: &mut Vec<Told>) {
     let what = match point.what {
-        What::Instant(name) => MarkKindOrKey::Mark(MarkKind::Instant(name)),
-        What::AsyncBegin(key, name) => MarkKindOrKey::Begin(key, name),
-        What::AsyncEnd(key, name) => MarkKindOrKey::End(key, name),
+        What::Instant(name) => Half::Mark(MarkKind::Instant(name)),
+        What::AsyncBegin(key, name) => Half::Begin(key, name),
+        What::AsyncEnd(key) => Half::End(key),
         What::Flow { id, ends, to_next } => {
             let flow = MarkKind::Flow { id, ends };
             if to_next {
                 return waiting.push(flow);
             }
-            MarkKindOrKey::Mark(flow)
+            Half::Mark(flow)
         }
     };
     told.push((point.time, tid, what));

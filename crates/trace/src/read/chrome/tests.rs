@@ -31,9 +31,9 @@ fn marks(recording: &Recording) -> Vec<String> {
     shown.collect()
 }
 
-/// Goal: a file that Chrome wrote is read whole. Method: counts against `testdata/traces/README.md` and against
-/// a count of the letters in the file (1625 B, 1622 E, 866 s, 886 f, 18 M): all beginnings are there, three have
-/// no end, every arrow is there or counted, and threads have the names that the file gives.
+/// Goal: a file that Chrome wrote is read whole. Method: counts against `testdata/traces/README.md` and
+/// against a count of the letters in the file (1625 B, 1622 E, 866 s, 886 f, 18 M): all beginnings are there,
+/// three have no end, every arrow is there or counted, and threads have the names that the file gives.
 #[test]
 fn a_file_of_chrome_is_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -55,14 +55,28 @@ fn a_file_of_chrome_is_read() {
     let lost = |loss| recording.losses.get(loss);
     assert_eq!(counts["begin"], 1_625);
     assert_eq!(counts["end"] + lost(Loss::Unfinished), 1_625);
-    assert_eq!(1_622 - lost(Loss::Unbegun) + counts["flow ends"] - 886, counts["end"]);
+    assert_eq!(
+        1_622 - lost(Loss::Unbegun) + counts["flow ends"] - 886,
+        counts["end"]
+    );
     assert_eq!(counts["flow"], 866);
-    assert!(counts["flow ends"] <= 886 && counts["flow ends"] > 860, "{counts:?}");
+    assert!(
+        counts["flow ends"] <= 886 && counts["flow ends"] > 860,
+        "{counts:?}"
+    );
     assert_eq!(counts.get("other"), None);
     let named = |name| recording.threads.iter().any(|thread| thread.name == name);
     assert!(named("CrBrowserMain") && named("Chrome_DBThread"));
-    assert!(recording.processes.iter().any(|process| process.name == "Browser"));
-    assert_eq!(lost(Loss::Malformed) + lost(Loss::BadFields) + lost(Loss::Unsupported), 0);
+    assert!(
+        recording
+            .processes
+            .iter()
+            .any(|process| process.name == "Browser")
+    );
+    assert_eq!(
+        lost(Loss::Malformed) + lost(Loss::BadFields) + lost(Loss::Unsupported),
+        0
+    );
 }
 
 const SMALL: &str = r#"{"displayTimeUnit":"ms","traceEvents":[
@@ -88,8 +102,9 @@ const SMALL: &str = r#"{"displayTimeUnit":"ms","traceEvents":[
 17
 ]}"#;
 
-/// Goal: each kind of event means what the format says. Method: a file by hand: numbers as texts, slices of one
-/// time, arrows to the open and to the next slice, a tid that two processes have, and what is to be counted.
+/// Goal: each kind of event means what the format says. Method: a file by hand: numbers as texts, slices of
+/// one time, arrows to the open and to the next slice, a tid that two processes have, and what is to be
+/// counted.
 #[test]
 fn every_kind_is_read() {
     let recording = read(SMALL);
@@ -113,9 +128,16 @@ fn every_kind_is_read() {
         "40 3 async end request 1",
     ];
     assert_eq!(marks(&recording), expected);
-    let counters: Vec<_> = recording.counters.iter().map(|all| (&all.name[..], &all.values[..])).collect();
+    let counters: Vec<_> = recording
+        .counters
+        .iter()
+        .map(|all| (&all.name[..], &all.values[..]))
+        .collect();
     let at = Nanos(7_000);
-    assert_eq!(counters, [("fps", &[(at, 60)][..]), ("fps min", &[(at, 3)])]);
+    assert_eq!(
+        counters,
+        [("fps", &[(at, 60)][..]), ("fps min", &[(at, 3)])]
+    );
     let losses = [
         (Loss::Malformed, 1),
         (Loss::BadFields, 1),
@@ -125,8 +147,8 @@ fn every_kind_is_read() {
     assert_eq!(recording.losses.iter().collect::<Vec<_>>(), losses);
 }
 
-/// Goal: a file may end anywhere, as Chrome's do. Method: the small file, and its array alone, cut off at each
-/// byte: a recording, or one line that says what is wrong; all events before the cut are there.
+/// Goal: a file may end anywhere, as Chrome's do. Method: the small file, and its array alone, cut off at
+/// each byte: a recording, or one line that says what is wrong; all events before the cut are there.
 #[test]
 fn a_file_may_end_anywhere() {
     let begin = SMALL.find('[').unwrap();
@@ -138,15 +160,18 @@ fn a_file_may_end_anywhere() {
                     assert_eq!(recording.losses.get(Loss::Truncated), 1, "{length}");
                     marks = recording.marks.len();
                 }
-                Err(why) => assert!(length < begin + 2 && !why.to_string().contains('\n'), "{length}: {why}"),
+                Err(why) => assert!(
+                    length < begin + 2 && !why.to_string().contains('\n'),
+                    "{length}: {why}"
+                ),
             }
         }
         assert_eq!(marks, 17);
     }
 }
 
-/// Goal: broken files are read as far as they go. Method: 20 000 times some bytes of the small file are changed,
-/// at places drawn from a seed; nothing panics, and most are still read.
+/// Goal: broken files are read as far as they go. Method: 20 000 times some bytes of the small file are
+/// changed, at places drawn from a seed; nothing panics, and most are still read.
 #[test]
 fn broken_files_are_read_as_far_as_they_go() {
     let mut random = event::Random::new(3);
@@ -165,9 +190,19 @@ fn broken_files_are_read_as_far_as_they_go() {
 /// Goal: what is JSON and no trace is refused in one line. Method: some of it.
 #[test]
 fn what_is_no_trace_is_refused() {
-    for text in ["{}", "{\"a\": [1, 2]}", "{\"traceEvents\": 5}", "{\"traceEvents\""] {
-        let why = crate::read::read(text.as_bytes(), "no.json").unwrap_err().to_string();
-        assert!(why.starts_with("no.json: ") && why.contains("Chrome"), "{why}");
+    for text in [
+        "{}",
+        "{\"a\": [1, 2]}",
+        "{\"traceEvents\": 5}",
+        "{\"traceEvents\"",
+    ] {
+        let why = crate::read::read(text.as_bytes(), "no.json")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            why.starts_with("no.json: ") && why.contains("Chrome"),
+            "{why}"
+        );
     }
 }
 
@@ -175,23 +210,32 @@ fn what_is_no_trace_is_refused() {
 #[test]
 fn slices_are_made_to_nest() {
     let recording = read(
-        r#"[{"ph":"X","pid":1,"tid":2,"ts":1,"dur":4,"name":"a"},{"ph":"X","pid":1,"tid":2,"ts":3,"dur":9,"name":"b"}]"#,
+        r#"[{"ph":"X","pid":1,"tid":2,"ts":1,"dur":4,"name":"a"},
+        {"ph":"X","pid":1,"tid":2,"ts":3,"dur":9,"name":"b"}]"#,
     );
-    assert_eq!(marks(&recording), ["1 2 begin a", "3 2 begin b", "5 2 end", "5 2 end"]);
+    assert_eq!(
+        marks(&recording),
+        ["1 2 begin a", "3 2 begin b", "5 2 end", "5 2 end"]
+    );
     assert_eq!(recording.losses.get(Loss::Clamped), 1);
 }
 
 /// Goal: a kernel's half is read, as ftrace's text and as Fuchsia's events. Method: a switch in each.
 #[test]
 fn the_kernels_half_is_read() {
-    let text = r#"{"traceEvents":[],"systemTraceEvents":"  a-7  [001] d..2. 1.000000: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120\n"}"#;
-    let recording = read(text);
+    let line = "  a-7  [001] d..2. 1.000000: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S \
+        ==> next_comm=b next_pid=8 next_prio=120\\n";
+    let text = format!("{{\"traceEvents\":[],\"systemTraceEvents\":\"{line}\"}}");
+    let recording = read(&text);
     let told = |prev: Option<u32>, state, next: Option<u32>| KernelEventKind::Switch {
         prev: prev.map(Task),
         state,
         next: next.map(Task),
     };
-    assert_eq!(recording.kernel[0].what, told(Some(0), Left::Sleeping, Some(1)));
+    assert_eq!(
+        recording.kernel[0].what,
+        told(Some(0), Left::Sleeping, Some(1))
+    );
     assert_eq!(recording.kernel[0].time, Nanos(1_000_000_000));
     let text = r#"{"traceEvents":[],"systemTraceEvents":{"type":"fuchsia","events":[
         {"ph":"t","pid":1,"tid":8,"name":"worker"},
@@ -199,7 +243,11 @@ fn the_kernels_half_is_read() {
         {"ph":"k","ts":3.5,"cpu":1,"out":{"pid":1,"tid":8,"state":3},"in":{"pid":1,"tid":9}},
         {"ph":"k","ts":4.5,"cpu":1,"out":{"pid":1,"tid":9,"state":2},"in":{"pid":0,"tid":0}}]}}"#;
     let recording = read(text);
-    let kernel: Vec<_> = recording.kernel.iter().map(|event| (event.time.0, event.what)).collect();
+    let kernel: Vec<_> = recording
+        .kernel
+        .iter()
+        .map(|event| (event.time.0, event.what))
+        .collect();
     let expected = [
         (2_500, told(None, Left::Runnable, Some(0))),
         (3_500, told(Some(0), Left::Sleeping, Some(1))),

@@ -1,8 +1,8 @@
 //! Switches and wake-ups of one CPU as lists of numbers, which is how Perfetto records them by default.
 //!
-//! Each field of the events is a list of its own; names are by number in a table of the message. A switch does
-//! not say who ran before: it is who the switch before it said, and a wake-up's waker is who runs. That is looked
-//! up when the events of a CPU are in order (`merge.rs`).
+//! Each field of the events is a list of its own; names are by number in a table of the message. A switch
+//! does not say who ran before: it is who the switch before it said, and a wake-up's waker is who runs. That
+//! is looked up when the events of a CPU are in order (`merge.rs`).
 
 use super::ftrace::{CURRENT, IN_INTERRUPT, Raw, What, Who};
 use super::wire::{Fields, Packed, Value};

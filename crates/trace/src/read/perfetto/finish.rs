@@ -70,8 +70,8 @@ impl File<'_> {
     }
 }
 
-/// The clock that all times are brought to: the boot clock, if anything is on it or stands to it in a known way;
-/// else the first that there is.
+/// The clock that all times are brought to: the boot clock, if anything is on it or stands to it in a known
+/// way; else the first that there is.
 fn base(clocks: &Clocks, ftrace: &Ftrace, said: &[Said]) -> Clock {
     let mut all = ftrace
         .clocks

@@ -1,9 +1,9 @@
 //! Kernel events: bundles of one CPU each, kept until the end of the file.
 //!
-//! Who a tid is and what a priority was depends on what came before, on all CPUs, and bundles of different CPUs
-//! are in no order. So events are kept small, by CPU, and are brought into one order at the end (`merge.rs`).
-//! Then it is known, too, which kernel it was, which numbers of states depend on, and how its clock stands
-//! to the others.
+//! Who a tid is and what a priority was depends on what came before, on all CPUs, and bundles of different
+//! CPUs are in no order. So events are kept small, by CPU, and are brought into one order at the end
+//! (`merge.rs`). Then it is known, too, which kernel it was, which numbers of states depend on, and how its
+//! clock stands to the others.
 //!
 //! Nothing is allocated for an event but its place in its CPU's list.
 

@@ -1,7 +1,7 @@
 //! All kernel events into one order, and what they say to the builder.
 //!
-//! Each CPU's list is nearly always in order, so the lists are merged; one that is not is sorted first. At equal
-//! times lower CPUs come first.
+//! Each CPU's list is nearly always in order, so the lists are merged; one that is not is sorted first. At
+//! equal times lower CPUs come first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

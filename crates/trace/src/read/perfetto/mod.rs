@@ -1,15 +1,17 @@
-//! Perfetto's protobuf traces, as Android, Chrome, its own recorders and [`write`](mod@crate::write) make them.
+//! Perfetto's protobuf traces, as Android, Chrome, its own recorders and [`write`](mod@crate::write) make
+//! them.
 //!
 //! A file is a list of packets; each is of a sequence, which is what one writer wrote in its order, and
 //! sequences are in no order among themselves. So packets are read one by one and forgotten, what they say is
 //! kept small, and at the end of the file it is told to the builder in the order of its times:
-//! kernel events (`ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said (`track_events.rs`, `tracks.rs`),
-//! on one clock (`clocks.rs`).
+//! kernel events (`ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said (`track_events.rs`,
+//! `tracks.rs`), on one clock (`clocks.rs`).
 //!
 //! Field numbers are those of `protos/perfetto/trace` of Perfetto's repository.
 //!
 //! Invariants
-//! - Nothing is allocated for an event but its place in a list, and no length that a file promises is believed.
+//! - Nothing is allocated for an event but its place in a list, and no length that a file promises is
+//!   believed.
 //! - What is not read is counted.
 
 mod clocks;

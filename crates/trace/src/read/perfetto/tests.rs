@@ -97,8 +97,8 @@ fn summary(recording: &Recording) -> String {
 }
 
 /// Goal: real files are read whole. Method: counts of two, against the table of `testdata/traces/README.md`,
-/// which was counted by Perfetto's trace processor: switches (all lines "switch"), wake-ups (the first file has
-/// no `sched_waking`; of the second, 15470 and the 39 first ones of new tasks), frequencies, idle states,
+/// which was counted by Perfetto's trace processor: switches (all lines "switch"), wake-ups (the first file
+/// has no `sched_waking`; of the second, 15470 and the 39 first ones of new tasks), frequencies, idle states,
 /// kernels, and which CPUs ran something. All other lines: as they are now.
 #[test]
 fn real_files_are_read_whole() {
@@ -190,9 +190,9 @@ fn told(prev: Option<u32>, state: Left, next: Option<u32>) -> KernelEventKind {
     KernelEventKind::Switch { prev, state, next }
 }
 
-/// Goal: the compact form means what events one by one would. Method: two switches and two wake-ups by hand, on
-/// CPU 2: it is not known who ran first, the waker is who runs, and an interrupt's wake-up has none. A switch
-/// and a wake-up of one time come in that order.
+/// Goal: the compact form means what events one by one would. Method: two switches and two wake-ups by hand,
+/// on CPU 2: it is not known who ran first, the waker is who runs, and an interrupt's wake-up has none. A
+/// switch and a wake-up of one time come in that order.
 #[test]
 fn compact_events_are_read() {
     let compact = [
@@ -266,9 +266,8 @@ fn bundles_come_into_one_order() {
     assert_eq!(recording.losses.get(Loss::Gaps), 1);
 }
 
-/// A small file with everything: a process tree, clocks, events of many kinds, markers, track events by two
-/// sequences before and after their tracks' descriptors, counters, arrows, packed packets.
-fn everything() -> Vec<u8> {
+/// Kernel events of many kinds, and markers.
+fn events_of_every_kind() -> Vec<u8> {
     let wake = |time, tid, kind| {
         let body = [
             message(1, b"ui"),
@@ -336,6 +335,12 @@ fn everything() -> Vec<u8> {
         event(180, 7, 999, &[]),
         switch(200, ("ui", 7, 110), ("swapper/0", 0), 1),
     ];
+    bundle(0, &events)
+}
+
+/// A small file with everything: a process tree, clocks, events of many kinds, markers, track events by two
+/// sequences before and after their tracks' descriptors, counters, arrows, packed packets.
+fn everything() -> Vec<u8> {
     let tree = message(
         2,
         &[
@@ -376,7 +381,7 @@ fn everything() -> Vec<u8> {
         tree,
         snapshot,
         first,
-        bundle(0, &events),
+        events_of_every_kind(),
         said(1_050, &[begin.clone(), number(10, 3), flow(47, 4)]),
         said(1_060, &[end.clone()]),
         said(1_070, &[begin, message(23, b"request"), number(11, 78)]),
@@ -395,8 +400,8 @@ fn everything() -> Vec<u8> {
     file(&[message(50, &packed)])
 }
 
-/// Goal: each kind of content arrives as what it means. Method: a file by hand with one of each, everything in
-/// it packed into one packet; times of track events are 50 ns behind the kernel's.
+/// Goal: each kind of content arrives as what it means. Method: a file by hand with one of each, everything
+/// in it packed into one packet; times of track events are 50 ns behind the kernel's.
 #[test]
 fn every_kind_arrives() {
     let recording = read_all(&everything());
@@ -475,8 +480,8 @@ fn broken_files_are_read_as_far_as_they_go() {
     assert!(differ > 10_000, "{differ}");
 }
 
-/// Goal: a file in which nothing says how its clock stands to the boot clock is read on its own clock. Method: a
-/// slice on the monotonic clock alone.
+/// Goal: a file in which nothing says how its clock stands to the boot clock is read on its own clock.
+/// Method: a slice on the monotonic clock alone.
 #[test]
 fn a_clock_of_its_own_is_kept() {
     let thread = message(
@@ -496,4 +501,25 @@ fn a_clock_of_its_own_is_kept() {
     assert_eq!(recording.origin.clock, crate::Clock::Monotonic);
     assert_eq!(recording.marks[0].time, Nanos(99));
     assert_eq!(recording.threads[0].tid, Some(4));
+}
+
+/// Goal: packets in zstd are read. Method: a frame by hand, whose one block is stored as it is (RFC 8878,
+/// 3.1.1).
+#[test]
+fn packets_in_zstd_are_read() {
+    let event = bundle(0, &[switch(10, ("swapper/0", 0, 120), ("a", 1), 0)]);
+    let plain = file(&[event]);
+    let length = plain.len() as u32;
+    // A single segment with a size of one byte; the last block, raw.
+    let head = [0x28, 0xb5, 0x2f, 0xfd, 0x20, length as u8];
+    let block = (length << 3 | 1).to_le_bytes();
+    let frame = [&head[..], &block[..3], &plain].concat();
+    let recording = read_all(&file(&[message(133, &frame)]));
+    assert_eq!(
+        kernel(&recording),
+        [(10, 0, told(None, Left::Runnable, Some(0)))]
+    );
+    assert!(recording.losses.is_empty());
+    let broken = read_all(&file(&[message(133, &frame[..frame.len() - 9])]));
+    assert!(!broken.losses.is_empty());
 }

@@ -1,7 +1,7 @@
 //! Tracks: whose each is, and what was said on them as marks of threads.
 //!
-//! A thread's own track holds slices that nest. What is on other tracks, of a process or of nobody, is told as
-//! slices that need not: each has the track's number to tell it from others.
+//! A thread's own track holds slices that nest. What is on other tracks, of a process or of nobody, is told
+//! as slices that need not: each has the track's number to tell it from others.
 
 use std::collections::HashMap;
 

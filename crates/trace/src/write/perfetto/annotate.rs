@@ -1,8 +1,8 @@
 //! Findings on top of the trace that they were found in.
 //!
 //! A file is a list of packets, so what is put behind one is in it, and what was there stays as it was, byte
-//! for byte. What is new is of sequences that the file does not have yet. Threads are introduced once more, under
-//! the numbers that the kernel gave them, which is how viewers know that they are the same ones.
+//! for byte. What is new is of sequences that the file does not have yet. Threads are introduced once more,
+//! under the numbers that the kernel gave them, which is how viewers know that they are the same ones.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -16,9 +16,9 @@ const FIRST: u32 = 1 << 24;
 
 /// Copies a Perfetto trace and puts findings behind it, on tracks below the threads that they are about.
 ///
-/// `recording` is what [`read`](crate::read::read) made of the file. One that is packed with gzip is unpacked; a
-/// packet that is cut off at the end is left out. For files of other formats, write the recording with its
-/// annotations instead.
+/// `recording` is what [`read`](crate::read::read) made of the file. One that is packed with gzip is
+/// unpacked; a packet that is cut off at the end is left out. For files of other formats, write the recording
+/// with its annotations instead.
 ///
 /// # Errors
 /// Those of the input, whose kind is `InvalidData` if it is no Perfetto trace, and those of the writer.
@@ -71,8 +71,8 @@ pub fn annotate(
     Ok(written)
 }
 
-/// Copies the file up to the end of its last whole packet. The answer is its length and the highest number of a
-/// sequence in it.
+/// Copies the file up to the end of its last whole packet. The answer is its length and the highest number of
+/// a sequence in it.
 fn copy(mut original: impl Read, out: &mut impl Write) -> io::Result<(u64, u32)> {
     let mut last = 0;
     let mut copied = 0;

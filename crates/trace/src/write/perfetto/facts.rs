@@ -46,8 +46,8 @@ pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement 
     }
 }
 
-/// Writes what is known of threads, CPUs, seats and labels, and the job system's events, which are in the order of
-/// their times.
+/// Writes what is known of threads, CPUs, seats and labels, and the job system's events, which are in the
+/// order of their times.
 pub(super) fn write<W: Write>(
     recording: &Recording,
     events: &[Event],

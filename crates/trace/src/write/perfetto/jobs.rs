@@ -163,12 +163,18 @@ impl<W: Write> Jobs<'_, '_, W> {
             }
             EventKind::WakeWithheld => {
                 let (why, tickets) = (arg >> 32, arg & u64::from(u32::MAX));
-                let notes = [Note::Text("why", withheld(why)), Note::Number("tickets", tickets)];
+                let notes = [
+                    Note::Text("why", withheld(why)),
+                    Note::Number("tickets", tickets),
+                ];
                 self.instant(at, event, WORKER, "wakes nobody", &notes)?;
             }
             EventKind::Steered => {
                 let (why, cpu) = (arg >> 32, arg & u64::from(u32::MAX));
-                let notes = [Note::Text("why", steered(why)), Note::Number("cpu", cpu.saturating_sub(1))];
+                let notes = [
+                    Note::Text("why", steered(why)),
+                    Note::Number("cpu", cpu.saturating_sub(1)),
+                ];
                 let kept = if cpu == 0 { 1 } else { 2 };
                 self.instant(at, event, WORKER, "steered", &notes[..kept])?;
             }
@@ -177,7 +183,11 @@ impl<W: Write> Jobs<'_, '_, W> {
                 self.instant(at, event, WORKER, "all CPUs given back", &notes)?;
             }
             EventKind::Recording => {
-                let name = if arg == 0 { "recording off" } else { "recording on" };
+                let name = if arg == 0 {
+                    "recording off"
+                } else {
+                    "recording on"
+                };
                 self.instant(at, event, WORKER, name, &[])?;
             }
             _ => {}

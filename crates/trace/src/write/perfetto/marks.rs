@@ -1,12 +1,12 @@
 //! What programs said, on the tracks of their threads.
 //!
-//! Slices of one track must nest and ends have no names, as for jobs: an end that is nobody's is left out, what
-//! is open at last ends with the recording. Slices that need not nest each have a track below their thread's;
-//! tracks that are free are used again. Their numbers are noted on them, and who ended them if another thread
-//! did.
+//! Slices of one track must nest and ends have no names, as for jobs: an end that is nobody's is left out,
+//! what is open at last ends with the recording. Slices that need not nest each have a track below their
+//! thread's; tracks that are free are used again. Their numbers are noted on them, and who ended them if
+//! another thread did.
 //!
-//! An arrow that passes through a slice where it begins, or through an instant, is told with it; elsewhere it has
-//! an instant of its own.
+//! An arrow that passes through a slice where it begins, or through an instant, is told with it; elsewhere it
+//! has an instant of its own.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};

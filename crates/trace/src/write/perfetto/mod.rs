@@ -36,13 +36,13 @@ use crate::{Annotation, Loss, Recording};
 
 /// Writes a recording as a Perfetto trace.
 ///
-/// Threads and processes have the kernel's numbers where it gave some; else a thread has its task's plus one and
-/// a process that of its first thread. A dependency is an arrow from where the predecessor ends to where the
-/// successor begins. If events were lost, a mark on the track "recording" says how many.
+/// Threads and processes have the kernel's numbers where it gave some; else a thread has its task's plus one
+/// and a process that of its first thread. A dependency is an arrow from where the predecessor ends to where
+/// the successor begins. If events were lost, a mark on the track "recording" says how many.
 ///
 /// [`read`](crate::read::read) gets the recording back: its events in the order of their times, kernel events
-/// up to a nanosecond apart (see [`Written::delayed`]), priorities with the events that show them, gaps without
-/// the number of what is missing, and slices with an end each.
+/// up to a nanosecond apart (see [`Written::delayed`]), priorities with the events that show them, gaps
+/// without the number of what is missing, and slices with an end each.
 ///
 /// The writer gets pieces of about 64 KiB and needs no buffer of its own.
 ///
@@ -131,6 +131,8 @@ fn mark_lost(events: u64, end: Nanos) -> Annotation {
     }
 }
 
+#[cfg(test)]
+mod asked;
 #[cfg(test)]
 mod round_trip;
 #[cfg(test)]

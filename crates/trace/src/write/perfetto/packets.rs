@@ -6,8 +6,8 @@
 //! Words are written when they are first used, in the packet that uses them. Numbers are good for one
 //! sequence, so each sequence of events has its own.
 //!
-//! What the job system did is told by the supplement, exactly, and shown on tracks, for people. What only shows
-//! is a sequence of its own, so that readers of the supplement can leave it out.
+//! What the job system did is told by the supplement, exactly, and shown on tracks, for people. What only
+//! shows is a sequence of its own, so that readers of the supplement can leave it out.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -184,8 +184,8 @@ impl<W: Write> Packets<W> {
         Ok(packets)
     }
 
-    /// Goes on with a file in which `first` and the next ones are no sequences yet. Times are on this clock, or
-    /// else on the boot clock.
+    /// Goes on with a file in which `first` and the next ones are no sequences yet. Times are on this clock,
+    /// or else on the boot clock.
     pub(super) fn append(out: W, first: u32, clock: Option<u32>) -> Packets<W> {
         let sequence = |number| Sequence {
             number,

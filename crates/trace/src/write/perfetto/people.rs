@@ -82,7 +82,8 @@ impl<'r> People<'r> {
         self.threads.get(&task).copied()
     }
 
-    /// The number by which the file knows a task. 0 is the idle task, so a made-up one is the task's plus one.
+    /// The number by which the file knows a task. 0 is the idle task, so a made-up one is the task's plus
+    /// one.
     pub(super) fn tid(&self, task: Task) -> i32 {
         if let Some(&tid) = self.tids.get(&task) {
             return tid;

@@ -281,8 +281,8 @@ proptest! {
     }
 }
 
-/// Goal: what one file says in two events and another in none comes out as one and the same. Method: a loan, its
-/// end, and a priority that is only seen, as readers of kernels' text tell them; a gap.
+/// Goal: what one file says in two events and another in none comes out as one and the same. Method: a loan,
+/// its end, and a priority that is only seen, as readers of kernels' text tell them; a gap.
 #[test]
 fn loans_and_gaps_come_back() {
     let (task, lender) = (Task(1), Task(0));
@@ -326,8 +326,8 @@ fn loans_and_gaps_come_back() {
     assert_eq!(again.losses, recording.losses);
 }
 
-/// Goal: the sample, in which a simulated kernel does several things at once, comes back but for what its writer
-/// says it changed. Method: one event is later by a nanosecond, loans say how much they are.
+/// Goal: the sample, in which a simulated kernel does several things at once, comes back but for what its
+/// writer says it changed. Method: one event is later by a nanosecond, loans say how much they are.
 #[test]
 fn a_simulated_run_comes_back() {
     let sample = super::tests::sample();

@@ -1,6 +1,7 @@
 //! Who is who: tracks of processes, threads and everything else, and the packets that introduce them.
 //!
-//! Threads and processes have the same numbers here and in the scheduler's events, so that both mean the same.
+//! Threads and processes have the same numbers here and in the scheduler's events, so that both mean the
+//! same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -60,8 +61,8 @@ impl<'r> Tracks<'r> {
         }
     }
 
-    /// Introduces the threads that findings are about once more, in a file that has them already. `series` tells
-    /// these tracks from those of other times that this was done to the file.
+    /// Introduces the threads that findings are about once more, in a file that has them already. `series`
+    /// tells these tracks from those of other times that this was done to the file.
     pub(super) fn reintroduce<W: Write>(
         recording: &'r Recording,
         findings: &[Annotation],

@@ -1,0 +1,146 @@
+//! What Perfetto's own trace processor makes of converted and annotated files.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use event::{Nanos, Task};
+use flate2::read::MultiGzDecoder;
+
+use crate::oracle::ask;
+use crate::{Annotation, Recording};
+
+fn example(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
+    let mut bytes = Vec::new();
+    let file = File::open(folder.join(name)).unwrap();
+    MultiGzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Recording {
+    crate::read::read(bytes, "example").unwrap()
+}
+
+fn written(recording: &Recording) -> Vec<u8> {
+    let mut file = Vec::new();
+    crate::write::perfetto(recording, &mut file).unwrap();
+    file
+}
+
+/// Who ran how often and how long, by thread, to the microsecond; why each stopped; frequencies and idle
+/// states.
+const KERNEL: &[&str] = &[
+    "SELECT tid, COUNT(*), SUM(dur) / 1000 FROM sched JOIN thread USING (utid) WHERE tid > 0 AND dur >= 0
+     GROUP BY tid ORDER BY tid",
+    // We have one word for idle (I) and asleep (S), and one for dead (X) and about to be (Z).
+    "SELECT REPLACE(REPLACE(SUBSTR(end_state, 1, 1), 'I', 'S'), 'Z', 'X') AS state, COUNT(*)
+     FROM sched JOIN thread USING (utid) WHERE tid > 0 AND dur >= 0 GROUP BY state ORDER BY state",
+    "SELECT t.name, COUNT(*) FROM counter c JOIN counter_track t ON t.id = c.track_id
+     WHERE t.name IN ('cpufreq', 'cpuidle') GROUP BY t.name ORDER BY t.name",
+];
+
+/// Who woke whom, where the waker is a thread.
+const WAKERS: &str =
+    "SELECT w.tid, COUNT(*) FROM thread_state s JOIN thread w ON w.utid = s.waker_utid
+     WHERE w.tid > 0 GROUP BY w.tid ORDER BY w.tid";
+
+/// Goal: a file that is read and written is to Perfetto what it was. Method: its trace processor is asked the
+/// same of the original and of ours.
+#[test]
+fn converted_files_are_what_they_were() {
+    for (name, has_wakers) in [
+        ("ms-galaxy-s20.perfetto-trace.gz", false),
+        ("ms-android12-emulator-a.pftrace.gz", true),
+    ] {
+        let original = example(name);
+        let mut queries = KERNEL.to_vec();
+        queries.extend(has_wakers.then_some(WAKERS));
+        let Some(before) = ask(&original, &queries) else {
+            return;
+        };
+        let after = ask(&written(&read(&original)), &queries).unwrap();
+        for ((query, before), after) in queries.iter().zip(before).zip(after) {
+            assert!(!before.is_empty());
+            assert_eq!(after, before, "{name}: {query}");
+        }
+    }
+}
+
+/// Goal: of Chrome's JSON, slices and arrows arrive. Method: Perfetto reads the original, too; each name's
+/// slices that have an end are as many and as long (in microseconds) in both, and as many arrows go from one
+/// name to another.
+#[test]
+fn slices_and_arrows_of_chrome_arrive() {
+    let original = example("catapult-chrome-flow.json.gz");
+    let recording = read(&original);
+    let end = recording.span().unwrap().1;
+    let slices = format!(
+        "SELECT name, COUNT(*), SUM(dur) / 1000 FROM slice WHERE name != 'flow' AND dur >= 0
+         AND ts + dur < {} GROUP BY name ORDER BY name",
+        end.0
+    );
+    let Some(before) = ask(&original, &[&slices]) else {
+        return;
+    };
+    let after = ask(&written(&recording), &[&slices]).unwrap();
+    assert!(before[0].len() > 2);
+    assert_eq!(after, before);
+    let arrows = ask(&written(&recording), &["SELECT COUNT(*) > 800 FROM flow"]).unwrap();
+    assert_eq!(arrows[0], ["1"]);
+}
+
+/// Goal: findings are on top of what was there, below the threads that they are about, and nothing else has
+/// changed. Method: three findings on a real file, two of one thread that overlap; the trace processor is
+/// asked for slices with their threads, and what it was asked before.
+#[test]
+fn findings_are_on_top_of_what_was_there() {
+    let original = example("ms-galaxy-s20.perfetto-trace.gz");
+    let recording = read(&original);
+    let begin = recording.span().unwrap().0;
+    let thread = &recording.threads[0];
+    let note = |on: Option<Task>, name: &str, from: u64, to: u64| Annotation {
+        on,
+        track: "findings".into(),
+        name: name.into(),
+        begin: begin + Nanos(from),
+        end: begin + Nanos(to),
+    };
+    let findings = [
+        note(Some(thread.task), "waits", 1_000, 5_000),
+        note(Some(thread.task), "waits more", 3_000, 9_000),
+        note(None, "all of it", 0, 10_000),
+    ];
+    let mut annotated = Vec::new();
+    super::annotate(&original[..], &recording, &findings, &mut annotated).unwrap();
+    assert!(annotated.starts_with(&original));
+    let again = read(&annotated);
+    assert_eq!(again.kernel, recording.kernel);
+    assert_eq!(again.annotations.len(), 3);
+    let mut found = again.annotations.clone();
+    found.sort_by_key(|note| note.end);
+    assert_eq!(found, findings);
+
+    let own = format!(
+        "SELECT s.name, s.ts - {}, s.dur, COALESCE(tid, 'nobody') FROM slice s
+         JOIN track t ON t.id = s.track_id LEFT JOIN thread_track p ON p.id = COALESCE(t.parent_id, t.id)
+         LEFT JOIN thread USING (utid) WHERE s.name IN ('waits', 'waits more', 'all of it') ORDER BY s.dur",
+        begin.0
+    );
+    let count = "SELECT COUNT(*) FROM slice";
+    let queries = [KERNEL, &[count, &own]].concat();
+    let Some(before) = ask(&original, &queries) else {
+        return;
+    };
+    let after = ask(&annotated, &queries).unwrap();
+    assert_eq!(after[..KERNEL.len()], before[..KERNEL.len()]);
+    let number = |answer: &[Vec<String>]| answer[KERNEL.len()][0].parse::<u64>().unwrap();
+    assert_eq!(number(&after), number(&before) + 3);
+    let tid = thread.tid.unwrap();
+    let expected = [
+        format!("waits\t1000\t4000\t{tid}"),
+        format!("waits more\t3000\t6000\t{tid}"),
+        "all of it\t0\t10000\tnobody".to_owned(),
+    ];
+    assert_eq!(after[KERNEL.len() + 1], expected);
+}
