@@ -28,11 +28,13 @@ fn written(recording: &Recording) -> Vec<u8> {
     file
 }
 
-/// Who ran how often and how long, by thread, to the microsecond; why each stopped; frequencies and idle
-/// states.
+/// Who ran how often and how long, by thread.
+const RUNS: &str =
+    "SELECT tid, COUNT(*), SUM(dur) FROM sched JOIN thread USING (utid) WHERE tid > 0 AND dur >= 0
+     GROUP BY tid ORDER BY tid";
+
+/// Why each stopped; frequencies and idle states.
 const KERNEL: &[&str] = &[
-    "SELECT tid, COUNT(*), SUM(dur) / 1000 FROM sched JOIN thread USING (utid) WHERE tid > 0 AND dur >= 0
-     GROUP BY tid ORDER BY tid",
     // We have one word for idle (I) and asleep (S), and one for dead (X) and about to be (Z).
     "SELECT REPLACE(REPLACE(SUBSTR(end_state, 1, 1), 'I', 'S'), 'Z', 'X') AS state, COUNT(*)
      FROM sched JOIN thread USING (utid) WHERE tid > 0 AND dur >= 0 GROUP BY state ORDER BY state",
@@ -56,15 +58,33 @@ fn converted_files_are_what_they_were() {
         let original = example(name);
         let mut queries = KERNEL.to_vec();
         queries.extend(has_wakers.then_some(WAKERS));
-        let Some(before) = ask(&original, &queries) else {
+        queries.push(RUNS);
+        let Some(mut before) = ask(&original, &queries) else {
             return;
         };
-        let after = ask(&written(&read(&original)), &queries).unwrap();
+        let mut after = ask(&written(&read(&original)), &queries).unwrap();
+        let runs = [&mut before, &mut after].map(|answers| numbers(&answers.pop().unwrap()));
+        assert!(runs[0].len() > 50);
+        assert_eq!(runs[0].len(), runs[1].len());
+        for (before, after) in runs[0].iter().zip(&runs[1]) {
+            assert_eq!(after[..2], before[..2], "{name}");
+            // What happens to a thread on two CPUs at one time is written a nanosecond apart.
+            assert!(
+                after[2].abs_diff(before[2]) <= 1_000,
+                "{name}: {after:?} {before:?}"
+            );
+        }
         for ((query, before), after) in queries.iter().zip(before).zip(after) {
             assert!(!before.is_empty());
             assert_eq!(after, before, "{name}: {query}");
         }
     }
+}
+
+/// Rows of whole numbers.
+fn numbers(rows: &[String]) -> Vec<Vec<u64>> {
+    let row = |row: &String| row.split('\t').map(|cell| cell.parse().unwrap()).collect();
+    rows.iter().map(row).collect()
 }
 
 /// Goal: of Chrome's JSON, slices and arrows arrive. Method: Perfetto reads the original, too; each name's
