@@ -14,7 +14,6 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use event::Nanos;
 use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 
@@ -249,7 +248,7 @@ impl File<'_> {
                 key => format!("{} {key}", event.name),
             };
             let name = self.builder.word(name.as_bytes());
-            self.builder.value(Nanos(time), pid, name, value);
+            self.slices.value(pid, time, name, value);
         }
     }
 

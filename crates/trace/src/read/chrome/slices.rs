@@ -62,6 +62,7 @@ struct Said {
 #[derive(Default)]
 pub(super) struct Slices {
     threads: BTreeMap<u32, Said>,
+    values: Vec<Told>,
     count: usize,
 }
 
@@ -74,6 +75,8 @@ enum Half {
     Mark(MarkKind),
     Begin(Key, Name),
     End(Key),
+    /// Of a counter of this process.
+    Value(u32, Name, i64),
 }
 
 impl Slices {
@@ -108,9 +111,14 @@ impl Slices {
         said.points.push(Point { time, order, what });
     }
 
+    /// A counter of a process has this value from then on.
+    pub(super) fn value(&mut self, pid: u32, time: u64, name: Name, value: i64) {
+        self.values.push((time, 0, Half::Value(pid, name, value)));
+    }
+
     /// Tells the builder everything.
     pub(super) fn tell(self, builder: &mut Builder) {
-        let mut told: Vec<Told> = Vec::new();
+        let mut told = self.values;
         for (tid, mut said) in self.threads {
             said.pair(builder);
             said.tell(builder, tid, &mut told);
@@ -121,6 +129,10 @@ impl Slices {
         for (time, tid, what) in told {
             let what = match what {
                 Half::Mark(what) => what,
+                Half::Value(pid, name, value) => {
+                    builder.value(Nanos(time), pid, name, value);
+                    continue;
+                }
                 Half::Begin(key, name) => {
                     // The file's number is one of a category; this one is one of all.
                     cookies += 1;
