@@ -109,7 +109,7 @@ fn feed(context: &Context, target: &str, minutes: u64) -> Result<Result<(), Stri
         .arg(context.root.join("fuzz/corpus").join(target));
     fuzz.arg("--").args(LIMITS);
     fuzz.arg(format!("-max_total_time={}", minutes * 60))
-        .arg("-verbosity=0");
+        .args(["-verbosity=0", "-print_funcs=0"]);
     let manner = Manner {
         limit: BUILD_LIMIT + Duration::from_secs(minutes * 60),
         stream: true,
