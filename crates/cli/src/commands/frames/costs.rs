@@ -251,7 +251,6 @@ mod tests {
             recording: None,
             account: None,
             traced: None,
-            account: None,
         };
         let file: File = toml::from_str(&costs.to_toml(&outcome).unwrap()).unwrap();
         assert_eq!((file.format, file.workers, file.quiet), (1, 3, false));
