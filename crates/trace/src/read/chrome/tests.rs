@@ -155,7 +155,7 @@ fn a_file_may_end_anywhere() {
     for text in [SMALL, &SMALL[begin..SMALL.len() - 1]] {
         let mut marks = 0;
         for length in 0..text.len() {
-            match crate::read::read(text[..length].as_bytes(), "cut") {
+            match crate::read::read(&text.as_bytes()[..length], "cut") {
                 Ok(recording) => {
                     assert_eq!(recording.losses.get(Loss::Truncated), 1, "{length}");
                     marks = recording.marks.len();

@@ -383,7 +383,7 @@ fn everything() -> Vec<u8> {
         first,
         events_of_every_kind(),
         said(1_050, &[begin.clone(), number(10, 3), flow(47, 4)]),
-        said(1_060, &[end.clone()]),
+        said(1_060, std::slice::from_ref(&end)),
         said(1_070, &[begin, message(23, b"request"), number(11, 78)]),
         said(1_080, &[end, number(11, 78)]),
         said(1_090, &[number(9, 4), number(11, 80), number(30, 60)]),
