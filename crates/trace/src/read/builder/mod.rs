@@ -461,8 +461,8 @@ impl Builder {
 
     // What a reader finds as it is
 
-    /// What there is so far, for what needs no more than its place: findings, counters, what the job system did.
-    /// Threads and processes come at the end.
+    /// What there is so far, for what needs no more than its place: findings, counters, what the job system
+    /// did. Threads and processes come at the end.
     pub(crate) fn recording(&mut self) -> &mut Recording {
         &mut self.recording
     }
