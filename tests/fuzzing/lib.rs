@@ -156,37 +156,37 @@ pub fn mesh(bytes: &[u8]) {
     }
 }
 
-/// Feeds [`trace()`] with what begins like ftrace's text.
+/// Feeds the readers of traces with what begins like ftrace's text.
 pub fn ftrace(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Feeds [`trace()`] with what begins like a page.
+/// Feeds the readers of traces with what begins like a page.
 pub fn systrace(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Feeds [`trace()`] with what begins like perf's text.
+/// Feeds the readers of traces with what begins like perf's text.
 pub fn perf_script(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Feeds [`trace()`] with what begins like trace-cmd's text.
+/// Feeds the readers of traces with what begins like trace-cmd's text.
 pub fn trace_cmd(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Feeds [`trace()`] with what begins like a packet.
+/// Feeds the readers of traces with what begins like a packet.
 pub fn perfetto(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Feeds [`trace()`] with what begins like JSON.
+/// Feeds the readers of traces with what begins like JSON.
 pub fn chrome(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Feeds [`trace()`] with what is packed.
+/// Feeds the readers of traces with what is packed.
 pub fn packed(bytes: &[u8]) {
     trace(bytes);
 }
