@@ -1,6 +1,7 @@
 //! Goal and method stand at each test; the protocol itself is checked in `models`.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use event::{Event, EventKind, Nanos, Random, Sink};
@@ -19,15 +20,25 @@ fn event(number: u64, seat: u32) -> Event {
 }
 
 /// Goal: a ring is a queue of fixed length that leaves out what finds it full, and counts it. Method:
-/// random puts and drains in rings of 1 to 16 against a queue of std, for 200 seeds.
+/// random puts and drains in rings of 1 to 16 against a queue of std, for some seeds.
 #[test]
 fn a_ring_is_a_bounded_queue() {
-    for seed in 0..200 {
+    rings_against_queues(0..4, 100);
+}
+
+/// The same, for many seeds.
+#[test]
+fn rings_are_bounded_queues_slow() {
+    rings_against_queues(4..200, 500);
+}
+
+fn rings_against_queues(seeds: Range<u64>, puts: u64) {
+    for seed in seeds {
         let mut random = Random::new(seed);
         let capacity = 1usize << random.below(5);
         let ring = Ring::<Os>::new(capacity);
         let (mut queue, mut lost) = (VecDeque::new(), 0);
-        for number in 0..500 {
+        for number in 0..puts {
             if random.below(8) == 0 {
                 ring.drain(|event| assert_eq!(Some(event), queue.pop_front(), "seed {seed}"));
                 assert!(queue.is_empty(), "seed {seed}");
@@ -45,16 +56,25 @@ fn a_ring_is_a_bounded_queue() {
 }
 
 /// Goal: a reader that drains while others write gets each event whole, in order, or it is counted. Method:
-/// three threads of the system, rings of 64.
+/// three threads of the system, rings of 64, a few events.
 #[test]
 fn a_reader_may_come_at_any_time() {
-    const EVENTS: u64 = 50_000;
+    three_writers(300, 20);
+}
+
+/// The same, with many.
+#[test]
+fn a_reader_may_come_at_any_time_slow() {
+    three_writers(50_000, 5_000);
+}
+
+fn three_writers(events: u64, drains: u32) {
     let (rings, mut reader) = Rings::new(64);
     let write = |seat: u32| {
         let rings = Arc::clone(&rings);
         let body = move || {
             rings.seat_taken(seat);
-            (0..EVENTS).for_each(|number| rings.record(&event(number, seat)));
+            (0..events).for_each(|number| rings.record(&event(number, seat)));
         };
         let thread = Os.spawn(ThreadSpec::default(), Box::new(body));
         thread.expect("the system has a thread left")
@@ -72,12 +92,12 @@ fn a_reader_may_come_at_any_time() {
         });
         kept
     };
-    (0..5_000).for_each(|_| _ = drain());
+    (0..drains).for_each(|_| _ = drain());
     for writer in writers {
         writer.join().expect("it does not panic");
     }
     let kept = drain();
-    assert_eq!(kept + reader.lost(), 3 * EVENTS);
+    assert_eq!(kept + reader.lost(), 3 * events);
     let seats: Vec<u32> = reader.lost_by_seat().map(|(seat, _)| seat).collect();
     assert_eq!(seats, [0, 3, 5]);
 }
