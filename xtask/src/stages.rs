@@ -164,7 +164,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &[],
         counts_tests: true,
-        limit_minutes: 10,
+        limit_minutes: 15,
         steps: &[run(
             "cargo test --workspace --no-fail-fast -- --skip models::",
         )],
