@@ -56,25 +56,16 @@ fn rings_against_queues(seeds: Range<u64>, puts: u64) {
 }
 
 /// Goal: a reader that drains while others write gets each event whole, in order, or it is counted. Method:
-/// three threads of the system, rings of 64, a few events.
-#[test]
-fn a_reader_may_come_at_any_time() {
-    three_writers(300, 20);
-}
-
-/// The same, with many.
+/// three threads of the system, rings of 64. (Too slow for an interpreter: each drain looks at all seats.)
 #[test]
 fn a_reader_may_come_at_any_time_slow() {
-    three_writers(50_000, 5_000);
-}
-
-fn three_writers(events: u64, drains: u32) {
+    const EVENTS: u64 = 50_000;
     let (rings, mut reader) = Rings::new(64);
     let write = |seat: u32| {
         let rings = Arc::clone(&rings);
         let body = move || {
             rings.seat_taken(seat);
-            (0..events).for_each(|number| rings.record(&event(number, seat)));
+            (0..EVENTS).for_each(|number| rings.record(&event(number, seat)));
         };
         let thread = Os.spawn(ThreadSpec::default(), Box::new(body));
         thread.expect("the system has a thread left")
@@ -92,12 +83,12 @@ fn three_writers(events: u64, drains: u32) {
         });
         kept
     };
-    (0..drains).for_each(|_| _ = drain());
+    (0..5_000).for_each(|_| _ = drain());
     for writer in writers {
         writer.join().expect("it does not panic");
     }
     let kept = drain();
-    assert_eq!(kept + reader.lost(), 3 * events);
+    assert_eq!(kept + reader.lost(), 3 * EVENTS);
     let seats: Vec<u32> = reader.lost_by_seat().map(|(seat, _)| seat).collect();
     assert_eq!(seats, [0, 3, 5]);
 }
