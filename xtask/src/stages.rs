@@ -183,7 +183,9 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "release",
         purpose: "integration tests with optimizations: stress on the real system",
-        switch: Switch::On,
+        switch: Switch::Off(
+            "the unit stage runs the same tests; run it after changes to the lock-free parts",
+        ),
         needs: &[],
         counts_tests: true,
         limit_minutes: 5,
