@@ -55,10 +55,11 @@ const MIRI_FLAGS: &str = "-Zmiri-disable-isolation";
 
 /// The tests that are small enough for an interpreter: unit tests, without those that say `slow` in
 /// their name, those that do the same thing ten thousand times (`kernel_lists…`: 65 000 inserts,
-/// 48 s under Miri) and the models, which have a checker of their own.
+/// 48 s under Miri), the models, which have a checker of their own, and what starts processes, which an
+/// interpreter cannot.
 const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
     -p paceline-event -p paceline-platform -p paceline --lib -- --skip slow --skip kernel_lists \
-    --skip models::";
+    --skip models:: --skip os::guardian --skip os::interrupts --skip os::tracefs";
 
 const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg paceline_tsan";
 
