@@ -152,6 +152,16 @@ impl Noise {
             && within(self.stolen, STOLEN_MAX)
             && self.jitter <= JITTER_MAX
     }
+
+    /// The most of both, kind by kind; not known if it is not known of one.
+    pub fn most(&self, other: &Noise) -> Noise {
+        let most = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b));
+        Noise {
+            others: most(self.others, other.others),
+            stolen: most(self.stolen, other.stolen),
+            jitter: self.jitter.max(other.jitter),
+        }
+    }
 }
 
 impl fmt::Display for Noise {
@@ -235,6 +245,7 @@ mod tests {
             },
         ] {
             assert!(!loud.is_quiet(), "{loud}");
+            assert_eq!((loud.most(&quiet), quiet.most(&loud)), (loud, loud));
         }
     }
 }

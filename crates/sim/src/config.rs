@@ -51,6 +51,9 @@ pub struct Perturb {
     pub delay_one_in: u64,
     /// By how much at most.
     pub delay_max: Nanos,
+    /// By how much a tick may be late; zero: never. On real machines some are: interrupts are off for a
+    /// while, and a hypervisor has other guests.
+    pub tick_late_max: Nanos,
 }
 
 impl SimConfig {

@@ -130,13 +130,16 @@ fn experiment(out: &mut String, outcome: &Outcome) {
         return;
     }
     if let Some(noise) = &outcome.noise {
-        let times = match outcome.attempts {
-            0 | 1 => String::new(),
-            times => format!(
-                " It was done {times} times, until the machine was quiet or patience ended."
+        let pieces = match outcome.thrown_away {
+            0 => String::new(),
+            1 => {
+                " One piece was measured again, because the machine was not quiet during it.".into()
+            }
+            pieces => format!(
+                " {pieces} pieces were measured again, because the machine was not quiet during them."
             ),
         };
-        let _ = write!(out, "The machine was {noise}.{times}\n\n");
+        let _ = write!(out, "The machine was {noise}.{pieces}\n\n");
     }
     let row = |(row, verdict): &(super::judge::Row, Verdict)| {
         [
@@ -216,7 +219,7 @@ mod tests {
             rows,
             skipped: skipped.map(str::to_owned),
             noise: None,
-            attempts: 1,
+            thrown_away: 0,
         };
         let text = markdown(&session(vec![
             outcome("V1", vec![(row, verdict)], None),

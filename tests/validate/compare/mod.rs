@@ -6,6 +6,7 @@ mod document;
 mod experiments;
 mod judge;
 mod kernel;
+mod quiet;
 mod real;
 mod session;
 mod simulated;

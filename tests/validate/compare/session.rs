@@ -1,12 +1,12 @@
 //! One run of the command: the gate, the experiments in their order, and what is said of each.
 //!
-//! Invariant: an experiment is judged only if the machine was quiet before and during it, and if all it
-//! needs is there. Else it is skipped with a word: neither kept nor missed.
+//! Invariant: an experiment is judged only if the machine was quiet before it and during all of it that
+//! counts, and if all it needs is there. Else it is skipped with a word: neither kept nor missed.
 
 use std::time::{Duration, Instant};
 
 use event::Nanos;
-use measure::{Machine, Noise, Watch};
+use measure::{Machine, Noise};
 use platform::{Os, Platform};
 use workload::busy::Busy;
 
@@ -15,17 +15,11 @@ use super::calibrate::{Cost, calibrate};
 use super::experiments::{ALL, Experiment, Lab, Need, forfeit};
 use super::judge::{Row, Verdict, number, quantile};
 use super::kernel::Kernel;
+use super::quiet::Quiet;
 use super::real::recorder::Recorder;
 use super::real::{self, may_run_realtime};
 use super::simulated::Simulator;
 
-/// How long the machine is looked at before an experiment.
-const LOOK: Duration = Duration::from_millis(500);
-/// How long a run waits for quiet, all in all.
-const PATIENCE: Duration = Duration::from_secs(240);
-/// How often an experiment is done when the machine was not quiet meanwhile. The first quiet time counts,
-/// whatever it says; if there is none, the last one is shown and not judged.
-const ATTEMPTS: u32 = 4;
 /// Whoever wants the threads of others to be gone looks at the average of the last minute, too.
 const LOAD_MAX: f64 = 1.2;
 
@@ -51,10 +45,10 @@ pub(crate) struct Outcome {
     pub(crate) rows: Vec<(Row, Verdict)>,
     /// Why nothing was measured.
     pub(crate) skipped: Option<String>,
-    /// How quiet the machine was meanwhile.
+    /// How quiet the machine was during what counts.
     pub(crate) noise: Option<Noise>,
-    /// How often it was done: all but the last time the machine was not quiet.
-    pub(crate) attempts: u32,
+    /// How many pieces of it were thrown away, because the machine was not quiet.
+    pub(crate) thrown_away: u32,
 }
 
 impl Session {
@@ -76,13 +70,12 @@ struct Known {
     file: Simulator,
     /// Those that were measured last.
     costs: Vec<Cost>,
-    /// How long the run still waits for quiet.
-    patience: Duration,
 }
 
 impl Known {
     fn measure_costs(&mut self, lab: &mut Lab) -> Result<(), String> {
-        (lab.simulator, self.costs) = calibrate(&lab.machine, &self.file)?;
+        let measure = || calibrate(&lab.machine, &self.file);
+        (lab.simulator, self.costs) = lab.quiet.piece(measure)?;
         Ok(())
     }
 }
@@ -111,6 +104,7 @@ pub(crate) fn run(options: &Options) -> Result<Session, String> {
     let mut lab = Lab {
         machine: real::Machine::new(cpus, busy, recorder),
         simulator: simulator.clone(),
+        quiet: Quiet::new(busy, !options.quick && !options.anyway),
         quick: options.quick,
     };
     let mut known = Known {
@@ -118,7 +112,6 @@ pub(crate) fn run(options: &Options) -> Result<Session, String> {
         realtime: may_run_realtime(),
         file: simulator,
         costs: Vec::new(),
-        patience: PATIENCE,
     };
     eprintln!("switches are seen by {recording}");
     let chosen = |experiment: &&Experiment| {
@@ -179,65 +172,46 @@ fn outcome(
         id: experiment.id,
         what: experiment.what,
         rows: Vec::new(),
-        skipped: None,
+        skipped: missing(experiment, options, known),
         noise: None,
-        attempts: 0,
+        thrown_away: 0,
     };
     let timed = experiment.needs.contains(&Need::Quiet);
-    let missing = missing(experiment, options, known);
-    outcome.skipped = missing;
-    if outcome.skipped.is_none() && timed && !options.anyway {
-        outcome.skipped = wait_for_quiet(lab.machine.busy(), known);
+    if outcome.skipped.is_none() && timed {
+        outcome.skipped = lab.quiet.wait().err();
     }
     if outcome.skipped.is_some() {
         return outcome;
     }
-    for attempt in 1..=ATTEMPTS {
-        outcome.attempts = attempt;
-        attempt_once(experiment, lab, options, known, &mut outcome);
-        let disturbed = outcome.noise.is_some_and(|noise| !noise.is_quiet());
-        if !disturbed || options.quick || options.anyway || attempt == ATTEMPTS {
-            break;
-        }
-        eprintln!("{}: not quiet, once more", experiment.id);
-        // What is known by now is shown if quiet does not come.
-        if wait_for_quiet(lab.machine.busy(), known).is_some() {
-            break;
-        }
-    }
-    outcome
-}
-
-/// Does an experiment that lacks nothing.
-fn attempt_once(
-    experiment: &Experiment,
-    lab: &mut Lab,
-    options: &Options,
-    known: &mut Known,
-    outcome: &mut Outcome,
-) {
-    let timed = experiment.needs.contains(&Need::Quiet);
-    let watch = Watch::start(lab.machine.busy());
     let costs = experiment.needs.contains(&Need::Costs) && known.realtime;
     let found = match costs {
         true => known.measure_costs(lab),
         false => Ok(()),
     };
     let found = found.and_then(|()| (experiment.run)(lab));
-    let noise = watch.finish();
-    let doubt = match (timed, options.quick) {
-        (false, _) => None,
-        (true, true) => Some("--quick judges nothing".to_owned()),
-        (true, false) => (!noise.is_quiet()).then(|| format!("the machine was {noise}")),
-    };
+    let during = lab.quiet.take();
     match found {
         Err(why) => outcome.skipped = Some(why),
         Ok(rows) => {
+            let doubt = doubt(timed, options, during.noise);
             let judge = |row: Row| (row.clone(), row.verdict(doubt.as_deref()));
             outcome.rows = rows.into_iter().map(judge).collect();
         }
     }
-    outcome.noise = timed.then_some(noise);
+    if timed {
+        (outcome.noise, outcome.thrown_away) = (during.noise, during.thrown_away);
+    }
+    outcome
+}
+
+/// Why nothing that was found may be judged.
+fn doubt(timed: bool, options: &Options, noise: Option<Noise>) -> Option<String> {
+    match noise {
+        _ if !timed => None,
+        _ if options.quick => Some("--quick judges nothing".to_owned()),
+        None => Some("nothing was watched".to_owned()),
+        Some(noise) => (!noise.is_quiet()).then(|| format!("the machine was {noise}")),
+    }
 }
 
 /// What the experiment needs and is not here.
@@ -251,29 +225,6 @@ fn missing(experiment: &Experiment, options: &Options, known: &Known) -> Option<
         _ => None,
     };
     experiment.needs.iter().find_map(lacks)
-}
-
-/// Waits, as long as there is patience. Why the machine is not quiet, if it does not become so.
-fn wait_for_quiet(busy: Busy, known: &mut Known) -> Option<String> {
-    loop {
-        let begin = Instant::now();
-        let watch = Watch::start(busy);
-        std::thread::sleep(LOOK);
-        let noise = watch.finish();
-        if noise.is_quiet() {
-            return None;
-        }
-        if known.patience == PATIENCE {
-            eprintln!(
-                "waiting for quiet, {} s at most in this run: the machine is {noise}",
-                PATIENCE.as_secs()
-            );
-        }
-        known.patience = known.patience.saturating_sub(begin.elapsed());
-        if known.patience.is_zero() {
-            return Some(format!("the machine is {noise}"));
-        }
-    }
 }
 
 /// The first number of `/proc/loadavg`.
@@ -349,7 +300,6 @@ mod tests {
             realtime,
             file: Simulator::vm_2(),
             costs: Vec::new(),
-            patience: Duration::ZERO,
         };
         let (realtime, hotplug) = (&ALL[5], &ALL[12]);
         assert_eq!((realtime.id, hotplug.id), ("V6", "V13"));
@@ -392,7 +342,7 @@ mod tests {
                 rows: verdicts.map(|verdict| (row.clone(), verdict)).into(),
                 skipped: None,
                 noise: None,
-                attempts: 1,
+                thrown_away: 0,
             }],
         };
         assert_eq!(session.missed(), 1);

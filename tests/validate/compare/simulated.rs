@@ -51,38 +51,61 @@ impl Simulator {
         plan: Vec<(Nanos, Planned)>,
     ) -> Simulation {
         let config = SimConfig {
-            trace: true,
-            checks: true,
             plan,
             ..SimConfig::on(self.machine.clone(), policy, 1)
         };
-        let noted = Arc::new(StdMutex::new(Vec::new()));
-        let report = Sim::run_all(config, |sim| {
-            let world = SimWorld(sim.clone());
-            let threads = program.threads(&world);
-            let threads: Vec<_> = threads.into_iter().enumerate().collect();
-            noted.lock().unwrap().resize(threads.len(), Vec::new());
-            let first = |(number, thread): (usize, super::world::Thread<SimWorld>)| {
-                let (world, noted) = (world.clone(), noted.clone());
-                FirstThread {
-                    name: format!("thread {number}"),
-                    attr: thread.attr,
-                    mask: Mask::of(thread.cpu.map(|cpu| Cpu(cpu as u32))),
-                    body: Box::new(move || {
-                        let notes = (thread.body)(&world);
-                        noted.lock().unwrap()[number] = notes;
-                    }),
-                }
-            };
-            threads.into_iter().map(first).collect()
-        });
-        let report = report.expect_finished();
-        assert_eq!(report.violation, None, "{policy}");
-        let notes = std::mem::take(&mut *noted.lock().unwrap());
-        Simulation {
-            hash: report.trace_hash,
-            course: course(&report, notes),
-        }
+        simulate(config, program)
+    }
+
+    /// Courses of a program under this policy, with ticks that are late by at most so much.
+    pub(crate) fn run_late(
+        &self,
+        policy: &str,
+        program: &impl Program,
+        late_max: Nanos,
+    ) -> Vec<Course> {
+        let course = |seed| {
+            let mut config = SimConfig::on(self.machine.clone(), policy, seed);
+            config.perturb.tick_late_max = late_max;
+            simulate(config, program).course
+        };
+        (1..=10).map(course).collect()
+    }
+}
+
+fn simulate(config: SimConfig, program: &impl Program) -> Simulation {
+    let policy = config.policy.clone();
+    let config = SimConfig {
+        trace: true,
+        checks: true,
+        ..config
+    };
+    let noted = Arc::new(StdMutex::new(Vec::new()));
+    let report = Sim::run_all(config, |sim| {
+        let world = SimWorld(sim.clone());
+        let threads = program.threads(&world);
+        let threads: Vec<_> = threads.into_iter().enumerate().collect();
+        noted.lock().unwrap().resize(threads.len(), Vec::new());
+        let first = |(number, thread): (usize, super::world::Thread<SimWorld>)| {
+            let (world, noted) = (world.clone(), noted.clone());
+            FirstThread {
+                name: format!("thread {number}"),
+                attr: thread.attr,
+                mask: Mask::of(thread.cpu.map(|cpu| Cpu(cpu as u32))),
+                body: Box::new(move || {
+                    let notes = (thread.body)(&world);
+                    noted.lock().unwrap()[number] = notes;
+                }),
+            }
+        };
+        threads.into_iter().map(first).collect()
+    });
+    let report = report.expect_finished();
+    assert_eq!(report.violation, None, "{policy}");
+    let notes = std::mem::take(&mut *noted.lock().unwrap());
+    Simulation {
+        hash: report.trace_hash,
+        course: course(&report, notes),
     }
 }
 

@@ -166,6 +166,19 @@ impl Course {
         stints
     }
 
+    /// Who had a CPU, stint by stint, in stretches during which no other thread than the program's had it.
+    pub(crate) fn undisturbed(&self, until: Nanos) -> Vec<Vec<usize>> {
+        let switches = self.switches.iter();
+        let switches: Vec<&Switch> = switches.take_while(|switch| switch.time <= until).collect();
+        let stretches = switches.split(|switch| switch.next.is_none());
+        let stints = |stretch: &[&Switch]| {
+            let mut threads: Vec<usize> = stretch.iter().filter_map(|switch| switch.next).collect();
+            threads.dedup();
+            threads
+        };
+        stretches.map(stints).collect()
+    }
+
     /// How often each thread got a CPU after another one.
     pub(crate) fn turns(&self, thread: usize, until: Nanos) -> usize {
         let stints = self.stints(until);
@@ -203,6 +216,8 @@ mod tests {
         assert_eq!(course.stints(Nanos(32)), [(1, Nanos(10))]);
         assert_eq!((course.turns(0, end), course.turns(1, end)), (1, 1));
         assert_eq!(Course::default().stints(end), []);
+        let undisturbed = [vec![0, 1], vec![1, 0, 1], vec![]];
+        assert_eq!(course.undisturbed(end), undisturbed);
     }
 
     /// Goal: notes are found by their names, over all threads. Method: two threads.

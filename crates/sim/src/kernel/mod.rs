@@ -20,6 +20,7 @@ mod hotplug;
 mod schedule;
 mod sync;
 mod task;
+mod ticks;
 mod view;
 mod wake;
 
@@ -37,6 +38,7 @@ use crate::report::On;
 use crate::speeds::Speeds;
 use crate::trace::Trace;
 use calendar::Calendar;
+use ticks::Ticks;
 
 pub(crate) use self::core::{Core, FULL};
 pub use hotplug::Planned;
@@ -64,6 +66,7 @@ pub(crate) struct Kernel {
     pub(crate) trace: Trace,
     speeds: Speeds,
     cores: Vec<Core>,
+    ticks: Ticks,
     calendar: Calendar,
     pub(crate) tasks: Vec<Control>,
     /// When blocked tasks go on by themselves: (time, order, task, its wait).
@@ -119,6 +122,7 @@ impl Kernel {
             lines: Lines::new(&machine),
             calendar: Calendar::new(cpus),
             cores: cores.collect(),
+            ticks: Ticks::new(machine.kernel.tick, Nanos::ZERO, 0),
             speeds,
             machine,
             class,
@@ -136,6 +140,14 @@ impl Kernel {
             alive: 0,
             steps: 0,
             moved: (0, Nanos::ZERO),
+        }
+    }
+
+    /// The same with ticks that are late by at most so much, drawn from the seed.
+    pub(crate) fn with_late_ticks(self, late_max: Nanos, seed: u64) -> Kernel {
+        Kernel {
+            ticks: Ticks::new(self.machine.kernel.tick, late_max, seed),
+            ..self
         }
     }
 

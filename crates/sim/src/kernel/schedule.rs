@@ -96,8 +96,8 @@ impl Kernel {
         let left = std::mem::take(&mut control.left);
         let core = &mut self.cores[cpu.index()];
         core.begin(now + overhead, left);
-        if was_idle && costs.tick > Nanos::ZERO {
-            core.tick_at = Nanos((now.0 / costs.tick.0 + 1) * costs.tick.0);
+        if was_idle {
+            core.tick_at = self.ticks.after(now);
         }
     }
 
@@ -144,11 +144,11 @@ impl Kernel {
     pub(super) fn tick(&mut self, cpu: Cpu) {
         let costs = self.machine.kernel;
         let core = &mut self.cores[cpu.index()];
-        core.tick_at += costs.tick;
         let Some(running) = core.task else {
             core.tick_at = Nanos::MAX;
             return self.due_changed(cpu);
         };
+        core.tick_at = self.ticks.after(self.now);
         if self.tasks[running.index()].spins_on.is_none() {
             core.delay(costs.tick_cost);
         }

@@ -112,8 +112,10 @@ impl Engine {
         let class = config.class();
         let asks_at_steps = class.has_steps();
         let (machine, plan) = (config.machine.clone(), config.plan.clone());
-        let kernel = Kernel::new(machine, class, plan, config.until, config.starvation, trace);
         const PERTURB_STREAM: u64 = 0x7e27_bed0_5eed_0001;
+        const TICK_STREAM: u64 = 0x7e27_bed0_5eed_0002;
+        let kernel = Kernel::new(machine, class, plan, config.until, config.starvation, trace)
+            .with_late_ticks(config.perturb.tick_late_max, config.seed ^ TICK_STREAM);
         Engine {
             shared,
             run,

@@ -84,15 +84,17 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
         .map_err(|error| error.to_string())?;
     let through = Builder::with_platform(Through(Os)).workers(0).build();
     let through = through.map_err(|error| error.to_string())?;
-    let mut ratios = Vec::new();
-    for round in 0..5 + lab.times(200) {
-        let one = frame(&direct, &mut direct_scene);
-        let other = frame(&through, &mut through_scene);
-        let third = frame(&direct, &mut direct_scene);
-        if round >= 5 {
-            ratios.push(other / ((one + third) / 2.0));
-        }
-    }
+    let mut rounds = |rounds: usize| -> Vec<f64> {
+        let round = |_| {
+            let one = frame(&direct, &mut direct_scene);
+            let other = frame(&through, &mut through_scene);
+            let third = frame(&direct, &mut direct_scene);
+            other / ((one + third) / 2.0)
+        };
+        (0..rounds).map(round).collect()
+    };
+    rounds(5);
+    let ratios = lab.quiet.piece(|| Ok(rounds(lab.times(1000))))?;
     direct_scene.verify().map_err(|error| error.to_string())?;
     through_scene.verify().map_err(|error| error.to_string())?;
     let what = "a frame of 500 jobs through another platform type, to one without";

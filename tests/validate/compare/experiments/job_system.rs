@@ -80,8 +80,10 @@ struct Medians {
 fn medians(lab: &Lab, graph: &JobGraph) -> Result<Medians, String> {
     let mut real = vec![Vec::new(); WORKERS.len()];
     for _ in 0..lab.times(ROUNDS) {
-        for (workers, times) in WORKERS.into_iter().zip(&mut real) {
-            times.extend(frames(&Os, graph, lab.machine.busy(), workers));
+        let frames = |workers| frames(&Os, graph, lab.machine.busy(), workers);
+        let round = lab.quiet.piece(|| Ok(WORKERS.map(frames)))?;
+        for (times, frames) in real.iter_mut().zip(round) {
+            times.extend(frames);
         }
     }
     let middle = |times: &Vec<f64>| median(times).ok_or("no frames");

@@ -100,8 +100,10 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
     let program = |priorities| Messages { priorities, cycles };
     let (mut equal, mut unique) = (Vec::new(), Vec::new());
     for _ in 0..lab.times(10) {
-        equal.push(lab.machine.run(&program(EQUAL))?);
-        unique.push(lab.machine.run(&program(UNIQUE))?);
+        let run = |priorities| lab.machine.run(&program(priorities));
+        let pair = lab.quiet.piece(|| Ok((run(EQUAL)?, run(UNIQUE)?)))?;
+        equal.push(pair.0);
+        unique.push(pair.1);
     }
     let simulate = |priorities| [lab.simulator.run("fifo", &program(priorities))];
     let (simulated_equal, simulated_unique) = (simulate(EQUAL), simulate(UNIQUE));

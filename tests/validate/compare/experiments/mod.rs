@@ -21,6 +21,7 @@ mod yields;
 use event::Nanos;
 
 use super::judge::Row;
+use super::quiet;
 use super::real;
 use super::simulated::Simulator;
 use super::world::{Course, Program};
@@ -162,6 +163,8 @@ pub(crate) struct Lab {
     pub(crate) machine: real::Machine,
     /// The simulated machine, with the costs that were measured last.
     pub(crate) simulator: Simulator,
+    /// Watches whether the machine is quiet.
+    pub(crate) quiet: quiet::Quiet,
     /// Fewer and shorter runs.
     pub(crate) quick: bool,
 }
@@ -186,7 +189,7 @@ impl Lab {
     /// A program's courses on the machine at hand.
     fn measure(&self, program: &impl Program, times: usize) -> Result<Vec<Course>, String> {
         (0..self.times(times))
-            .map(|_| self.machine.run(program))
+            .map(|_| self.quiet.piece(|| self.machine.run(program)))
             .collect()
     }
 }

@@ -106,10 +106,16 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
     let mut real = vec![Vec::new(); modes().len()];
     // Everything in turn, so that a slow phase of the machine is one for all.
     for _ in 0..lab.times(10) {
-        let alone = elapsed(&lab.machine.run(&alone)?);
-        for ((_, attr, poll), ratios) in modes().iter().zip(&mut real) {
-            let course = lab.machine.run(&program(attr, *poll, work))?;
-            ratios.push(elapsed(&course) / alone);
+        let run = |program: &_| Ok(elapsed(&lab.machine.run(program)?));
+        let round = lab.quiet.piece(|| {
+            let modes = modes();
+            let times = modes
+                .iter()
+                .map(|(_, attr, poll)| run(&program(attr, *poll, work)));
+            Ok((run(&alone)?, times.collect::<Result<Vec<_>, String>>()?))
+        })?;
+        for (time, ratios) in round.1.into_iter().zip(&mut real) {
+            ratios.push(time / round.0);
         }
     }
     let row = |((name, attr, poll), real): ((&str, Attr, Poll), Vec<f64>)| {

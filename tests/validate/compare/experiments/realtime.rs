@@ -39,9 +39,9 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
     let fifo = fifo(Nanos::from_millis(200));
     let (mut yielded, mut hogs) = (Vec::new(), Vec::new());
     for _ in 0..lab.times(5) {
-        yielded.push(lab.machine.run(&fifo)?);
+        yielded.push(lab.quiet.piece(|| lab.machine.run(&fifo))?);
         std::thread::sleep(REST);
-        hogs.push(lab.machine.run(&round_robin())?);
+        hogs.push(lab.quiet.piece(|| lab.machine.run(&round_robin()))?);
         std::thread::sleep(REST);
     }
     let simulated_yields = yields(&[lab.simulator.run("fifo", &fifo)]);

@@ -5,7 +5,7 @@ use event::Nanos;
 use policy::Attr;
 
 use super::Lab;
-use crate::compare::judge::{Bound, Row};
+use crate::compare::judge::{Bound, Row, quantile};
 use crate::compare::world::{Course, Program, Thread, World};
 
 /// Threads that compute until a time.
@@ -50,14 +50,17 @@ impl Spinners {
     }
 
     /// How many of the stints belong to who had the CPU as many stints before as there are threads, in
-    /// percent.
+    /// percent. What another thread of the machine interrupted is not looked at: the kernel chooses anew
+    /// then.
     fn in_rotation(&self, courses: &[Course]) -> Vec<f64> {
         let of = |course: &Course| {
-            let stints = course.stints(self.length);
-            let rounds = stints.iter().zip(stints.iter().skip(self.attrs.len()));
-            let all = stints.len().saturating_sub(self.attrs.len());
-            let equal = rounds.filter(|(before, now)| before.0 == now.0).count();
-            equal as f64 / all.max(1) as f64 * 100.0
+            let stretches = course.undisturbed(self.length);
+            let threads = self.attrs.len();
+            let rounds = stretches
+                .iter()
+                .flat_map(|stints| stints.iter().zip(stints.iter().skip(threads)));
+            let (equal, other): (Vec<_>, Vec<_>) = rounds.partition(|(before, now)| before == now);
+            equal.len() as f64 / (equal.len() + other.len()).max(1) as f64 * 100.0
         };
         courses.iter().map(of).collect()
     }
@@ -70,6 +73,18 @@ fn share(courses: &[Course]) -> Vec<f64> {
         course.used[0].cpu.0 as f64 / all.max(1) as f64 * 100.0
     };
     courses.iter().map(of).collect()
+}
+
+/// By how much ticks are late at most, if that is all that makes stints of equal threads differ, and each
+/// lateness is as likely as another: of the differences of two such ones eight tenths are within 0.553 of it.
+///
+/// The order of three threads hangs on it: who has had the least is next, all have had nearly the same, and
+/// so some microseconds decide. Without lateness the rotation is strict. In the simulator all of it is time
+/// of the thread that ran; in a virtual machine part of it is the hypervisor's and charged to nobody, so the
+/// rotation there is between the simulated one and a strict one.
+fn lateness(stints_ms: &[f64]) -> Nanos {
+    let at = |fraction| quantile(stints_ms, fraction).unwrap_or_default();
+    Nanos(((at(0.9) - at(0.1)) / 2.0 / 0.553 * 1e6).max(0.0) as u64)
 }
 
 fn run(lab: &Lab, threads: usize) -> Result<Vec<Row>, String> {
@@ -92,8 +107,12 @@ fn run(lab: &Lab, threads: usize) -> Result<Vec<Row>, String> {
         row("share of one thread, %", &share, Bound::By(1.0)),
     ];
     if threads > 2 {
-        let what = "stints in strict rotation, %";
-        rows.push(row(what, &in_rotation, Bound::Within(0.02)));
+        let late = lateness(&stints(&real));
+        let simulated = lab.simulator.run_late("eevdf-6.18", &program, late);
+        let what = format!("stints in rotation, %; simulated: with ticks up to {late} late");
+        let row = Row::medians(what, in_rotation(&real), &in_rotation(&simulated));
+        let least = row.simulated.unwrap_or(100.0) * 0.98;
+        rows.push(row.bounded(Bound::AtLeast(least)));
     }
     Ok(rows)
 }
@@ -109,6 +128,27 @@ pub(super) fn three(lab: &Lab) -> Result<Vec<Row>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: the lateness of ticks is found from the stints it makes. Method: three threads on `vm-2` with
+    /// ticks up to 40 µs late; the stints say so within a tenth, and not all are in rotation.
+    #[test]
+    fn lateness_is_found_from_stints() {
+        let program = Spinners {
+            attrs: vec![Attr::default(); 3],
+            length: Nanos::from_millis(1500),
+        };
+        let late = Nanos::from_micros(40);
+        let courses = Simulator::vm_2().run_late("eevdf-6.18", &program, late);
+        let found = lateness(&program.stints_ms(&courses, None));
+        assert!((36_000..=44_000).contains(&found.0), "{found}");
+        let in_rotation = program.in_rotation(&courses);
+        assert!(
+            in_rotation
+                .iter()
+                .all(|&share| (80.0..100.0).contains(&share)),
+            "{in_rotation:?}"
+        );
+    }
     use crate::compare::judge::median;
     use crate::compare::simulated::Simulator;
 
