@@ -139,7 +139,15 @@ fn experiment(out: &mut String, outcome: &Outcome) {
                 " {pieces} pieces were measured again, because the machine was not quiet during them."
             ),
         };
-        let _ = write!(out, "The machine was {noise}.{pieces}\n\n");
+        let noise = noise.to_string();
+        let figures = noise
+            .split_once('(')
+            .map_or(&*noise, |(_, figures)| figures);
+        let _ = write!(
+            out,
+            "Meanwhile {}.{pieces}\n\n",
+            figures.trim_end_matches(')')
+        );
     }
     let row = |(row, verdict): &(super::judge::Row, Verdict)| {
         [

@@ -5,6 +5,9 @@
 //! that a neighbour's second does not cost a minute of what was measured beside it. When patience has ended,
 //! what comes is taken, and nothing of that experiment is judged.
 //!
+//! What quiet means depends on the experiment: where turns of threads are looked at, nobody else may have the
+//! CPUs; where computing is timed, the CPUs must compute evenly, too.
+//!
 //! Invariant: whether a piece is thrown away depends on what others did meanwhile, never on its result.
 
 use std::cell::{Cell, RefCell};
@@ -13,8 +16,8 @@ use std::time::{Duration, Instant};
 use measure::{Noise, Watch};
 use workload::busy::Busy;
 
-/// How long a run waits for quiet, and measures again what was disturbed, all in all.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// How long an experiment waits for quiet, and measures again what was disturbed, all in all.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the machine is looked at while it is waited for.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -23,6 +26,8 @@ pub(crate) struct Quiet {
     busy: Busy,
     /// Whether anything is thrown away, or waited for.
     strict: bool,
+    /// Whether even speed is asked for.
+    even: Cell<bool>,
     patience: Cell<Duration>,
     found: RefCell<Found>,
 }
@@ -42,6 +47,7 @@ impl Quiet {
         Quiet {
             busy,
             strict,
+            even: Cell::new(true),
             patience: Cell::new(PATIENCE),
             found: RefCell::default(),
         }
@@ -60,7 +66,7 @@ impl Quiet {
             let watch = Watch::start(self.busy);
             let result = piece()?;
             let noise = watch.finish();
-            let again = self.strict && !noise.is_quiet() && !self.patience.get().is_zero();
+            let again = self.strict && !self.is_met(&noise) && !self.patience.get().is_zero();
             if !again {
                 self.found.borrow_mut().count(noise);
                 return Ok(result);
@@ -85,19 +91,32 @@ impl Quiet {
             let watch = Watch::start(self.busy);
             std::thread::sleep(LOOK);
             let noise = watch.finish();
-            if noise.is_quiet() {
+            if self.is_met(&noise) {
                 return Ok(());
             }
             if self.patience.get() == PATIENCE {
                 let most = PATIENCE.as_secs();
-                eprintln!(
-                    "waiting for quiet, {most} s at most in this run: the machine is {noise}"
-                );
+                eprintln!("waiting for quiet, {most} s at most: the machine is {noise}");
             }
             self.spend(begin.elapsed());
             if self.patience.get().is_zero() {
                 return Err(format!("the machine is {noise}"));
             }
+        }
+    }
+
+    /// Begins an experiment. `even`: whether CPUs must compute evenly.
+    pub(crate) fn begin(&self, even: bool) {
+        self.even.set(even);
+        self.patience.set(PATIENCE);
+        self.found.take();
+    }
+
+    /// Whether it is as quiet as the experiment asks for.
+    pub(crate) fn is_met(&self, noise: &Noise) -> bool {
+        match self.even.get() {
+            true => noise.is_quiet(),
+            false => noise.is_undisturbed(),
         }
     }
 
@@ -142,6 +161,17 @@ mod tests {
         }
         assert_eq!(quiet.take().noise, Some(noise(0.3, 0.2)));
         assert_eq!(quiet.take(), Found::default());
+    }
+
+    /// Goal: uneven speed matters where computing is timed, and nowhere else. Method: both kinds.
+    #[test]
+    fn uneven_speed_matters_where_computing_is_timed() {
+        let quiet = Quiet::new(Busy::NONE, true);
+        for even in [true, false] {
+            quiet.begin(even);
+            assert_eq!(quiet.is_met(&noise(0.0, 0.2)), !even);
+            assert!(!quiet.is_met(&noise(0.3, 0.0)));
+        }
     }
 
     /// Goal: a piece that fails says why, without being made again; where nothing is strict, a piece is made

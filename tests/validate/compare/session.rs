@@ -176,7 +176,9 @@ fn outcome(
         noise: None,
         thrown_away: 0,
     };
-    let timed = experiment.needs.contains(&Need::Quiet);
+    let even = experiment.needs.contains(&Need::Quiet);
+    let timed = even || experiment.needs.contains(&Need::Alone);
+    lab.quiet.begin(even);
     if outcome.skipped.is_none() && timed {
         outcome.skipped = lab.quiet.wait().err();
     }
@@ -193,7 +195,7 @@ fn outcome(
     match found {
         Err(why) => outcome.skipped = Some(why),
         Ok(rows) => {
-            let doubt = doubt(timed, options, during.noise);
+            let doubt = doubt(timed, options, &lab.quiet, during.noise);
             let judge = |row: Row| (row.clone(), row.verdict(doubt.as_deref()));
             outcome.rows = rows.into_iter().map(judge).collect();
         }
@@ -205,12 +207,12 @@ fn outcome(
 }
 
 /// Why nothing that was found may be judged.
-fn doubt(timed: bool, options: &Options, noise: Option<Noise>) -> Option<String> {
+fn doubt(timed: bool, options: &Options, quiet: &Quiet, noise: Option<Noise>) -> Option<String> {
     match noise {
         _ if !timed => None,
         _ if options.quick => Some("--quick judges nothing".to_owned()),
         None => Some("nothing was watched".to_owned()),
-        Some(noise) => (!noise.is_quiet()).then(|| format!("the machine was {noise}")),
+        Some(noise) => (!quiet.is_met(&noise)).then(|| format!("the machine was {noise}")),
     }
 }
 

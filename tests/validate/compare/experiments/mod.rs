@@ -45,7 +45,9 @@ pub(crate) struct Experiment {
 pub(crate) enum Need {
     /// The kernel that is simulated.
     Kernel,
-    /// A quiet machine: something is timed.
+    /// A machine on which nobody else has the CPUs: turns and waits of threads are looked at.
+    Alone,
+    /// A quiet machine, whose CPUs compute evenly, too: computing is timed.
     Quiet,
     /// The right to real-time threads.
     Realtime,
@@ -56,32 +58,32 @@ pub(crate) enum Need {
     Hotplug,
 }
 
-use Need::{Costs, Hotplug, Kernel, Quiet, Realtime};
+use Need::{Alone, Costs, Hotplug, Kernel, Quiet, Realtime};
 
 /// All of them.
 pub(crate) const ALL: &[Experiment] = &[
     Experiment {
         id: "V1",
         what: "two threads compute on one CPU",
-        needs: &[Kernel, Quiet],
+        needs: &[Kernel, Alone],
         run: spinners::two,
     },
     Experiment {
         id: "V2",
         what: "three threads compute on one CPU",
-        needs: &[Kernel, Quiet],
+        needs: &[Kernel, Alone],
         run: spinners::three,
     },
     Experiment {
         id: "V3",
         what: "two threads of different niceness on one CPU",
-        needs: &[Kernel, Quiet],
+        needs: &[Kernel, Alone],
         run: nice::run,
     },
     Experiment {
         id: "V4",
         what: "a thread that yields all the time beside one that computes",
-        needs: &[Kernel, Quiet],
+        needs: &[Kernel, Alone],
         run: yields::run,
     },
     Experiment {
@@ -93,7 +95,7 @@ pub(crate) const ALL: &[Experiment] = &[
     Experiment {
         id: "V6",
         what: "yields and slices of real-time threads",
-        needs: &[Kernel, Quiet, Realtime],
+        needs: &[Kernel, Alone, Realtime],
         run: realtime::run,
     },
     Experiment {
@@ -111,7 +113,7 @@ pub(crate) const ALL: &[Experiment] = &[
     Experiment {
         id: "V9",
         what: "priority inversion, with and without inheritance (sources 000, 003)",
-        needs: &[Kernel, Quiet, Realtime],
+        needs: &[Kernel, Alone, Realtime],
         run: inheritance::run,
     },
     Experiment {
