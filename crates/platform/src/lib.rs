@@ -19,7 +19,7 @@ mod memory;
 pub mod os;
 mod padded;
 mod threads;
-mod topology;
+pub mod topology;
 
 pub use core::sync::atomic::Ordering;
 pub use id::fresh_pool_id;
@@ -27,4 +27,6 @@ pub use memory::{Atomic, Lock, Memory, SharedCell};
 pub use os::Os;
 pub use padded::Padded;
 pub use threads::{MaskError, Parker, Platform, Poll, SpawnError, Thread, ThreadSpec, Usage};
-pub use topology::{CpuPlace, CpuSet, Distance, Topology};
+pub use topology::{
+    CpuPlace, CpuSet, Distance, Lane, Limits, Plan, PlannedWorker, Quota, Topology,
+};

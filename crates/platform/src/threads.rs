@@ -5,7 +5,7 @@ use std::fmt;
 
 use event::Nanos;
 
-use crate::{CpuSet, Memory, Topology};
+use crate::{CpuSet, Limits, Memory, Topology};
 
 /// Threads, parking, clocks and machine facts; a cheap value that is cloned freely.
 ///
@@ -45,6 +45,12 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
 
     /// What the machine is.
     fn topology(&self) -> &Topology;
+
+    /// What the process may use at this moment: what of [`topology`](Platform::topology) can change while it
+    /// runs, read anew. Costs some file accesses on a real machine: for once a second, not for once a frame.
+    fn limits(&self) -> Limits {
+        self.topology().limits().clone()
+    }
 
     /// The CPU the caller runs on at this moment, if the platform can say.
     fn current_cpu(&self) -> Option<u32>;

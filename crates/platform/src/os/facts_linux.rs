@@ -40,6 +40,7 @@ fn place(cpu: u32) -> CpuPlace {
         core: first_of("topology/thread_siblings_list".into()).unwrap_or(cpu),
         cache: cache.unwrap_or(0),
         node: node_of(cpu),
+        package: 0,
     }
 }
 

@@ -316,6 +316,7 @@ impl Machine {
             core: spec.core,
             cache: spec.cache,
             node: spec.node,
+            package: spec.node,
         };
         let places: Vec<_> = self.cpus.iter().enumerate().map(place).collect();
         let cpus = places.len();

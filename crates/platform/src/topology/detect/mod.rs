@@ -1,0 +1,1 @@
+//! Finding out what a machine is.
