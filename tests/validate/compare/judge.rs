@@ -180,21 +180,31 @@ pub(crate) fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<f64> {
     Some((1..=100).map(term).sum::<f64>().clamp(0.0, 1.0))
 }
 
-/// How many pairs of configurations differ clearly in reality (by more than `clear`, as a share of the
-/// smaller), and how many of these the simulator puts in the same order.
-pub(crate) fn ranking(real: &[f64], simulated: &[f64], clear: f64) -> (usize, usize) {
-    let (mut pairs, mut alike) = (0, 0);
+/// Configurations in the simulator's order and in reality's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranking {
+    /// How many pairs differ clearly in reality.
+    pub(crate) pairs: usize,
+    /// Those of them that the simulator puts in the other order.
+    pub(crate) otherwise: Vec<(usize, usize)>,
+}
+
+/// Looks at all pairs that differ in reality by more than `clear`, as a share of the smaller.
+pub(crate) fn ranking(real: &[f64], simulated: &[f64], clear: f64) -> Ranking {
+    let mut ranking = Ranking::default();
     for a in 0..real.len() {
         for b in a + 1..real.len() {
             let (low, high) = (real[a].min(real[b]), real[a].max(real[b]));
             if high <= low * (1.0 + clear) {
                 continue;
             }
-            pairs += 1;
-            alike += usize::from((real[a] < real[b]) == (simulated[a] < simulated[b]));
+            ranking.pairs += 1;
+            if (real[a] < real[b]) != (simulated[a] < simulated[b]) {
+                ranking.otherwise.push((a, b));
+            }
         }
     }
-    (pairs, alike)
+    ranking
 }
 
 #[cfg(test)]
@@ -285,9 +295,14 @@ mod tests {
     #[test]
     fn rankings_are_compared_where_it_is_clear() {
         let real = [10.0, 11.0, 20.0, 40.0];
-        assert_eq!(ranking(&real, &[2.0, 1.0, 3.0, 4.0], 0.15), (5, 5));
-        assert_eq!(ranking(&real, &[1.0, 2.0, 4.0, 3.0], 0.15), (5, 4));
-        assert_eq!(ranking(&real, &[1.0, 2.0, 3.0, 3.0], 0.15), (5, 4));
-        assert_eq!(ranking(&[], &[], 0.15), (0, 0));
+        let otherwise = |simulated: &[f64]| {
+            let ranking = ranking(&real, simulated, 0.15);
+            assert_eq!(ranking.pairs, 5);
+            ranking.otherwise
+        };
+        assert_eq!(otherwise(&[2.0, 1.0, 3.0, 4.0]), []);
+        assert_eq!(otherwise(&[1.0, 2.0, 4.0, 3.0]), [(2, 3)]);
+        assert_eq!(otherwise(&[1.0, 2.0, 3.0, 3.0]), [(2, 3)]);
+        assert_eq!(ranking(&[], &[], 0.15), Ranking::default());
     }
 }

@@ -99,15 +99,28 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
     let graphs = lab.times(GRAPHS);
     let mut alike_percent = Vec::new();
     let (mut pairs, mut alike) = (0, 0);
+    let mut otherwise = Vec::new();
     let mut errors = Vec::new();
     let mut of_workers = vec![(Vec::new(), Vec::new()); WORKERS.len()];
     for number in 0..graphs {
         let Medians { real, simulated } = medians(lab, &graph(number))?;
-        let (clear, same) = ranking(&real, &simulated, CLEAR);
-        pairs += clear;
+        let ranking = ranking(&real, &simulated, CLEAR);
+        let same = ranking.pairs - ranking.otherwise.len();
+        pairs += ranking.pairs;
         alike += same;
-        if clear > 0 {
-            alike_percent.push(same as f64 / clear as f64 * 100.0);
+        if ranking.pairs > 0 {
+            alike_percent.push(same as f64 / ranking.pairs as f64 * 100.0);
+        }
+        for (a, b) in ranking.otherwise {
+            let (few, many) = (WORKERS[a], WORKERS[b]);
+            let what =
+                format!("graph {number}, ranked otherwise: with {many} workers, to with {few}");
+            let row = Row::new(
+                what,
+                vec![real[b] / real[a]],
+                Some(simulated[b] / simulated[a]),
+            );
+            otherwise.push(row);
         }
         for (index, (real, simulated)) in real.iter().zip(&simulated).enumerate() {
             errors.push((simulated / real - 1.0).abs() * 100.0);
@@ -135,6 +148,7 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
         errors,
         Some(0.0),
     ));
+    rows.extend(otherwise);
     Ok(rows)
 }
 
