@@ -1,6 +1,7 @@
 //! What every measurement on the machine at hand needs, whoever makes it.
 //!
 //! - [`Machine`]: which machine it was, as far as a reader of the numbers has to know;
+//! - [`dump`]: the files that say so, of this machine or another;
 //! - [`Watch`]: whether it was quiet meanwhile;
 //! - [`process_cpu`], [`thread_cpu`], [`OtherThreads`]: what threads have used of it;
 //! - [`Times`], [`Spread`], [`rank`]: many measurements in a few numbers;
@@ -10,6 +11,7 @@
 //! no path.
 
 mod cpu_time;
+pub mod dump;
 mod machine;
 pub mod markdown;
 mod noise;

@@ -6,81 +6,63 @@ use std::mem;
 
 use event::Nanos;
 
-use crate::{CpuPlace, CpuSet, MaskError, Topology, Usage};
+use crate::topology::detect::{self, Folder, Source};
+use crate::{CpuSet, Limits, MaskError, Topology, Usage};
 
 /// Of the kernel's interface; the libc crate lacks it on Android.
 const RUSAGE_THREAD: libc::c_int = 1;
 /// As above: the fair class.
 const SCHED_OTHER: u32 = 0;
 
-const CPUS: &str = "/sys/devices/system/cpu";
+/// This machine's files.
+struct Live(Folder);
 
-/// The CPUs the process may use and what they share.
-///
-/// `effective_parallelism` is what std computes from the affinity mask and the cgroup quota at the
-/// time of the first call.
-pub(super) fn topology() -> Topology {
-    let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
-    let allowed = mask().unwrap_or_else(|| (0..parallelism as u32).collect());
-    let places = allowed.iter().map(place).collect();
-    Topology::new(places, parallelism, model())
-}
-
-fn place(cpu: u32) -> CpuPlace {
-    let first_of = |path: String| {
-        let list = fs::read_to_string(format!("{CPUS}/cpu{cpu}/{path}")).unwrap_or_default();
-        CpuSet::parse(&list).iter().next()
-    };
-    // Caches are listed from small to large: the last index that can be read is the last level.
-    let cache = (0..8)
-        .filter_map(|index| first_of(format!("cache/index{index}/shared_cpu_list")))
-        .next_back();
-    CpuPlace {
-        cpu,
-        core: first_of("topology/thread_siblings_list".into()).unwrap_or(cpu),
-        cache: cache.unwrap_or(0),
-        node: node_of(cpu),
-        package: 0,
+impl Live {
+    fn new() -> Live {
+        Live(Folder("/".into()))
     }
 }
 
-fn node_of(cpu: u32) -> u32 {
-    let Ok(entries) = fs::read_dir(format!("{CPUS}/cpu{cpu}")) else {
-        return 0;
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            entry
-                .file_name()
-                .to_str()?
-                .strip_prefix("node")?
-                .parse()
-                .ok()
-        })
-        .next()
-        .unwrap_or(0)
+impl Source for Live {
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        self.0.names(folder)
+    }
+
+    /// That of the main thread: workers have masks of their own while they are steered.
+    fn affinity(&self) -> Option<CpuSet> {
+        mask(std::process::id()).or_else(|| mask(0))
+    }
 }
 
-fn model() -> String {
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpuinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map_or_else(
-            || std::env::consts::ARCH.to_string(),
-            |(_, name)| name.trim().to_string(),
-        )
+/// The machine, and the CPUs that both the process and the calling thread, whose mask its children inherit, may
+/// use.
+pub(super) fn topology() -> Topology {
+    let machine = detect::detect(&Live::new());
+    let mut limits = machine.limits().clone();
+    let both = mask(0).map(|mask| limits.allowed.intersection(&mask));
+    match both.filter(|both| !both.intersection(&limits.online).is_empty()) {
+        Some(both) => limits.allowed = both,
+        None => return machine,
+    }
+    machine.with_limits(limits)
 }
 
-/// The calling thread's affinity mask, on machines of up to 64 Ki CPUs.
-fn mask() -> Option<CpuSet> {
+pub(super) fn limits() -> Limits {
+    detect::limits(&Live::new())
+}
+
+/// A thread's affinity mask (zero is the caller), on machines of up to 64 Ki CPUs.
+fn mask(thread: u32) -> Option<CpuSet> {
     let mut words = vec![0u64; 1 << 10];
     // SAFETY: the kernel writes at most the given number of bytes into the buffer.
     let bytes = unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,
-            0,
+            thread,
             words.len() * 8,
             words.as_mut_ptr(),
         )
@@ -254,14 +236,14 @@ mod tests {
     /// is none is refused.
     #[test]
     fn masks_reach_other_threads() {
-        let before = mask().expect("Linux tells");
+        let before = mask(0).expect("Linux tells");
         let last = before.iter().max().expect("a thread has a CPU");
         let (send_id, id) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             send_id.send(thread_id()).expect("somebody listens");
             wait.recv().expect("somebody sends");
-            mask()
+            mask(0)
         });
         let id = id.recv().expect("it says so");
         assert_ne!(id, thread_id());
@@ -272,7 +254,7 @@ mod tests {
             .expect("it does not panic")
             .expect("Linux tells");
         assert_eq!(theirs.iter().collect::<Vec<_>>(), [last]);
-        let mine = mask().expect("as before");
+        let mine = mask(0).expect("as before");
         assert!(mine.iter().eq(before.iter()));
         for nobody in [0, u64::MAX] {
             assert!(set_mask(nobody, &before).is_err());

@@ -2,10 +2,14 @@
 
 use event::Nanos;
 
-use crate::{CpuSet, MaskError, Topology, Usage};
+use crate::{CpuSet, Limits, MaskError, Topology, Usage};
 
 pub(super) fn topology() -> Topology {
     Topology::uniform(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+pub(super) fn limits() -> Limits {
+    topology().limits().clone()
 }
 
 pub(super) fn current_cpu() -> Option<u32> {

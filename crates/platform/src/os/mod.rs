@@ -49,7 +49,9 @@ use std::sync::OnceLock;
 
 use event::Nanos;
 
-use crate::{CpuSet, MaskError, Platform, Poll, SpawnError, Thread, ThreadSpec, Topology, Usage};
+use crate::{
+    CpuSet, Limits, MaskError, Platform, Poll, SpawnError, Thread, ThreadSpec, Topology, Usage,
+};
 pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
 pub use refused::{Kept, Refused};
@@ -133,6 +135,10 @@ unsafe impl Platform for Os {
     fn topology(&self) -> &Topology {
         static TOPOLOGY: OnceLock<Topology> = OnceLock::new();
         TOPOLOGY.get_or_init(facts::topology)
+    }
+
+    fn limits(&self) -> Limits {
+        facts::limits()
     }
 
     fn current_cpu(&self) -> Option<u32> {
