@@ -180,6 +180,13 @@ impl Kernel {
         // The program goes on at once when it runs again.
         self.occupy(Busy::NOTHING);
         self.reschedule(cpu);
+        // A switch has its own cost; that nobody else was found is not free either.
+        let costs = self.machine.kernel;
+        let core = &mut self.cores[cpu.index()];
+        if core.task == Some(me) {
+            core.delay(costs.yields - costs.syscall);
+            self.due_changed(cpu);
+        }
     }
 
     /// A policy that looks for errors has chosen somebody else before the program's next step.

@@ -190,7 +190,8 @@ pub struct KernelSpec {
     pub placement: Placement,
     /// Entering and leaving the kernel.
     pub syscall: Nanos,
-    /// A call of `sched_yield`, if the caller goes on at once.
+    /// A call of `sched_yield`, `syscall` included, if the caller goes on at once; else it is `syscall` and a
+    /// `switch`.
     pub yields: Nanos,
     /// Sending a message, or receiving one.
     pub message: Nanos,

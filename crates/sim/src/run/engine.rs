@@ -422,8 +422,8 @@ impl Engine {
     /// The running program calls `sched_yield`.
     pub(crate) fn yields(&self) {
         self.step(Op::Yield, None, |kernel| {
-            let cost = kernel.machine.kernel.yields;
-            kernel.spend(cost)
+            let costs = kernel.machine.kernel;
+            kernel.spend(costs.syscall.min(costs.yields))
         });
         if !panicking() {
             self.kernel.borrow_mut().yields();
