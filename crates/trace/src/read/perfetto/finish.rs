@@ -29,7 +29,8 @@ impl File<'_> {
             }
             None => Layout::Unknown,
         };
-        let base = base(&self.clocks, &self.ftrace, &self.said);
+        let others = self.frames.clocks();
+        let base = base(&self.clocks, &self.ftrace, &self.said, others);
         self.builder.set_clock(match base {
             BOOT => crate::Clock::Boot,
             MONOTONIC => crate::Clock::Monotonic,
@@ -38,11 +39,12 @@ impl File<'_> {
         let mut lost = convert_events(&mut self.ftrace, &self.clocks, base);
         lost += convert_said(&mut self.said, &self.clocks, base);
         self.builder.lose(Loss::BadFields, lost);
+        self.builder.lose(Loss::KernelEvents, self.ftrace.overrun());
         // Those of one track come from one sequence, and so in their order.
         if !self.said.is_sorted_by_key(|said| said.time) {
             self.said.sort_by_key(|said| said.time);
         }
-        let end = tell(
+        let (first, end) = tell(
             self.builder,
             self.ftrace,
             &self.said,
@@ -50,6 +52,9 @@ impl File<'_> {
             layout,
         );
         self.tracks.finish(self.builder, end);
+        let clocks = &self.clocks;
+        let to_base = |(time, clock)| convert(clocks, base, clock, time);
+        self.frames.tell(self.builder, to_base, (first, end));
         for (cpu, (capacity, max_khz)) in self.facts.cpus {
             self.builder.cpu_facts(CpuFacts {
                 cpu: Cpu(cpu),
@@ -72,12 +77,18 @@ impl File<'_> {
 
 /// The clock that all times are brought to: the boot clock, if anything is on it or stands to it in a known
 /// way; else the first that there is.
-fn base(clocks: &Clocks, ftrace: &Ftrace, said: &[Said]) -> Clock {
+fn base(
+    clocks: &Clocks,
+    ftrace: &Ftrace,
+    said: &[Said],
+    others: impl Iterator<Item = Clock>,
+) -> Clock {
     let mut all = ftrace
         .clocks
         .iter()
         .copied()
-        .chain(said.iter().map(|said| said.clock));
+        .chain(said.iter().map(|said| said.clock))
+        .chain(others);
     let mut first = None;
     let mut latest = None;
     let has_boot = all.any(|clock| {
@@ -129,14 +140,14 @@ fn convert_said(said: &mut Vec<Said>, clocks: &Clocks, base: Clock) -> u64 {
 }
 
 /// Tells everything in the order of its times; at one time what programs said comes first. The answer is the
-/// last time.
+/// first time and the last.
 fn tell(
     builder: &mut Builder,
     mut ftrace: Ftrace,
     said: &[Said],
     tracks: &mut Tracks,
     layout: Layout,
-) -> u64 {
+) -> (u64, u64) {
     for (loss, count) in ftrace.losses.iter() {
         builder.lose(loss, count);
     }
@@ -146,17 +157,20 @@ fn tell(
         current: Vec::new(),
     };
     let mut said = said.iter().peekable();
-    let mut end = 0;
+    let (mut first, mut end) = (None, 0);
     for (cpu, raw) in Merged::new(std::mem::take(&mut ftrace.cpus)) {
         while let Some(said) = said.next_if(|said| said.time <= raw.time) {
+            first.get_or_insert(said.time);
             tracks.tell(builder, said.track, said.time, said.what);
         }
+        first.get_or_insert(raw.time);
         teller.tell(builder, cpu, &raw);
         end = raw.time;
     }
     for said in said {
+        first.get_or_insert(said.time);
         tracks.tell(builder, said.track, said.time, said.what);
         end = said.time;
     }
-    end
+    (first.unwrap_or(0), end)
 }

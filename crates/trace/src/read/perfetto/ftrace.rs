@@ -127,6 +127,8 @@ pub(super) struct Ftrace {
     pub(super) clocks: Vec<Clock>,
     pub(super) words: Words,
     pub(super) losses: Losses,
+    /// By CPU: how many events its buffer had lost when recording began, if that is said, and in the end.
+    overruns: BTreeMap<u64, (Option<u64>, u64)>,
     /// The number of the futex call on this machine, where it is known which machine it is.
     futex: Option<u64>,
     /// Until it is known, it is taken for an x86-64.
@@ -144,6 +146,32 @@ impl Ftrace {
             b"i686" | b"i386" | b"armv7l" | b"armv8l" | b"arm" => Some(240),
             _ => None,
         };
+    }
+
+    /// `FtraceStats`: how many events the kernel's buffers have lost by now, at the beginning of the recording
+    /// and again each time that the recorder wrote to the file. `None` if the message is broken.
+    pub(super) fn stats(&mut self, message: &[u8]) -> Option<()> {
+        const BEGIN: u64 = 1;
+        let phase = Row::of(message)?.number(1);
+        for (_, cpu) in Fields::of(message).filter(|(field, _)| *field == 2) {
+            let row = Row::of(cpu.bytes())?;
+            // Overwritten; no room while others were being written; no room.
+            let lost = [3, 4, 8].map(|field| row.number(field));
+            let lost = lost.into_iter().fold(0, u64::saturating_add);
+            let (before, by_now) = self.overruns.entry(row.number(1)).or_default();
+            match phase {
+                BEGIN => *before = before.or(Some(lost)),
+                _ => *by_now = lost.max(*by_now),
+            }
+        }
+        Some(())
+    }
+
+    /// How many events the kernel's buffers lost during the recording, as far as it is said.
+    pub(super) fn overrun(&self) -> u64 {
+        let lost = self.overruns.values();
+        let lost = lost.map(|(before, by_now)| by_now.saturating_sub(before.unwrap_or(0)));
+        lost.fold(0, u64::saturating_add)
     }
 
     /// Reads a bundle. `clock`: the one its times are on.

@@ -18,6 +18,7 @@ mod clocks;
 mod compact;
 mod facts;
 mod finish;
+mod frames;
 mod ftrace;
 mod merge;
 mod packet;
@@ -40,6 +41,7 @@ use flate2::bufread::ZlibDecoder;
 
 use self::clocks::{Clock, Clocks};
 use self::facts::Facts;
+use self::frames::Frames;
 use self::ftrace::Ftrace;
 use self::packet::Packet;
 use self::sequences::Sequence;
@@ -63,6 +65,7 @@ struct File<'b> {
     sequences: HashMap<u32, Sequence>,
     said: Vec<Said>,
     tracks: Tracks,
+    frames: Frames,
     facts: Facts,
     told: Told,
 }
@@ -80,6 +83,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> io::Result<(
         sequences: HashMap::new(),
         said: Vec::new(),
         tracks: Tracks::default(),
+        frames: Frames::default(),
         facts: Facts::default(),
         told: Told::default(),
     };
@@ -146,6 +150,9 @@ impl File<'_> {
         }
         if let Some(bundle) = packet.ftrace {
             self.bundle(bundle);
+        }
+        if let Some(stats) = packet.ftrace_stats {
+            self.check(|file| file.ftrace.stats(stats));
         }
         self.sequence(&packet);
     }
@@ -226,8 +233,8 @@ impl File<'_> {
             }
         }
         self.builder.lose(Loss::Malformed, u64::from(!is_whole));
-        let Some(event) = packet.event else { return };
-        if self.told.is_picture(packet.sequence) {
+        let is_nothing = packet.event.is_none() && packet.frame.is_none();
+        if is_nothing || self.told.is_picture(packet.sequence) {
             return;
         }
         if packet.flags & NEEDS_WORDS != 0 && sequence.is_incomplete {
@@ -239,6 +246,11 @@ impl File<'_> {
             return self.builder.lose(Loss::BadFields, 1);
         };
         let when = (self.clocks.nanos(clock, time), clock);
+        if let Some(frame) = packet.frame {
+            self.check(|file| file.frames.take(frame, when));
+        }
+        let Some(event) = packet.event else { return };
+        let sequence = self.sequences.entry(packet.sequence).or_default();
         let word = |word: &[u8]| self.builder.word(word);
         let loss = match track_events::read(event, when, sequence, word, &mut self.said) {
             Outcome::Kept => return,

@@ -28,6 +28,10 @@ pub(super) struct Packet<'a> {
     pub(super) deflated: Option<&'a [u8]>,
     pub(super) zstd: Option<&'a [u8]>,
     pub(super) supplement: Option<&'a [u8]>,
+    /// What the kernel's buffers held and lost.
+    pub(super) ftrace_stats: Option<&'a [u8]>,
+    /// An event of Android's frame timeline.
+    pub(super) frame: Option<&'a [u8]>,
     /// Whether it holds data that are not read.
     pub(super) is_unknown: bool,
 }
@@ -67,18 +71,22 @@ impl<'a> Packet<'a> {
             11 => &mut self.event,
             12 if self.words[0].is_none() => &mut self.words[0],
             12 => &mut self.words[1],
+            34 => &mut self.ftrace_stats,
             44 => &mut self.thread,
             45 => &mut self.system_info,
             50 => &mut self.deflated,
             59 => &mut self.defaults,
             60 => &mut self.track,
             67 => &mut self.cpu_info,
+            76 => &mut self.frame,
             133 => &mut self.zstd,
             supplement::FIELD => &mut self.supplement,
             // About the recording, the machine and the programs on it: the old name of a process, the
             // configuration, statistics, marks between pieces, triggers, lists of packages, notes of the
             // recorder, what the viewer showed, the file's name.
-            33..=36
+            33
+            | 35
+            | 36
             | 43
             | 46..=48
             | 51
