@@ -291,6 +291,30 @@ fn traces_are_perfettos() {
     assert!(packets(&fs::read(trace).unwrap()).len() > 5);
 }
 
+/// Goal: what `diagnose` says of the file is what `simulate` says of its run, and every wait has its causes:
+/// nothing is unknown. Method: frames of the job system beside hogs, and a scenario without a program.
+#[test]
+fn traces_are_diagnosed_as_their_runs() {
+    let folder = TempDir::new().unwrap();
+    let trace = folder.path().join("t.pftrace");
+    let trace = trace.to_str().unwrap();
+    for (scenario, waits) in [("oversubscribed", 100), ("galaxy-s22-inversion", 1)] {
+        let told = json(&["simulate", scenario, "--trace", trace, "--json"]);
+        let diagnosed = json(&["diagnose", trace, "--json"]);
+        assert!(told["waits"].as_array().unwrap().len() >= waits);
+        for key in ["waits", "inversions"] {
+            assert_eq!(told[key], diagnosed[key], "{scenario}: {key}");
+        }
+        for wait in told["waits"].as_array().unwrap() {
+            for cause in wait["causes"].as_array().unwrap() {
+                let known = !["unknown", "not_ready"].contains(&cause["kind"].as_str().unwrap());
+                assert!(known, "{scenario}: {wait}");
+            }
+        }
+        assert_eq!(diagnosed["losses"], serde_json::json!({}));
+    }
+}
+
 /// Goal: rt-app's files are scenarios, by their ending or by what they begin with. Method: one of each, and
 /// one that asks for what is not supported.
 #[test]

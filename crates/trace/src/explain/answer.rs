@@ -23,7 +23,7 @@ pub enum WaitKind {
     Frame,
     /// A slice that the program marked.
     Slice,
-    /// A thread slept: from when it left its CPU until it ran again.
+    /// A thread slept: from when it left its CPU until it ran again for more than a moment.
     Sleep,
 }
 
@@ -40,6 +40,9 @@ pub struct Wait {
     pub begin: Nanos,
     /// Until when: the first instant that does not belong to it.
     pub end: Nanos,
+    /// How often its thread lost its CPU in it, or gave it away, though it could have gone on. None: the
+    /// recording does not say who ran when.
+    pub preemptions: Option<usize>,
     /// For whom the thread itself waited longest, if for anybody.
     pub awaited: Option<Awaited>,
     /// What it consists of, in the order of time: without gaps, without overlaps, from

@@ -98,12 +98,15 @@ pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
 fn account(ground: &Ground<'_>, found: &Found) -> Wait {
     let walked = walk(ground, found.thread, found.begin, found.end);
     let awaited = walked.awaited;
+    let timeline = ground.timeline;
+    let preemptions = || timeline.preemptions_in(found.thread, (found.begin, found.end));
     Wait {
         thread: found.task,
         kind: found.kind,
-        name: found.name(ground.timeline),
+        name: found.name(timeline),
         begin: found.begin,
         end: found.end,
+        preemptions: timeline.has_switches.then(preemptions),
         awaited: awaited.map(|(thread, confidence)| Awaited { thread, confidence }),
         causes: causes(&walked.segments),
         segments: walked.segments,

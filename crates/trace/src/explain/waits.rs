@@ -6,7 +6,7 @@ use event::{Nanos, Task};
 
 use super::words::Says;
 use super::{Selection, WaitKind};
-use crate::timeline::{Slice, Timeline, Waker};
+use crate::timeline::{Since, Slice, State, Timeline, Waker};
 
 /// A stretch of time to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,12 +136,17 @@ fn slices(
     }));
 }
 
+/// A run that is shorter than this, and ends because the thread loses its CPU, got nowhere: to switch to a
+/// thread takes about as long.
+const NOWHERE: Nanos = Nanos::from_micros(5);
+
 /// A thread's sleeps that ended: all of them, or those that another thread ended. Who waits for a timer knows
-/// how long.
+/// how long. A sleep goes on through runs that got nowhere.
 fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<Found>) {
     let task = timeline.task(thread);
     let mut sleep: Option<(Nanos, bool)> = None;
-    for stay in timeline.stays(task) {
+    let mut stays = timeline.stays(task).peekable();
+    while let Some(stay) = stays.next() {
         if stay.state.is_asleep() {
             if sleep.is_none() {
                 let waker = timeline.waker(thread, stay.begin, stay.end);
@@ -149,12 +154,15 @@ fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<Found>) {
             }
             continue;
         }
-        let runs = matches!(
-            stay.state,
-            crate::timeline::State::Running(_) | crate::timeline::State::Awake
-        );
-        if runs
-            && let Some((begin, by_thread)) = sleep.take()
+        if !matches!(stay.state, State::Running(_) | State::Awake) {
+            continue;
+        }
+        let preempted = State::Runnable(Since::Preempted);
+        let is_preempted = stays.peek().is_some_and(|next| next.state == preempted);
+        if is_preempted && stay.end - stay.begin < NOWHERE {
+            continue;
+        }
+        if let Some((begin, by_thread)) = sleep.take()
             && (all || by_thread)
         {
             found.push(Found {

@@ -369,6 +369,8 @@ impl Walk<'_, '_> {
             true => unknown(during),
             false => instead(timeline, thread, &lanes, &waiters, during),
         };
+        // Where no CPU is known, nobody can be said to have run instead.
+        let knows = !lanes.is_empty();
         let lock = self.stack.iter().rev().find_map(|frame| match frame.on {
             On::Thread(on) if on == thread => frame.lock,
             _ => None,
@@ -397,7 +399,7 @@ impl Walk<'_, '_> {
                 by: stretch.by,
                 job: None,
                 confidence: frame.confidence.max(told).max(lock),
-                inversion: Some(inversion),
+                inversion: knows.then_some(inversion),
             });
         }
         self.time = from;

@@ -17,6 +17,7 @@ mod nested;
 mod priorities;
 mod queries;
 mod slices;
+mod spent;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub(crate) use jobs::{Jobs, Moment, Piece, Span};
 pub(crate) use kernel::Futex;
 pub use priorities::Priority;
 pub use slices::Slice;
+pub use spent::Spent;
 pub(crate) use states::{Interval, Waker};
 pub use states::{Since, State, Stay};
 
@@ -78,6 +80,8 @@ pub struct Timeline {
     cpus: Dense,
     /// By thread: its position in the recording's list, or [`NOBODY`].
     facts: Vec<u32>,
+    /// Whether the kernel says who ran when.
+    pub(crate) has_switches: bool,
     pub(crate) states: Grouped<Interval>,
     wakes: Grouped<Wake>,
     priorities: Grouped<Step>,
@@ -119,9 +123,8 @@ impl Timeline {
         let seats = seats(&recording, &mut tasks);
         let slices = slices(&mut recording, &mut tasks, span.1, &mut losses);
         let threads = tasks.numbers().len();
-        let switches =
-            |event: &event::KernelEvent| matches!(event.what, KernelEventKind::Switch { .. });
-        if !recording.kernel.iter().any(switches) {
+        let has_switches = has_switches(&recording);
+        if !has_switches {
             (kernel.states, kernel.wakes) = awake::find(&recording.jobs, &seats, threads);
         }
         let jobs = jobs_of(
@@ -142,6 +145,7 @@ impl Timeline {
             losses,
             span,
             facts,
+            has_switches,
             told: vec![false; threads],
             allowed: Grouped::default(),
             capacities_told: false,
@@ -216,6 +220,11 @@ impl Timeline {
         }
         self.allowed = Grouped::new(self.tasks.numbers().len(), &pairs);
     }
+}
+
+fn has_switches(recording: &Recording) -> bool {
+    let mut events = recording.kernel.iter();
+    events.any(|event| matches!(event.what, KernelEventKind::Switch { .. }))
 }
 
 /// What the kernel's events say, with a lane for every CPU that anybody names.

@@ -7,7 +7,7 @@ use super::cpus::{IDLE, UNKNOWN};
 use super::dense::NOBODY;
 use super::priorities::{Priority, Step};
 use super::slices::Slice;
-use super::states::{Since, State, Stay, Waker};
+use super::states::{State, Stay, Waker};
 use crate::explain::Who;
 use crate::{Losses, Recording};
 
@@ -25,6 +25,11 @@ impl Timeline {
     /// What is missing from the recording, and what did not fit together in it.
     pub fn losses(&self) -> &Losses {
         &self.losses
+    }
+
+    /// Whether the kernel says who ran when; else states are only what the job system says of itself.
+    pub fn says_who_ran(&self) -> bool {
+        self.has_switches
     }
 
     /// From the first event to the last.
@@ -114,14 +119,6 @@ impl Timeline {
             .filter(|unknown| unknown.begin < unknown.end)
             .into_iter()
             .chain(known)
-    }
-
-    /// How often a thread lost its CPU, or gave it away, though it could have gone on.
-    pub fn preemptions(&self, task: Task) -> usize {
-        let preempted = State::Runnable(Since::Preempted);
-        self.stays(task)
-            .filter(|stay| stay.state == preempted)
-            .count()
     }
 
     /// Who had a CPU, from the beginning of the recording to its end, without gaps. Times that are not known

@@ -15,6 +15,8 @@ pub(in crate::commands) struct WaitJson {
     kind: &'static str,
     start_ns: u64,
     duration_ns: u64,
+    /// How often the thread lost its CPU in it; null: no scheduler events.
+    preemptions: Option<usize>,
     causes: Vec<CauseJson>,
     sum_ns: u64,
 }
@@ -96,6 +98,7 @@ impl Account {
             kind: kind(wait.kind),
             start_ns: (wait.begin - self.origin).0,
             duration_ns: wait.length().0,
+            preemptions: wait.preemptions,
             causes: wait
                 .causes
                 .iter()

@@ -11,6 +11,7 @@ mod people;
 mod sentence;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ use trace::timeline::{Options, Timeline};
 
 pub(super) use json::{InversionJson, WaitJson};
 pub(super) use people::{losses, wrapped};
+pub(super) use threads::{Switches, ThreadJson};
 
 /// An explanation and the timeline it is of.
 pub(super) struct Account {

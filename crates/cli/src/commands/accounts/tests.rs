@@ -47,6 +47,7 @@ fn wait() -> Wait {
         begin: Nanos(1_234_000_000),
         end: Nanos(1_244_600_000),
         segments: Vec::new(),
+        preemptions: None,
         awaited: None,
         causes: vec![
             cause(CauseKind::Preempted, HOLDER, 8_000_000, comms(8_000_000)),

@@ -27,7 +27,8 @@ use crate::output;
 /// that another thread ended. --thread and --slice choose.
 ///
 /// JSON (one object): format, clock, kernel (the release, or null), cpus and threads (how many), start_ns,
-/// end_ns, waits[]{thread, tid, name, kind (job, frame, slice, sleep), start_ns, duration_ns, causes[]{kind,
+/// end_ns, waits[]{thread, tid, name, kind (job, frame, slice, sleep), start_ns, duration_ns,
+/// preemptions (how often the thread lost its CPU in it; null without scheduler events), causes[]{kind,
 /// thread, tid, job, ns, by[]{who, thread, tid, ns}, confidence}, sum_ns} (worst first, at most 1000),
 /// waits_omitted, inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner, runner_tid, by[], wait
 /// (its position in waits), start_ns, ns, priorities{waiter, holder, runner}, confidence, remedies[]},

@@ -38,9 +38,10 @@ use crate::output;
 /// JSON (one object): scene, workers, frames, frame_ns{mean,p50,p99,max}, missed, cpu_ns_per_frame
 /// (hogs, background jobs and the checking of results left out), jobs_per_frame, serial_ns (the
 /// median frame on one thread at the same pace, measured before any load), speedup (serial_ns /
-/// frame_ns.p50), stats{}, waits[] and inversions[], checksum (of the last frame), trace{events,lost,
-/// kernel{events,lost},bytes} (null without --trace; kernel is null where it may not be recorded), quiet,
-/// noise{}, machine{}. With --trace, waits and inversions are those that `diagnose` finds in the recording,
+/// frame_ns.p50), stats{}, waits[] and inversions[], threads[]{name, tid, run_ns, runnable_ns, sleep_ns,
+/// switches{voluntary, involuntary}} (of the job system, while it was recorded; null without the kernel's
+/// half), checksum (of the last frame), trace{events,lost,kernel{events,lost},bytes} (null without --trace;
+/// kernel is null where it may not be recorded), quiet, noise{}, machine{}. With --trace, waits and inversions are those that `diagnose` finds in the recording,
 /// times since the first frame. Without it, waits are the ten longest of the main thread by a stopwatch
 /// (thread, name, frame, start_ns since the first frame, duration_ns, causes null), and inversions is null.
 #[derive(Args)]

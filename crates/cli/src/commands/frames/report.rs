@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::recorder::Traced;
 use super::run::Outcome;
 use super::waits::Wait;
-use crate::commands::accounts::{Account, InversionJson, WaitJson};
+use crate::commands::accounts::{Account, InversionJson, ThreadJson, WaitJson};
 use crate::output;
 use measure::Times;
 use measure::{Machine, Noise};
@@ -32,6 +32,8 @@ pub(super) struct Report<'a> {
     waits: Waits<'a>,
     /// Null: only a recorded run tells.
     inversions: Option<Vec<InversionJson>>,
+    /// Null: the kernel did not tell.
+    threads: Option<Vec<ThreadJson>>,
     checksum: String,
     trace: Option<Traced>,
     quiet: bool,
@@ -66,6 +68,7 @@ pub(super) fn json(outcome: &Outcome) -> Report<'_> {
             None => Waits::Timed(&outcome.waits),
         },
         inversions: account.map(Account::inversions_json),
+        threads: account.and_then(Account::threads_json),
         checksum: format!("{:016x}", outcome.checksum),
         trace: outcome.traced,
         quiet: outcome.noise.is_quiet(),
@@ -95,6 +98,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
         ];
         parts.extend(told.into_iter().flatten().map(|text| format!("\n{text}")));
         parts.push(format!("\n{}", account.waits_table()));
+        parts.extend(account.threads_table());
     }
     parts.join("\n")
 }

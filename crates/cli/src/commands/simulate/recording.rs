@@ -84,6 +84,7 @@ fn threads(job: &Job, ran: &Ran) -> Vec<Thread> {
             // The job system's threads, which come last, may be told later where to run.
             let (priority, allowed) = planned.next().unwrap_or((trace::nice(0), None));
             Thread {
+                tid: u32::try_from(number + 1).ok(),
                 priority,
                 allowed,
                 ..Thread::new(Task(number as u32), thread.name.clone(), Some(0))

@@ -13,7 +13,7 @@ use super::checks::Check;
 use super::library::{List, assumed};
 use super::recording::Traced;
 use super::run::{Job, Outcome};
-use crate::commands::accounts::{Account, InversionJson, WaitJson};
+use crate::commands::accounts::{Account, InversionJson, Switches, ThreadJson, WaitJson};
 use crate::output;
 use measure::Times;
 
@@ -34,7 +34,7 @@ pub(super) struct Report<'a> {
     makespan_ns: u64,
     events: u64,
     energy_uj: Option<u64>,
-    threads: Vec<ThreadJson<'a>>,
+    threads: Vec<ThreadJson>,
     frame_ns: Option<Times>,
     spans: Vec<Span>,
     clusters: Vec<ClusterJson<'a>>,
@@ -47,22 +47,6 @@ pub(super) struct Report<'a> {
     assumed: BTreeMap<&'static str, usize>,
     replay: &'a str,
     notes: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct ThreadJson<'a> {
-    name: &'a str,
-    tid: usize,
-    run_ns: u64,
-    runnable_ns: u64,
-    sleep_ns: u64,
-    switches: Switches,
-}
-
-#[derive(Serialize)]
-struct Switches {
-    voluntary: u64,
-    involuntary: u64,
 }
 
 #[derive(Serialize)]
@@ -93,8 +77,8 @@ const NOTES: [&str; 1] = [
 pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
     let report = &outcome.ran.report;
     let thread = |(number, thread): (usize, &'a ThreadReport)| ThreadJson {
-        name: &thread.name,
-        tid: number + 1,
+        name: thread.name.clone(),
+        tid: u32::try_from(number + 1).ok(),
         run_ns: thread.spent.run.0,
         runnable_ns: thread.spent.runnable.0,
         sleep_ns: thread.spent.sleep.0,

@@ -306,3 +306,80 @@ fn circles() {
     assert_eq!(told.1.waits.len(), 2);
     assert_eq!(told.1.waits[0].length(), Nanos(50));
 }
+
+/// Goal: a sleep goes on through a run that got nowhere, and ends with one that got somewhere, also if that is
+/// cut short. Method: a thread that is woken after 50 us, runs for a while and is preempted for 100 us; runs
+/// of 4.999 and of 5 us.
+#[test]
+fn runs_that_get_nowhere() {
+    let play = |ran: u64| {
+        let mut script = Script::new(&NAMES, 1);
+        script.run(0, 0, UI);
+        script.sleep(10_000, 0, Some(WORKER));
+        script.wake(60_000, Some(WORKER), UI);
+        script.run(61_000, 0, UI);
+        script.run(61_000 + ran, 0, HOG);
+        script.run(161_000 + ran, 0, UI);
+        let told = script.explain(300_000);
+        assert_eq!(told.1.waits.len(), 1);
+        assert_eq!(told.1.waits[0].preemptions, Some(usize::from(ran < 5_000)));
+        longest(&told)
+    };
+    assert_eq!(
+        play(4_999),
+        [
+            "preempted 100000 ui: hog=100000",
+            "running 50000 worker:",
+            "running 4999 ui:",
+            "wake_latency 1000 ui: worker=1000",
+        ]
+    );
+    assert_eq!(
+        play(5_000),
+        ["running 50000 worker:", "wake_latency 1000 ui: worker=1000"]
+    );
+}
+
+/// Goal: where nothing is known of any CPU, nobody is said to have run instead. Method: a worker of the job
+/// system that starts late, without a word from the kernel.
+#[test]
+fn nobody_is_blamed_without_a_kernel() {
+    use event::EventKind::{
+        Begin, Completed, Created, End, Park, Ready, Unpark, WaitBegin, WaitEnd, Wake,
+    };
+    let mut script = Script::new(&NAMES, 0);
+    script
+        .recording
+        .threads
+        .iter_mut()
+        .for_each(|thread| thread.allowed = None);
+    let events = [
+        (0, WORKER, Park, 0, 0),
+        (10_000, UI, Created, 1, 0),
+        (10_000, UI, Ready, 1, 0),
+        (10_000, UI, Wake, 0, WORKER.into()),
+        (11_000, UI, WaitBegin, 1, 0),
+        (200_000, WORKER, Unpark, 0, u64::from(UI) + 1),
+        (201_000, WORKER, Begin, 1, 0),
+        (301_000, WORKER, End, 1, 0),
+        (301_000, WORKER, Completed, 1, 0),
+        (302_000, UI, WaitEnd, 1, 0),
+    ];
+    for (time, thread, kind, job, arg) in events {
+        script.job(time, thread, kind, job, arg);
+    }
+    let timeline = Timeline::new(script.recording, &script.options);
+    let explanation = explain(&timeline, &Selection::default());
+    let wait = &explanation.waits[0];
+    check(wait);
+    let late = wait.causes.iter();
+    let late = late.filter(|cause| cause.kind == CauseKind::WakeLatency);
+    let late: Vec<_> = late.map(|cause| (cause.thread, cause.ns)).collect();
+    assert_eq!(late, [(Some(Task(WORKER)), Nanos(189_000))]);
+    assert_eq!(wait.preemptions, None);
+    assert!(
+        explanation.inversions.is_empty(),
+        "{:?}",
+        explanation.inversions
+    );
+}

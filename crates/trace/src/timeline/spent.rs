@@ -1,0 +1,99 @@
+//! What a thread did with its time, all in all.
+
+use event::{Nanos, Task};
+
+use super::states::{Since, State};
+use super::{Interval, Timeline};
+
+/// A thread's time by state, and how often it left its CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spent {
+    /// It ran.
+    pub running: Nanos,
+    /// It could have run and did not.
+    pub runnable: Nanos,
+    /// It waited for something other than a CPU.
+    pub asleep: Nanos,
+    /// How often it left its CPU because it had to wait, or had ended.
+    pub voluntary: u64,
+    /// How often it lost its CPU, or gave it away, though it could have gone on: its preemptions.
+    pub involuntary: u64,
+}
+
+const PREEMPTED: State = State::Runnable(Since::Preempted);
+
+impl Timeline {
+    /// What a thread did with its time, from the beginning of the recording to its end. What is not known is
+    /// in none of the sums.
+    pub fn spent(&self, task: Task) -> Spent {
+        let mut spent = Spent::default();
+        let mut ran = false;
+        for stay in self.stays(task) {
+            let length = stay.end - stay.begin;
+            match stay.state {
+                State::Running(_) => spent.running += length,
+                State::Runnable(_) => spent.runnable += length,
+                State::Sleeping | State::Blocked => spent.asleep += length,
+                State::Awake | State::Dead | State::Unknown => {}
+            }
+            match stay.state {
+                PREEMPTED => spent.involuntary += 1,
+                State::Running(_) | State::Unknown => {}
+                _ => spent.voluntary += u64::from(ran),
+            }
+            ran = matches!(stay.state, State::Running(_));
+        }
+        spent
+    }
+
+    /// How often a thread lost its CPU, or gave it away, though it could have gone on.
+    pub fn preemptions(&self, task: Task) -> usize {
+        let thread = self.tasks.find(task.0);
+        let states = thread.map_or(&[][..], |thread| self.states.of(thread));
+        preemptions(states)
+    }
+
+    /// The same, from one time until just before another one.
+    pub(crate) fn preemptions_in(&self, thread: u32, (begin, end): (Nanos, Nanos)) -> usize {
+        let states = self.states.of(thread);
+        let place = |time| states.partition_point(|state| state.begin < time);
+        preemptions(&states[place(begin)..place(end.max(begin))])
+    }
+}
+
+fn preemptions(states: &[Interval]) -> usize {
+    let preempted = states.iter().filter(|state| state.state == PREEMPTED);
+    preempted.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    /// Goal: times and switches are summed up by what the thread came from and to. Method: one CPU by hand: a
+    /// thread runs 10, is preempted for 20, runs 5, sleeps 15, could run for 2 and runs again until 60.
+    #[test]
+    fn time_is_summed_up() {
+        let mut script = Script::new(&["a", "b"], 1);
+        script.run(0, 0, 0);
+        script.run(10, 0, 1);
+        script.run(30, 0, 0);
+        script.sleep(35, 0, Some(1));
+        script.wake(50, Some(1), 0);
+        script.run(52, 0, 0);
+        let timeline = script.timeline(60);
+        let expected = Spent {
+            running: Nanos(23),
+            runnable: Nanos(22),
+            asleep: Nanos(15),
+            voluntary: 1,
+            involuntary: 1,
+        };
+        assert_eq!(timeline.spent(Task(0)), expected);
+        assert_eq!(timeline.spent(Task(1)).involuntary, 2);
+        let within = |begin, end| timeline.preemptions_in(0, (Nanos(begin), Nanos(end)));
+        assert_eq!([within(0, 10), within(10, 11), within(11, 60)], [0, 1, 0]);
+        assert_eq!(within(10, 0), 0);
+    }
+}
