@@ -24,6 +24,31 @@ fn read(path: &Path) -> trace::Recording {
     trace::read::read(fs::File::open(path).unwrap(), "converted").unwrap()
 }
 
+/// Goal: the front page's example is one. Method: the line is there, and runs, its output in another folder.
+#[test]
+fn the_readmes_example_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let input = "testdata/traces/local-spin.ftrace.txt.gz";
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    assert!(readme.contains(&format!(
+        "cargo run --release -- convert {input} spin.pftrace\n"
+    )));
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("spin.pftrace");
+    let run = paceline(&[&root.join(input), &out]);
+    assert!(
+        run.status.success(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    assert!(
+        read(&out)
+            .threads
+            .iter()
+            .any(|thread| thread.name == "ui-main")
+    );
+}
+
 /// Goal: a trace of each family becomes a Perfetto trace with the same content. Method: ftrace's text,
 /// Chrome's JSON and Perfetto's own; what `--json` says is compared with what the file holds when it is read
 /// again, and with the recording of the original.

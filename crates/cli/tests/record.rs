@@ -7,7 +7,7 @@
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -81,6 +81,29 @@ fn a_command_is_recorded() {
     assert!(report["events"].as_u64().unwrap() >= switches as u64);
 }
 
+/// Goal: the front page's example is one. Method: the line is there, and runs, its output in another folder.
+#[test]
+fn the_readmes_example_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let line = "record -o list.pftrace -- ls -R crates";
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    assert!(readme.contains(&format!("cargo run --release -- {line}\n")));
+    if !is_allowed() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let trace = folder.path().join("list.pftrace");
+    let words = line.split(' ').map(|word| match word {
+        "list.pftrace" => trace.to_str().unwrap(),
+        word => word,
+    });
+    let words: Vec<&str> = words.collect();
+    let run = command(&words).current_dir(&root).output().unwrap();
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let recording = trace::read::read(fs::File::open(&trace).unwrap(), "t").unwrap();
+    assert!(recording.threads.iter().any(|thread| thread.name == "ls"));
+}
+
 /// Goal: a command that fails, or is none, is one line and its exit code; a small buffer loses events and
 /// says so. Method: one of each.
 #[test]
@@ -126,22 +149,26 @@ fn becomes(what: &str, is_so: impl Fn() -> bool) {
     assert!(came, "{what}");
 }
 
-/// Sends a signal to a program and what it has started.
-fn signal(child: &Child, name: &str) {
-    let group = format!("-{}", child.id());
-    let sent = Command::new("kill").args([name, "--", &group]).status();
+/// Sends a signal to these: a process, or a group of them with a '-' before its number.
+fn signal(name: &str, to: &str) {
+    let sent = Command::new("kill").args([name, "--", to]).status();
     assert!(sent.unwrap().success());
 }
 
-/// Goal: the kernel's instance is gone, and the trace there, when Ctrl-C ends the command; after TERM and
-/// KILL at least the instance is gone. Method: a long sleep, signals to its process group, as a terminal
-/// sends them.
+/// Goal: the kernel's instance is gone, and the trace there, when Ctrl-C ends the command, or TERM, whether
+/// the command gets it from outside or not; after KILL at least the instance is gone. Method: a long sleep,
+/// signals to its process group, as a terminal sends them, and TERM to the recorder alone, too.
 #[test]
 fn nothing_stays_behind_when_it_is_interrupted() {
     if !is_allowed() {
         return;
     }
-    for (name, writes) in [("-INT", true), ("-TERM", false), ("-KILL", false)] {
+    for (name, group, ended_by) in [
+        ("-INT", "-", "(signal: 2"),
+        ("-TERM", "-", "(signal: 15"),
+        ("-TERM", "", "(signal: 15"),
+        ("-KILL", "-", ""),
+    ] {
         let folder = TempDir::new().unwrap();
         let trace = folder.path().join("t.pftrace");
         let line = [
@@ -155,8 +182,9 @@ fn nothing_stays_behind_when_it_is_interrupted() {
         let mut command = command(&line);
         command.process_group(0).stderr(Stdio::piped());
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        let to = format!("{group}{}", child.id());
         let Some(instance) = instance_of(child.id()) else {
-            signal(&child, "-INT");
+            signal("-INT", &format!("-{}", child.id()));
             child.wait().unwrap();
             eprintln!("skipped: tracefs is not where it can be seen");
             return;
@@ -170,14 +198,17 @@ fn nothing_stays_behind_when_it_is_interrupted() {
         becomes("it records", runs);
         // The command is started; now it must be told to ignore Ctrl-C.
         std::thread::sleep(Duration::from_millis(200));
-        signal(&child, name);
+        signal(name, &to);
         let run = child.wait_with_output().unwrap();
         becomes("the instance goes", || !instance.exists());
         let said = text(&run.stderr);
-        assert_eq!(trace.exists(), writes, "{name}: {said}");
-        if writes {
+        assert_eq!(trace.exists(), !ended_by.is_empty(), "{name} {to}: {said}");
+        if trace.exists() {
             assert_eq!(run.status.code(), Some(1), "{said}");
-            assert!(said.contains("sleep failed (signal: 2"), "{said}");
+            assert!(said.contains(&format!("sleep failed {ended_by}")), "{said}");
+            let recording = trace::read::read(fs::File::open(&trace).unwrap(), "t").unwrap();
+            let mut threads = recording.threads.iter();
+            assert!(threads.any(|thread| thread.name == "sleep"), "{name} {to}");
         }
     }
 }
@@ -226,4 +257,129 @@ fn frames_have_the_kernels_half() {
         let known = recording.threads.iter().any(|thread| thread.name == name);
         assert!(known, "{name}: {:?}", recording.threads);
     }
+}
+
+/// A line of the kernel's about a switch: when, who left, whether that one could have gone on, who came.
+struct Switch {
+    time_ns: u64,
+    prev: u64,
+    is_runnable: bool,
+    next: u64,
+}
+
+/// The switches in the kernel's own text, by nothing but the words of its lines.
+fn switches(text: &str) -> Vec<Switch> {
+    let lines = text.lines();
+    let lines = lines.filter_map(|line| line.split_once(": sched_switch: "));
+    let switch = |(head, rest): (&str, &str)| {
+        let (seconds, micros) = head.rsplit(' ').next().unwrap().split_once('.').unwrap();
+        assert_eq!(micros.len(), 6, "{head}");
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        // Names may hold anything, so the numbers are looked for from the right.
+        let (prev, next) = rest.rsplit_once(" ==> ").unwrap();
+        let word = |text: &str, key: &str| {
+            let (_, value) = text.rsplit_once(key).unwrap();
+            value.split(' ').next().unwrap().to_owned()
+        };
+        Switch {
+            time_ns: (number(seconds) * 1_000_000 + number(micros)) * 1_000,
+            prev: number(&word(prev, " prev_pid=")),
+            is_runnable: word(prev, " prev_state=").starts_with('R'),
+            next: number(&word(next, " next_pid=")),
+        }
+    };
+    lines.map(switch).collect()
+}
+
+/// How often a thread lost its CPU from one time until just before the other although it could have gone on,
+/// and how long it then had none.
+fn preempted(switches: &[Switch], tid: u64, begin: u64, end: u64) -> (u64, u64) {
+    let (mut count, mut ns) = (0, 0);
+    let mut since = None;
+    for switch in switches.iter().take_while(|switch| switch.time_ns < end) {
+        if switch.next == tid {
+            let from = since.take().unwrap_or(switch.time_ns).max(begin);
+            ns += switch.time_ns.saturating_sub(from);
+        }
+        if switch.prev == tid && switch.is_runnable {
+            since = Some(switch.time_ns);
+            count += u64::from(switch.time_ns >= begin);
+        }
+    }
+    (count, ns + since.map_or(0, |since| end - since.max(begin)))
+}
+
+/// Goal: beside hogs, the causes of each wait and frame sum to its length, and the preemptions found are those
+/// that the kernel's own text tells: in all, of each thread, and in each wait. What `diagnose` says of the
+/// file is what `frames` says of its run, with the kernel's half or without. Method: an independent count over
+/// the lines of the text.
+#[test]
+fn preemptions_are_the_kernels() {
+    let allowed = is_allowed();
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (trace, kernel) = (path("t.pftrace"), path("t.txt"));
+    let line = ["frames", "--json", "--frames", "30", "--load", "4"];
+    let run = paceline(&[&line[..], &["--trace", &trace, "--trace-text", &kernel]].concat());
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let diagnosed = paceline(&["diagnose", "--json", &trace]);
+    assert!(diagnosed.status.success(), "{}", text(&diagnosed.stderr));
+    let diagnosed: Value = serde_json::from_slice(&diagnosed.stdout).unwrap();
+    let waits = list(&diagnosed, "waits");
+    assert!(waits.len() > 30, "{waits:?}");
+
+    // The file's times are the kernel's.
+    let mut same = list(&told, "waits").to_vec();
+    let first = ns(&waits[0], "start_ns") - ns(&same[0], "start_ns");
+    for wait in &mut same {
+        wait["start_ns"] = (ns(wait, "start_ns") + first).into();
+    }
+    assert_eq!(same, waits);
+    for wait in waits {
+        let causes = list(wait, "causes").iter();
+        let sum: u64 = causes.map(|cause| ns(cause, "ns")).sum();
+        assert_eq!((sum, ns(wait, "sum_ns")), (ns(wait, "duration_ns"), sum));
+    }
+    if allowed {
+        let kernel = fs::read_to_string(kernel).unwrap();
+        are_the_kernels(list(&told, "threads"), waits, &switches(&kernel));
+    } else {
+        assert_eq!(
+            (&told["threads"], &waits[0]["preemptions"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+}
+
+/// Compares what was found of threads and waits with the switches.
+fn are_the_kernels(threads: &[Value], waits: &[Value], switches: &[Switch]) {
+    let mut all = 0;
+    for thread in threads {
+        let (count, _) = preempted(switches, ns(thread, "tid"), 0, u64::MAX);
+        assert_eq!(ns(&thread["switches"], "involuntary"), count, "{thread}");
+        all += count;
+    }
+    assert!(threads.len() >= 2 && all > 0, "{threads:?}");
+    let mut in_waits = 0;
+    for wait in waits {
+        let (tid, begin) = (ns(wait, "tid"), ns(wait, "start_ns"));
+        let (count, time) = preempted(switches, tid, begin, begin + ns(wait, "duration_ns"));
+        assert_eq!(ns(wait, "preemptions"), count, "{wait}");
+        in_waits += count;
+        // What it lost so is in the account only where it was what held itself up.
+        let own = list(wait, "causes").iter();
+        let own = own.filter(|cause| cause["kind"] == "preempted" && cause["tid"] == tid);
+        let own: u64 = own.map(|cause| ns(cause, "ns")).sum();
+        assert!(own <= time, "{own} of {time}: {wait}");
+    }
+    assert!(in_waits > 0);
+}
+
+fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {
+    of[key].as_array().unwrap()
+}
+
+fn ns(of: &Value, key: &str) -> u64 {
+    of[key].as_u64().unwrap()
 }
