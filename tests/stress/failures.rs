@@ -90,87 +90,97 @@ fn panics_are_raised_once_where_they_are_awaited() {
 fn scopes_joins_and_loops_raise_panics_when_all_is_through() {
     with_all("panics inside", |js| {
         for _ in 0..20 {
-            let ran = AtomicUsize::new(0);
-            let message = panic_of(|| {
-                js.scope(|scope| {
-                    for number in 0..20 {
-                        let ran = &ran;
-                        scope.spawn(move |_| {
-                            ran.fetch_add(1, Ordering::Relaxed);
-                            if number == 7 {
-                                fail("in a scope");
-                            }
-                        });
-                    }
-                });
-            });
-            assert_eq!((message.as_str(), ran.into_inner()), ("in a scope", 20));
-
-            let ran = AtomicUsize::new(0);
-            let message = panic_of(|| {
-                js.scope(|scope| {
-                    scope.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed));
-                    fail("the closure")
-                })
-            });
-            assert_eq!((message.as_str(), ran.into_inner()), ("the closure", 1));
-
-            let ledger = &Arc::new(Ledger::default());
-            let (a, b) = (ledger.token(), ledger.token());
-            let message = panic_of(|| {
-                js.join(
-                    move |_| {
-                        let _a = a;
-                        fail("the first half")
-                    },
-                    move |_| drop(b),
-                );
-            });
-            assert_eq!(message, "the first half");
-            let (a, b) = (ledger.token(), ledger.token());
-            let message = panic_of(|| {
-                js.join(
-                    move |_| drop(a),
-                    move |_| {
-                        let _b = b;
-                        fail("the second half")
-                    },
-                );
-            });
-            assert_eq!(message, "the second half");
-            ledger.check_each_dropped_once(4);
-
-            let message = panic_of(|| {
-                js.parallel_for(0..10_000, Grain::Items(10), |part, _| {
-                    if part.contains(&5_000) {
-                        fail("in a loop");
-                    }
-                });
-            });
-            assert_eq!(message, "in a loop");
-
-            // Deep down: out through a join, a loop and a scope.
-            let message = panic_of(|| {
-                js.scope(|scope| {
-                    scope.spawn(|cx| {
-                        cx.parallel_for(0..8, Grain::Items(1), |part, cx| {
-                            cx.join(
-                                |_| (),
-                                |_| {
-                                    if part.contains(&3) {
-                                        fail("deep")
-                                    }
-                                },
-                            );
-                        });
-                    });
-                });
-            });
-            assert_eq!(message, "deep");
+            scopes_raise_panics(js);
+            joins_raise_panics(js);
+            loops_raise_panics(js);
         }
         let values: Vec<u64> = (0..1000).collect();
         assert_eq!(js.enter(|cx| sum(cx, &values)), 499_500, "it still works");
     });
+}
+
+fn scopes_raise_panics(js: &JobSystem) {
+    let ran = AtomicUsize::new(0);
+    let message = panic_of(|| {
+        js.scope(|scope| {
+            for number in 0..20 {
+                let ran = &ran;
+                scope.spawn(move |_| {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    if number == 7 {
+                        fail("in a scope");
+                    }
+                });
+            }
+        });
+    });
+    assert_eq!((message.as_str(), ran.into_inner()), ("in a scope", 20));
+
+    let ran = AtomicUsize::new(0);
+    let message = panic_of(|| {
+        js.scope(|scope| {
+            scope.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed));
+            fail("the closure")
+        })
+    });
+    assert_eq!((message.as_str(), ran.into_inner()), ("the closure", 1));
+}
+
+fn joins_raise_panics(js: &JobSystem) {
+    let ledger = &Arc::new(Ledger::default());
+    let (a, b) = (ledger.token(), ledger.token());
+    let message = panic_of(|| {
+        js.join(
+            move |_| {
+                let _a = a;
+                fail("the first half")
+            },
+            move |_| drop(b),
+        );
+    });
+    assert_eq!(message, "the first half");
+    let (a, b) = (ledger.token(), ledger.token());
+    let message = panic_of(|| {
+        js.join(
+            move |_| drop(a),
+            move |_| {
+                let _b = b;
+                fail("the second half")
+            },
+        );
+    });
+    assert_eq!(message, "the second half");
+    ledger.check_each_dropped_once(4);
+}
+
+fn loops_raise_panics(js: &JobSystem) {
+    let message = panic_of(|| {
+        js.parallel_for(0..10_000, Grain::Items(10), |part, _| {
+            if part.contains(&5_000) {
+                fail("in a loop");
+            }
+        });
+    });
+    assert_eq!(message, "in a loop");
+
+    // Deep down: out through a join, a loop and a scope.
+    let message = panic_of(|| {
+        js.scope(|scope| {
+            scope.spawn(|cx| {
+                cx.parallel_for(0..8, Grain::Items(1), |part, cx| {
+                    cx.join(
+                        |_| (),
+                        |_| {
+                            if part.contains(&3) {
+                                fail("deep")
+                            }
+                        },
+                    );
+                });
+            });
+        });
+    });
+    assert_eq!(message, "deep");
 }
 
 #[test]

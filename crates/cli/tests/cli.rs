@@ -73,6 +73,19 @@ fn has_keys(object: &Value, keys: &[&str]) {
     }
 }
 
+/// The command ends with exit code 2, nothing on standard output, and one line with this part.
+fn is_refused(line: &[&str], part: &str) {
+    let run = paceline(line);
+    assert_eq!(run.code, Some(2), "{line:?}: {}", run.err);
+    assert_eq!(
+        (run.out.as_str(), run.err.lines().count()),
+        ("", 1),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains(part), "{line:?}: {}", run.err);
+}
+
 /// Goal: bad usage and bad input end with exit code 2, nothing on standard output, and one line that
 /// says where and what to do. Method: one of each kind, and a part that the line must have.
 #[test]
@@ -141,15 +154,7 @@ fn bad_input_is_one_line_and_exit_code_2() {
         ),
         (&["fly"], "paceline --help"),
     ] {
-        let run = paceline(line);
-        assert_eq!(run.code, Some(2), "{line:?}: {}", run.err);
-        assert_eq!(
-            (run.out.as_str(), run.err.lines().count()),
-            ("", 1),
-            "{}",
-            run.err
-        );
-        assert!(run.err.contains(part), "{line:?}: {}", run.err);
+        is_refused(line, part);
     }
 }
 
@@ -630,30 +635,7 @@ fn every_benchmark_runs() {
         &["machine", "quiet", "noise", "threads", "results", "targets"],
     );
     let results = report["results"].as_array().unwrap();
-    for result in results {
-        has_keys(
-            result,
-            &[
-                "name",
-                "case",
-                "unit",
-                "subject",
-                "version",
-                "threads",
-                "median",
-                "worst",
-                "min",
-                "max",
-                "n",
-                "ratio_to_best_peer",
-                "cannot",
-            ],
-        );
-        let has_number = result["median"]
-            .as_f64()
-            .is_some_and(|median| median >= 0.0);
-        assert!(has_number != result["cannot"].is_string(), "{result}");
-    }
+    results.iter().for_each(has_a_number_or_a_reason);
     for row in ROWS {
         for subject in ["paceline", "rayon", "chili", "bevy_tasks", "oneTBB"] {
             let is_it = |result: &&Value| result["name"] == row && result["subject"] == subject;
@@ -675,6 +657,31 @@ fn every_benchmark_runs() {
         readme.contains("| spawn, ns per job |") && !readme.contains("old"),
         "{readme}"
     );
+}
+
+fn has_a_number_or_a_reason(result: &Value) {
+    has_keys(
+        result,
+        &[
+            "name",
+            "case",
+            "unit",
+            "subject",
+            "version",
+            "threads",
+            "median",
+            "worst",
+            "min",
+            "max",
+            "n",
+            "ratio_to_best_peer",
+            "cannot",
+        ],
+    );
+    let has_number = result["median"]
+        .as_f64()
+        .is_some_and(|median| median >= 0.0);
+    assert!(has_number != result["cannot"].is_string(), "{result}");
 }
 
 const ROWS: [&str; 8] = [

@@ -166,7 +166,23 @@ fn a_run_as_json() {
     );
     assert_eq!(report["seed"], 3);
     assert!(report["inversions"].is_array() && report["waits"].is_array());
-    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value}"));
+    has_these_threads(&report);
+    assert!(number(&report["frame_ns"]["p50"]) <= number(&report["frame_ns"]["max"]));
+    assert_eq!(report["spans"][0]["count"], 60);
+    assert_eq!(number(&report["stats"]["frames"]), 60);
+    for check in report["checks"].as_array().unwrap() {
+        has_keys(check, &["name", "ok", "note"]);
+        assert_eq!(check["ok"], true, "{check}");
+    }
+    assert_eq!(report, json(&line), "the same once more");
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// Hogs, main thread and workers, each with times that fit into the whole.
+fn has_these_threads(report: &Value) {
     let threads = report["threads"].as_array().unwrap();
     let names: Vec<&str> = threads
         .iter()
@@ -188,14 +204,6 @@ fn a_run_as_json() {
         let times = ["run_ns", "runnable_ns", "sleep_ns"].map(|key| number(&thread[key]));
         assert!(times.iter().sum::<u64>() <= number(&report["makespan_ns"]));
     }
-    assert!(number(&report["frame_ns"]["p50"]) <= number(&report["frame_ns"]["max"]));
-    assert_eq!(report["spans"][0]["count"], 60);
-    assert_eq!(number(&report["stats"]["frames"]), 60);
-    for check in report["checks"].as_array().unwrap() {
-        has_keys(check, &["name", "ok", "note"]);
-        assert_eq!(check["ok"], true, "{check}");
-    }
-    assert_eq!(report, json(&line), "the same once more");
 }
 
 /// Goal: people get what ran, on what, and how much of it is assumed; lists show what there is. Method:
@@ -472,34 +480,37 @@ fn what_fails_can_be_had_again() {
     ] {
         let path = file(&folder, &format!("{name}.toml"), text);
         let line = [&["simulate", path.as_str(), "--json"], more].concat();
-        let run = command(&line)
-            .env("TMPDIR", folder.path())
-            .output()
-            .unwrap();
-        assert_eq!(run.status.code(), Some(1), "{name}");
-        let (err, last) = (String::from_utf8_lossy(&run.stderr), last_line(&run));
-        assert!(err.contains("thread 0 \""), "{err}");
-        assert!(last.starts_with(&format!("paceline: {check}: ")), "{last}");
+        let last = fails_and_can_be_had_again(&line, check, &folder);
         for word in words {
             assert!(last.contains(word), "{word}: {last}");
         }
-        let report = one_object(&String::from_utf8_lossy(&run.stdout));
-        let checks = report["checks"].as_array().unwrap();
-        assert!(
-            checks
-                .iter()
-                .any(|of| of["name"] == check && of["ok"] == false),
-            "{report}"
-        );
-        let trace = report["trace"]["path"].as_str().unwrap();
-        assert!(last.ends_with(trace) && Path::new(trace).starts_with(folder.path()));
-        assert!(!packets(&fs::read(trace).unwrap()).is_empty());
-        let replay = report["replay"].as_str().unwrap();
-        assert!(last.contains(replay), "{last}");
-        if cfg!(unix) {
-            again(replay, &report["trace_hash"], &folder);
-        }
     }
+}
+
+/// Runs the command twice, the second time as the first one says; gives the last line it said.
+fn fails_and_can_be_had_again(line: &[&str], check: &str, folder: &TempDir) -> String {
+    let run = command(line).env("TMPDIR", folder.path()).output().unwrap();
+    assert_eq!(run.status.code(), Some(1), "{line:?}");
+    let (err, last) = (String::from_utf8_lossy(&run.stderr), last_line(&run));
+    assert!(err.contains("thread 0 \""), "{err}");
+    assert!(last.starts_with(&format!("paceline: {check}: ")), "{last}");
+    let report = one_object(&String::from_utf8_lossy(&run.stdout));
+    let checks = report["checks"].as_array().unwrap();
+    assert!(
+        checks
+            .iter()
+            .any(|of| of["name"] == check && of["ok"] == false),
+        "{report}"
+    );
+    let trace = report["trace"]["path"].as_str().unwrap();
+    assert!(last.ends_with(trace) && Path::new(trace).starts_with(folder.path()));
+    assert!(!packets(&fs::read(trace).unwrap()).is_empty());
+    let replay = report["replay"].as_str().unwrap();
+    assert!(last.contains(replay), "{last}");
+    if cfg!(unix) {
+        again(replay, &report["trace_hash"], folder);
+    }
+    last
 }
 
 /// Runs the command that is to do the same, in a shell.

@@ -13,7 +13,7 @@ use event::{Cpu, Nanos, Task};
 
 use super::script::{Change, Script, Step};
 use super::seen::{Account, Stint};
-use super::state::{Control, Core, Phase, View};
+use super::state::{Control, Core, Mailboxes, Phase, View};
 use crate::{Class, Cpus, Dequeue, Enqueue, Idleness, Setting, named};
 
 /// What a machine is like.
@@ -47,8 +47,7 @@ pub(crate) struct Machine<C> {
     pub(crate) now: Nanos,
     cores: Vec<Core>,
     tasks: Vec<Control>,
-    /// Messages that nobody has taken, by mailbox.
-    mailboxes: Vec<u64>,
+    mailboxes: Mailboxes,
     plan: VecDeque<(Nanos, Change)>,
     pub(crate) stints: Vec<Stint>,
     pub(crate) accounts: Vec<Account>,
@@ -86,7 +85,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
             now: Nanos::ZERO,
             cores: vec![Core::default(); shape.cpus],
             tasks: Vec::new(),
-            mailboxes: Vec::new(),
+            mailboxes: Mailboxes::default(),
             plan: VecDeque::new(),
             stints: Vec::new(),
             accounts: Vec::new(),
@@ -260,7 +259,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
                     self.send(mailbox, cpu);
                 }
                 Step::Receive(mailbox) => {
-                    if !self.take(mailbox) {
+                    if !self.mailboxes.take(mailbox) {
                         return self.block(cpu, Phase::Receiving(mailbox));
                     }
                     self.tasks[me.index()].advance();
@@ -277,26 +276,12 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         }
     }
 
-    fn mailbox(&mut self, mailbox: usize) -> &mut u64 {
-        if self.mailboxes.len() <= mailbox {
-            self.mailboxes.resize(mailbox + 1, 0);
-        }
-        &mut self.mailboxes[mailbox]
-    }
-
-    fn take(&mut self, mailbox: usize) -> bool {
-        let messages = self.mailbox(mailbox);
-        let any = *messages > 0;
-        *messages -= u64::from(any);
-        any
-    }
-
     /// Whoever waits gets the message, the lowest number first; else it is kept.
     fn send(&mut self, mailbox: usize, from: Cpu) {
         let waits = |task: &Control| task.phase == Phase::Receiving(mailbox);
         match self.tasks.iter().position(waits) {
             Some(receiver) => self.put(Task(receiver as u32), Enqueue::Wake, Some(from)),
-            None => *self.mailbox(mailbox) += 1,
+            None => self.mailboxes.put(mailbox),
         }
     }
 

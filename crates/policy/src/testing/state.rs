@@ -83,6 +83,31 @@ impl Default for Core {
     }
 }
 
+/// Messages that nobody has taken: how many, by mailbox.
+#[derive(Default)]
+pub(super) struct Mailboxes(Vec<u64>);
+
+impl Mailboxes {
+    pub(super) fn put(&mut self, mailbox: usize) {
+        *self.messages(mailbox) += 1;
+    }
+
+    /// Whether there was one to take.
+    pub(super) fn take(&mut self, mailbox: usize) -> bool {
+        let messages = self.messages(mailbox);
+        let any = *messages > 0;
+        *messages -= u64::from(any);
+        any
+    }
+
+    fn messages(&mut self, mailbox: usize) -> &mut u64 {
+        if self.0.len() <= mailbox {
+            self.0.resize(mailbox + 1, 0);
+        }
+        &mut self.0[mailbox]
+    }
+}
+
 /// What the class may look at. All CPUs share one cache.
 pub(super) struct View<'a>(pub(super) &'a [Core], pub(super) &'a [Control]);
 

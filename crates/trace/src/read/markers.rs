@@ -24,14 +24,7 @@ enum Marker<'a> {
         name: &'a [u8],
         cookie: u64,
     },
-    Track {
-        tgid: u32,
-        track: &'a [u8],
-        /// None only where it ends.
-        name: Option<&'a [u8]>,
-        begins: bool,
-        cookie: u64,
-    },
+    Track(OnTrack<'a>),
     Instant {
         tgid: u32,
         on_track: bool,
@@ -55,6 +48,17 @@ enum Marker<'a> {
         state: u32,
     },
     Note(&'a [u8]),
+}
+
+/// A slice on a track with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OnTrack<'a> {
+    tgid: u32,
+    track: &'a [u8],
+    /// None only where it ends.
+    name: Option<&'a [u8]>,
+    begins: bool,
+    cookie: u64,
 }
 
 /// Reads one text into the recording.
@@ -112,13 +116,13 @@ fn parse(text: &[u8]) -> Option<Marker<'_>> {
                 None if begins => return None,
                 None => (None, rest?),
             };
-            Some(Marker::Track {
+            Some(Marker::Track(OnTrack {
                 tgid,
                 track,
                 name,
                 begins,
                 cookie: signed(cookie)? as u64,
-            })
+            }))
         }
         b'I' => Some(Marker::Instant {
             tgid,
@@ -211,28 +215,7 @@ fn apply(builder: &mut Builder, at: &At, marker: Marker<'_>) -> Option<()> {
             };
             builder.mark(time, on, what);
         }
-        Marker::Track {
-            tgid,
-            track,
-            name,
-            begins,
-            cookie,
-        } => {
-            let on = builder.speaker(at.tid, tgid)?;
-            let key = (tgid, builder.word(track), cookie);
-            let given = name.map(|name| builder.word(name));
-            // There is no place for the track's name.
-            builder.lose(Loss::Unsupported, 1);
-            if begins {
-                let name = given?;
-                builder.on_track(key, Some(name));
-                builder.mark(time, on, MarkKind::AsyncBegin { name, cookie });
-            } else {
-                let open = builder.on_track(key, None);
-                let name = given.or(open).unwrap_or(key.1);
-                builder.mark(time, on, MarkKind::AsyncEnd { name, cookie });
-            }
-        }
+        Marker::Track(slice) => apply_on_track(builder, at, slice)?,
         Marker::Instant {
             tgid,
             on_track,
@@ -256,6 +239,27 @@ fn apply(builder: &mut Builder, at: &At, marker: Marker<'_>) -> Option<()> {
             builder.mark(time, on, MarkKind::Instant(name));
         }
     }
+    Some(())
+}
+
+/// As `apply`.
+fn apply_on_track(builder: &mut Builder, at: &At, slice: OnTrack<'_>) -> Option<()> {
+    let cookie = slice.cookie;
+    let on = builder.speaker(at.tid, slice.tgid)?;
+    let key = (slice.tgid, builder.word(slice.track), cookie);
+    let given = slice.name.map(|name| builder.word(name));
+    // There is no place for the track's name.
+    builder.lose(Loss::Unsupported, 1);
+    let what = if slice.begins {
+        let name = given?;
+        builder.on_track(key, Some(name));
+        MarkKind::AsyncBegin { name, cookie }
+    } else {
+        let open = builder.on_track(key, None);
+        let name = given.or(open).unwrap_or(key.1);
+        MarkKind::AsyncEnd { name, cookie }
+    };
+    builder.mark(at.time, on, what);
     Some(())
 }
 

@@ -326,20 +326,9 @@ impl Ftrace {
                 who: named(&row, 4, 1, 2, words),
                 before: row.signed(3) as i16,
             },
-            11 => What::Frequency {
-                khz: row.number(1) as u32,
-                cpu: row.number(2) as u32,
-            },
-            13 => What::Idle {
-                state: row.number(1) as u32,
-                cpu: row.number(2) as u32,
-            },
             // An error of it: the CPU stays as it is.
             19 if row.number(2) != 0 => return Err(None),
-            19 => What::Online {
-                cpu: row.number(1) as u32,
-                is_online: row.number(3) != 0,
-            },
+            11 | 13 | 19 => of_cpu(kind, &row),
             18 => What::Blocked {
                 tid: row.number(1) as u32,
                 io: row.number(3) != 0,
@@ -347,22 +336,7 @@ impl Ftrace {
             36 | 37 => interrupt(kind == 36, false, &row),
             24 | 25 => interrupt(kind == 24, true, &row),
             3 => What::Marker(words.text(row.bytes(2))),
-            235 => What::Fork {
-                child: named(&row, 1, 2, 15, words),
-                // CLONE_THREAD
-                is_thread: Some(row.number(3) & 0x1_0000 != 0),
-            },
-            239 => What::Fork {
-                child: named(&row, 4, 3, 15, words),
-                is_thread: None,
-            },
-            236 => What::Rename {
-                tid: row.number(1) as u32,
-                comm: words.comm(row.bytes(3), row.number(1) as u32),
-            },
-            238 => What::Exit {
-                who: named(&row, 2, 1, 15, words),
-            },
+            235 | 236 | 238 | 239 => of_life(kind, &row, words),
             240 => return Err(None),
             329 | 330 => return self.syscall(kind == 329, body, &row, on),
             _ => return Err(Some(Loss::OtherEvents)),
@@ -392,6 +366,46 @@ impl Ftrace {
         let mut argument = || arguments.next().map_or(0, |(_, value)| value.number());
         let (address, op) = (argument(), argument() as u32);
         Ok(What::FutexCall { op, address })
+    }
+}
+
+/// What a CPU does: its frequency, its sleep state, or else that it comes or goes.
+fn of_cpu(kind: u32, row: &Row<'_>) -> What {
+    match kind {
+        11 => What::Frequency {
+            khz: row.number(1) as u32,
+            cpu: row.number(2) as u32,
+        },
+        13 => What::Idle {
+            state: row.number(1) as u32,
+            cpu: row.number(2) as u32,
+        },
+        _ => What::Online {
+            cpu: row.number(1) as u32,
+            is_online: row.number(3) != 0,
+        },
+    }
+}
+
+/// How a task begins, by one of two events, what it is called from now on, or else that it ends.
+fn of_life(kind: u32, row: &Row<'_>, words: &mut Words) -> What {
+    match kind {
+        235 => What::Fork {
+            child: named(row, 1, 2, 15, words),
+            // CLONE_THREAD
+            is_thread: Some(row.number(3) & 0x1_0000 != 0),
+        },
+        239 => What::Fork {
+            child: named(row, 4, 3, 15, words),
+            is_thread: None,
+        },
+        236 => What::Rename {
+            tid: row.number(1) as u32,
+            comm: words.comm(row.bytes(3), row.number(1) as u32),
+        },
+        _ => What::Exit {
+            who: named(row, 2, 1, 15, words),
+        },
     }
 }
 

@@ -98,43 +98,14 @@ pub(super) fn read(
         (None, Some(id)) => sequence.names.get(&id).copied(),
         (None, None) => Some(number(b"")),
     };
+    let what = match what(&event, message, sequence, &mut name) {
+        Ok(what) => what,
+        Err(outcome) => return outcome,
+    };
+    // Arrows pass through the slice that they are told with: after it begins and before it ends.
     let (before, after) = match event.kind {
-        BEGIN => {
-            let Some(name) = name() else {
-                return Outcome::Bad;
-            };
-            let what = match event.category {
-                Category::Annotation => What::Note(name),
-                Category::Async => {
-                    What::BeginAsync(name, noted(message, sequence.cookie).unwrap_or(0))
-                }
-                _ => What::Begin(name),
-            };
-            (Some(what), None)
-        }
-        END => {
-            let by = match event.category {
-                Category::Async => noted(message, sequence.tid),
-                _ => None,
-            };
-            let by = by.and_then(|tid| u32::try_from(tid).ok());
-            (None, Some(by.map_or(What::End, What::EndOn)))
-        }
-        INSTANT if event.category == Category::Flow => (None, None),
-        INSTANT => {
-            let Some(name) = name() else {
-                return Outcome::Bad;
-            };
-            (Some(What::Instant(name)), None)
-        }
-        COUNTER => {
-            let Some(value) = event.value else {
-                return Outcome::Bad;
-            };
-            (Some(What::Value(value)), None)
-        }
-        _ if event.is_legacy => return Outcome::Unsupported,
-        _ => return Outcome::Bad,
+        END => (None, what),
+        _ => (what, None),
     };
     if let Some(what) = before {
         say(what);
@@ -149,6 +120,40 @@ pub(super) fn read(
         true => Outcome::Unsupported,
         false => Outcome::Kept,
     }
+}
+
+/// What an event says by its type, which is nothing for one that only carries arrows; or why it is not read.
+fn what(
+    event: &Event<'_>,
+    message: &[u8],
+    sequence: &Sequence,
+    name: &mut dyn FnMut() -> Option<Name>,
+) -> Result<Option<What>, Outcome> {
+    Ok(Some(match event.kind {
+        BEGIN => {
+            let name = name().ok_or(Outcome::Bad)?;
+            match event.category {
+                Category::Annotation => What::Note(name),
+                Category::Async => {
+                    What::BeginAsync(name, noted(message, sequence.cookie).unwrap_or(0))
+                }
+                _ => What::Begin(name),
+            }
+        }
+        END => {
+            let by = match event.category {
+                Category::Async => noted(message, sequence.tid),
+                _ => None,
+            };
+            let by = by.and_then(|tid| u32::try_from(tid).ok());
+            by.map_or(What::End, What::EndOn)
+        }
+        INSTANT if event.category == Category::Flow => return Ok(None),
+        INSTANT => What::Instant(name().ok_or(Outcome::Bad)?),
+        COUNTER => What::Value(event.value.ok_or(Outcome::Bad)?),
+        _ if event.is_legacy => return Err(Outcome::Unsupported),
+        _ => return Err(Outcome::Bad),
+    }))
 }
 
 fn fields<'a>(message: &'a [u8], sequence: &Sequence) -> Option<Event<'a>> {

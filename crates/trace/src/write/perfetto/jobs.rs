@@ -106,6 +106,48 @@ fn steered(number: u64) -> &'static str {
     }
 }
 
+/// What workers do that is an instant, and what there is to know of it.
+fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
+    let Event { job, arg, .. } = *event;
+    let (high, low) = (arg >> 32, arg & u64::from(u32::MAX));
+    let number = |key| vec![Note::Number(key, arg)];
+    Some(match event.kind {
+        EventKind::Split => (
+            "split",
+            vec![
+                Note::Number("job", job),
+                Note::Number("first", high),
+                Note::Number("items", low),
+            ],
+        ),
+        EventKind::Steal => ("steal", number("from_seat")),
+        EventKind::Wake => ("wake", number("seat")),
+        EventKind::Park => ("park", vec![]),
+        EventKind::Unpark => ("unpark", vec![]),
+        EventKind::Promoted => ("promoted", vec![Note::Number("job", job)]),
+        EventKind::Spare => ("spare", number("seat")),
+        EventKind::Resized => ("resized", number("workers")),
+        EventKind::WakeWithheld => (
+            "wakes nobody",
+            vec![
+                Note::Text("why", withheld(high)),
+                Note::Number("tickets", low),
+            ],
+        ),
+        EventKind::Steered => {
+            let mut notes = vec![Note::Text("why", steered(high))];
+            if let Some(cpu) = low.checked_sub(1) {
+                notes.push(Note::Number("cpu", cpu));
+            }
+            ("steered", notes)
+        }
+        EventKind::MaskRestored => ("all CPUs given back", number("seat")),
+        EventKind::Recording if arg == 0 => ("recording off", vec![]),
+        EventKind::Recording => ("recording on", vec![]),
+        _ => return None,
+    })
+}
+
 impl<W: Write> Jobs<'_, '_, W> {
     fn write(&mut self, at: usize, event: &Event) -> io::Result<()> {
         self.count_ready(event)?;
@@ -123,74 +165,16 @@ impl<W: Write> Jobs<'_, '_, W> {
                 let name = format!("{} {}", self.label(job), outcome(arg));
                 self.instant(at, event, JOB, &name, &[Note::Number("job", job)])?;
             }
-            EventKind::Split => {
-                let (first, items) = (arg >> 32, arg & u64::from(u32::MAX));
-                let notes = [
-                    Note::Number("job", job),
-                    Note::Number("first", first),
-                    Note::Number("items", items),
-                ];
-                self.instant(at, event, WORKER, "split", &notes)?;
-            }
-            EventKind::Steal => self.instant(
-                at,
-                event,
-                WORKER,
-                "steal",
-                &[Note::Number("from_seat", arg)],
-            )?,
-            EventKind::Wake => {
-                self.instant(at, event, WORKER, "wake", &[Note::Number("seat", arg)])?
-            }
-            EventKind::Park => self.instant(at, event, WORKER, "park", &[])?,
-            EventKind::Unpark => self.instant(at, event, WORKER, "unpark", &[])?,
-            EventKind::Promoted => {
-                self.instant(at, event, WORKER, "promoted", &[Note::Number("job", job)])?
-            }
-            EventKind::Spare => {
-                self.instant(at, event, WORKER, "spare", &[Note::Number("seat", arg)])?
-            }
-            EventKind::Resized => self.instant(
-                at,
-                event,
-                WORKER,
-                "resized",
-                &[Note::Number("workers", arg)],
-            )?,
             EventKind::Raised => {
                 let notes = [Note::Number("job", job), Note::Number("for", arg)];
                 self.instant(at, event, WAIT, "raised", &notes)?;
             }
-            EventKind::WakeWithheld => {
-                let (why, tickets) = (arg >> 32, arg & u64::from(u32::MAX));
-                let notes = [
-                    Note::Text("why", withheld(why)),
-                    Note::Number("tickets", tickets),
-                ];
-                self.instant(at, event, WORKER, "wakes nobody", &notes)?;
+            _ => {
+                if let Some((name, notes)) = of_worker(event) {
+                    let notes = notes.as_slice();
+                    self.instant(at, event, WORKER, name, notes)?;
+                }
             }
-            EventKind::Steered => {
-                let (why, cpu) = (arg >> 32, arg & u64::from(u32::MAX));
-                let notes = [
-                    Note::Text("why", steered(why)),
-                    Note::Number("cpu", cpu.saturating_sub(1)),
-                ];
-                let kept = if cpu == 0 { 1 } else { 2 };
-                self.instant(at, event, WORKER, "steered", &notes[..kept])?;
-            }
-            EventKind::MaskRestored => {
-                let notes = [Note::Number("seat", arg)];
-                self.instant(at, event, WORKER, "all CPUs given back", &notes)?;
-            }
-            EventKind::Recording => {
-                let name = if arg == 0 {
-                    "recording off"
-                } else {
-                    "recording on"
-                };
-                self.instant(at, event, WORKER, name, &[])?;
-            }
-            _ => {}
         }
         Ok(())
     }

@@ -47,12 +47,6 @@ fn waking(time: u64, cpu: u32, task: Task, by: Option<Task>, target: u32) -> Ker
 /// Two CPUs and three threads: the main thread has a worker run job "a", which "b" comes after, and waits for
 /// "b"; a hog loses its CPU to the worker and moves to the other one when the first goes offline.
 pub(crate) fn sample() -> Recording {
-    let migrate = |task, from, to| KernelEventKind::Migrate {
-        task,
-        from: Cpu(from),
-        to: Cpu(to),
-    };
-    let priority = |task, from| KernelEventKind::Inherit { task, from };
     Recording {
         processes: vec![Process::new("game"), Process::new("hog")],
         threads: vec![
@@ -63,48 +57,8 @@ pub(crate) fn sample() -> Recording {
             Thread::new(WORKER, "worker 0", Some(0)),
             Thread::new(HOG, "hog", Some(1)),
         ],
-        kernel: vec![
-            kernel(0, 0, KernelEventKind::Frequency(2_000_000)),
-            switch(0, 0, None, Left::Runnable, Some(MAIN)),
-            switch(0, 1, None, Left::Runnable, Some(HOG)),
-            waking(1_000, 0, WORKER, Some(MAIN), 1),
-            switch(1_500, 1, Some(HOG), Left::Runnable, Some(WORKER)),
-            kernel(3_950, 1, priority(WORKER, Some(MAIN))),
-            switch(4_000, 0, Some(MAIN), Left::Sleeping, None),
-            kernel(4_000, 0, KernelEventKind::Idle(Some(1))),
-            waking(6_000, 1, MAIN, Some(WORKER), 0),
-            kernel(6_000, 0, KernelEventKind::Idle(None)),
-            switch(6_000, 0, None, Left::Runnable, Some(MAIN)),
-            kernel(6_100, 1, priority(WORKER, None)),
-            switch(6_500, 1, Some(WORKER), Left::Sleeping, Some(HOG)),
-            switch(8_000, 0, Some(MAIN), Left::Dead, None),
-            switch(8_100, 1, Some(HOG), Left::Runnable, None),
-            kernel(8_100, 1, migrate(HOG, 1, 0)),
-            switch(8_200, 0, None, Left::Runnable, Some(HOG)),
-            kernel(8_200, 1, KernelEventKind::Online(false)),
-            waking(9_000, 0, WORKER, None, 0),
-        ],
-        jobs: vec![
-            job(50, 0, EventKind::FrameBegin, 0, 6_800),
-            job(100, 0, EventKind::Created, 10, 0),
-            job(110, 0, EventKind::Created, 11, 1),
-            job(120, 0, EventKind::Edge, 11, 10),
-            job(130, 0, EventKind::Ready, 10, 0),
-            job(500, 1, EventKind::Park, 0, 0),
-            job(990, 0, EventKind::Wake, 0, 1),
-            job(1_600, 1, EventKind::Unpark, 0, 0),
-            job(1_650, 1, EventKind::Steal, 0, 0),
-            job(1_700, 1, EventKind::Begin, 10, 0),
-            job(3_900, 0, EventKind::WaitBegin, 11, 0),
-            job(4_900, 1, EventKind::End, 10, 0),
-            job(4_910, 1, EventKind::Ready, 11, 0),
-            job(4_920, 1, EventKind::Completed, 10, 0),
-            job(5_100, 1, EventKind::Begin, 11, 0),
-            job(5_900, 1, EventKind::End, 11, 0),
-            job(5_910, 1, EventKind::Completed, 11, 1),
-            job(6_600, 0, EventKind::WaitEnd, 11, 1),
-            job(7_000, 0, EventKind::FrameEnd, 0, 1),
-        ],
+        kernel: sample_kernel(),
+        jobs: sample_jobs(),
         seats: BTreeMap::from([(0, MAIN), (1, WORKER)]),
         labels: vec!["a".into(), "b".into()],
         counters: vec![Counter {
@@ -123,6 +77,60 @@ pub(crate) fn sample() -> Recording {
         losses: Losses::from_iter([(Loss::JobEvents, 3)]),
         ..Recording::default()
     }
+}
+
+fn sample_kernel() -> Vec<KernelEvent> {
+    let migrate = |task, from, to| KernelEventKind::Migrate {
+        task,
+        from: Cpu(from),
+        to: Cpu(to),
+    };
+    let priority = |task, from| KernelEventKind::Inherit { task, from };
+    vec![
+        kernel(0, 0, KernelEventKind::Frequency(2_000_000)),
+        switch(0, 0, None, Left::Runnable, Some(MAIN)),
+        switch(0, 1, None, Left::Runnable, Some(HOG)),
+        waking(1_000, 0, WORKER, Some(MAIN), 1),
+        switch(1_500, 1, Some(HOG), Left::Runnable, Some(WORKER)),
+        kernel(3_950, 1, priority(WORKER, Some(MAIN))),
+        switch(4_000, 0, Some(MAIN), Left::Sleeping, None),
+        kernel(4_000, 0, KernelEventKind::Idle(Some(1))),
+        waking(6_000, 1, MAIN, Some(WORKER), 0),
+        kernel(6_000, 0, KernelEventKind::Idle(None)),
+        switch(6_000, 0, None, Left::Runnable, Some(MAIN)),
+        kernel(6_100, 1, priority(WORKER, None)),
+        switch(6_500, 1, Some(WORKER), Left::Sleeping, Some(HOG)),
+        switch(8_000, 0, Some(MAIN), Left::Dead, None),
+        switch(8_100, 1, Some(HOG), Left::Runnable, None),
+        kernel(8_100, 1, migrate(HOG, 1, 0)),
+        switch(8_200, 0, None, Left::Runnable, Some(HOG)),
+        kernel(8_200, 1, KernelEventKind::Online(false)),
+        waking(9_000, 0, WORKER, None, 0),
+    ]
+}
+
+fn sample_jobs() -> Vec<Event> {
+    vec![
+        job(50, 0, EventKind::FrameBegin, 0, 6_800),
+        job(100, 0, EventKind::Created, 10, 0),
+        job(110, 0, EventKind::Created, 11, 1),
+        job(120, 0, EventKind::Edge, 11, 10),
+        job(130, 0, EventKind::Ready, 10, 0),
+        job(500, 1, EventKind::Park, 0, 0),
+        job(990, 0, EventKind::Wake, 0, 1),
+        job(1_600, 1, EventKind::Unpark, 0, 0),
+        job(1_650, 1, EventKind::Steal, 0, 0),
+        job(1_700, 1, EventKind::Begin, 10, 0),
+        job(3_900, 0, EventKind::WaitBegin, 11, 0),
+        job(4_900, 1, EventKind::End, 10, 0),
+        job(4_910, 1, EventKind::Ready, 11, 0),
+        job(4_920, 1, EventKind::Completed, 10, 0),
+        job(5_100, 1, EventKind::Begin, 11, 0),
+        job(5_900, 1, EventKind::End, 11, 0),
+        job(5_910, 1, EventKind::Completed, 11, 1),
+        job(6_600, 0, EventKind::WaitEnd, 11, 1),
+        job(7_000, 0, EventKind::FrameEnd, 0, 1),
+    ]
 }
 
 fn write(recording: &Recording) -> (Vec<u8>, Written) {
