@@ -242,17 +242,18 @@ fn fill(reader: &mut Reader<'_>, speeds: &[Speed], known: Ranks) -> Ranks {
     ranks
 }
 
+/// What a witness says of a CPU.
+type Value<'a> = &'a dyn Fn(&Speed) -> Option<u64>;
+
 /// Says where another witness has two classes the other way round.
 fn contradiction(witness: Witness, speeds: &[Speed], sets: &[CpuSet]) -> Option<String> {
     let weighted = weighted_frequencies(speeds);
-    type Value<'a> = Box<dyn Fn(&Speed) -> Option<u64> + 'a>;
     let others: [(Witness, Value<'_>); 3] = [
-        (Witness::Capacity, Box::new(|speed| speed.capacity)),
-        (Witness::HighestPerf, Box::new(|speed| speed.highest_perf)),
-        (
-            Witness::Frequency,
-            Box::new(|speed| weighted.get(&speed.cpu).copied()),
-        ),
+        (Witness::Capacity, &|speed| speed.capacity),
+        (Witness::HighestPerf, &|speed| speed.highest_perf),
+        (Witness::Frequency, &|speed| {
+            weighted.get(&speed.cpu).copied()
+        }),
     ];
     for (other, value) in others.iter().filter(|(other, _)| *other != witness) {
         let of = |set: &CpuSet| -> Vec<u64> {
@@ -279,7 +280,7 @@ fn contradiction(witness: Witness, speeds: &[Speed], sets: &[CpuSet]) -> Option<
 /// What a CPU of each class can do, the fastest 1024: of the first witness that knows every class.
 fn capacities(speeds: &[Speed], sets: &[CpuSet]) -> Vec<Option<u32>> {
     let weighted = weighted_frequencies(speeds);
-    let values: [&dyn Fn(&Speed) -> Option<u64>; 4] = [
+    let values: [Value<'_>; 4] = [
         &|speed| speed.capacity,
         &|speed| speed.highest_perf,
         &|speed| speed.base_khz,
