@@ -6,6 +6,8 @@
 //! as that a graph reads back as it was written.
 #![forbid(unsafe_code)]
 
+use platform::Plan;
+use platform::topology::detect::{Tree, detect, limits as limits_of};
 use sim::Machine;
 use sim::scenario::Scenario;
 use trace::explain::{Selection, explain};
@@ -89,6 +91,11 @@ pub const TARGETS: &[Target] = &[
         reads: "gzip and zlib around any of them",
         feed: packed,
     },
+    Target {
+        name: "topology",
+        reads: "files of sysfs, procfs and control groups",
+        feed: topology,
+    },
 ];
 
 /// Reads a machine, and asks it what a simulator would.
@@ -131,6 +138,29 @@ fn look_at_scenario(read: Result<Scenario, sim::scenario::BadScenario>) {
         }
         Err(error) => one_line(&error.to_string()),
     }
+}
+
+/// Reads the files of a machine, and plans workers for it. Each file follows a line with `=` and its path;
+/// one whose path has `->` in it is a link.
+pub fn topology(bytes: &[u8]) {
+    let mut tree = Tree::default();
+    let text = String::from_utf8_lossy(bytes);
+    for file in text.split("\n=") {
+        let (path, text) = file.split_once('\n').unwrap_or((file, ""));
+        match path.split_once("->") {
+            Some((path, target)) => tree.link(path, target),
+            None => tree.put(path.trim_start_matches('='), text),
+        }
+    }
+    let machine = detect(&tree);
+    let limits = machine.limits();
+    let (usable, workers) = (limits.usable(), machine.effective_parallelism());
+    assert!(workers >= 1 && workers <= usable.len(), "{limits:?}");
+    assert!(machine.fast(&usable).is_subset(&usable));
+    assert_eq!(&limits_of(&tree), limits, "the same files say the same");
+    let classes: usize = machine.classes().iter().map(|class| class.cpus.len()).sum();
+    assert_eq!(classes, limits.online.len(), "each CPU has one class");
+    assert_eq!(Plan::new(&machine, limits, workers).workers.len(), workers);
 }
 
 /// Reads a graph; one that is understood reads back as it is written.

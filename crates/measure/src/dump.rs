@@ -1,10 +1,11 @@
-//! The files that say what a machine is, in one archive: so that what was made of a machine can be looked into
-//! where it is not at hand.
+//! The files that say what a machine is, in one archive: so that what was made of a machine can be looked
+//! into where it is not at hand.
 //!
-//! An archive is a tar file, packed with gzip or not, whose members begin with `sys/`, `proc/`, `dev/` and so on.
-//! [`read`] keeps them in memory; nothing is written to the disk. [`write`] collects those of this machine that
-//! detection reads, and of these nothing that names the device or what else is on it: serial numbers become
-//! zeros, and of lists of mounts and of the process's state only the lines that matter are left.
+//! An archive is a tar file, packed with gzip or not, whose members begin with `sys/`, `proc/`, `dev/` and
+//! so on. [`read`] keeps them in memory; nothing is written to the disk. [`write`] collects those of this
+//! machine that detection reads, and of these nothing that names the device or what else is on it: serial
+//! numbers become zeros, and of lists of mounts and of the process's state only the lines that matter are
+//! left.
 //!
 //! Invariant: an archive takes bounded memory, whatever is in it.
 
@@ -180,8 +181,8 @@ fn without_names(path: &str, bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Goal: what is written is read back as the same machine, without what names a device or its owner. Method:
-    /// a machine made up, of one CPU with a serial number, a disk and a group.
+    /// Goal: what is written is read back as the same machine, without what names a device or its owner.
+    /// Method: a machine made up, of one CPU with a serial number, a disk and a group.
     #[test]
     fn an_archive_is_read_back_without_names() {
         let mut machine = Tree::default();

@@ -7,6 +7,7 @@ mod diagnose;
 mod frames;
 mod record;
 mod simulate;
+mod topology;
 mod values;
 
 use std::ffi::OsString;
@@ -36,6 +37,7 @@ enum Command {
     Diagnose(diagnose::Arguments),
     Record(record::Arguments),
     Simulate(simulate::Arguments),
+    Topology(topology::Arguments),
     Convert(convert::Arguments),
     Bench(bench::Arguments),
 }
@@ -52,6 +54,7 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
         Some(Command::Diagnose(arguments)) => diagnose::run(arguments),
         Some(Command::Record(arguments)) => record::run(arguments),
         Some(Command::Simulate(arguments)) => simulate::run(arguments),
+        Some(Command::Topology(arguments)) => topology::run(arguments),
         Some(Command::Convert(arguments)) => convert::run(arguments),
         Some(Command::Bench(arguments)) => bench::run(arguments),
         None => output::print(CommandLine::command().render_help()),

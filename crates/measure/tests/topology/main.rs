@@ -6,6 +6,7 @@ mod numbering;
 mod truth;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use measure::dump;
 use platform::CpuSet;
@@ -20,8 +21,13 @@ struct Machine {
 }
 
 impl Machine {
-    /// All of them, by name.
-    fn all() -> Vec<Machine> {
+    /// All of them, by name; read once.
+    fn all() -> &'static [Machine] {
+        static MACHINES: OnceLock<Vec<Machine>> = OnceLock::new();
+        MACHINES.get_or_init(Machine::read_all)
+    }
+
+    fn read_all() -> Vec<Machine> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/topology");
         let entries = std::fs::read_dir(&folder).expect("the test data is there");
         let is_machine = |path: &PathBuf| path.join("truth.json").is_file();

@@ -71,7 +71,9 @@ fn differences(machine: &Machine, found: &Topology) -> Vec<String> {
         );
         compare("cores and threads", is, should);
     }
-    let usable = machine.list("/limits/usable_cpus").unwrap_or(online.clone());
+    let usable = machine
+        .list("/limits/usable_cpus")
+        .unwrap_or(online.clone());
     let usable = match machine.id == WITHOUT_CPUSET {
         true => online,
         false => usable,
@@ -95,9 +97,9 @@ fn differences(machine: &Machine, found: &Topology) -> Vec<String> {
     wrong
 }
 
-/// Goal: detection is right about every machine whose truth is certain: CPUs online, classes from slow to fast,
-/// cores, usable CPUs and quota; of the others, about all but the classes. Method: each is read from its archive
-/// and compared.
+/// Goal: detection is right about every machine whose truth is certain: CPUs online, classes from slow to
+/// fast, cores, usable CPUs and quota; of the others, about all but the classes. Method: each is read from
+/// its archive and compared.
 #[test]
 fn every_machine_is_what_its_truth_says() {
     let machines = Machine::all();
@@ -109,8 +111,8 @@ fn every_machine_is_what_its_truth_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Goal: no machine ends with two workers because of a prime core or its kernel's numbers. Method: the fast set of
-/// each machine has four CPUs, or half of those that can be used.
+/// Goal: no machine ends with two workers because of a prime core or its kernel's numbers. Method: the fast
+/// set of each machine has four CPUs, or half of those that can be used.
 #[test]
 fn fast_sets_are_large_enough() {
     for machine in Machine::all() {

@@ -38,8 +38,8 @@ impl Source for Live {
     }
 }
 
-/// The machine, and the CPUs that both the process and the calling thread, whose mask its children inherit, may
-/// use.
+/// The machine, and the CPUs that both the process and the calling thread, whose mask its children inherit,
+/// may use.
 pub(super) fn topology() -> Topology {
     let machine = detect::detect(&Live::new());
     let mut limits = machine.limits().clone();

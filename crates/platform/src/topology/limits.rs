@@ -70,8 +70,8 @@ impl Limits {
         }
     }
 
-    /// The CPUs that are both online and allowed. Where both contradict each other, the online ones: what runs
-    /// this code runs on one of them.
+    /// The CPUs that are both online and allowed. Where both contradict each other, the online ones: what
+    /// runs this code runs on one of them.
     pub fn usable(&self) -> CpuSet {
         let both = self.online.intersection(&self.allowed);
         match (both.is_empty(), self.online.is_empty()) {

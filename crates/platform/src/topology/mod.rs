@@ -1,11 +1,11 @@
 //! What the machine is: which CPUs there are, how fast they are, and which of them share what.
 //!
-//! [`Topology`] is what never changes while a program runs, but for its [`Limits`], which hold what did change
-//! when they were read. [`detect`] makes one from the files of a machine, [`Plan`] says which worker belongs
-//! where.
+//! [`Topology`] is what never changes while a program runs, but for its [`Limits`], which hold what did
+//! change when they were read. [`detect`] makes one from the files of a machine, [`Plan`] says which worker
+//! belongs where.
 //!
-//! Invariant: detection always answers something usable. What it cannot find out it leaves at the neutral value
-//! ("everything shares everything", "all are equal"), which costs locality and never a CPU.
+//! Invariant: detection always answers something usable. What it cannot find out it leaves at the neutral
+//! value ("everything shares everything", "all are equal"), which costs locality and never a CPU.
 
 mod cpuset;
 pub mod detect;
@@ -256,9 +256,9 @@ impl Topology {
         groups
     }
 
-    /// Those of the given CPUs that work with a deadline should run on: the fastest class, and the next slower
-    /// ones until there are four CPUs or half of all, whichever is less. So a phone with a single prime core
-    /// has four or five, and not one. All of them if the classes are not reliable.
+    /// Those of the given CPUs that work with a deadline should run on: the fastest class, and the next
+    /// slower ones until there are four CPUs or half of all, whichever is less. So a phone with a single
+    /// prime core has four or five, and not one. All of them if the classes are not reliable.
     pub fn fast(&self, usable: &CpuSet) -> CpuSet {
         if self.confidence == Confidence::Low {
             return usable.clone();
@@ -352,8 +352,8 @@ mod tests {
         assert_eq!(lists(machine.nodes()), ["0-3", "4"]);
     }
 
-    /// Goal: the fast set is never one prime core, nor all of a phone. Method: a phone of 1 + 3 + 4, whole, cut
-    /// to its slow half and to one CPU; and a CPU without a class.
+    /// Goal: the fast set is never one prime core, nor all of a phone. Method: a phone of 1 + 3 + 4, whole,
+    /// cut to its slow half and to one CPU; and a CPU without a class.
     #[test]
     fn the_fast_set_is_four_or_half() {
         let set = CpuSet::parse;

@@ -1,8 +1,9 @@
 //! Which worker belongs where: a mask and the kinds of work, for each.
 //!
-//! Work with a deadline goes to the fast CPUs ([`Topology::fast`]); work without one may run anywhere. So there
-//! are workers for the fast CPUs, who take both, and workers for the others, who take what has no deadline. No
-//! worker is tied to one CPU: within its mask the kernel decides, which knows more about heat and about others.
+//! Work with a deadline goes to the fast CPUs ([`Topology::fast`]); work without one may run anywhere. So
+//! there are workers for the fast CPUs, who take both, and workers for the others, who take what has no
+//! deadline. No worker is tied to one CPU: within its mask the kernel decides, which knows more about heat
+//! and about others.
 
 use std::fmt;
 
@@ -67,9 +68,10 @@ impl Plan {
     /// A place for each of so many workers on this machine, within these limits (the machine's own, or newer
     /// ones).
     ///
-    /// One fast CPU is left to the thread that waits for the workers, and helps. Workers beyond the fast CPUs go
-    /// to the next slower class and so on, one a CPU; if there are more of them than CPUs, the rest may run
-    /// anywhere. Where all CPUs are equal, or classes are not reliable, everybody may run everything everywhere.
+    /// One fast CPU is left to the thread that waits for the workers, and helps. Workers beyond the fast
+    /// CPUs go to the next slower class and so on, one a CPU; if there are more of them than CPUs, the rest
+    /// may run anywhere. Where all CPUs are equal, or classes are not reliable, everybody may run
+    /// everything everywhere.
     pub fn new(machine: &Topology, limits: &Limits, workers: usize) -> Plan {
         let usable = limits.usable();
         let fast = machine.fast(&usable);
@@ -126,8 +128,8 @@ mod tests {
         plan.workers.iter().map(line).collect()
     }
 
-    /// Goal: deadlines are met on fast CPUs, and no usable CPU is left without a worker or the waiter. Method: a
-    /// phone, whole; with few workers; with many; in its background cpuset.
+    /// Goal: deadlines are met on fast CPUs, and no usable CPU is left without a worker or the waiter.
+    /// Method: a phone, whole; with few workers; with many; in its background cpuset.
     #[test]
     fn frame_work_stays_on_fast_cpus() {
         let phone = phone();

@@ -1,8 +1,9 @@
 //! Control groups, both versions: which cpuset and which quota hold for the process.
 //!
-//! `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo` says where a hierarchy
-//! can be seen and from which of its groups on. A quota holds for everything below its group, so the smallest one
-//! of all ancestors that can be seen counts; of cpusets the nearest one does, which is a part of its ancestors'.
+//! `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo` says where a
+//! hierarchy can be seen and from which of its groups on. A quota holds for everything below its group, so
+//! the smallest one of all ancestors that can be seen counts; of cpusets the nearest one does, which is a
+//! part of its ancestors'.
 //!
 //! Formats: cgroups(7), proc_pid_mountinfo(5), and the kernel's admin guides cgroup-v1/cpusets.rst,
 //! scheduler/sched-bwc.rst and cgroup-v2.rst.
@@ -131,7 +132,8 @@ struct Path {
     version: u8,
 }
 
-/// Deeper groups than this are not looked for. (The kernel's own limit is a setting; systemd nests about ten.)
+/// Deeper groups than this are not looked for. (The kernel's own limit is a setting; systemd nests about
+/// ten.)
 const DEPTH_MAX: usize = 128;
 
 impl Path {
@@ -350,7 +352,8 @@ fn usual_mount(point: &str) -> Mount {
     }
 }
 
-/// The group by each of these mounts: first by those that show it, and of these by the one that begins nearest.
+/// The group by each of these mounts: first by those that show it, and of these by the one that begins
+/// nearest.
 fn seen(mounts: &[Mount], group: &str, version: u8, which: impl Fn(&Mount) -> bool) -> Vec<Path> {
     let shows = |mount: &&Mount| match mount.root.trim_end_matches('/') {
         "" => (0, 0),
@@ -367,3 +370,54 @@ fn seen(mounts: &[Mount], group: &str, version: u8, which: impl Fn(&Mount) -> bo
 
 /// More ways to see a hierarchy are not tried.
 const MOUNTS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::detect::{Tree, limits};
+
+    /// A process in a group below two mounts, each with a quota.
+    fn tree(group: &str, mountinfo: &str) -> Tree {
+        let mut tree = Tree::default();
+        tree.put("sys/devices/system/cpu/online", "0-7");
+        tree.put("proc/self/cgroup", group);
+        tree.put("proc/self/mountinfo", mountinfo);
+        tree
+    }
+
+    /// Goal: the quota of the group counts, or of an ancestor if that is smaller; and none where the group
+    /// cannot be seen. Method: version 2 below a mount whose name has a blank, which begins at a group of
+    /// its own.
+    #[test]
+    fn the_smallest_visible_quota_counts() {
+        let mounts = "1 0 0:1 /box /c\\040g rw - cgroup2 cgroup2 rw\n";
+        let mut machine = tree("0::/box/a/b\n", mounts);
+        let quota = |machine: &Tree| limits(machine).quota.map(Quota::cpus);
+        assert_eq!(quota(&machine), None);
+        machine.put("c g/a/b/cpu.max", "300000 100000");
+        assert_eq!(quota(&machine), Some(3.0));
+        machine.put("c g/a/cpu.max", "250000 100000");
+        machine.put("c g/cpu.max", "max 100000");
+        assert_eq!(quota(&machine), Some(2.5));
+        machine.put("proc/self/cgroup", "0::/../elsewhere\n");
+        assert_eq!(quota(&machine), None);
+    }
+
+    /// Goal: a controller of version 1 wins over version 2, and its cpuset counts beside it. Method: both
+    /// at once.
+    #[test]
+    fn version_one_wins_where_it_is_named() {
+        let mounts = "1 0 0:1 / /v1 rw - cgroup none rw,cpu,cpuacct\n2 0 0:2 / /v2 rw - cgroup2 none rw\n\
+                      3 0 0:3 / /sets rw - cgroup none rw,cpuset,noprefix\n";
+        let mut machine = tree("4:cpuset:/s\n3:cpu,cpuacct:/g\n0::/g\n", mounts);
+        machine.put("v1/g/cpu.cfs_quota_us", "150000");
+        machine.put("v1/g/cpu.cfs_period_us", "100000");
+        machine.put("v2/g/cpu.max", "100000 100000");
+        machine.put("sets/s/cpus", "2-5");
+        let found = limits(&machine);
+        assert_eq!(found.quota.map(Quota::cpus), Some(1.5));
+        assert_eq!(found.usable().to_string(), "2-5");
+        machine.put("v1/g/cpu.cfs_quota_us", "-1");
+        assert_eq!(limits(&machine).quota, None);
+    }
+}

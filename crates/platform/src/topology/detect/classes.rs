@@ -1,12 +1,12 @@
 //! Which CPUs are equally fast.
 //!
-//! Witnesses are asked in a fixed order, and the first one that tells CPUs apart decides. All values equal is no
-//! information and not "uniform": a kernel without data says 1024 of every CPU. Values are cut where two
-//! neighbours are far apart, never by their distance from the fastest or slowest, so favoured cores (2 to 10 %)
-//! stay together and a prime core (14 % and more) does not.
+//! Witnesses are asked in a fixed order, and the first one that tells CPUs apart decides. All values equal
+//! is no information and not "uniform": a kernel without data says 1024 of every CPU. Values are cut where
+//! two neighbours are far apart, never by their distance from the fastest or slowest, so favoured cores (2
+//! to 10 %) stay together and a prime core (14 % and more) does not.
 //!
-//! A CPU about which the witness says nothing is put with those of its kind, of its clock, or of its package, and
-//! else with the most: it is never left out.
+//! A CPU about which the witness says nothing is put with those of its kind, of its clock, or of its
+//! package, and else with the most: it is never left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,8 @@ use crate::topology::{Confidence, Witness};
 
 /// Neighbouring values belong together up to this many percent of the lower one.
 const TOGETHER: u64 = 112;
-/// And those of two kinds of cores, whose frequencies would not differ for favour: Snapdragon 821 has two kinds at
-/// 2.19 and 2.34 GHz, and Snapdragon 8 Gen 2 two at the same frequency, which are one class.
+/// And those of two kinds of cores, whose frequencies would not differ for favour: Snapdragon 821 has two
+/// kinds at 2.19 and 2.34 GHz, and Snapdragon 8 Gen 2 two at the same frequency, which are one class.
 const TOGETHER_OTHERS: u64 = 105;
 
 /// What came out: CPUs by class, slow to fast, with what one of them can do.
@@ -98,8 +98,8 @@ fn ask(reader: &mut Reader<'_>, speeds: &mut [Speed], all: &CpuSet) -> Option<(W
     answer(Witness::Frequency, frequency(speeds))
 }
 
-/// Intel's hybrids have counters for each kind of core, with lists of their CPUs. The lower cores are of two kinds
-/// if their frequencies are; the upper ones never are (some are favoured).
+/// Intel's hybrids have counters for each kind of core, with lists of their CPUs. The lower cores are of
+/// two kinds if their frequencies are; the upper ones never are (some are favoured).
 fn by_counters(reader: &mut Reader<'_>, speeds: &[Speed], all: &CpuSet) -> Ranks {
     let mut list = |name: &str| {
         let list = reader.list(&format!("sys/devices/{name}/cpus"));
@@ -200,8 +200,8 @@ fn complete_frequencies(speeds: &[Speed]) -> BTreeMap<u32, u64> {
     filled.collect()
 }
 
-/// Gives every CPU a rank: that of its kind of core, of its clock or of its package, where there is only one such
-/// rank; else the most frequent one.
+/// Gives every CPU a rank: that of its kind of core, of its clock or of its package, where there is only
+/// one such rank; else the most frequent one.
 fn fill(reader: &mut Reader<'_>, speeds: &[Speed], known: Ranks) -> Ranks {
     let mut ranks = known.clone();
     let mut left = CpuSet::new();
@@ -242,17 +242,18 @@ fn fill(reader: &mut Reader<'_>, speeds: &[Speed], known: Ranks) -> Ranks {
     ranks
 }
 
+/// What a witness says of a CPU.
+type Value<'a> = &'a dyn Fn(&Speed) -> Option<u64>;
+
 /// Says where another witness has two classes the other way round.
 fn contradiction(witness: Witness, speeds: &[Speed], sets: &[CpuSet]) -> Option<String> {
     let weighted = weighted_frequencies(speeds);
-    type Value<'a> = Box<dyn Fn(&Speed) -> Option<u64> + 'a>;
     let others: [(Witness, Value<'_>); 3] = [
-        (Witness::Capacity, Box::new(|speed| speed.capacity)),
-        (Witness::HighestPerf, Box::new(|speed| speed.highest_perf)),
-        (
-            Witness::Frequency,
-            Box::new(|speed| weighted.get(&speed.cpu).copied()),
-        ),
+        (Witness::Capacity, &|speed| speed.capacity),
+        (Witness::HighestPerf, &|speed| speed.highest_perf),
+        (Witness::Frequency, &|speed| {
+            weighted.get(&speed.cpu).copied()
+        }),
     ];
     for (other, value) in others.iter().filter(|(other, _)| *other != witness) {
         let of = |set: &CpuSet| -> Vec<u64> {
@@ -279,7 +280,7 @@ fn contradiction(witness: Witness, speeds: &[Speed], sets: &[CpuSet]) -> Option<
 /// What a CPU of each class can do, the fastest 1024: of the first witness that knows every class.
 fn capacities(speeds: &[Speed], sets: &[CpuSet]) -> Vec<Option<u32>> {
     let weighted = weighted_frequencies(speeds);
-    let values: [&dyn Fn(&Speed) -> Option<u64>; 4] = [
+    let values: [Value<'_>; 4] = [
         &|speed| speed.capacity,
         &|speed| speed.highest_perf,
         &|speed| speed.base_khz,

@@ -69,9 +69,9 @@ pub(super) struct CpuInfo {
 }
 
 impl CpuInfo {
-    /// Reads the file. Blocks end with an empty line. A block that names no CPU or several names no core either:
-    /// kernels before 3.18 on Arm print the core once, at the end, which is that of the CPU that printed it, and
-    /// nobody knows which that was.
+    /// Reads the file. Blocks end with an empty line. A block that names no CPU or several names no core
+    /// either: kernels before 3.18 on Arm print the core once, at the end, which is that of the CPU that
+    /// printed it, and nobody knows which that was.
     pub(super) fn read(text: &str) -> CpuInfo {
         let mut info = CpuInfo::default();
         let mut block = Block::default();
@@ -151,7 +151,8 @@ mod tests {
         assert_eq!(arm.cpus.to_string(), "0,4");
         assert_eq!(arm.cores[&0], Core::from_register(0x412f_d050));
         assert_eq!((arm.cores[&0].weight(), arm.cores[&4].weight()), (5, 10));
-        let old = "Processor\t: v7\nprocessor\t: 0\n\nprocessor\t: 1\n\nCPU implementer\t: 0x41\nCPU part\t: 0xc09\n";
+        let old = "Processor\t: v7\nprocessor\t: 0\n\nprocessor\t: 1\n\n\
+                   CPU implementer\t: 0x41\nCPU part\t: 0xc09\n";
         assert!(CpuInfo::read(old).cores.is_empty());
         assert_eq!(CpuInfo::read(old).cpus.to_string(), "0-1");
         let s390 =

@@ -56,21 +56,29 @@ fn online(reader: &mut Reader<'_>, mask: Option<&CpuSet>) -> CpuSet {
         return listed;
     }
     let mut found = listed;
+    let mut off = CpuSet::new();
     for cpu in reader.numbered(CPUS, "cpu") {
         let runs = reader.text(&format!("{CPUS}/cpu{cpu}/online"));
-        if runs.as_deref() != Some("0") {
-            found.insert(cpu);
+        match runs.as_deref() {
+            Some("0") => off.insert(cpu),
+            _ => found.insert(cpu),
         }
     }
-    let offline = reader.list(&format!("{CPUS}/offline")).unwrap_or_default();
-    let known = found.difference(&offline);
-    let found = if known.is_empty() { found } else { known };
+    // Folders of CPUs that run may be missing; these files name such CPUs, too.
+    let named = CpuInfo::read(&reader.text("proc/cpuinfo").unwrap_or_default()).cpus;
+    if let Some(offline) = reader.list(&format!("{CPUS}/offline")) {
+        let present = reader.list(&format!("{CPUS}/present"));
+        let known = found.union(&named).union(&present.unwrap_or_default());
+        let running = known.difference(&offline);
+        found = if running.is_empty() { known } else { running };
+    } else if !found.is_empty() {
+        found = found.union(&named.difference(&off));
+    }
     if !found.is_empty() {
-        let note = format!("{CPUS}/online says nothing; taken from the CPUs' folders: {found}");
+        let note = format!("{CPUS}/online says nothing; by what others say: {found}");
         reader.notes.add(note);
         return found;
     }
-    let named = CpuInfo::read(&reader.text("proc/cpuinfo").unwrap_or_default()).cpus;
     let (found, whence) = match (named.is_empty(), mask) {
         (false, _) => (named, "proc/cpuinfo"),
         (true, Some(mask)) if !mask.is_empty() => (mask.clone(), "the mask"),

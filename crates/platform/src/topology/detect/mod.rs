@@ -1,15 +1,16 @@
 //! Finding out what a machine is, from its files: Linux's, of this machine or of another.
 //!
 //! [`detect`] reads everything once, [`limits`] only what can change while a program runs (some ten files).
-//! Sources, and which of two is believed: `speeds.rs` and `classes.rs` for how fast CPUs are, `sharing.rs` for what
-//! they share, `limits.rs` and `cgroup.rs` for what may be used. Tested on the 160 machines of `testdata/topology`.
+//! Sources, and which of two is believed: `speeds.rs` and `classes.rs` for how fast CPUs are, `sharing.rs`
+//! for what they share, `limits.rs` and `cgroup.rs` for what may be used. Tested on the 160 machines of
+//! `testdata/topology`.
 //!
-//! No crate does this: `num_cpus` and std count CPUs and know no classes, `core_affinity` knows the mask alone,
-//! hwloc's bindings need hwloc's C library and know no quotas, and `gdt-cpus` takes classes from a file that
-//! mainline kernels do not have and from two fixed shares of the highest capacity.
+//! No crate does this: `num_cpus` and std count CPUs and know no classes, `core_affinity` knows the mask
+//! alone, hwloc's bindings need hwloc's C library and know no quotas, and `gdt-cpus` takes classes from a
+//! file that mainline kernels do not have and from two fixed shares of the highest capacity.
 //!
-//! Invariant: any input has an answer: no panic, no memory without bound. What makes no sense is noted and left
-//! out, and no CPU is left out because something about it could not be read.
+//! Invariant: any input has an answer: no panic, no memory without bound. What makes no sense is noted and
+//! left out, and no CPU is left out because something about it could not be read.
 
 mod cgroup;
 mod classes;
@@ -28,8 +29,8 @@ use reader::{CPUS, Reader};
 
 /// Reads a machine.
 pub fn detect(source: &dyn Source) -> Topology {
-    // CPUs may come and go while they are looked at: once more then, which is enough but for a machine that does
-    // nothing else.
+    // CPUs may come and go while they are looked at: once more then, which is enough but for a machine that
+    // does nothing else.
     let (machine, changed) = read(source);
     if !changed {
         return machine;

@@ -100,8 +100,8 @@ fn own(reader: &mut Reader<'_>, path: &str, cpu: u32, set: &CpuSet) -> Option<Cp
     None
 }
 
-/// The CPUs that share the CPU's last cache: the highest level it has, which on some parts is the second for some
-/// CPUs and the third for others.
+/// The CPUs that share the CPU's last cache: the highest level it has, which on some parts is the second
+/// for some CPUs and the third for others.
 fn last_cache(reader: &mut Reader<'_>, online: &CpuSet, cpu: u32) -> Option<CpuSet> {
     let folder = format!("{CPUS}/cpu{cpu}/cache");
     let mut best: Option<(u64, CpuSet)> = None;

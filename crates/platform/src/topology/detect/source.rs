@@ -173,8 +173,8 @@ impl Source for Tree {
 mod tests {
     use super::*;
 
-    /// Goal: a tree in memory behaves like a folder. Method: links as sysfs has them, names that sort around a
-    /// slash, a link in a circle.
+    /// Goal: a tree in memory behaves like a folder. Method: links as sysfs has them, names that sort
+    /// around a slash, a link in a circle.
     #[test]
     fn trees_have_links_and_folders() {
         let mut tree = Tree::default();

@@ -1,8 +1,8 @@
 //! What each CPU says about how fast it is.
 //!
-//! Read are only values that do not change while a machine runs: not `scaling_max_freq` (some phones change it
-//! every few seconds), no current frequency, no bogomips. And none that is known to mislead: package, cluster
-//! and core numbers, `topology/core_type`.
+//! Read are only values that do not change while a machine runs: not `scaling_max_freq` (some phones change
+//! it every few seconds), no current frequency, no bogomips. And none that is known to mislead: package,
+//! cluster and core numbers, `topology/core_type`.
 
 use super::cpuinfo::{Core, CpuInfo};
 use super::reader::{CPUS, Reader};
@@ -91,7 +91,8 @@ impl Policy {
     }
 }
 
-/// Base frequencies: only some of Intel's have one, and only some machines need it, so it is read when asked for.
+/// Base frequencies: only some of Intel's have one, and only some machines need it, so it is read when
+/// asked for.
 pub(super) fn read_base_frequencies(reader: &mut Reader<'_>, speeds: &mut [Speed]) {
     for speed in speeds {
         let path = format!("{CPUS}/cpu{}/cpufreq/base_frequency", speed.cpu);

@@ -1,0 +1,85 @@
+//! `paceline topology`: what the machine is, and what the job system makes of it.
+//!
+//! This file declares the options and gets the machine; [`report`] says it, [`draw`] draws it.
+
+mod draw;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use measure::dump;
+use platform::topology::detect::{Folder, Source, detect};
+use platform::{Os, Platform, Topology};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Show what the machine is and what the job system makes of it: CPUs, classes, limits, workers.
+///
+/// Classes go from slow to fast. Numbers in brackets are CPUs of one core; in parentheses are CPUs that this
+/// process may not use. The workers are those of a job system with default settings.
+///
+/// JSON (one object): model, cpus (how many are plugged in), present[], online[], allowed[], isolated[],
+/// classes[]{name, cpus[], capacity (the fastest 1024; null if nobody says)}, class_source, confidence
+/// (high, low), smt[][] (CPUs of one core), llc[][] (of one last-level cache), numa[][] (of one memory
+/// node), quota_cpus (null without a limit), effective_parallelism, fast[] (for work with a deadline),
+/// workers[]{cpus[], class, lanes[]}, os_help[]{asked, granted, why}, notes[] (what was distrusted).
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Another machine: a folder that holds its sys and proc, or a .tar.gz of one
+    #[arg(long, value_name = "DIR")]
+    sysroot: Option<PathBuf>,
+    /// Write one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    /// Write the files that say what this machine is to an archive, to be sent with a report
+    ///
+    /// Serial numbers become zeros; of lists of mounts only those of control groups are left, whose names
+    /// stay.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["sysroot", "json"])]
+    dump: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    if let Some(path) = &arguments.dump {
+        return write_dump(path);
+    }
+    let machine = match &arguments.sysroot {
+        Some(path) => machine_at(path)?,
+        None => Os.topology().clone(),
+    };
+    match arguments.json {
+        true => output::print_json(&report::json(&machine)),
+        false => output::print(report::text(&machine, output::columns())),
+    }
+}
+
+/// The machine whose files are in a folder or an archive.
+fn machine_at(path: &Path) -> Result<Topology, Failure> {
+    const HINT: &str = "give a folder that holds sys and proc, or a .tar.gz of one";
+    let refused =
+        |why: String| Failure::usage(format!("--sysroot {}: {why}; {HINT}", path.display()));
+    if !path.is_dir() {
+        let tree = dump::read(path).map_err(|error| refused(error.to_string()))?;
+        return Ok(detect(&tree));
+    }
+    let folder = Folder(path.to_owned());
+    if ["sys", "proc"]
+        .iter()
+        .all(|name| folder.names(name).is_empty())
+    {
+        return Err(refused("it holds neither sys nor proc".into()));
+    }
+    Ok(detect(&folder))
+}
+
+fn write_dump(path: &Path) -> Result<(), Failure> {
+    output::check_can_create("--dump", path)?;
+    let mut bytes = Vec::new();
+    let written = dump::write(&mut bytes)
+        .map_err(|error| Failure::failed(format!("cannot make the archive: {error}")))?;
+    output::write_file(path, &bytes)?;
+    output::note(format!("{written} files in {}", path.display()));
+    Ok(())
+}

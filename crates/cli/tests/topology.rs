@@ -1,0 +1,131 @@
+//! `paceline topology` as its users meet it, on machines of which is known what they are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A run in the project's folder: exit code, standard output, standard error.
+fn paceline(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+    let output = command
+        .current_dir(root())
+        .arg("topology")
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+fn fine(arguments: &[&str]) -> String {
+    let (code, out, err) = paceline(arguments);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
+    out
+}
+
+fn json_of(machine: &str) -> Value {
+    let archive = format!("testdata/topology/{machine}/fs.tar.gz");
+    serde_json::from_str(&fine(&["--sysroot", &archive, "--json"])).unwrap()
+}
+
+/// Goal: the JSON has the keys of the contract and says what the phone is. Method: a Galaxy S22.
+#[test]
+fn json_says_what_a_phone_is() {
+    let phone = json_of("asm-galaxy-s22-sm8450");
+    assert_eq!(phone["cpus"], 8);
+    assert_eq!(phone["online"], json!([0, 1, 2, 3, 4, 5, 6, 7]));
+    assert_eq!(phone["allowed"], phone["online"]);
+    assert_eq!(phone["isolated"], json!([]));
+    let classes = phone["classes"].as_array().unwrap();
+    let names: Vec<&Value> = classes.iter().map(|class| &class["name"]).collect();
+    assert_eq!(names, ["little", "mid", "big"]);
+    assert_eq!(classes[2]["cpus"], json!([7]));
+    assert_eq!(classes[2]["capacity"], 1024);
+    assert_eq!(phone["smt"].as_array().map(Vec::len), Some(8));
+    assert!(phone["llc"].is_array() && phone["numa"].is_array() && phone["notes"].is_array());
+    assert_eq!(phone["quota_cpus"], Value::Null);
+    assert_eq!(phone["effective_parallelism"], 8);
+    assert_eq!(phone["fast"], json!([4, 5, 6, 7]));
+    let workers = phone["workers"].as_array().unwrap();
+    assert_eq!(workers.len(), 7);
+    let first = json!({"cpus": [4, 5, 6, 7], "class": "mid+big", "lanes": ["frame", "background"]});
+    assert_eq!(workers[0], first);
+    assert_eq!(workers[6]["lanes"], json!(["background"]));
+    for help in phone["os_help"].as_array().unwrap() {
+        assert!(help["asked"].is_string() && help["granted"] == false && help["why"].is_string());
+    }
+}
+
+/// Goal: quotas are exact, and fractions round up. Method: a child group of four CPUs below one of 1.5.
+#[test]
+fn quotas_of_ancestors_count() {
+    let machine = json_of("limit-v2-parent-lower");
+    assert_eq!(machine["quota_cpus"], 1.5);
+    assert_eq!(machine["effective_parallelism"], 2);
+}
+
+/// Goal: the machine at hand is shown, and its archive is the same machine. Method: written, read again.
+#[test]
+fn this_machine_can_be_dumped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("machine.tar.gz");
+    let path = file.to_str().unwrap();
+    let (code, out, err) = paceline(&["--dump", path]);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    let here: Value = serde_json::from_str(&fine(&["--json"])).unwrap();
+    let there: Value = serde_json::from_str(&fine(&["--json", "--sysroot", path])).unwrap();
+    // The mask is that of the process which wrote it: a child of the same parent.
+    for key in ["online", "classes", "smt", "llc", "numa", "quota_cpus"] {
+        assert_eq!(here[key], there[key], "{key}");
+    }
+}
+
+/// Goal: what is no machine is refused with one line and exit code 2. Method: nothing, a folder and a file of
+/// something else, two options that exclude each other.
+#[test]
+fn bad_machines_are_one_line() {
+    for (arguments, parts) in [
+        (&["--sysroot", "nowhere"][..], ["nowhere", "sys and proc"]),
+        (
+            &["--sysroot", "testdata/graphs"],
+            ["testdata/graphs", "neither sys nor proc"],
+        ),
+        (&["--sysroot", "README.md"], ["README.md", "sys and proc"]),
+        (&["--json", "--dump", "x"], ["--json", "--help"]),
+    ] {
+        let (code, out, err) = paceline(arguments);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        for part in parts {
+            assert!(err.contains(part), "{arguments:?}: {part}: {err}");
+        }
+    }
+}
+
+/// Goal: what the guide shows is what the program prints. Method: each command of `docs/topology.md` that
+/// begins with `$ paceline` is run and compared with what stands below it.
+#[test]
+fn the_guide_shows_what_is_printed() {
+    let guide = std::fs::read_to_string(root().join("docs/topology.md")).unwrap();
+    let mut shown = 0;
+    for block in guide.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        let (command, expected) = block.split_once('\n').unwrap();
+        let arguments = command
+            .strip_prefix("$ paceline topology ")
+            .expect("a command of ours");
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        assert_eq!(fine(&arguments), expected, "{command}");
+        shown += 1;
+    }
+    assert!(shown >= 3, "{shown}");
+}
