@@ -309,10 +309,10 @@ fn preempted(switches: &[Switch], tid: u64, begin: u64, end: u64) -> (u64, u64) 
     (count, ns + since.map_or(0, |since| end - since.max(begin)))
 }
 
-/// Goal: beside hogs, the causes of each wait and frame sum to its length, and the preemptions found are those
-/// that the kernel's own text tells: in all, of each thread, and in each wait. What `diagnose` says of the
-/// file is what `frames` says of its run, with the kernel's half or without. Method: an independent count over
-/// the lines of the text.
+/// Goal: beside hogs, the causes of each wait and frame sum to its length, and the preemptions found are
+/// those that the kernel's own text tells: in all, of each thread, and in each wait. What `diagnose` says of
+/// the file is what `frames` says of its run, with the kernel's half or without. Method: an independent count
+/// over the lines of the text.
 #[test]
 fn preemptions_are_the_kernels() {
     let allowed = is_allowed();

@@ -41,7 +41,8 @@ static CAME: AtomicBool = AtomicBool::new(false);
 extern "C" fn pass_on(signal: libc::c_int) {
     match HEIR.load(Ordering::Relaxed) {
         0 => CAME.store(true, Ordering::Relaxed),
-        // SAFETY: kill may be called in a handler. It fails, and sets errno, only if there is no such process.
+        // SAFETY: kill may be called in a handler. It fails, and sets errno, only if there is no such
+        // process.
         heir => _ = unsafe { libc::kill(heir, signal) },
     }
 }

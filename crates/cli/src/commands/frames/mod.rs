@@ -41,9 +41,10 @@ use crate::output;
 /// frame_ns.p50), stats{}, waits[] and inversions[], threads[]{name, tid, run_ns, runnable_ns, sleep_ns,
 /// switches{voluntary, involuntary}} (of the job system, while it was recorded; null without the kernel's
 /// half), checksum (of the last frame), trace{events,lost,kernel{events,lost},bytes} (null without --trace;
-/// kernel is null where it may not be recorded), quiet, noise{}, machine{}. With --trace, waits and inversions are those that `diagnose` finds in the recording,
-/// times since the first frame. Without it, waits are the ten longest of the main thread by a stopwatch
-/// (thread, name, frame, start_ns since the first frame, duration_ns, causes null), and inversions is null.
+/// kernel is null where it may not be recorded), quiet, noise{}, machine{}. With --trace, waits and
+/// inversions are those that `diagnose` finds in the recording, times since the first frame. Without it,
+/// waits are the ten longest of the main thread by a stopwatch (thread, name, frame, start_ns since the first
+/// frame, duration_ns, causes null), and inversions is null.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What a frame does [default: graph]

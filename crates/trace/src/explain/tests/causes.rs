@@ -307,9 +307,9 @@ fn circles() {
     assert_eq!(told.1.waits[0].length(), Nanos(50));
 }
 
-/// Goal: a sleep goes on through a run that got nowhere, and ends with one that got somewhere, also if that is
-/// cut short. Method: a thread that is woken after 50 us, runs for a while and is preempted for 100 us; runs
-/// of 4.999 and of 5 us.
+/// Goal: a sleep goes on through a run that got nowhere, and ends with one that got somewhere, also if that
+/// is cut short. Method: a thread that is woken after 50 us, runs for a while and is preempted for 100 us;
+/// runs of 4.999 and of 5 us.
 #[test]
 fn runs_that_get_nowhere() {
     let play = |ran: u64| {

@@ -89,9 +89,9 @@ impl Frames {
         self.frames.iter().map(|frame| frame.begin.1)
     }
 
-    /// Tells all frames. `convert` brings times to the recording's clock, if it can. Everything else in the file
-    /// happened between `first` and `last`: frames without an end go on until then, and of those that began
-    /// before (SurfaceFlinger remembers some for half a minute) what was before is left out.
+    /// Tells all frames. `convert` brings times to the recording's clock, if it can. Everything else in the
+    /// file happened between `first` and `last`: frames without an end go on until then, and of those that
+    /// began before (SurfaceFlinger remembers some for half a minute) what was before is left out.
     pub(super) fn tell(
         self,
         builder: &mut Builder,
@@ -199,9 +199,9 @@ mod tests {
         assert!(recording.losses.is_empty(), "{:?}", recording.losses);
     }
 
-    /// Goal: what has no beginning, no end, nobody, is of a kind of later versions, or was over before anything
-    /// else happened is counted; what had begun before is cut off there. Method: one of each, beside a change
-    /// of a frequency.
+    /// Goal: what has no beginning, no end, nobody, is of a kind of later versions, or was over before
+    /// anything else happened is counted; what had begun before is cut off there. Method: one of each, beside
+    /// a change of a frequency.
     #[test]
     fn what_is_not_whole_is_counted() {
         let change = message(11, &[number(1, 5), number(2, 0)].concat());

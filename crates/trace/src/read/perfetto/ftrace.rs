@@ -148,8 +148,8 @@ impl Ftrace {
         };
     }
 
-    /// `FtraceStats`: how many events the kernel's buffers have lost by now, at the beginning of the recording
-    /// and again each time that the recorder wrote to the file. `None` if the message is broken.
+    /// `FtraceStats`: how many events the kernel's buffers have lost by now, at the beginning of the
+    /// recording and again each time that the recorder wrote to the file. `None` if the message is broken.
     pub(super) fn stats(&mut self, message: &[u8]) -> Option<()> {
         const BEGIN: u64 = 1;
         let phase = Row::of(message)?.number(1);
