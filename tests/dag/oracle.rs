@@ -55,6 +55,17 @@ fn predecessors<P: Platform>(world: &World<P>, node: usize) -> Vec<usize> {
     world.nodes[node].after.lock().unwrap().clone()
 }
 
+/// Predecessors, and those that may be about to become some.
+///
+/// For judging while the program runs: who is told of a failure through an edge may be told before the edge
+/// is noted.
+fn possible_predecessors<P: Platform>(world: &World<P>, node: usize) -> Vec<usize> {
+    // First: an edge goes from here to `after`.
+    let mut all = world.nodes[node].joining.lock().unwrap().clone();
+    all.extend(predecessors(world, node));
+    all
+}
+
 /// Whether a node has done what it is there for.
 fn is_done<P: Platform>(world: &World<P>, node: usize) -> bool {
     let notes = &world.nodes[node];
@@ -123,13 +134,13 @@ pub(crate) fn failed_for_a_reason<P: Platform>(world: &World<P>, node: usize) {
 
 /// Whether the node or an ancestor fails by itself.
 fn is_doomed<P: Platform>(world: &World<P>, node: usize) -> bool {
-    let before = predecessors(world, node);
+    let before = possible_predecessors(world, node);
     breaks(world, node) || before.iter().any(|&before| is_doomed(world, before))
 }
 
 /// Whether this label is that of an ancestor that fails by itself.
 fn is_to_blame<P: Platform>(world: &World<P>, node: usize, label: Label) -> bool {
-    predecessors(world, node).iter().any(|&before| {
+    possible_predecessors(world, node).iter().any(|&before| {
         let itself = breaks(world, before) && label.name == name(before);
         itself || is_to_blame(world, before, label)
     })

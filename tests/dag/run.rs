@@ -306,9 +306,18 @@ impl<P: Platform> Place<'_, P> {
         let (Some(&to), Some(&from)) = (nodes[job].id.get(), nodes[after].id.get()) else {
             return;
         };
-        match self.context.add_dependency(to, from) {
-            Ok(()) => nodes[job].after.lock().unwrap().push(after),
-            Err(paceline::GraphError::TooLate { .. }) => {}
+        let notes = &nodes[job];
+        notes.joining.lock().unwrap().push(after);
+        let added = self.context.add_dependency(to, from);
+        if added.is_ok() {
+            notes.after.lock().unwrap().push(after);
+        }
+        let mut joining = notes.joining.lock().unwrap();
+        let mine = joining.iter().position(|&before| before == after);
+        joining.swap_remove(mine.expect("it was put there"));
+        drop(joining);
+        match added {
+            Ok(()) | Err(paceline::GraphError::TooLate { .. }) => {}
             Err(error) => self
                 .world
                 .is_wrong(format!("n{job} after n{after}: {error}")),

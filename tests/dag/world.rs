@@ -37,6 +37,8 @@ pub(crate) struct NodeNotes {
     pub(crate) abandoned: AtomicBool,
     /// The edges that were asked for and accepted.
     pub(crate) after: Mutex<Vec<usize>>,
+    /// Those that are being asked for: the job system may act on one before it is noted in `after`.
+    pub(crate) joining: Mutex<Vec<usize>>,
     pub(super) handle: Mutex<Option<Job<Prize>>>,
     pub(super) event: Mutex<Option<Event>>,
 }

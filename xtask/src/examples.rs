@@ -37,8 +37,10 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
         return Ok("there is none yet".to_owned());
     }
 
+    // The whole workspace, as in the stage `unit`, which has built them: for one package alone, dependencies
+    // would have other features and be compiled again.
     let mut build = context.command("cargo");
-    build.args(["build", "--package", PACKAGE, "--examples"]);
+    build.args(["build", "--workspace", "--examples"]);
     let outcome = process::run(
         build,
         Manner {

@@ -63,6 +63,12 @@ const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
 
 const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg paceline_tsan";
 
+/// A report of a race names lines, for which the build has to have them.
+const TSAN_ENV: &[(&str, &str)] = &[
+    ("RUSTFLAGS", TSAN_FLAGS),
+    ("CARGO_PROFILE_DEV_DEBUG", "line-tables-only"),
+];
+
 /// Std is built with the sanitizer too, or its own synchronization would look like races. The models
 /// run on one thread.
 const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} \
@@ -215,7 +221,7 @@ pub(crate) const STAGES: &[Stage] = &[
         limit_minutes: 10,
         steps: &[Step::Run {
             line: TSAN_UNIT,
-            env: &[("RUSTFLAGS", TSAN_FLAGS)],
+            env: TSAN_ENV,
         }],
     },
     Stage {
@@ -227,7 +233,7 @@ pub(crate) const STAGES: &[Stage] = &[
         limit_minutes: 20,
         steps: &[Step::Run {
             line: TSAN_INTEGRATION,
-            env: &[("RUSTFLAGS", TSAN_FLAGS)],
+            env: TSAN_ENV,
         }],
     },
     Stage {
