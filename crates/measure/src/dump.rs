@@ -2,7 +2,7 @@
 //! into where it is not at hand.
 //!
 //! An archive is a tar file, packed with gzip or not, whose members begin with `sys/`, `proc/`, `dev/` and
-//! so on. [`read`] keeps them in memory; nothing is written to the disk. [`write`] collects those of this
+//! so on. [`read`] keeps them in memory; nothing is written to the disk. [`write()`] collects those of this
 //! machine that detection reads, and of these nothing that names the device or what else is on it: serial
 //! numbers become zeros, and of lists of mounts and of the process's state only the lines that matter are
 //! left.

@@ -1,6 +1,6 @@
 //! Finding out what a machine is, from its files: Linux's, of this machine or of another.
 //!
-//! [`detect`] reads everything once, [`limits`] only what can change while a program runs (some ten files).
+//! [`detect`] reads everything once, [`limits()`] only what can change while a program runs (some ten files).
 //! Sources, and which of two is believed: `speeds.rs` and `classes.rs` for how fast CPUs are, `sharing.rs`
 //! for what they share, `limits.rs` and `cgroup.rs` for what may be used. Tested on the 160 machines of
 //! `testdata/topology`.
