@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-use event::{Event, EventKind, Nanos, Steered, Withheld};
+use event::{Event, EventKind, Nanos, Resized, Steered, Withheld};
 
 use super::arrows::Arrows;
 use super::messages::Type;
@@ -106,6 +106,16 @@ fn steered(number: u64) -> &'static str {
     }
 }
 
+/// Why the number of workers was changed, by the number in the event.
+fn resized(number: u64) -> &'static str {
+    match Resized::from_code(number) {
+        Some(Resized::Asked) => "asked for",
+        Some(Resized::Narrower) => "fewer CPUs may be used",
+        Some(Resized::Wider) => "more CPUs may be used",
+        _ => "unknown",
+    }
+}
+
 impl<W: Write> Jobs<'_, '_, W> {
     fn write(&mut self, at: usize, event: &Event) -> io::Result<()> {
         self.count_ready(event)?;
@@ -150,13 +160,14 @@ impl<W: Write> Jobs<'_, '_, W> {
             EventKind::Spare => {
                 self.instant(at, event, WORKER, "spare", &[Note::Number("seat", arg)])?
             }
-            EventKind::Resized => self.instant(
-                at,
-                event,
-                WORKER,
-                "resized",
-                &[Note::Number("workers", arg)],
-            )?,
+            EventKind::Resized => {
+                let (why, workers) = (arg >> 32, arg & u64::from(u32::MAX));
+                let notes = [
+                    Note::Text("why", resized(why)),
+                    Note::Number("workers", workers),
+                ];
+                self.instant(at, event, WORKER, "resized", &notes)?;
+            }
             EventKind::Raised => {
                 let notes = [Note::Number("job", job), Note::Number("for", arg)];
                 self.instant(at, event, WAIT, "raised", &notes)?;
