@@ -9,6 +9,7 @@
 mod budget;
 mod dag;
 mod idle;
+mod live;
 mod process;
 mod recording;
 mod reproducers;

@@ -51,6 +51,8 @@ pub(crate) fn child(test: &str, variables: &[(&str, &OsStr)]) -> Said {
     let output = Command::new(this)
         .args(["--exact", test, "--ignored", "--nocapture"])
         .env_remove("PACELINE_WAIT")
+        .env_remove("PACELINE_WORKERS")
+        .env_remove("PACELINE_CPUS")
         .env(CHILD, "1")
         .envs(variables.iter().copied())
         .output()

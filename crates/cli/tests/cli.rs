@@ -50,6 +50,8 @@ fn command(arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .env_remove("PACELINE_WAIT")
+        .env_remove("PACELINE_WORKERS")
+        .env_remove("PACELINE_CPUS")
         .env("RUST_BACKTRACE", "0");
     command
 }

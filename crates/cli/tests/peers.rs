@@ -39,6 +39,8 @@ fn bench(program: impl AsRef<Path>, runner: Option<&Path>, more: &[&str]) -> Out
         .args(["bench", "--peers", "--quick", "--threads", "2", "--json"])
         .args(more)
         .env_remove("PACELINE_WAIT")
+        .env_remove("PACELINE_WORKERS")
+        .env_remove("PACELINE_CPUS")
         .env_remove(RUNNER)
         .env("RUST_BACKTRACE", "0");
     if let Some(runner) = runner {

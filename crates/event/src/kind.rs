@@ -68,7 +68,8 @@ kinds! {
     /// Every worker was blocked in a wait while other work was ready: a spare worker starts.
     /// `arg`: its seat.
     Spare = 18, "spare";
-    /// The number of workers was changed. `arg`: the new number.
+    /// The number of workers was changed. `arg`: why (32 bits, see [`Resized`]), and the new number (32
+    /// bits).
     Resized = 19, "resized";
     /// This thread waits for the job in `arg` and has found that `job` must be over before: whoever makes
     /// `job` ready, or has work for it to share, tells this thread. Once a wait and job.
@@ -129,6 +130,19 @@ pub enum Steered {
     Late = 3,
 }
 
+/// Why the number of workers was changed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Resized {
+    /// The program asked for it.
+    Asked = 0,
+    /// Fewer threads can run at the same time than before: CPUs are offline, or forbidden, or rationed.
+    Narrower = 1,
+    /// More can.
+    Wider = 2,
+}
+
 macro_rules! reasons {
     ($($reason:ident: $($name:ident)*;)*) => { $(
         impl $reason {
@@ -144,4 +158,5 @@ reasons! {
     Why: Next Awaited Needed Part;
     Withheld: Searched NobodySleeps Batch;
     Steered: InTheWay Over Late;
+    Resized: Asked Narrower Wider;
 }

@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use event::{Nanos, Sink};
-use platform::{Os, Platform};
+use platform::{CpuSet, Limits, Os, Platform};
 
 use crate::crew::SPARES_MAX;
 use crate::deque::RING_MAX;
+use crate::environment::{self, Environment, Workers};
 use crate::failure::UnwaitedPanic;
+use crate::live::{Asked, Live, Reading, limits_of};
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::shared::{Hooks, Parts, Shared};
 use crate::system::JobSystem;
@@ -27,6 +29,10 @@ use crate::system::JobSystem;
 pub struct Builder<P: Platform = Os> {
     platform: P,
     workers: Option<usize>,
+    cpus: Option<CpuSet>,
+    follows_machine: bool,
+    /// Whether the environment may say how much of the machine to use.
+    asks_environment: bool,
     reserve: usize,
     max_jobs: u32,
     max_threads: usize,
@@ -60,8 +66,16 @@ pub enum BuildError {
         /// What is possible.
         range: (u64, u64),
     },
-    /// `PACELINE_WAIT` is set to something that is no wait policy.
+    /// A variable of the environment is set to something that cannot be read. The text says which, and
+    /// what it may say.
     Environment(String),
+    /// None of the CPUs that workers are to run on may be used.
+    NoCpu {
+        /// What was asked for.
+        asked: CpuSet,
+        /// What may be used.
+        usable: CpuSet,
+    },
     /// The system refused a thread.
     Thread(platform::SpawnError),
 }
@@ -76,7 +90,12 @@ impl fmt::Display for BuildError {
             } => {
                 write!(f, "{setting} must be between {low} and {high}, not {asked}")
             }
-            BuildError::Environment(text) => write!(f, "PACELINE_WAIT: {text}"),
+            BuildError::Environment(text) => f.write_str(text),
+            BuildError::NoCpu { asked, usable } => write!(
+                f,
+                "workers are to run on CPUs {asked} (Builder::cpus, PACELINE_CPUS), but only {usable} \
+                 may be used: name one of these"
+            ),
             BuildError::Thread(error) => error.fmt(f),
         }
     }
@@ -85,10 +104,15 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {}
 
 impl Builder<Os> {
-    /// Settings for a job system on this machine. The wait policy is that of the environment
-    /// variable `PACELINE_WAIT`, if it is set.
+    /// Settings for a job system on this machine. The environment wins over them: `PACELINE_WAIT` over the
+    /// [wait policy](Builder::wait_policy), `PACELINE_WORKERS` (a number, or `auto`) over the number of
+    /// [workers](Builder::workers), and `PACELINE_CPUS` (a list such as `0-3,8`) over the
+    /// [CPUs](Builder::cpus) they may run on.
     pub fn new() -> Builder<Os> {
-        Builder::with_platform(Os)
+        Builder {
+            asks_environment: true,
+            ..Builder::with_platform(Os)
+        }
     }
 }
 
@@ -104,6 +128,9 @@ impl<P: Platform> Builder<P> {
         Builder {
             platform,
             workers: None,
+            cpus: None,
+            follows_machine: true,
+            asks_environment: false,
             reserve: 1,
             max_jobs: 1 << 20,
             max_threads: 256,
@@ -119,7 +146,13 @@ impl<P: Platform> Builder<P> {
     }
 
     /// Worker threads: 0 to [`WORKERS_MAX`]. Without this call: the number of threads that can run
-    /// at the same time, less the [`reserve`](Builder::reserve), but at least 1.
+    /// at the same time, less the [`reserve`](Builder::reserve), but at least 1; and that number follows
+    /// the machine, see [`follow_machine`](Builder::follow_machine).
+    ///
+    /// A number that is given is respected: there are never more workers than that. If it fits the machine
+    /// (it is at most the number of threads that can run at the same time), and the machine shrinks later,
+    /// there are as many as that leaves, at least 1, until it grows again. A larger number is taken to be
+    /// meant that way, and stays. The environment variable `PACELINE_WORKERS` wins over this call.
     ///
     /// With no workers at all, jobs run inside waits and in `flush`, `poll` and `pump`.
     pub fn workers(mut self, workers: usize) -> Self {
@@ -131,6 +164,24 @@ impl<P: Platform> Builder<P> {
     /// 1 by default, for the thread that waits and helps meanwhile.
     pub fn reserve(mut self, threads: usize) -> Self {
         self.reserve = threads;
+        self
+    }
+
+    /// The CPUs that workers may run on; without this call, wherever the kernel lets them. The number of
+    /// workers that fit, if none is given, is that of these CPUs. CPUs that may not be used count for
+    /// nothing; while none of these may, workers run anywhere. The environment variable `PACELINE_CPUS`
+    /// wins over this call. Masks of the program's own threads are not touched.
+    pub fn cpus(mut self, cpus: CpuSet) -> Self {
+        self.cpus = Some(cpus);
+        self
+    }
+
+    /// Whether to have a look at the machine while running, once a second at most and never while there is
+    /// nothing to do; `true` by default. When CPUs go offline, are taken from the process or are rationed,
+    /// workers retire at their next idle point; they come back when the CPUs do, and nothing is lost either
+    /// way. `false`: what the machine was at the beginning holds for ever.
+    pub fn follow_machine(mut self, follow: bool) -> Self {
+        self.follows_machine = follow;
         self
     }
 
@@ -239,13 +290,36 @@ impl<P: Platform> Builder<P> {
     /// Starts the workers.
     ///
     /// # Errors
-    /// If a setting is out of range, `PACELINE_WAIT` cannot be read, or the system refuses a thread.
+    /// If a setting is out of range, a variable of the environment cannot be read, none of the
+    /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
-        let parallelism = self.platform.topology().effective_parallelism();
-        let workers = self
-            .workers
-            .unwrap_or(parallelism.saturating_sub(self.reserve).max(1));
-        in_range("workers", workers as u64, 0, WORKERS_MAX as u64)?;
+        let environment = match self.asks_environment {
+            true => Environment::read()?,
+            false => Environment::default(),
+        };
+        let workers = match environment.workers {
+            Some(Workers::Auto) => None,
+            Some(Workers::Exactly(workers)) => Some(workers),
+            None => self.workers,
+        };
+        in_range(
+            "workers",
+            workers.unwrap_or(0) as u64,
+            0,
+            WORKERS_MAX as u64,
+        )?;
+        let cpus = environment.cpus.or(self.cpus);
+        let limits = limits(&self.platform, cpus.as_ref())?;
+        let parallelism = limits.effective_parallelism();
+        let asked = match workers {
+            None => Asked::Fitting {
+                reserve: self.reserve,
+            },
+            Some(workers) => Asked::Exactly {
+                workers,
+                width_then: parallelism,
+            },
+        };
         in_range("max_jobs", self.max_jobs.into(), 1, JOBS_MAX.into())?;
         in_range(
             "max_threads",
@@ -268,19 +342,18 @@ impl<P: Platform> Builder<P> {
                 RING_MAX as u64,
             ));
         }
-        let policy = environment_policy()?.unwrap_or(self.wait_policy);
+        let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
         // Room to grow: a program that starts small may resize up to the machine and beyond.
-        let workers_max = workers.max(4 * parallelism).min(WORKERS_MAX);
+        let workers_max = workers.unwrap_or(1).max(4 * parallelism).min(WORKERS_MAX);
+        let follow = self.follows_machine.then(|| self.platform.now());
         let shared = Shared::new(Parts {
             seats: workers_max + SPARES_MAX + self.max_threads,
             guests_max: self.max_threads,
             queue: self.queue_capacity,
             workers_max,
             max_jobs: self.max_jobs,
-            spin: SpinPolicy {
-                policy,
-                parallelism,
-            },
+            spin: SpinPolicy { policy },
+            live: Live::new(Reading::new(limits, asked, workers_max), cpus, follow),
             steering: self.steering,
             sink: self.sink,
             recording: self.recording,
@@ -292,20 +365,23 @@ impl<P: Platform> Builder<P> {
         let system = JobSystem::from_shared(shared);
         system
             .shared()
-            .resize(workers)
+            .start_workers()
             .map_err(BuildError::Thread)?;
         Ok(system)
     }
 }
 
-fn environment_policy() -> Result<Option<WaitPolicy>, BuildError> {
-    let Some(text) = std::env::var_os("PACELINE_WAIT") else {
-        return Ok(None);
-    };
-    let policy = text.to_string_lossy().parse::<WaitPolicy>();
-    policy
-        .map(Some)
-        .map_err(|error| BuildError::Environment(error.to_string()))
+/// What the calling thread may use of the machine, of the CPUs asked for.
+fn limits<P: Platform>(platform: &P, asked: Option<&CpuSet>) -> Result<Limits, BuildError> {
+    let limits = limits_of(platform, &[platform.thread_id()], asked);
+    let usable = limits.usable();
+    match asked {
+        Some(asked) if asked.intersection(&usable).is_empty() => Err(BuildError::NoCpu {
+            asked: asked.clone(),
+            usable,
+        }),
+        _ => Ok(limits),
+    }
 }
 
 fn in_range(setting: &'static str, asked: u64, low: u64, high: u64) -> Result<(), BuildError> {

@@ -2,7 +2,8 @@
 //!
 //! Regular workers have the ordinals 0..target. Resizing changes the target: workers beyond it retire
 //! at their next idle point, with their queues empty; missing ones are started on seats that were
-//! left before, or on new ones. A *spare* is one more worker that exists only while every other one
+//! left before, or on new ones. (What the target is, `live` says.) A *spare* is one more worker that exists
+//! only while every other one
 //! is blocked inside a wait, so that ready work which nobody may run from inside a wait still runs.
 //! There are at most [`SPARES_MAX`]; they leave as soon as a regular worker is free again.
 
@@ -77,6 +78,12 @@ impl<P: Platform> Crew<P> {
         self.target.load(Ordering::Relaxed) as usize
     }
 
+    /// So many regular workers are wanted; [`man_posts`](Shared::man_posts) sees to it.
+    pub(crate) fn set_target(&self, target: usize) {
+        debug_assert!(target <= self.workers_max);
+        self.target.store(target as u32, Ordering::Relaxed);
+    }
+
     pub(crate) fn workers_max(&self) -> usize {
         self.workers_max
     }
@@ -89,11 +96,9 @@ impl<P: Platform> Crew<P> {
 }
 
 impl<P: Platform> Shared<P> {
-    /// Makes the number of regular workers `target`. Returns the first refusal of the system, after
+    /// Makes the regular workers as many as are wanted. Returns the first refusal of the system, after
     /// which fewer workers run.
-    pub(crate) fn resize(&self, target: usize) -> Result<(), platform::SpawnError> {
-        debug_assert!(target <= self.crew.workers_max);
-        self.crew.target.store(target as u32, Ordering::Relaxed);
+    pub(crate) fn man_posts(&self) -> Result<(), platform::SpawnError> {
         let filled = loop {
             let (ended, filled) = self.crew.roster.with(|roster| {
                 let ended = self.reap(roster, Role::Worker);
@@ -183,7 +188,7 @@ impl<P: Platform> Shared<P> {
         let spec = ThreadSpec {
             name,
             stack_bytes: self.crew.stack_bytes,
-            mask: None,
+            mask: self.live.told_cpus().cloned(),
             slice: self.crew.slice,
         };
         let shared = self
@@ -206,7 +211,7 @@ impl<P: Platform> Shared<P> {
     fn worker_main(&self, index: usize) {
         let seat = self.seats.get(index);
         sit(&self.platform, self.id.get(), seat, self.host());
-        let _named = self.steering.on.then(|| Named::new(self, seat));
+        let _named = (self.steering.on || self.live.is_on).then(|| Named::new(self, seat));
         if let Some(hook) = &self.hooks.start {
             hook(index);
         }

@@ -39,9 +39,16 @@ impl<'js, P: Platform> Frame<'js, P> {
         let shared = system.shared();
         // Relaxed: a number.
         let number = shared.frames.fetch_add(1, Ordering::Relaxed);
-        let start = shared.platform.now();
+        let mut start = shared.platform.now();
+        let context = shared.context();
+        if let Ok(cx) = &context
+            && cx.follow_machine_at(start)
+        {
+            // The look took some time, which is none of the frame's.
+            start = shared.platform.now();
+        }
         let deadline = start + Nanos::from(budget);
-        if let Ok(cx) = shared.context() {
+        if let Ok(cx) = context {
             cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
         }
         Frame {

@@ -39,6 +39,7 @@ mod crew;
 mod cycle;
 mod deque;
 mod edges;
+mod environment;
 mod error;
 mod failure;
 mod fork;
@@ -49,6 +50,7 @@ mod idle;
 mod injector;
 mod job;
 mod listen;
+mod live;
 #[cfg(test)]
 mod models;
 mod policy;

@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use event::Nanos;
 
+use crate::live::Width;
+
 /// What a thread without work does before it parks.
 ///
 /// In code by [`Builder::wait_policy`](crate::Builder::wait_policy); the environment variable
@@ -32,7 +34,8 @@ pub enum WaitPolicy {
     /// Spin about as long as a wake-up costs on this machine, as measured while running: never more
     /// than twice the cost of the best choice in hindsight (Karlin et al., "Competitive Snoopy
     /// Caching", 1988). Shorter, down to not at all, where spinning has been in vain lately. No
-    /// spinning if there are more threads than CPUs to run them.
+    /// spinning if there are more threads than CPUs to run them, or if CPU time is rationed (by the quota of
+    /// a control group).
     #[default]
     Adaptive,
 }
@@ -139,19 +142,17 @@ impl Tuning {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpinPolicy {
     pub(crate) policy: WaitPolicy,
-    /// CPUs the process can use at a time.
-    pub(crate) parallelism: usize,
 }
 
 impl SpinPolicy {
-    /// The time to spin, given the measured cost of a wake-up and how many threads of ours want a
-    /// CPU. [`Nanos::MAX`] never parks.
-    pub(crate) fn spin_time(&self, wake_cost: Nanos, threads: usize) -> Nanos {
+    /// The time to spin, given the measured cost of a wake-up, how many threads of ours want a CPU, and
+    /// how many can have one. [`Nanos::MAX`] never parks.
+    pub(crate) fn spin_time(&self, wake_cost: Nanos, threads: usize, width: Width) -> Nanos {
         match self.policy {
             WaitPolicy::Active => Nanos::MAX,
             WaitPolicy::Passive => Nanos::ZERO,
             WaitPolicy::For(time) => time,
-            WaitPolicy::Adaptive if threads > self.parallelism => Nanos::ZERO,
+            WaitPolicy::Adaptive if threads > width.threads || width.is_rationed => Nanos::ZERO,
             WaitPolicy::Adaptive => wake_cost.min(Tuning::SPIN_MAX),
         }
     }
@@ -237,10 +238,21 @@ mod tests {
     fn adaptive_does_not_spin_with_more_threads_than_cpus() {
         let spin = SpinPolicy {
             policy: WaitPolicy::Adaptive,
-            parallelism: 2,
         };
-        assert_eq!(spin.spin_time(Nanos(7_000), 2), Nanos(7_000));
-        assert_eq!(spin.spin_time(Nanos(7_000), 3), Nanos::ZERO);
-        assert_eq!(spin.spin_time(Nanos::from_secs(1), 2), Tuning::SPIN_MAX);
+        let two = Width {
+            threads: 2,
+            is_rationed: false,
+        };
+        let rationed = Width {
+            is_rationed: true,
+            ..two
+        };
+        assert_eq!(spin.spin_time(Nanos(7_000), 2, two), Nanos(7_000));
+        assert_eq!(spin.spin_time(Nanos(7_000), 3, two), Nanos::ZERO);
+        assert_eq!(spin.spin_time(Nanos(7_000), 2, rationed), Nanos::ZERO);
+        assert_eq!(
+            spin.spin_time(Nanos::from_secs(1), 2, two),
+            Tuning::SPIN_MAX
+        );
     }
 }

@@ -15,6 +15,7 @@ use crate::idle::Idle;
 use crate::injector::Injector;
 use crate::job::{LINK_BLOCKS_MAX, Labels, Links, Slot, Ticket};
 use crate::listen::Wakers;
+use crate::live::Live;
 use crate::policy::{SpinPolicy, Tuning};
 use crate::range::RangeBlock;
 use crate::record::Tap;
@@ -52,6 +53,7 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) failures: Failures<P>,
     pub(crate) wakers: Wakers<P>,
     pub(crate) crew: Crew<P>,
+    pub(crate) live: Live<P>,
     pub(crate) spin: SpinPolicy,
     pub(crate) steering: Steering<P>,
     /// Moving average of the cost of a wake-up, in ns.
@@ -76,6 +78,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) queue: usize,
     pub(crate) max_jobs: u32,
     pub(crate) spin: SpinPolicy,
+    pub(crate) live: Live<P>,
     pub(crate) steering: bool,
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) recording: bool,
@@ -108,6 +111,7 @@ impl<P: Platform> Shared<P> {
             failures: Failures::new(),
             wakers: Wakers::new(),
             crew: Crew::new(parts.workers_max, parts.stack_bytes, parts.slice),
+            live: parts.live,
             spin: parts.spin,
             steering: Steering::new(parts.steering),
             wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
@@ -206,14 +210,15 @@ impl<P: Platform> Shared<P> {
     /// How long a thread without work spins now.
     pub(crate) fn spin_time(&self) -> Nanos {
         // The waiting thread counts as one more.
+        let threads = self.crew.active() + 1;
         self.spin
-            .spin_time(self.wake_cost(), self.crew.active() + 1)
+            .spin_time(self.wake_cost(), threads, self.live.width())
     }
 
     /// How many threads could work on one thing at the same time.
     pub(crate) fn threads_at_once(&self) -> u32 {
         let threads = self.crew.active() + 1;
-        threads.min(self.spin.parallelism).max(1) as u32
+        threads.min(self.live.width().threads).max(1) as u32
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -67,6 +67,10 @@ counters! {
     colocated,
     /// Workers kept off their waker's CPU that did not start in time and were given all CPUs back.
     masks_restored,
+    /// Looks at what of the machine may be used at that moment.
+    looks,
+    /// Times that the number of workers followed the machine.
+    resizes,
     /// Frames ended.
     frames,
     /// Frames that ended after their deadline.

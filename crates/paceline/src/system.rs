@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::{EventKind, Nanos};
-use platform::{Os, Platform};
+use platform::{Limits, Os, Platform};
 
 use crate::builder::{BuildError, Builder};
 use crate::context::Context;
@@ -188,6 +188,7 @@ impl<P: Platform> JobSystem<P> {
     pub fn flush(&self) {
         self.enter(|context| {
             context.flush();
+            context.follow_machine();
             if self.shared.crew.active() == 0 {
                 while context.run_any() {}
             }
@@ -257,7 +258,7 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// How many regular workers there are (or will be, as soon as those that are one too many have
-    /// finished their jobs).
+    /// finished their jobs). It follows the machine: see [`Builder::workers`].
     pub fn workers(&self) -> usize {
         self.shared.crew.target()
     }
@@ -267,8 +268,20 @@ impl<P: Platform> JobSystem<P> {
         self.shared.seats.limit()
     }
 
+    /// What the job system may use of the machine, as far as it last had a look: at a flush, a wait of an
+    /// outside thread or the begin of a frame, once a second at most.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// assert!(js.limits().effective_parallelism() >= 1);
+    /// ```
+    pub fn limits(&self) -> Limits {
+        self.shared.limits()
+    }
+
     /// Changes the number of workers while everything runs. Those that are too many leave when they
-    /// have nothing to do; their queues are empty then.
+    /// have nothing to do; their queues are empty then. From now on that number is what the program asks
+    /// for, as with [`Builder::workers`].
     ///
     /// # Errors
     /// If that is more than four times the machine's threads (and more than there were at the

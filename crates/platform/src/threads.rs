@@ -52,6 +52,13 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
         self.topology().limits().clone()
     }
 
+    /// The CPUs on which at least one of these threads may run at this moment; `None` if the platform cannot
+    /// say, or if none of them lives any more. Costs a system call a thread.
+    fn allowed(&self, threads: &[u64]) -> Option<CpuSet> {
+        let _ = threads;
+        None
+    }
+
     /// The CPU the caller runs on at this moment, if the platform can say.
     fn current_cpu(&self) -> Option<u32>;
 

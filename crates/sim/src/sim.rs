@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use event::{Cpu, Nanos, Random, Task};
 use platform::{
-    CpuSet, MaskError, Parker, Platform, Poll, SpawnError, ThreadSpec, Topology, Usage,
+    CpuSet, Limits, MaskError, Parker, Platform, Poll, Quota, SpawnError, ThreadSpec, Topology,
+    Usage,
 };
 use policy::{Attr, Mask};
 
 use crate::config::SimConfig;
+use crate::kernel::{Kernel, Phase};
 use crate::quiet;
 use crate::report::SimReport;
 use crate::run::ambient;
@@ -78,6 +80,7 @@ impl Sim {
             topology: topology.unwrap_or_else(|| config.machine.topology()),
             seed: Random::new(config.seed ^ PLATFORM_STREAM).next_u64(),
             fork_epoch: AtomicU32::new(0),
+            quota: Mutex::new(None),
             reached: AtomicU64::new(0),
         });
         let sim = Sim {
@@ -122,6 +125,18 @@ impl Sim {
     pub fn set_fork_epoch(&self, epoch: u32) {
         // Relaxed: a number, nothing is published with it.
         self.shared.fork_epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Makes the platform say from now on that the process may use so much CPU time; `None`: as much as there
+    /// is. The machine does not enforce it.
+    pub fn set_quota(&self, quota: Option<Quota>) {
+        let told = self.shared.quota.lock();
+        *told.unwrap_or_else(PoisonError::into_inner) = quota;
+    }
+
+    fn quota(&self) -> Option<Quota> {
+        let told = self.shared.quota.lock();
+        *told.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a thread that the kernel's policy treats as `attr` says. Its mask is that of the
@@ -222,6 +237,43 @@ unsafe impl Platform for Sim {
 
     fn topology(&self) -> &Topology {
         &self.shared.topology
+    }
+
+    /// As the trait says. It takes no time.
+    fn limits(&self) -> Limits {
+        let mut limits = self.shared.topology.limits().clone();
+        let is_online = |kernel: &Kernel, cpu: u32| !kernel.is_offline(Cpu(cpu));
+        let online = |engine: &Engine| {
+            engine.with_kernel(|kernel| {
+                let shown = limits.online.iter();
+                shown.filter(|&cpu| is_online(kernel, cpu)).collect()
+            })
+        };
+        if let Some(online) = ambient::with(online) {
+            limits.online = online;
+        }
+        limits.quota = self.quota();
+        limits
+    }
+
+    /// As the trait says. It takes no time.
+    fn allowed(&self, threads: &[u64]) -> Option<CpuSet> {
+        let shown = &self.shared.topology.limits().allowed;
+        let of_threads = |engine: &Engine| {
+            engine.with_kernel(|kernel| {
+                let tasks = threads.iter().filter_map(|&thread| {
+                    let task = kernel.tasks.get(thread.checked_sub(1)? as usize)?;
+                    (task.phase != Phase::Ended).then_some(&task.mask)
+                });
+                let masks: Vec<&Mask> = tasks.collect();
+                let is_allowed = |&cpu: &u32| {
+                    let allows = |mask: &&Mask| mask.is_empty() || mask.has(Cpu(cpu));
+                    masks.iter().any(allows)
+                };
+                shown.iter().filter(is_allowed).collect::<CpuSet>()
+            })
+        };
+        ambient::with(of_threads).filter(|cpus| !cpus.is_empty())
     }
 
     fn current_cpu(&self) -> Option<u32> {

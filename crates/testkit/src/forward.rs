@@ -63,6 +63,14 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.topology()
         }
+        fn limits(&self) -> platform::Limits {
+            let $this = self;
+            $behind.limits()
+        }
+        fn allowed(&self, threads: &[u64]) -> Option<platform::CpuSet> {
+            let $this = self;
+            $behind.allowed(threads)
+        }
         fn current_cpu(&self) -> Option<u32> {
             let $this = self;
             $behind.current_cpu()

@@ -18,6 +18,7 @@
 mod deque;
 mod idle;
 mod links;
+mod live;
 mod promote;
 mod range;
 mod rings;
@@ -30,7 +31,9 @@ mod whole;
 use std::panic::Location;
 use std::sync::Arc;
 
-use platform::{Atomic, Lock, Memory, Ordering, Os, Platform, SharedCell, Thread, ThreadSpec};
+use platform::{
+    Atomic, Limits, Lock, Memory, Ordering, Os, Platform, SharedCell, Thread, ThreadSpec,
+};
 use testkit::Loom;
 
 use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
@@ -38,6 +41,7 @@ use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
 use crate::WaitPolicy;
 use crate::context::Context;
 use crate::job::{Label, Ticket};
+use crate::live::{Asked, Live, Reading};
 use crate::policy::SpinPolicy;
 use crate::seat::Role;
 use crate::shared::{Hooks, Parts, Shared};
@@ -108,6 +112,13 @@ impl<T: Send> Clone for Notes<T> {
     }
 }
 
+/// A machine that nobody looks at again.
+fn two_cpus(workers: usize) -> Reading {
+    let limits = Limits::of([0, 1].into_iter().collect());
+    let asked = Asked::Fitting { reserve: 1 };
+    Reading::new(limits, asked, workers)
+}
+
 /// A small job system: room for `jobs` jobs, `workers` workers and as many `guests`. Nobody spins.
 fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> Arc<Shared<P>> {
     Shared::new(Parts {
@@ -118,8 +129,8 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
         max_jobs: jobs,
         spin: SpinPolicy {
             policy: WaitPolicy::Passive,
-            parallelism: 2,
         },
+        live: Live::new(two_cpus(workers), None, None),
         steering: false,
         sink: None,
         recording: false,

@@ -121,11 +121,11 @@ impl<P: Platform> Context<'_, P> {
         let Some(exclude) = self.own(|own| own.steer.change(now)) else {
             return;
         };
-        let allowed = platform.topology().allowed();
-        let mut mask: CpuSet = allowed.clone();
+        let all = self.shared.worker_cpus();
+        let mut mask: CpuSet = all.clone();
         exclude.iter().for_each(|&cpu| mask.remove(cpu));
         if mask.is_empty() {
-            mask = allowed.clone();
+            mask = all;
         }
         // Refused: the worker stays where it may be, which is no worse than before.
         let changed = platform.set_mask(platform.thread_id(), &mask).is_ok();

@@ -86,12 +86,12 @@ impl<P: Platform> Shared<P> {
     /// Whether all threads of this job system, and all others that are ready, could have CPUs of their
     /// own. If two of them share one, another one idles.
     pub(super) fn could_spread_threads(&self) -> bool {
-        let cpus = self.platform.topology().allowed().len();
-        self.crew.active() < self.spin.parallelism
+        let width = self.live.width();
+        self.crew.active() < width.threads
             && self
                 .platform
                 .threads_ready()
-                .is_none_or(|ready| ready <= cpus)
+                .is_none_or(|ready| ready <= width.threads)
     }
 
     /// A worker with a mask has started: who else is expected?
@@ -107,9 +107,9 @@ impl<P: Platform> Shared<P> {
     /// Gives the worker on this seat all CPUs. False if there is none any more.
     fn restore_mask(&self, index: u32) -> bool {
         let seat = self.seats.get(index as usize);
-        let all = self.platform.topology().allowed();
+        let all = self.worker_cpus();
         self.with_worker_thread(seat, |thread| {
-            let restored = self.platform.set_mask(thread, all).is_ok();
+            let restored = self.platform.set_mask(thread, &all).is_ok();
             seat.mask.store(Mask::Restored as u32, Ordering::Relaxed);
             restored
         })

@@ -35,6 +35,7 @@ use platform::{Atomic, Ordering, Platform};
 use crate::context::{Context, Queue};
 use crate::error::WaitError;
 use crate::job::{Slot, Ticket};
+use crate::seat::Role;
 
 use find::{Look, Walk};
 
@@ -50,6 +51,9 @@ impl<P: Platform> Context<'_, P> {
         self.flush();
         if self.shared.slot(target).is_over(target) {
             return Ok(true);
+        }
+        if self.seat.role == Role::Guest {
+            self.follow_machine();
         }
         self.record(EventKind::WaitBegin, target, 0);
         let outer = self.seat.waits_for.load(Ordering::Relaxed);

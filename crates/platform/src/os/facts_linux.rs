@@ -74,6 +74,16 @@ fn mask(thread: u32) -> Option<CpuSet> {
     Some((0..bytes as u32 * 8).filter(bit).collect())
 }
 
+pub(super) fn allowed(threads: &[u64]) -> Option<CpuSet> {
+    // Zero would mean the caller.
+    let ids = threads
+        .iter()
+        .filter_map(|&thread| u32::try_from(thread).ok().filter(|&id| id > 0));
+    let masks = ids.filter_map(mask);
+    let all = masks.reduce(|all, mask| all.union(&mask))?;
+    (!all.is_empty()).then_some(all)
+}
+
 pub(super) fn thread_id() -> u64 {
     // SAFETY: no arguments, no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) }.unsigned_abs()

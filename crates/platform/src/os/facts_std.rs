@@ -12,6 +12,10 @@ pub(super) fn limits() -> Limits {
     topology().limits().clone()
 }
 
+pub(super) fn allowed(_threads: &[u64]) -> Option<CpuSet> {
+    None
+}
+
 pub(super) fn current_cpu() -> Option<u32> {
     None
 }

@@ -141,6 +141,10 @@ unsafe impl Platform for Os {
         facts::limits()
     }
 
+    fn allowed(&self, threads: &[u64]) -> Option<CpuSet> {
+        facts::allowed(threads)
+    }
+
     fn current_cpu(&self) -> Option<u32> {
         facts::current_cpu()
     }

@@ -204,6 +204,11 @@ impl Kernel {
         self.cores.get(cpu.index()).is_some_and(|core| core.active)
     }
 
+    /// Whether the CPU exists and takes none.
+    pub(crate) fn is_offline(&self, cpu: Cpu) -> bool {
+        self.cores.get(cpu.index()).is_some_and(|core| !core.active)
+    }
+
     /// The task is treated like this from now on.
     pub(super) fn apply_attr(&mut self, task: Task, attr: policy::Attr) {
         self.class.set_attr(task, &attr, self.now);

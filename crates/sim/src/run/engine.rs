@@ -13,11 +13,12 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::process;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::panicking;
 
 use event::{Nanos, Random, Task};
+use platform::Quota;
 use policy::{Attr, Mask};
 
 use super::ambient;
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) topology: platform::Topology,
     pub(crate) seed: u64,
     pub(crate) fork_epoch: AtomicU32,
+    /// What programs are told of how much CPU time they may use; none: as much as there is.
+    pub(crate) quota: Mutex<Option<Quota>>,
     /// The time that the run has reached, for those who ask from outside of it or afterwards.
     pub(crate) reached: AtomicU64,
 }

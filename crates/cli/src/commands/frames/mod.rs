@@ -169,6 +169,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if options.wait.is_some() && std::env::var_os("PACELINE_WAIT").is_some() {
         output::note("note: PACELINE_WAIT is set and wins over --wait");
     }
+    let counts = matches!(options.workers, Workers::Count(_));
+    if counts && std::env::var_os("PACELINE_WORKERS").is_some() {
+        output::note("note: PACELINE_WORKERS is set and wins over --workers");
+    }
     let mut outcome = run::run(&options)?;
     if let (Some(path), Some(image)) = (&options.image, &outcome.image) {
         output::write_file(path, &image::to_png(image)?)?;

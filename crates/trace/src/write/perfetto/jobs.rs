@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-use event::{Event, EventKind, Nanos, Steered, Withheld};
+use event::{Event, EventKind, Nanos, Resized, Steered, Withheld};
 
 use super::arrows::Arrows;
 use super::messages::Type;
@@ -106,6 +106,16 @@ fn steered(number: u64) -> &'static str {
     }
 }
 
+/// Why the number of workers was changed, by the number in the event.
+fn resized(number: u64) -> &'static str {
+    match Resized::from_code(number) {
+        Some(Resized::Asked) => "asked for",
+        Some(Resized::Narrower) => "fewer CPUs may be used",
+        Some(Resized::Wider) => "more CPUs may be used",
+        _ => "unknown",
+    }
+}
+
 /// What workers do that is an instant, and what there is to know of it.
 fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
     let Event { job, arg, .. } = *event;
@@ -126,7 +136,13 @@ fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
         EventKind::Unpark => ("unpark", vec![]),
         EventKind::Promoted => ("promoted", vec![Note::Number("job", job)]),
         EventKind::Spare => ("spare", number("seat")),
-        EventKind::Resized => ("resized", number("workers")),
+        EventKind::Resized => (
+            "resized",
+            vec![
+                Note::Text("why", resized(high)),
+                Note::Number("workers", low),
+            ],
+        ),
         EventKind::WakeWithheld => (
             "wakes nobody",
             vec![
