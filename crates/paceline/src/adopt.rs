@@ -251,11 +251,9 @@ pub struct Adopted<'js, P: Platform> {
 impl<P: Platform> JobSystem<P> {
     /// Gives the calling thread a role: frames depend on it. From now on, until the guard is dropped, it is
     /// treated as the workers are: it stays on the [CPUs](crate::Builder::cpus) that they were told to stay
-    /// on,
-    /// and gets the help that [`Builder::os_help`](crate::Builder::os_help) asks for together with them. Then
-    /// both are as they were before. What the system refuses changes nothing else; [`JobSystem::os_help`]
-    /// says
-    /// so.
+    /// on, and gets the help that [`Builder::os_help`](crate::Builder::os_help) asks for together with them.
+    /// Then both are as they were before. What the system refuses changes nothing else;
+    /// [`JobSystem::os_help`] says so.
     ///
     /// ```
     /// use paceline::{Builder, Role};
@@ -288,8 +286,7 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// What the kernel was asked for by [`Builder::os_help`](crate::Builder::os_help), wish by wish, and what
-    /// it
-    /// said.
+    /// it said.
     pub fn os_help(&self) -> Vec<Help> {
         self.shared().help()
     }
@@ -355,8 +352,7 @@ mod tests {
 
     /// Goal: help is for adopted threads and workers together, or for nobody; threads without a role are left
     /// alone; all is as before at the end. Method: classes of this thread, another one and all workers,
-    /// before,
-    /// with and after one role and two; with a wish that may be refused.
+    /// before, with and after one role and two; with a wish that may be refused.
     #[test]
     fn help_is_for_all_or_nobody_and_ends() {
         let js = build(&[Treatment::nice(-5)]);
@@ -393,8 +389,7 @@ mod tests {
     }
 
     /// Goal: a wish that is nonsense is refused with a reason, and the other one is not touched by it.
-    /// Method:
-    /// a real-time priority that there is none of, and a slice.
+    /// Method: a real-time priority that there is none of, and a slice.
     #[test]
     fn one_refusal_does_not_refuse_the_others() {
         let slice = Treatment::slice(event::Nanos::from_micros(300));

@@ -44,7 +44,7 @@ pub struct Treatment {
 }
 
 impl Treatment {
-    /// So many threads' worth of a share: -20 to 19, the lower the larger.
+    /// Scheduled by shares, with this niceness: -20 to 19, the lower the larger the share.
     pub fn nice(nice: i8) -> Treatment {
         Treatment {
             class: Some(Class::Fair { nice }),

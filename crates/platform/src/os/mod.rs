@@ -124,7 +124,7 @@ unsafe impl Platform for Os {
                     let _ = facts::set_mask(facts::thread_id(), &cpus);
                 }
                 if let Some(slice) = slice {
-                    facts::ask_for_slice(slice);
+                    treat::ask_for_slice(slice);
                 }
                 body();
             })
