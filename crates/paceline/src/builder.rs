@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use event::{Nanos, Sink};
-use platform::{CpuSet, Limits, Os, Platform};
+use platform::{CpuSet, Limits, Os, Platform, Treatment};
 
 use crate::crew::SPARES_MAX;
 use crate::deque::RING_MAX;
@@ -39,6 +39,7 @@ pub struct Builder<P: Platform = Os> {
     queue_capacity: usize,
     stack_bytes: Option<usize>,
     slice: Option<Nanos>,
+    help: Vec<Treatment>,
     wait_policy: WaitPolicy,
     steering: bool,
     sink: Option<Arc<dyn Sink>>,
@@ -137,6 +138,7 @@ impl<P: Platform> Builder<P> {
             queue_capacity: RING_MAX,
             stack_bytes: None,
             slice: Some(Tuning::SLICE),
+            help: Vec::new(),
             wait_policy: WaitPolicy::default(),
             steering: true,
             sink: None,
@@ -226,6 +228,19 @@ impl<P: Platform> Builder<P> {
         self
     }
 
+    /// Asks the kernel for help: to treat threads that [adopt](JobSystem::adopt) a role, and the workers
+    /// together with them, like this from then on. Called several times, it asks for several things, each of
+    /// which is granted or refused by itself, for all of these threads; [`JobSystem::os_help`] says which.
+    /// Nothing is asked for by default, and nothing fails because a privilege is missing.
+    ///
+    /// A nice value below 0, and `SCHED_RR`, need a privilege on Linux (CAP_SYS_NICE, or a limit). Beside
+    /// `SCHED_RR` no thread that is scheduled by shares runs on the same CPU: do not let workers spin then
+    /// ([`WaitPolicy::Active`]), nor jobs run for long.
+    pub fn os_help(mut self, wish: Treatment) -> Self {
+        self.help.push(wish);
+        self
+    }
+
     /// What a thread without work does before it parks. The environment variable `PACELINE_WAIT`
     /// wins over it.
     pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
@@ -302,12 +317,7 @@ impl<P: Platform> Builder<P> {
             Some(Workers::Exactly(workers)) => Some(workers),
             None => self.workers,
         };
-        in_range(
-            "workers",
-            workers.unwrap_or(0) as u64,
-            0,
-            WORKERS_MAX as u64,
-        )?;
+        self.check()?;
         let cpus = environment.cpus.or(self.cpus);
         let limits = limits(&self.platform, cpus.as_ref())?;
         let parallelism = limits.effective_parallelism();
@@ -320,6 +330,39 @@ impl<P: Platform> Builder<P> {
                 width_then: parallelism,
             },
         };
+        let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
+        // Room to grow: a program that starts small may resize up to the machine and beyond.
+        let workers_max = workers.unwrap_or(1).max(4 * parallelism).min(WORKERS_MAX);
+        let follow = self.follows_machine.then(|| self.platform.now());
+        let shared = Shared::new(Parts {
+            seats: workers_max + SPARES_MAX + self.max_threads,
+            guests_max: self.max_threads,
+            queue: self.queue_capacity,
+            workers_max,
+            max_jobs: self.max_jobs,
+            spin: SpinPolicy { policy },
+            live: Live::new(Reading::new(limits, asked, workers_max), cpus, follow),
+            help: self.help,
+            steering: self.steering,
+            sink: self.sink,
+            recording: self.recording,
+            hooks: self.hooks,
+            stack_bytes: self.stack_bytes,
+            slice: self.slice,
+            platform: self.platform,
+        });
+        let system = JobSystem::from_shared(shared);
+        system
+            .shared()
+            .start_workers()
+            .map_err(BuildError::Thread)?;
+        Ok(system)
+    }
+
+    /// Whether each number is within its range.
+    fn check(&self) -> Result<(), BuildError> {
+        let workers = self.workers.unwrap_or(0) as u64;
+        in_range("workers", workers, 0, WORKERS_MAX as u64)?;
         in_range("max_jobs", self.max_jobs.into(), 1, JOBS_MAX.into())?;
         in_range(
             "max_threads",
@@ -342,32 +385,7 @@ impl<P: Platform> Builder<P> {
                 RING_MAX as u64,
             ));
         }
-        let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
-        // Room to grow: a program that starts small may resize up to the machine and beyond.
-        let workers_max = workers.unwrap_or(1).max(4 * parallelism).min(WORKERS_MAX);
-        let follow = self.follows_machine.then(|| self.platform.now());
-        let shared = Shared::new(Parts {
-            seats: workers_max + SPARES_MAX + self.max_threads,
-            guests_max: self.max_threads,
-            queue: self.queue_capacity,
-            workers_max,
-            max_jobs: self.max_jobs,
-            spin: SpinPolicy { policy },
-            live: Live::new(Reading::new(limits, asked, workers_max), cpus, follow),
-            steering: self.steering,
-            sink: self.sink,
-            recording: self.recording,
-            hooks: self.hooks,
-            stack_bytes: self.stack_bytes,
-            slice: self.slice,
-            platform: self.platform,
-        });
-        let system = JobSystem::from_shared(shared);
-        system
-            .shared()
-            .start_workers()
-            .map_err(BuildError::Thread)?;
-        Ok(system)
+        Ok(())
     }
 }
 

@@ -211,7 +211,9 @@ impl<P: Platform> Shared<P> {
     fn worker_main(&self, index: usize) {
         let seat = self.seats.get(index);
         sit(&self.platform, self.id.get(), seat, self.host());
-        let _named = (self.steering.on || self.live.is_on).then(|| Named::new(self, seat));
+        let _named = (self.steering.on || self.live.is_on || self.helping.is_asked)
+            .then(|| Named::new(self, seat));
+        self.help_newcomer(seat);
         if let Some(hook) = &self.hooks.start {
             hook(index);
         }
@@ -389,6 +391,7 @@ impl<P: Platform> Drop for Named<'_, P> {
             .crew
             .roster
             .with(|_| self.seat.thread.store(0, Ordering::Relaxed));
+        self.shared.forget_helped(self.seat);
     }
 }
 

@@ -33,6 +33,7 @@
 //! one word per thread, joins are private until somebody is hungry, scopes are jobs that count
 //! others. ARCHITECTURE.md is the map; every file begins with what it is about.
 
+mod adopt;
 mod builder;
 mod context;
 mod crew;
@@ -69,6 +70,7 @@ mod system;
 mod wait;
 mod worker;
 
+pub use adopt::{Adopted, Help, Role};
 pub use builder::{BuildError, Builder, JOBS_MAX, THREADS_MAX, WORKERS_MAX};
 pub use context::Context;
 pub use error::{GraphError, ScheduleError, WaitError};

@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Nanos, Sink};
-use platform::{Atomic, Ordering, Padded, Platform};
+use platform::{Atomic, Ordering, Padded, Platform, Treatment};
 
+use crate::adopt::Helping;
 use crate::builder::JOBS_MAX;
 use crate::context::Context;
 use crate::crew::Crew;
@@ -53,6 +54,7 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) failures: Failures<P>,
     pub(crate) wakers: Wakers<P>,
     pub(crate) crew: Crew<P>,
+    pub(crate) helping: Helping<P>,
     pub(crate) live: Live<P>,
     pub(crate) spin: SpinPolicy,
     pub(crate) steering: Steering<P>,
@@ -79,6 +81,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) max_jobs: u32,
     pub(crate) spin: SpinPolicy,
     pub(crate) live: Live<P>,
+    pub(crate) help: Vec<Treatment>,
     pub(crate) steering: bool,
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) recording: bool,
@@ -111,6 +114,7 @@ impl<P: Platform> Shared<P> {
             failures: Failures::new(),
             wakers: Wakers::new(),
             crew: Crew::new(parts.workers_max, parts.stack_bytes, parts.slice),
+            helping: Helping::new(parts.help),
             live: parts.live,
             spin: parts.spin,
             steering: Steering::new(parts.steering),

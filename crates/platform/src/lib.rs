@@ -20,6 +20,7 @@ pub mod os;
 mod padded;
 mod threads;
 pub mod topology;
+mod treatment;
 
 pub use core::sync::atomic::Ordering;
 pub use id::fresh_pool_id;
@@ -30,3 +31,4 @@ pub use threads::{MaskError, Parker, Platform, Poll, SpawnError, Thread, ThreadS
 pub use topology::{
     CpuPlace, CpuSet, Distance, Lane, Limits, Plan, PlannedWorker, Quota, Topology,
 };
+pub use treatment::{Clamp, Class, Treatment, TreatmentError};

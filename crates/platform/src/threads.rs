@@ -5,7 +5,7 @@ use std::fmt;
 
 use event::Nanos;
 
-use crate::{CpuSet, Limits, Memory, Topology};
+use crate::{CpuSet, Limits, Memory, Topology, Treatment, TreatmentError};
 
 /// Threads, parking, clocks and machine facts; a cheap value that is cloned freely.
 ///
@@ -72,6 +72,19 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// # Errors
     /// If the system refuses, or cannot do this at all.
     fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError>;
+
+    /// Has a thread treated like this by the system from now on, and returns what undoes it. Asked for nothing,
+    /// it says how the thread is treated. The caller makes sure that the thread still lives, as for
+    /// [`set_mask`](Platform::set_mask).
+    ///
+    /// # Errors
+    /// If the system refuses, or cannot do this; nothing has changed then.
+    fn treat(&self, thread: u64, how: &Treatment) -> Result<Treatment, TreatmentError> {
+        let _ = (thread, how);
+        Err(TreatmentError(
+            "this platform treats all threads alike".into(),
+        ))
+    }
 
     /// How many threads of the whole machine run or are ready to at this moment, if the platform can
     /// say: at most as many as there are CPUs means that nobody has to wait for one. Costs a few

@@ -87,6 +87,14 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.set_mask(thread, cpus)
         }
+        fn treat(
+            &self,
+            thread: u64,
+            how: &platform::Treatment,
+        ) -> Result<platform::Treatment, platform::TreatmentError> {
+            let $this = self;
+            $behind.treat(thread, how)
+        }
         fn threads_ready(&self) -> Option<usize> {
             let $this = self;
             $behind.threads_ready()

@@ -131,6 +131,7 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
             policy: WaitPolicy::Passive,
         },
         live: Live::new(two_cpus(workers), None, None),
+        help: Vec::new(),
         steering: false,
         sink: None,
         recording: false,

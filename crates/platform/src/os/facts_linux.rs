@@ -11,8 +11,6 @@ use crate::{CpuSet, Limits, MaskError, Topology, Usage};
 
 /// Of the kernel's interface; the libc crate lacks it on Android.
 const RUSAGE_THREAD: libc::c_int = 1;
-/// As above: the fair class.
-const SCHED_OTHER: u32 = 0;
 
 /// This machine's files.
 struct Live(Folder);
@@ -115,64 +113,6 @@ pub(super) fn set_mask(thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
     }
 }
 
-/// The kernel's `struct sched_attr` in its first version (see sched_setattr(2)); the libc crate lacks
-/// it on Android.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    /// The slice, for threads of the fair class.
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
-impl SchedAttr {
-    const SIZE: u32 = mem::size_of::<SchedAttr>() as u32;
-
-    /// Those of the calling thread.
-    fn read() -> Option<SchedAttr> {
-        let mut attr = SchedAttr::default();
-        // SAFETY: the kernel writes at most the given number of bytes to the struct.
-        let done = unsafe {
-            libc::syscall(
-                libc::SYS_sched_getattr,
-                0,
-                &raw mut attr,
-                SchedAttr::SIZE,
-                0,
-            )
-        };
-        (done == 0).then_some(attr)
-    }
-
-    /// Makes them those of the calling thread.
-    fn write(&self) -> bool {
-        // SAFETY: the kernel reads `size` bytes from the struct.
-        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *self, 0) == 0 }
-    }
-}
-
-/// Sets the slice of the calling thread if it belongs to the fair class, and leaves everything else
-/// about it as it was. Kernels before 6.12 take no notice.
-pub(super) fn ask_for_slice(slice: Nanos) {
-    if let Some(attr) = SchedAttr::read()
-        && attr.policy == SCHED_OTHER
-    {
-        // Refused: the thread is scheduled like any other.
-        let _ = SchedAttr {
-            size: SchedAttr::SIZE,
-            runtime: slice.0,
-            ..attr
-        }
-        .write();
-    }
-}
-
 /// The fourth field of loadavg is "ready/all" (see proc_loadavg(5)). The caller is one of them.
 pub(super) fn threads_ready() -> Option<usize> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;
@@ -216,30 +156,6 @@ fn runnable() -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Goal: a slice is taken by kernels that know slices, and nothing else about the thread changes.
-    /// Method: on a thread of its own, read before and after. A kernel that knows slices tells its
-    /// default; others tell none and must go on doing so.
-    #[test]
-    fn a_slice_changes_nothing_else() {
-        let thread = std::thread::spawn(|| {
-            let before = SchedAttr::read().expect("every Linux since 3.14 tells");
-            ask_for_slice(Nanos::from_micros(250));
-            (before, SchedAttr::read().expect("as before"))
-        });
-        let (before, after) = thread.join().expect("it does not panic");
-        let knows_slices = before.policy == SCHED_OTHER && before.runtime > 0;
-        let wanted = if knows_slices {
-            250_000
-        } else {
-            before.runtime
-        };
-        assert_eq!(after.runtime, wanted);
-        assert_eq!(
-            (after.policy, after.nice, after.priority, after.flags),
-            (before.policy, before.nice, before.priority, before.flags)
-        );
-    }
 
     /// Goal: masks reach the thread they are meant for. Method: a thread waits while another restricts
     /// it to the last CPU of its mask, and then asks for its own; the other's is as before. A name that

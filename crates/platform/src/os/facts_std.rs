@@ -28,8 +28,6 @@ pub(super) fn set_mask(_thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
     Err(MaskError("this system has no CPU masks".into()))
 }
 
-pub(super) fn ask_for_slice(_slice: Nanos) {}
-
 pub(super) fn threads_ready() -> Option<usize> {
     None
 }

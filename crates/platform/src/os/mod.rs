@@ -23,6 +23,13 @@ mod facts;
 #[path = "facts_std.rs"]
 mod facts;
 
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+#[path = "treat_linux.rs"]
+mod treat;
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
+#[path = "treat_none.rs"]
+mod treat;
+
 #[cfg(all(unix, not(miri)))]
 #[path = "fork_unix.rs"]
 mod fork;
@@ -50,7 +57,8 @@ use std::sync::OnceLock;
 use event::Nanos;
 
 use crate::{
-    CpuSet, Limits, MaskError, Platform, Poll, SpawnError, Thread, ThreadSpec, Topology, Usage,
+    CpuSet, Limits, MaskError, Platform, Poll, SpawnError, Thread, ThreadSpec, Topology, Treatment,
+    TreatmentError, Usage,
 };
 pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
@@ -116,7 +124,7 @@ unsafe impl Platform for Os {
                     let _ = facts::set_mask(facts::thread_id(), &cpus);
                 }
                 if let Some(slice) = slice {
-                    facts::ask_for_slice(slice);
+                    treat::ask_for_slice(slice);
                 }
                 body();
             })
@@ -155,6 +163,10 @@ unsafe impl Platform for Os {
 
     fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
         facts::set_mask(thread, cpus)
+    }
+
+    fn treat(&self, thread: u64, how: &Treatment) -> Result<Treatment, TreatmentError> {
+        treat::treat(thread, how)
     }
 
     fn threads_ready(&self) -> Option<usize> {
