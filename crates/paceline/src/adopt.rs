@@ -314,6 +314,11 @@ impl<P: Platform> Drop for Adopted<'_, P> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the tests are about this machine's threads"
+)]
 mod tests {
     use platform::{Class, Os};
 
