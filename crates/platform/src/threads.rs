@@ -73,8 +73,8 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// If the system refuses, or cannot do this at all.
     fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError>;
 
-    /// Has a thread treated like this by the system from now on, and returns what undoes it. Asked for nothing,
-    /// it says how the thread is treated. The caller makes sure that the thread still lives, as for
+    /// Has a thread treated like this by the system from now on, and returns what undoes it. Asked for
+    /// nothing, it says how the thread is treated. The caller makes sure that the thread still lives, as for
     /// [`set_mask`](Platform::set_mask).
     ///
     /// # Errors
