@@ -1,35 +1,9 @@
 //! `paceline diagnose` as its users meet it, on traces of which is known what happened.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod common;
 
+use common::{fine, guide_shows_what_is_printed, paceline};
 use serde_json::Value;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// A run in the project's folder: exit code, standard output, standard error.
-fn paceline(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
-    let output = command
-        .current_dir(root())
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code(),
-        text(output.stdout),
-        text(output.stderr),
-    )
-}
-
-fn fine(arguments: &[&str]) -> String {
-    let (code, out, err) = paceline(arguments);
-    assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
-    out
-}
 
 fn json(trace: &str, more: &[&str]) -> Value {
     let trace = format!("testdata/traces/{trace}");
@@ -294,32 +268,5 @@ fn bad_input_is_one_line() {
 /// begins with `$ paceline` and compare what stands below it; `…` at the end stands for more lines.
 #[test]
 fn the_guide_shows_what_is_printed() {
-    let guide = std::fs::read_to_string(root().join("docs/diagnose.md")).unwrap();
-    let mut shown = 0;
-    for block in guide.split("```console\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        let (command, expected) = block.split_once('\n').unwrap();
-        let command = command
-            .strip_prefix("$ paceline ")
-            .expect("a command of ours");
-        let arguments = words(command);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let out = fine(&arguments);
-        match expected.strip_suffix("…\n") {
-            Some(beginning) => assert!(out.starts_with(beginning), "{command}:\n{out}"),
-            None => assert_eq!(out, expected, "{command}"),
-        }
-        shown += 1;
-    }
-    assert!(shown >= 3, "{shown}");
-}
-
-/// The words of a command line, with '…' around those that have blanks.
-fn words(line: &str) -> Vec<String> {
-    let parts = line.split('\'').enumerate();
-    let words = parts.flat_map(|(at, part)| match at % 2 {
-        0 => part.split_whitespace().map(str::to_owned).collect(),
-        _ => vec![part.to_owned()],
-    });
-    words.collect()
+    guide_shows_what_is_printed("docs/diagnose.md", 3);
 }

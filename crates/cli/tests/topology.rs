@@ -1,40 +1,21 @@
 //! `paceline topology` as its users meet it, on machines of which is known what they are.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod common;
 
+use common::{fine, guide_shows_what_is_printed, paceline};
 use serde_json::{Value, json};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+fn topology(arguments: &[&str]) -> (Option<i32>, String, String) {
+    paceline(&[&["topology"], arguments].concat())
 }
 
-/// A run in the project's folder: exit code, standard output, standard error.
-fn paceline(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
-    let output = command
-        .current_dir(root())
-        .arg("topology")
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code(),
-        text(output.stdout),
-        text(output.stderr),
-    )
-}
-
-fn fine(arguments: &[&str]) -> String {
-    let (code, out, err) = paceline(arguments);
-    assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
-    out
+fn shown(arguments: &[&str]) -> String {
+    fine(&[&["topology"], arguments].concat())
 }
 
 fn json_of(machine: &str) -> Value {
     let archive = format!("testdata/topology/{machine}/fs.tar.gz");
-    serde_json::from_str(&fine(&["--sysroot", &archive, "--json"])).unwrap()
+    serde_json::from_str(&shown(&["--sysroot", &archive, "--json"])).unwrap()
 }
 
 /// Goal: the JSON has the keys of the contract and says what the phone is. Method: a Galaxy S22.
@@ -79,10 +60,10 @@ fn this_machine_can_be_dumped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("machine.tar.gz");
     let path = file.to_str().unwrap();
-    let (code, out, err) = paceline(&["--dump", path]);
+    let (code, out, err) = topology(&["--dump", path]);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
-    let here: Value = serde_json::from_str(&fine(&["--json"])).unwrap();
-    let there: Value = serde_json::from_str(&fine(&["--json", "--sysroot", path])).unwrap();
+    let here: Value = serde_json::from_str(&shown(&["--json"])).unwrap();
+    let there: Value = serde_json::from_str(&shown(&["--json", "--sysroot", path])).unwrap();
     // The mask is that of the process which wrote it: a child of the same parent.
     for key in ["online", "classes", "smt", "llc", "numa", "quota_cpus"] {
         assert_eq!(here[key], there[key], "{key}");
@@ -102,7 +83,7 @@ fn bad_machines_are_one_line() {
         (&["--sysroot", "README.md"], ["README.md", "sys and proc"]),
         (&["--json", "--dump", "x"], ["--json", "--help"]),
     ] {
-        let (code, out, err) = paceline(arguments);
+        let (code, out, err) = topology(arguments);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         for part in parts {
@@ -115,17 +96,5 @@ fn bad_machines_are_one_line() {
 /// begins with `$ paceline` is run and compared with what stands below it.
 #[test]
 fn the_guide_shows_what_is_printed() {
-    let guide = std::fs::read_to_string(root().join("docs/topology.md")).unwrap();
-    let mut shown = 0;
-    for block in guide.split("```console\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        let (command, expected) = block.split_once('\n').unwrap();
-        let arguments = command
-            .strip_prefix("$ paceline topology ")
-            .expect("a command of ours");
-        let arguments: Vec<&str> = arguments.split_whitespace().collect();
-        assert_eq!(fine(&arguments), expected, "{command}");
-        shown += 1;
-    }
-    assert!(shown >= 3, "{shown}");
+    guide_shows_what_is_printed("docs/topology.md", 3);
 }

@@ -3,9 +3,8 @@
 //! Regular workers have the ordinals 0..target. Resizing changes the target: workers beyond it retire
 //! at their next idle point, with their queues empty; missing ones are started on seats that were
 //! left before, or on new ones. (What the target is, `live` says.) A *spare* is one more worker that exists
-//! only while every other one
-//! is blocked inside a wait, so that ready work which nobody may run from inside a wait still runs.
-//! There are at most [`SPARES_MAX`]; they leave as soon as a regular worker is free again.
+//! only while every other one is blocked inside a wait, so that ready work which nobody may run from inside
+//! a wait still runs. There are at most [`SPARES_MAX`]; they leave as soon as a regular worker is free again.
 
 use event::{EventKind, Nanos};
 use platform::{Atomic, Lock, Ordering, Parker, Platform, Thread, ThreadSpec};

@@ -132,6 +132,11 @@ pub(super) fn text(machine: &Topology, columns: usize) -> String {
         witness => writeln!(text, "Told apart by: {witness}.\n"),
     };
     let _ = write!(text, "{}", workers(machine));
+    // Where all may run everywhere there is nothing that could be otherwise.
+    let is_divided = |worker: &PlannedWorker| !worker.takes(Lane::Frame);
+    if plan(machine).workers.iter().any(is_divided) {
+        text.push_str("\nThis is the plan: so far workers follow it in their number, and the kernel places them.");
+    }
     if !machine.notes().is_empty() {
         text.push_str("\n\nDistrusted:");
         for note in machine.notes() {
