@@ -138,7 +138,7 @@ pub(super) fn text(machine: &Topology, columns: usize) -> String {
     // Where all may run everywhere there is nothing that could be otherwise.
     let is_divided = |worker: &PlannedWorker| !worker.takes(Lane::Frame);
     if plan(machine).workers.iter().any(is_divided) {
-        text.push_str("\n");
+        text.push('\n');
         text.push_str(ONLY_A_PLAN);
     }
     if !machine.notes().is_empty() {
