@@ -4,6 +4,7 @@ mod accounts;
 mod bench;
 mod convert;
 mod diagnose;
+mod experiment;
 mod frames;
 mod record;
 mod simulate;
@@ -37,6 +38,7 @@ enum Command {
     Diagnose(diagnose::Arguments),
     Record(record::Arguments),
     Simulate(simulate::Arguments),
+    Experiment(experiment::Arguments),
     Topology(topology::Arguments),
     Convert(convert::Arguments),
     Bench(bench::Arguments),
@@ -54,6 +56,7 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
         Some(Command::Diagnose(arguments)) => diagnose::run(arguments),
         Some(Command::Record(arguments)) => record::run(arguments),
         Some(Command::Simulate(arguments)) => simulate::run(arguments),
+        Some(Command::Experiment(arguments)) => experiment::run(arguments),
         Some(Command::Topology(arguments)) => topology::run(arguments),
         Some(Command::Convert(arguments)) => convert::run(arguments),
         Some(Command::Bench(arguments)) => bench::run(arguments),

@@ -98,7 +98,7 @@ fn looks_like_a_path(given: &str) -> bool {
 }
 
 /// Says that there is no such thing and what there is, the most alike first.
-fn unknown<'a>(
+pub(in crate::commands) fn unknown<'a>(
     what: &str,
     given: &str,
     names: impl Iterator<Item = &'a str>,

@@ -9,6 +9,7 @@ mod costs;
 mod frames;
 mod kept;
 mod library;
+pub(super) use library::unknown;
 mod program;
 mod recording;
 mod report;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// What an axis is to show.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scale {
+pub(in crate::commands) enum Scale {
     /// From zero.
     Linear(Range<f64>),
     Logarithmic(Range<f64>),
@@ -17,7 +17,7 @@ const LINEAR_MAX: f64 = 20.0;
 const HEADROOM: f64 = 1.05;
 
 /// The scale for these samples.
-pub(super) fn scale(samples: impl Iterator<Item = f64>) -> Scale {
+pub(in crate::commands) fn scale(samples: impl Iterator<Item = f64>) -> Scale {
     let ends = samples.fold((f64::MAX, 0.0f64), |(low, high), sample| {
         (low.min(sample), high.max(sample))
     });
@@ -67,7 +67,7 @@ pub(super) fn readable(unit: &str, typical: f64) -> (f64, String) {
 }
 
 /// For the numbers at an axis.
-pub(super) fn tick(value: f64) -> String {
+pub(in crate::commands) fn tick(value: f64) -> String {
     let text = match value.abs() {
         0.0..0.01 => format!("{value:.4}"),
         0.01..1.0 => format!("{value:.2}"),

@@ -5,7 +5,7 @@
 //! subject that they belong to. Texts are
 //! in the fonts of whoever shows the picture, on white, so that it can be read on any page.
 
-mod axis;
+pub(in crate::commands) mod axis;
 mod strips;
 mod tails;
 
@@ -19,9 +19,9 @@ use super::rows::Row;
 use super::who::Who;
 
 /// The area of a picture or a part of it.
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(in crate::commands) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Why something could not be drawn.
-type Wrong = Box<dyn std::error::Error>;
+pub(in crate::commands) type Wrong = Box<dyn std::error::Error>;
 
 const WIDTH: u32 = 900;
 /// The line at the top that says what the row is.
@@ -79,7 +79,7 @@ fn height(case: &Case) -> u32 {
 }
 
 /// Text of this size, its middle beside the given point.
-fn text(size: i32, side: HPos) -> TextStyle<'static> {
+pub(in crate::commands) fn text(size: i32, side: HPos) -> TextStyle<'static> {
     let style = TextStyle::from((FONT, size).into_font());
     style.pos(Pos::new(side, VPos::Center))
 }

@@ -1,0 +1,308 @@
+//! What an article says, what came out here, and whether that is the same.
+//!
+//! Invariant: a verdict is computed from a measured value and the range it has to be in; nobody writes one
+//! down. What no scheduler can show (frames per second of a bought game) has no measured value, and says why.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// What a measured value has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Expect {
+    /// This, as far as the digits of a source go.
+    Exactly(f64),
+    /// From the first to the second.
+    Between(f64, f64),
+    AtLeast(f64),
+    AtMost(f64),
+    MoreThan(f64),
+    LessThan(f64),
+}
+
+impl Expect {
+    /// A number and how far beside it a value may be, as a part of it.
+    pub(super) fn about(number: f64, part: f64) -> Expect {
+        Expect::Between(number * (1.0 - part), number * (1.0 + part))
+    }
+
+    /// Whether it holds. Of what is no number nothing holds.
+    fn holds(self, got: f64) -> bool {
+        match self {
+            Expect::Exactly(number) => got == number,
+            Expect::Between(least, most) => (least..=most).contains(&got),
+            Expect::AtLeast(least) => got >= least,
+            Expect::AtMost(most) => got <= most,
+            Expect::MoreThan(other) => got > other,
+            Expect::LessThan(other) => got < other,
+        }
+    }
+}
+
+impl fmt::Display for Expect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Expect::Exactly(number) => f.write_str(&short(number)),
+            Expect::Between(least, most) => write!(f, "{} to {}", short(least), short(most)),
+            Expect::AtLeast(least) => write!(f, "at least {}", short(least)),
+            Expect::AtMost(most) => write!(f, "at most {}", short(most)),
+            Expect::MoreThan(other) => write!(f, "more than {}", short(other)),
+            Expect::LessThan(other) => write!(f, "less than {}", short(other)),
+        }
+    }
+}
+
+/// A number with three or four digits that say something.
+pub(super) fn short(number: f64) -> String {
+    let text = match number.abs() {
+        size if size == 0.0 || size >= 1000.0 => format!("{number:.0}"),
+        size if size >= 100.0 => format!("{number:.1}"),
+        size if size >= 1.0 => format!("{number:.2}"),
+        size if size >= 0.01 => format!("{number:.3}"),
+        _ => format!("{number:.6}"),
+    };
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// Who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The article. If it does not hold here that is a finding.
+    Source,
+    /// We do, about the same experiment. If it does not hold, something is broken.
+    Us,
+}
+
+/// Whether a claim holds here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Reproduced,
+    Contradicted,
+    /// Not reproducible by scheduling alone.
+    Beyond,
+}
+
+impl Verdict {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::Contradicted => "contradicted",
+            Verdict::Beyond => "not reproducible by scheduling alone",
+        }
+    }
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+enum Finding {
+    Measured {
+        expected: Expect,
+        got: f64,
+        unit: &'static str,
+    },
+    Beyond,
+}
+
+/// One thing that is said.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Claim {
+    /// Its name: the source's number and a letter.
+    pub(super) id: &'static str,
+    pub(super) by: By,
+    /// What is said, in our words.
+    pub(super) text: &'static str,
+    /// Where in the source.
+    pub(super) place: &'static str,
+    finding: Finding,
+    /// How it was measured, or why it cannot be.
+    pub(super) note: String,
+    /// Why it does not hold here, if it does not.
+    reason: &'static str,
+}
+
+impl Claim {
+    /// A claim of the source.
+    pub(super) fn source(id: &'static str, text: &'static str, place: &'static str) -> Claim {
+        Claim {
+            id,
+            by: By::Source,
+            text,
+            place,
+            finding: Finding::Beyond,
+            note: String::new(),
+            reason: "",
+        }
+    }
+
+    /// A claim of ours about the same.
+    pub(super) fn ours(id: &'static str, text: &'static str) -> Claim {
+        Claim {
+            by: By::Us,
+            ..Claim::source(id, text, "ours")
+        }
+    }
+
+    /// What has to come out, and what did.
+    pub(super) fn is(mut self, expected: Expect, got: f64, unit: &'static str) -> Claim {
+        self.finding = Finding::Measured {
+            expected,
+            got,
+            unit,
+        };
+        self
+    }
+
+    /// Why scheduling alone cannot show it.
+    pub(super) fn beyond(self, why: &str) -> Claim {
+        self.note(why)
+    }
+
+    /// How it was measured.
+    pub(super) fn note(mut self, note: impl Into<String>) -> Claim {
+        self.note = note.into();
+        self
+    }
+
+    /// Why it does not hold here; shown only if it does not.
+    pub(super) fn or_else(mut self, reason: &'static str) -> Claim {
+        self.reason = reason;
+        self
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        match self.finding {
+            Finding::Measured { expected, got, .. } if expected.holds(got) => Verdict::Reproduced,
+            Finding::Measured { .. } => Verdict::Contradicted,
+            Finding::Beyond => Verdict::Beyond,
+        }
+    }
+
+    /// Whether something is broken: what we say ourselves does not hold.
+    pub(super) fn is_broken(&self) -> bool {
+        self.by == By::Us && self.verdict() == Verdict::Contradicted
+    }
+
+    /// What had to come out.
+    pub(super) fn claimed(&self) -> String {
+        match self.finding {
+            Finding::Measured { expected, unit, .. } => {
+                format!("{expected} {unit}").trim_end().to_owned()
+            }
+            Finding::Beyond => String::new(),
+        }
+    }
+
+    /// What came out.
+    pub(super) fn found(&self) -> String {
+        match self.finding {
+            Finding::Measured { got, unit, .. } => {
+                format!("{} {unit}", short(got)).trim_end().to_owned()
+            }
+            Finding::Beyond => String::new(),
+        }
+    }
+
+    /// Everything else there is to say.
+    pub(super) fn remark(&self) -> String {
+        match self.verdict() {
+            Verdict::Contradicted if !self.reason.is_empty() && self.note.is_empty() => {
+                self.reason.to_owned()
+            }
+            Verdict::Contradicted if !self.reason.is_empty() => {
+                format!("{}; {}", self.reason, self.note)
+            }
+            _ => self.note.clone(),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let verdict = self.verdict();
+        let (claimed, got, unit) = match &self.finding {
+            Finding::Measured {
+                expected,
+                got,
+                unit,
+            } => (json!(expected.to_string()), json!(got), json!(unit)),
+            Finding::Beyond => (Value::Null, Value::Null, Value::Null),
+        };
+        json!({
+            "id": self.id,
+            "by": if self.by == By::Us { "us" } else { "source" },
+            "text": self.text,
+            "where": self.place,
+            "claimed": claimed,
+            "got": got,
+            "unit": unit,
+            "ok": (verdict != Verdict::Beyond).then_some(verdict == Verdict::Reproduced),
+            "verdict": verdict.name(),
+            "note": self.remark(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switches(got: f64) -> Claim {
+        Claim::source("000-a", "there are nine switches", "table 1")
+            .is(Expect::Exactly(9.0), got, "switches")
+            .note("counted")
+            .or_else("it is another scheduler")
+    }
+
+    /// Goal: a verdict follows from what was measured, and a wrong measurement turns it over. Method: the
+    /// right number and a planted wrong one, the same claim of ours, one that nobody can measure.
+    #[test]
+    fn a_wrong_measurement_turns_the_verdict_over() {
+        assert_eq!(switches(9.0).verdict(), Verdict::Reproduced);
+        assert_eq!(switches(9.0).remark(), "counted");
+        let wrong = switches(10.0);
+        assert_eq!(wrong.verdict(), Verdict::Contradicted);
+        assert_eq!(wrong.remark(), "it is another scheduler; counted");
+        assert_eq!(
+            (wrong.claimed(), wrong.found()),
+            ("9 switches".into(), "10 switches".into())
+        );
+        assert!(!wrong.is_broken(), "it is the source's");
+        let ours = |got| Claim::ours("000-b", "there are few").is(Expect::AtMost(5.0), got, "");
+        assert!(!ours(5.0).is_broken() && ours(5.1).is_broken());
+        let beyond = Claim::source("000-c", "it is fun", "title").beyond("nobody simulates fun");
+        assert_eq!(
+            (beyond.verdict(), beyond.is_broken()),
+            (Verdict::Beyond, false)
+        );
+        assert_eq!(beyond.json()["ok"], Value::Null);
+        assert_eq!(switches(8.0).json()["ok"], Value::Bool(false));
+    }
+
+    /// Goal: every kind of range has the right ends, and nothing holds of what is no number. Method: both
+    /// sides of each end.
+    #[test]
+    fn ranges_have_ends() {
+        for (expect, inside, outside) in [
+            (Expect::Exactly(2.0), 2.0, 2.1),
+            (Expect::about(100.0, 0.02), 98.0, 97.9),
+            (Expect::Between(1.0, 2.0), 2.0, 2.01),
+            (Expect::AtLeast(3.0), 3.0, 2.9),
+            (Expect::AtMost(3.0), 3.0, 3.1),
+            (Expect::MoreThan(3.0), 3.1, 3.0),
+            (Expect::LessThan(3.0), 2.9, 3.0),
+        ] {
+            assert!(expect.holds(inside) && !expect.holds(outside), "{expect}");
+            assert!(!expect.holds(f64::NAN), "{expect}");
+        }
+    }
+
+    /// Goal: numbers are short and right. Method: one of each size.
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [0.0, 0.25, 0.0014, 9.0, 1.984, 857.71, 5_560_000.0].map(short),
+            ["0", "0.25", "0.0014", "9", "1.98", "857.7", "5560000"]
+        );
+    }
+}

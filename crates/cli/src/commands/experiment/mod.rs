@@ -1,0 +1,180 @@
+//! `paceline experiment`: what the five articles claim, run again.
+//!
+//! Each experiment is a file of its own: a question, a set-up, and a function that runs it and says what it
+//! found ([`Findings`]). Most of it runs on the simulated machine that the article is about, and gives the
+//! same numbers everywhere; parts that run on the machine at hand say "this machine" and are only shown.
+//! What a claim is and when it holds is in [`claim`].
+
+mod claim;
+mod findings;
+mod lab;
+mod page;
+mod plot;
+mod report;
+mod rtos_priorities;
+mod virtual_slice;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use self::findings::Findings;
+use self::lab::Effort;
+use super::simulate::unknown;
+use crate::failure::Failure;
+use crate::output;
+
+/// Run the experiment of an article again: its table, its claims, and which of them hold
+///
+/// Without a name: what there is. Simulated parts give the same numbers on every machine; parts on this
+/// machine are marked so. A claim of an article that does not hold is a finding, and the exit code is
+/// 0; it is 1 if a claim of ours about it does not.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Which; see --list
+    name: Option<String>,
+    /// All of them, one after the other
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+    /// Show the experiments there are
+    #[arg(long, conflicts_with_all = ["name", "all"])]
+    list: bool,
+    /// Small numbers of everything: shapes and counts are right, tails are not
+    #[arg(long)]
+    quick: bool,
+    /// Only what is simulated
+    #[arg(long)]
+    sim: bool,
+    /// Only what runs on this machine
+    #[arg(long, conflicts_with = "sim")]
+    real: bool,
+    /// What is drawn follows from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write one JSON object instead of tables; times are in nanoseconds
+    #[arg(long)]
+    json: bool,
+    /// Write pictures into this folder, as SVG
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Write a page for each into this folder, with its pictures
+    #[arg(long, value_name = "DIR")]
+    doc: Option<PathBuf>,
+}
+
+/// The experiment of an article.
+pub(super) struct Experiment {
+    name: &'static str,
+    /// Which source, and what it is called.
+    source: &'static str,
+    /// What is asked, in a line.
+    question: &'static str,
+    /// How it is asked.
+    setup: &'static str,
+    /// On which simulated machines, under which policies.
+    machine: &'static str,
+    policy: &'static str,
+    /// What came of it, in sentences that the claims bear out.
+    learnt: &'static [&'static str],
+    run: fn(&Effort, &mut Findings) -> Result<(), Failure>,
+}
+
+/// In the order of the sources.
+const ALL: [&Experiment; 2] = [&rtos_priorities::EXPERIMENT, &virtual_slice::EXPERIMENT];
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    for (option, folder) in [("--plots", &arguments.plots), ("--doc", &arguments.doc)] {
+        if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
+            let shown = folder.display();
+            return Err(Failure::usage(format!(
+                "{option} {shown}: there is no such folder; make it first"
+            )));
+        }
+    }
+    let chosen = match (&arguments.name, arguments.all) {
+        (Some(name), _) => vec![named(name)?],
+        (None, true) => ALL.to_vec(),
+        (None, false) => return list(arguments.json),
+    };
+    let effort = Effort {
+        quick: arguments.quick,
+        simulated: !arguments.real,
+        real: !arguments.sim,
+        seed: arguments.seed,
+    };
+    let mut done = Vec::new();
+    for experiment in chosen {
+        let mut findings = Findings::default();
+        (experiment.run)(&effort, &mut findings)?;
+        if !arguments.json {
+            output::print(report::text(experiment, &findings))?;
+        }
+        if let Some(folder) = &arguments.plots {
+            plot::write(folder, experiment.name, &findings.plots)?;
+        }
+        if let Some(folder) = &arguments.doc {
+            page::write(folder, experiment, &findings, &effort)?;
+        }
+        done.push((experiment, findings));
+    }
+    if arguments.json {
+        let objects: Vec<_> = done
+            .iter()
+            .map(|(experiment, findings)| report::json(experiment, findings, &effort))
+            .collect();
+        match (arguments.all, objects.as_slice()) {
+            (false, [object]) => output::print_json(object)?,
+            _ => output::print_json(&json!({ "experiments": objects }))?,
+        }
+    }
+    judge(&done)
+}
+
+/// A failure if something that we claim ourselves does not hold.
+fn judge(done: &[(&Experiment, Findings)]) -> Result<(), Failure> {
+    for (experiment, findings) in done {
+        if let Some(broken) = findings.claims.iter().find(|claim| claim.is_broken()) {
+            return Err(Failure::Failed(format!(
+                "experiment {}: claim {} does not hold: {}: {} expected, {} found",
+                experiment.name,
+                broken.id,
+                broken.text,
+                broken.claimed(),
+                broken.found()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn named(name: &str) -> Result<&'static Experiment, Failure> {
+    let found = ALL.into_iter().find(|experiment| experiment.name == name);
+    found.ok_or_else(|| {
+        let names = ALL.iter().map(|experiment| experiment.name);
+        Failure::Usage(unknown("experiment", name, names, "or --all"))
+    })
+}
+
+fn list(as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        let about = |experiment: &&Experiment| {
+            json!({
+                "name": experiment.name,
+                "source": experiment.source,
+                "question": experiment.question,
+            })
+        };
+        let all: Vec<_> = ALL.iter().map(about).collect();
+        return output::print_json(&json!({ "experiments": all }));
+    }
+    let mut table = output::table();
+    table.set_header(["name", "question", "source"]);
+    for experiment in ALL {
+        table.add_row([experiment.name, experiment.question, experiment.source]);
+    }
+    output::print(table)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,404 @@
+//! Pictures of what was found, as SVG: lines, bars, and lanes in which things follow each other.
+//!
+//! Axes, texts and colours are as in the pictures of `bench`: fonts of whoever shows them, on white.
+
+use std::path::Path;
+
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use crate::commands::bench::plot::axis::{Scale, scale, tick};
+use crate::commands::bench::plot::{Area, Wrong, text};
+use crate::failure::Failure;
+use crate::output;
+
+/// A picture, with the name of its file.
+pub(super) struct Plot {
+    pub(super) file: &'static str,
+    pub(super) title: String,
+    pub(super) picture: Picture,
+}
+
+pub(super) enum Picture {
+    /// Values over values, a line for each series.
+    Lines {
+        x: &'static str,
+        y: &'static str,
+        lines: Vec<Line>,
+        /// A value to compare with, and what it is.
+        level: Option<(f64, &'static str)>,
+    },
+    /// A bar for each value.
+    Bars { unit: &'static str, bars: Vec<Bar> },
+    /// What happened when, a lane for each.
+    Lanes {
+        unit: &'static str,
+        lanes: Vec<Lane>,
+    },
+}
+
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+pub(super) struct Bar {
+    pub(super) name: String,
+    pub(super) value: f64,
+    /// Bars of one kind have one colour.
+    pub(super) kind: usize,
+}
+
+pub(super) struct Lane {
+    pub(super) name: String,
+    pub(super) pieces: Vec<Piece>,
+    /// What stands at its end.
+    pub(super) result: String,
+}
+
+pub(super) struct Piece {
+    pub(super) begin: f64,
+    pub(super) end: f64,
+    /// What is written into it, if there is room.
+    pub(super) name: String,
+    pub(super) kind: usize,
+}
+
+const WIDTH: u32 = 900;
+const TITLE: u32 = 40;
+const TICKS: u32 = 44;
+/// The height of a bar or a lane, with the space around it.
+const ROW: u32 = 28;
+/// The room for names of bars and lanes, and for what stands at their ends.
+const NAMES: u32 = 250;
+const RESULTS: u32 = 120;
+/// The room for names of lines.
+const LEGEND: u32 = 190;
+const LINES_HEIGHT: u32 = 420;
+
+/// Colours for those who cannot tell all of them apart, too (M. Okabe and K. Ito, "Color universal design", 2008).
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(120, 120, 120),
+    RGBColor(200, 190, 40),
+];
+
+fn colour(kind: usize) -> RGBColor {
+    COLOURS[kind % COLOURS.len()]
+}
+
+/// Writes each picture as `NAME-FILE.svg`.
+pub(super) fn write(folder: &Path, name: &str, plots: &[Plot]) -> Result<(), Failure> {
+    for plot in plots {
+        let svg = plot.svg();
+        let svg =
+            svg.map_err(|error| Failure::failed(format!("cannot draw a picture: {error}")))?;
+        output::write_file(&folder.join(plot.file_name(name)), svg.as_bytes())?;
+    }
+    Ok(())
+}
+
+impl Plot {
+    /// The name of its file, of the experiment `name`.
+    pub(super) fn file_name(&self, name: &str) -> String {
+        format!("{name}-{}.svg", self.file)
+    }
+
+    fn svg(&self) -> Result<String, Wrong> {
+        let height = TITLE
+            + match &self.picture {
+                Picture::Lines { .. } => LINES_HEIGHT,
+                Picture::Bars { bars, .. } => bars.len() as u32 * ROW + TICKS,
+                Picture::Lanes { lanes, .. } => lanes.len() as u32 * ROW + TICKS,
+            };
+        let mut svg = String::new();
+        let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
+        root.fill(&WHITE)?;
+        let style = text(16, HPos::Left).color(&BLACK);
+        root.draw(&Text::new(
+            self.title.clone(),
+            (12, TITLE as i32 / 2),
+            style,
+        ))?;
+        let area = root.split_vertically(TITLE).1;
+        match &self.picture {
+            Picture::Lines { x, y, lines, level } => draw_lines(&area, (x, y), lines, *level)?,
+            Picture::Bars { unit, bars } => draw_bars(&area, unit, bars)?,
+            Picture::Lanes { unit, lanes } => draw_lanes(&area, unit, lanes)?,
+        }
+        root.present()?;
+        drop((area, root));
+        Ok(svg)
+    }
+}
+
+fn draw_lines(
+    area: &Area<'_>,
+    axes: (&str, &str),
+    lines: &[Line],
+    level: Option<(f64, &'static str)>,
+) -> Result<(), Wrong> {
+    let all = || lines.iter().flat_map(|line| &line.points);
+    let highest = all().map(|&(x, _)| x).fold(0.0, f64::max).max(1e-9);
+    let values = all().map(|&(_, y)| y).chain(level.map(|(value, _)| value));
+    match scale(values.filter(|y| y.is_finite())) {
+        Scale::Linear(range) => lines_on(area, axes, lines, level, (highest, range)),
+        Scale::Logarithmic(range) => {
+            let y = format!("{} (logarithmic)", axes.1);
+            lines_on(
+                area,
+                (axes.0, &y),
+                lines,
+                level,
+                (highest, range.log_scale()),
+            )
+        }
+    }
+}
+
+fn lines_on<Y>(
+    area: &Area<'_>,
+    (x, y): (&str, &str),
+    lines: &[Line],
+    level: Option<(f64, &'static str)>,
+    (highest, range): (f64, Y),
+) -> Result<(), Wrong>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let mut chart = ChartBuilder::on(area)
+        .margin_right(LEGEND)
+        .margin_top(6)
+        .margin_left(14)
+        .x_label_area_size(TICKS)
+        .y_label_area_size(64)
+        .build_cartesian_2d(0.0..highest, range)?;
+    chart
+        .configure_mesh()
+        .x_desc(x)
+        .y_desc(y)
+        .x_label_formatter(&|value| tick(*value))
+        .y_label_formatter(&|value| tick(*value))
+        .axis_desc_style(text(13, HPos::Center).color(&BLACK))
+        .label_style(text(12, HPos::Center).color(&BLACK.mix(0.8)))
+        .y_label_style(text(12, HPos::Right).color(&BLACK.mix(0.8)))
+        .bold_line_style(BLACK.mix(0.15))
+        .light_line_style(BLACK.mix(0.04))
+        .axis_style(BLACK.mix(0.5))
+        .draw()?;
+    if let Some((value, _)) = level {
+        let ends = [(0.0, value), (highest, value)];
+        chart.draw_series(DashedLineSeries::new(
+            ends,
+            6,
+            4,
+            BLACK.mix(0.7).stroke_width(1),
+        ))?;
+    }
+    let left = (WIDTH - LEGEND) as i32 + 14;
+    let mut key = 20;
+    for (kind, line) in lines.iter().enumerate() {
+        let colour = colour(kind);
+        chart.draw_series(LineSeries::new(line.points.clone(), colour.stroke_width(2)))?;
+        let dots = line
+            .points
+            .iter()
+            .map(|&point| Circle::new(point, 3, colour.filled()));
+        chart.draw_series(dots)?;
+        let sample = vec![(left, key), (left + 22, key)];
+        area.draw(&PathElement::new(sample, colour.stroke_width(2)))?;
+        let style = text(13, HPos::Left).color(&BLACK);
+        area.draw(&Text::new(line.name.clone(), (left + 30, key), style))?;
+        key += 22;
+    }
+    if let Some((_, what)) = level {
+        let grey = BLACK.mix(0.7);
+        let style = text(13, HPos::Left).color(&grey);
+        area.draw(&Text::new(format!("- - {what}"), (left, key), style))?;
+    }
+    Ok(())
+}
+
+fn draw_bars(area: &Area<'_>, unit: &str, bars: &[Bar]) -> Result<(), Wrong> {
+    match scale(
+        bars.iter()
+            .map(|bar| bar.value)
+            .filter(|value| value.is_finite()),
+    ) {
+        Scale::Linear(range) => bars_on(area, unit, bars, (0.0, range)),
+        Scale::Logarithmic(range) => {
+            let unit = format!("{unit} (logarithmic)");
+            bars_on(area, &unit, bars, (range.start, range.log_scale()))
+        }
+    }
+}
+
+fn bars_on<X>(
+    area: &Area<'_>,
+    unit: &str,
+    bars: &[Bar],
+    (from, range): (f64, X),
+) -> Result<(), Wrong>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let rows: Vec<(&str, String)> = bars
+        .iter()
+        .map(|bar| (bar.name.as_str(), super::claim::short(bar.value)))
+        .collect();
+    let mut chart = rows_chart(area, unit, &rows, range)?;
+    for (place, bar) in bars.iter().rev().enumerate() {
+        let place = place as f64;
+        let corners = [(from, place + 0.2), (bar.value.max(from), place + 0.8)];
+        chart.draw_series([Rectangle::new(corners, colour(bar.kind).filled())])?;
+    }
+    Ok(())
+}
+
+fn draw_lanes(area: &Area<'_>, unit: &str, lanes: &[Lane]) -> Result<(), Wrong> {
+    let ends = lanes
+        .iter()
+        .flat_map(|lane| &lane.pieces)
+        .map(|piece| piece.end);
+    let last = ends.fold(0.0, f64::max).max(1e-9);
+    let rows: Vec<(&str, String)> = lanes
+        .iter()
+        .map(|lane| (lane.name.as_str(), lane.result.clone()))
+        .collect();
+    let mut chart = rows_chart(area, unit, &rows, 0.0..last)?;
+    let scale = f64::from(WIDTH - NAMES - RESULTS) / last;
+    for (place, lane) in lanes.iter().rev().enumerate() {
+        let place = place as f64;
+        for piece in &lane.pieces {
+            let corners = [(piece.begin, place + 0.12), (piece.end, place + 0.88)];
+            chart.draw_series([Rectangle::new(corners, colour(piece.kind).filled())])?;
+            chart.draw_series([Rectangle::new(corners, WHITE.stroke_width(1))])?;
+            // As wide as its letters are, more or less.
+            if (piece.end - piece.begin) * scale > piece.name.chars().count() as f64 * 12.0 {
+                let middle = ((piece.begin + piece.end) / 2.0, place + 0.5);
+                let style = text(12, HPos::Center).color(&WHITE);
+                chart.draw_series([Text::new(piece.name.clone(), middle, style)])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+type Rows<'a, 'b, X> = ChartContext<
+    'a,
+    SVGBackend<'b>,
+    Cartesian2d<<X as AsRangedCoord>::CoordDescType, plotters::coord::types::RangedCoordf64>,
+>;
+
+/// A chart of named rows, the first one on top, with a result at the end of each.
+fn rows_chart<'a, 'b, X>(
+    area: &'a Area<'b>,
+    unit: &str,
+    rows: &[(&str, String)],
+    range: X,
+) -> Result<Rows<'a, 'b, X>, Wrong>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let mut chart = ChartBuilder::on(area)
+        .margin_left(NAMES)
+        .margin_right(RESULTS)
+        .x_label_area_size(TICKS)
+        .build_cartesian_2d(range, 0.0..rows.len() as f64)?;
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .x_desc(unit)
+        .x_label_formatter(&|value| tick(*value))
+        .x_labels(9)
+        .axis_desc_style(text(13, HPos::Center).color(&BLACK))
+        .x_label_style(text(12, HPos::Center).color(&BLACK.mix(0.8)))
+        .bold_line_style(BLACK.mix(0.15))
+        .light_line_style(BLACK.mix(0.05))
+        .axis_style(BLACK.mix(0.5))
+        .draw()?;
+    for (place, (name, result)) in rows.iter().enumerate() {
+        let middle = (place as u32 * ROW + ROW / 2) as i32;
+        let write = |what: String, x: u32, side: HPos| {
+            let style = text(13, side).color(&BLACK);
+            area.draw(&Text::new(what, (x as i32, middle), style))
+        };
+        write((*name).to_owned(), NAMES - 12, HPos::Right)?;
+        write(result.clone(), WIDTH - RESULTS + 12, HPos::Left)?;
+    }
+    Ok(chart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn svg(picture: Picture) -> String {
+        let title = "of <this> & that".to_owned();
+        Plot {
+            file: "x",
+            title,
+            picture,
+        }
+        .svg()
+        .unwrap()
+    }
+
+    /// Goal: a picture of each kind has its title, its names and a mark for every value, and no value that is
+    /// no number. Method: small ones, the one with values far apart on a logarithmic axis.
+    #[test]
+    fn pictures_have_all_their_parts() {
+        let line = |name: &str, scale: f64| Line {
+            name: name.to_owned(),
+            points: (0..5)
+                .map(|x| (f64::from(x), f64::from(x + 1) * scale))
+                .collect(),
+        };
+        let lines = svg(Picture::Lines {
+            x: "workers",
+            y: "speed-up",
+            lines: vec![line("one", 1.0), line("two", 1000.0)],
+            level: Some((1.0, "serial")),
+        });
+        assert_eq!(lines.matches("<circle").count(), 10);
+        let bar = |name: &str, value| Bar {
+            name: name.to_owned(),
+            value,
+            kind: 0,
+        };
+        let bars = svg(Picture::Bars {
+            unit: "ms",
+            bars: vec![bar("one", 0.0), bar("two", 5.0)],
+        });
+        let piece = Piece {
+            begin: 0.0,
+            end: 4.0,
+            name: "A".into(),
+            kind: 1,
+        };
+        let lane = Lane {
+            name: "one".into(),
+            pieces: vec![piece],
+            result: "two".into(),
+        };
+        let lanes = svg(Picture::Lanes {
+            unit: "ms",
+            lanes: vec![lane],
+        });
+        for picture in [lines, bars, lanes] {
+            for part in ["of &lt;this&gt; &amp; that", "one", "two"] {
+                assert!(picture.contains(part), "{part} is missing in {picture}");
+            }
+            assert!(!picture.contains("NaN") && picture.trim_end().ends_with("</svg>"));
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Source 003: what it costs to give every thread a priority of its own.
+
+mod messages;
+mod others;
+
+use event::Nanos;
+use sim::Machine;
+
+use self::messages::{Case, Cycles, Order};
+use super::Experiment;
+use super::claim::{Claim, Expect};
+use super::findings::{Findings, Table};
+use super::lab::{self, Effort};
+use super::plot::{Bar, Line, Picture, Plot};
+use crate::failure::Failure;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "rtos-priorities",
+    source: "source 003: W. E. Lamie, \"Lowering RTOS overhead through proper use of thread priorities\", part 3 (2009)",
+    question: "What does it cost to give every thread of a real-time system a priority of its own?",
+    setup: "D sends three messages to each of A, B and C and relinquishes the CPU; each of these takes its messages and \
+            waits for more. Equal: all four have one priority. Unique: A before B before C before D. The machine is the \
+            microcontroller that the article's numbers determine: 60.04 tics a switch, 88.26 tics a message. Then the \
+            same with other costs of a switch and other orders of messages; messages that are forwarded in an order \
+            that is drawn for every cycle; a thread of low priority with a lock, with and without inheritance; a block \
+            of 1000 cycles dealt out by percentages. A cycle is what passes between two relinquishments of D.",
+    machine: "mcu",
+    policy: "rtos, rtos-plain, rtos-unique",
+    learnt: &[
+        "The article's numbers fit together exactly: 4 and 18 switches, 1034 and 1875 tics.",
+        "A preemption-threshold gives unique priorities the switches of equal ones, and takes back what they had won: \
+         the short way from sending to retrieving.",
+        "Where the order of activations is drawn, equal priorities always need the same number of switches, and unique \
+         ones do not. The article is right about this, although its own example cannot show it: there, unique \
+         priorities need 18 switches in every order of messages.",
+        "What the article calls deadlock is a wait without bound: it ends when the thread in the middle does.",
+    ],
+    run,
+};
+
+fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    if !effort.simulated {
+        findings
+            .notes
+            .push("Nothing of this experiment runs on this machine yet.".into());
+        return Ok(());
+    }
+    let costs = cycles(effort, findings)?;
+    sweep(effort, findings)?;
+    let spread = forwarding(effort, findings)?;
+    findings.claims.extend(message_claims(&costs, &spread));
+    others::inversion(effort, findings)?;
+    others::percentages(effort, findings)
+}
+
+/// What a case costs.
+struct Costs {
+    equal: Cycles,
+    unique: Cycles,
+    threshold: Cycles,
+}
+
+/// Tics of this machine, or nanoseconds if it has none.
+fn tics(machine: &Machine, time: f64) -> f64 {
+    match machine.tic {
+        Some(tic) => time * tic.tics as f64 / tic.nanos as f64,
+        None => time,
+    }
+}
+
+/// How many messages a cycle has.
+const MESSAGES: f64 = 9.0;
+
+fn cycles(effort: &Effort, findings: &mut Findings) -> Result<Costs, Failure> {
+    let machine = lab::machine("mcu");
+    let count = effort.of(200, 2_000);
+    let all: Vec<(Case, Order)> = Case::ALL
+        .into_iter()
+        .flat_map(|case| Order::ALL.into_iter().map(move |order| (case, order)))
+        .collect();
+    let ran = lab::each("cycles", &all, |&(case, order)| {
+        messages::cycles(&machine, case, order, count, effort.seed)
+    })?;
+    let columns = [
+        "priorities",
+        "order of messages",
+        "switches a cycle",
+        "tics a cycle",
+        "their deviation",
+        "messages in 1000 tics",
+        "tics from send to retrieve, mean",
+        "longest",
+    ];
+    let mut table = Table::new(
+        format!("Nine messages a cycle on mcu, {count} cycles"),
+        columns,
+    );
+    let mut bars = Vec::new();
+    for (&(case, order), cycles) in all.iter().zip(&ran) {
+        let cycle = tics(&machine, cycles.mean());
+        table.row([
+            case.name().into(),
+            order.name().into(),
+            cycles.switches.into(),
+            cycle.into(),
+            tics(&machine, cycles.deviation()).into(),
+            (MESSAGES * 1000.0 / cycle).into(),
+            tics(&machine, lab::mean(&cycles.latencies)).into(),
+            tics(
+                &machine,
+                cycles.latencies.iter().copied().fold(0.0, f64::max),
+            )
+            .into(),
+        ]);
+        if order == Order::ByReceiver {
+            bars.push(Bar {
+                name: format!("{}: cycle", case.name()),
+                value: cycle,
+                kind: 0,
+            });
+            let latency = tics(&machine, lab::mean(&cycles.latencies));
+            let name = format!("{}: send to retrieve", case.name());
+            bars.push(Bar {
+                name,
+                value: latency,
+                kind: 1,
+            });
+        }
+    }
+    findings.tables.push(table);
+    findings.plots.push(Plot {
+        file: "cycles",
+        title: "Nine messages: tics a cycle, and tics from sending to retrieving".into(),
+        picture: Picture::Bars { unit: "tics", bars },
+    });
+    let mut found = all
+        .iter()
+        .zip(ran)
+        .filter(|((_, order), _)| *order == Order::ByReceiver);
+    let mut of = |wanted: Case| {
+        let next = found
+            .find(|((case, _), _)| *case == wanted)
+            .map(|(_, cycles)| cycles);
+        next.ok_or_else(|| Failure::failed("every case was run"))
+    };
+    Ok(Costs {
+        equal: of(Case::Equal)?,
+        unique: of(Case::Unique)?,
+        threshold: of(Case::Threshold)?,
+    })
+}
+
+/// A tic of the article's own example of a clock, 200 MHz.
+const CYCLE: Nanos = Nanos(5);
+
+fn sweep(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    const SWITCHES: [u64; 6] = [50, 70, 100, 200, 350, 500];
+    let count = effort.of(50, 500);
+    let rows = lab::each("costs of a switch", &SWITCHES, |&cycles| {
+        let machine = Machine::clone(&lab::machine("mcu"));
+        let kernel = sim::machine::KernelSpec {
+            switch: Nanos(cycles * CYCLE.0),
+            ..machine.kernel
+        };
+        let machine = machine.with_kernel(kernel).into();
+        let cycle = |case| {
+            let ran = messages::cycles(&machine, case, Order::ByReceiver, count, effort.seed);
+            ran.map(|cycles| cycles.mean() / CYCLE.0 as f64)
+        };
+        Ok((cycles, cycle(Case::Equal)?, cycle(Case::Unique)?))
+    })?;
+    let columns = [
+        "CPU cycles a switch",
+        "equal: cycles",
+        "unique: cycles",
+        "more, in %",
+    ];
+    let mut table = Table::new("The same at 200 MHz, for other costs of a switch", columns);
+    let more = |&(_, equal, unique): &(u64, f64, f64)| (unique / equal - 1.0) * 100.0;
+    for row in &rows {
+        table.row([row.0.into(), row.1.into(), row.2.into(), more(row).into()]);
+    }
+    findings.tables.push(table);
+    let points = rows.iter().map(|row| (row.0 as f64, more(row)));
+    findings.plots.push(Plot {
+        file: "switch-costs",
+        title: "How much longer a cycle takes with unique priorities".into(),
+        picture: Picture::Lines {
+            x: "CPU cycles a switch",
+            y: "% more than with equal ones",
+            lines: vec![Line {
+                name: "unique".into(),
+                points: points.collect(),
+            }],
+            level: None,
+        },
+    });
+    let (cheapest, dearest) = (&rows[0], &rows[rows.len() - 1]);
+    findings.claims.push(
+        Claim::source(
+            "003-a",
+            "Where a switch takes longer than 0.35 us the loss is even greater",
+            "below figure 11",
+        )
+        .is(
+            Expect::MoreThan(more(&rows[1])),
+            more(dearest),
+            "% more time",
+        )
+        .note(format!(
+            "500 cycles a switch against 70 (0.35 us at 200 MHz); with 50 it is {:.0} %",
+            more(cheapest)
+        )),
+    );
+    findings.claims.push(
+        Claim::source("003-b", "A switch costs 50 to 500 CPU cycles, by RTOS", "above figure 11").beyond(
+            "a property of systems and processors, and an input here; the table shows what follows from it",
+        ),
+    );
+    Ok(())
+}
+
+/// How switches and times of a cycle spread where the order of activations is drawn.
+struct Spread {
+    equal: Cycles,
+    unique: Cycles,
+}
+
+fn forwarding(effort: &Effort, findings: &mut Findings) -> Result<Spread, Failure> {
+    let machine = lab::machine("mcu");
+    let count = effort.of(300, 3_000);
+    let cases = [Case::Equal, Case::Unique];
+    let ran = lab::each("orders", &cases, |&case| {
+        messages::forwarding(&machine, case, count, effort.seed)
+    })?;
+    let columns = [
+        "priorities",
+        "switches a cycle, mean",
+        "tics a cycle, mean",
+        "shortest",
+        "longest",
+        "standard deviation",
+    ];
+    let title =
+        format!("A message that A, B and C forward in an order drawn for each of {count} cycles");
+    let mut table = Table::new(title, columns);
+    for (case, cycles) in cases.iter().zip(&ran) {
+        let (least, most) = cycles.ends();
+        table.row([
+            case.name().into(),
+            cycles.switches.into(),
+            tics(&machine, cycles.mean()).into(),
+            tics(&machine, least).into(),
+            tics(&machine, most).into(),
+            tics(&machine, cycles.deviation()).into(),
+        ]);
+    }
+    findings.tables.push(table);
+    let [equal, unique] = <[Cycles; 2]>::try_from(ran).map_err(|_| Failure::failed("two cases"))?;
+    Ok(Spread { equal, unique })
+}
+
+fn message_claims(costs: &Costs, spread: &Spread) -> Vec<Claim> {
+    let machine = lab::machine("mcu");
+    let cycle = |cycles: &Cycles| tics(&machine, cycles.mean());
+    let rate = |cycles: &Cycles| (MESSAGES * 10_000.0 / cycle(cycles)).round() / 10.0;
+    let latency = |cycles: &Cycles| tics(&machine, lab::mean(&cycles.latencies));
+    let (equal, unique, threshold) = (&costs.equal, &costs.unique, &costs.threshold);
+    vec![
+        Claim::source("003-c", "Unique priorities need 14 more switches a cycle", "below figure 11").is(
+            Expect::Exactly(14.0),
+            (unique.switches - equal.switches).round(),
+            "switches",
+        )
+        .note(format!("{:.2} and {:.2} a cycle", equal.switches, unique.switches)),
+        Claim::source("003-d", "… the processing time grows by more than 80 %", "below figure 11").is(
+            Expect::Between(80.0, 90.0),
+            (cycle(unique) / cycle(equal) - 1.0) * 100.0,
+            "% more time",
+        ),
+        Claim::source("003-e", "… the RTOS overhead grows by (the same) 80 %", "below figure 11")
+            .is(
+                Expect::Between(80.0, 90.0),
+                (unique.switches / equal.switches - 1.0) * 100.0,
+                "% more time in switches",
+            )
+            .or_else("one number for two things: the whole time grows so, that of switches much more"),
+        Claim::source("003-f", "… while as many messages are sent and received", "below figure 11").is(
+            Expect::Exactly(equal.latencies.len() as f64),
+            unique.latencies.len() as f64,
+            "messages",
+        ),
+        Claim::source("003-g", "Equal priorities: 8.7 messages in 1000 tics", "figure 12").is(
+            Expect::Exactly(8.7),
+            rate(equal),
+            "messages in 1000 tics",
+        ),
+        Claim::source("003-h", "Unique priorities: 4.8 messages in 1000 tics", "figure 12").is(
+            Expect::Exactly(4.8),
+            rate(unique),
+            "messages in 1000 tics",
+        ),
+        Claim::source("003-i", "Unique priorities make the way of a message shorter", "figure 12")
+            .is(Expect::LessThan(latency(equal)), latency(unique), "tics, mean")
+            .note("the figure's numbers are lost; the direction is the text's"),
+        Claim::source(
+            "003-j",
+            "With unique priorities the time varies with the sequence of activations",
+            "below figure 11",
+        )
+        .is(Expect::MoreThan(0.0), tics(&machine, spread.unique.deviation()), "tics, standard deviation")
+        .note("messages that are forwarded; in the article's own example no order changes the 18 switches"),
+        Claim::source(
+            "003-k",
+            "With equal ones the number of switches is always the same",
+            "below figure 11",
+        )
+        .is(Expect::AtMost(0.5), tics(&machine, spread.equal.deviation()), "tics, standard deviation"),
+        Claim::source(
+            "003-l",
+            "Round robin: no thread is preempted by one of a higher priority",
+            "Round-Robin Scheduling",
+        )
+        .is(Expect::Exactly(0.0), equal.preemptions as f64, "preemptions")
+        .note(format!("with unique priorities: {}", unique.preemptions)),
+        Claim::ours(
+            "003-m",
+            "A preemption-threshold gives unique priorities the switches of equal ones",
+        )
+        .is(Expect::Exactly(equal.switches.round()), threshold.switches.round(), "switches a cycle"),
+        Claim::ours("003-n", "… and how long a message takes").is(
+            Expect::about(latency(equal), 0.01),
+            latency(threshold),
+            "tics, mean",
+        ),
+    ]
+}

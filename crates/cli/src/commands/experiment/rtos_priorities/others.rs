@@ -1,0 +1,145 @@
+//! The rest of the article: inheritance, and slices by percentages.
+
+use event::Nanos;
+use sim::Outcome;
+use sim::scenario::Scenario;
+
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::{Cell, Findings, Table};
+use crate::commands::experiment::lab::{self, Effort};
+use crate::failure::Failure;
+
+/// How long the high thread waits for the lock.
+struct Wait {
+    took: Option<Nanos>,
+    is_over: bool,
+}
+
+pub(super) fn inversion(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let scenario = on_mcu(lab::scenario("rtos-inversion"));
+    let policies = [
+        ("rtos", "with inheritance"),
+        ("rtos-plain", "without inheritance"),
+        ("rtos-unique", "with inheritance, one thread at a priority"),
+    ];
+    let waits = lab::each("inversions", &policies, |(policy, _)| {
+        let ran = lab::run(&scenario, policy, effort.seed)?;
+        Ok(Wait {
+            took: lab::spans(&ran, "wait for m").next(),
+            is_over: ran.report.outcome == Outcome::Finished,
+        })
+    })?;
+    let title =
+        "A low thread with a lock for 5 ms of work, a middle one that computes for 300 ms, on mcu";
+    let mut table = Table::new(title, ["policy", "mutexes", "the high thread waits"]);
+    for ((policy, about), wait) in policies.iter().zip(&waits) {
+        table.row([(*policy).into(), (*about).into(), wait.took.into()]);
+    }
+    findings.tables.push(table);
+    let [with, without, unique] = waits.as_slice() else {
+        return Err(Failure::failed("three policies"));
+    };
+    let millis = |wait: &Wait| wait.took.map_or(f64::NAN, |took| took.0 as f64 / 1e6);
+    findings.claims.extend([
+        Claim::source(
+            "003-o",
+            "A high thread that wants a low one's lock waits for the one in the middle",
+            "Priority Inheritance, first paragraphs",
+        )
+        .is(Expect::AtLeast(300.0), millis(without), "ms")
+        .note("without inheritance"),
+        Claim::source(
+            "003-p",
+            "… effectively for ever, deadlocked",
+            "Priority Inheritance, second paragraph",
+        )
+        .is(Expect::Exactly(1.0), f64::from(u8::from(!without.is_over)), "(1: for ever)")
+        .or_else("a wait without a bound of its own, and no deadlock: it ends when the middle thread does"),
+        Claim::source(
+            "003-q",
+            "Inheritance lets the low one run until it gives the lock back",
+            "Priority Inheritance, third paragraph",
+        )
+        .is(Expect::AtMost(5.1), millis(with), "ms")
+        .note("5 ms of work under the lock"),
+        Claim::source(
+            "003-r",
+            "Where only one thread may have a priority, none can be inherited",
+            "Priority Inheritance, last paragraph",
+        )
+        .is(Expect::AtLeast(300.0), millis(unique), "ms")
+        .note("a kernel that allows one thread at each priority; Linux and ThreadX allow many"),
+    ]);
+    Ok(())
+}
+
+/// The scenario is Linux's: there the highest number goes first, and its CPU is the second one.
+fn on_mcu(mut scenario: Scenario) -> Scenario {
+    scenario.machine = "mcu".into();
+    for thread in &mut scenario.threads {
+        thread.cpus.clear();
+        thread.priority = 31 - thread.priority;
+    }
+    scenario
+}
+
+/// The article's block is of 1000 cycles at 200 MHz.
+const CYCLE: f64 = 5.0;
+const SHARES: [(&str, u8, f64); 4] = [
+    ("A", 25, 250.0),
+    ("B", 10, 100.0),
+    ("C", 10, 100.0),
+    ("D", 55, 550.0),
+];
+
+pub(super) fn percentages(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let threads = SHARES.map(|(name, percent, _)| {
+        format!(
+            "[[thread]]\nname = '{name}'\npriority = 4\npercent = {percent}\nrepeat = 'forever'\n\
+             phases = [{{ work = '1 ms' }}]\n"
+        )
+    });
+    let text = format!(
+        "about = 'shares of a block'\nmachine = 'ideal-1'\npolicy = 'rtos'\nuntil = '1 ms'\n{}",
+        threads.concat()
+    );
+    let scenario = Scenario::parse("percentages", &text);
+    let scenario = scenario.map_err(|error| Failure::failed(error.to_string()))?;
+    let ran = lab::run(&scenario, "rtos", effort.seed)?;
+    let all = lab::runs(&ran.report);
+    let mut table = Table::new(
+        "Shares of a block of 1000 cycles at 200 MHz, on ideal-1",
+        [
+            "thread",
+            "percent",
+            "cycles at a time, article",
+            "cycles at a time",
+        ],
+    );
+    let mut wrong = 0.0;
+    for (task, (name, percent, cycles)) in (0u32..).zip(SHARES) {
+        let turns = all.iter().filter(|run| run.task == task);
+        // The last turn may have been cut off by the end.
+        let turns: Vec<f64> = turns.map(|run| run.length().0 as f64 / CYCLE).collect();
+        let full = &turns[..turns.len().saturating_sub(1)];
+        wrong += full.iter().filter(|&&turn| turn != cycles).count() as f64;
+        wrong += f64::from(u8::from(full.is_empty()));
+        table.row([
+            name.into(),
+            u64::from(percent).into(),
+            cycles.into(),
+            Cell::Number(lab::mean(full)),
+        ]);
+    }
+    findings.tables.push(table);
+    findings.claims.push(
+        Claim::source(
+            "003-s",
+            "Percentages deal a block of 1000 cycles out: 250, 100, 100, 550, and again",
+            "Time Slicing, example",
+        )
+        .is(Expect::Exactly(0.0), wrong, "turns of another length")
+        .note("switches cost nothing here; with 70 cycles each they would be 28 % of the block"),
+    );
+    Ok(())
+}

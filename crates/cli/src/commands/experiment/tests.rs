@@ -1,0 +1,81 @@
+use std::collections::BTreeMap;
+
+use super::claim::Verdict;
+use super::*;
+
+fn quick() -> Effort {
+    Effort {
+        quick: true,
+        simulated: true,
+        real: false,
+        seed: 1,
+    }
+}
+
+fn findings(experiment: &Experiment) -> Findings {
+    let mut findings = Findings::default();
+    let done = (experiment.run)(&quick(), &mut findings);
+    done.unwrap_or_else(|failure| panic!("{}: {}", experiment.name, failure.text()));
+    findings
+}
+
+/// The verdicts that are not "reproduced".
+fn others(findings: &Findings) -> BTreeMap<&'static str, Verdict> {
+    let all = findings
+        .claims
+        .iter()
+        .map(|claim| (claim.id, claim.verdict()));
+    all.filter(|(_, verdict)| *verdict != Verdict::Reproduced)
+        .collect()
+}
+
+/// Goal: every experiment says how each of its claims fares, and each time the same: what is reproduced, what
+/// is not, what nobody can. Method: quick simulated runs; the verdicts other than "reproduced", which are
+/// findings that were looked into, by claim.
+#[test]
+fn verdicts_are_what_was_found() {
+    use Verdict::{Beyond, Contradicted};
+    for (experiment, expected) in [
+        (
+            &rtos_priorities::EXPERIMENT,
+            &[
+                ("003-b", Beyond),
+                ("003-e", Contradicted),
+                ("003-p", Contradicted),
+            ][..],
+        ),
+        (
+            &virtual_slice::EXPERIMENT,
+            &[
+                ("004-e", Contradicted),
+                ("004-f", Contradicted),
+                ("004-h", Contradicted),
+                ("004-j", Contradicted),
+                ("004-k", Beyond),
+                ("004-l", Contradicted),
+                ("004-m", Contradicted),
+            ],
+        ),
+    ] {
+        let findings = findings(experiment);
+        assert_eq!(
+            others(&findings),
+            expected.iter().copied().collect(),
+            "{}",
+            experiment.name
+        );
+        let mut ids: Vec<&str> = findings.claims.iter().map(|claim| claim.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), findings.claims.len(), "ids are unique");
+        for claim in &findings.claims {
+            let says_why = claim.verdict() == Verdict::Reproduced || !claim.remark().is_empty();
+            assert!(
+                says_why && !claim.text.is_empty() && !claim.place.is_empty(),
+                "{}",
+                claim.id
+            );
+        }
+        assert!(!findings.tables.is_empty() && !findings.plots.is_empty());
+    }
+}
