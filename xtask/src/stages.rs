@@ -19,6 +19,9 @@ pub(crate) struct Stage {
     pub(crate) counts_tests: bool,
     /// Each command of the stage is stopped after this long and fails.
     pub(crate) limit_minutes: u64,
+    /// Runs at the same time as the stage above it: for two that share no target folder and of which one
+    /// leaves processors idle.
+    pub(crate) beside: bool,
     pub(crate) steps: &'static [Step],
 }
 
@@ -87,6 +90,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: false,
         limit_minutes: 5,
+        beside: false,
         steps: &[Step::Call {
             what: "probe and install (see tools.rs)",
             function: tools::stage,
@@ -99,6 +103,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &["rustfmt"],
         counts_tests: false,
         limit_minutes: 1,
+        beside: false,
         steps: &[run("cargo fmt --all --check -- --color=never")],
     },
     Stage {
@@ -108,6 +113,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &["clippy"],
         counts_tests: false,
         limit_minutes: 8,
+        beside: false,
         steps: &[run("cargo clippy --workspace --all-targets -- -D warnings")],
     },
     Stage {
@@ -117,6 +123,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: false,
         limit_minutes: 1,
+        beside: false,
         steps: &[Step::Call {
             what: "cargo xtask tidy",
             function: tidy::stage,
@@ -129,6 +136,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: false,
         limit_minutes: 8,
+        beside: false,
         steps: &[Step::Run {
             line: "cargo doc --workspace --no-deps --document-private-items",
             env: &[("RUSTDOCFLAGS", DOC_FLAGS)],
@@ -141,6 +149,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: peers::NEEDS,
         counts_tests: true,
         limit_minutes: 10,
+        beside: false,
         steps: &[
             Step::Call {
                 what: "cargo xtask peers",
@@ -160,6 +169,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: oracle::NEEDS,
         counts_tests: false,
         limit_minutes: 5,
+        beside: false,
         steps: &[Step::Call {
             what: "cargo xtask oracle",
             function: oracle::stage,
@@ -172,6 +182,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: true,
         limit_minutes: 15,
+        beside: false,
         steps: &[run(
             "cargo test --workspace --no-fail-fast -- --skip models::",
         )],
@@ -183,6 +194,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: true,
         limit_minutes: 10,
+        beside: false,
         // The whole workspace, as in the stage before: with fewer packages, dependencies would have other
         // features and be compiled again.
         steps: &[run("cargo test --workspace --lib -- models::")],
@@ -196,6 +208,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: true,
         limit_minutes: 5,
+        beside: false,
         steps: &[run(
             "cargo test --profile release-test -p paceline-tests --test integration",
         )],
@@ -207,6 +220,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &["nightly", "miri", "rust-src"],
         counts_tests: true,
         limit_minutes: 10,
+        beside: false,
         steps: &[Step::Run {
             line: MIRI,
             env: &[("MIRIFLAGS", MIRI_FLAGS)],
@@ -219,6 +233,8 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &["nightly", "rust-src", tools::TSAN_HOST],
         counts_tests: true,
         limit_minutes: 10,
+        // Miri interprets on one processor.
+        beside: true,
         steps: &[Step::Run {
             line: TSAN_UNIT,
             env: TSAN_ENV,
@@ -231,6 +247,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &["nightly", "rust-src", tools::TSAN_HOST],
         counts_tests: true,
         limit_minutes: 20,
+        beside: false,
         steps: &[Step::Run {
             line: TSAN_INTEGRATION,
             env: TSAN_ENV,
@@ -243,6 +260,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: true,
         limit_minutes: 60,
+        beside: false,
         steps: &[Step::Run {
             line: "cargo test --profile release-test -p paceline-tests --test integration -- dag::simulated",
             env: &[("PACELINE_SEEDS", "60000")],
@@ -255,12 +273,18 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &[],
         counts_tests: false,
         limit_minutes: 5,
+        beside: false,
         steps: &[Step::Call {
             what: "run each example (see examples.rs)",
             function: examples::stage,
         }],
     },
 ];
+
+/// The stages in groups that run at the same time.
+pub(crate) fn groups<'a>(stages: &'a [&'a Stage]) -> Vec<&'a [&'a Stage]> {
+    stages.chunk_by(|_, next| next.beside).collect()
+}
 
 /// The rows that `only` and `skip` leave, in table order. Names were checked by clap.
 pub(crate) fn selected<'a>(only: &[String], skip: &[String]) -> Vec<&'a Stage> {
@@ -304,6 +328,20 @@ mod tests {
     fn skip_wins_over_only() {
         assert_eq!(names(&["unit", "fmt"], &["unit"]), ["fmt"]);
         assert!(!names(&[], &["miri"]).contains(&"miri"));
+    }
+
+    /// Goal: a stage runs beside the one above it, if that takes part, and else alone. Method: the table,
+    /// whole and without a stage.
+    #[test]
+    fn stages_beside_each_other_are_a_group() {
+        let grouped = |skip: &[String]| {
+            let stages = selected(&[], skip);
+            let names = |group: &&[&Stage]| group.iter().map(|stage| stage.name).collect();
+            groups(&stages).iter().map(names).collect::<Vec<Vec<_>>>()
+        };
+        let all = grouped(&[]);
+        assert!(all.contains(&vec!["miri", "tsan"]) && all.contains(&vec!["unit"]));
+        assert_eq!(all.concat().len(), STAGES.len());
     }
 
     #[test]

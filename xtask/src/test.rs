@@ -78,28 +78,47 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     let begin = Instant::now();
     let mut reports: Vec<Report> = Vec::new();
     let mut not_run = Vec::new();
-    for stage in stages {
+    for group in stages::groups(&stages) {
         let failed_before = reports
             .iter()
             .any(|report| report.verdict == Verdict::Failed);
         if failed_before && !options.keep_going {
-            not_run.push(stage.name);
+            not_run.extend(group.iter().map(|stage| stage.name));
             continue;
         }
-        let since = Instant::now();
-        let asked_for = options.only.iter().any(|name| name == stage.name);
-        let report = report(context, stage, asked_for, options.verbose);
-        println!("{}", report.line(since.elapsed()));
-        if report.verdict == Verdict::Failed {
-            println!("{}", report.failure.trim_end());
-        }
-        reports.push(report);
+        reports.extend(together(context, group, options));
     }
     print!("{}", summary(&reports, &not_run, begin.elapsed()));
     println!("{}", total(&reports));
     Ok(reports
         .iter()
         .all(|report| report.verdict != Verdict::Failed))
+}
+
+/// Runs stages at the same time, and says of each how it ended, in their order.
+fn together(context: &Context, stages: &[&Stage], options: &Options) -> Vec<Report> {
+    let one = |stage: &Stage| {
+        let since = Instant::now();
+        let asked_for = options.only.iter().any(|name| name == stage.name);
+        let report = report(context, stage, asked_for, options.verbose);
+        (report, since.elapsed())
+    };
+    std::thread::scope(|scope| {
+        let one = &one;
+        let running: Vec<_> = stages
+            .iter()
+            .map(|stage| scope.spawn(move || one(stage)))
+            .collect();
+        let ended = running.into_iter().map(|stage| {
+            let (report, elapsed) = stage.join().expect("a stage that fails says so");
+            println!("{}", report.line(elapsed));
+            if report.verdict == Verdict::Failed {
+                println!("{}", report.failure.trim_end());
+            }
+            report
+        });
+        ended.collect()
+    })
 }
 
 /// Runs one stage, or says why not.
