@@ -94,8 +94,9 @@ fn workers_by_second(follow: bool) -> (Vec<usize>, Vec<(Resized, u64)>) {
 #[test]
 fn workers_go_and_come_back_with_simulated_cpus() {
     let (workers, resizes) = workers_by_second(true);
-    // The frame at 4 s sees that they are away, the next one confirms it; the one at 8 s sees them again.
-    assert_eq!(workers, [7, 7, 7, 7, 3, 3, 3, 7, 7, 7]);
+    // A look is due a second after the last one: that after 3 s sees that they are away, the next one, a
+    // tenth of a second later, confirms it; and one after 7 s sees them again.
+    assert_eq!(workers, [7, 7, 7, 3, 3, 3, 3, 7, 7, 7]);
     assert_eq!(resizes, [(Resized::Narrower, 3), (Resized::Wider, 7)]);
 }
 
@@ -115,6 +116,16 @@ fn random_rations_lose_nothing() {
         let report = Sim::run(config, |sim| random_rations(&sim, seed));
         report.expect_finished();
     });
+}
+
+/// Lets a look become due and waits until a worker has had it.
+fn have_a_look(sim: &Sim, js: &JobSystem<Sim>) {
+    let before = js.stats().looks;
+    sim.charge(Nanos::from_millis(1_010));
+    js.flush();
+    while js.stats().looks == before {
+        sim.sleep_until(sim.time() + Nanos::from_millis(1));
+    }
 }
 
 /// So many tenths of a CPU.
@@ -146,10 +157,7 @@ fn random_rations(sim: &Sim, seed: u64) {
     // Settled: growing takes one look, shrinking two.
     for (quota, workers) in [(None, 3), (tenths(25), 2), (tenths(1), 1), (None, 3)] {
         sim.set_quota(quota);
-        for _ in 0..2 {
-            sim.charge(Nanos::from_millis(1_010));
-            js.flush();
-        }
+        (0..2).for_each(|_| have_a_look(sim, &js));
         assert_eq!(js.workers(), workers, "{quota:?}");
         assert_eq!(js.limits().quota, quota);
         assert!(frame(&js, 1, 3), "{quota:?}");
@@ -163,10 +171,7 @@ fn a_number_that_was_given_is_a_ceiling() {
     let report = Sim::run(SimConfig::new(1).with_cpus_shown(4), |sim| {
         let settle = |js: &JobSystem<Sim>, quota| {
             sim.set_quota(quota);
-            for _ in 0..2 {
-                sim.charge(Nanos::from_millis(1_010));
-                js.flush();
-            }
+            (0..2).for_each(|_| have_a_look(&sim, js));
             js.workers()
         };
         let js = Builder::with_platform(sim.clone()).workers(3).build();
@@ -194,6 +199,8 @@ fn nobody_looks_while_there_is_nothing_to_do() {
         assert_eq!(looks(), 0);
         for expected in [1, 1] {
             assert!(frame(&js, 1, 3));
+            // A worker has it when there is nothing else to do.
+            sim.sleep_until(sim.time() + Nanos::from_millis(1));
             assert_eq!(looks(), expected);
         }
     });

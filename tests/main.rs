@@ -10,6 +10,7 @@ mod budget;
 mod dag;
 mod idle;
 mod live;
+mod placement;
 mod process;
 mod recording;
 mod reproducers;

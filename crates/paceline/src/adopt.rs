@@ -251,8 +251,9 @@ pub struct Adopted<'js, P: Platform> {
 impl<P: Platform> JobSystem<P> {
     /// Gives the calling thread a role: frames depend on it. From now on, until the guard is dropped, it is
     /// treated as the workers are: it stays on the [CPUs](crate::Builder::cpus) that they were told to stay
-    /// on, and gets the help that [`Builder::os_help`](crate::Builder::os_help) asks for together with them.
-    /// Then both are as they were before. What the system refuses changes nothing else;
+    /// on, where CPUs differ on the fast ones of these ([`Placement`](crate::Placement)), and gets the help
+    /// that [`Builder::os_help`](crate::Builder::os_help) asks for together with them. Then both are as they
+    /// were before. What the system refuses changes nothing else;
     /// [`JobSystem::os_help`] says so.
     ///
     /// ```
@@ -269,10 +270,10 @@ impl<P: Platform> JobSystem<P> {
     pub fn adopt(&self, role: Role) -> Adopted<'_, P> {
         let shared = self.shared();
         let thread = shared.platform.thread_id();
-        let told = shared.live.told_cpus();
-        let mask = told.and_then(|cpus| {
+        let cpus = shared.frame_cpus();
+        let mask = cpus.and_then(|cpus| {
             let before = shared.platform.allowed(&[thread])?;
-            let set = shared.platform.set_mask(thread, cpus);
+            let set = shared.platform.set_mask(thread, &cpus);
             set.is_ok().then_some(before)
         });
         shared.adopt();

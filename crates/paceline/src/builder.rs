@@ -10,7 +10,8 @@ use crate::crew::SPARES_MAX;
 use crate::deque::RING_MAX;
 use crate::environment::{self, Environment, Workers};
 use crate::failure::UnwaitedPanic;
-use crate::live::{Asked, Live, Reading, limits_of};
+use crate::live::{Asked, Live, Reading, caller, limits_of};
+use crate::place::Placement;
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::shared::{Hooks, Parts, Shared};
 use crate::system::JobSystem;
@@ -42,6 +43,7 @@ pub struct Builder<P: Platform = Os> {
     help: Vec<Treatment>,
     wait_policy: WaitPolicy,
     steering: bool,
+    placement: Placement,
     sink: Option<Arc<dyn Sink>>,
     recording: bool,
     hooks: Hooks,
@@ -141,6 +143,7 @@ impl<P: Platform> Builder<P> {
             help: Vec::new(),
             wait_policy: WaitPolicy::default(),
             steering: true,
+            placement: Placement::default(),
             sink: None,
             recording: true,
             hooks: Hooks::default(),
@@ -259,6 +262,15 @@ impl<P: Platform> Builder<P> {
         self
     }
 
+    /// Whether workers are held to classes of CPUs where CPUs differ: [`Placement::Classes`] by default.
+    /// Within the [CPUs](Builder::cpus) that workers may run on; masks follow the machine as their number
+    /// does ([`follow_machine`](Builder::follow_machine)). Threads that jobs start inherit the mask of their
+    /// worker.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
     /// Where events go, such as [`Rings`](crate::Rings). Without this call nothing can be recorded.
     pub fn sink(mut self, sink: Arc<dyn Sink>) -> Self {
         self.sink = Some(sink);
@@ -331,9 +343,15 @@ impl<P: Platform> Builder<P> {
             },
         };
         let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
-        // Room to grow: a program that starts small may resize up to the machine and beyond.
-        let workers_max = workers.unwrap_or(1).max(4 * parallelism).min(WORKERS_MAX);
+        // Room to grow: a program that starts small may resize up to the machine and beyond, and a machine
+        // that starts with one CPU (phones do) has others.
+        let topology = self.platform.topology();
+        let room = 4 * parallelism.max(topology.present().len());
+        let workers_max = workers.unwrap_or(1).max(room).min(WORKERS_MAX);
         let follow = self.follows_machine.then(|| self.platform.now());
+        let divides = self.placement == Placement::Classes && topology.classes().len() > 1;
+        let machine = divides.then(|| topology.clone());
+        let reading = Reading::new(limits, asked, workers_max).divided_by(machine);
         let shared = Shared::new(Parts {
             seats: workers_max + SPARES_MAX + self.max_threads,
             guests_max: self.max_threads,
@@ -341,7 +359,7 @@ impl<P: Platform> Builder<P> {
             workers_max,
             max_jobs: self.max_jobs,
             spin: SpinPolicy { policy },
-            live: Live::new(Reading::new(limits, asked, workers_max), cpus, follow),
+            live: Live::new(reading, cpus, follow),
             help: self.help,
             steering: self.steering,
             sink: self.sink,
@@ -391,7 +409,7 @@ impl<P: Platform> Builder<P> {
 
 /// What the calling thread may use of the machine, of the CPUs asked for.
 fn limits<P: Platform>(platform: &P, asked: Option<&CpuSet>) -> Result<Limits, BuildError> {
-    let limits = limits_of(platform, &[platform.thread_id()], asked);
+    let limits = limits_of(platform, &[caller(platform)], asked, &CpuSet::new());
     let usable = limits.usable();
     match asked {
         Some(asked) if asked.intersection(&usable).is_empty() => Err(BuildError::NoCpu {

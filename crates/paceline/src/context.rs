@@ -269,6 +269,16 @@ impl<'a, P: Platform> Context<'a, P> {
     /// Runs a job this thread has claimed, and finishes it.
     #[inline]
     pub(crate) fn run_claimed(&self, job: Ticket, slot: &Slot<P>) {
+        let flags = slot.flags.load(Ordering::Relaxed);
+        let lane = flags & Slot::<P>::IS_BACKGROUND;
+        match lane == self.own(|own| own.lane) {
+            true => self.run_in_own_lane(job, slot, flags),
+            false => self.in_lane(lane, || self.run_in_own_lane(job, slot, flags)),
+        }
+    }
+
+    #[inline]
+    fn run_in_own_lane(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
         let parent = Ticket(slot.parent.load(Ordering::Relaxed));
         if self.own(|own| own.finished.count > 0 && own.finished.scope != parent) {
             self.flush_finished();
@@ -276,7 +286,6 @@ impl<'a, P: Platform> Context<'a, P> {
         // Relaxed: a hint for deadlock checks, which look at the state word before and after.
         slot.place.store(self.seat.index, Ordering::Relaxed);
         self.record_claimed(job);
-        let flags = slot.flags.load(Ordering::Relaxed);
         // SAFETY: the claim was won: table and body were filled before the job was made ready
         // (Acquire in `claim`) and nobody else touches them until it is finished.
         let table = unsafe { slot.table.with(|table| *table) };

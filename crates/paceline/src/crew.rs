@@ -7,13 +7,15 @@
 //! a wait still runs. There are at most [`SPARES_MAX`]; they leave as soon as a regular worker is free again.
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, Lock, Ordering, Parker, Platform, Thread, ThreadSpec};
+use platform::{Atomic, CpuSet, Lock, Ordering, Parker, Platform, Thread, ThreadSpec};
 
 use crate::context::Context;
 use crate::idle::Fenced;
 use crate::job::Ticket;
+use crate::place::PlacedThread;
 use crate::seat::{Role, Seat, sit};
 use crate::shared::Shared;
+use crate::steer::Mask;
 
 /// Most spare workers at a time: waits nested deeper than this across all workers are refused help
 /// and depend on the blocked ones.
@@ -40,6 +42,8 @@ struct Post<P: Platform> {
     thread: Option<P::Thread>,
     /// The thread has done its last here and is to be joined; until it has been.
     left: bool,
+    /// The mask that its thread was given for its place.
+    given: Option<CpuSet>,
 }
 
 impl<P: Platform> Post<P> {
@@ -114,23 +118,36 @@ impl<P: Platform> Shared<P> {
         };
         // Spinners look whether they are to leave.
         self.idle.bump();
+        self.slow.idle.bump();
         filled
     }
 
     /// Starts the regular workers that are missing and tells those to leave who are too many.
     fn fill(&self, roster: &mut Roster<P>) -> Result<(), platform::SpawnError> {
         let target = self.crew.target();
+        let places = self.live.places();
+        let fast = places.iter().filter(|place| !place.is_slow).count();
+        // Relaxed: a number. The thread that waits is one more.
+        let fast_threads = &self.slow.fast_threads;
+        fast_threads.store(fast as u32 + 1, Ordering::Relaxed);
         let regular = |post: &&mut Post<P>| post.role == Role::Worker;
         let mut ordinal = 0;
         for post in roster.posts.iter_mut().filter(regular) {
             let seat = self.seats.get(post.seat as usize);
             let wanted = ordinal < target;
+            let place = places.get(ordinal).or(places.first());
             ordinal += 1;
-            // Release, partner: the Acquire load in `must_leave`.
-            seat.flag.store(u32::from(!wanted), Ordering::Release);
+            let mut flag = if wanted { 0 } else { Seat::<P>::RETIRES };
+            if place.is_some_and(|place| place.is_slow) {
+                flag |= Seat::<P>::IS_SLOW;
+            }
+            let was = seat.flag.load(Ordering::Relaxed);
+            // Release, partner: the Acquire load in `must_stop`.
+            seat.flag.store(flag, Ordering::Release);
+            self.hold_to_place(seat, place, &mut post.given);
             if wanted && post.is_vacant() {
                 self.start(seat, post)?;
-            } else if !wanted {
+            } else if flag != was || !wanted {
                 seat.parker.unpark();
             }
         }
@@ -172,7 +189,18 @@ impl<P: Platform> Shared<P> {
             role,
             thread: None,
             left: false,
+            given: None,
         };
+        if role == Role::Worker {
+            let regular = roster.posts.iter().filter(|post| post.role == role);
+            let ordinal = regular.count();
+            seat.ordinal.store(ordinal as u32, Ordering::Relaxed);
+            let place = self.live.place(ordinal as u32);
+            if place.is_some_and(|place| place.is_slow) {
+                // Relaxed: its thread starts below.
+                seat.flag.store(Seat::<P>::IS_SLOW, Ordering::Relaxed);
+            }
+        }
         let started = self.start(seat, &mut post);
         roster.posts.push(post);
         started
@@ -180,6 +208,8 @@ impl<P: Platform> Shared<P> {
 
     fn start(&self, seat: &Seat<P>, post: &mut Post<P>) -> Result<(), platform::SpawnError> {
         let index = seat.index as usize;
+        let place = self.live.place(seat.ordinal.load(Ordering::Relaxed));
+        self.hold_to_place(seat, place.as_ref(), &mut post.given);
         let name = match &self.hooks.name {
             Some(name) => name(index),
             None => format!("paceline {index}"),
@@ -187,7 +217,7 @@ impl<P: Platform> Shared<P> {
         let spec = ThreadSpec {
             name,
             stack_bytes: self.crew.stack_bytes,
-            mask: self.live.told_cpus().cloned(),
+            mask: post.given.as_ref().or(self.live.told_cpus()).cloned(),
             slice: self.crew.slice,
         };
         let shared = self
@@ -210,8 +240,9 @@ impl<P: Platform> Shared<P> {
     fn worker_main(&self, index: usize) {
         let seat = self.seats.get(index);
         sit(&self.platform, self.id.get(), seat, self.host());
-        let _named = (self.steering.on || self.live.is_on || self.helping.is_asked)
-            .then(|| Named::new(self, seat));
+        let is_named = self.steering.on || self.live.is_on || self.helping.is_asked;
+        let _named = is_named.then(|| Named::new(self, seat));
+        self.place_newcomer(seat);
         self.help_newcomer(seat);
         if let Some(hook) = &self.hooks.start {
             hook(index);
@@ -221,7 +252,10 @@ impl<P: Platform> Shared<P> {
         let context = unsafe { Context::new(self, seat) };
         context.record_seated();
         loop {
-            context.work_loop();
+            match context.is_to_be_slow() {
+                true => context.slow_loop(),
+                false => context.work_loop(),
+            }
             if self.stays(&context) {
                 continue;
             }
@@ -257,7 +291,8 @@ impl<P: Platform> Shared<P> {
         let seat = context.seat;
         self.crew.roster.with(|roster| {
             // Relaxed: only changed under this lock.
-            let retired = seat.role == Role::Spare || seat.flag.load(Ordering::Relaxed) != 0;
+            let retires = seat.flag.load(Ordering::Relaxed) & Seat::<P>::RETIRES != 0;
+            let retired = seat.role == Role::Spare || retires;
             if !retired && !self.crew.is_stopping() {
                 self.crew.active.fetch_add(1, Ordering::Relaxed);
                 return false;
@@ -283,6 +318,37 @@ impl<P: Platform> Shared<P> {
                 0 => false,
                 thread => with(thread),
             })
+    }
+
+    /// A worker has its name now: if its place has changed since it was started, it goes there.
+    fn place_newcomer(&self, seat: &Seat<P>) {
+        let places = self.live.places();
+        if places.is_empty() {
+            return;
+        }
+        self.crew.roster.with(|roster| {
+            let post = roster.posts.iter().find(|post| post.seat == seat.index);
+            if let Some(cpus) = post.and_then(|post| post.given.as_ref()) {
+                // Refused: as for the mask that it was started with.
+                let _ = self.platform.set_mask(self.platform.thread_id(), cpus);
+            }
+        });
+    }
+
+    /// The threads of all workers, and the masks of their places.
+    pub(crate) fn placed_threads(&self) -> Vec<PlacedThread> {
+        self.crew.roster.with(|roster| {
+            let placed = roster.posts.iter().map(|post| {
+                let seat = self.seats.get(post.seat as usize);
+                // Relaxed: see `with_worker_thread`.
+                PlacedThread {
+                    thread: seat.thread.load(Ordering::Relaxed),
+                    given: post.given.clone(),
+                    is_steered: seat.mask.load(Ordering::Relaxed) == Mask::Steered as u32,
+                }
+            });
+            placed.filter(|placed| placed.thread != 0).collect()
+        })
     }
 
     /// Gets somebody else to work if there is any.
@@ -362,6 +428,7 @@ impl<P: Platform> Shared<P> {
         // Release, partner: the Acquire load in `is_stopping`.
         self.crew.stopping.store(1, Ordering::Release);
         self.idle.bump();
+        self.slow.idle.bump();
         for seat in self.seats.iter().filter(|seat| seat.role != Role::Guest) {
             seat.parker.unpark();
         }
@@ -407,7 +474,7 @@ impl<P: Platform> Context<'_, P> {
     /// This worker is about to rest inside a wait. The caller looks for work once more afterwards,
     /// then calls [`replace_blocked`](Context::replace_blocked).
     pub(crate) fn begin_block(&self) {
-        if self.seat.role != Role::Guest {
+        if self.counts_when_blocked() {
             self.shared.idle.begin_block::<Fenced>();
         }
     }
@@ -419,9 +486,14 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
+    /// Guests are no workers, and slow workers count as blocked all the time.
+    fn counts_when_blocked(&self) -> bool {
+        self.seat.role != Role::Guest && !self.own(|own| own.is_slow)
+    }
+
     /// It goes on.
     pub(crate) fn end_block(&self) {
-        if self.seat.role != Role::Guest {
+        if self.counts_when_blocked() {
             self.shared.idle.end_block();
         }
     }

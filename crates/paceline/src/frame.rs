@@ -39,13 +39,10 @@ impl<'js, P: Platform> Frame<'js, P> {
         let shared = system.shared();
         // Relaxed: a number.
         let number = shared.frames.fetch_add(1, Ordering::Relaxed);
-        let mut start = shared.platform.now();
+        let start = shared.platform.now();
         let context = shared.context();
-        if let Ok(cx) = &context
-            && cx.follow_machine_at(start)
-        {
-            // The look took some time, which is none of the frame's.
-            start = shared.platform.now();
+        if let Ok(cx) = &context {
+            cx.follow_machine_at(start);
         }
         let deadline = start + Nanos::from(budget);
         if let Ok(cx) = context {

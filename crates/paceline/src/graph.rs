@@ -59,6 +59,10 @@ impl<P: Platform> Context<'_, P> {
         let ready = StateWord::new(job.generation(), Phase::Ready, 0).pack();
         // Release, partner: the Acquire CAS of the claim.
         slot.state.store(ready, Ordering::Release);
+        if flags & Slot::<P>::IS_BACKGROUND != 0 {
+            self.enqueue_in_backlog(job);
+            return;
+        }
         self.enqueue(job, queue);
     }
 

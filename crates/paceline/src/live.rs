@@ -1,9 +1,11 @@
 //! How many threads can run at the same time, now; and as many workers as fit that.
 //!
 //! CPUs go offline and come back, a control group gets another quota, a phone moves the program to its
-//! small cores. Who flushes, waits or begins a frame has a look at the machine if the last one was a
-//! second ago ([`PERIOD`]): nobody looks by a timer, so that a job system with nothing to do still does
-//! nothing.
+//! small cores. Who flushes, waits or begins a frame sees to it that somebody has a look at the machine if
+//! the last one was a second ago ([`PERIOD`]): nobody looks by a timer, so that a job system with nothing
+//! to do still does nothing. A look takes a tenth of a millisecond. So the next worker without work has it,
+//! woken for that if all sleep; only if nobody had it for [`CONFIRM`] (all are busy), or there are no
+//! workers, the thread that comes by.
 //!
 //! - What grew counts at once. What shrank counts when the next look says the same, which comes after
 //!   [`CONFIRM`]: a CPU that is away for a moment costs no threads.
@@ -19,10 +21,11 @@
 //! - What cannot be found out changes nothing.
 
 use event::{EventKind, Nanos, Resized};
-use platform::{Atomic, CpuSet, Limits, Lock, Memory, Ordering, Padded, Platform};
+use platform::{Atomic, CpuSet, Limits, Lock, Memory, Ordering, Padded, Platform, Topology};
 
 use crate::context::Context;
 use crate::job::Ticket;
+use crate::place::{Place, PlacedThread, allowed_without_place, places};
 use crate::seat::Role;
 use crate::shared::Shared;
 use crate::steer::Mask;
@@ -75,6 +78,10 @@ pub(crate) struct Reading {
     workers_max: usize,
     /// The system refused a thread last time.
     undermanned: bool,
+    /// The machine, if workers are held to its classes.
+    machine: Option<Topology>,
+    /// The workers' places, if CPUs differ.
+    places: Vec<Place>,
 }
 
 /// What a look has changed.
@@ -88,6 +95,8 @@ pub(crate) struct Learned {
     must_confirm: bool,
     /// There are fewer workers than were wanted.
     is_undermanned: bool,
+    /// Workers belong elsewhere.
+    has_new_places: bool,
 }
 
 impl Reading {
@@ -100,7 +109,32 @@ impl Reading {
             asked,
             workers_max,
             undermanned: false,
+            machine: None,
+            places: Vec::new(),
         }
+    }
+
+    /// Workers are held to the classes of this machine from now on.
+    pub(crate) fn divided_by(self, machine: Option<Topology>) -> Reading {
+        let mut reading = Reading { machine, ..self };
+        reading.replan();
+        reading
+    }
+
+    /// Every CPU that could ever be used.
+    pub(crate) fn seen(&self) -> &CpuSet {
+        &self.seen
+    }
+
+    /// Finds the workers' places. True if they are others than before.
+    fn replan(&mut self) -> bool {
+        let Some(machine) = &self.machine else {
+            return false;
+        };
+        let places = places(machine, &self.limits, self.workers(), &self.seen);
+        let has_changed = places != self.places;
+        self.places = places;
+        has_changed
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -124,7 +158,9 @@ impl Reading {
         let new = limits.usable();
         self.seen = self.seen.union(&new);
         self.limits = limits;
+        let has_new_places = self.replan();
         Learned {
+            has_new_places,
             change: match self.width.cmp(&was) {
                 std::cmp::Ordering::Less => Some(Resized::Narrower),
                 std::cmp::Ordering::Equal => None,
@@ -174,9 +210,11 @@ pub(crate) struct Live<M: Memory> {
     cpus: Option<CpuSet>,
     /// When to look again, in ns.
     due: Padded<M::AtomicU64>,
+    /// A look is asked of the next worker that has nothing to do.
+    asked: M::AtomicU32,
     /// [`Width`], packed. Relaxed: a number that nothing is published with.
     width: M::AtomicU32,
-    reading: M::Lock<Reading>,
+    pub(crate) reading: M::Lock<Reading>,
 }
 
 impl<M: Memory> Live<M> {
@@ -189,6 +227,7 @@ impl<M: Memory> Live<M> {
             due: Padded(M::AtomicU64::new(
                 follow.map_or(u64::MAX, |now| (now + PERIOD).0),
             )),
+            asked: M::AtomicU32::new(0),
             width: M::AtomicU32::new(width.pack()),
             reading: M::Lock::new(reading),
         }
@@ -208,10 +247,30 @@ impl<M: Memory> Live<M> {
 
     #[cold]
     fn take_turn(&self, due: u64, now: Nanos) -> bool {
-        let next = (now + PERIOD).0;
+        // If nobody has looked by then, whoever comes by does.
+        let next = (now + CONFIRM).0;
         self.due
             .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
+    }
+
+    /// Asks for a look. True if it was asked for before, and nobody has had one.
+    fn ask(&self) -> bool {
+        // Relaxed, here and below: what is found is under the lock; `ask_for_look` fences.
+        self.asked.swap(1, Ordering::Relaxed) != 0
+    }
+
+    /// Whether a worker that has nothing to do should look.
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) != 0
+    }
+
+    /// Somebody has looked.
+    fn has_looked(&self, now: Nanos, must_confirm: bool) {
+        let next = if must_confirm { CONFIRM } else { PERIOD };
+        // Relaxed: as in `takes_turn`; whoever has looked meanwhile looks once more.
+        self.due.store((now + next).0, Ordering::Relaxed);
     }
 
     /// Learns what a look has found; `settle` is called with the number of workers wanted by now, in the
@@ -223,6 +282,19 @@ impl<M: Memory> Live<M> {
             self.width.store(width.pack(), Ordering::Relaxed);
             settle(reading.workers());
             learned
+        })
+    }
+
+    /// The places of the workers, by ordinal; none if they may run everything everywhere.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        self.reading.with(|reading| reading.places.clone())
+    }
+
+    /// The place of the worker with this ordinal; that of the first one for those without.
+    pub(crate) fn place(&self, ordinal: u32) -> Option<Place> {
+        self.reading.with(|reading| {
+            let places = &reading.places;
+            places.get(ordinal as usize).or(places.first()).cloned()
         })
     }
 
@@ -242,35 +314,37 @@ pub(crate) fn common(cpus: &CpuSet, wanted: Option<&CpuSet>) -> CpuSet {
     }
 }
 
-/// What these threads may use of the machine, of the CPUs they were told to stay on.
+/// What these threads may use of the machine, of the CPUs they were told to stay on. `usable`: what could be
+/// used when they were given their places.
 ///
 /// The platform knows about the process, and that is not enough: a program may have pinned its main thread to
 /// one CPU, and that says nothing about its workers.
 pub(crate) fn limits_of<P: Platform>(
     platform: &P,
-    threads: &[u64],
+    threads: &[PlacedThread],
     told: Option<&CpuSet>,
+    usable: &CpuSet,
 ) -> Limits {
     let mut limits = platform.limits();
-    if let Some(allowed) = platform.allowed(threads) {
-        limits.allowed = limits.allowed.union(&allowed);
+    for thread in threads {
+        if let Some(allowed) = allowed_without_place(platform, thread, usable) {
+            limits.allowed = limits.allowed.union(&allowed);
+        }
     }
     limits.allowed = common(&limits.usable(), told);
     limits
 }
 
-impl<P: Platform> Shared<P> {
-    /// The CPUs that a worker may use when nothing is in its way.
-    pub(crate) fn worker_cpus(&self) -> CpuSet {
-        match (&self.live.cpus, self.live.is_on) {
-            (None, false) => self.platform.topology().allowed().clone(),
-            (cpus, _) => {
-                let seen = self.live.reading.with(|reading| reading.seen.clone());
-                common(&seen, cpus.as_ref())
-            }
-        }
+/// The calling thread, which was given no place.
+pub(crate) fn caller<P: Platform>(platform: &P) -> PlacedThread {
+    PlacedThread {
+        thread: platform.thread_id(),
+        given: None,
+        is_steered: false,
     }
+}
 
+impl<P: Platform> Shared<P> {
     /// What the last look found.
     pub(crate) fn limits(&self) -> Limits {
         self.live.reading.with(|reading| reading.limits.clone())
@@ -284,6 +358,7 @@ impl<P: Platform> Shared<P> {
                 workers,
                 width_then: reading.width,
             };
+            reading.replan();
             self.crew.set_target(reading.workers());
         });
         self.man_posts()
@@ -298,7 +373,7 @@ impl<P: Platform> Shared<P> {
 }
 
 impl<P: Platform> Context<'_, P> {
-    /// If it is time for that, has a look at the machine.
+    /// If it is time for that, sees to it that somebody has a look at the machine.
     #[inline]
     pub(crate) fn follow_machine(&self) {
         if self.shared.live.is_on {
@@ -306,47 +381,68 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// The same for threads that know the time. True if there was a look, which took some.
+    /// The same for threads that know the time.
     #[inline]
-    pub(crate) fn follow_machine_at(&self, now: Nanos) -> bool {
-        let looks = self.shared.live.is_on && self.shared.live.takes_turn(now);
-        if looks {
-            self.look_at_machine(now);
+    pub(crate) fn follow_machine_at(&self, now: Nanos) {
+        if self.shared.live.is_on && self.shared.live.takes_turn(now) {
+            self.ask_for_look();
         }
-        looks
+    }
+
+    /// A look takes a tenth of a millisecond, which is too much for a thread that has a frame to begin: a
+    /// worker has it as soon as it has nothing to do. If all of them sleep, one is woken.
+    #[cold]
+    fn ask_for_look(&self) {
+        let shared = self.shared;
+        if shared.live.ask() || shared.crew.active() == 0 {
+            self.look_at_machine();
+            return;
+        }
+        // SeqCst, partner: the fence of a worker that has said that it sleeps and looks around once more.
+        P::fence(Ordering::SeqCst);
+        let sleeper = shared.slow.idle.wake_one();
+        if let Some(seat) = sleeper.or_else(|| shared.idle.wake_one()) {
+            self.wake_worker(seat);
+        }
+    }
+
+    /// Has a look if one was asked for. True if so. The caller is a worker without work, and does not count
+    /// as searching meanwhile, since others would leave work to it.
+    #[cold]
+    pub(crate) fn look_if_asked(&self) -> bool {
+        // Relaxed: one of those who see it looks, or two do.
+        let is_mine = self.shared.live.asked.swap(0, Ordering::Relaxed) != 0;
+        if is_mine {
+            self.look_at_machine();
+        }
+        is_mine
     }
 
     #[cold]
-    fn look_at_machine(&self, now: Nanos) {
+    fn look_at_machine(&self) {
         let shared = self.shared;
-        self.seat.counters.looks.add(1);
-        // Relaxed: a worker that is just ending counts for nothing or, by accident, for another thread of
-        // this machine, once.
-        let names = shared
-            .seats
-            .iter()
-            .map(|seat| seat.thread.load(Ordering::Relaxed));
-        let workers = names.filter(|&name| name != 0);
-        let threads: Vec<u64> = workers.chain([shared.platform.thread_id()]).collect();
-        let limits = limits_of(&shared.platform, &threads, shared.live.told_cpus());
-        self.learn_machine(limits, now);
+        // Relaxed: see `look_if_asked`.
+        shared.live.asked.store(0, Ordering::Relaxed);
+        let mut threads = shared.placed_threads();
+        threads.push(caller(&shared.platform));
+        let usable = shared.limits().usable();
+        let limits = limits_of(&shared.platform, &threads, shared.live.told_cpus(), &usable);
+        self.learn_machine(limits);
     }
 
-    fn learn_machine(&self, limits: Limits, now: Nanos) {
+    fn learn_machine(&self, limits: Limits) {
         let shared = self.shared;
         let mut target = 0;
         let learned = shared.live.learn(limits, |workers| {
             target = workers;
             shared.crew.set_target(workers);
         });
-        if learned.must_confirm {
-            // Relaxed: as in `takes_turn`; whoever looked meanwhile looks once more.
-            shared.live.due.store((now + CONFIRM).0, Ordering::Relaxed);
-        }
+        let now = shared.platform.now();
+        shared.live.has_looked(now, learned.must_confirm);
         if learned.has_new_cpus {
             shared.widen_masks();
         }
-        if learned.change.is_some() || learned.is_undermanned {
+        if learned.change.is_some() || learned.is_undermanned || learned.has_new_places {
             // Refused: there are fewer workers than could run, and the next look tries again.
             let refused = shared.man_posts().is_err();
             shared
@@ -359,16 +455,17 @@ impl<P: Platform> Context<'_, P> {
             let arg = (why as u64) << 32 | target as u64;
             self.record(EventKind::Resized, Ticket::NONE, arg);
         }
+        self.seat.counters.looks.add(1);
     }
 }
 
 impl<P: Platform> Shared<P> {
     /// There are CPUs that masks set by steering do not have.
     fn widen_masks(&self) {
-        if !self.steering.on {
+        if !self.steering.on || self.live.place(0).is_some() {
             return;
         }
-        let cpus = self.worker_cpus();
+        let cpus = self.all_worker_cpus();
         let workers = self.seats.iter().filter(|seat| seat.role != Role::Guest);
         for seat in workers {
             self.with_worker_thread(seat, |thread| {
@@ -510,14 +607,22 @@ mod tests {
         assert_eq!(common(&set(&[0, 1]), Some(&set(&[2]))), set(&[0, 1]));
     }
 
-    /// Goal: one look a period, and none before its time. Method: the words, without a machine.
+    /// Goal: one look a period, and none before its time; sooner if nobody had one, or if it has to be
+    /// confirmed. Method: the words, without a machine.
     #[test]
     fn one_look_is_due_a_period() {
         let live: Live<Os> = Live::new(fitting(2), None, Some(Nanos(5)));
         assert!(!live.takes_turn(PERIOD + Nanos(4)));
-        assert!(live.takes_turn(PERIOD + Nanos(5)));
-        assert!(!live.takes_turn(PERIOD + Nanos(5)));
-        assert!(live.takes_turn(PERIOD + PERIOD + Nanos(5)));
+        let first = PERIOD + Nanos(5);
+        assert!(live.takes_turn(first));
+        assert!(!live.takes_turn(first) && !live.ask(), "somebody is asked");
+        // Nobody had time.
+        assert!(live.takes_turn(first + CONFIRM) && live.ask());
+        live.has_looked(first, false);
+        assert!(!live.takes_turn(first + PERIOD - Nanos(1)));
+        assert!(live.takes_turn(first + PERIOD));
+        live.has_looked(first, true);
+        assert!(live.takes_turn(first + CONFIRM));
         let never: Live<Os> = Live::new(fitting(2), None, None);
         assert!(!never.takes_turn(Nanos(u64::MAX - 1)));
     }

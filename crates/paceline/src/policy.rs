@@ -114,6 +114,22 @@ impl Tuning {
     /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
     /// costs a few hundred nanoseconds.
     pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);
+    /// How long what is left of a range must be expected to take for slow workers to be woken (and twice what
+    /// waking one of them takes): each wake-up costs the waker two microseconds.
+    pub(crate) const WORTH_SLOW: Nanos = Nanos::from_micros(200);
+    /// What waking a slow worker is taken to cost before one was measured: little cores sleep deeply.
+    pub(crate) const SLOW_WAKE_GUESS: Nanos = Nanos::from_micros(500);
+    /// Slow workers leave a range to the fast ones when these have less than this to do: what is left is
+    /// theirs in a moment, and whoever leaves last has to end the job.
+    pub(crate) const SLOW_LEAVES: Nanos = Nanos::from_micros(20);
+    /// How many times as long as a slow worker's first piece of a range should take, the fast ones must have
+    /// something to do. Phones' little cores wake up at a sixth of the frequency that their capacity is of.
+    pub(crate) const MARGIN_FIRST: u64 = 8;
+    /// The same for further pieces, when it is known what an item takes there.
+    pub(crate) const MARGIN: u64 = 2;
+    /// How long a slow worker's piece should take at most. Taking one moves some cache lines between the
+    /// clusters, which takes a microsecond.
+    pub(crate) const PIECE: Nanos = Nanos(16 * Tuning::BLOCK.0);
     /// What a wake-up is taken to cost before one was measured.
     pub(crate) const WAKE_GUESS: Nanos = Nanos::from_micros(10);
     /// Spinning never lasts longer than this, whatever was measured: on a machine that wakes so

@@ -29,6 +29,8 @@ pub struct NewJob<'a, P: Platform> {
     context: Result<Context<'a, P>, ScheduleError>,
     label: Label,
     after: Predecessors,
+    /// The flag of its lane, beside that of the job that schedules it.
+    lane: u32,
 }
 
 /// What a job being described waits for; the first few without a heap allocation.
@@ -59,7 +61,23 @@ impl<'a, P: Platform> NewJob<'a, P> {
             context,
             label,
             after: Predecessors::default(),
+            lane: 0,
         }
+    }
+
+    /// The job has no deadline: workers take it when there is nothing else to do, and now and then when there
+    /// is, so that it comes to its turn. Where CPUs differ it may run on any of them
+    /// ([`Placement`](crate::Placement)), and jobs that are not in the background stay on the fast ones. What
+    /// it schedules is in the background, too. A wait for it runs it at once, if it can.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let save = js.job("save").background().schedule(|_| println!("saved"));
+    /// js.wait(save);
+    /// ```
+    pub fn background(mut self) -> Self {
+        self.lane = Slot::<P>::IS_BACKGROUND;
+        self
     }
 
     /// The job starts only after this one has ended.
@@ -99,7 +117,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
     {
         let (cx, after) = (self.context?, self.after);
         // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { cx.submit(self.label, 0, &after, body, &Once::<P, F>::TABLE)? };
+        let ticket =
+            unsafe { cx.submit(self.label, self.lane, &after, body, &Once::<P, F>::TABLE)? };
         Ok(JobId::new(cx.shared.id, ticket))
     }
 
@@ -130,7 +149,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
             .this
             .upgrade()
             .expect("a context keeps the job system alive");
-        let held = Slot::<P>::IS_HELD;
+        let held = Slot::<P>::IS_HELD | self.lane;
         // SAFETY: the body borrows nothing ('static).
         let ticket =
             unsafe { cx.submit(self.label, held, &after, body, &Typed::<P, F, T>::TABLE)? };
@@ -165,7 +184,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
     {
         let (cx, after) = (self.context?, self.after);
         let body = SharedRange::new(range, grain, body)?;
-        let flags = Slot::<P>::IS_RANGE;
+        let flags = Slot::<P>::IS_RANGE | self.lane;
         let table = &RangeTable::<P, F>::TABLE;
         // SAFETY: the body borrows nothing ('static).
         let ticket = unsafe { cx.submit(self.label, flags, &after, body, table)? };
@@ -340,7 +359,7 @@ impl<P: Platform> Context<'_, P> {
         table: &'static BodyTable<P>,
     ) -> Result<Ticket, ScheduleError> {
         after.check_own()?;
-        let flags = flags | Slot::<P>::HAS_BODY;
+        let flags = flags | Slot::<P>::HAS_BODY | self.own(|own| own.lane);
         let allocated = self.allocate_slot(label, flags, Ticket::NONE);
         let (ticket, slot) = allocated.ok_or_else(|| self.full())?;
         // SAFETY: the caller's promise.

@@ -60,8 +60,10 @@ pub(crate) struct Seat<P: Platform> {
     pub(crate) thread: P::AtomicU64,
     /// The CPU the thread was last seen on (+1; 0 unknown): for the order of stealing.
     pub(crate) cpu: P::AtomicU32,
-    /// Guests: 1 while a thread sits here. Workers: 1 when it should retire at its next idle point.
+    /// Guests: 1 while a thread sits here. Workers: [`Seat::RETIRES`], [`Seat::IS_SLOW`].
     pub(crate) flag: P::AtomicU32,
+    /// A regular worker's number among these; else [`Seat::NO_ORDINAL`].
+    pub(crate) ordinal: P::AtomicU32,
     pub(crate) counters: Padded<Counters<P>>,
     pub(crate) own: Padded<P::Cell<Own<P>>>,
 }
@@ -103,6 +105,12 @@ pub(crate) struct Own<P: Platform> {
     /// Marks of the innermost wait have this number or a later one.
     pub(crate) marks_from: u64,
     pub(crate) stamp: Stamp,
+    /// The flag of the lane of the innermost job being run here: what it schedules is of that lane.
+    pub(crate) lane: u32,
+    /// This worker is in its loop as a slow one, and counts as blocked because of that.
+    pub(crate) is_slow: bool,
+    /// Slow workers: how many times as long as on a fast CPU something is believed to take, in sixteenths.
+    pub(crate) slow_times_16: u32,
     /// Why the next job is claimed; see [`Why`].
     pub(crate) why: Why,
 }
@@ -121,6 +129,13 @@ pub(crate) struct Finished {
 }
 
 impl<P: Platform> Seat<P> {
+    /// Of a worker's `flag`: it is to leave at its next idle point.
+    pub(crate) const RETIRES: u32 = 1;
+    /// Of a worker's `flag`: it is a slow one from its next idle point on.
+    pub(crate) const IS_SLOW: u32 = 1 << 1;
+    /// Who has no number has the place of the first one, which is fast.
+    pub(crate) const NO_ORDINAL: u32 = u32::MAX;
+
     fn new(platform: &P, index: u32, role: Role, queue: usize) -> Seat<P> {
         Seat {
             index,
@@ -136,6 +151,7 @@ impl<P: Platform> Seat<P> {
             thread: P::AtomicU64::new(0),
             cpu: P::AtomicU32::new(0),
             flag: P::AtomicU32::new(0),
+            ordinal: P::AtomicU32::new(Seat::<P>::NO_ORDINAL),
             counters: Padded(P::on_own_lines(Counters::new)),
             own: Padded(P::Cell::new(Own {
                 slots: Cache::new(),
@@ -163,6 +179,9 @@ impl<P: Platform> Seat<P> {
                 serial: 0,
                 marks_from: 0,
                 stamp: Stamp::default(),
+                lane: 0,
+                is_slow: false,
+                slow_times_16: 16,
                 why: Why::Next,
             })),
         }

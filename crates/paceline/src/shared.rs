@@ -22,6 +22,7 @@ use crate::range::RangeBlock;
 use crate::record::Tap;
 use crate::seat::{self, Host, Role, Seat, Seats};
 use crate::slab::Slab;
+use crate::slow::Slow;
 use crate::stats::Stats;
 use crate::steer::Steering;
 
@@ -50,6 +51,9 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) seats: Seats<P>,
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
+    /// Background jobs that are ready.
+    pub(crate) backlog: Injector<P>,
+    pub(crate) slow: Slow<P>,
     pub(crate) labels: Labels<P>,
     pub(crate) failures: Failures<P>,
     pub(crate) wakers: Wakers<P>,
@@ -110,6 +114,8 @@ impl<P: Platform> Shared<P> {
             seats: Seats::new(parts.seats, parts.guests_max, parts.queue),
             idle: Idle::new(parts.seats),
             injector: Injector::new(),
+            backlog: Injector::new(),
+            slow: Slow::new(parts.seats),
             labels: Labels::new(),
             failures: Failures::new(),
             wakers: Wakers::new(),
@@ -181,6 +187,7 @@ impl<P: Platform> Shared<P> {
     /// Whether any queue holds a ticket, as far as can be seen.
     pub(crate) fn has_work(&self) -> bool {
         !self.injector.is_empty()
+            || !self.backlog.is_empty()
             || self.seats.iter().any(|seat| {
                 seat.deque.len() > 0 || seat.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
             })

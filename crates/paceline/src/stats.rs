@@ -49,6 +49,8 @@ counters! {
     steals,
     /// Halves cut off another thread's range.
     splits,
+    /// Pieces of ranges that slow workers ran.
+    slow_pieces,
     /// Private forks that became jobs.
     promotions,
     /// Threads woken (a system call each).

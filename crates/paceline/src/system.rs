@@ -268,8 +268,8 @@ impl<P: Platform> JobSystem<P> {
         self.shared.seats.limit()
     }
 
-    /// What the job system may use of the machine, as far as it last had a look: at a flush, a wait of an
-    /// outside thread or the begin of a frame, once a second at most.
+    /// What the job system may use of the machine, as far as it last had a look: after a flush, a wait of an
+    /// outside thread or the begin of a frame, once a second at most, by a worker without work.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

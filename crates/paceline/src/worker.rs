@@ -75,7 +75,8 @@ impl<P: Platform> Context<'_, P> {
         self.leave_waker();
         let ticket = self
             .take_from_injector()
-            .or_else(|| self.take_from_inboxes())?;
+            .or_else(|| self.take_from_inboxes())
+            .or_else(|| self.take_from_backlog())?;
         if self.seat.deque.len() > 0 {
             self.own(|own| own.fresh += 1);
             self.publish(Queue::Own, false);
@@ -103,6 +104,7 @@ impl<P: Platform> Context<'_, P> {
         own.or_else(|| self.take_from_injector())
             .or_else(|| self.take_from_inboxes())
             .or_else(|| self.take_from_deques_if(|_| true))
+            .or_else(|| self.take_from_backlog())
     }
 
     pub(crate) fn take_from_injector(&self) -> Option<Ticket> {
@@ -206,7 +208,7 @@ impl<P: Platform> Context<'_, P> {
             let deadline = self.search_deadline();
             let mut spun = false;
             let found = loop {
-                if self.must_leave() {
+                if self.must_stop() {
                     break Some(Found::Leave);
                 }
                 if let Some(ticket) = self.find_elsewhere() {
@@ -225,8 +227,15 @@ impl<P: Platform> Context<'_, P> {
             if let Some(found) = found {
                 return self.leave_search(found);
             }
-            if std::mem::take(&mut woken) {
+            let looks = shared.live.is_asked();
+            if std::mem::take(&mut woken) && !looks {
                 self.seat.counters.wakes_useless.add(1);
+            }
+            if looks {
+                self.leave_search(Found::Leave);
+                self.look_if_asked();
+                epoch = shared.idle.begin_search::<Fenced>();
+                continue;
             }
             (woken, epoch) = self.sleep();
         }
@@ -250,7 +259,8 @@ impl<P: Platform> Context<'_, P> {
         shared.idle.begin_sleep::<Fenced>(index);
         self.record(EventKind::Park, Ticket::NONE, 0);
         let mut parked = None;
-        while shared.idle.is_asleep(index) && !shared.has_work() && !self.must_leave() {
+        let is_needed = || shared.has_work() || shared.live.is_asked() || self.must_stop();
+        while shared.idle.is_asleep(index) && !is_needed() {
             self.steer();
             seat.counters.parks.add(1);
             parked = parked.or_else(|| Some(shared.platform.now()));
@@ -304,13 +314,25 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
+    /// Whether this worker is to come out of its loop: it is to go, or to be a slow one.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.must_leave() || self.is_to_be_slow()
+    }
+
+    /// Whether this worker is to be a slow one.
+    pub(crate) fn is_to_be_slow(&self) -> bool {
+        // Acquire, partner: as in `must_leave`.
+        self.seat.role == Role::Worker
+            && self.seat.flag.load(Ordering::Acquire) & Seat::<P>::IS_SLOW != 0
+    }
+
     /// Whether this worker is to go: the job system ends, it was retired, or (for a spare) some
     /// regular worker is back.
     pub(crate) fn must_leave(&self) -> bool {
         // Acquire, partner: the Release stores in `crew`: nothing else is read through it, but the
         // queues looked at next are at least as new.
         self.shared.crew.is_stopping()
-            || self.seat.flag.load(Ordering::Acquire) != 0
+            || self.seat.flag.load(Ordering::Acquire) & Seat::<P>::RETIRES != 0
             || (self.seat.role == Role::Spare && self.shared.has_free_worker())
     }
 

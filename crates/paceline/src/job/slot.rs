@@ -202,6 +202,9 @@ impl<P: Platform> Slot<P> {
     /// The thread that made it is going to wait for it (a loop that was shared).
     pub(crate) const IS_AWAITED: u32 = 1 << 7;
 
+    /// It has no deadline: its ticket goes to the backlog.
+    pub(crate) const IS_BACKGROUND: u32 = 1 << 8;
+
     /// Of `holders`: the thread that finishes the job.
     pub(crate) const FINISHER: u32 = 1;
     /// Of `holders`: the handle.

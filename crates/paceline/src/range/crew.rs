@@ -7,6 +7,7 @@ use event::EventKind;
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::pace::Pace;
+use super::slow::{NO_WORD, SLOW_OFFERS};
 use super::words::{CREW_MAX, Items, RangeBlock, SharedRange, take_front};
 use crate::context::{Context, Queue};
 use crate::failure::Failure;
@@ -14,9 +15,10 @@ use crate::graph::Ending;
 use crate::job::{Phase, Slot, StateWord, Ticket};
 
 /// What a member needs to know of its range.
-struct Share<'b, P: Platform> {
-    job: Ticket,
-    block: &'b RangeBlock<P>,
+pub(super) struct Share<'b, P: Platform> {
+    pub(super) job: Ticket,
+    pub(super) block: &'b RangeBlock<P>,
+    /// The number of its word.
     me: usize,
 }
 
@@ -57,6 +59,7 @@ impl<P: Platform> Context<'_, P> {
         // Relaxed: published by the Release store below.
         block.words[0].store(items.pack(), Ordering::Relaxed);
         block.members.store(1, Ordering::Relaxed);
+        block.cost.store(0, Ordering::Relaxed);
         slot.place.store(index, Ordering::Relaxed);
         let open = StateWord::new(job.generation(), Phase::Open, 1).pack();
         // Release, partner: the Acquire CAS in `join_range`: block and body.
@@ -76,6 +79,21 @@ impl<P: Platform> Context<'_, P> {
 
     /// Joins the crew of an open range and does a share of it. False if it is not open any more.
     pub(crate) fn join_range(&self, job: Ticket, slot: &Slot<P>) -> bool {
+        if !self.enter_crew(job, slot) {
+            return false;
+        }
+        let block = self.shared.blocks.get(slot.place.load(Ordering::Relaxed));
+        let number = if block.left() > 0 { block.join() } else { None };
+        if let Some(number) = number {
+            self.run_as_member(job, slot, number);
+        }
+        self.leave_range(job, slot);
+        self.after_job();
+        number.is_some()
+    }
+
+    /// Makes this thread one of the crew of an open range. False if it is not open any more.
+    pub(super) fn enter_crew(&self, job: Ticket, slot: &Slot<P>) -> bool {
         let mut seen = slot.state.load(Ordering::Relaxed);
         loop {
             let word = StateWord::unpack(seen);
@@ -92,27 +110,27 @@ impl<P: Platform> Context<'_, P> {
                 Ordering::Relaxed,
             );
             match joined {
-                Ok(_) => break,
+                Ok(_) => return true,
                 Err(now) => seen = now,
             }
         }
-        let block = self.shared.blocks.get(slot.place.load(Ordering::Relaxed));
-        let number = if block.left() > 0 { block.join() } else { None };
-        if let Some(number) = number {
-            // SAFETY: the member's share of the crew keeps table and body in place.
-            unsafe {
-                let table = slot
-                    .table
-                    .with(|table| *table)
-                    .expect("an open range has a body");
+    }
+
+    /// Does a share of a range as the member with this number. The caller is one of its crew.
+    pub(super) fn run_as_member(&self, job: Ticket, slot: &Slot<P>, number: usize) {
+        let lane = slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_BACKGROUND;
+        // SAFETY: the member's share of the crew keeps table and body in place.
+        unsafe {
+            let table = slot
+                .table
+                .with(|table| *table)
+                .expect("an open range has a body");
+            self.in_lane(lane, || {
                 self.in_frame(job, || {
-                    slot.body.with(|body| (table.join)(body, self, number))
+                    slot.body.with(|body| (table.join)(body, self, number));
                 });
-            }
+            });
         }
-        self.leave_range(job, slot);
-        self.after_job();
-        number.is_some()
     }
 
     /// One member leaves; the last one ends the job.
@@ -187,7 +205,11 @@ impl<P: Platform> Context<'_, P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
+        if share.me == NO_WORD {
+            return self.run_pieces(range, share);
+        }
         let slot = self.shared.slot(share.job);
+        let mut offers = 0;
         let mut pace = Pace::new(self, range.grain);
         if let Some(known) = self.cost_of(slot) {
             pace.expect(known);
@@ -205,8 +227,11 @@ impl<P: Platform> Context<'_, P> {
                 (range.body)(part, self);
                 pace.ran(self, items.len());
                 let left = Items::unpack(word.load(Ordering::Relaxed)).len();
-                if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite() {
+                if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite(share.job) {
                     self.invite(share.job);
+                }
+                if offers < SLOW_OFFERS && self.offer_to_slow(share, pace.cost(), left) {
+                    offers += 1;
                 }
             }
             match share.block.steal_for(share.me) {

@@ -15,6 +15,7 @@
 
 mod crew;
 mod pace;
+mod slow;
 mod words;
 
 use std::ops::Range;

@@ -120,13 +120,20 @@ impl<P: Platform> Context<'_, P> {
     /// One more ticket for an open range.
     pub(super) fn invite(&self, job: Ticket) {
         self.own(|own| own.unshared = Unshared::default());
+        if self.is_in_background(self.shared.slot(job)) {
+            self.enqueue_in_backlog(job);
+            return;
+        }
         self.enqueue(job, Queue::Own);
         self.publish(Queue::Own, false);
     }
 
     /// Whether the last invitation has been taken up.
-    pub(super) fn can_invite(&self) -> bool {
-        self.seat.deque.len() == 0
+    pub(super) fn can_invite(&self, job: Ticket) -> bool {
+        match self.is_in_background(self.shared.slot(job)) {
+            true => self.shared.backlog.is_empty(),
+            false => self.seat.deque.len() == 0,
+        }
     }
 
     /// Whether somebody could help, and `items` at `cost` picoseconds each are worth it.
@@ -143,7 +150,9 @@ impl<P: Platform> Context<'_, P> {
             // row are worth one wake-up.
             Nanos(2 * self.shared.wake_cost().0) - self.own(|own| own.unshared.time)
         } else {
-            return false;
+            return idle.blocked > 0
+                && self.shared.slow.idle.load().sleeping > 0
+                && self.is_worth_slow(cost, items);
         };
         // Unknown cost: better to share a cheap loop in vain once than to keep a costly one.
         cost.is_none_or(|cost| items.saturating_mul(cost) / 1000 > price.0)

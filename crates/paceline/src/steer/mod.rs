@@ -121,7 +121,7 @@ impl<P: Platform> Context<'_, P> {
         let Some(exclude) = self.own(|own| own.steer.change(now)) else {
             return;
         };
-        let all = self.shared.worker_cpus();
+        let all = self.shared.worker_cpus(self.seat);
         let mut mask: CpuSet = all.clone();
         exclude.iter().for_each(|&cpu| mask.remove(cpu));
         if mask.is_empty() {

@@ -107,7 +107,7 @@ impl<P: Platform> Shared<P> {
     /// Gives the worker on this seat all CPUs. False if there is none any more.
     fn restore_mask(&self, index: u32) -> bool {
         let seat = self.seats.get(index as usize);
-        let all = self.worker_cpus();
+        let all = self.worker_cpus(seat);
         self.with_worker_thread(seat, |thread| {
             let restored = self.platform.set_mask(thread, &all).is_ok();
             seat.mask.store(Mask::Restored as u32, Ordering::Relaxed);

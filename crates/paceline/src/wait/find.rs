@@ -178,6 +178,9 @@ impl<P: Platform> Context<'_, P> {
             self.shared
                 .injector
                 .scan(|ticket| consider(ticket, &mut left));
+            self.shared
+                .backlog
+                .scan(|ticket| consider(ticket, &mut left));
         }
         found
     }

@@ -13,8 +13,10 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use event::{Cpu, Nanos};
-use platform::{CpuPlace, Topology};
+use platform::{CpuPlace, CpuSet, Topology};
 use policy::Placement;
 
 pub use crate::speeds::ClusterUse;
@@ -321,7 +323,23 @@ impl Machine {
         };
         let places: Vec<_> = self.cpus.iter().enumerate().map(place).collect();
         let cpus = places.len();
-        Topology::new(places, cpus, self.about.clone())
+        let topology = Topology::new(places, cpus, self.about.clone());
+        let classes = self.classes();
+        match classes.len() {
+            1 => topology,
+            _ => topology.with_classes(classes),
+        }
+    }
+
+    /// CPUs of equal capacity, slow to fast.
+    fn classes(&self) -> Vec<(CpuSet, Option<u32>)> {
+        let mut classes = BTreeMap::<u32, CpuSet>::new();
+        for cpu in 0..self.cpus.len() as u32 {
+            let capacity = self.cluster(Cpu(cpu)).capacity;
+            classes.entry(capacity).or_default().insert(cpu);
+        }
+        let named = |(capacity, cpus)| (cpus, Some(capacity));
+        classes.into_iter().map(named).collect()
     }
 
     /// What moving a line between these CPUs takes.

@@ -122,9 +122,6 @@ pub(super) fn json(machine: &Topology) -> impl Serialize + '_ {
     }
 }
 
-const ONLY_A_PLAN: &str =
-    "This is the plan: so far workers follow it in their number, and the kernel places them.";
-
 /// The machine as a person reads it, in so many columns.
 pub(super) fn text(machine: &Topology, columns: usize) -> String {
     let mut text = format!("{}\n{}\n\n", machine.model(), summary(machine));
@@ -135,12 +132,6 @@ pub(super) fn text(machine: &Topology, columns: usize) -> String {
         witness => writeln!(text, "Told apart by: {witness}.\n"),
     };
     let _ = write!(text, "{}", workers(machine));
-    // Where all may run everywhere there is nothing that could be otherwise.
-    let is_divided = |worker: &PlannedWorker| !worker.takes(Lane::Frame);
-    if plan(machine).workers.iter().any(is_divided) {
-        text.push('\n');
-        text.push_str(ONLY_A_PLAN);
-    }
     if !machine.notes().is_empty() {
         text.push_str("\n\nDistrusted:");
         for note in machine.notes() {

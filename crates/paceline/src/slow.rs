@@ -1,0 +1,211 @@
+//! Slow workers: those on CPUs that work with a deadline does not belong on.
+//!
+//! They take *background* jobs, which wait in a queue of their own (the backlog), and shares of ranges that
+//! somebody offers them ([`range`](crate::range), `slow.rs`), and nothing else. Everybody may take background
+//! jobs; fast workers do when there is nothing else, and every now and then when there is.
+//!
+//! Slow workers have an [`Idle`] of their own, with the same protocol. In that of the others each of them
+//! counts as blocked, because tickets that are published there are not for it: so nobody wakes it for one,
+//! and if all others are blocked in waits a spare starts.
+//!
+//! A background job is published like this: put it into the backlog; full fence; wake a slow worker; if
+//! nobody there searches or sleeps, wake a fast one. A worker looks at the backlog after it has said that it
+//! searches, and before it parks, with a fence in between: one of the two sees the other. The last slow
+//! worker to find something else passes it on in the same way.
+//!
+//! Invariants
+//! - A slow worker runs no ticket from a deque or an inbox: not even from its own deque, where what its jobs
+//!   have made waits for others. (In a wait it runs what it waits for, as everybody does.)
+//! - Where there are no slow workers nothing here is written.
+
+use platform::{Atomic, Memory, Ordering, Padded, Parker, Platform};
+
+use event::{EventKind, Nanos};
+
+use crate::context::{Context, Queue};
+use crate::idle::{Fenced, Idle};
+use crate::job::{Slot, Ticket};
+use crate::policy::Tuning;
+
+/// What the threads of a job system know of its slow workers.
+pub(crate) struct Slow<M: Memory> {
+    pub(crate) idle: Idle<M>,
+    /// The range that was offered last, if any. A hint: whoever takes it looks whether it is still open.
+    pub(crate) offered: Padded<M::AtomicU64>,
+    /// Moving average of what waking one of them takes, in ns.
+    wake_cost: M::AtomicU64,
+    /// How many threads may work fast, the one that waits included.
+    pub(crate) fast_threads: M::AtomicU32,
+}
+
+impl<M: Memory> Slow<M> {
+    pub(crate) fn new(seats: usize) -> Slow<M> {
+        Slow {
+            idle: Idle::new(seats),
+            offered: Padded(M::AtomicU64::new(Ticket::NONE.0)),
+            wake_cost: M::AtomicU64::new(Tuning::SLOW_WAKE_GUESS.0),
+            fast_threads: M::AtomicU32::new(1),
+        }
+    }
+
+    pub(crate) fn wake_cost(&self) -> Nanos {
+        Nanos(self.wake_cost.load(Ordering::Relaxed))
+    }
+
+    /// Learns from one wake-up. Racing updates lose a sample, which an average can bear.
+    fn learn_wake_cost(&self, latency: Nanos) {
+        /// Longer than the deepest sleep: what takes longer is a CPU that others use.
+        const CAP: Nanos = Nanos::from_millis(10);
+        let new = (self.wake_cost().0 * 3 + latency.min(CAP).0) / 4;
+        self.wake_cost.store(new, Ordering::Relaxed);
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// A slow worker's life, until it is to leave or to be a fast one.
+    pub(crate) fn slow_loop(&self) {
+        let shared = self.shared;
+        let ordinal = self.seat.ordinal.load(Ordering::Relaxed);
+        let place = shared.live.place(ordinal);
+        self.own(|own| {
+            own.is_slow = true;
+            own.slow_times_16 = place.map_or(16, |place| place.times_16);
+        });
+        shared.idle.begin_block::<Fenced>();
+        // It may have been the last that could run what there is.
+        shared.consider_spare();
+        loop {
+            while self.run_slow_work() {}
+            self.flush_finished();
+            self.publish(Queue::Own, false);
+            if !self.rest_until_slow_work() {
+                break;
+            }
+        }
+        self.own(|own| own.is_slow = false);
+        shared.idle.end_block();
+    }
+
+    /// Runs a share of a range or a background job. False if there is none.
+    fn run_slow_work(&self) -> bool {
+        if self.must_stop_slow() {
+            return false;
+        }
+        if let Some((job, slot)) = self.offered_share() {
+            self.flush_finished();
+            return self.join_range_slowly(job, slot);
+        }
+        let Some(job) = self.take_from_backlog() else {
+            return false;
+        };
+        if self.start(job, self.shared.slot(job)) {
+            self.flush_finished();
+            self.publish(Queue::Own, false);
+        }
+        true
+    }
+
+    /// From the first look that found nothing to the next piece of work. False if this worker is not to be a
+    /// slow one any more. It never spins: a slow CPU that does nothing saves energy, and what it takes can
+    /// wait.
+    fn rest_until_slow_work(&self) -> bool {
+        let (idle, index) = (&self.shared.slow.idle, self.seat.index as usize);
+        self.forget_stamp();
+        idle.begin_search::<Fenced>();
+        loop {
+            let stops = self.must_stop_slow();
+            if self.shared.live.is_asked() {
+                self.end_slow_search();
+                self.look_if_asked();
+                idle.begin_search::<Fenced>();
+                continue;
+            }
+            if stops || self.has_slow_work() {
+                self.end_slow_search();
+                return !stops;
+            }
+            idle.begin_sleep::<Fenced>(index);
+            self.record(EventKind::Park, Ticket::NONE, 0);
+            let mut woken = false;
+            let is_asked = || self.shared.live.is_asked();
+            let is_needed = || self.has_slow_work() || is_asked() || self.must_stop_slow();
+            while idle.is_asleep(index) && !is_needed() {
+                self.seat.counters.parks.add(1);
+                self.seat.parker.park(Nanos::MAX);
+                woken = true;
+            }
+            let alone = idle.cancel_sleep(index);
+            if let Some(report) = self.seat.wake_report(&self.shared.platform) {
+                self.shared.slow.learn_wake_cost(report.latency);
+            }
+            self.record_unpark(Ticket::NONE);
+            if woken && !alone && !is_needed() {
+                self.seat.counters.wakes_useless.add(1);
+            }
+        }
+    }
+
+    /// It has found something, or has something else to do. The last one passes on what there is.
+    fn end_slow_search(&self) {
+        if self.shared.slow.idle.end_search::<Fenced>() && self.has_slow_work() {
+            self.wake_for_slow_work();
+        }
+    }
+
+    /// Whether this worker is to come out of its loop.
+    fn must_stop_slow(&self) -> bool {
+        self.must_leave() || !self.is_to_be_slow()
+    }
+
+    fn has_slow_work(&self) -> bool {
+        !self.shared.backlog.is_empty() || self.offered_share().is_some()
+    }
+
+    /// Gets somebody to look at the backlog, or at the range on offer.
+    fn wake_for_slow_work(&self) {
+        let shared = self.shared;
+        if let Some(seat) = shared.slow.idle.wake_one() {
+            self.wake_worker(seat);
+        } else if shared.slow.idle.load().searching == 0 && !shared.backlog.is_empty() {
+            match shared.idle.wake_one() {
+                Some(seat) => self.wake_worker(seat),
+                None => shared.consider_spare(),
+            }
+        }
+    }
+
+    /// The background job that has waited longest.
+    pub(crate) fn take_from_backlog(&self) -> Option<Ticket> {
+        self.shared.backlog.take(1).first().copied()
+    }
+
+    /// A background job is ready: queues and announces it.
+    #[cold]
+    pub(crate) fn enqueue_in_backlog(&self, job: Ticket) {
+        let shared = self.shared;
+        shared.backlog.push(&[job]);
+        // SeqCst, partner: the fence of whoever has said that it searches, sleeps or waits and looks around.
+        P::fence(Ordering::SeqCst);
+        let now = shared.idle.load();
+        if now.is_hungry() {
+            shared.idle.bump();
+        }
+        if now.watching > 0 {
+            self.alert_watcher_of(job);
+        }
+        self.wake_for_slow_work();
+    }
+
+    /// Runs something as part of a job of a lane: what it schedules is of that lane, too. `lane`: the flag.
+    pub(crate) fn in_lane<R>(&self, lane: u32, run: impl FnOnce() -> R) -> R {
+        let outer = self.own(|own| std::mem::replace(&mut own.lane, lane));
+        let result = run();
+        self.own(|own| own.lane = outer);
+        result
+    }
+
+    /// Whether a job has no deadline.
+    pub(crate) fn is_in_background(&self, slot: &Slot<P>) -> bool {
+        slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_BACKGROUND != 0
+    }
+}

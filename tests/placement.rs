@@ -1,0 +1,342 @@
+//! Goal: where CPUs differ, work with a deadline stays on fast ones, slow ones take background jobs and such
+//! shares of ranges that nobody waits for them, and nothing is lost when CPUs come and go. Where they do not
+//! differ nothing is done.
+//! Method: the job system on simulated phones and desktops, whose kernels keep the masks and whose little
+//! cores wake up at low frequencies; and random programs under any order of steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use event::{Cpu, Nanos};
+use paceline::{Builder, Context, Grain, Placement, Role, Stats};
+use platform::{CpuSet, Platform, Quota, Topology};
+use sim::machine::Governor;
+use sim::{Machine, Planned, Sim, SimConfig};
+
+use crate::support::{Random, each_seed};
+
+const PERIOD: Nanos = Nanos(16_666_667);
+const PHONE: &str = "galaxy-s22-snapdragon";
+const LITTLE: std::ops::Range<u32> = 0..4;
+
+fn on(machine: &str) -> SimConfig {
+    let machine = Machine::named(machine).expect("it is in the library");
+    SimConfig::on(machine, "eevdf-6.18", 1)
+}
+
+/// The same with its fast clusters at their highest frequencies, as in a phone's mode for games. Little cores
+/// sleep deeply and wake up slow, as always.
+fn ready_for_games(machine: &str) -> SimConfig {
+    let mut machine = Machine::named(machine).expect("it is in the library");
+    let slowest = machine
+        .clusters
+        .iter()
+        .map(|cluster| cluster.capacity)
+        .min();
+    for cluster in &mut machine.clusters {
+        if Some(cluster.capacity) != slowest {
+            let point = cluster.points.len() as u32 - 1;
+            cluster.governor = Governor::Fixed { point };
+        }
+    }
+    SimConfig::on(machine, "eevdf-6.18", 1)
+}
+
+/// What frames with one range each took, on a main thread that has its role.
+struct Run {
+    times: Vec<Nanos>,
+    stats: Stats,
+    hash: u64,
+}
+
+/// `frames` frames of 60 Hz, each a range of so many items of so much work on the fastest CPU. `workers`: so
+/// many; all that fit if not given.
+fn run_ranges(
+    config: SimConfig,
+    workers: Option<usize>,
+    placement: Placement,
+    (frames, items, work): (u64, usize, Nanos),
+) -> Run {
+    let (mut times, mut stats) = (Vec::new(), Stats::default());
+    let report = Sim::run(config, |sim| {
+        let mut builder = Builder::with_platform(sim.clone()).placement(placement);
+        if let Some(workers) = workers {
+            builder = builder.workers(workers);
+        }
+        let js = builder.build().unwrap();
+        let _main = js.adopt(Role::Main);
+        for frame in 1..=frames {
+            sim.sleep_until(Nanos(frame * PERIOD.0));
+            let begin = sim.time();
+            let done = AtomicU64::new(0);
+            js.parallel_for(0..items, Grain::Auto, |part, cx| {
+                done.fetch_add(part.len() as u64, Relaxed);
+                part.for_each(|_| cx.work(work));
+            });
+            times.push(sim.time() - begin);
+            assert_eq!(done.into_inner(), items as u64, "frame {frame}");
+        }
+        stats = js.stats();
+    });
+    let report = report.expect_finished();
+    Run {
+        times,
+        stats,
+        hash: report.schedule_hash,
+    }
+}
+
+fn median(times: &[Nanos]) -> Nanos {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Goal: little cores make no frame slower, and long ones faster. Method: frames of ranges from short to
+/// long, with workers for the fast CPUs only, and with all.
+#[test]
+fn little_cores_are_never_waited_for() {
+    let micros = Nanos::from_micros;
+    // Of the time without them: how much it may be at most, in percent, with them.
+    for (machine, fast, items, work, percent) in [
+        (PHONE, 3, 100, micros(1), 101),
+        (PHONE, 3, 400, micros(1), 101),
+        (PHONE, 3, 100, micros(5), 101),
+        (PHONE, 3, 200, micros(5), 101),
+        (PHONE, 3, 400, micros(5), 101),
+        (PHONE, 3, 200, micros(20), 101),
+        (PHONE, 3, 2_000, micros(4), 97),
+        (PHONE, 3, 4_000, micros(8), 97),
+        (PHONE, 3, 40, micros(500), 101),
+        ("galaxy-s22-exynos", 3, 300, micros(1), 101),
+        ("galaxy-s22-exynos", 3, 4_000, micros(8), 97),
+        ("core-i9-12900k", 15, 100, micros(10), 101),
+        ("core-i9-12900k", 15, 20_000, micros(8), 90),
+    ] {
+        let run = |workers| {
+            let what = (12, items, work);
+            run_ranges(ready_for_games(machine), workers, Placement::Classes, what)
+        };
+        let (without, with) = (run(Some(fast)), run(None));
+        println!(
+            "{machine}, {items} items of {work}: {} without them, {} with them and {} pieces",
+            median(&without.times),
+            median(&with.times),
+            with.stats.slow_pieces
+        );
+        let worst = |times: &[Nanos]| *times.iter().max().expect("there are frames");
+        for what in [median as fn(&[Nanos]) -> Nanos, worst] {
+            let (without, with) = (what(&without.times), what(&with.times));
+            assert!(
+                with.0 * 100 <= without.0 * percent,
+                "{with} > {percent} % of {without}"
+            );
+        }
+    }
+}
+
+/// The CPUs on which jobs with a deadline ran in 30 frames of 24 jobs, and those on which background jobs and
+/// all they made did.
+fn where_jobs_run(config: SimConfig) -> (CpuSet, CpuSet) {
+    let (mut frame, mut background) = (CpuSet::new(), CpuSet::new());
+    let report = Sim::run(config, |sim| {
+        let js = Builder::with_platform(sim.clone()).build().unwrap();
+        let _main = js.adopt(Role::Main);
+        let seen = Arc::new([const { AtomicU64::new(0) }; 2]);
+        let body = |lane: usize, seen: &Arc<[AtomicU64; 2]>| {
+            let seen = seen.clone();
+            move |cx: &Context<'_, Sim>| {
+                cx.work(Nanos::from_micros(300));
+                let cpu = cx.platform().current_cpu().expect("it can say");
+                seen[lane].fetch_or(1 << cpu, Relaxed);
+            }
+        };
+        for number in 1..=30 {
+            sim.sleep_until(Nanos(number * PERIOD.0));
+            let saves = [0; 6].map(|_| {
+                let (inner, outer) = (body(1, &seen), body(1, &seen));
+                js.job("save").background().schedule(move |cx| {
+                    outer(cx);
+                    cx.job("part of it").schedule(inner);
+                })
+            });
+            let jobs = [0; 24].map(|_| js.schedule(body(0, &seen)));
+            jobs.into_iter().for_each(|job| js.wait(job));
+            saves.into_iter().for_each(|job| js.wait(job));
+        }
+        let set = |lane: usize| {
+            let mask = seen[lane].load(Relaxed);
+            (0..64).filter(|cpu| mask & (1 << cpu) != 0).collect()
+        };
+        (frame, background) = (set(0), set(1));
+    });
+    report.expect_finished();
+    (frame, background)
+}
+
+/// Goal: jobs with a deadline stay on fast CPUs, the others run on any, and when only little ones are there
+/// everything runs on them. Method: jobs of both lanes on a phone, whole, without its fast CPUs and without
+/// its little ones.
+#[test]
+fn little_cores_take_what_has_no_deadline() {
+    let (frame, background) = where_jobs_run(on(PHONE));
+    assert_eq!(frame.to_string(), "4-7");
+    let little = background.iter().filter(|cpu| LITTLE.contains(cpu));
+    assert!(little.count() >= 3, "{background}");
+    let without = |cpus: std::ops::Range<u32>| {
+        let plan = cpus.map(|cpu| (Nanos::from_millis(1), Planned::Offline(Cpu(cpu))));
+        SimConfig {
+            plan: plan.collect(),
+            ..on(PHONE)
+        }
+    };
+    let (frame, background) = where_jobs_run(without(4..8));
+    let all = frame.union(&background);
+    assert!(all.iter().all(|cpu| LITTLE.contains(&cpu)), "{all}");
+    let (frame, _) = where_jobs_run(without(0..4));
+    assert_eq!(frame.to_string(), "4-7");
+}
+
+/// Goal: workers follow their classes when CPUs come and go: to the little ones when the others are away,
+/// back when they come. Method: a phone whose fast CPUs are away for three seconds; where jobs ran in each
+/// half second.
+#[test]
+fn places_follow_the_machine() {
+    let away = |what: fn(Cpu) -> Planned, at| {
+        (4..8).map(move |cpu| (Nanos::from_millis(at), what(Cpu(cpu))))
+    };
+    let config = SimConfig {
+        plan: away(Planned::Offline, 2_050)
+            .chain(away(Planned::Online, 5_050))
+            .collect(),
+        ..on(PHONE)
+    };
+    let mut seen = Vec::new();
+    let report = Sim::run(config, |sim| {
+        let js = Builder::with_platform(sim.clone()).build().unwrap();
+        for half in 1..=16 {
+            let mask = Arc::new(AtomicU64::new(0));
+            for number in 0..5 {
+                sim.sleep_until(Nanos::from_millis(half * 500 + number * 100));
+                for _ in 0..12 {
+                    let mask = mask.clone();
+                    js.schedule(move |cx| {
+                        cx.work(Nanos::from_micros(500));
+                        mask.fetch_or(1 << cx.platform().current_cpu().unwrap(), Relaxed);
+                    });
+                }
+                js.flush();
+                // Not by a wait, which would run some of them here.
+                sim.sleep_until(sim.time() + Nanos::from_millis(60));
+            }
+            seen.push(mask.load(Relaxed));
+        }
+    });
+    report.expect_finished();
+    let (fast, little) = (0xf0, 0x0f);
+    for (half, &mask) in (1..).zip(&seen) {
+        // A look is due each second, and what shrank is confirmed: until then all is possible.
+        let expected = match half {
+            1..=3 | 13.. => fast,
+            7..=9 => little,
+            _ => fast | little,
+        };
+        assert!(
+            mask != 0 && mask & !expected == 0,
+            "half second {half}: {seen:x?}"
+        );
+    }
+}
+
+/// Goal: where CPUs are equal, and where the program wants none of it, nothing is done at all. Method: the
+/// same run with and without placement is the same run, step by step.
+#[test]
+fn equal_cpus_are_left_alone() {
+    let run = |machine, placement| {
+        let what = (4, 2_000, Nanos::from_micros(4));
+        run_ranges(on(machine), None, placement, what)
+    };
+    for machine in ["vm-2", "ryzen-5800x"] {
+        let (classes, free) = (
+            run(machine, Placement::Classes),
+            run(machine, Placement::Free),
+        );
+        assert_eq!(
+            (classes.hash, classes.stats),
+            (free.hash, free.stats),
+            "{machine}"
+        );
+    }
+    assert_eq!(run(PHONE, Placement::Free).stats.slow_pieces, 0);
+    assert!(run(PHONE, Placement::Classes).stats.slow_pieces > 0);
+}
+
+/// Goal: whatever comes when, jobs of both lanes and ranges run once, on both kinds of workers, while these
+/// change. Method: random programs under random orders of steps on a machine that is shown as one of two
+/// classes, with a quota that changes how many workers there are of each; a lost wake-up or job is a deadlock
+/// there.
+#[test]
+fn two_kinds_of_workers_lose_nothing() {
+    each_seed(
+        "placement::two_kinds_of_workers_lose_nothing",
+        150,
+        |seed| {
+            let halves = vec![
+                (CpuSet::parse("0-1"), Some(300)),
+                (CpuSet::parse("2-3"), Some(1024)),
+            ];
+            let config = SimConfig {
+                shown: Some(Topology::uniform(4).with_classes(halves)),
+                ..SimConfig::new(seed)
+            };
+            let report = Sim::run(config, |sim| random_lanes(&sim, seed));
+            report.expect_finished();
+        },
+    );
+}
+
+fn random_lanes(sim: &Sim, seed: u64) {
+    let mut random = Random::new(seed ^ 0x91ace);
+    let js = Builder::with_platform(sim.clone()).build().unwrap();
+    let (ran, mut expected) = (Arc::new(AtomicU64::new(0)), 0);
+    for round in 0..6 {
+        let quota = [
+            None,
+            Quota::new(250_000, 100_000),
+            Quota::new(150_000, 100_000),
+        ];
+        sim.set_quota(*random.pick(&quota));
+        sim.charge(Nanos::from_millis(if round % 2 == 0 { 1_010 } else { 110 }));
+        let mut all = Vec::new();
+        for _ in 0..random.below(8) {
+            let (ran, inner) = (ran.clone(), ran.clone());
+            let mut job = js.job("job");
+            if random.chance(50) {
+                job = job.background();
+            }
+            if let Some(&last) = all.last().filter(|_| random.chance(40)) {
+                job = job.after(last);
+            }
+            let makes = random.chance(30);
+            expected += 1 + u64::from(makes);
+            all.push(match random.chance(25) {
+                true => job.schedule_for(0..200, Grain::Items(1), move |part, cx| {
+                    cx.work(Nanos::from_micros(5 * part.len() as u64));
+                    if part.contains(&0) {
+                        ran.fetch_add(1 + u64::from(makes), Relaxed);
+                    }
+                }),
+                false => job.schedule(move |cx| {
+                    cx.work(Nanos::from_micros(50));
+                    ran.fetch_add(1, Relaxed);
+                    if makes {
+                        let made = cx.job("made").run(move |_| inner.fetch_add(1, Relaxed));
+                        made.wait();
+                    }
+                }),
+            });
+        }
+        all.into_iter().for_each(|id| js.wait(id));
+    }
+    assert_eq!(ran.load(Relaxed), expected);
+}
