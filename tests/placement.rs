@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use event::{Cpu, Nanos};
 use paceline::{Builder, Context, Grain, Placement, Role, Stats};
-use platform::{CpuSet, Platform, Quota, Topology};
+use platform::topology::detect;
+use platform::{CpuSet, Limits, Platform, Quota, Topology};
 use sim::machine::Governor;
 use sim::{Machine, Planned, Sim, SimConfig};
 
@@ -246,6 +247,100 @@ fn places_follow_the_machine() {
             "half second {half}: {seen:x?}"
         );
     }
+}
+
+/// A machine of the test data, of which only these CPUs are online; all that were if none are named.
+fn dumped(name: &str, online: Option<&str>) -> Topology {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/topology");
+    let archive = format!("{folder}/{name}/fs.tar.gz");
+    let mut tree = measure::dump::read(archive.as_ref()).expect("it is an archive");
+    if let Some(online) = online {
+        tree.put("sys/devices/system/cpu/online", online);
+    }
+    detect::detect(&tree)
+}
+
+/// Goal: a phone that begins with one CPU online comes to use all of it, and to know the classes of what it
+/// did not see at first; cores that go, a background cpuset and quotas shrink it; nothing is lost on the way.
+/// Method: dumps of a phone, one after the other, under a job system that works; what it says of itself after
+/// each.
+#[test]
+fn a_pool_follows_a_sequence_of_dumps() {
+    let whole = || dumped("phone-galaxy-s9-global", None);
+    let with = |change: fn(&mut Limits)| {
+        let mut limits = whole().limits().clone();
+        change(&mut limits);
+        whole().with_limits(limits)
+    };
+    let (fast, slow) = (
+        "on CPUs 4-7 and take all jobs",
+        "on CPUs 0-3 and take background jobs",
+    );
+    let anywhere = "All of them take all jobs";
+    let steps = [
+        (
+            dumped("phone-galaxy-s9-global", Some("0")),
+            1,
+            anywhere,
+            anywhere,
+        ),
+        (whole(), 7, fast, slow),
+        (dumped("asm-exynos-9810-cores-off", None), 4, "", ""),
+        (whole(), 7, fast, slow),
+        (
+            with(|limits| limits.allowed = CpuSet::parse("0-1")),
+            1,
+            anywhere,
+            anywhere,
+        ),
+        (
+            with(|limits| limits.quota = Quota::new(350_000, 100_000)),
+            3,
+            fast,
+            fast,
+        ),
+        (dumped("phone-galaxy-s9-global", Some("0-3,6")), 4, "", ""),
+        (whole(), 7, fast, slow),
+    ];
+    let first = SimConfig {
+        shown: Some(steps[0].0.clone()),
+        ..SimConfig::new(1)
+    };
+    let report = Sim::run(first, |sim| {
+        let js = Builder::with_platform(sim.clone()).build().unwrap();
+        let ran = Arc::new(AtomicU64::new(0));
+        for (number, (machine, workers, some, other)) in (1..).zip(&steps) {
+            sim.show(machine.clone());
+            // One to see it, one to confirm it.
+            for _ in 0..2 {
+                let looks = js.stats().looks;
+                sim.charge(Nanos::from_millis(1_010));
+                for background in [false, true, false] {
+                    let (ran, job) = (ran.clone(), js.job("job"));
+                    let job = if background { job.background() } else { job };
+                    job.schedule(move |cx| {
+                        cx.work(Nanos::from_micros(100));
+                        ran.fetch_add(1, Relaxed);
+                    });
+                }
+                js.flush();
+                while js.stats().looks == looks {
+                    sim.sleep_until(sim.time() + Nanos::from_millis(1));
+                }
+            }
+            let why = js.explain();
+            assert_eq!(js.workers(), *workers, "step {number}: {why:?}");
+            for text in [some, other] {
+                assert!(
+                    why.iter().any(|line| line.contains(text)),
+                    "step {number}: {why:?}"
+                );
+            }
+        }
+        drop(js);
+        assert_eq!(ran.load(Relaxed), 6 * steps.len() as u64);
+    });
+    report.expect_finished();
 }
 
 /// Goal: where CPUs are equal, and where the program wants none of it, nothing is done at all. Method: the

@@ -349,8 +349,7 @@ impl<P: Platform> Builder<P> {
         let room = 4 * parallelism.max(topology.present().len());
         let workers_max = workers.unwrap_or(1).max(room).min(WORKERS_MAX);
         let follow = self.follows_machine.then(|| self.platform.now());
-        let divides = self.placement == Placement::Classes && topology.classes().len() > 1;
-        let machine = divides.then(|| topology.clone());
+        let machine = (self.placement == Placement::Classes).then(|| topology.clone());
         let reading = Reading::new(limits, asked, workers_max).divided_by(machine);
         let shared = Shared::new(Parts {
             seats: workers_max + SPARES_MAX + self.max_threads,

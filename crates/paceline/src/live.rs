@@ -121,9 +121,33 @@ impl Reading {
         reading
     }
 
+    pub(crate) fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn places(&self) -> &[Place] {
+        &self.places
+    }
+
     /// Every CPU that could ever be used.
     pub(crate) fn seen(&self) -> &CpuSet {
         &self.seen
+    }
+
+    /// Whether the class of one of these CPUs is not known, and was not looked for since it came.
+    fn must_detect(&self, usable: &CpuSet) -> bool {
+        self.machine.as_ref().is_some_and(|machine| {
+            let is_unknown = |cpu: u32| machine.class_of(cpu).is_none();
+            usable.difference(&self.seen).iter().any(is_unknown)
+        })
     }
 
     /// Finds the workers' places. True if they are others than before.
@@ -285,6 +309,10 @@ impl<M: Memory> Live<M> {
         })
     }
 
+    pub(crate) fn explain(&self) -> Vec<String> {
+        self.reading.with(|reading| reading.explain())
+    }
+
     /// The places of the workers, by ordinal; none if they may run everything everywhere.
     pub(crate) fn places(&self) -> Vec<Place> {
         self.reading.with(|reading| reading.places.clone())
@@ -427,6 +455,18 @@ impl<P: Platform> Context<'_, P> {
         threads.push(caller(&shared.platform));
         let usable = shared.limits().usable();
         let limits = limits_of(&shared.platform, &threads, shared.live.told_cpus(), &usable);
+        let new = limits.usable();
+        if shared
+            .live
+            .reading
+            .with(|reading| reading.must_detect(&new))
+        {
+            let machine = shared.platform.detect();
+            shared.live.reading.with(|reading| {
+                let earlier = reading.machine.take();
+                reading.machine = earlier.map(|earlier| machine.remembering(&earlier));
+            });
+        }
         self.learn_machine(limits);
     }
 

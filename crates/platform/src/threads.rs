@@ -46,6 +46,12 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// What the machine is.
     fn topology(&self) -> &Topology;
 
+    /// What the machine is, read anew: after CPUs came that were not there before. Costs a thousand file
+    /// accesses on a real machine with many CPUs.
+    fn detect(&self) -> Topology {
+        self.topology().clone()
+    }
+
     /// What the process may use at this moment: what of [`topology`](Platform::topology) can change while it
     /// runs, read anew. Costs some file accesses on a real machine: for once a second, not for once a frame.
     fn limits(&self) -> Limits {

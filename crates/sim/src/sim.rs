@@ -81,6 +81,7 @@ impl Sim {
             seed: Random::new(config.seed ^ PLATFORM_STREAM).next_u64(),
             fork_epoch: AtomicU32::new(0),
             quota: Mutex::new(None),
+            shown: Mutex::new(None),
             reached: AtomicU64::new(0),
         });
         let sim = Sim {
@@ -132,6 +133,13 @@ impl Sim {
     pub fn set_quota(&self, quota: Option<Quota>) {
         let told = self.shared.quota.lock();
         *told.unwrap_or_else(PoisonError::into_inner) = quota;
+    }
+
+    /// Makes the platform say from now on that the machine and its limits are these, to who asks anew
+    /// ([`Platform::detect`], [`Platform::limits`]). The machine that runs stays as it is.
+    pub fn show(&self, topology: Topology) {
+        let shown = self.shared.shown.lock();
+        *shown.unwrap_or_else(PoisonError::into_inner) = Some(topology);
     }
 
     fn quota(&self) -> Option<Quota> {
@@ -240,8 +248,16 @@ unsafe impl Platform for Sim {
     }
 
     /// As the trait says. It takes no time.
+    fn detect(&self) -> Topology {
+        let shown = self.shared.shown.lock();
+        let shown = shown.unwrap_or_else(PoisonError::into_inner);
+        shown.as_ref().unwrap_or(&self.shared.topology).clone()
+    }
+
+    /// As the trait says. It takes no time. Of a machine that is only shown all CPUs that are said to be
+    /// online are.
     fn limits(&self) -> Limits {
-        let mut limits = self.shared.topology.limits().clone();
+        let mut limits = self.detect().limits().clone();
         let is_online = |kernel: &Kernel, cpu: u32| !kernel.is_offline(Cpu(cpu));
         let online = |engine: &Engine| {
             engine.with_kernel(|kernel| {
@@ -252,13 +268,13 @@ unsafe impl Platform for Sim {
         if let Some(online) = ambient::with(online) {
             limits.online = online;
         }
-        limits.quota = self.quota();
+        limits.quota = self.quota().or(limits.quota);
         limits
     }
 
     /// As the trait says. It takes no time.
     fn allowed(&self, threads: &[u64]) -> Option<CpuSet> {
-        let shown = &self.shared.topology.limits().allowed;
+        let shown = self.detect().limits().allowed.clone();
         let of_threads = |engine: &Engine| {
             engine.with_kernel(|kernel| {
                 let tasks = threads.iter().filter_map(|&thread| {

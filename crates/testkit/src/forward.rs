@@ -63,6 +63,10 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.topology()
         }
+        fn detect(&self) -> platform::Topology {
+            let $this = self;
+            $behind.detect()
+        }
         fn limits(&self) -> platform::Limits {
             let $this = self;
             $behind.limits()

@@ -145,6 +145,10 @@ unsafe impl Platform for Os {
         TOPOLOGY.get_or_init(facts::topology)
     }
 
+    fn detect(&self) -> Topology {
+        facts::topology()
+    }
+
     fn limits(&self) -> Limits {
         facts::limits()
     }

@@ -173,6 +173,50 @@ impl Topology {
         self
     }
 
+    /// The same machine, with what was known `earlier` of CPUs that are offline by now: they stay in the class
+    /// of those they were with, or in one of their own if all of it is away. (Not if its speed is not to be
+    /// compared with that of the others, because other witnesses say it.)
+    ///
+    /// ```
+    /// use platform::{CpuSet, Topology};
+    /// let set = CpuSet::parse;
+    /// let halves = vec![(set("0-1"), Some(300)), (set("2-3"), Some(1024))];
+    /// let earlier = Topology::uniform(4).with_classes(halves);
+    /// let now = Topology::uniform(3).with_classes(vec![(set("0-1"), Some(300)), (set("2"), Some(1024))]);
+    /// assert_eq!(now.remembering(&earlier).class_of(3), Some(1));
+    /// ```
+    #[must_use]
+    pub fn remembering(self, earlier: &Topology) -> Topology {
+        let mut classes: Vec<(CpuSet, Option<u32>)> = Vec::new();
+        classes.extend(
+            self.classes
+                .iter()
+                .map(|class| (class.cpus.clone(), class.capacity)),
+        );
+        for class in &earlier.classes {
+            let is_away = |&cpu: &u32| self.class_of(cpu).is_none();
+            let away: CpuSet = class.cpus.iter().filter(is_away).collect();
+            let others = class.cpus.difference(&away);
+            let with = classes
+                .iter_mut()
+                .max_by_key(|(cpus, _)| cpus.intersection(&others).len())
+                .filter(|(cpus, _)| !cpus.intersection(&others).is_empty());
+            match with {
+                _ if away.is_empty() => {}
+                Some((cpus, _)) => *cpus = cpus.union(&away),
+                None if class.capacity.is_some() && self.witness == earlier.witness => {
+                    classes.push((away, class.capacity));
+                }
+                None => {}
+            }
+        }
+        classes.sort_by_key(|(_, capacity)| *capacity);
+        Topology {
+            classes: name_classes(classes),
+            ..self
+        }
+    }
+
     /// How many threads of this process can run at the same time; at least 1.
     pub fn effective_parallelism(&self) -> usize {
         self.effective_parallelism

@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) fork_epoch: AtomicU32,
     /// What programs are told of how much CPU time they may use; none: as much as there is.
     pub(crate) quota: Mutex<Option<Quota>>,
+    /// What the machine is by now, if it was changed.
+    pub(crate) shown: Mutex<Option<platform::Topology>>,
     /// The time that the run has reached, for those who ask from outside of it or afterwards.
     pub(crate) reached: AtomicU64,
 }

@@ -132,6 +132,9 @@ pub(super) fn text(machine: &Topology, columns: usize) -> String {
         witness => writeln!(text, "Told apart by: {witness}.\n"),
     };
     let _ = write!(text, "{}", workers(machine));
+    for sentence in paceline::explain(machine) {
+        let _ = write!(text, "\n{sentence}");
+    }
     if !machine.notes().is_empty() {
         text.push_str("\n\nDistrusted:");
         for note in machine.notes() {

@@ -1,0 +1,187 @@
+//! Why there are so many workers, and why there: sentences for people and bug reports.
+
+use platform::{CpuSet, Platform, Topology};
+
+use crate::builder::WORKERS_MAX;
+use crate::live::{Asked, Reading};
+use crate::place::Place;
+use crate::system::JobSystem;
+
+/// What a job system with default settings would do on this machine, and why: a sentence each.
+///
+/// ```
+/// use platform::{CpuSet, Topology};
+/// let set = CpuSet::parse;
+/// let phone = Topology::uniform(8).with_classes(vec![
+///     (set("0-3"), Some(300)),
+///     (set("4-7"), Some(1024)),
+/// ]);
+/// let why = paceline::explain(&phone);
+/// assert_eq!(why[0], "7 workers: 8 threads can run at the same time, less 1 for the thread that waits.");
+/// assert_eq!(why[2], "3 of them are on CPUs 4-7 and take all jobs.");
+/// ```
+pub fn explain(machine: &Topology) -> Vec<String> {
+    let asked = Asked::Fitting { reserve: 1 };
+    let reading = Reading::new(machine.limits().clone(), asked, WORKERS_MAX);
+    reading.divided_by(Some(machine.clone())).explain()
+}
+
+impl<P: Platform> JobSystem<P> {
+    /// Why there are as many workers as there are, and why they are where they are: a sentence each, by what
+    /// the last look at the machine has found.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// println!("{}", js.explain().join("\n"));
+    /// ```
+    pub fn explain(&self) -> Vec<String> {
+        self.shared().live.explain()
+    }
+}
+
+impl Reading {
+    pub(crate) fn explain(&self) -> Vec<String> {
+        let mut sentences = vec![self.why_so_many(), self.what_may_be_used()];
+        sentences.extend(self.who_is_where());
+        sentences
+    }
+
+    fn why_so_many(&self) -> String {
+        let (workers, width) = (self.workers(), self.width());
+        let at_once = match width {
+            1 => "1 thread can run at a time".to_owned(),
+            width => format!("{width} threads can run at the same time"),
+        };
+        let workers = count(workers, "worker");
+        match self.asked() {
+            Asked::Fitting { .. } if width == 1 => {
+                format!("{workers}: {at_once}, and there is always one.")
+            }
+            Asked::Fitting { reserve: 1 } => {
+                format!("{workers}: {at_once}, less 1 for the thread that waits.")
+            }
+            Asked::Fitting { reserve } => {
+                format!("{workers}: {at_once}, less {reserve} for others.")
+            }
+            Asked::Exactly { workers: asked, .. } if asked == self.workers() => {
+                format!("{workers}, as asked for; {at_once}.")
+            }
+            Asked::Exactly { workers: asked, .. } => {
+                format!("{workers} of {asked} asked for: {at_once}.")
+            }
+        }
+    }
+
+    fn what_may_be_used(&self) -> String {
+        let limits = self.limits();
+        let usable = limits.usable();
+        let mut text = format!("{} may be used", cpus(&usable));
+        if usable != limits.online {
+            text += &format!(" of {} online", limits.online);
+        }
+        if let Some(quota) = limits.quota {
+            let cpus = (quota.cpus() * 100.0).round() / 100.0;
+            text += &format!(", for as much time as {cpus} CPUs have");
+        }
+        text + "."
+    }
+
+    fn who_is_where(&self) -> Vec<String> {
+        let mut groups: Vec<(&Place, usize)> = Vec::new();
+        for place in self.places() {
+            match groups.last_mut().filter(|(last, _)| *last == place) {
+                Some((_, count)) => *count += 1,
+                None => groups.push((place, 1)),
+            }
+        }
+        let sentence = |(place, count): (&Place, usize)| {
+            let takes = match place.is_slow {
+                false => "all jobs",
+                true => "background jobs and small pieces of loops",
+            };
+            let (verb, take) = if count == 1 {
+                ("is", "takes")
+            } else {
+                ("are", "take")
+            };
+            format!(
+                "{count} of them {verb} on {} and {take} {takes}.",
+                cpus(&place.cpus)
+            )
+        };
+        match groups.is_empty() {
+            true => vec!["All of them take all jobs, wherever the kernel puts them.".to_owned()],
+            false => groups.into_iter().map(sentence).collect(),
+        }
+    }
+}
+
+fn cpus(set: &CpuSet) -> String {
+    match set.len() {
+        1 => format!("CPU {set}"),
+        _ => format!("CPUs {set}"),
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::{Limits, Quota};
+
+    use super::*;
+
+    /// Goal: the sentences say what is and why. Method: equal CPUs with a quota and with a number that was
+    /// asked for, and a single one; what a divided machine says is in the example above.
+    #[test]
+    fn sentences_say_what_and_why() {
+        let explain = |limits: Limits, asked| Reading::new(limits, asked, 64).explain();
+        let limits = Limits {
+            quota: Quota::new(250_000, 100_000),
+            ..Limits::of(CpuSet::parse("0-7"))
+        };
+        let [why, what, place] = &explain(limits.clone(), Asked::Fitting { reserve: 1 })[..] else {
+            panic!("three sentences");
+        };
+        assert_eq!(
+            why,
+            "2 workers: 3 threads can run at the same time, less 1 for the thread that waits."
+        );
+        assert_eq!(
+            what,
+            "CPUs 0-7 may be used, for as much time as 2.5 CPUs have."
+        );
+        assert_eq!(
+            place,
+            "All of them take all jobs, wherever the kernel puts them."
+        );
+        let asked = |workers, width_then| Asked::Exactly {
+            workers,
+            width_then,
+        };
+        let why = &explain(limits.clone(), asked(5, 8))[0];
+        assert_eq!(
+            why,
+            "3 workers of 5 asked for: 3 threads can run at the same time."
+        );
+        let why = &explain(limits, asked(5, 3))[0];
+        assert_eq!(
+            why,
+            "5 workers, as asked for; 3 threads can run at the same time."
+        );
+        let one = Limits::of(CpuSet::parse("4"));
+        let [why, what, _] = &explain(one, Asked::Fitting { reserve: 1 })[..] else {
+            panic!("three sentences");
+        };
+        assert_eq!(
+            why,
+            "1 worker: 1 thread can run at a time, and there is always one."
+        );
+        assert_eq!(what, "CPU 4 may be used.");
+    }
+}
