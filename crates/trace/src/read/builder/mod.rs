@@ -325,11 +325,9 @@ impl Builder {
         }
     }
 
-    // Inside
-
     /// The task of an event, with what the event says about it.
     #[inline]
-    fn meet(&mut self, at: &At, who: &Party<'_>) -> Option<Task> {
+    pub(crate) fn meet(&mut self, at: &At, who: &Party<'_>) -> Option<Task> {
         let task = self.people.task(who.tid)?;
         self.people.name(task, who.comm, Trust::Event);
         if let Some(now) = who.priority
@@ -339,6 +337,8 @@ impl Builder {
         }
         Some(task)
     }
+
+    // Inside
 
     /// A CPU's number, if it can be one.
     #[inline]
