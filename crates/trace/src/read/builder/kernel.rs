@@ -91,8 +91,8 @@ impl Builder {
             return self.lose(Loss::BadFields, 1);
         };
         let person = self.people.person(task);
-        let own = person.priority.map_or(before, |priority| priority.own);
-        person.priority = Some(Priority { now, own });
+        let own = person.own_priority().unwrap_or(before);
+        person.inherit(Priority { now, own });
         let lent = now < own;
         let from = match lent && at.tid != who.tid {
             true => self.people.task(at.tid),

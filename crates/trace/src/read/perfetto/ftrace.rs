@@ -9,8 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use super::clocks::Clock;
+use super::clocks::{self, Clock};
 use super::compact;
+use super::hot;
 use super::lists::List;
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{What, narrow};
@@ -24,6 +25,24 @@ pub(super) const IN_INTERRUPT: u64 = 0x08 | 0x10;
 
 /// Clocks are few; a file with more has the rest on the first.
 const MOST_CLOCKS: usize = 255;
+
+/// What a bundle says of its clock.
+pub(super) struct Stamp {
+    pub(super) clock: Clock,
+    /// A time of it, and the boot clock's at the same moment.
+    pub(super) there: Option<u64>,
+    pub(super) boot: Option<u64>,
+}
+
+impl Default for Stamp {
+    fn default() -> Stamp {
+        Stamp {
+            clock: clocks::BOOT,
+            there: None,
+            boot: None,
+        }
+    }
+}
 
 /// All kernel events so far.
 #[derive(Default)]
@@ -84,42 +103,51 @@ impl Ftrace {
         lost.fold(0, u64::saturating_add)
     }
 
-    /// Reads a bundle. `clock`: the one its times are on.
-    pub(super) fn bundle(&mut self, message: &[u8], clock: Clock) {
-        let Some(cpu) = self.cpu_of(message) else {
-            return;
-        };
-        let clock = self.clock(clock);
+    /// Reads a bundle.
+    pub(super) fn bundle(&mut self, message: &[u8]) -> Stamp {
+        let cpu = self.cpu_of(message);
         let mut events = std::mem::take(&mut self.bundle);
         events.clear();
         let mut fields = Fields::of(message);
-        let mut is_lost = false;
-        let mut compact = None;
+        let mut stamp = Stamp::default();
+        let (mut is_lost, mut errors, mut compact) = (false, 0, None);
         for (field, value) in &mut fields {
             match (field, value) {
-                (2, Value::Bytes(event)) => events.extend(self.event(event)),
+                (2, Value::Bytes(event)) if cpu.is_some() => events.extend(self.event(event)),
                 (3, Value::Number(lost)) => is_lost = lost != 0,
                 (4, Value::Bytes(bytes)) => compact = Some(bytes),
+                (5, clock) => stamp.clock = Clock::of_ftrace(clock.number()),
+                (6, there) => stamp.there = Some(there.number()),
+                (7, boot) => stamp.boot = Some(boot.number()),
                 // `error` of events that the recorder could not parse, `broken_abi_trace_pipes` and the like.
-                (8, Value::Bytes(_)) => self.losses.add(Loss::KernelEvents, 1),
+                (8, Value::Bytes(_)) => errors += 1,
                 _ => {}
             }
         }
-        if fields.is_broken() {
-            self.losses.add(Loss::Malformed, 1);
+        if let Some(cpu) = cpu {
+            self.losses.add(Loss::KernelEvents, errors);
+            self.losses
+                .add(Loss::Malformed, u64::from(fields.is_broken()));
+            if let Some(bytes) = compact {
+                compact::read(bytes, &mut self.parties, &mut self.losses, &mut events);
+            }
+            self.keep(cpu, stamp.clock, &events, is_lost);
         }
-        if let Some(bytes) = compact {
-            compact::read(bytes, &mut self.parties, &mut self.losses, &mut events);
-        }
+        self.bundle = events;
+        stamp
+    }
+
+    /// Puts a bundle's events behind the others of its CPU. `is_lost`: some before it are missing.
+    fn keep(&mut self, cpu: u32, clock: Clock, events: &[(u64, What)], is_lost: bool) {
+        let clock = self.clock(clock);
         let list = self.cpus.entry(cpu).or_default();
         if is_lost {
             let first = events.first().map(|(time, _)| *time);
             list.push(first.or(list.latest()).unwrap_or(0), clock, What::Gap);
         }
-        for &(time, what) in &events {
+        for &(time, what) in events {
             list.push(time, clock, what);
         }
-        self.bundle = events;
     }
 
     /// The CPU of a bundle, if there can be one with this number.
@@ -196,31 +224,31 @@ impl Ftrace {
         on: u32,
         in_interrupt: bool,
     ) -> Result<What, Option<Loss>> {
-        // The kinds by how often they come.
-        if !matches!(kind, 3 | 4 | 11 | 13 | 17..=20 | 24 | 25 | 36 | 37 | 114 | 235 | 236 | 238..=240
-            | 329 | 330 | 353 | 491)
-        {
+        let by = if in_interrupt { 0 } else { on };
+        let hot = match kind {
+            4 => hot::switch(body, &mut self.parties),
+            20 => hot::wake(body, by, Wake::Decided, &mut self.parties),
+            17 => hot::wake(body, by, Wake::Queued, &mut self.parties),
+            114 => hot::wake(body, by, Wake::New, &mut self.parties),
+            3 => hot::marker(body, on, &mut self.texts),
+            _ => return self.rare(kind, body, on),
+        };
+        hot.ok_or(Some(Loss::Malformed))
+    }
+
+    /// Kinds that are not most of a file.
+    fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<What, Option<Loss>> {
+        if !matches!(
+            kind,
+            11 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238..=240 | 329 | 330 | 353 | 491
+        ) {
             return Err(Some(Loss::OtherEvents));
         }
         let Some(row) = Row::of(body) else {
             return Err(Some(Loss::Malformed));
         };
-        let wake = |parties: &mut Parties, how| What::Wake {
-            who: named(&row, 2, 1, 3, parties),
-            on: if in_interrupt { 0 } else { on },
-            target: narrow(u64::from(row.number(5) as u32)),
-            how,
-        };
         let parties = &mut self.parties;
         Ok(match kind {
-            4 => What::Switch {
-                prev: named(&row, 2, 1, 3, parties),
-                next: named(&row, 6, 5, 7, parties),
-                state: row.number(4) as u16,
-            },
-            20 => wake(parties, Wake::Decided),
-            17 => wake(parties, Wake::Queued),
-            114 => wake(parties, Wake::New),
             491 => What::Migrate {
                 who: named(&row, 2, 1, 3, parties),
                 from: narrow(row.number(4)),
@@ -240,10 +268,6 @@ impl Ftrace {
             },
             36 | 37 => interrupt(kind == 36, false, &row),
             24 | 25 => interrupt(kind == 24, true, &row),
-            3 => What::Marker {
-                on,
-                text: self.texts.keep(row.bytes(2)),
-            },
             235 | 236 | 238 | 239 => self.of_life(kind, &row, on),
             240 => return Err(None),
             329 | 330 => return self.syscall(kind == 329, body, &row, on),

@@ -98,6 +98,8 @@ pub(super) struct Teller<'a> {
     layout: Layout,
     /// By CPU: who runs there.
     current: Vec<Option<PartyNumber>>,
+    /// By party: the task that it was the last time.
+    met: Vec<Option<Task>>,
 }
 
 impl<'a> Teller<'a> {
@@ -113,6 +115,7 @@ impl<'a> Teller<'a> {
             addresses,
             layout,
             current: Vec::new(),
+            met: vec![None; parties.len()],
         }
     }
 
@@ -242,6 +245,13 @@ impl<'a> Teller<'a> {
 
     #[inline]
     fn meet(&mut self, builder: &mut Builder, at: &At, who: PartyNumber) -> Option<Task> {
-        builder.meet(at, &self.parties.party(who))
+        let parties = self.parties;
+        match parties.tid(who) {
+            0 => None,
+            _ => {
+                let met = &mut self.met[who.index()];
+                builder.meet_again(at, who.0, met, || parties.party(who))
+            }
+        }
     }
 }

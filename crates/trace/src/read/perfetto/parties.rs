@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::words::{Text, Texts, mix, of_ends};
+use super::words::{Text, Texts};
 use crate::read::builder;
+use crate::read::mix::{mix, of_ends};
 
 /// The number of a [`Party`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,8 +133,7 @@ impl Parties {
     }
 
     /// How many there are.
-    #[cfg(test)]
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.list.len()
     }
 
