@@ -10,6 +10,7 @@ use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
 use super::cpus::{IDLE, Lane, UNKNOWN};
 use super::dense::{Dense, Grouped, NOBODY};
+use super::lists::Lists;
 use super::states::{Interval, Since, State, Wake};
 use super::{priorities, states};
 use crate::{Recording, Wakers};
@@ -46,8 +47,8 @@ pub(super) struct Seen {
 
 /// What is made of kernel events.
 pub(super) struct Kernel {
-    pub(super) states: Grouped<Interval>,
-    pub(super) wakes: Grouped<Wake>,
+    pub(super) states: Lists<Interval>,
+    pub(super) wakes: Lists<Wake>,
     pub(super) priorities: Grouped<priorities::Step>,
     pub(super) futexes: Grouped<Futex>,
     pub(super) reasons: Grouped<Reason>,
@@ -65,7 +66,9 @@ pub(super) struct Builder<'a> {
     wakers: Wakers,
     states: states::Builder,
     priorities: priorities::Builder,
-    wakes: Vec<(u32, Wake)>,
+    wakes: Lists<Wake>,
+    /// Who was woken last.
+    woken: u32,
     /// By thread: a wake-up that came while it ran.
     early: BTreeMap<u32, Wake>,
     futexes: Vec<(u32, Futex)>,
@@ -95,7 +98,8 @@ impl<'a> Builder<'a> {
             wakers: recording.origin.wakers,
             states: states::Builder::default(),
             priorities: priorities::Builder::default(),
-            wakes: Vec::new(),
+            wakes: Lists::default(),
+            woken: NOBODY,
             early: BTreeMap::new(),
             futexes: Vec::new(),
             calls: BTreeMap::new(),
@@ -164,8 +168,9 @@ impl<'a> Builder<'a> {
         if self.movers.contains(&self.lanes[by].now().who) {
             let mover = self.lanes[by].now().who;
             let now = self.states.now(thread);
-            let woken = self.wakes.last().is_some_and(|(woken, wake)| {
-                *woken == thread
+            let wake = self.wakes.of(self.woken).last();
+            let woken = wake.is_some_and(|wake| {
+                self.woken == thread
                     && wake.by == mover
                     && now.is_some_and(|now| now.begin == wake.time)
             });
@@ -363,7 +368,7 @@ impl<'a> Builder<'a> {
                 // It may have been woken while it was about to fall asleep.
                 if let (Some(wake), Some(Interval { begin: time, .. })) = (early, before) {
                     self.states.correct(thread, State::Runnable(Since::Woken));
-                    self.wakes.push((thread, Wake { time, ..wake }));
+                    self.wake_up(thread, Wake { time, ..wake });
                 }
             }
             _ => {}
@@ -392,9 +397,14 @@ impl<'a> Builder<'a> {
             Some(State::Runnable(_)) => {}
             _ => {
                 self.states.set(thread, time, State::Runnable(Since::Woken));
-                self.wakes.push((thread, wake));
+                self.wake_up(thread, wake);
             }
         }
+    }
+
+    fn wake_up(&mut self, thread: u32, wake: Wake) {
+        self.woken = thread;
+        self.wakes.push(thread, wake);
     }
 
     pub(super) fn finish(mut self) -> Kernel {
@@ -406,8 +416,8 @@ impl<'a> Builder<'a> {
         seen.sort_unstable();
         seen.dedup();
         Kernel {
-            states: self.states.finish(threads),
-            wakes: Grouped::new(threads, &self.wakes),
+            states: self.states.finish(),
+            wakes: self.wakes,
             priorities: self.priorities.finish(threads),
             futexes: Grouped::new(threads, &self.futexes),
             reasons: Grouped::new(threads, &self.reasons),
