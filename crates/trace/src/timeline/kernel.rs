@@ -121,7 +121,34 @@ impl<'a> Builder<'a> {
                 builder.movers.insert(position);
             }
         }
+        builder.make_room(&recording.kernel);
         builder
+    }
+
+    /// Room for what CPUs and threads did, as far as it can be told from how often they were switched to: lists of
+    /// millions that are copied while they grow cost more than finding out.
+    fn make_room(&mut self, events: &[KernelEvent]) {
+        let mut switches = vec![0; self.lanes.len()];
+        let mut runs = vec![0; self.tasks.numbers().len()];
+        for event in events {
+            let KernelEventKind::Switch { next, .. } = event.what else {
+                continue;
+            };
+            if let Some(lane) = self.cpus.find(event.cpu.0) {
+                switches[lane as usize] += 1;
+            }
+            if let Some(thread) = next.and_then(|next| self.tasks.find(next.0)) {
+                runs[thread as usize] += 1;
+            }
+        }
+        for (lane, switches) in self.lanes.iter_mut().zip(switches) {
+            lane.runs.reserve_exact(switches);
+        }
+        for (thread, runs) in (0..).zip(runs) {
+            // It runs, waits, and is woken.
+            self.states.reserve(thread, 3 * runs);
+            self.wakes.reserve(thread, runs);
+        }
     }
 
     #[inline]

@@ -93,6 +93,11 @@ pub(super) struct Builder {
 }
 
 impl Builder {
+    /// A thread will go over to about so many states.
+    pub(super) fn reserve(&mut self, thread: u32, states: usize) {
+        self.lists.reserve(thread, states);
+    }
+
     /// A thread's state as it is now, and since when; `None`: nothing was seen of it yet.
     #[inline]
     pub(super) fn now(&self, thread: u32) -> Option<Interval> {

@@ -36,7 +36,7 @@ pub(crate) const MOST_CPUS: u32 = 1 << 14;
 const QUEUED: u32 = 1 << 31;
 
 /// Slots of the cache in front of the table of words.
-const WORDS: usize = 1024;
+const WORDS: usize = 4096;
 
 /// Where and when an event was recorded.
 #[derive(Clone, Copy, Debug)]

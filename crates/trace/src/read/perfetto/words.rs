@@ -3,7 +3,7 @@
 use crate::read::mix::{mix, of_ends};
 
 /// Slots of the cache in front of the texts.
-const SLOTS: usize = 1024;
+const SLOTS: usize = 1 << 14;
 
 /// A text: its number in [`Texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
