@@ -277,7 +277,7 @@ impl<'a> Builder<'a> {
             } => {
                 let thread = self.thread(task);
                 self.calls.insert(thread, self.futexes.len());
-                let (begin, end) = (time, self.span.1);
+                let (begin, end, address) = (time, self.span.1, address.get());
                 let futex = Futex {
                     begin,
                     end,

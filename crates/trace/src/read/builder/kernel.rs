@@ -1,6 +1,6 @@
 //! What the kernel did, event by event.
 
-use event::{Cpu, FutexCall, KernelEventKind, Left, Task};
+use event::{Address, Cpu, FutexCall, KernelEventKind, Left, Task};
 
 use super::people::Priority;
 use super::{At, Builder, Party, QUEUED, Wake};
@@ -159,7 +159,7 @@ impl Builder {
             Some(task) => {
                 let what = KernelEventKind::FutexCall {
                     task,
-                    address,
+                    address: Address::new(address),
                     call,
                 };
                 self.push(at.time, at.cpu, what);
