@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::clocks::{self, Clock};
 use super::compact;
-use super::hot;
+use super::hot::{self, Event};
 use super::lists::List;
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{What, narrow};
@@ -177,41 +177,26 @@ impl Ftrace {
     }
 
     /// Reads an event; none if it is of a kind that is not read, or broken. Both are counted.
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, message: &[u8]) -> Option<(u64, What)> {
-        let (mut time, mut tid, mut flags, mut kind) = (None, 0, 0, None);
-        let mut fields = Fields::of(message);
-        for (field, value) in &mut fields {
-            match (field, value) {
-                (1, Value::Number(number)) => time = Some(number),
-                (2, Value::Number(number)) => tid = number as u32,
-                (5, Value::Number(number)) => flags = number,
-                (field, Value::Bytes(body)) => kind = Some((field, body)),
-                _ => {}
+        let Some(event) = Event::of(message) else {
+            self.losses.add(Loss::Malformed, 1);
+            return None;
+        };
+        let what = match event.kind {
+            Some((kind, body)) => {
+                let in_interrupt = event.flags & IN_INTERRUPT != 0;
+                self.what(kind, body, event.tid, in_interrupt)
             }
+            None => Err(Some(Loss::OtherEvents)),
+        };
+        match (what, event.time) {
+            (Ok(what), Some(time)) => return Some((time, what)),
+            (Ok(_), None) => self.losses.add(Loss::BadFields, 1),
+            (Err(Some(loss)), _) => self.losses.add(loss, 1),
+            (Err(None), _) => {}
         }
-        let (false, Some((kind, body))) = (fields.is_broken(), kind) else {
-            let loss = match fields.is_broken() {
-                true => Loss::Malformed,
-                false => Loss::OtherEvents,
-            };
-            self.losses.add(loss, 1);
-            return None;
-        };
-        let what = match self.what(kind, body, tid, flags & IN_INTERRUPT != 0) {
-            Ok(what) => what,
-            Err(loss) => {
-                if let Some(loss) = loss {
-                    self.losses.add(loss, 1);
-                }
-                return None;
-            }
-        };
-        let Some(time) = time else {
-            self.losses.add(Loss::BadFields, 1);
-            return None;
-        };
-        Some((time, what))
+        None
     }
 
     /// What happened, by the number of the event's kind; or what to count. Of kinds that say nothing more

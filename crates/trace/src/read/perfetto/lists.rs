@@ -106,11 +106,13 @@ impl List {
             true => self,
             false => self.sort(),
         };
-        Sorted {
+        let mut sorted = Sorted {
             chunks: list.chunks.into_iter(),
             base: 0,
             entries: Vec::new().into_iter(),
-        }
+        };
+        sorted.settle();
+        sorted
     }
 
     fn sort(self) -> List {
@@ -132,7 +134,27 @@ impl List {
 pub(super) struct Sorted {
     chunks: vec::IntoIter<Chunk>,
     base: u64,
+    /// Never empty, unless at the end.
     entries: vec::IntoIter<Entry>,
+}
+
+impl Sorted {
+    /// When the next event is.
+    #[inline]
+    pub(super) fn time(&self) -> Option<u64> {
+        let next = self.entries.as_slice().first();
+        next.map(|entry| self.base + u64::from(entry.after))
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        while self.entries.as_slice().is_empty()
+            && let Some(chunk) = self.chunks.next()
+        {
+            self.base = chunk.base;
+            self.entries = chunk.entries.into_iter();
+        }
+    }
 }
 
 impl Iterator for Sorted {
@@ -140,14 +162,10 @@ impl Iterator for Sorted {
 
     #[inline]
     fn next(&mut self) -> Option<(u64, What)> {
-        loop {
-            if let Some(entry) = self.entries.next() {
-                return Some((self.base + u64::from(entry.after), entry.what));
-            }
-            let chunk = self.chunks.next()?;
-            self.base = chunk.base;
-            self.entries = chunk.entries.into_iter();
-        }
+        let entry = self.entries.next()?;
+        let time = self.base + u64::from(entry.after);
+        self.settle();
+        Some((time, entry.what))
     }
 }
 

@@ -17,57 +17,49 @@ use crate::read::markers;
 /// A tournament: CPUs are in pairs, the earlier one of each pair plays against the winner of the pair beside, and
 /// so on. When the winner goes on, only those it played against are asked again.
 pub(super) struct Merged {
-    players: Vec<Player>,
+    players: Vec<(u32, Sorted)>,
+    /// By player: when its next event is; the end of time if there is none.
+    times: Vec<u64>,
     /// The winner of each match, the final one at 1; players come behind the matches of the first round.
     winners: Vec<u32>,
 }
 
-/// A CPU's events.
-struct Player {
-    cpu: u32,
-    next: Option<(u64, What)>,
-    rest: Sorted,
-}
-
 impl Merged {
     pub(super) fn new(lists: impl IntoIterator<Item = (u32, List)>) -> Merged {
-        let player = |(cpu, list): (u32, List)| {
-            let mut rest = list.into_sorted();
-            let next = rest.next();
-            Player { cpu, next, rest }
-        };
-        let players: Vec<Player> = lists.into_iter().map(player).collect();
+        let lists = lists.into_iter();
+        let players: Vec<_> = lists.map(|(cpu, list)| (cpu, list.into_sorted())).collect();
         let leaves = players.len().next_power_of_two();
+        let times = players.iter().map(|(_, player)| player.time());
+        let mut times: Vec<u64> = times.map(|time| time.unwrap_or(u64::MAX)).collect();
+        times.resize(leaves, u64::MAX);
         let mut merged = Merged {
             players,
+            times,
             winners: vec![0; 2 * leaves],
         };
         for at in 0..leaves {
             merged.winners[leaves + at] = at as u32;
         }
         for of in (1..leaves).rev() {
-            merged.play(of);
+            merged.winners[of] = merged.play(of);
         }
         merged
     }
 
-    /// When a player's next event is; behind all times if there is none.
     #[inline]
-    fn time(&self, player: u32) -> u128 {
-        let next = self.players.get(player as usize);
-        match next.and_then(|player| player.next) {
-            Some((time, _)) => time.into(),
-            None => u128::MAX,
+    fn play(&self, of: usize) -> u32 {
+        let (left, right) = (self.winners[2 * of], self.winners[2 * of + 1]);
+        match self.times[left as usize] <= self.times[right as usize] {
+            true => left,
+            false => right,
         }
     }
 
-    #[inline]
-    fn play(&mut self, of: usize) {
-        let (left, right) = (self.winners[2 * of], self.winners[2 * of + 1]);
-        self.winners[of] = match self.time(left) <= self.time(right) {
-            true => left,
-            false => right,
-        };
+    /// Where time ends, it does not say who has an event.
+    #[cold]
+    fn last(&mut self) -> Option<(u32, u64, What)> {
+        let mut players = self.players.iter_mut();
+        players.find_map(|(cpu, player)| player.next().map(|(time, what)| (*cpu, time, what)))
     }
 }
 
@@ -77,13 +69,16 @@ impl Iterator for Merged {
     #[inline]
     fn next(&mut self) -> Option<(u32, u64, What)> {
         let winner = self.winners[1] as usize;
-        let player = self.players.get_mut(winner)?;
-        let (time, what) = player.next?;
-        player.next = player.rest.next();
-        let cpu = player.cpu;
-        let mut of = (self.winners.len() / 2 + winner) / 2;
+        if self.times[winner] == u64::MAX {
+            return self.last();
+        }
+        let (cpu, player) = self.players.get_mut(winner)?;
+        let cpu = *cpu;
+        let (time, what) = player.next()?;
+        self.times[winner] = player.time().unwrap_or(u64::MAX);
+        let mut of = (self.times.len() + winner) / 2;
         while of > 0 {
-            self.play(of);
+            self.winners[of] = self.play(of);
             of /= 2;
         }
         Some((cpu, time, what))

@@ -137,6 +137,59 @@ fn squeeze(word: u64) -> u64 {
     word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4
 }
 
+/// A message whose fields are expected in a certain order, each once, as writers nearly always write them. Who does
+/// not find them so reads it as [`Fields`].
+pub(super) struct Expected<'a>(&'a [u8]);
+
+impl<'a> Expected<'a> {
+    pub(super) fn of(message: &'a [u8]) -> Expected<'a> {
+        Expected(message)
+    }
+
+    /// Whether the next field is a number of this field number, which is below 16.
+    #[inline(always)]
+    pub(super) fn is_number(&self, field: u8) -> bool {
+        self.0.first() == Some(&(field << 3))
+    }
+
+    /// The number of this field.
+    #[inline(always)]
+    pub(super) fn number(&mut self, field: u8) -> Option<u64> {
+        self.0 = self.0.strip_prefix(&[field << 3])?;
+        varint(&mut self.0)
+    }
+
+    /// The bytes of this field.
+    #[inline(always)]
+    pub(super) fn bytes(&mut self, field: u8) -> Option<&'a [u8]> {
+        self.0 = self.0.strip_prefix(&[field << 3 | 2])?;
+        self.sized()
+    }
+
+    /// The bytes of any field, and its number, if nothing comes behind it.
+    #[inline(always)]
+    pub(super) fn last_bytes(&mut self) -> Option<(u32, &'a [u8])> {
+        let key = varint(&mut self.0)?;
+        let field = u32::try_from(key >> 3).ok()?;
+        let bytes = self.sized()?;
+        (key & 7 == 2 && self.0.is_empty()).then_some((field, bytes))
+    }
+
+    #[inline(always)]
+    fn sized(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(varint(&mut self.0)?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// `Some` if nothing is left.
+    #[inline(always)]
+    pub(super) fn end(&self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
+}
+
 /// Numbers that are packed one after another in a field.
 pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
