@@ -51,7 +51,7 @@ const SLOTS: usize = 4096;
 pub(super) struct Parties {
     list: Vec<Party>,
     numbers: HashMap<Party, PartyNumber>,
-    /// By a part of the hash: the one that was named last.
+    /// By a part of the hash: the one that was named last, or beside it.
     latest: Box<[PartyNumber; SLOTS]>,
     texts: Texts,
     /// In the order of `list`.
@@ -103,8 +103,14 @@ impl Parties {
         if self.list[latest.index()] == party {
             return latest;
         }
+        // Two that share a slot have the one beside it, too.
+        let beside = self.latest[slot ^ 1];
+        if self.list[beside.index()] == party {
+            return beside;
+        }
         let number = self.look_up(party, comm);
         self.latest[slot] = number;
+        self.latest[slot ^ 1] = latest;
         number
     }
 
