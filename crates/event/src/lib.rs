@@ -14,7 +14,7 @@ mod nanos;
 mod random;
 mod record;
 
-pub use kernel::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Task};
+pub use kernel::{Address, Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Task};
 pub use kind::{EventKind, Resized, Steered, Why, Withheld};
 pub use nanos::Nanos;
 pub use random::{Random, mix};

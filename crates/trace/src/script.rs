@@ -1,6 +1,8 @@
 //! Recordings written by hand, for tests: who runs where, who sleeps, who wakes whom.
 
-use event::{Cpu, Event, EventKind, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
+use event::{
+    Address, Cpu, Event, EventKind, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task,
+};
 
 use crate::explain::{Explanation, Selection, Wait, explain};
 use crate::timeline::{Options, Timeline};
@@ -99,7 +101,7 @@ impl Script {
         let task = Task(thread);
         let call = KernelEventKind::FutexCall {
             task,
-            address: 0xf00,
+            address: Address::new(0xf00),
             call,
         };
         self.kernel(begin, 0, call);

@@ -124,6 +124,13 @@ impl<'a> Input<'a> {
 
 impl Read for Input<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.end && !self.has_ended && into.len() >= PIECE {
+            // Nothing is to be looked at before, and there is room: no need to copy.
+            let count = self.source.read(into)?;
+            self.has_ended = count == 0;
+            self.taken += count as u64;
+            return Ok(count);
+        }
         let have = self.fill_buf()?;
         let count = have.len().min(into.len());
         into[..count].copy_from_slice(&have[..count]);
@@ -208,6 +215,25 @@ mod tests {
         assert!(input.buffer.len() <= LONGEST_LINE + 2 * PIECE);
         let rest = input.fill_buf().unwrap().len();
         assert_eq!(parts + rest, long.len());
+    }
+
+    /// Goal: however much is asked for at once, everything comes, once and in order. Method: a look, then more
+    /// than is kept here and less in turn.
+    #[test]
+    fn large_pieces_come_whole() {
+        let long: Vec<u8> = (0..5 * PIECE).map(|at| (at / 7) as u8).collect();
+        let mut input = Input::new(Box::new(&long[..]), Rc::default());
+        assert_eq!(input.peek(9).unwrap(), &long[..9]);
+        let (mut all, mut room) = (Vec::new(), vec![0; 2 * PIECE]);
+        for size in [10, 2 * PIECE, PIECE - 1].into_iter().cycle() {
+            match input.read(&mut room[..size]).unwrap() {
+                0 => break,
+                count => all.extend_from_slice(&room[..count]),
+            }
+        }
+        assert!(all == long);
+        assert_eq!(input.taken(), long.len() as u64);
+        assert_eq!(input.read(&mut room).unwrap(), 0);
     }
 
     /// Goal: looking does not take. Method: a look beyond the end, then everything.

@@ -13,6 +13,7 @@ pub(crate) mod ftrace;
 mod html;
 mod input;
 pub(crate) mod markers;
+mod mix;
 mod numbers;
 pub(crate) mod perfetto;
 mod unpack;

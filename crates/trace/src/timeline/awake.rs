@@ -7,18 +7,15 @@ use std::collections::BTreeMap;
 
 use event::{Event, EventKind};
 
-use super::dense::{Grouped, NOBODY};
+use super::dense::NOBODY;
+use super::lists::Lists;
 use super::states::{Builder, Interval, Since, State, Wake};
 
 /// States and wake-ups after the job system's events, which are in the order of their times. `seats` are the
 /// positions of their threads.
-pub(super) fn find(
-    events: &[Event],
-    seats: &BTreeMap<u32, u32>,
-    threads: usize,
-) -> (Grouped<Interval>, Grouped<Wake>) {
+pub(super) fn find(events: &[Event], seats: &BTreeMap<u32, u32>) -> (Lists<Interval>, Lists<Wake>) {
     let mut states = Builder::default();
-    let mut wakes = Vec::new();
+    let mut wakes = Lists::default();
     for event in events {
         let thread = seats.get(&event.seat).copied().unwrap_or(NOBODY);
         if thread == NOBODY {
@@ -33,7 +30,7 @@ pub(super) fn find(
                 by: by.copied().unwrap_or(NOBODY),
                 interrupt: false,
             };
-            wakes.push((thread, wake));
+            wakes.push(thread, wake);
         }
         let state = match event.kind {
             EventKind::Park => State::Sleeping,
@@ -53,8 +50,8 @@ pub(super) fn find(
                 by: thread,
                 interrupt: false,
             };
-            wakes.push((woken, wake));
+            wakes.push(woken, wake);
         }
     }
-    (states.finish(threads), Grouped::new(threads, &wakes))
+    (states.finish(), wakes)
 }

@@ -109,17 +109,4 @@ impl<T: Copy> Grouped<T> {
             _ => &[],
         }
     }
-
-    /// Every position with its list.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = (u32, &[T])> {
-        let lists = self.starts.windows(2).zip(0..);
-        lists.map(|(ends, group)| (group, &self.items[ends[0]..ends[1]]))
-    }
-
-    /// Sorts each list.
-    pub(super) fn sort_each(&mut self, compare: impl Fn(&T, &T) -> std::cmp::Ordering + Copy) {
-        for ends in self.starts.windows(2) {
-            self.items[ends[0]..ends[1]].sort_by(compare);
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use event::{Event, EventKind, Nanos};
 
 use super::dense::{Grouped, NOBODY};
+use super::lists::Lists;
 use super::nested::{Extent, Nested};
 
 /// What happened to a job, when and on which thread.
@@ -264,8 +265,8 @@ impl Builder {
         Jobs {
             before: Grouped::new(jobs.len(), &before),
             pieces: Grouped::new(jobs.len(), &by_end),
-            bodies: Nested::new(Grouped::new(threads, &bodies)),
-            waits: Nested::new(Grouped::new(threads, &waits)),
+            bodies: Nested::new(Lists::new(bodies)),
+            waits: Nested::new(Lists::new(waits)),
             frames: Grouped::new(threads, &self.frames),
             unbegun: self.unbegun,
             unfinished: unfinished as u64,

@@ -10,6 +10,7 @@ use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
 use super::cpus::{IDLE, Lane, UNKNOWN};
 use super::dense::{Dense, Grouped, NOBODY};
+use super::lists::Lists;
 use super::states::{Interval, Since, State, Wake};
 use super::{priorities, states};
 use crate::{Recording, Wakers};
@@ -46,8 +47,8 @@ pub(super) struct Seen {
 
 /// What is made of kernel events.
 pub(super) struct Kernel {
-    pub(super) states: Grouped<Interval>,
-    pub(super) wakes: Grouped<Wake>,
+    pub(super) states: Lists<Interval>,
+    pub(super) wakes: Lists<Wake>,
     pub(super) priorities: Grouped<priorities::Step>,
     pub(super) futexes: Grouped<Futex>,
     pub(super) reasons: Grouped<Reason>,
@@ -65,7 +66,9 @@ pub(super) struct Builder<'a> {
     wakers: Wakers,
     states: states::Builder,
     priorities: priorities::Builder,
-    wakes: Vec<(u32, Wake)>,
+    wakes: Lists<Wake>,
+    /// Who was woken last.
+    woken: u32,
     /// By thread: a wake-up that came while it ran.
     early: BTreeMap<u32, Wake>,
     futexes: Vec<(u32, Futex)>,
@@ -95,7 +98,8 @@ impl<'a> Builder<'a> {
             wakers: recording.origin.wakers,
             states: states::Builder::default(),
             priorities: priorities::Builder::default(),
-            wakes: Vec::new(),
+            wakes: Lists::default(),
+            woken: NOBODY,
             early: BTreeMap::new(),
             futexes: Vec::new(),
             calls: BTreeMap::new(),
@@ -117,7 +121,34 @@ impl<'a> Builder<'a> {
                 builder.movers.insert(position);
             }
         }
+        builder.make_room(&recording.kernel);
         builder
+    }
+
+    /// Room for what CPUs and threads did, as far as it can be told from how often they were switched to: lists of
+    /// millions that are copied while they grow cost more than finding out.
+    fn make_room(&mut self, events: &[KernelEvent]) {
+        let mut switches = vec![0; self.lanes.len()];
+        let mut runs = vec![0; self.tasks.numbers().len()];
+        for event in events {
+            let KernelEventKind::Switch { next, .. } = event.what else {
+                continue;
+            };
+            if let Some(lane) = self.cpus.find(event.cpu.0) {
+                switches[lane as usize] += 1;
+            }
+            if let Some(thread) = next.and_then(|next| self.tasks.find(next.0)) {
+                runs[thread as usize] += 1;
+            }
+        }
+        for (lane, switches) in self.lanes.iter_mut().zip(switches) {
+            lane.runs.reserve_exact(switches);
+        }
+        for (thread, runs) in (0..).zip(runs) {
+            // It runs, waits, and is woken.
+            self.states.reserve(thread, 3 * runs);
+            self.wakes.reserve(thread, runs);
+        }
     }
 
     #[inline]
@@ -164,8 +195,9 @@ impl<'a> Builder<'a> {
         if self.movers.contains(&self.lanes[by].now().who) {
             let mover = self.lanes[by].now().who;
             let now = self.states.now(thread);
-            let woken = self.wakes.last().is_some_and(|(woken, wake)| {
-                *woken == thread
+            let wake = self.wakes.of(self.woken).last();
+            let woken = wake.is_some_and(|wake| {
+                self.woken == thread
                     && wake.by == mover
                     && now.is_some_and(|now| now.begin == wake.time)
             });
@@ -245,7 +277,7 @@ impl<'a> Builder<'a> {
             } => {
                 let thread = self.thread(task);
                 self.calls.insert(thread, self.futexes.len());
-                let (begin, end) = (time, self.span.1);
+                let (begin, end, address) = (time, self.span.1, address.get());
                 let futex = Futex {
                     begin,
                     end,
@@ -363,7 +395,7 @@ impl<'a> Builder<'a> {
                 // It may have been woken while it was about to fall asleep.
                 if let (Some(wake), Some(Interval { begin: time, .. })) = (early, before) {
                     self.states.correct(thread, State::Runnable(Since::Woken));
-                    self.wakes.push((thread, Wake { time, ..wake }));
+                    self.wake_up(thread, Wake { time, ..wake });
                 }
             }
             _ => {}
@@ -392,9 +424,14 @@ impl<'a> Builder<'a> {
             Some(State::Runnable(_)) => {}
             _ => {
                 self.states.set(thread, time, State::Runnable(Since::Woken));
-                self.wakes.push((thread, wake));
+                self.wake_up(thread, wake);
             }
         }
+    }
+
+    fn wake_up(&mut self, thread: u32, wake: Wake) {
+        self.woken = thread;
+        self.wakes.push(thread, wake);
     }
 
     pub(super) fn finish(mut self) -> Kernel {
@@ -406,8 +443,8 @@ impl<'a> Builder<'a> {
         seen.sort_unstable();
         seen.dedup();
         Kernel {
-            states: self.states.finish(threads),
-            wakes: Grouped::new(threads, &self.wakes),
+            states: self.states.finish(),
+            wakes: self.wakes,
             priorities: self.priorities.finish(threads),
             futexes: Grouped::new(threads, &self.futexes),
             reasons: Grouped::new(threads, &self.reasons),

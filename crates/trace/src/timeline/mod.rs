@@ -13,6 +13,7 @@ mod cpus;
 mod dense;
 mod jobs;
 mod kernel;
+mod lists;
 mod nested;
 mod priorities;
 mod queries;
@@ -30,6 +31,7 @@ pub(crate) use cpus::{IDLE, Lane, UNKNOWN};
 pub(crate) use dense::{Grouped, NOBODY};
 pub(crate) use jobs::{Jobs, Moment, Piece, Span};
 pub(crate) use kernel::Futex;
+pub(crate) use lists::Lists;
 pub use priorities::Priority;
 pub use slices::Slice;
 pub use spent::Spent;
@@ -82,8 +84,8 @@ pub struct Timeline {
     facts: Vec<u32>,
     /// Whether the kernel says who ran when.
     pub(crate) has_switches: bool,
-    pub(crate) states: Grouped<Interval>,
-    wakes: Grouped<Wake>,
+    pub(crate) states: Lists<Interval>,
+    wakes: Lists<Wake>,
     priorities: Grouped<Step>,
     pub(crate) futexes: Grouped<Futex>,
     reasons: Grouped<Reason>,
@@ -125,7 +127,7 @@ impl Timeline {
         let threads = tasks.numbers().len();
         let has_switches = has_switches(&recording);
         if !has_switches {
-            (kernel.states, kernel.wakes) = awake::find(&recording.jobs, &seats, threads);
+            (kernel.states, kernel.wakes) = awake::find(&recording.jobs, &seats);
         }
         let jobs = jobs_of(
             &recording.jobs,
@@ -275,7 +277,7 @@ fn slices(recording: &mut Recording, tasks: &mut Dense, end: Nanos, losses: &mut
 fn jobs_of(
     events: &[Event],
     seats: &BTreeMap<u32, u32>,
-    states: &Grouped<Interval>,
+    states: &Lists<Interval>,
     threads: usize,
     end: Nanos,
     losses: &mut Losses,

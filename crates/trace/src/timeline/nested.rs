@@ -2,7 +2,8 @@
 
 use event::Nanos;
 
-use super::dense::{Grouped, NOBODY};
+use super::dense::NOBODY;
+use super::lists::Lists;
 
 /// Something with a beginning and an end.
 pub(crate) trait Extent: Copy {
@@ -13,16 +14,16 @@ pub(crate) trait Extent: Copy {
 /// Lists in the order of beginnings, outer things first, and for each thing the one around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Nested<T> {
-    lists: Grouped<T>,
+    lists: Lists<T>,
     /// In the order of the lists' items: the position, in its list, of what is around it.
-    outer: Grouped<u32>,
+    outer: Lists<u32>,
 }
 
 impl<T> Default for Nested<T> {
     fn default() -> Nested<T> {
         Nested {
-            lists: Grouped::default(),
-            outer: Grouped::default(),
+            lists: Lists::default(),
+            outer: Lists::default(),
         }
     }
 }
@@ -37,23 +38,20 @@ pub(crate) struct Inside<T> {
 }
 
 impl<T: Extent> Nested<T> {
-    pub(super) fn new(lists: Grouped<T>) -> Nested<T> {
-        let mut outer = Vec::new();
+    pub(super) fn new(lists: Lists<T>) -> Nested<T> {
+        let mut outer = Lists::default();
         let mut open: Vec<(u32, Nanos)> = Vec::new();
-        let mut groups = 0;
         for (group, list) in lists.groups() {
-            groups = group as usize + 1;
             open.clear();
             for (at, thing) in (0..).zip(list) {
                 let (begin, end) = thing.extent();
                 while open.last().is_some_and(|(_, end)| *end <= begin) {
                     open.pop();
                 }
-                outer.push((group, open.last().map_or(NOBODY, |(at, _)| *at)));
+                outer.push(group, open.last().map_or(NOBODY, |(at, _)| *at));
                 open.push((at, end));
             }
         }
-        let outer = Grouped::new(groups, &outer);
         Nested { lists, outer }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use event::{Nanos, Task};
 
 use super::dense::{Dense, Grouped, NOBODY};
+use super::lists::Lists;
 use super::nested::{Extent, Nested};
 use crate::{Loss, Losses, Mark, MarkKind, Name, Recording};
 
@@ -59,9 +60,9 @@ pub(crate) struct Slices {
 /// What is known of slices up to the latest mark.
 #[derive(Default)]
 struct Builder {
-    slices: Vec<(u32, Slice)>,
-    /// By thread: its open slices, the innermost last.
-    open: HashMap<u32, Vec<usize>>,
+    slices: Lists<Slice>,
+    /// By thread: the positions of its open slices, the innermost last.
+    open: Vec<Vec<usize>>,
     asyncs: Vec<(u32, Async)>,
     /// By process, name and number: those that have begun.
     waiting: HashMap<(u64, Name, u64), Async>,
@@ -82,7 +83,7 @@ pub(super) fn find(
         let thread = tasks.position(mark.on.0);
         builder.take(mark, thread, &processes, end);
     }
-    let unfinished: usize = builder.open.values().map(Vec::len).sum();
+    let unfinished: usize = builder.open.iter().map(Vec::len).sum();
     losses.add(Loss::Unbegun, builder.unbegun);
     losses.add(
         Loss::Unfinished,
@@ -96,7 +97,7 @@ pub(super) fn find(
             name: recording.names.number(&note.name),
             depth: 0,
         };
-        builder.slices.push((tasks.position(on.0), slice));
+        builder.slices.push(tasks.position(on.0), slice);
     }
     builder.finish(tasks.numbers().len(), !recording.annotations.is_empty())
 }
@@ -104,20 +105,23 @@ pub(super) fn find(
 impl Builder {
     fn take(&mut self, mark: &Mark, thread: u32, process: &impl Fn(Task) -> u64, end: Nanos) {
         let time = mark.time;
+        if self.open.len() <= thread as usize {
+            self.open.resize_with(thread as usize + 1, Vec::new);
+        }
+        let open = &mut self.open[thread as usize];
         match mark.what {
             MarkKind::Begin(name) => {
-                let open = self.open.entry(thread).or_default();
                 let slice = Slice {
                     begin: time,
                     end: end.max(time),
                     name,
                     depth: open.len() as u32,
                 };
-                open.push(self.slices.len());
-                self.slices.push((thread, slice));
+                open.push(self.slices.of(thread).len());
+                self.slices.push(thread, slice);
             }
-            MarkKind::End => match self.open.get_mut(&thread).and_then(Vec::pop) {
-                Some(at) => self.slices[at].1.end = time,
+            MarkKind::End => match open.pop() {
+                Some(at) => self.slices.of_mut(thread)[at].end = time,
                 None => self.unbegun += 1,
             },
             MarkKind::AsyncBegin { name, cookie } => {
@@ -148,7 +152,7 @@ impl Builder {
     }
 
     fn finish(mut self, threads: usize, mixed: bool) -> Slices {
-        let mut slices = Grouped::new(threads, &self.slices);
+        let mut slices = self.slices;
         if mixed {
             // Of two that begin together, the longer one is around the other one.
             slices.sort_each(|a: &Slice, b| a.begin.cmp(&b.begin).then(b.end.cmp(&a.end)));

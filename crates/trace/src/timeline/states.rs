@@ -2,7 +2,8 @@
 
 use event::{Cpu, Nanos};
 
-use super::dense::{Grouped, NOBODY};
+use super::dense::NOBODY;
+use super::lists::Lists;
 
 /// What a thread was doing, as far as the kernel is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -88,43 +89,36 @@ impl Wake {
 /// States of all threads while they are found, in the order of time.
 #[derive(Default)]
 pub(super) struct Builder {
-    pairs: Vec<(u32, Interval)>,
-    /// By thread: the position of its latest interval.
-    latest: Vec<usize>,
+    lists: Lists<Interval>,
 }
 
 impl Builder {
-    fn latest(&self, thread: u32) -> Option<usize> {
-        let at = self.latest.get(thread as usize).copied();
-        at.filter(|&at| at != usize::MAX)
+    /// A thread will go over to about so many states.
+    pub(super) fn reserve(&mut self, thread: u32, states: usize) {
+        self.lists.reserve(thread, states);
     }
 
     /// A thread's state as it is now, and since when; `None`: nothing was seen of it yet.
     #[inline]
     pub(super) fn now(&self, thread: u32) -> Option<Interval> {
-        self.latest(thread).map(|at| self.pairs[at].1)
+        self.lists.of(thread).last().copied()
     }
 
     /// A thread goes over to a state.
     #[inline]
     pub(super) fn set(&mut self, thread: u32, begin: Nanos, state: State) {
-        let index = thread as usize;
-        if index >= self.latest.len() {
-            self.latest.resize(index + 1, usize::MAX);
-        }
-        self.latest[index] = self.pairs.len();
-        self.pairs.push((thread, Interval { begin, state }));
+        self.lists.push(thread, Interval { begin, state });
     }
 
     /// It turns out that a thread has been in another state since its latest change.
     pub(super) fn correct(&mut self, thread: u32, state: State) {
-        if let Some(at) = self.latest(thread) {
-            self.pairs[at].1.state = state;
+        if let Some(latest) = self.lists.of_mut(thread).last_mut() {
+            latest.state = state;
         }
     }
 
-    pub(super) fn finish(self, threads: usize) -> Grouped<Interval> {
-        Grouped::new(threads, &self.pairs)
+    pub(super) fn finish(self) -> Lists<Interval> {
+        self.lists
     }
 }
 

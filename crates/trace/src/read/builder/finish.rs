@@ -23,7 +23,9 @@ impl Builder {
         if let Some(told) = self.facts.wakers {
             recording.origin.wakers = told;
         }
-        settle_wakers(&mut recording.kernel, self.has_decisions);
+        if self.has_queued {
+            settle_wakers(&mut recording.kernel, self.has_decisions);
+        }
         let cpus = self.cpus.iter().enumerate().filter(|(_, seen)| seen.exists);
         recording.cpus = cpus
             .map(|(number, _)| {

@@ -1,6 +1,6 @@
 //! What the kernel did, event by event.
 
-use event::{Cpu, FutexCall, KernelEventKind, Left, Task};
+use event::{Address, Cpu, FutexCall, KernelEventKind, Left, Task};
 
 use super::people::Priority;
 use super::{At, Builder, Party, QUEUED, Wake};
@@ -12,6 +12,18 @@ impl Builder {
     pub(crate) fn switch(&mut self, at: &At, prev: &Party<'_>, state: Left, next: &Party<'_>) {
         let prev = self.meet(at, prev);
         let next = self.meet(at, next);
+        self.switched(at, prev, state, next);
+    }
+
+    /// The same of tasks that the event's were found to be.
+    #[inline]
+    pub(crate) fn switched(
+        &mut self,
+        at: &At,
+        prev: Option<Task>,
+        state: Left,
+        next: Option<Task>,
+    ) {
         if let (Some(task), Left::Dead) = (prev, state) {
             self.people.person(task).is_dead = true;
         }
@@ -25,7 +37,14 @@ impl Builder {
     /// A task is woken.
     #[inline]
     pub(crate) fn wake(&mut self, at: &At, who: &Party<'_>, target: u32, how: Wake) {
-        let (Some(task), Some(target)) = (self.meet(at, who), self.cpu(target)) else {
+        let task = self.meet(at, who);
+        self.woken(at, task, target, how);
+    }
+
+    /// The same of a task that the event's was found to be.
+    #[inline]
+    pub(crate) fn woken(&mut self, at: &At, task: Option<Task>, target: u32, how: Wake) {
+        let (Some(task), Some(target)) = (task, self.cpu(target)) else {
             return self.lose(Loss::BadFields, 1);
         };
         let by = match at.in_interrupt {
@@ -72,8 +91,8 @@ impl Builder {
             return self.lose(Loss::BadFields, 1);
         };
         let person = self.people.person(task);
-        let own = person.priority.map_or(before, |priority| priority.own);
-        person.priority = Some(Priority { now, own });
+        let own = person.own_priority().unwrap_or(before);
+        person.inherit(Priority { now, own });
         let lent = now < own;
         let from = match lent && at.tid != who.tid {
             true => self.people.task(at.tid),
@@ -140,7 +159,7 @@ impl Builder {
             Some(task) => {
                 let what = KernelEventKind::FutexCall {
                     task,
-                    address,
+                    address: Address::new(address),
                     call,
                 };
                 self.push(at.time, at.cpu, what);

@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use event::{Cpu, KernelEvent, KernelEventKind, Nanos, Task};
 
+use super::mix::{mix, of_ends};
 use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording, Wakers};
 use kernel::changed;
 use people::People;
@@ -33,6 +34,9 @@ pub(crate) const MOST_CPUS: u32 = 1 << 14;
 
 /// In a wake-up's target while reading: it is from `sched_wakeup`, not from `sched_waking`.
 const QUEUED: u32 = 1 << 31;
+
+/// Slots of the cache in front of the table of words.
+const WORDS: usize = 4096;
 
 /// Where and when an event was recorded.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +78,8 @@ pub(crate) struct Builder {
     cpus: Vec<Seen>,
     /// CPUs with a gap before their next event.
     gaps: usize,
+    /// By a part of the hash: the word that came last.
+    words: Box<[Name; WORDS]>,
     counters: HashMap<(u32, Name), usize>,
     open_tracks: HashMap<(u32, Name, u64), Name>,
     has_decisions: bool,
@@ -126,6 +132,7 @@ impl Builder {
             people: People::default(),
             cpus: Vec::new(),
             gaps: 0,
+            words: Box::new([Name(0); WORDS]),
             counters: HashMap::new(),
             open_tracks: HashMap::new(),
             has_decisions: false,
@@ -217,8 +224,17 @@ impl Builder {
     // What programs said
 
     /// The number of a word.
+    #[inline]
     pub(crate) fn word(&mut self, word: &[u8]) -> Name {
-        self.recording.names.number(&String::from_utf8_lossy(word))
+        let slot = mix(of_ends(word), word.len() as u64) as usize % WORDS;
+        let latest = self.words[slot];
+        // A number that none has yet is that of an empty word.
+        if !word.is_empty() && self.recording.names.word(latest).as_bytes() == word {
+            return latest;
+        }
+        let number = self.recording.names.number(&String::from_utf8_lossy(word));
+        self.words[slot] = number;
+        number
     }
 
     /// A thread said something.
@@ -325,11 +341,9 @@ impl Builder {
         }
     }
 
-    // Inside
-
     /// The task of an event, with what the event says about it.
     #[inline]
-    fn meet(&mut self, at: &At, who: &Party<'_>) -> Option<Task> {
+    pub(crate) fn meet(&mut self, at: &At, who: &Party<'_>) -> Option<Task> {
         let task = self.people.task(who.tid)?;
         self.people.name(task, who.comm, Trust::Event);
         if let Some(now) = who.priority
@@ -339,6 +353,29 @@ impl Builder {
         }
         Some(task)
     }
+
+    /// As [`meet`](Builder::meet), of a party that has a number, from 0 on, with the reader: most are met again and
+    /// again, and nothing new is said. `met` is the task that it was the last time.
+    #[inline]
+    pub(crate) fn meet_again<'p>(
+        &mut self,
+        at: &At,
+        number: u32,
+        met: &mut Option<Task>,
+        who: impl FnOnce() -> Party<'p>,
+    ) -> Option<Task> {
+        if let Some(task) = *met
+            && self.people.is_settled(task, number)
+        {
+            return *met;
+        }
+        let task = self.meet(at, &who())?;
+        self.people.settle(task, number);
+        *met = Some(task);
+        *met
+    }
+
+    // Inside
 
     /// A CPU's number, if it can be one.
     #[inline]

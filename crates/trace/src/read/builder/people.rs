@@ -38,8 +38,27 @@ pub(super) struct Person {
     tgid: u32,
     tgid_trust: Trust,
     first_priority: Option<i16>,
-    pub(super) priority: Option<Priority>,
+    priority: Option<Priority>,
     pub(super) is_dead: bool,
+    /// The reader's number of the party as which it was met last, if since then nothing happened that meeting it
+    /// so again would change; else [`UNSETTLED`].
+    settled: u32,
+}
+
+/// No party's number.
+const UNSETTLED: u32 = u32::MAX;
+
+impl Person {
+    /// Its own priority, if it is known.
+    pub(super) fn own_priority(&self) -> Option<i16> {
+        self.priority.map(|priority| priority.own)
+    }
+
+    /// A lock lends it a priority, or takes it back.
+    pub(super) fn inherit(&mut self, priority: Priority) {
+        self.settled = UNSETTLED;
+        self.priority = Some(priority);
+    }
 }
 
 /// All tasks and processes so far.
@@ -79,7 +98,11 @@ impl People {
             first_priority: None,
             priority: None,
             is_dead: false,
+            settled: UNSETTLED,
         });
+        if let Some(before) = self.tids.get(tid) {
+            self.tasks[before.index()].settled = UNSETTLED;
+        }
         self.tids.set(tid, task);
         task
     }
@@ -94,6 +117,7 @@ impl People {
         let person = &mut self.tasks[task.index()];
         let is_news = trust >= person.name_trust && person.name.as_bytes() != name;
         if is_news && !name.is_empty() && name != b"<...>" {
+            person.settled = UNSETTLED;
             person.name = String::from_utf8_lossy(name).into_owned();
             person.name_trust = trust;
         } else if trust > person.name_trust && person.name.as_bytes() == name {
@@ -158,15 +182,28 @@ impl People {
         match person.priority {
             Some(before) if before.now == now => None,
             None => {
+                person.settled = UNSETTLED;
                 person.first_priority = Some(now);
                 person.priority = Some(Priority { now, own: now });
                 None
             }
             before => {
+                person.settled = UNSETTLED;
                 person.priority = Some(Priority { now, own: now });
                 before
             }
         }
+    }
+
+    /// Whether meeting a task as this party again would change nothing.
+    #[inline]
+    pub(super) fn is_settled(&self, task: Task, party: u32) -> bool {
+        self.tasks[task.index()].settled == party
+    }
+
+    /// A task was met as this party.
+    pub(super) fn settle(&mut self, task: Task, party: u32) {
+        self.tasks[task.index()].settled = party;
     }
 
     /// Threads and processes as a recording has them. A thread without a name is called by its number; a

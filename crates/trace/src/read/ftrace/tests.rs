@@ -1,6 +1,6 @@
 //! Tests of text: each form of each event, and what programs write is what is read.
 
-use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
+use event::{Address, Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 use proptest::prelude::*;
 
 use super::read_text;
@@ -160,7 +160,7 @@ fn futexes() {
     let me = Task(0);
     let call = |call| KernelEventKind::FutexCall {
         task: me,
-        address: 0x7f07,
+        address: Address::new(0x7f07),
         call,
     };
     let result = |result| KernelEventKind::FutexReturn { task: me, result };

@@ -4,9 +4,10 @@
 //! does not say who ran before: it is who the switch before it said, and a wake-up's waker is who runs. That
 //! is looked up when the events of a CPU are in order (`merge.rs`).
 
-use super::ftrace::{CURRENT, IN_INTERRUPT, Raw, What, Who};
+use super::ftrace::IN_INTERRUPT;
+use super::parties::{Parties, PartyNumber};
+use super::raw::{CURRENT, What, narrow};
 use super::wire::{Fields, Packed, Value};
-use super::words::Words;
 use crate::read::builder::Wake;
 use crate::{Loss, Losses};
 
@@ -48,22 +49,14 @@ impl<'a> Lists<'a> {
 /// Reads a message and puts its events behind the others, in the order of their times.
 pub(super) fn read(
     message: &[u8],
-    clock: u8,
-    words: &mut Words,
+    parties: &mut Parties,
     losses: &mut Losses,
-    list: &mut Vec<Raw>,
+    list: &mut Vec<(u64, What)>,
 ) {
     let Some(lists) = Lists::of(message) else {
         return losses.add(Loss::Malformed, 1);
     };
     let begin = list.len();
-    let raw = |time, in_interrupt, what| Raw {
-        time,
-        clock,
-        in_interrupt,
-        tid: CURRENT,
-        what,
-    };
     let [mut states, mut nexts, mut priorities, mut comms] =
         [2, 3, 4, 6].map(|field| lists.list(field));
     for time in times(lists.list(1)) {
@@ -74,9 +67,9 @@ pub(super) fn read(
             losses.add(Loss::BadFields, 1);
             continue;
         };
-        let next = who(tid, comm, priority, &lists, words);
+        let next = who(tid, comm, priority, &lists, parties);
         let state = state as u16;
-        list.push(raw(time, false, What::SwitchTo { next, state }));
+        list.push((time, What::SwitchTo { next, state }));
     }
     let [mut tids, mut targets, mut priorities, mut comms] =
         [8, 9, 10, 11].map(|field| lists.list(field));
@@ -88,16 +81,17 @@ pub(super) fn read(
             losses.add(Loss::BadFields, 1);
             continue;
         };
-        let what = What::Wake {
-            who: who(tid, comm, priority, &lists, words),
-            target: target as u32,
-            how: Wake::Decided,
-        };
         // Older recorders have no flags.
         let in_interrupt = flags.next().is_some_and(|flags| flags & IN_INTERRUPT != 0);
-        list.push(raw(time, in_interrupt, what));
+        let what = What::Wake {
+            who: who(tid, comm, priority, &lists, parties),
+            on: if in_interrupt { 0 } else { CURRENT },
+            target: narrow(u64::from(target as u32)),
+            how: Wake::Decided,
+        };
+        list.push((time, what));
     }
-    list[begin..].sort_by_key(|raw| raw.time);
+    list[begin..].sort_by_key(|(time, _)| *time);
 }
 
 /// Times from differences.
@@ -108,11 +102,12 @@ fn times(differences: Packed<'_>) -> impl Iterator<Item = u64> {
     })
 }
 
-fn who(tid: u64, comm: u64, priority: u64, lists: &Lists<'_>, words: &mut Words) -> Who {
-    let tid = tid as u32;
-    Who {
-        tid,
-        comm: words.comm(lists.name(comm), tid),
-        priority: priority as i16,
-    }
+fn who(
+    tid: u64,
+    comm: u64,
+    priority: u64,
+    lists: &Lists<'_>,
+    parties: &mut Parties,
+) -> PartyNumber {
+    parties.number(tid as u32, lists.name(comm), priority as i16)
 }

@@ -117,13 +117,8 @@ fn convert_events(ftrace: &mut Ftrace, clocks: &Clocks, base: Clock) -> u64 {
     }
     let mut lost = 0;
     for list in ftrace.cpus.values_mut() {
-        list.retain_mut(|raw| {
-            let clock = ftrace.clocks[usize::from(raw.clock)];
-            let time = convert(clocks, base, clock, raw.time);
-            lost += u64::from(time.is_none());
-            raw.time = time.unwrap_or(0);
-            time.is_some()
-        });
+        lost += list
+            .convert(|time, clock| convert(clocks, base, ftrace.clocks[usize::from(clock)], time));
     }
     lost
 }
@@ -151,21 +146,17 @@ fn tell(
     for (loss, count) in ftrace.losses.iter() {
         builder.lose(loss, count);
     }
-    let mut teller = Teller {
-        words: &ftrace.words,
-        layout,
-        current: Vec::new(),
-    };
+    let mut teller = Teller::new(&ftrace.parties, &ftrace.texts, &ftrace.addresses, layout);
     let mut said = said.iter().peekable();
     let (mut first, mut end) = (None, 0);
-    for (cpu, raw) in Merged::new(std::mem::take(&mut ftrace.cpus)) {
-        while let Some(said) = said.next_if(|said| said.time <= raw.time) {
+    for (cpu, time, what) in Merged::new(std::mem::take(&mut ftrace.cpus)) {
+        while let Some(said) = said.next_if(|said| said.time <= time) {
             first.get_or_insert(said.time);
             tracks.tell(builder, said.track, said.time, said.what);
         }
-        first.get_or_insert(raw.time);
-        teller.tell(builder, cpu, &raw);
-        end = raw.time;
+        first.get_or_insert(time);
+        teller.tell(builder, cpu, time, what);
+        end = time;
     }
     for said in said {
         first.get_or_insert(said.time);

@@ -9,110 +9,16 @@
 
 use std::collections::BTreeMap;
 
-use super::clocks::Clock;
+use super::clocks::{self, Clock};
 use super::compact;
+use super::hot::{self, Event};
+use super::lists::List;
+use super::parties::{NO_PRIORITY, Parties, PartyNumber};
+use super::raw::{What, narrow};
 use super::wire::{Fields, Row, Value};
-use super::words::{Text, Words};
+use super::words::Texts;
 use crate::read::builder::{MOST_CPUS, Wake};
 use crate::{Loss, Losses};
-
-/// A kernel event, not yet understood: numbers and names are the kernel's.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Raw {
-    pub(super) time: u64,
-    /// On its bundle's clock, by position in [`Ftrace::clocks`].
-    pub(super) clock: u8,
-    pub(super) in_interrupt: bool,
-    pub(super) tid: u32,
-    pub(super) what: What,
-}
-
-/// What happened. Priorities are narrow, because the kernel's are.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum What {
-    Switch {
-        prev: Who,
-        next: Who,
-        state: u16,
-    },
-    /// From whoever runs there.
-    SwitchTo {
-        next: Who,
-        state: u16,
-    },
-    Wake {
-        who: Who,
-        target: u32,
-        how: Wake,
-    },
-    Migrate {
-        who: Who,
-        from: u16,
-        to: u16,
-    },
-    Inherit {
-        who: Who,
-        before: i16,
-    },
-    Frequency {
-        cpu: u32,
-        khz: u32,
-    },
-    Idle {
-        cpu: u32,
-        state: u32,
-    },
-    Online {
-        cpu: u32,
-        is_online: bool,
-    },
-    Blocked {
-        tid: u32,
-        io: bool,
-    },
-    Fork {
-        child: Who,
-        is_thread: Option<bool>,
-    },
-    Rename {
-        tid: u32,
-        comm: u32,
-    },
-    Exit {
-        who: Who,
-    },
-    Interrupt {
-        begins: bool,
-        soft: bool,
-        number: u32,
-    },
-    FutexCall {
-        op: u32,
-        address: u64,
-    },
-    SyscallReturn {
-        result: i32,
-    },
-    Marker(Text),
-    /// Events are missing here.
-    Gap,
-}
-
-/// A task as an event names it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Who {
-    pub(super) tid: u32,
-    /// By number in [`Words`]; 0: the event does not say.
-    pub(super) comm: u32,
-    /// [`NO_PRIORITY`]: the event does not say.
-    pub(super) priority: i16,
-}
-
-/// No kernel has this one.
-pub(super) const NO_PRIORITY: i16 = i16::MIN;
-
-/// In [`Raw::tid`]: whoever runs there.
-pub(super) const CURRENT: u32 = u32::MAX;
 
 /// Bits of `common_flags`: in a hard interrupt, in a soft one.
 pub(super) const IN_INTERRUPT: u64 = 0x08 | 0x10;
@@ -120,12 +26,35 @@ pub(super) const IN_INTERRUPT: u64 = 0x08 | 0x10;
 /// Clocks are few; a file with more has the rest on the first.
 const MOST_CLOCKS: usize = 255;
 
+/// What a bundle says of its clock.
+pub(super) struct Stamp {
+    pub(super) clock: Clock,
+    /// A time of it, and the boot clock's at the same moment.
+    pub(super) there: Option<u64>,
+    pub(super) boot: Option<u64>,
+}
+
+impl Default for Stamp {
+    fn default() -> Stamp {
+        Stamp {
+            clock: clocks::BOOT,
+            there: None,
+            boot: None,
+        }
+    }
+}
+
 /// All kernel events so far.
 #[derive(Default)]
 pub(super) struct Ftrace {
-    pub(super) cpus: BTreeMap<u32, Vec<Raw>>,
+    pub(super) cpus: BTreeMap<u32, List>,
     pub(super) clocks: Vec<Clock>,
-    pub(super) words: Words,
+    pub(super) parties: Parties,
+    pub(super) texts: Texts,
+    /// Of futexes, in the order of their events.
+    pub(super) addresses: Vec<u64>,
+    /// The events of the bundle that is being read.
+    bundle: Vec<(u64, What)>,
     pub(super) losses: Losses,
     /// By CPU: how many events its buffer had lost when recording began, if that is said, and in the end.
     overruns: BTreeMap<u64, (Option<u64>, u64)>,
@@ -174,49 +103,51 @@ impl Ftrace {
         lost.fold(0, u64::saturating_add)
     }
 
-    /// Reads a bundle. `clock`: the one its times are on.
-    pub(super) fn bundle(&mut self, message: &[u8], clock: Clock) {
-        let Some(cpu) = self.cpu_of(message) else {
-            return;
-        };
-        let clock = self.clock(clock);
-        let mut list = self.cpus.remove(&cpu).unwrap_or_default();
-        let begin = list.len();
+    /// Reads a bundle.
+    pub(super) fn bundle(&mut self, message: &[u8]) -> Stamp {
+        let cpu = self.cpu_of(message);
+        let mut events = std::mem::take(&mut self.bundle);
+        events.clear();
         let mut fields = Fields::of(message);
-        let mut is_lost = false;
-        let mut compact = None;
+        let mut stamp = Stamp::default();
+        let (mut is_lost, mut errors, mut compact) = (false, 0, None);
         for (field, value) in &mut fields {
             match (field, value) {
-                (2, Value::Bytes(event)) => {
-                    if let Some(raw) = self.event(event, clock) {
-                        list.push(raw);
-                    }
-                }
+                (2, Value::Bytes(event)) if cpu.is_some() => events.extend(self.event(event)),
                 (3, Value::Number(lost)) => is_lost = lost != 0,
                 (4, Value::Bytes(bytes)) => compact = Some(bytes),
+                (5, clock) => stamp.clock = Clock::of_ftrace(clock.number()),
+                (6, there) => stamp.there = Some(there.number()),
+                (7, boot) => stamp.boot = Some(boot.number()),
                 // `error` of events that the recorder could not parse, `broken_abi_trace_pipes` and the like.
-                (8, Value::Bytes(_)) => self.losses.add(Loss::KernelEvents, 1),
+                (8, Value::Bytes(_)) => errors += 1,
                 _ => {}
             }
         }
-        if fields.is_broken() {
-            self.losses.add(Loss::Malformed, 1);
+        if let Some(cpu) = cpu {
+            self.losses.add(Loss::KernelEvents, errors);
+            self.losses
+                .add(Loss::Malformed, u64::from(fields.is_broken()));
+            if let Some(bytes) = compact {
+                compact::read(bytes, &mut self.parties, &mut self.losses, &mut events);
+            }
+            self.keep(cpu, stamp.clock, &events, is_lost);
         }
-        if let Some(bytes) = compact {
-            compact::read(bytes, clock, &mut self.words, &mut self.losses, &mut list);
-        }
+        self.bundle = events;
+        stamp
+    }
+
+    /// Puts a bundle's events behind the others of its CPU. `is_lost`: some before it are missing.
+    fn keep(&mut self, cpu: u32, clock: Clock, events: &[(u64, What)], is_lost: bool) {
+        let clock = self.clock(clock);
+        let list = self.cpus.entry(cpu).or_default();
         if is_lost {
-            let time = list.get(begin).or(list.last()).map_or(0, |raw| raw.time);
-            let gap = Raw {
-                time,
-                clock,
-                in_interrupt: false,
-                tid: 0,
-                what: What::Gap,
-            };
-            list.insert(begin, gap);
+            let first = events.first().map(|(time, _)| *time);
+            list.push(first.or(list.latest()).unwrap_or(0), clock, What::Gap);
         }
-        self.cpus.insert(cpu, list);
+        for &(time, what) in events {
+            list.push(time, clock, what);
+        }
     }
 
     /// The CPU of a bundle, if there can be one with this number.
@@ -246,84 +177,71 @@ impl Ftrace {
     }
 
     /// Reads an event; none if it is of a kind that is not read, or broken. Both are counted.
-    #[inline]
-    fn event(&mut self, message: &[u8], clock: u8) -> Option<Raw> {
-        let (mut time, mut tid, mut flags, mut kind) = (None, 0, 0, None);
-        let mut fields = Fields::of(message);
-        for (field, value) in &mut fields {
-            match (field, value) {
-                (1, Value::Number(number)) => time = Some(number),
-                (2, Value::Number(number)) => tid = number as u32,
-                (5, Value::Number(number)) => flags = number,
-                (field, Value::Bytes(body)) => kind = Some((field, body)),
-                _ => {}
+    #[inline(always)]
+    fn event(&mut self, message: &[u8]) -> Option<(u64, What)> {
+        let Some(event) = Event::of(message) else {
+            self.losses.add(Loss::Malformed, 1);
+            return None;
+        };
+        let what = match event.kind {
+            Some((kind, body)) => {
+                let in_interrupt = event.flags & IN_INTERRUPT != 0;
+                self.what(kind, body, event.tid, in_interrupt)
             }
+            None => Err(Some(Loss::OtherEvents)),
+        };
+        match (what, event.time) {
+            (Ok(what), Some(time)) => return Some((time, what)),
+            (Ok(_), None) => self.losses.add(Loss::BadFields, 1),
+            (Err(Some(loss)), _) => self.losses.add(loss, 1),
+            (Err(None), _) => {}
         }
-        let (false, Some((kind, body))) = (fields.is_broken(), kind) else {
-            let loss = match fields.is_broken() {
-                true => Loss::Malformed,
-                false => Loss::OtherEvents,
-            };
-            self.losses.add(loss, 1);
-            return None;
-        };
-        let what = match self.what(kind, body, tid) {
-            Ok(what) => what,
-            Err(loss) => {
-                if let Some(loss) = loss {
-                    self.losses.add(loss, 1);
-                }
-                return None;
-            }
-        };
-        let Some(time) = time else {
-            self.losses.add(Loss::BadFields, 1);
-            return None;
-        };
-        Some(Raw {
-            time,
-            clock,
-            in_interrupt: flags & IN_INTERRUPT != 0,
-            tid,
-            what,
-        })
+        None
     }
 
     /// What happened, by the number of the event's kind; or what to count. Of kinds that say nothing more
-    /// that is of use, nothing is counted.
+    /// that is of use, nothing is counted. `on`: who ran there.
     #[inline]
-    fn what(&mut self, kind: u32, body: &[u8], on: u32) -> Result<What, Option<Loss>> {
-        // The kinds by how often they come.
-        if !matches!(kind, 3 | 4 | 11 | 13 | 17..=20 | 24 | 25 | 36 | 37 | 114 | 235 | 236 | 238..=240
-            | 329 | 330 | 353 | 491)
-        {
+    fn what(
+        &mut self,
+        kind: u32,
+        body: &[u8],
+        on: u32,
+        in_interrupt: bool,
+    ) -> Result<What, Option<Loss>> {
+        let by = if in_interrupt { 0 } else { on };
+        let hot = match kind {
+            4 => hot::switch(body, &mut self.parties),
+            20 => hot::wake(body, by, Wake::Decided, &mut self.parties),
+            17 => hot::wake(body, by, Wake::Queued, &mut self.parties),
+            114 => hot::wake(body, by, Wake::New, &mut self.parties),
+            3 => hot::marker(body, on, &mut self.texts),
+            _ => return self.rare(kind, body, on),
+        };
+        hot.ok_or(Some(Loss::Malformed))
+    }
+
+    /// Kinds that are not most of a file.
+    fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<What, Option<Loss>> {
+        if !matches!(
+            kind,
+            11 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238..=240 | 329 | 330 | 353 | 491
+        ) {
             return Err(Some(Loss::OtherEvents));
         }
         let Some(row) = Row::of(body) else {
             return Err(Some(Loss::Malformed));
         };
-        let wake = |words: &mut Words, how| What::Wake {
-            who: named(&row, 2, 1, 3, words),
-            target: row.number(5) as u32,
-            how,
-        };
-        let words = &mut self.words;
+        let parties = &mut self.parties;
         Ok(match kind {
-            4 => What::Switch {
-                prev: named(&row, 2, 1, 3, words),
-                next: named(&row, 6, 5, 7, words),
-                state: row.number(4) as u16,
-            },
-            20 => wake(words, Wake::Decided),
-            17 => wake(words, Wake::Queued),
-            114 => wake(words, Wake::New),
             491 => What::Migrate {
-                who: named(&row, 2, 1, 3, words),
+                who: named(&row, 2, 1, 3, parties),
                 from: narrow(row.number(4)),
                 to: narrow(row.number(5)),
             },
             353 => What::Inherit {
-                who: named(&row, 4, 1, 2, words),
+                who: named(&row, 4, 1, 2, parties),
+                on,
                 before: row.signed(3) as i16,
             },
             // An error of it: the CPU stays as it is.
@@ -335,17 +253,41 @@ impl Ftrace {
             },
             36 | 37 => interrupt(kind == 36, false, &row),
             24 | 25 => interrupt(kind == 24, true, &row),
-            3 => What::Marker(words.text(row.bytes(2))),
-            235 | 236 | 238 | 239 => of_life(kind, &row, words),
+            235 | 236 | 238 | 239 => self.of_life(kind, &row, on),
             240 => return Err(None),
             329 | 330 => return self.syscall(kind == 329, body, &row, on),
             _ => return Err(Some(Loss::OtherEvents)),
         })
     }
 
+    /// How a task begins, by one of two events, what it is called from now on, or else that it ends.
+    fn of_life(&mut self, kind: u32, row: &Row<'_>, on: u32) -> What {
+        let parties = &mut self.parties;
+        match kind {
+            235 => What::Fork {
+                child: named(row, 1, 2, 15, parties),
+                on,
+                // CLONE_THREAD
+                is_thread: Some(row.number(3) & 0x1_0000 != 0),
+            },
+            239 => What::Fork {
+                child: named(row, 4, 3, 15, parties),
+                on,
+                is_thread: None,
+            },
+            236 => What::Rename {
+                tid: row.number(1) as u32,
+                comm: self.texts.keep(row.bytes(3)),
+            },
+            _ => What::Exit {
+                who: named(row, 2, 1, 15, parties),
+            },
+        }
+    }
+
     /// System calls: those that are about futexes.
     fn syscall(
-        &self,
+        &mut self,
         begins: bool,
         body: &[u8],
         row: &Row<'_>,
@@ -360,12 +302,19 @@ impl Ftrace {
         }
         if !begins {
             let result = row.signed(2);
-            return Ok(What::SyscallReturn { result });
+            return Ok(What::FutexReturn { on, result });
         }
         let mut arguments = Fields::of(body).filter(|(field, _)| *field == 2);
         let mut argument = || arguments.next().map_or(0, |(_, value)| value.number());
-        let (address, op) = (argument(), argument() as u32);
-        Ok(What::FutexCall { op, address })
+        let (address, op) = (argument(), argument() as u8);
+        // More of them than numbers would be more bytes than any machine has.
+        let number = self.addresses.len() as u32;
+        self.addresses.push(address);
+        Ok(What::FutexCall {
+            on,
+            address: number,
+            op,
+        })
     }
 }
 
@@ -387,28 +336,6 @@ fn of_cpu(kind: u32, row: &Row<'_>) -> What {
     }
 }
 
-/// How a task begins, by one of two events, what it is called from now on, or else that it ends.
-fn of_life(kind: u32, row: &Row<'_>, words: &mut Words) -> What {
-    match kind {
-        235 => What::Fork {
-            child: named(row, 1, 2, 15, words),
-            // CLONE_THREAD
-            is_thread: Some(row.number(3) & 0x1_0000 != 0),
-        },
-        239 => What::Fork {
-            child: named(row, 4, 3, 15, words),
-            is_thread: None,
-        },
-        236 => What::Rename {
-            tid: row.number(1) as u32,
-            comm: words.comm(row.bytes(3), row.number(1) as u32),
-        },
-        _ => What::Exit {
-            who: named(row, 2, 1, 15, words),
-        },
-    }
-}
-
 fn interrupt(begins: bool, soft: bool, row: &Row<'_>) -> What {
     What::Interrupt {
         begins,
@@ -417,21 +344,18 @@ fn interrupt(begins: bool, soft: bool, row: &Row<'_>) -> What {
     }
 }
 
-/// A CPU's number; one that cannot be stays one that cannot be.
-fn narrow(cpu: u64) -> u16 {
-    u16::try_from(cpu).unwrap_or(u16::MAX)
-}
-
 /// A task, from the fields that name it.
 #[inline]
-fn named(row: &Row<'_>, tid: usize, comm: usize, priority: usize, words: &mut Words) -> Who {
-    let number = row.number(tid) as u32;
-    Who {
-        tid: number,
-        comm: words.comm(row.bytes(comm), number),
-        priority: match row.has(priority) {
-            true => row.signed(priority) as i16,
-            false => NO_PRIORITY,
-        },
-    }
+fn named(
+    row: &Row<'_>,
+    tid: usize,
+    comm: usize,
+    priority: usize,
+    parties: &mut Parties,
+) -> PartyNumber {
+    let priority = match row.has(priority) {
+        true => row.signed(priority) as i16,
+        false => NO_PRIORITY,
+    };
+    parties.number(row.number(tid) as u32, row.bytes(comm), priority)
 }

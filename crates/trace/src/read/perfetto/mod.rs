@@ -20,8 +20,12 @@ mod facts;
 mod finish;
 mod frames;
 mod ftrace;
+mod hot;
+mod lists;
 mod merge;
 mod packet;
+mod parties;
+mod raw;
 mod sequences;
 mod source;
 mod supplement;
@@ -183,20 +187,10 @@ impl File<'_> {
     }
 
     fn bundle(&mut self, bundle: &[u8]) {
-        let mut clock = clocks::BOOT;
-        let (mut there, mut boot) = (None, None);
-        for (field, value) in wire::Fields::of(bundle) {
-            match field {
-                5 => clock = Clock::of_ftrace(value.number()),
-                6 => there = Some(value.number()),
-                7 => boot = Some(value.number()),
-                _ => {}
-            }
+        let stamp = self.ftrace.bundle(bundle);
+        if let (Some(there), Some(boot)) = (stamp.there, stamp.boot) {
+            self.clocks.ftrace_pair(stamp.clock, there, boot);
         }
-        if let (Some(there), Some(boot)) = (there, boot) {
-            self.clocks.ftrace_pair(clock, there, boot);
-        }
-        self.ftrace.bundle(bundle, clock);
     }
 
     /// What a packet says as part of its sequence.

@@ -14,8 +14,9 @@ const PACKET: u64 = 1 << 3 | 2;
 pub(super) struct Source<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What of the buffer is still to be read.
+    /// What of the buffer is still to be read: from here to here.
     at: usize,
+    end: usize,
     has_ended: bool,
     is_broken: bool,
 }
@@ -26,6 +27,7 @@ impl<R: Read> Source<R> {
             input,
             buffer: Vec::new(),
             at: 0,
+            end: 0,
             has_ended: false,
             is_broken: false,
         }
@@ -37,12 +39,12 @@ impl<R: Read> Source<R> {
     /// Those of the input.
     pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
-            match head(&self.buffer[self.at..]) {
+            match head(&self.buffer[self.at..self.end]) {
                 Head::Field {
                     is_packet,
                     from,
                     to,
-                } if to <= self.buffer.len() - self.at => {
+                } if to <= self.end - self.at => {
                     let begin = self.at + from;
                     self.at += to;
                     if is_packet {
@@ -67,25 +69,29 @@ impl<R: Read> Source<R> {
 
     /// How many bytes are left that are no whole packet. Reads the input to its end.
     pub(super) fn rest(mut self) -> io::Result<u64> {
-        let here = (self.buffer.len() - self.at) as u64;
+        let here = (self.end - self.at) as u64;
         Ok(here + io::copy(&mut self.input, &mut io::sink())?)
     }
 
     /// Reads on, if possible until so many bytes are there. The room grows with what comes, not with what
     /// a length promises.
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
-        self.buffer.drain(..self.at);
+        self.buffer.copy_within(self.at..self.end, 0);
+        self.end -= self.at;
         self.at = 0;
-        let missing = wanted.saturating_sub(self.buffer.len()).max(PIECE);
-        let mut some = self.input.by_ref().take(missing as u64);
-        loop {
-            match some.read_to_end(&mut self.buffer) {
-                Ok(_) => break,
+        let wanted = wanted.max(self.end.saturating_add(1));
+        while self.end < wanted && !self.has_ended {
+            if self.buffer.len() - self.end < PIECE {
+                let room = (self.end + PIECE).max(self.buffer.len().saturating_mul(2).min(wanted));
+                self.buffer.resize(room, 0);
+            }
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.has_ended = true,
+                Ok(count) => self.end += count,
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
                 Err(why) => return Err(why),
             }
         }
-        self.has_ended = some.limit() > 0;
         Ok(())
     }
 }

@@ -49,6 +49,7 @@ impl<'a> Fields<'a> {
         self.is_broken
     }
 
+    #[inline(always)]
     fn field(&mut self) -> Option<(u32, Value<'a>)> {
         let key = varint(&mut self.rest)?;
         let number = u32::try_from(key >> 3).ok()?;
@@ -71,7 +72,7 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = (u32, Value<'a>);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<(u32, Value<'a>)> {
         if self.rest.is_empty() {
             return None;
@@ -93,22 +94,100 @@ fn chunk<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
 
 /// Takes a varint off the front: seven bits a byte, the lowest first, at most ten bytes. `None` if it is
 /// not whole.
-#[inline]
+#[inline(always)]
 pub(super) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let (&first, more) = rest.split_first()?;
     if first < 0x80 {
         *rest = more;
         return Some(first.into());
     }
-    let mut value = u64::from(first & 0x7f);
-    for (at, &byte) in more.iter().take(9).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * (at + 1));
-        if byte < 0x80 {
-            *rest = &more[at + 1..];
-            return Some(value);
+    let (value, length) = long_varint(rest);
+    *rest = rest.get(length..).filter(|_| length > 0)?;
+    Some(value)
+}
+
+/// The value and the length of a varint of more than a byte; a length of 0 if it is not whole.
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> (u64, usize) {
+    if let Some(eight) = bytes.first_chunk() {
+        let word = u64::from_le_bytes(*eight);
+        let ends = !word & 0x8080_8080_8080_8080;
+        if ends != 0 {
+            let last = ends.trailing_zeros();
+            let own = word & (u64::MAX >> (63 - last));
+            return (squeeze(own), last as usize / 8 + 1);
         }
     }
-    None
+    let mut value = 0;
+    for (at, &byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if byte < 0x80 {
+            return (value, at + 1);
+        }
+    }
+    (0, 0)
+}
+
+/// The low seven bits of each byte, one after another: bytes to pairs, pairs to fours, fours to eight.
+#[inline]
+fn squeeze(word: u64) -> u64 {
+    let word = word & 0x7f7f_7f7f_7f7f_7f7f;
+    let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
+    word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4
+}
+
+/// A message whose fields are expected in a certain order, each once, as writers nearly always write them. Who does
+/// not find them so reads it as [`Fields`].
+pub(super) struct Expected<'a>(&'a [u8]);
+
+impl<'a> Expected<'a> {
+    pub(super) fn of(message: &'a [u8]) -> Expected<'a> {
+        Expected(message)
+    }
+
+    /// Whether the next field is a number of this field number, which is below 16.
+    #[inline(always)]
+    pub(super) fn is_number(&self, field: u8) -> bool {
+        self.0.first() == Some(&(field << 3))
+    }
+
+    /// The number of this field.
+    #[inline(always)]
+    pub(super) fn number(&mut self, field: u8) -> Option<u64> {
+        self.0 = self.0.strip_prefix(&[field << 3])?;
+        varint(&mut self.0)
+    }
+
+    /// The bytes of this field.
+    #[inline(always)]
+    pub(super) fn bytes(&mut self, field: u8) -> Option<&'a [u8]> {
+        self.0 = self.0.strip_prefix(&[field << 3 | 2])?;
+        self.sized()
+    }
+
+    /// The bytes of any field, and its number, if nothing comes behind it.
+    #[inline(always)]
+    pub(super) fn last_bytes(&mut self) -> Option<(u32, &'a [u8])> {
+        let key = varint(&mut self.0)?;
+        let field = u32::try_from(key >> 3).ok()?;
+        let bytes = self.sized()?;
+        (key & 7 == 2 && self.0.is_empty()).then_some((field, bytes))
+    }
+
+    #[inline(always)]
+    fn sized(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(varint(&mut self.0)?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// `Some` if nothing is left.
+    #[inline(always)]
+    pub(super) fn end(&self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
 }
 
 /// Numbers that are packed one after another in a field.
@@ -225,5 +304,22 @@ mod tests {
         assert_eq!(varint(&mut &minus_one[..]), Some(u64::MAX));
         assert_eq!(varint(&mut &[0xff; 12][..]), None);
         assert_eq!(varint(&mut &[0xff; 5][..]), None);
+    }
+
+    /// Goal: a varint of any length is read, whatever follows it and however little. Method: numbers with every
+    /// number of bits, read by a plain loop, too; what follows is nothing, or more of either kind of byte.
+    #[test]
+    fn varints_of_every_length() {
+        for bits in 0..=64 {
+            let value = u64::MAX.checked_shr(64 - bits).unwrap_or(0) & 0xd3b5_97a6_e1f0_8c4b;
+            let value = value | 1u64.checked_shl(bits.wrapping_sub(1)).unwrap_or(0);
+            let plain = super::super::wire_test::varint(value);
+            for more in [&[][..], &[0], &[0xff], &[0; 12], &[0xff; 12]] {
+                let bytes = [&plain[..], more].concat();
+                let mut rest = &bytes[..];
+                assert_eq!(varint(&mut rest), Some(value), "{bits} bits, {more:?}");
+                assert_eq!(rest, more);
+            }
+        }
     }
 }

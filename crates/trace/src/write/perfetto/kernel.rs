@@ -310,7 +310,7 @@ impl<W: Write> Kernel<'_, '_, W> {
                     FutexCall::UnlockPi => 7,
                     FutexCall::Other => 2,
                 };
-                let (id, args) = (Some(FUTEX), vec![address, op]);
+                let (id, args) = (Some(FUTEX), vec![address.get(), op]);
                 Record::from(Ftrace::SysEnter(SysEnter { id, args })).on(Some(task))
             }
             KernelEventKind::FutexReturn { task, result } => {

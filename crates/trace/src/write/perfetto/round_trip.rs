@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use event::{Cpu, Event, EventKind, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
+use event::{
+    Address, Cpu, Event, EventKind, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task,
+};
 use proptest::prelude::*;
 
 use crate::{
@@ -51,6 +53,7 @@ fn kernel() -> impl Strategy<Value = KernelEventKind> {
         1 => any::<bool>().prop_map(KernelEventKind::Online),
         1 => (tasks(), any::<bool>()).prop_map(|(task, io)| KernelEventKind::Blocked { task, io }),
         1 => (tasks(), any::<u64>(), call)
+            .prop_map(|(task, address, call)| (task, Address::new(address), call))
             .prop_map(|(task, address, call)| KernelEventKind::FutexCall { task, address, call }),
         1 => (tasks(), any::<i32>()).prop_map(|(task, result)| KernelEventKind::FutexReturn { task, result }),
         1 => (any::<bool>(), any::<bool>(), any::<u32>())

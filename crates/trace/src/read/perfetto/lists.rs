@@ -1,0 +1,239 @@
+//! A CPU's events in the order in which they came, in little memory.
+//!
+//! A file of 256 MB has six million of them, and memory that is touched for the first time costs more than
+//! reading what goes there. So an event has 16 bytes: its time is told from the beginning of its chunk. Chunks
+//! are given back one by one as they are read.
+
+use std::vec;
+
+use super::raw::What;
+
+/// Events in a chunk, 64 KB of them.
+const CHUNK: usize = 4096;
+
+/// An event and when it was, after its chunk's base.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    after: u32,
+    what: What,
+}
+
+/// Events on one clock that are not too far apart.
+#[derive(Debug)]
+struct Chunk {
+    /// No event of it is earlier.
+    base: u64,
+    clock: u8,
+    entries: Vec<Entry>,
+}
+
+/// A CPU's events.
+#[derive(Debug)]
+pub(super) struct List {
+    chunks: Vec<Chunk>,
+    /// When the one was that came last.
+    latest: Option<u64>,
+    is_sorted: bool,
+}
+
+impl Default for List {
+    fn default() -> List {
+        List {
+            chunks: Vec::new(),
+            latest: None,
+            is_sorted: true,
+        }
+    }
+}
+
+impl List {
+    /// When the one was that came last.
+    pub(super) fn latest(&self) -> Option<u64> {
+        self.latest
+    }
+
+    /// Puts an event behind the others. `clock`: which one its time is on, by number.
+    #[inline]
+    pub(super) fn push(&mut self, time: u64, clock: u8, what: What) {
+        self.is_sorted &= self.latest.is_none_or(|latest| latest <= time);
+        self.latest = Some(time);
+        if let Some(chunk) = self.chunks.last_mut()
+            && chunk.entries.len() < CHUNK
+            && chunk.clock == clock
+            && let Some(after) = time.checked_sub(chunk.base)
+            && let Ok(after) = u32::try_from(after)
+        {
+            chunk.entries.push(Entry { after, what });
+            return;
+        }
+        self.begin(time, clock, what);
+    }
+
+    #[cold]
+    fn begin(&mut self, base: u64, clock: u8, what: What) {
+        // Who has filled one will fill another one.
+        let room = match self.chunks.last() {
+            Some(chunk) if chunk.entries.len() == CHUNK => CHUNK,
+            _ => 1,
+        };
+        let mut entries = Vec::with_capacity(room);
+        entries.push(Entry { after: 0, what });
+        self.chunks.push(Chunk {
+            base,
+            clock,
+            entries,
+        });
+    }
+
+    /// The same events with other times; those for which there is none are left out. They are counted.
+    pub(super) fn convert(&mut self, time: impl Fn(u64, u8) -> Option<u64>) -> u64 {
+        let before = std::mem::take(self);
+        let mut lost = 0;
+        for chunk in before.chunks {
+            for entry in &chunk.entries {
+                match time(chunk.base + u64::from(entry.after), chunk.clock) {
+                    Some(time) => self.push(time, chunk.clock, entry.what),
+                    None => lost += 1,
+                }
+            }
+        }
+        lost
+    }
+
+    /// The events in the order of their times, equal times as they came.
+    pub(super) fn into_sorted(self) -> Sorted {
+        let list = match self.is_sorted {
+            true => self,
+            false => self.sort(),
+        };
+        let mut sorted = Sorted {
+            chunks: list.chunks.into_iter(),
+            base: 0,
+            entries: Vec::new().into_iter(),
+        };
+        sorted.settle();
+        sorted
+    }
+
+    fn sort(self) -> List {
+        let mut all: Vec<(u64, What)> = Vec::new();
+        for chunk in self.chunks {
+            let entries = chunk.entries.iter();
+            all.extend(entries.map(|entry| (chunk.base + u64::from(entry.after), entry.what)));
+        }
+        all.sort_by_key(|(time, _)| *time);
+        let mut sorted = List::default();
+        for (time, what) in all {
+            sorted.push(time, 0, what);
+        }
+        sorted
+    }
+}
+
+/// Events in the order of their times.
+pub(super) struct Sorted {
+    chunks: vec::IntoIter<Chunk>,
+    base: u64,
+    /// Never empty, unless at the end.
+    entries: vec::IntoIter<Entry>,
+}
+
+impl Sorted {
+    /// When the next event is.
+    #[inline]
+    pub(super) fn time(&self) -> Option<u64> {
+        let next = self.entries.as_slice().first();
+        next.map(|entry| self.base + u64::from(entry.after))
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        while self.entries.as_slice().is_empty()
+            && let Some(chunk) = self.chunks.next()
+        {
+            self.base = chunk.base;
+            self.entries = chunk.entries.into_iter();
+        }
+    }
+}
+
+impl Iterator for Sorted {
+    type Item = (u64, What);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, What)> {
+        let entry = self.entries.next()?;
+        let time = self.base + u64::from(entry.after);
+        self.settle();
+        Some((time, entry.what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(number: u32) -> What {
+        let (cpu, is_online) = (number, true);
+        What::Online { cpu, is_online }
+    }
+
+    fn all(list: List) -> Vec<(u64, u32)> {
+        let events = list.into_sorted();
+        let number = |what| match what {
+            What::Online { cpu, .. } => cpu,
+            _ => unreachable!("nothing else was put there"),
+        };
+        events.map(|(time, what)| (time, number(what))).collect()
+    }
+
+    /// Goal: an event takes 16 bytes. Method: its size.
+    #[test]
+    fn events_are_small() {
+        assert_eq!(size_of::<Entry>(), 16);
+    }
+
+    /// Goal: whatever the times, events come back in their order, equal times as they came. Method: times far
+    /// apart, at the ends of what a number holds, back and forth, and more of one time than a chunk has.
+    #[test]
+    fn events_come_back_in_order() {
+        let far = [
+            0,
+            u64::MAX,
+            5,
+            1 << 32,
+            (1 << 32) - 1,
+            u64::MAX - 1,
+            5,
+            5 + (1 << 32),
+        ];
+        let many = (0..3 * CHUNK as u64).map(|at| 1_000 + at / 7);
+        for times in [far.to_vec(), many.collect()] {
+            let mut list = List::default();
+            for (number, time) in (0..).zip(&times) {
+                list.push(*time, 0, marked(number));
+            }
+            assert_eq!(list.latest(), times.last().copied());
+            let mut expected: Vec<(u64, u32)> = times.into_iter().zip(0..).collect();
+            expected.sort_unstable();
+            assert_eq!(all(list), expected);
+        }
+    }
+
+    /// Goal: times are converted by their clocks, those that cannot be are left out and counted, and what is
+    /// no longer in order then is put in order. Method: three clocks, one of them unknown.
+    #[test]
+    fn times_are_converted() {
+        let mut list = List::default();
+        for (number, clock) in [(0, 0), (1, 1), (2, 2), (3, 0)] {
+            list.push(u64::from(number) * 10, clock, marked(number));
+        }
+        let lost = list.convert(|time, clock| match clock {
+            0 => Some(time),
+            1 => Some(time + (1 << 40)),
+            _ => None,
+        });
+        assert_eq!(lost, 1);
+        assert_eq!(all(list), [(0, 0), (30, 3), ((1 << 40) + 10, 1)]);
+    }
+}
