@@ -101,12 +101,19 @@ pub(super) fn varint(rest: &mut &[u8]) -> Option<u64> {
         *rest = more;
         return Some(first.into());
     }
+    // Tids, mostly.
+    if let Some((&second, more)) = more.split_first()
+        && second < 0x80
+    {
+        *rest = more;
+        return Some(u64::from(first & 0x7f) | u64::from(second) << 7);
+    }
     let (value, length) = long_varint(rest);
     *rest = rest.get(length..).filter(|_| length > 0)?;
     Some(value)
 }
 
-/// The value and the length of a varint of more than a byte; a length of 0 if it is not whole.
+/// The value and the length of a varint of more than two bytes; a length of 0 if it is not whole.
 #[inline(never)]
 fn long_varint(bytes: &[u8]) -> (u64, usize) {
     if let Some(eight) = bytes.first_chunk() {
