@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(parts + rest, long.len());
     }
 
-    /// Goal: however much is asked for at once, everything comes, once and in order. Method: a look, then more
-    /// than is kept here and less in turn.
+    /// Goal: however much is asked for at once, everything comes, once and in order. Method: a look, then
+    /// more than is kept here and less in turn.
     #[test]
     fn large_pieces_come_whole() {
         let long: Vec<u8> = (0..5 * PIECE).map(|at| (at / 7) as u8).collect();

@@ -1,7 +1,7 @@
 //! Hashes for caches: few instructions, and nothing depends on their being good.
 
-/// The first and the last eight bytes, which overlap where there are less than 16; of less than eight, all. With
-/// the length they say what up to 16 bytes are.
+/// The first and the last eight bytes, which overlap where there are less than 16; of less than eight, all.
+/// With the length they say what up to 16 bytes are.
 #[inline]
 pub(super) fn of_ends(bytes: &[u8]) -> [u64; 2] {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -32,8 +32,8 @@ pub(super) fn mix([begin, end]: [u64; 2], more: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Goal: names that differ in one byte mostly have places of their own in a cache. Method: for each byte of
-    /// names of every length, all values of it that are letters or digits, in a cache of 4096.
+    /// Goal: names that differ in one byte mostly have places of their own in a cache. Method: for each
+    /// byte of names of every length, all values of it that are letters or digits, in a cache of 4096.
     #[test]
     fn similar_names_are_spread() {
         for length in 1..=16 {

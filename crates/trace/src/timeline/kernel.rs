@@ -125,8 +125,8 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    /// Room for what CPUs and threads did, as far as it can be told from how often they were switched to: lists of
-    /// millions that are copied while they grow cost more than finding out.
+    /// Room for what CPUs and threads did, as far as it can be told from how often they were switched to:
+    /// lists of millions that are copied while they grow cost more than finding out.
     fn make_room(&mut self, events: &[KernelEvent]) {
         let mut switches = vec![0; self.lanes.len()];
         let mut runs = vec![0; self.tasks.numbers().len()];

@@ -1,7 +1,7 @@
 //! Lists by position that grow at their ends, in the order of time: what threads did.
 //!
-//! There is one item for each event and more, so nothing is kept twice, not even until the end: each list is a
-//! piece of memory of its own, and grows where it is.
+//! There is one item for each event and more, so nothing is kept twice, not even until the end: each list
+//! is a piece of memory of its own, and grows where it is.
 
 /// A list for each position.
 #[derive(Clone, Debug)]
@@ -73,8 +73,8 @@ impl<T> Lists<T> {
 mod tests {
     use super::*;
 
-    /// Goal: each position has its items in the order in which they came, whatever comes between. Method: three
-    /// positions in turn, one without any, one beyond the end.
+    /// Goal: each position has its items in the order in which they came, whatever comes between. Method:
+    /// three positions in turn, one without any, one beyond the end.
     #[test]
     fn lists_keep_their_order() {
         let mut lists = Lists::new([(3, 'a'), (0, 'b'), (3, 'c')]);

@@ -354,8 +354,8 @@ impl Builder {
         Some(task)
     }
 
-    /// As [`meet`](Builder::meet), of a party that has a number, from 0 on, with the reader: most are met again and
-    /// again, and nothing new is said. `met` is the task that it was the last time.
+    /// As [`meet`](Builder::meet), of a party that has a number, from 0 on, with the reader: most are met
+    /// again and again, and nothing new is said. `met` is the task that it was the last time.
     #[inline]
     pub(crate) fn meet_again<'p>(
         &mut self,

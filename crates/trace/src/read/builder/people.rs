@@ -40,8 +40,8 @@ pub(super) struct Person {
     first_priority: Option<i16>,
     priority: Option<Priority>,
     pub(super) is_dead: bool,
-    /// The reader's number of the party as which it was met last, if since then nothing happened that meeting it
-    /// so again would change; else [`UNSETTLED`].
+    /// The reader's number of the party as which it was met last, if since then nothing happened that
+    /// meeting it so again would change; else [`UNSETTLED`].
     settled: u32,
 }
 

@@ -212,9 +212,9 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: the order of its fields changes nothing about an event, nor do fields that are not known, nor
-        /// that one is missing. Method: the fields of a switch and of a wake-up, some of them, in the usual order
-        /// and in any other one; broken anywhere, both say nothing or both say the same.
+        /// Goal: the order of its fields changes nothing about an event, nor do fields that are not known,
+        /// nor that one is missing. Method: the fields of a switch and of a wake-up, some of them, in the
+        /// usual order and in any other one; broken anywhere, both say nothing or both say the same.
         #[test]
         fn the_order_of_fields_does_not_matter(
             order in Just((0..9usize).collect::<Vec<_>>()).prop_shuffle(),

@@ -1,8 +1,8 @@
 //! A CPU's events in the order in which they came, in little memory.
 //!
 //! A file of 256 MB has six million of them, and memory that is touched for the first time costs more than
-//! reading what goes there. So an event has 16 bytes: its time is told from the beginning of its chunk. Chunks
-//! are given back one by one as they are read.
+//! reading what goes there. So an event has 16 bytes: its time is told from the beginning of its chunk.
+//! Chunks are given back one by one as they are read.
 
 use std::vec;
 

@@ -14,8 +14,8 @@ use crate::read::markers;
 
 /// Events of all CPUs, in the order of their times.
 ///
-/// A tournament: CPUs are in pairs, the earlier one of each pair plays against the winner of the pair beside, and
-/// so on. When the winner goes on, only those it played against are asked again.
+/// A tournament: CPUs are in pairs, the earlier one of each pair plays against the winner of the pair
+/// beside, and so on. When the winner goes on, only those it played against are asked again.
 pub(super) struct Merged {
     players: Vec<(u32, Sorted)>,
     /// By player: when its next event is; the end of time if there is none.

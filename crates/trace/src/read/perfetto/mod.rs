@@ -7,6 +7,10 @@
 //! kernel events (`ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said (`track_events.rs`,
 //! `tracks.rs`), on one clock (`clocks.rs`).
 //!
+//! Files have millions of kernel events, so these are what is fast here: those of the usual kinds are read in
+//! the usual order of their fields (`hot.rs`), an event waits in 16 bytes (`raw.rs`, `lists.rs`), and who is
+//! named as before is known by a number (`parties.rs`).
+//!
 //! Field numbers are those of `protos/perfetto/trace` of Perfetto's repository.
 //!
 //! Invariants

@@ -33,7 +33,8 @@ struct Party {
 /// No kernel has this one: the event does not say.
 pub(super) const NO_PRIORITY: i16 = i16::MIN;
 
-/// A name in a form that is compared fast. Kernels keep 15 bytes of names, and up to 16 it is here as a whole.
+/// A name in a form that is compared fast. Kernels keep 15 bytes of names, and up to 16 it is here as a
+/// whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Comm {
     /// Its first and last eight bytes, or as many as there are; of a longer one, its number.

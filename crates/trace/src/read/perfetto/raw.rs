@@ -4,8 +4,8 @@ use super::parties::PartyNumber;
 use super::words::Text;
 use crate::read::builder::Wake;
 
-/// What happened. Priorities and numbers of CPUs are narrow, because the kernel's are. `on` is who ran there, where
-/// that matters: a tid, or [`CURRENT`].
+/// What happened. Priorities and numbers of CPUs are narrow, because the kernel's are. `on` is who ran
+/// there, where that matters: a tid, or [`CURRENT`].
 ///
 /// Of 12 bytes, so that an event has 16 with its time (`lists.rs`).
 #[derive(Clone, Copy, Debug)]

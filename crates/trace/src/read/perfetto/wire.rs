@@ -144,8 +144,8 @@ fn squeeze(word: u64) -> u64 {
     word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4
 }
 
-/// A message whose fields are expected in a certain order, each once, as writers nearly always write them. Who does
-/// not find them so reads it as [`Fields`].
+/// A message whose fields are expected in a certain order, each once, as writers nearly always write them.
+/// Who does not find them so reads it as [`Fields`].
 pub(super) struct Expected<'a>(&'a [u8]);
 
 impl<'a> Expected<'a> {
@@ -313,8 +313,9 @@ mod tests {
         assert_eq!(varint(&mut &[0xff; 5][..]), None);
     }
 
-    /// Goal: a varint of any length is read, whatever follows it and however little. Method: numbers with every
-    /// number of bits, read by a plain loop, too; what follows is nothing, or more of either kind of byte.
+    /// Goal: a varint of any length is read, whatever follows it and however little. Method: numbers with
+    /// every number of bits, read by a plain loop, too; what follows is nothing, or more of either kind of
+    /// byte.
     #[test]
     fn varints_of_every_length() {
         for bits in 0..=64 {

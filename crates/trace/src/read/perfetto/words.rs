@@ -62,8 +62,8 @@ impl Texts {
 mod tests {
     use super::*;
 
-    /// Goal: texts come back, and equal ones that come again soon are kept once. Method: texts of every length
-    /// up to 20 and two that differ in the middle, twice.
+    /// Goal: texts come back, and equal ones that come again soon are kept once. Method: texts of every
+    /// length up to 20 and two that differ in the middle, twice.
     #[test]
     fn texts_come_back() {
         let mut texts = Texts::default();
