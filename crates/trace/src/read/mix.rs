@@ -23,8 +23,9 @@ pub(super) fn of_ends(bytes: &[u8]) -> [u64; 2] {
 pub(super) fn mix([begin, end]: [u64; 2], more: u64) -> u64 {
     // 2^64 over the golden ratio, as Knuth has it.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mixed = (begin ^ more.rotate_left(32)).wrapping_mul(SPREAD) ^ end;
-    // Products spread upwards only, and names often differ in their last byte, which is on top.
+    let mixed = (begin ^ more.rotate_left(32)).wrapping_mul(SPREAD) ^ end.rotate_left(29);
+    // Products spread upwards only, and names often differ in their last byte, which is on top: so what is on
+    // top goes down, of both ends to places of their own.
     (mixed ^ mixed >> 32).wrapping_mul(SPREAD) >> 40
 }
 
