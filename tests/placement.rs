@@ -366,6 +366,18 @@ fn equal_cpus_are_left_alone() {
     assert!(run(PHONE, Placement::Classes).stats.slow_pieces > 0);
 }
 
+/// For finding errors: a machine that is shown as one of two fast CPUs and two slow ones.
+fn two_classes(seed: u64) -> SimConfig {
+    let halves = vec![
+        (CpuSet::parse("0-1"), Some(300)),
+        (CpuSet::parse("2-3"), Some(1024)),
+    ];
+    SimConfig {
+        shown: Some(Topology::uniform(4).with_classes(halves)),
+        ..SimConfig::new(seed)
+    }
+}
+
 /// Goal: whatever comes when, jobs of both lanes and ranges run once, on both kinds of workers, while these
 /// change. Method: random programs under random orders of steps on a machine that is shown as one of two
 /// classes, with a quota that changes how many workers there are of each; a lost wake-up or job is a deadlock
@@ -385,6 +397,42 @@ fn two_kinds_of_workers_lose_nothing() {
                 ..SimConfig::new(seed)
             };
             let report = Sim::run(config, |sim| random_lanes(&sim, seed));
+            report.expect_finished();
+        },
+    );
+}
+
+/// Goal: a background job that slow workers cannot take, because jobs of theirs wait for it, is run by a fast
+/// one, also if that slept. Method: such jobs, published by a thread that does not help; whoever is forgotten
+/// is a deadlock.
+#[test]
+fn fast_workers_help_when_slow_ones_are_stuck() {
+    each_seed(
+        "placement::fast_workers_help_when_slow_ones_are_stuck",
+        60,
+        |seed| {
+            let report = Sim::run(two_classes(seed), |sim| {
+                let js = Builder::with_platform(sim.clone()).build().unwrap();
+                let nap = || sim.sleep_until(sim.time() + Nanos::from_millis(1));
+                for _ in 0..3 {
+                    let key = js.event("key");
+                    let id = key.id();
+                    let jobs = [0; 2].map(|_| {
+                        js.job("stuck").background().schedule(move |cx| {
+                            cx.work(Nanos::from_micros(10));
+                            cx.job("after the key").after(id).run(|_| ()).wait();
+                        })
+                    });
+                    nap();
+                    let frees = js
+                        .job("frees")
+                        .background()
+                        .schedule(move |_| key.complete());
+                    while !jobs.iter().all(|&job| js.is_done(job)) || !js.is_done(frees) {
+                        nap();
+                    }
+                }
+            });
             report.expect_finished();
         },
     );
