@@ -111,8 +111,8 @@ fn frame(js: &JobSystem<Sim>) {
     assert_eq!(done.load(Relaxed), 160, "each piece runs once");
 }
 
-/// Goal: where others go before ours, there are fewer workers for a while, then all to see, and all again when
-/// the others have gone; no piece is lost and frames get shorter. Method: eight CPUs of which real-time
+/// Goal: where others go before ours, there are fewer workers for a while, then all to see, and all again
+/// when the others have gone; no piece is lost and frames get shorter. Method: eight CPUs of which real-time
 /// threads take four.
 #[test]
 fn workers_give_way_to_those_that_go_first_and_come_back() {

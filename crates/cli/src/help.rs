@@ -1,8 +1,8 @@
 //! Help of the kernel: how the command line names it, what of it this process would be given, and what became
 //! of it.
 //!
-//! A wish is `nice`, `rr`, `uclamp` or `slice`, each with a value after `=` if the usual one is not meant. Whether
-//! it would be granted is tried on a thread that ends right after: nothing of it stays.
+//! A wish is `nice`, `rr`, `uclamp` or `slice`, each with a value after `=` if the usual one is not meant.
+//! Whether it would be granted is tried on a thread that ends right after: nothing of it stays.
 
 use event::Nanos;
 use paceline::Help;
@@ -27,7 +27,10 @@ pub(crate) fn treatment(text: &str) -> Result<Treatment, String> {
         "nice" => Ok(Treatment::nice(number(-10, -20, 19)? as i8)),
         "rr" => Ok(Treatment::round_robin(number(1, 1, 99)? as u8)),
         "uclamp" => Ok(Treatment::clamped(number(1024, 0, 1024)? as u16, 1024)),
-        "slice" => value.unwrap_or("100us").parse().map(slice_of)?,
+        "slice" => {
+            let Length(slice) = value.unwrap_or("100us").parse()?;
+            Ok(Treatment::slice(slice))
+        }
         _ => Err(format!("give some of {KINDS}")),
     }
 }
@@ -51,10 +54,6 @@ impl std::str::FromStr for Length {
             None => Err("slice: give a time from 100us to 100ms".into()),
         }
     }
-}
-
-fn slice_of(length: Length) -> Result<Treatment, String> {
-    Ok(Treatment::slice(length.0))
 }
 
 /// What was asked for, and what the kernel said.

@@ -88,9 +88,9 @@ kinds! {
     /// Recording was switched. `arg`: 1 on, 0 off. In between nothing is known.
     Recording = 25, "recording";
     /// Threads of the job system are kept from running by others, or are not any more, and something was
-    /// decided. `job`: how long they waited for a CPU, in thousandths of the time that they ran or waited (32
-    /// bits), and how often they lost theirs, per 1000 frames (32 bits). `arg`: what was decided (32 bits, see
-    /// [`Interfered`]), and the number of workers from now on (32 bits).
+    /// decided. `job`: how long they waited for a CPU, in thousandths of the time that they ran or waited
+    /// (32 bits), and how often they lost theirs, per 1000 frames (32 bits). `arg`: what was decided (32
+    /// bits, see [`Interfered`]), and the number of workers from now on (32 bits).
     Interference = 26, "interference";
 }
 

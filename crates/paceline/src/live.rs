@@ -428,8 +428,8 @@ impl<P: Platform> Shared<P> {
         })
     }
 
-    /// As [`man_posts`](Shared::man_posts); who is missing because the system refused is asked for again at the
-    /// next look.
+    /// As [`man_posts`](Shared::man_posts); who is missing because the system refused is asked for again at
+    /// the next look.
     pub(crate) fn man_missing_posts(&self) {
         let refused = self.man_posts().is_err();
         self.live

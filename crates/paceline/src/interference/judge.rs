@@ -9,30 +9,31 @@
 //!
 //! 1. **[`STREAK`] disturbed windows in a row, and a whole thread too many: fewer workers, for a try.** All
 //!    threads together get `threads * ran / (ran + waited)` CPUs. If that, rounded up from an eighth on, is
-//!    less than the threads there are, so many threads are tried, the waiting one counted; at least one worker
-//!    stays. As long as there are fewer nobody spins, which would be in the way of those who have no CPU.
-//! 2. **The try is kept if nothing is lost and the fewer are left alone**: the CPU time got per time of frames
-//!    is at least 15/16 of what all threads got, and threads are delayed in at most a quarter of the frames.
-//!    If they are not left alone, one fewer is tried once more (one worker is kept either way, there is nobody
-//!    left to leave). Otherwise all workers are back, and the next try comes after [`RETRY`] windows, each time
-//!    twice as many, up to [`RETRY_MAX`].
-//! 3. **Fewer are kept for [`HOLD`] windows; then all are back**, which is the only way to see that the load is
-//!    gone: who is few is in nobody's way. If that was too early (rule 1 again), the next ones are kept twice
-//!    as long, up to [`HOLD_MAX`]. So workers are back 9 s after the load at the latest, at 60 Hz.
+//!    less than the threads there are, so many threads are tried, the waiting one counted; at least one
+//!    worker stays. As long as there are fewer nobody spins, which would be in the way of those who have no
+//!    CPU.
+//! 2. **The try is kept if nothing is lost and the fewer are left alone**: the CPU time got per time of
+//!    frames is at least 15/16 of what all threads got, and threads are delayed in at most a quarter of the
+//!    frames. If they are not left alone, one fewer is tried once more (one worker is kept either way, there
+//!    is nobody left to leave). Otherwise all workers are back, and the next try comes after [`RETRY`]
+//!    windows, each time twice as many, up to [`RETRY_MAX`].
+//! 3. **Fewer are kept for [`HOLD`] windows; then all are back**, which is the only way to see that the load
+//!    is gone: who is few is in nobody's way. If that was too early (rule 1 again), the next ones are kept
+//!    twice as long, up to [`HOLD_MAX`]. So workers are back 9 s after the load at the latest, at 60 Hz.
 //!
 //! Why not simply fewer workers, and no spinning, whenever threads are preempted? Because it depends on who
-//! takes the CPUs away. Threads that go before ours (real-time ones, another program's frames) leave the rest
-//! of the machine to us however many we are: threads beyond it wait with a piece of the frame in their hands,
-//! and fewer lose nothing. Threads that *share* with us give each of ours a share: fewer threads get less, and
-//! who parks instead of spinning for some microseconds gives its CPU to a thread that keeps it until a
-//! tick. Row `load` is of the second kind: beside 4 hogs on 2 CPUs a frame takes 5.6 ms (p99 14 ms) with one
-//! worker and 8.9 ms (16 ms) without (docs/performance.md). Spinning was measured with `frames --wait passive`
-//! and `adaptive` in turns, four runs of 120 frames each, the machine not quiet: without it the mean frame of
-//! the graph was 2 % longer beside 2 hogs and 6 % beside 4 (p99 10 and 8 % shorter), that of the Mandelbrot set 8 %
-//! longer and 5 % shorter; on the simulated machine of 2 CPUs means were 2 to 8 % longer. That is nothing to be
-//! had for sure, and so nobody stops spinning who shares. (Whoever spins in vain stops in any case: see
-//! `SpinHabit`.) Which of both it is cannot be seen before; so it is tried, and what counts is what was got.
-//! Frame times would say the same, and are as uneven as frames are.
+//! takes the CPUs away. Threads that go before ours (real-time ones, another program's frames) leave the
+//! rest of the machine to us however many we are: threads beyond it wait with a piece of the frame in their
+//! hands, and fewer lose nothing. Threads that *share* with us give each of ours a share: fewer threads get
+//! less, and who parks instead of spinning for some microseconds gives its CPU to a thread that keeps it
+//! until a tick. Row `load` is of the second kind: beside 4 hogs on 2 CPUs a frame takes 5.6 ms (p99 14 ms)
+//! with one worker and 8.9 ms (16 ms) without (docs/performance.md). Spinning was measured with `frames
+//! --wait passive` and `adaptive` in turns, four runs of 120 frames each, the machine not quiet: without it
+//! the mean frame of the graph was 2 % longer beside 2 hogs and 6 % beside 4 (p99 10 and 8 % shorter), that
+//! of the Mandelbrot set 8 % longer and 5 % shorter; on the simulated machine of 2 CPUs means were 2 to 8 %
+//! longer. That is nothing to be had for sure, and so nobody stops spinning who shares. (Whoever spins in
+//! vain stops in any case: see `SpinHabit`.) Which of both it is cannot be seen before; so it is tried, and
+//! what counts is what was got. Frame times would say the same, and are as uneven as frames are.
 //!
 //! Invariant: workers that were wanted without regard to the machine ([`Load::fits`] is false) are not
 //! touched.

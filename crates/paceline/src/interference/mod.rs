@@ -5,12 +5,12 @@
 //! says what is done, and why). What was decided is an event ([`EventKind::Interference`]), and what
 //! [`JobSystem::interference`] tells.
 //!
-//! What it costs: asking for switches that were not asked for takes half a microsecond (getrusage, Linux 6.18
-//! on a VM), once a thread and frame. How long a thread was ready and did not run is in a file
-//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Platform::usage`]); it is read when there was such
-//! a switch, when it was worth it the last time, and otherwise every [`REST`] frames: a thread that waits
-//! after each wake-up loses no CPU and has no switch. Where nobody sleeps and no frame ends, nothing is
-//! asked; where the platform counts nothing, nothing is done.
+//! What it costs: asking for switches that were not asked for takes half a microsecond (getrusage, Linux
+//! 6.18 on a VM), once a thread and frame. How long a thread was ready and did not run is in a file
+//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Platform::usage`]); it is read when there was
+//! such a switch, when it was worth it the last time, and otherwise every [`REST`] frames: a thread that
+//! waits after each wake-up loses no CPU and has no switch. Where nobody sleeps and no frame ends, nothing
+//! is asked; where the platform counts nothing, nothing is done.
 //!
 //! Invariants
 //! - Nothing here happens per job.
@@ -78,8 +78,8 @@ struct State {
 
 /// What others do to this job system, as far as it knows.
 pub(crate) struct Noticed<M: Memory> {
-    /// Whether there are fewer workers, and whether something is to be done ([`FEWER`], [`FOUND`]). Relaxed: a
-    /// hint that nothing is published with; what is found is under the lock.
+    /// Whether there are fewer workers, and whether something is to be done ([`FEWER`], [`FOUND`]). Relaxed:
+    /// a hint that nothing is published with; what is found is under the lock.
     flags: M::AtomicU32,
     state: Padded<M::Lock<State>>,
 }

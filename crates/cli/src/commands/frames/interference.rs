@@ -90,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: people and programs are told the same, and of many decisions people see the latest. Method: twenty
-    /// decisions; none.
+    /// Goal: people and programs are told the same, and of many decisions people see the latest. Method:
+    /// twenty decisions; none.
     #[test]
     fn decisions_are_told() {
         let decision = |frames| Decision {

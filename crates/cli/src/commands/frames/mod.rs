@@ -43,13 +43,13 @@ use crate::{help, output};
 /// frame_ns.p50), stats{}, waits[] and inversions[], threads[]{name, tid, run_ns, runnable_ns, sleep_ns,
 /// switches{voluntary, involuntary}} (of the job system, while it was recorded; null without the kernel's
 /// half), checksum (of the last frame), trace{events,lost,kernel{events,lost},bytes} (null without --trace;
-/// kernel is null where it may not be recorded), quiet, noise{}, machine{}. With --trace, waits and
-/// inversions are those that `diagnose` finds in the recording, times since the first frame. Without it,
-/// os_help[]{asked, granted, why} (--os-help), interference{noticed, most_workers, decisions[]{frame, decided,
-/// workers, waited, switches_per_frame}} (what other threads of the machine did to this run: the part of their
-/// time that threads waited for a CPU, and what was decided).
-/// waits are the ten longest of the main thread by a stopwatch (thread, name, frame, start_ns since the first
-/// frame, duration_ns, causes null), and inversions is null.
+/// kernel is null where it may not be recorded), os_help[]{asked, granted, why}, interference{noticed,
+/// most_workers, decisions[]{frame, decided, workers, waited, switches_per_frame}} (what other threads of the
+/// machine did to this run, and what was decided; waited: for a CPU, as a part of the time that threads ran
+/// or waited), quiet, noise{}, machine{}. With --trace, waits and inversions are those that `diagnose` finds
+/// in the recording, times since the first frame. Without it, waits are the ten longest of the main thread by
+/// a stopwatch (thread, name, frame, start_ns since the first frame, duration_ns, causes null), and
+/// inversions is null.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What a frame does [default: graph]
@@ -125,8 +125,8 @@ pub(crate) struct Arguments {
     /// several
     ///
     /// Each with its value if the usual one is not meant: nice=-10 (a larger share), rr=1 (SCHED_RR: before
-    /// all that share), uclamp=1024 (taken to be that large, of 1024), slice=100us (its turns). What is refused,
-    /// mostly for want of a privilege, is said in the report, and the frames run without it.
+    /// all that share), uclamp=1024 (taken to be that large, of 1024), slice=100us (its turns). What is
+    /// refused, mostly for want of a privilege, is said in the report, and the frames run without it.
     #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::treatment)]
     os_help: Vec<Treatment>,
     /// Write one JSON object instead of tables
