@@ -166,11 +166,15 @@ impl Reading {
 
     /// The smallest of what was asked for, what the machine leaves and what others on it do.
     pub(crate) fn workers(&self) -> usize {
-        let wanted = self.asked.workers(self.width).min(self.workers_max);
         match self.fits() {
-            true => wanted.min(self.most),
-            false => wanted,
+            true => self.workers_alone().min(self.most),
+            false => self.workers_alone(),
         }
+    }
+
+    /// What it would be if nobody else wanted the CPUs.
+    pub(crate) fn workers_alone(&self) -> usize {
+        self.asked.workers(self.width).min(self.workers_max)
     }
 
     /// Whether the number of workers has to do with the machine's.

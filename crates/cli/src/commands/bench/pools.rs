@@ -93,28 +93,38 @@ mod tests {
     }
 
     /// Goal: threads of peers are treated as the thread that makes their pool. Method: one that is a little
-    /// nicer than usual, which everybody may be; its pools say what their threads are.
+    /// nicer than usual, which everybody may be, and what needs a privilege; its pools say what their
+    /// threads are.
     #[test]
     fn pools_inherit_help() {
-        on_own_thread(|| {
-            let before = class();
-            let Some(Class::Fair { nice }) = before else {
-                return println!("not tried: this system tells no class");
-            };
-            let nicer = (nice + 3).min(19);
-            let wanted = Class::Fair { nice: nicer };
-            let help = Treatment::nice(nicer);
-            treat_caller(&help).expect("everybody may be nicer");
-            let classes = rayon(3).unwrap().broadcast(|_| class());
-            assert_eq!(classes, [Some(wanted); 3]);
-            let both = chili(2).scope().join(|_| class(), |_| class());
-            assert_eq!(both, (Some(wanted), Some(wanted)));
-            let classes = bevy(3).scope(|scope| {
-                (0..20).for_each(|_| scope.spawn(async { class() }));
+        let Some(Class::Fair { nice }) = class() else {
+            return println!("not tried: this system tells no class");
+        };
+        let (nicer, less) = ((nice + 3).min(19), (nice - 3).max(-20));
+        for help in [
+            Treatment::nice(nicer),
+            Treatment::nice(less),
+            Treatment::round_robin(1),
+        ] {
+            on_own_thread(|| match treat_caller(&help.clone().inherited()) {
+                Ok(_) => all_are(help.class),
+                Err(why) if help != Treatment::nice(nicer) => println!("{help}: not tried: {why}"),
+                Err(why) => panic!("everybody may be nicer: {why}"),
             });
-            assert_eq!(classes, [Some(wanted); 20]);
-            let classes = rayon_member(3).unwrap().broadcast(|_| class());
-            assert_eq!(classes, [Some(wanted); 3]);
+        }
+    }
+
+    /// All threads of all pools that this thread makes have this class.
+    fn all_are(wanted: Option<Class>) {
+        let classes = rayon(3).unwrap().broadcast(|_| class());
+        assert_eq!(classes, [wanted; 3]);
+        let both = chili(2).scope().join(|_| class(), |_| class());
+        assert_eq!(both, (wanted, wanted));
+        let classes = bevy(3).scope(|scope| {
+            (0..20).for_each(|_| scope.spawn(async { class() }));
         });
+        assert_eq!(classes, [wanted; 20]);
+        let classes = rayon_member(3).unwrap().broadcast(|_| class());
+        assert_eq!(classes, [wanted; 3]);
     }
 }

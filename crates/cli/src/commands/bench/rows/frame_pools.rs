@@ -76,7 +76,7 @@ pub(super) fn run(who: Who, common: &Common, frames: &FrameLoop) -> Result<Frame
         (None, _) => run_as_treated(who, common, frames),
         (Some(help), Who::Tbb) => {
             let tbb = common.tbb.as_ref().ok_or("has no runner")?;
-            let before = tbb.treat(help)?;
+            let before = tbb.treat(&help.clone().inherited())?;
             let ran = run_as_treated(who, common, frames);
             tbb.treat(&before)?;
             ran
@@ -91,7 +91,7 @@ pub(super) fn run(who: Who, common: &Common, frames: &FrameLoop) -> Result<Frame
             }
         }),
         (Some(help), _) => pools::on_own_thread(|| {
-            treat_caller(help)?;
+            treat_caller(&help.clone().inherited())?;
             run_as_treated(who, common, frames)
         }),
     }
