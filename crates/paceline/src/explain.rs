@@ -45,8 +45,8 @@ impl Reading {
         let (workers, alone) = (self.workers(), self.workers_alone());
         if workers < alone {
             sentences.push(format!(
-                "{workers} of them at this moment: other threads want the CPUs, and more would get no more of \
-                 them."
+                "{workers} of them at this moment: other threads want the CPUs, and more would get no \
+                 more."
             ));
         }
         sentences.extend(self.who_is_where());

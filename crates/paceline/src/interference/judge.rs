@@ -14,9 +14,10 @@
 //!    CPU.
 //! 2. **The try is kept if nothing is lost and the fewer are left alone**: the CPU time got per time of
 //!    frames is at least 15/16 of what all threads got, and threads are delayed in at most a quarter of the
-//!    frames. If they are not left alone, one fewer is tried once more (one worker is kept either way, there
-//!    is nobody left to leave). Otherwise all workers are back, and the next try comes after [`RETRY`]
-//!    windows, each time twice as many, up to [`RETRY_MAX`].
+//!    frames (or one worker is left, who cannot leave). If not, and unless more than a quarter is lost, one
+//!    fewer is tried once more: a thread that waits stops waiting when the frame is over without it, so that
+//!    the first number may be one too large. Otherwise all workers are back, and the next try comes after
+//!    [`RETRY`] windows, each time twice as many, up to [`RETRY_MAX`].
 //! 3. **Fewer are kept for [`HOLD`] windows; then all are back**, which is the only way to see that the load
 //!    is gone: who is few is in nobody's way. If that was too early (rule 1 again), the next ones are kept
 //!    twice as long, up to [`HOLD_MAX`]. So workers are back 9 s after the load at the latest, at 60 Hz.
@@ -299,20 +300,21 @@ impl Judge {
 
     fn end_try(&mut self, window: &Window, before: u64, again: bool) -> Interfered {
         let costs_nothing = window.capacity() * 16 >= before * 15;
+        let costs_little = window.capacity() * 4 >= before * 3;
         let left_alone = window.disturbed * 4 <= window.frames;
         match self.most {
-            Some(workers) if costs_nothing && !left_alone && again && workers > 1 => {
+            most if costs_nothing && (left_alone || most == Some(1)) => {
+                self.phase = Phase::Fewer { left: self.hold };
+                self.hold = (self.hold * 2).min(HOLD_MAX);
+                Interfered::Kept
+            }
+            Some(workers) if costs_little && again && workers > 1 => {
                 self.most = Some(workers - 1);
                 self.phase = Phase::Trying {
                     before,
                     again: false,
                 };
                 Interfered::Fewer
-            }
-            most if costs_nothing && (left_alone || most == Some(1)) => {
-                self.phase = Phase::Fewer { left: self.hold };
-                self.hold = (self.hold * 2).min(HOLD_MAX);
-                Interfered::Kept
             }
             _ => {
                 self.wait = self.retry;
