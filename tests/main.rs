@@ -9,6 +9,7 @@
 mod budget;
 mod dag;
 mod idle;
+mod interference;
 mod live;
 mod placement;
 mod process;

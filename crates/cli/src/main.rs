@@ -6,6 +6,7 @@
 
 mod commands;
 mod failure;
+mod help;
 mod kernel;
 mod load;
 mod output;

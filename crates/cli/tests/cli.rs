@@ -608,6 +608,64 @@ fn a_panicking_job_is_named() {
     }
 }
 
+/// Goal: the report says what the kernel was asked for, and refusals stop nothing; what others did to the run
+/// is there, too. Method: a niceness that everybody may have, and one that is refused as a value.
+#[test]
+fn frames_ask_the_kernel_for_help() {
+    let arguments = [
+        "frames",
+        "--frames",
+        "3",
+        "--fps",
+        "0",
+        "--os-help",
+        "nice=19,rr=99",
+    ];
+    let report = json(&[&arguments[..], &["--json"]].concat());
+    let help = report["os_help"].as_array().unwrap();
+    let asked: Vec<&Value> = help.iter().map(|one| &one["asked"]).collect();
+    assert_eq!(asked, ["nice 19", "SCHED_RR 99"]);
+    for one in help {
+        assert_eq!(
+            one["granted"],
+            one["why"].as_str().unwrap().is_empty(),
+            "{one}"
+        );
+    }
+    let decisions = report["interference"]["decisions"].as_array();
+    assert_eq!(decisions.map(Vec::len), Some(0), "three frames are too few");
+    assert!(report["stats"]["waited_ns"].is_u64());
+    assert!(fine(&arguments).contains("help of the kernel"));
+    let refused = paceline(&["frames", "--os-help", "fifo"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("uclamp"), "{}", refused.err);
+}
+
+/// Goal: a benchmark with an environment that changes job systems says so, everywhere, and judges nothing.
+/// Method: one row in a tiny size; row `load` without help has no rows with help.
+#[test]
+fn a_changed_environment_is_told() {
+    let mut command = command(&["bench", "--quick", "--json", "--os-help", "none", "load"]);
+    let output = command.env("PACELINE_WORKERS", "1").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.success() && err.contains("PACELINE_WORKERS=1 is set"),
+        "{err}"
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        report["environment"],
+        serde_json::json!(["PACELINE_WORKERS=1"])
+    );
+    let results = report["results"].as_array().unwrap().iter();
+    let cases: std::collections::BTreeSet<&str> =
+        results.filter_map(|one| one["case"].as_str()).collect();
+    assert_eq!(
+        cases.into_iter().collect::<Vec<_>>(),
+        ["mean", "missed", "p99"]
+    );
+}
+
 /// Goal: every row runs with every peer, gets right results and can be published. Method: all of
 /// them at tiny sizes; each subject of a row has numbers or a reason; the document has the parts, a
 /// picture for each row, and the front page its table in the right place.

@@ -41,8 +41,30 @@ fn json_says_what_a_phone_is() {
     let first = json!({"cpus": [4, 5, 6, 7], "class": "mid+big", "lanes": ["frame", "background"]});
     assert_eq!(workers[0], first);
     assert_eq!(workers[6]["lanes"], json!(["background"]));
-    for help in phone["os_help"].as_array().unwrap() {
-        assert!(help["asked"].is_string() && help["granted"] == false && help["why"].is_string());
+    assert_eq!(phone["os_help"], json!([]), "its kernel cannot be asked");
+}
+
+/// Goal: what this process would be given by the kernel is shown, each with a reason if it is refused, and
+/// is not taken. Method: the machine at hand, as JSON and as text, asked twice.
+#[test]
+fn help_of_the_kernel_is_tried() {
+    let help = || serde_json::from_str::<Value>(&shown(&["--json"])).unwrap()["os_help"].clone();
+    let told = help();
+    assert_eq!(told, help());
+    let told = told.as_array().unwrap();
+    let asked: Vec<&str> = told
+        .iter()
+        .filter_map(|one| one["asked"].as_str())
+        .collect();
+    assert_eq!(asked[..2], ["nice -10", "SCHED_RR 1"]);
+    let text = shown(&[]);
+    for one in told {
+        let (granted, why) = (&one["granted"], one["why"].as_str().unwrap());
+        assert_eq!(*granted, why.is_empty(), "{one}");
+        assert!(
+            text.contains(one["asked"].as_str().unwrap()) && text.contains(why),
+            "{text}"
+        );
     }
 }
 

@@ -87,6 +87,11 @@ kinds! {
     Seated = 24, "seated";
     /// Recording was switched. `arg`: 1 on, 0 off. In between nothing is known.
     Recording = 25, "recording";
+    /// Threads of the job system are kept from running by others, or are not any more, and something was
+    /// decided. `job`: how long they waited for a CPU, in thousandths of the time that they ran or waited
+    /// (32 bits), and how often they lost theirs, per 1000 frames (32 bits). `arg`: what was decided (32
+    /// bits, see [`Interfered`]), and the number of workers from now on (32 bits).
+    Interference = 26, "interference";
 }
 
 /// Why a thread ran this job and no other.
@@ -141,6 +146,28 @@ pub enum Resized {
     Narrower = 1,
     /// More can.
     Wider = 2,
+    /// Other threads of the machine want its CPUs, or do not any more: see
+    /// [`Interference`](EventKind::Interference).
+    Interference = 3,
+}
+
+/// What was decided about threads that others keep from running.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Interfered {
+    /// In most frames a thread waited for a CPU.
+    Noticed = 1,
+    /// They are more threads than they get CPUs: fewer workers, for a try, none of which spins.
+    Fewer = 2,
+    /// The fewer are left alone and get as much CPU time as all did: they stay as few for a while.
+    Kept = 3,
+    /// The fewer wait for CPUs as well, or get less CPU time than all did: all are back.
+    Restored = 4,
+    /// The while is over: all are back, to see whether the CPUs are free again.
+    Probed = 5,
+    /// Threads hardly wait for a CPU any more.
+    Over = 6,
 }
 
 macro_rules! reasons {
@@ -158,5 +185,6 @@ reasons! {
     Why: Next Awaited Needed Part;
     Withheld: Searched NobodySleeps Batch;
     Steered: InTheWay Over Late;
-    Resized: Asked Narrower Wider;
+    Resized: Asked Narrower Wider Interference;
+    Interfered: Noticed Fewer Kept Restored Probed Over;
 }

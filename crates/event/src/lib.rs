@@ -15,7 +15,7 @@ mod random;
 mod record;
 
 pub use kernel::{Address, Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Task};
-pub use kind::{EventKind, Resized, Steered, Why, Withheld};
+pub use kind::{EventKind, Interfered, Resized, Steered, Why, Withheld};
 pub use nanos::Nanos;
 pub use random::{Random, mix};
 pub use record::{EVENT_BYTES, Event, MemoryLog, MemorySink, Sink};

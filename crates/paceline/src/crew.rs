@@ -250,6 +250,7 @@ impl<P: Platform> Shared<P> {
         // SAFETY: the thread was started for this seat and just sat down on it; a post has one
         // thread at a time (the next is started only after this one was joined).
         let context = unsafe { Context::new(self, seat) };
+        context.forget_usage();
         context.record_seated();
         loop {
             match context.is_to_be_slow() {

@@ -42,16 +42,24 @@ impl<P: Platform> JobSystem<P> {
 impl Reading {
     pub(crate) fn explain(&self) -> Vec<String> {
         let mut sentences = vec![self.why_so_many(), self.what_may_be_used()];
+        let (workers, alone) = (self.workers(), self.workers_alone());
+        if workers < alone {
+            sentences.push(format!(
+                "{workers} of them at this moment: other threads want the CPUs, and more would get no \
+                 more."
+            ));
+        }
         sentences.extend(self.who_is_where());
         sentences
     }
 
     fn why_so_many(&self) -> String {
-        let (workers, width) = (self.workers(), self.width());
+        let (workers, width) = (self.workers_alone(), self.width());
         let at_once = match width {
             1 => "1 thread can run at a time".to_owned(),
             width => format!("{width} threads can run at the same time"),
         };
+        let workers_alone = workers;
         let workers = count(workers, "worker");
         match self.asked() {
             Asked::Fitting { .. } if width == 1 => {
@@ -63,7 +71,7 @@ impl Reading {
             Asked::Fitting { reserve } => {
                 format!("{workers}: {at_once}, less {reserve} for others.")
             }
-            Asked::Exactly { workers: asked, .. } if asked == self.workers() => {
+            Asked::Exactly { workers: asked, .. } if asked == workers_alone => {
                 format!("{workers}, as asked for; {at_once}.")
             }
             Asked::Exactly { workers: asked, .. } => {

@@ -39,10 +39,14 @@ impl<'js, P: Platform> Frame<'js, P> {
         let shared = system.shared();
         // Relaxed: a number.
         let number = shared.frames.fetch_add(1, Ordering::Relaxed);
-        let start = shared.platform.now();
+        let mut start = shared.platform.now();
         let context = shared.context();
         if let Ok(cx) = &context {
             cx.follow_machine_at(start);
+            if cx.follow_interference(start) {
+                // It took some time, which is none of the frame's.
+                start = shared.platform.now();
+            }
         }
         let deadline = start + Nanos::from(budget);
         if let Ok(cx) = context {
@@ -91,11 +95,13 @@ impl<'js, P: Platform> Frame<'js, P> {
 impl<P: Platform> Drop for Frame<'_, P> {
     fn drop(&mut self) {
         let shared = self.system.shared();
-        let missed = shared.platform.now() > self.deadline;
+        let end = shared.platform.now();
+        let missed = end > self.deadline;
         if let Ok(cx) = shared.context() {
             cx.seat.counters.frames.add(1);
             cx.seat.counters.frames_missed.add(u64::from(missed));
             cx.record(EventKind::FrameEnd, Ticket(self.number), u64::from(missed));
+            cx.end_frame(self.start, end);
         }
     }
 }

@@ -76,6 +76,8 @@ pub(crate) struct Reading {
     seen: CpuSet,
     asked: Asked,
     workers_max: usize,
+    /// As many as [`interference`](crate::interference) leaves.
+    most: usize,
     /// The system refused a thread last time.
     undermanned: bool,
     /// The machine, if workers are held to its classes.
@@ -108,6 +110,7 @@ impl Reading {
             fewer: None,
             asked,
             workers_max,
+            most: usize::MAX,
             undermanned: false,
             machine: None,
             places: Vec::new(),
@@ -161,8 +164,28 @@ impl Reading {
         has_changed
     }
 
+    /// The smallest of what was asked for, what the machine leaves and what others on it do.
     pub(crate) fn workers(&self) -> usize {
+        match self.fits() {
+            true => self.workers_alone().min(self.most),
+            false => self.workers_alone(),
+        }
+    }
+
+    /// What it would be if nobody else wanted the CPUs.
+    pub(crate) fn workers_alone(&self) -> usize {
         self.asked.workers(self.width).min(self.workers_max)
+    }
+
+    /// Whether the number of workers has to do with the machine's.
+    fn fits(&self) -> bool {
+        match self.asked {
+            Asked::Fitting { .. } => true,
+            Asked::Exactly {
+                workers,
+                width_then,
+            } => workers <= width_then,
+        }
     }
 
     /// Whether there is less CPU time than CPUs: whoever spins spends what others need.
@@ -326,6 +349,11 @@ impl<M: Memory> Live<M> {
         })
     }
 
+    /// Whether the number of workers has to do with the machine's.
+    pub(crate) fn fits(&self) -> bool {
+        self.reading.with(|reading| reading.fits())
+    }
+
     /// The CPUs that workers were told to stay on, if any.
     pub(crate) fn told_cpus(&self) -> Option<&CpuSet> {
         self.cpus.as_ref()
@@ -390,6 +418,27 @@ impl<P: Platform> Shared<P> {
             self.crew.set_target(reading.workers());
         });
         self.man_posts()
+    }
+
+    /// No more workers than that, if there is a number; how many there are to be.
+    /// [`man_missing_posts`](Shared::man_missing_posts) sees to it.
+    pub(crate) fn limit_workers(&self, most: Option<usize>) -> usize {
+        self.live.reading.with(|reading| {
+            reading.most = most.unwrap_or(usize::MAX);
+            reading.replan();
+            let workers = reading.workers();
+            self.crew.set_target(workers);
+            workers
+        })
+    }
+
+    /// As [`man_posts`](Shared::man_posts); who is missing because the system refused is asked for again at
+    /// the next look.
+    pub(crate) fn man_missing_posts(&self) {
+        let refused = self.man_posts().is_err();
+        self.live
+            .reading
+            .with(|reading| reading.undermanned = refused);
     }
 
     /// Starts the first workers.
@@ -483,12 +532,7 @@ impl<P: Platform> Context<'_, P> {
             shared.widen_masks();
         }
         if learned.change.is_some() || learned.is_undermanned || learned.has_new_places {
-            // Refused: there are fewer workers than could run, and the next look tries again.
-            let refused = shared.man_posts().is_err();
-            shared
-                .live
-                .reading
-                .with(|reading| reading.undermanned = refused);
+            shared.man_missing_posts();
         }
         if let Some(why) = learned.change {
             self.seat.counters.resizes.add(1);

@@ -17,6 +17,7 @@ use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
 
 use crate::deque::Deque;
 use crate::fork::ForkList;
+use crate::interference::Sampler;
 use crate::job::{LabelCache, Ticket};
 use crate::policy::SpinHabit;
 use crate::range::Unshared;
@@ -99,6 +100,8 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) search_habit: SpinHabit,
     pub(crate) wait_habit: SpinHabit,
     pub(crate) unshared: Unshared,
+    /// What the thread had used when it last looked.
+    pub(crate) sampler: Sampler,
     /// Numbers the walks for runnable ancestors: a job marked with the current number has been
     /// visited.
     pub(crate) serial: u64,
@@ -176,6 +179,7 @@ impl<P: Platform> Seat<P> {
                 search_habit: SpinHabit::default(),
                 wait_habit: SpinHabit::default(),
                 unshared: Unshared::default(),
+                sampler: Sampler::default(),
                 serial: 0,
                 marks_from: 0,
                 stamp: Stamp::default(),

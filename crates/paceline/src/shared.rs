@@ -14,6 +14,7 @@ use crate::error::ScheduleError;
 use crate::failure::{Failures, UnwaitedPanic};
 use crate::idle::Idle;
 use crate::injector::Injector;
+use crate::interference::Noticed;
 use crate::job::{LINK_BLOCKS_MAX, Labels, Links, Slot, Ticket};
 use crate::listen::Wakers;
 use crate::live::Live;
@@ -60,6 +61,7 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) crew: Crew<P>,
     pub(crate) helping: Helping<P>,
     pub(crate) live: Live<P>,
+    pub(crate) noticed: Noticed<P>,
     pub(crate) spin: SpinPolicy,
     pub(crate) steering: Steering<P>,
     /// Moving average of the cost of a wake-up, in ns.
@@ -122,6 +124,7 @@ impl<P: Platform> Shared<P> {
             crew: Crew::new(parts.workers_max, parts.stack_bytes, parts.slice),
             helping: Helping::new(parts.help),
             live: parts.live,
+            noticed: Noticed::new(),
             spin: parts.spin,
             steering: Steering::new(parts.steering),
             wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
@@ -158,6 +161,7 @@ impl<P: Platform> Shared<P> {
                 let seat = self.sit_down()?;
                 // SAFETY: as below.
                 let context = unsafe { Context::new(self, seat) };
+                context.forget_usage();
                 context.record_seated();
                 return Ok(context);
             }
@@ -222,8 +226,10 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn spin_time(&self) -> Nanos {
         // The waiting thread counts as one more.
         let threads = self.crew.active() + 1;
-        self.spin
-            .spin_time(self.wake_cost(), threads, self.live.width())
+        let mut width = self.live.width();
+        // Whoever spins spends what others of ours need.
+        width.is_rationed |= self.noticed.are_fewer();
+        self.spin.spin_time(self.wake_cost(), threads, width)
     }
 
     /// How many threads could work on one thing at the same time.

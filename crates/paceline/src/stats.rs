@@ -73,6 +73,15 @@ counters! {
     looks,
     /// Times that the number of workers followed the machine.
     resizes,
+    /// Time on a CPU, in ns, of threads of the job system, as far as they have said: once a frame if they
+    /// were preempted, else every 16 frames.
+    ran_ns,
+    /// Time that they were ready to run and did not, in ns; said together with the above.
+    waited_ns,
+    /// Switches away from them that they did not ask for.
+    preempted,
+    /// Threads that waited longer for a CPU, in a frame, than a wake-up takes.
+    delayed,
     /// Frames ended.
     frames,
     /// Frames that ended after their deadline.
@@ -94,7 +103,7 @@ impl<M: Memory> Counter<M> {
         self.0.store(now + n, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

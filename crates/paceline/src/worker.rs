@@ -256,6 +256,7 @@ impl<P: Platform> Context<'_, P> {
     fn sleep(&self) -> (bool, u16) {
         let (shared, seat) = (self.shared, self.seat);
         let index = seat.index as usize;
+        self.note_usage();
         shared.idle.begin_sleep::<Fenced>(index);
         self.record(EventKind::Park, Ticket::NONE, 0);
         let mut parked = None;

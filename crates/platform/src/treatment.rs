@@ -68,6 +68,15 @@ impl Treatment {
         }
     }
 
+    /// The same, and for threads that it starts from then on as well. Without this call they are treated as
+    /// usual where it has another class.
+    pub fn inherited(self) -> Treatment {
+        Treatment {
+            resets_on_fork: Some(false),
+            ..self
+        }
+    }
+
     /// This slice.
     pub fn slice(slice: Nanos) -> Treatment {
         Treatment {

@@ -107,6 +107,10 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.usage()
         }
+        fn involuntary(&self) -> Option<u64> {
+            let $this = self;
+            $behind.involuntary()
+        }
         fn charge(&self, work: event::Nanos) {
             let $this = self;
             $behind.charge(work);

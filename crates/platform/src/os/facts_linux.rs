@@ -130,21 +130,22 @@ pub(super) fn usage() -> Usage {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: an all-zero rusage is a valid value of that plain struct.
-    let mut counts: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: both calls write to the live structs passed to them and nothing else.
-    let (timed, counted) = unsafe {
-        (
-            libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time),
-            libc::getrusage(RUSAGE_THREAD, &mut counts),
-        )
-    };
+    // SAFETY: the call writes to the live struct passed to it and nothing else.
+    let timed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     let cpu = Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
     Usage {
         cpu: (timed == 0).then_some(cpu),
         runnable: runnable(),
-        involuntary: (counted == 0).then_some(counts.ru_nivcsw as u64),
+        involuntary: involuntary(),
     }
+}
+
+pub(super) fn involuntary() -> Option<u64> {
+    // SAFETY: an all-zero rusage is a valid value of that plain struct.
+    let mut counts: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: the call writes to the live struct passed to it and nothing else.
+    let counted = unsafe { libc::getrusage(RUSAGE_THREAD, &mut counts) };
+    (counted == 0).then_some(counts.ru_nivcsw as u64)
 }
 
 /// The second number of schedstat: time spent waiting on a run queue, where the kernel keeps it.

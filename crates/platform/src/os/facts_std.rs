@@ -39,3 +39,7 @@ pub(super) fn usage() -> Usage {
         involuntary: None,
     }
 }
+
+pub(super) fn involuntary() -> Option<u64> {
+    None
+}

@@ -181,6 +181,10 @@ unsafe impl Platform for Os {
         facts::usage()
     }
 
+    fn involuntary(&self) -> Option<u64> {
+        facts::involuntary()
+    }
+
     fn charge(&self, _work: Nanos) {}
 
     #[inline]

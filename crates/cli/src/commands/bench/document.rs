@@ -77,6 +77,10 @@ fn markdown(report: &Report, drawn: &[&Row], folder: &str) -> String {
             "**The machine was not quiet. The verdicts below are not to be believed.**\n\n",
         );
     }
+    if !report.environment.is_empty() {
+        let set = report.environment.join(", ");
+        let _ = write!(out, "**With {set}: these figures are not comparable.**\n\n");
+    }
     machine(&mut out, report);
     out.push_str("## Results\n\n");
     table(&mut out, &RESULT_COLUMNS, &result_rows(report));

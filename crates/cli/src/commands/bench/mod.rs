@@ -28,12 +28,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use paceline::WaitPolicy;
-use platform::{Os, Platform};
+use platform::{Os, Platform, Treatment};
 use workload::Random;
 use workload::busy::Busy;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{help, output};
 use document::Document;
 use measure::{Machine, Watch};
 use readme::Readme;
@@ -49,7 +49,8 @@ use who::Who;
 /// Results are verified. Each row has targets; they are judged with --peers, on 2 threads, at full
 /// size. Exit code 1: a result was wrong, or the machine was quiet and a target was missed.
 ///
-/// JSON (one object): machine{}, quiet, noise{}, threads, quick, wait_policy, results[]{name, case,
+/// JSON (one object): machine{}, quiet, noise{}, threads, quick, wait_policy, environment[] (what else is set
+/// there for job systems; figures are not comparable then, and nothing is judged), results[]{name, case,
 /// unit, subject, version, threads, median, worst, min, max, n, ratio_to_best_peer, cannot},
 /// targets[]{name, case, what, got, bound, note, met}. Smaller is better in all results; a subject that
 /// cannot do the row has a reason in cannot and no numbers; met is null for what is not judged. For the
@@ -69,6 +70,10 @@ pub(crate) struct Arguments {
     /// Threads that may execute work, for every subject [default: all, at least 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=256))]
     threads: Option<u16>,
+    /// For row load: the kernel's help with which the frames are run once more, Paceline's and its peers'
+    /// threads with the same; as for `frames`, or none [default: nice,rr]
+    #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = wish)]
+    os_help: Option<Vec<Wish>>,
     /// Write one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -106,6 +111,27 @@ enum Name {
     Trace,
     /// The simulator's speed
     Sim,
+}
+
+/// A kind of help, or the word for none.
+type Wish = Option<Treatment>;
+
+fn wish(text: &str) -> Result<Wish, String> {
+    match text {
+        "none" => Ok(None),
+        _ => help::treatment(text).map(Some),
+    }
+}
+
+/// The variables of the environment that make a job system another one than is to be measured, if they are
+/// set.
+fn environment() -> Vec<String> {
+    let names = ["PACELINE_WORKERS", "PACELINE_CPUS"];
+    let set = names.into_iter().filter_map(|name| {
+        let value = std::env::var_os(name)?;
+        Some(format!("{name}={}", value.to_string_lossy()))
+    });
+    set.collect()
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -152,12 +178,22 @@ fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report,
         },
         false => (None, None),
     };
+    let environment = environment();
+    for set in &environment {
+        output::note(format_args!(
+            "note: {set} is set: figures are not comparable"
+        ));
+    }
+    let usual = || vec![Some(Treatment::nice(-10)), Some(Treatment::round_robin(1))];
+    let wishes = arguments.os_help.clone().unwrap_or_else(usual);
     let busy = Busy::calibrate(&Os);
     let mut setup = Setup {
         threads,
         peers: arguments.peers,
         tbb,
         quick: arguments.quick,
+        is_as_usual: environment.is_empty(),
+        helps: wishes.into_iter().flatten().collect(),
         busy,
         random: Random::new(Os.seed()),
         watch: Watch::start(busy),
@@ -180,6 +216,7 @@ fn measure(arguments: &Arguments, wait_policy: Option<String>) -> Result<Report,
         quick: arguments.quick,
         tbb,
         wait_policy,
+        environment,
         noise: setup.watch.finish(),
         rows: chosen(&arguments.names).collect(),
         cases,

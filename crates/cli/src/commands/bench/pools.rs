@@ -9,11 +9,17 @@ use std::num::NonZero;
 
 use bevy_tasks::{TaskPool, TaskPoolBuilder};
 use paceline::{Builder, JobSystem};
-use platform::{CpuSet, Os, Platform};
+use platform::{CpuSet, Os, Platform, Treatment};
 use rayon::ThreadPoolBuilder;
 
 pub(super) fn paceline(threads: usize) -> Result<JobSystem<Os>, String> {
     let builder = Builder::new().workers(threads - 1);
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// The kernel is asked to help it, as soon as somebody adopts a role.
+pub(super) fn paceline_helped(threads: usize, help: &Treatment) -> Result<JobSystem<Os>, String> {
+    let builder = Builder::new().workers(threads - 1).os_help(help.clone());
     builder.build().map_err(|error| error.to_string())
 }
 
@@ -73,4 +79,52 @@ pub(super) fn on_own_thread<R: Send>(f: impl FnOnce() -> R + Send) -> R {
         Ok(result) => result,
         Err(payload) => std::panic::resume_unwind(payload),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::{Class, Treatment};
+
+    use super::*;
+    use crate::help::treat_caller;
+
+    fn class() -> Option<Class> {
+        treat_caller(&Treatment::default()).ok()?.class
+    }
+
+    /// Goal: threads of peers are treated as the thread that makes their pool. Method: one that is a little
+    /// nicer than usual, which everybody may be, and what needs a privilege; its pools say what their
+    /// threads are.
+    #[test]
+    fn pools_inherit_help() {
+        let Some(Class::Fair { nice }) = class() else {
+            return println!("not tried: this system tells no class");
+        };
+        let (nicer, less) = ((nice + 3).min(19), (nice - 3).max(-20));
+        for help in [
+            Treatment::nice(nicer),
+            Treatment::nice(less),
+            Treatment::round_robin(1),
+        ] {
+            on_own_thread(|| match treat_caller(&help.clone().inherited()) {
+                Ok(_) => all_are(help.class),
+                Err(why) if help != Treatment::nice(nicer) => println!("{help}: not tried: {why}"),
+                Err(why) => panic!("everybody may be nicer: {why}"),
+            });
+        }
+    }
+
+    /// All threads of all pools that this thread makes have this class.
+    fn all_are(wanted: Option<Class>) {
+        let classes = rayon(3).unwrap().broadcast(|_| class());
+        assert_eq!(classes, [wanted; 3]);
+        let both = chili(2).scope().join(|_| class(), |_| class());
+        assert_eq!(both, (wanted, wanted));
+        let classes = bevy(3).scope(|scope| {
+            (0..20).for_each(|_| scope.spawn(async { class() }));
+        });
+        assert_eq!(classes, [wanted; 20]);
+        let classes = rayon_member(3).unwrap().broadcast(|_| class());
+        assert_eq!(classes, [wanted; 3]);
+    }
 }

@@ -21,6 +21,8 @@ pub(super) struct Report {
     pub(super) tbb: Option<String>,
     /// What the environment has set for Paceline's waits, if it has.
     pub(super) wait_policy: Option<String>,
+    /// What else it has set that makes job systems other than they are.
+    pub(super) environment: Vec<String>,
     pub(super) noise: Noise,
     pub(super) rows: Vec<&'static Row>,
     pub(super) cases: Vec<Case>,
@@ -45,6 +47,7 @@ pub(super) struct Json<'a> {
     threads: usize,
     quick: bool,
     wait_policy: Option<&'a str>,
+    environment: &'a [String],
     results: Vec<JsonResult<'a>>,
     targets: Vec<JsonTarget<'a>>,
 }
@@ -86,6 +89,7 @@ pub(super) fn json(report: &Report) -> Json<'_> {
         threads: report.threads,
         quick: report.quick,
         wait_policy: report.wait_policy.as_deref(),
+        environment: &report.environment,
         results: report
             .cases
             .iter()
@@ -151,6 +155,9 @@ pub(super) fn tables(report: &Report) -> String {
     head.add_row(["threads", &format!("{} for every subject", report.threads)]);
     if let Some(policy) = &report.wait_policy {
         head.add_row(["PACELINE_WAIT", policy]);
+    }
+    for set in &report.environment {
+        head.add_row(["not comparable", &format!("{set} is set")]);
     }
     let mut rows = result_rows(report);
     let mut above = String::new();

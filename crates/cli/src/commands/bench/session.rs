@@ -1,5 +1,6 @@
 //! Taking turns: every subject once per round, in an order drawn anew each time.
 
+use platform::Treatment;
 use workload::Random;
 use workload::busy::Busy;
 
@@ -17,6 +18,10 @@ pub(super) struct Setup {
     /// oneTBB, if peers are wanted and it is there.
     pub(super) tbb: Option<Tbb>,
     pub(super) quick: bool,
+    /// The environment does not make job systems other than they are.
+    pub(super) is_as_usual: bool,
+    /// Help of the kernel with which row `load` is run once more each.
+    pub(super) helps: Vec<Treatment>,
     pub(super) busy: Busy,
     pub(super) random: Random,
     pub(super) watch: Watch,
@@ -114,6 +119,8 @@ mod tests {
             peers: false,
             tbb: None,
             quick: true,
+            is_as_usual: true,
+            helps: Vec::new(),
             busy: Busy::NONE,
             random: Random::new(1),
             watch: Watch::start(Busy::NONE),

@@ -48,6 +48,8 @@ impl Target {
     ) -> Target {
         let waived = if setup.quick {
             Some("sizes too small")
+        } else if !setup.is_as_usual {
+            Some("PACELINE_WORKERS or PACELINE_CPUS is set")
         } else if setup.threads != JUDGED_THREADS {
             Some("for 2 threads only")
         } else {

@@ -250,6 +250,8 @@ mod tests {
             costs: None,
             recording: None,
             account: None,
+            help: Vec::new(),
+            interference: paceline::Interference::default(),
             traced: None,
         };
         let file: File = toml::from_str(&costs.to_toml(&outcome).unwrap()).unwrap();

@@ -7,6 +7,7 @@ mod background;
 mod clocks;
 pub(super) mod costs;
 mod image;
+mod interference;
 mod probe;
 pub(super) mod recorder;
 mod report;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use event::Nanos;
 use paceline::WaitPolicy;
+use platform::Treatment;
 use workload::graph::{Generator, JobGraph};
 use workload::mandelbrot::Mandelbrot;
 use workload::raster::{Mesh, default_mesh};
@@ -27,7 +29,7 @@ use workload::raster::{Mesh, default_mesh};
 use super::accounts::Account;
 use super::values::{Workers, find_graph, fps, micros, workers};
 use crate::failure::Failure;
-use crate::output;
+use crate::{help, output};
 
 /// Run real frames on the job system and say where the time went.
 ///
@@ -41,10 +43,13 @@ use crate::output;
 /// frame_ns.p50), stats{}, waits[] and inversions[], threads[]{name, tid, run_ns, runnable_ns, sleep_ns,
 /// switches{voluntary, involuntary}} (of the job system, while it was recorded; null without the kernel's
 /// half), checksum (of the last frame), trace{events,lost,kernel{events,lost},bytes} (null without --trace;
-/// kernel is null where it may not be recorded), quiet, noise{}, machine{}. With --trace, waits and
-/// inversions are those that `diagnose` finds in the recording, times since the first frame. Without it,
-/// waits are the ten longest of the main thread by a stopwatch (thread, name, frame, start_ns since the first
-/// frame, duration_ns, causes null), and inversions is null.
+/// kernel is null where it may not be recorded), os_help[]{asked, granted, why}, interference{noticed,
+/// most_workers, decisions[]{frame, decided, workers, waited, switches_per_frame}} (what other threads of the
+/// machine did to this run, and what was decided; waited: for a CPU, as a part of the time that threads ran
+/// or waited), quiet, noise{}, machine{}. With --trace, waits and inversions are those that `diagnose` finds
+/// in the recording, times since the first frame. Without it, waits are the ten longest of the main thread by
+/// a stopwatch (thread, name, frame, start_ns since the first frame, duration_ns, causes null), and
+/// inversions is null.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What a frame does [default: graph]
@@ -116,6 +121,14 @@ pub(crate) struct Arguments {
     /// as 20us [default: adaptive]
     #[arg(long, value_name = "POLICY")]
     wait: Option<WaitPolicy>,
+    /// Ask the kernel for help, for the main thread and the workers together: nice, rr, uclamp, slice, or
+    /// several
+    ///
+    /// Each with its value if the usual one is not meant: nice=-10 (a larger share), rr=1 (SCHED_RR: before
+    /// all that share), uclamp=1024 (taken to be that large, of 1024), slice=100us (its turns). What is
+    /// refused, mostly for want of a privilege, is said in the report, and the frames run without it.
+    #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::treatment)]
+    os_help: Vec<Treatment>,
     /// Write one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -150,6 +163,7 @@ struct Options {
     trace: Option<PathBuf>,
     trace_text: Option<PathBuf>,
     panic_at: Option<String>,
+    help: Vec<Treatment>,
 }
 
 /// What a frame computes.
@@ -207,6 +221,7 @@ impl Arguments {
             trace: self.trace,
             trace_text: self.trace_text,
             panic_at: self.panic_at,
+            help: self.os_help,
         })
     }
 

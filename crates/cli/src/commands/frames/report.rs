@@ -7,10 +7,12 @@ use comfy_table::{CellAlignment, Table};
 use event::Nanos;
 use serde::Serialize;
 
+use super::interference::{self, InterferenceJson};
 use super::recorder::Traced;
 use super::run::Outcome;
 use super::waits::Wait;
 use crate::commands::accounts::{Account, InversionJson, ThreadJson, WaitJson};
+use crate::help::Answer;
 use crate::output;
 use measure::Times;
 use measure::{Machine, Noise};
@@ -36,6 +38,8 @@ pub(super) struct Report<'a> {
     threads: Option<Vec<ThreadJson>>,
     checksum: String,
     trace: Option<Traced>,
+    os_help: &'a [Answer],
+    interference: InterferenceJson,
     quiet: bool,
     noise: Noise,
     machine: &'a Machine,
@@ -71,6 +75,8 @@ pub(super) fn json(outcome: &Outcome) -> Report<'_> {
         threads: account.and_then(Account::threads_json),
         checksum: format!("{:016x}", outcome.checksum),
         trace: outcome.traced,
+        os_help: &outcome.help,
+        interference: interference::json(&outcome.interference),
         quiet: outcome.noise.is_quiet(),
         noise: outcome.noise,
         machine: &outcome.machine,
@@ -85,6 +91,7 @@ fn speedup(outcome: &Outcome) -> f64 {
 /// The tables for people.
 pub(super) fn table(outcome: &Outcome) -> String {
     let mut tables = vec![what(outcome), times(outcome), counts(outcome)];
+    tables.push(interference::table(&outcome.interference));
     if outcome.account.is_none() {
         tables.push(waits(outcome));
     }
@@ -122,6 +129,12 @@ fn what(outcome: &Outcome) -> Table {
         count => format!("{count} workers"),
     };
     row("threads", &format!("{workers} and the main thread"));
+    for answer in &outcome.help {
+        row(
+            "help of the kernel",
+            &format!("{}: {}", answer.asked, answer.words()),
+        );
+    }
     row(
         "checksum",
         &format!("{:016x}, as in a serial run", outcome.checksum),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use event::Nanos;
-use paceline::{BuildError, Builder, JobSystem, Stats, WaitError};
+use paceline::{BuildError, Builder, Interference, JobSystem, Role, Stats, WaitError};
 use platform::{Os, Platform};
 use trace::Recording;
 use workload::busy::Busy;
@@ -22,6 +22,7 @@ use super::{Options, What};
 use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
 use crate::failure::Failure;
+use crate::help::Answer;
 use crate::load::Hogs;
 use crate::pace::{Pace, Pause};
 use crate::progress::Progress;
@@ -59,6 +60,10 @@ pub(super) struct Outcome {
     pub(super) traced: Option<Traced>,
     /// Where the time of its waits went, if it was recorded.
     pub(super) account: Option<Account>,
+    /// What the kernel was asked for, and what it said.
+    pub(super) help: Vec<Answer>,
+    /// What other threads of the machine did to the run.
+    pub(super) interference: Interference,
 }
 
 /// What the loop itself finds out.
@@ -100,7 +105,11 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
     let (stats, cpu) = (js.stats(), process_cpu());
     let background = Background::start(&js, options.background, busy);
     let hogs = Hogs::start(options.load)?;
+    let main = (!options.help.is_empty()).then(|| js.adopt(Role::Main));
+    let help = js.os_help().iter().map(Answer::told).collect();
     let measured = frames(options, &js, &mut scene, probe, recorder.as_mut())?;
+    drop(main);
+    let interference = js.interference();
     let stats = js.stats().since(&stats);
     let not_ours = background.stop() + hogs.stop() + measured.checks;
     let cpu = cpu
@@ -139,6 +148,8 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
         recording,
         traced: None,
         account: None,
+        help,
+        interference,
     })
 }
 
@@ -174,6 +185,9 @@ fn build(options: &Options, recorder: Option<&Recorder>) -> Result<JobSystem<Os>
     }
     if let Some(policy) = options.wait {
         builder = builder.wait_policy(policy);
+    }
+    for help in &options.help {
+        builder = builder.os_help(help.clone());
     }
     builder.build().map_err(|error| match error {
         BuildError::Thread(_) => Failure::failed(error),

@@ -13,7 +13,7 @@ use platform::topology::detect::{Folder, Source, detect};
 use platform::{Os, Platform, Topology};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{help, output};
 
 /// Show what the machine is and what the job system makes of it: CPUs, classes, limits, workers.
 ///
@@ -24,7 +24,8 @@ use crate::output;
 /// classes[]{name, cpus[], capacity (the fastest 1024; null if nobody says)}, class_source, confidence
 /// (high, low), smt[][] (CPUs of one core), llc[][] (of one last-level cache), numa[][] (of one memory
 /// node), quota_cpus (null without a limit), effective_parallelism, fast[] (for work with a deadline),
-/// workers[]{cpus[], class, lanes[]}, os_help[]{asked, granted, why}, notes[] (what was distrusted).
+/// workers[]{cpus[], class, lanes[]}, os_help[]{asked, granted (would this process be given it?), why (not)},
+/// notes[] (what was distrusted).
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Another machine: a folder that holds its sys and proc, or a .tar.gz of one
@@ -49,9 +50,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(path) => machine_at(path)?,
         None => Os.topology().clone(),
     };
+    // Of another machine's kernel nothing is known.
+    let help = match arguments.sysroot {
+        None => help::usual().iter().map(help::probe).collect(),
+        Some(_) => Vec::new(),
+    };
     match arguments.json {
-        true => output::print_json(&report::json(&machine)),
-        false => output::print(report::text(&machine, output::columns())),
+        true => output::print_json(&report::json(&machine, help)),
+        false => output::print(report::text(&machine, &help, output::columns())),
     }
 }
 

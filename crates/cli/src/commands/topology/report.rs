@@ -8,30 +8,13 @@ use platform::{CpuSet, Lane, Plan, PlannedWorker, Quota, Topology};
 use serde::Serialize;
 
 use super::draw;
+use crate::help::Answer;
 use crate::output;
 
 /// What a job system with default settings would do: one thread of the machine is left to whoever waits.
 fn plan(machine: &Topology) -> Plan {
     let workers = machine.effective_parallelism().saturating_sub(1).max(1);
     Plan::new(machine, machine.limits(), workers)
-}
-
-/// One kind of help that a system can give to threads with deadlines.
-#[derive(Serialize)]
-struct Help {
-    asked: &'static str,
-    granted: bool,
-    why: &'static str,
-}
-
-/// None is asked for by this command: it only shows the machine.
-fn os_help() -> Vec<Help> {
-    let help = |asked| Help {
-        asked,
-        granted: false,
-        why: "not asked for: help is off by default",
-    };
-    ["nice", "SCHED_RR", "uclamp"].map(help).into()
 }
 
 #[derive(Serialize)]
@@ -52,7 +35,7 @@ struct Json<'a> {
     effective_parallelism: usize,
     fast: Vec<u32>,
     workers: Vec<JsonWorker>,
-    os_help: Vec<Help>,
+    os_help: Vec<Answer>,
     notes: &'a [String],
 }
 
@@ -85,7 +68,7 @@ fn numbers(set: &CpuSet) -> Vec<u32> {
 }
 
 /// The object of `--json`.
-pub(super) fn json(machine: &Topology) -> impl Serialize + '_ {
+pub(super) fn json(machine: &Topology, help: Vec<Answer>) -> impl Serialize + '_ {
     let groups = |sets: Vec<CpuSet>| sets.iter().map(numbers).collect();
     let limits = machine.limits();
     let classes = machine.classes().iter().map(|class| JsonClass {
@@ -117,13 +100,13 @@ pub(super) fn json(machine: &Topology) -> impl Serialize + '_ {
             .into_iter()
             .map(JsonWorker::of)
             .collect(),
-        os_help: os_help(),
+        os_help: help,
         notes: machine.notes(),
     }
 }
 
-/// The machine as a person reads it, in so many columns.
-pub(super) fn text(machine: &Topology, columns: usize) -> String {
+/// The machine as a person reads it, in so many columns; and what its kernel would do for this process.
+pub(super) fn text(machine: &Topology, help: &[Answer], columns: usize) -> String {
     let mut text = format!("{}\n{}\n\n", machine.model(), summary(machine));
     let _ = writeln!(text, "{}\n", draw::machine(machine, columns));
     let _ = writeln!(text, "{}", classes(machine));
@@ -135,6 +118,9 @@ pub(super) fn text(machine: &Topology, columns: usize) -> String {
     for sentence in paceline::explain(machine) {
         let _ = write!(text, "\n{sentence}");
     }
+    if !help.is_empty() {
+        let _ = write!(text, "\n\n{}", helps(help));
+    }
     if !machine.notes().is_empty() {
         text.push_str("\n\nDistrusted:");
         for note in machine.notes() {
@@ -142,6 +128,16 @@ pub(super) fn text(machine: &Topology, columns: usize) -> String {
         }
     }
     text
+}
+
+/// What the kernel would do for threads of this process.
+fn helps(help: &[Answer]) -> Table {
+    let mut table = output::table();
+    table.set_header(["help of the kernel", "would be"]);
+    for answer in help {
+        table.add_row([answer.asked.clone(), answer.words()]);
+    }
+    table
 }
 
 /// How many CPUs there are, and how many can be used.

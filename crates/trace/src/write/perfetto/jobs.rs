@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-use event::{Event, EventKind, Nanos, Resized, Steered, Withheld};
+use event::{Event, EventKind, Interfered, Nanos, Resized, Steered, Withheld};
 
 use super::arrows::Arrows;
 use super::messages::Type;
@@ -112,6 +112,20 @@ fn resized(number: u64) -> &'static str {
         Some(Resized::Asked) => "asked for",
         Some(Resized::Narrower) => "fewer CPUs may be used",
         Some(Resized::Wider) => "more CPUs may be used",
+        Some(Resized::Interference) => "other threads want the CPUs",
+        _ => "unknown",
+    }
+}
+
+/// What was decided about threads that others keep from running, by the number in the event.
+fn interfered(number: u64) -> &'static str {
+    match Interfered::from_code(number) {
+        Some(Interfered::Noticed) => "threads wait for CPUs",
+        Some(Interfered::Fewer) => "fewer workers, for a try",
+        Some(Interfered::Kept) => "the fewer are left alone and get as much",
+        Some(Interfered::Restored) => "the fewer are no better off: all are back",
+        Some(Interfered::Probed) => "all are back, to see whether CPUs are free",
+        Some(Interfered::Over) => "it is over",
         _ => "unknown",
     }
 }
@@ -141,6 +155,15 @@ fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
             vec![
                 Note::Text("why", resized(high)),
                 Note::Number("workers", low),
+            ],
+        ),
+        EventKind::Interference => (
+            "interference",
+            vec![
+                Note::Text("decided", interfered(high)),
+                Note::Number("workers", low),
+                Note::Number("waited_thousandths", job >> 32),
+                Note::Number("switches_per_1000_frames", job & u64::from(u32::MAX)),
             ],
         ),
         EventKind::WakeWithheld => (

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use event::Nanos;
-use paceline::JobSystem;
-use platform::{CpuSet, Os, Platform};
+use paceline::{JobSystem, Role};
+use platform::{CpuSet, Os, Platform, Treatment};
 use workload::busy::Busy;
 
 use super::loops::{Chunks, Halves, Loops, Serial};
@@ -14,6 +14,7 @@ use crate::commands::bench::pools;
 use crate::commands::bench::session::{Contestant, Sample, Setup};
 use crate::commands::bench::tbb::{Paced, PacedWait, Tbb};
 use crate::commands::bench::who::Who;
+use crate::help::treat_caller;
 use crate::pace::Pause;
 
 /// Serial, Paceline and, if they are wanted, the peers.
@@ -32,6 +33,8 @@ pub(super) struct Common {
     pub(super) threads: usize,
     pub(super) busy: Busy,
     tbb: Option<Tbb>,
+    /// How the kernel is to treat each subject's threads, the calling one included.
+    help: Option<Treatment>,
 }
 
 impl Common {
@@ -40,6 +43,7 @@ impl Common {
             threads: setup.threads,
             busy: setup.busy,
             tbb: setup.tbb.clone(),
+            help: None,
         }
     }
 
@@ -63,8 +67,37 @@ impl Common {
     }
 }
 
-/// One run of frames by a subject, on a fresh pool.
+/// One run of frames by a subject, on a fresh pool, without help or with it.
+///
+/// Paceline asks for help by itself; for the others the bench does, before the pool is made: threads
+/// inherit it from the one that starts them.
 pub(super) fn run(who: Who, common: &Common, frames: &FrameLoop) -> Result<Frames, String> {
+    match (&common.help, who) {
+        (None, _) => run_as_treated(who, common, frames),
+        (Some(help), Who::Tbb) => {
+            let tbb = common.tbb.as_ref().ok_or("has no runner")?;
+            let before = tbb.treat(&help.clone().inherited())?;
+            let ran = run_as_treated(who, common, frames);
+            tbb.treat(&before)?;
+            ran
+        }
+        (Some(help), Who::Paceline) => pools::on_own_thread(|| {
+            let js = pools::paceline_helped(common.threads, help)?;
+            let pool = Pool(Framed(js));
+            let _main = pool.0.0.adopt(Role::Main);
+            match pool.0.0.os_help().iter().find(|help| !help.granted) {
+                Some(refused) => Err(format!("{}: {}", refused.asked, refused.why)),
+                None => frames.run(&pool, common.busy),
+            }
+        }),
+        (Some(help), _) => pools::on_own_thread(|| {
+            treat_caller(&help.clone().inherited())?;
+            run_as_treated(who, common, frames)
+        }),
+    }
+}
+
+fn run_as_treated(who: Who, common: &Common, frames: &FrameLoop) -> Result<Frames, String> {
     if who == Who::Tbb {
         let (tbb, paced) = common.remote(frames)?;
         let ran = tbb.frames(&paced)?;
@@ -92,7 +125,21 @@ pub(super) fn contestants<'a>(
     frames: FrameLoop,
     sample: impl Fn(Who, &Common, &FrameLoop) -> Sample + Copy + 'a,
 ) -> Vec<Contestant<'a>> {
-    let common = Common::of(setup);
+    helped_contestants(setup, everybody, frames, None, sample)
+}
+
+/// The same, with the kernel's help.
+pub(super) fn helped_contestants<'a>(
+    setup: &Setup,
+    everybody: &[Who],
+    frames: FrameLoop,
+    help: Option<Treatment>,
+    sample: impl Fn(Who, &Common, &FrameLoop) -> Sample + Copy + 'a,
+) -> Vec<Contestant<'a>> {
+    let common = Common {
+        help,
+        ..Common::of(setup)
+    };
     let contestant = |&who: &Who| {
         let common = common.clone();
         let mut next = FrameLoop {
@@ -184,6 +231,7 @@ mod tests {
             threads,
             busy: Busy::NONE,
             tbb: None,
+            help: None,
         }
     }
 

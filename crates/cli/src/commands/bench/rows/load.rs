@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use platform::Treatment;
+
 use super::Row;
-use super::frame_pools::{contestants, four_millis, judged, run};
+use super::frame_pools::{Common, four_millis, helped_contestants, judged, run};
 use crate::commands::bench::case::{Case, Picture};
+use crate::commands::bench::frame_loop::FrameLoop;
 use crate::commands::bench::session::{Samples, Setup, interleave};
 use crate::commands::bench::target::Target;
 use crate::commands::bench::who::Who;
 use crate::failure::Failure;
+use crate::help::probe;
 use crate::load::Hogs;
+use crate::output;
 use measure::rank;
 
 pub(super) const ROW: Row = Row {
@@ -23,7 +28,11 @@ pub(super) const ROW: Row = Row {
             this process: the kernel's groups of sessions would otherwise share the CPUs out between \
             groups. (oneTBB's process is of the same session.) What is found is a statement about the \
             kernel and boot flags above. Controls, which are not judged: *steering off*; *kernel's \
-            slice*, Paceline without asking for a short time slice.",
+            slice*, Paceline without asking for a short time slice. Then the same with the kernel's help, \
+            where it is permitted (`--os-help`): the calling thread and all threads of a subject have this \
+            nice value or class, and the hogs do not. Paceline asks for it by `Builder::os_help` and \
+            `JobSystem::adopt`; for the peers the bench asks for the thread that makes the pool, whose \
+            threads inherit it (for oneTBB, for the first thread of its process).",
     measure,
 };
 
@@ -33,11 +42,37 @@ const HOGS: u32 = 4;
 const SETTLE: Duration = Duration::from_millis(100);
 
 fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
-    let frames = setup.size(four_millis(200, 20), four_millis(4, 1));
-    let rounds = setup.size(15, 1);
     let mut everybody = judged(setup);
     everybody.extend([Who::PacelineUnsteered, Who::PacelineUnsliced]);
-    let subjects = contestants(setup, &everybody, frames, |who, common, frames| {
+    let samples = samples(setup, &everybody, None)?;
+    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
+    let missed: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(missed_by_round).collect();
+
+    let mean = Case::pooled(ROW.name, "mean", "ms", &times, mean_of)
+        .with_picture(Picture::Tails)
+        .with_target(|case| Target::to_best_peer(setup, case, 0.8));
+    let p99 = Case::pooled(ROW.name, "p99", "ms", &times, p99_of)
+        .with_picture(Picture::None)
+        .with_target(|case| Target::to_best_peer(setup, case, 1.1));
+    let missed = Case::pooled(ROW.name, "missed", "of 1000 frames", &missed, mean_of)
+        .with_picture(Picture::None);
+    let mut cases = vec![mean, p99, missed];
+    for help in setup.helps.clone() {
+        let helped = with_help(setup, &help, [&cases[0], &cases[1]])?;
+        cases.extend(helped);
+    }
+    Ok(cases)
+}
+
+/// The rounds of everybody, with this help.
+fn samples(
+    setup: &mut Setup,
+    everybody: &[Who],
+    help: Option<&Treatment>,
+) -> Result<Vec<Samples>, Failure> {
+    let frames = setup.size(four_millis(200, 20), four_millis(4, 1));
+    let rounds = setup.size(15, 1);
+    let sample = |who: Who, common: &Common, frames: &FrameLoop| {
         let hogs = Hogs::start(HOGS).map_err(|failure| failure.text())?;
         std::thread::sleep(SETTLE);
         let measured = run(who, common, frames)?;
@@ -47,21 +82,47 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
         // The first number is that of missed frames, the others are the frames.
         let millis = measured.lasted.iter().map(|nanos| nanos / 1e6);
         Ok(std::iter::once(missed).chain(millis).collect())
-    });
-    let samples = interleave(setup, ROW.name, rounds, subjects)?;
-    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
-    let missed: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(missed_by_round).collect();
+    };
+    let subjects = helped_contestants(setup, everybody, frames, help.cloned(), sample);
+    let row = match help {
+        Some(_) => "load, with help",
+        None => ROW.name,
+    };
+    interleave(setup, row, rounds, subjects)
+}
 
-    let best = |case: &Case| case.best_peer().map(|(_, number)| number);
-    let mean = Case::pooled(ROW.name, "mean", "ms", &times, mean_of)
-        .with_picture(Picture::Tails)
-        .with_target(|case| Target::ratio(setup, case, "best peer", best(case), 0.8));
-    let p99 = Case::pooled(ROW.name, "p99", "ms", &times, p99_of)
-        .with_picture(Picture::None)
-        .with_target(|case| Target::ratio(setup, case, "best peer", best(case), 1.1));
-    let missed = Case::pooled(ROW.name, "missed", "of 1000 frames", &missed, mean_of)
-        .with_picture(Picture::None);
-    Ok(vec![mean, p99, missed])
+/// Mean and p99 with this help, which everybody gets for the same threads. Without the privilege there is a
+/// line that says so. `unhelped`: what to compare with.
+fn with_help(
+    setup: &mut Setup,
+    help: &Treatment,
+    unhelped: [&Case; 2],
+) -> Result<[Case; 2], Failure> {
+    let answer = probe(help);
+    let labels = ["mean", "p99"].map(|number| format!("{help}, {number}"));
+    if !answer.granted {
+        output::note(format_args!("load: not with {help}: {}", answer.why));
+        let none = |label| Case::new(ROW.name, label, "ms", []).with_picture(Picture::None);
+        return Ok(labels.map(|label| none(label).with_cannot(Who::Paceline, answer.why.clone())));
+    }
+    let mut everybody = judged(setup);
+    everybody.retain(|&who| who != Who::Serial);
+    let samples = samples(setup, &everybody, Some(help))?;
+    let times: Vec<(Who, Vec<Vec<f64>>)> = samples.iter().map(by_round).collect();
+    let [mean, p99] = labels;
+    let case = |label: String, number: fn(&[f64]) -> f64, unhelped: &Case| {
+        let case = Case::pooled(ROW.name, label, "ms", &times, number).with_picture(Picture::None);
+        let gain = unhelped
+            .median(Who::Paceline)
+            .zip(case.median(Who::Paceline));
+        let gain =
+            gain.map(|(without, with)| format!("{:.2} times as fast as without", without / with));
+        case.with_target(|case| Target::to_best_peer(setup, case, 1.05).with_note(gain))
+    };
+    Ok([
+        case(mean, mean_of, unhelped[0]),
+        case(p99, p99_of, unhelped[1]),
+    ])
 }
 
 /// The frames of each round; a sample's first number is another.

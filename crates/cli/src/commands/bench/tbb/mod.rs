@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use event::Nanos;
+use platform::{Os, Platform, Treatment};
 use workload::busy::{Busy, chain};
 use workload::graph::JobGraph;
 
@@ -74,6 +75,15 @@ impl Tbb {
     /// The version of the library that the runner has loaded.
     pub(super) fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The runner's main thread, and those that its next pool starts, are treated like this from now on; what
+    /// undoes it.
+    pub(super) fn treat(&self, how: &Treatment) -> Result<Treatment, String> {
+        // The first thread of a process has its number.
+        let thread = u64::from(self.lock().process());
+        let done = Os.treat(thread, how);
+        done.map_err(|refused| refused.to_string())
     }
 
     /// Spawns so many empty tasks, so many times; the first result is the count of a run that

@@ -44,6 +44,11 @@ impl Runner {
         })
     }
 
+    /// The process's number.
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a request, which may have several lines, and returns the numbers of the answer.
     pub(super) fn ask(&mut self, request: &str, patience: Duration) -> Result<Vec<u64>, String> {
         let name = request.split_whitespace().next().unwrap_or_default();

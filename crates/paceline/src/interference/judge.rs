@@ -1,0 +1,333 @@
+//! The rule: from what threads ran and waited, frame by frame, to what is done about it. Plain arithmetic; it
+//! knows no platform.
+//!
+//! A thread is *delayed* in a frame (see [`is_delay`]) if it was ready to run and did not for more than
+//! [`DELAY`], and for more than an eighth of its time: less than that is what wake-ups cost, more is
+//! somebody else's turn (a tick is 1 to 10 ms). Frames are judged by the [`Window`]: [`WINDOW_FRAMES`] of
+//! them, and at least [`WINDOW_TIME`]. A window is *disturbed* if a thread was delayed in at least half of
+//! its frames, and *calm* if in at most an eighth; in between nothing changes.
+//!
+//! 1. **[`STREAK`] disturbed windows in a row, and a whole thread too many: fewer workers, for a try.** All
+//!    threads together get `threads * ran / (ran + waited)` CPUs. If that, rounded up from an eighth on, is
+//!    less than the threads there are, so many threads are tried, the waiting one counted; at least one
+//!    worker stays. As long as there are fewer nobody spins, which would be in the way of those who have no
+//!    CPU.
+//! 2. **The try is kept if nothing is lost and the fewer are left alone**: the CPU time got per time of
+//!    frames is at least 15/16 of what all threads got, and threads are delayed in at most a quarter of the
+//!    frames (or one worker is left, who cannot leave). If not, and unless more than a quarter is lost, one
+//!    fewer is tried once more: a thread that waits stops waiting when the frame is over without it, so that
+//!    the first number may be one too large. Otherwise all workers are back, and the next try comes after
+//!    [`RETRY`] windows, each time twice as many, up to [`RETRY_MAX`].
+//! 3. **Fewer are kept for [`HOLD`] windows; then all are back**, which is the only way to see that the load
+//!    is gone: who is few is in nobody's way. If that was too early (rule 1 again), the next ones are kept
+//!    twice as long, up to [`HOLD_MAX`]. So workers are back 9 s after the load at the latest, at 60 Hz.
+//!
+//! Why not simply fewer workers, and no spinning, whenever threads are preempted? Because it depends on who
+//! takes the CPUs away. Threads that go before ours (real-time ones, another program's frames) leave the
+//! rest of the machine to us however many we are: threads beyond it wait with a piece of the frame in their
+//! hands, and fewer lose nothing. Threads that *share* with us give each of ours a share: fewer threads get
+//! less, and who parks instead of spinning for some microseconds gives its CPU to a thread that keeps it
+//! until a tick. Row `load` is of the second kind: beside 4 hogs on 2 CPUs a frame takes 5.6 ms (p99 14 ms)
+//! with one worker and 8.9 ms (16 ms) without (docs/performance.md). Spinning was measured with `frames
+//! --wait passive` and `adaptive` in turns, four runs of 120 frames each, the machine not quiet: without it
+//! the mean frame of the graph was 2 % longer beside 2 hogs and 6 % beside 4 (p99 10 and 8 % shorter), that
+//! of the Mandelbrot set 8 % longer and 5 % shorter; on the simulated machine of 2 CPUs means were 2 to 8 %
+//! longer. That is nothing to be had for sure, and so nobody stops spinning who shares. (Whoever spins in
+//! vain stops in any case: see `SpinHabit`.) Which of both it is cannot be seen before; so it is tried, and
+//! what counts is what was got. Frame times would say the same, and are as uneven as frames are.
+//!
+//! Invariant: workers that were wanted without regard to the machine ([`Load::fits`] is false) are not
+//! touched.
+
+use event::{Interfered, Nanos};
+
+/// What a wake-up never costs, and a turn of somebody else always does.
+const DELAY: Nanos = Nanos::from_micros(500);
+/// Of its time, so many-th part is a delay.
+const DELAY_PART: u64 = 8;
+/// Frames in a window at least: a quarter of a second at 60 Hz.
+const WINDOW_FRAMES: u32 = 16;
+/// And how long they last at least, pauses included: some sixty ticks at 250 Hz.
+const WINDOW_TIME: Nanos = Nanos::from_millis(250);
+/// Windows until the next try after the first one that failed: 4 s at 60 Hz. A try that fails costs the
+/// frames of one or two windows, so that all of them together are some 2 % of the frames.
+const RETRY: u32 = 16;
+const RETRY_MAX: u32 = 256;
+/// Windows that fewer workers are kept at first: 1 s at 60 Hz.
+const HOLD: u32 = 4;
+const HOLD_MAX: u32 = 32;
+/// Disturbed windows before a try: 1 s at 60 Hz.
+const STREAK: u32 = 4;
+/// Calm windows after which earlier trouble is forgotten.
+const FORGET: u32 = 8;
+
+/// Whether a thread that has run and waited so long, in `looks` frames, was delayed.
+pub(super) fn is_delay(ran: Nanos, waited: Nanos, looks: u32) -> bool {
+    waited.0 >= DELAY.0 * u64::from(looks.max(1)) && waited.0 >= (ran.0 + waited.0) / DELAY_PART
+}
+
+/// What the threads of a job system have used, all together, since some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Used {
+    pub(super) ran: u64,
+    pub(super) waited: u64,
+    /// Switches away from them that they did not ask for.
+    pub(super) switches: u64,
+    /// How many threads were delayed, frame by frame.
+    pub(super) delays: u64,
+}
+
+impl Used {
+    pub(super) fn since(&self, then: &Used) -> Used {
+        Used {
+            ran: self.ran.saturating_sub(then.ran),
+            waited: self.waited.saturating_sub(then.waited),
+            switches: self.switches.saturating_sub(then.switches),
+            delays: self.delays.saturating_sub(then.delays),
+        }
+    }
+
+    fn add(&mut self, more: &Used) {
+        self.ran += more.ran;
+        self.waited += more.waited;
+        self.switches += more.switches;
+        self.delays += more.delays;
+    }
+
+    /// Time waited for a CPU, in thousandths of the time that they ran or waited.
+    fn waited_thousandths(&self) -> u32 {
+        let all = (self.ran + self.waited).max(1);
+        (u128::from(self.waited) * 1000 / u128::from(all)) as u32
+    }
+}
+
+/// A frame that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameUse {
+    pub(super) begin: Nanos,
+    pub(super) end: Nanos,
+    pub(super) used: Used,
+}
+
+/// Who there is to share the work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    /// Workers wanted at this moment.
+    pub(super) workers: usize,
+    /// Whether their number has to do with the machine's.
+    pub(super) fits: bool,
+}
+
+/// What has been found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) what: Interfered,
+    pub(super) waited_thousandths: u32,
+    pub(super) switches_per_1000_frames: u32,
+}
+
+/// Frames that are judged together.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    began: Option<Nanos>,
+    frames: u32,
+    disturbed: u32,
+    length: u64,
+    used: Used,
+}
+
+impl Window {
+    fn add(&mut self, frame: &FrameUse) {
+        self.began.get_or_insert(frame.begin);
+        self.frames += 1;
+        self.disturbed += u32::from(frame.used.delays > 0);
+        self.length += (frame.end - frame.begin).0;
+        self.used.add(&frame.used);
+    }
+
+    fn is_full(&self, now: Nanos) -> bool {
+        let began = self.began.unwrap_or(now);
+        self.frames >= WINDOW_FRAMES && now - began >= WINDOW_TIME
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.disturbed * 2 >= self.frames
+    }
+
+    fn is_calm(&self) -> bool {
+        self.disturbed * 8 <= self.frames
+    }
+
+    /// CPUs at work during frames, in thousandths.
+    fn capacity(&self) -> u64 {
+        (u128::from(self.used.ran) * 1000 / u128::from(self.length.max(1))) as u64
+    }
+
+    /// How many threads get as many CPUs as so many do, if each has one to itself.
+    fn threads_served(&self, threads: usize) -> usize {
+        let all = u128::from((self.used.ran + self.used.waited).max(1));
+        let eighths = 8 * threads as u128 * u128::from(self.used.ran) / all;
+        // An eighth of a CPU is nobody's.
+        eighths.saturating_sub(1).div_ceil(8) as usize
+    }
+}
+
+/// What is being done at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// All workers.
+    All,
+    /// Fewer, to see. `before`: the capacity that all got. `again`: they may be one fewer yet.
+    Trying { before: u64, again: bool },
+    /// Fewer, for so many windows.
+    Fewer { left: u32 },
+}
+
+/// The rule and what it remembers.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    window: Window,
+    phase: Phase,
+    /// Threads are delayed in most frames.
+    noticed: bool,
+    /// So many workers at most.
+    most: Option<usize>,
+    /// Disturbed, or calm, windows in a row.
+    disturbed: u32,
+    calm: u32,
+    /// Windows until the next try, and how many it will be after the next failure.
+    wait: u32,
+    retry: u32,
+    /// Windows that fewer workers are kept the next time.
+    hold: u32,
+}
+
+impl Judge {
+    pub(super) fn new() -> Judge {
+        Judge {
+            window: Window::default(),
+            phase: Phase::All,
+            noticed: false,
+            most: None,
+            disturbed: 0,
+            calm: 0,
+            wait: 0,
+            retry: RETRY,
+            hold: HOLD,
+        }
+    }
+
+    /// Whether threads are delayed in most frames.
+    pub(super) fn is_noticed(&self) -> bool {
+        self.noticed
+    }
+
+    /// The most workers there should be, if not all.
+    pub(super) fn most(&self) -> Option<usize> {
+        self.most
+    }
+
+    /// A frame has ended. `load` is asked for at the end of a window.
+    pub(super) fn frame(
+        &mut self,
+        frame: &FrameUse,
+        load: impl FnOnce() -> Load,
+    ) -> Option<Verdict> {
+        self.window.add(frame);
+        if !self.window.is_full(frame.end) {
+            return None;
+        }
+        let window = std::mem::take(&mut self.window);
+        let what = self.judge(&window, load())?;
+        let per_1000 = window.used.switches * 1000 / u64::from(window.frames);
+        Some(Verdict {
+            what,
+            waited_thousandths: window.used.waited_thousandths(),
+            switches_per_1000_frames: per_1000.min(u32::MAX.into()) as u32,
+        })
+    }
+
+    fn judge(&mut self, window: &Window, load: Load) -> Option<Interfered> {
+        let count = |is: bool, so_far: u32| if is { so_far + 1 } else { 0 };
+        self.disturbed = count(window.is_disturbed(), self.disturbed);
+        self.calm = count(window.is_calm(), self.calm);
+        self.wait = self.wait.saturating_sub(1);
+        if self.calm >= FORGET && self.phase == Phase::All {
+            (self.retry, self.hold) = (RETRY, HOLD);
+        }
+        match self.phase {
+            Phase::All if self.calm > 0 && self.noticed => {
+                self.noticed = false;
+                Some(Interfered::Over)
+            }
+            Phase::All if self.disturbed > 0 && !self.noticed => {
+                self.noticed = true;
+                Some(Interfered::Noticed)
+            }
+            Phase::All => self.try_fewer(window, load),
+            Phase::Trying { before, again } => Some(self.end_try(window, before, again)),
+            Phase::Fewer { left: 1.. } => {
+                self.phase = Phase::Fewer { left: self.left() };
+                self.try_fewer(window, load)
+            }
+            Phase::Fewer { left: 0 } => Some(self.bring_back(Interfered::Probed)),
+        }
+    }
+
+    /// How many windows are left for the fewer.
+    fn left(&self) -> u32 {
+        match self.phase {
+            Phase::Fewer { left } => left.saturating_sub(1),
+            _ => 0,
+        }
+    }
+
+    fn try_fewer(&mut self, window: &Window, load: Load) -> Option<Interfered> {
+        let threads = window.threads_served(load.workers + 1);
+        let workers = threads.saturating_sub(1).max(1);
+        let is_due = self.disturbed >= STREAK && self.wait == 0;
+        if !is_due || !load.fits || workers >= load.workers {
+            return None;
+        }
+        self.most = Some(workers);
+        self.phase = Phase::Trying {
+            before: window.capacity(),
+            again: true,
+        };
+        self.disturbed = 0;
+        Some(Interfered::Fewer)
+    }
+
+    fn end_try(&mut self, window: &Window, before: u64, again: bool) -> Interfered {
+        let costs_nothing = window.capacity() * 16 >= before * 15;
+        let costs_little = window.capacity() * 4 >= before * 3;
+        let left_alone = window.disturbed * 4 <= window.frames;
+        match self.most {
+            most if costs_nothing && (left_alone || most == Some(1)) => {
+                self.phase = Phase::Fewer { left: self.hold };
+                self.hold = (self.hold * 2).min(HOLD_MAX);
+                Interfered::Kept
+            }
+            Some(workers) if costs_little && again && workers > 1 => {
+                self.most = Some(workers - 1);
+                self.phase = Phase::Trying {
+                    before,
+                    again: false,
+                };
+                Interfered::Fewer
+            }
+            _ => {
+                self.wait = self.retry;
+                self.retry = (self.retry * 2).min(RETRY_MAX);
+                self.bring_back(Interfered::Restored)
+            }
+        }
+    }
+
+    fn bring_back(&mut self, why: Interfered) -> Interfered {
+        self.most = None;
+        self.phase = Phase::All;
+        (self.disturbed, self.calm) = (0, 0);
+        why
+    }
+}

@@ -1,0 +1,322 @@
+//! Other threads want the same CPUs: noticing it, and what is done about it.
+//!
+//! Each thread of the job system says once a frame what the kernel counted for it: workers when they run
+//! out of work, whoever ends the frame for itself. The latter adds it up and asks the rule (`judge`, which
+//! says what is done, and why). What was decided is an event ([`EventKind::Interference`]), and what
+//! [`JobSystem::interference`] tells.
+//!
+//! What it costs: asking for switches that were not asked for takes half a microsecond (getrusage, Linux
+//! 6.18 on a VM), once a thread and frame. How long a thread was ready and did not run is in a file
+//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Platform::usage`]); it is read when there was
+//! such a switch, when it was worth it the last time, and otherwise every [`REST`] frames: a thread that
+//! waits after each wake-up loses no CPU and has no switch. Where nobody sleeps and no frame ends, nothing
+//! is asked; where the platform counts nothing, nothing is done.
+//!
+//! Invariants
+//! - Nothing here happens per job.
+//! - Totals of a seat only grow, whoever sits there: a thread that sits down begins with what it has used.
+//! - The number of workers is changed by [`live`](crate::live) alone, as the smallest of what the machine
+//!   leaves, what was asked for, and what is found here.
+
+mod judge;
+
+use event::{EventKind, Interfered, Nanos, Resized};
+use platform::{Atomic, Lock, Memory, Ordering, Padded, Platform, Usage};
+
+use crate::context::Context;
+use crate::job::Ticket;
+use crate::shared::Shared;
+use crate::system::JobSystem;
+
+use judge::{FrameUse, Judge, Load, Used, Verdict, is_delay};
+
+/// Frames after which a thread that nobody preempted is looked at closely all the same.
+const REST: u32 = 16;
+/// Decisions that are kept for [`JobSystem::interference`].
+const KEPT: usize = 64;
+
+/// One decision about threads that others keep from running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// When, on the platform's clock.
+    pub time: Nanos,
+    /// How many frames had ended.
+    pub frames: u64,
+    /// What was decided.
+    pub what: Interfered,
+    /// How many workers there are to be from then on.
+    pub workers: usize,
+    /// How long the threads of the job system waited for a CPU in the frames before, in thousandths of the
+    /// time that they ran or waited.
+    pub waited_thousandths: u32,
+    /// How often they lost their CPU in 1000 frames.
+    pub switches_per_1000_frames: u32,
+}
+
+/// What others on the same machine do to a job system; from [`JobSystem::interference`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interference {
+    /// Threads are kept from running in most frames.
+    pub is_noticed: bool,
+    /// The most workers there are to be for that reason, none of which spins; `None`: as many as without.
+    pub most_workers: Option<usize>,
+    /// The latest decisions, the oldest first; 64 at most.
+    pub decisions: Vec<Decision>,
+}
+
+struct State {
+    judge: Judge,
+    /// What all seats had used when the last frame ended.
+    used: Used,
+    /// Frames that ended.
+    frames: u64,
+    /// Found when the last frame ended; to be done before the next one begins, where time may pass.
+    found: Option<Verdict>,
+    decisions: Vec<Decision>,
+}
+
+/// What others do to this job system, as far as it knows.
+pub(crate) struct Noticed<M: Memory> {
+    /// Whether there are fewer workers, and whether something is to be done ([`FEWER`], [`FOUND`]). Relaxed:
+    /// a hint that nothing is published with; what is found is under the lock.
+    flags: M::AtomicU32,
+    state: Padded<M::Lock<State>>,
+}
+
+const FEWER: u32 = 1;
+const FOUND: u32 = 2;
+
+impl<M: Memory> Noticed<M> {
+    pub(crate) fn new() -> Noticed<M> {
+        Noticed {
+            flags: M::AtomicU32::new(0),
+            state: Padded(M::Lock::new(State {
+                judge: Judge::new(),
+                used: Used::default(),
+                frames: 0,
+                found: None,
+                decisions: Vec::new(),
+            })),
+        }
+    }
+
+    /// Whether fewer workers run than would without others on the machine.
+    #[inline]
+    pub(crate) fn are_fewer(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & FEWER != 0
+    }
+
+    /// What there is to be known by others without the lock.
+    fn tell(&self, state: &State) {
+        let fewer = if state.judge.most().is_some() {
+            FEWER
+        } else {
+            0
+        };
+        let found = if state.found.is_some() { FOUND } else { 0 };
+        self.flags.store(fewer | found, Ordering::Relaxed);
+    }
+}
+
+/// What a thread remembers of what it had used.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sampler {
+    /// The frame in which it looked last.
+    frame: u64,
+    /// Looks since the last close one.
+    looks: u32,
+    /// What the last close look found.
+    then: Option<Usage>,
+    /// It was worth it.
+    is_close: bool,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Another thread has sat down here.
+    pub(crate) fn forget_usage(&self) {
+        self.own(|own| own.sampler = Sampler::default());
+    }
+
+    /// Says what this thread has used, if it has not done so in this frame. For workers that run out of work.
+    #[inline]
+    pub(crate) fn note_usage(&self) {
+        // Relaxed: a number.
+        let frame = self.shared.frames.load(Ordering::Relaxed);
+        if self.shared.live.is_on && frame != self.own(|own| own.sampler.frame) {
+            self.note_usage_in(frame);
+        }
+    }
+
+    #[cold]
+    fn note_usage_in(&self, frame: u64) {
+        let platform = &self.shared.platform;
+        let Some(switches) = platform.involuntary() else {
+            self.own(|own| own.sampler.frame = frame);
+            return;
+        };
+        let is_due = self.own(|own| {
+            let sampler = &mut own.sampler;
+            sampler.frame = frame;
+            sampler.looks += 1;
+            let unchanged = sampler
+                .then
+                .is_some_and(|then| then.involuntary == Some(switches));
+            !unchanged || sampler.is_close || sampler.looks >= REST
+        });
+        if is_due {
+            self.look_closely(platform.usage());
+        }
+    }
+
+    fn look_closely(&self, now: Usage) {
+        let (then, looks) = self.own(|own| {
+            let sampler = &mut own.sampler;
+            let looks = std::mem::take(&mut sampler.looks);
+            (sampler.then.replace(now), looks)
+        });
+        let (Some(then), Some(cpu), Some(runnable)) = (then, now.cpu, now.runnable) else {
+            return;
+        };
+        let ran = Nanos(cpu.0.saturating_sub(then.cpu.unwrap_or(cpu).0));
+        let waited = Nanos(
+            runnable
+                .0
+                .saturating_sub(then.runnable.unwrap_or(runnable).0),
+        );
+        let switches = now.involuntary.zip(then.involuntary);
+        let counters = &self.seat.counters;
+        counters.ran_ns.add(ran.0);
+        counters.waited_ns.add(waited.0);
+        counters
+            .preempted
+            .add(switches.map_or(0, |(now, then)| now.saturating_sub(then)));
+        let is_delayed = is_delay(ran, waited, looks);
+        counters.delayed.add(u64::from(is_delayed));
+        self.own(|own| own.sampler.is_close = is_delayed);
+    }
+
+    /// A frame has ended on this thread. Never waits.
+    pub(crate) fn end_frame(&self, begin: Nanos, end: Nanos) {
+        let shared = self.shared;
+        if !shared.live.is_on {
+            return;
+        }
+        self.note_usage();
+        let used = shared.used();
+        shared.noticed.state.with(|state| {
+            let frame = FrameUse {
+                begin,
+                end,
+                used: used.since(&state.used),
+            };
+            state.used = used;
+            state.frames += 1;
+            let load = || Load {
+                workers: shared.crew.target(),
+                fits: shared.live.fits(),
+            };
+            if let Some(verdict) = state.judge.frame(&frame, load) {
+                state.found = Some(verdict);
+                shared.noticed.tell(state);
+            }
+        });
+    }
+
+    /// Does what was found necessary when the last frame ended. True if there was something, which took some
+    /// time.
+    #[inline]
+    pub(crate) fn follow_interference(&self, now: Nanos) -> bool {
+        let flags = self.shared.noticed.flags.load(Ordering::Relaxed);
+        let is_due = flags & FOUND != 0;
+        if is_due {
+            self.do_what_was_found(now);
+        }
+        is_due
+    }
+
+    #[cold]
+    fn do_what_was_found(&self, now: Nanos) {
+        let shared = self.shared;
+        let decided = shared.noticed.state.with(|state| {
+            let verdict = state.found.take()?;
+            shared.noticed.tell(state);
+            let workers = shared.limit_workers(state.judge.most());
+            Some(state.decide(verdict, now, workers))
+        });
+        let Some(decision) = decided else {
+            return; // Somebody was faster.
+        };
+        let workers = decision.workers as u64;
+        let (few, all) = (
+            Interfered::Fewer,
+            [Interfered::Restored, Interfered::Probed],
+        );
+        if decision.what == few || all.contains(&decision.what) {
+            shared.man_missing_posts();
+            self.seat.counters.resizes.add(1);
+            let why = Resized::Interference as u64;
+            self.record(EventKind::Resized, Ticket::NONE, why << 32 | workers);
+        }
+        let found = u64::from(decision.waited_thousandths) << 32
+            | u64::from(decision.switches_per_1000_frames);
+        let arg = (decision.what as u64) << 32 | workers;
+        self.record(EventKind::Interference, Ticket(found), arg);
+    }
+}
+
+impl State {
+    fn decide(&mut self, verdict: Verdict, time: Nanos, workers: usize) -> Decision {
+        let decision = Decision {
+            time,
+            frames: self.frames,
+            what: verdict.what,
+            workers,
+            waited_thousandths: verdict.waited_thousandths,
+            switches_per_1000_frames: verdict.switches_per_1000_frames,
+        };
+        if self.decisions.len() == KEPT {
+            self.decisions.remove(0);
+        }
+        self.decisions.push(decision);
+        decision
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// What the threads on all seats have used, as far as they have said.
+    fn used(&self) -> Used {
+        let mut used = Used::default();
+        for seat in self.seats.iter() {
+            let counters = &seat.counters;
+            used.ran += counters.ran_ns.get();
+            used.waited += counters.waited_ns.get();
+            used.switches += counters.preempted.get();
+            used.delays += counters.delayed.get();
+        }
+        used
+    }
+}
+
+impl<P: Platform> JobSystem<P> {
+    /// What others on the same machine do to this job system: whether its threads wait for CPUs in most
+    /// [frames](JobSystem::frame), and what it has decided about that. Nothing is noticed without frames, nor
+    /// where the platform does not count what threads wait, nor if the job system does not
+    /// [follow the machine](crate::Builder::follow_machine).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// assert!(js.interference().decisions.is_empty(), "there was no frame yet");
+    /// ```
+    pub fn interference(&self) -> Interference {
+        let noticed = &self.shared().noticed;
+        noticed.state.with(|state| Interference {
+            is_noticed: state.judge.is_noticed(),
+            most_workers: state.judge.most(),
+            decisions: state.decisions.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Goal: a job system notices that other threads want its CPUs, does what helps and nothing that makes it
+//! worse, and goes back to what it was when they are gone.
+//! Method: frames on simulated machines whose kernel counts exactly what threads waited. Hogs that go before
+//! our threads or share with them come after a second and end later; the same frames without the rule, which
+//! comes with following the machine, are the oracle for what is worse.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use event::{Event, EventKind, Interfered, MemorySink, Nanos, Resized};
+use paceline::{Builder, Grain, JobSystem, Stats};
+use platform::{Platform, ThreadSpec};
+use policy::{Attr, Discipline};
+use sim::{Machine, Sim, SimConfig};
+
+const PERIOD: Nanos = Nanos(16_666_667);
+
+const FROM: Nanos = Nanos::from_secs(1);
+const TO: Nanos = Nanos::from_secs(4);
+
+/// So many threads that compute without end.
+#[derive(Clone, Copy)]
+struct Hogs(u32, Discipline);
+
+impl Hogs {
+    fn start(self, sim: &Sim) {
+        for number in 0..self.0 {
+            let (its, name) = (sim.clone(), format!("hog {number}"));
+            // Real-time threads each on a CPU of their own.
+            let spec = ThreadSpec {
+                name,
+                mask: self.1.is_realtime().then(|| (number..=number).collect()),
+                ..ThreadSpec::default()
+            };
+            let attr = Attr {
+                discipline: self.1,
+                priority: u8::from(self.1.is_realtime()),
+                ..Attr::default()
+            };
+            let hog = move || {
+                its.sleep_until(FROM);
+                while its.time() < TO {
+                    its.charge(Nanos::from_millis(1));
+                }
+            };
+            let started = sim.spawn_with(spec, attr, Box::new(hog));
+            drop(started.expect("the machine takes it"));
+        }
+    }
+}
+
+/// What a run was like.
+#[derive(Default)]
+struct Run {
+    lasted: Vec<Nanos>,
+    /// By frame: how many workers there were to be after it.
+    workers: Vec<usize>,
+    decided: Vec<(Interfered, usize)>,
+    events: Vec<Event>,
+    stats: Stats,
+}
+
+impl Run {
+    fn mean(&self) -> f64 {
+        let sum: u64 = self.lasted.iter().map(|nanos| nanos.0).sum();
+        sum as f64 / self.lasted.len() as f64
+    }
+
+    fn decided(&self) -> Vec<Interfered> {
+        self.decided.iter().map(|(what, _)| *what).collect()
+    }
+}
+
+/// Six seconds of frames of 8 ms of work, on so many CPUs of a machine, with hogs from 1 s to 4 s.
+fn run(machine: &str, cpus: u32, follow: bool, hogs: Hogs) -> Run {
+    let machine = Machine::named(machine).expect("it is in the library");
+    let (sink, log) = MemorySink::new();
+    let mut run = Run::default();
+    let report = Sim::run(SimConfig::on(machine, "eevdf-6.18", 1), |sim| {
+        let builder = Builder::with_platform(sim.clone()).sink(Arc::new(sink));
+        let builder = builder.workers(cpus as usize - 1).cpus((0..cpus).collect());
+        let js = builder.follow_machine(follow).build().unwrap();
+        hogs.start(&sim);
+        for number in 1..=360 {
+            sim.sleep_until(Nanos(number * PERIOD.0));
+            let begin = sim.time();
+            frame(&js);
+            run.lasted.push(sim.time() - begin);
+            run.workers.push(js.workers());
+        }
+        let found = js.interference();
+        assert_eq!((found.is_noticed, found.most_workers), (false, None));
+        let decided = found.decisions.iter();
+        run.decided = decided.map(|one| (one.what, one.workers)).collect();
+        run.stats = js.stats();
+    });
+    report.expect_finished();
+    run.events = log.drain();
+    run
+}
+
+fn frame(js: &JobSystem<Sim>) {
+    let frame = js.frame("frame", Duration::from(PERIOD));
+    let done = AtomicU64::new(0);
+    js.parallel_for(0..160, Grain::Items(1), |part, cx| {
+        cx.work(Nanos::from_micros(50 * part.len() as u64));
+        done.fetch_add(part.len() as u64, Relaxed);
+    });
+    drop(frame);
+    assert_eq!(done.load(Relaxed), 160, "each piece runs once");
+}
+
+/// Goal: where others go before ours, there are fewer workers for a while, then all to see, and all again
+/// when the others have gone; no piece is lost and frames do not get longer. Method: eight CPUs of which real-time
+/// threads take four.
+#[test]
+fn workers_give_way_to_those_that_go_first_and_come_back() {
+    use Interfered::{Fewer, Kept, Noticed, Over, Probed};
+    let hogs = Hogs(4, Discipline::RoundRobin);
+    let (with, without) = (
+        run("ryzen-5800x", 8, true, hogs),
+        run("ryzen-5800x", 8, false, hogs),
+    );
+    let decided = with.decided();
+    assert_eq!(decided[..2], [Noticed, Fewer]);
+    assert!(
+        decided.contains(&Kept) && decided.contains(&Probed),
+        "{decided:?}"
+    );
+    assert_eq!(decided.last(), Some(&Over));
+    // Not in the second without hogs; fewer in the middle; all at the end, which is 2 s after them.
+    assert_eq!((with.workers[59], with.workers[359]), (7, 7));
+    assert!(few(&with) >= 64, "{:?}", with.workers);
+    assert!(
+        with.mean() <= without.mean() * 1.01,
+        "{} {}",
+        with.mean(),
+        without.mean()
+    );
+    assert!(without.decided.is_empty() && without.workers.iter().all(|&count| count == 7));
+}
+
+/// Goal: where others share with ours, nothing is lost by the rule: one worker stays beside two hogs for each
+/// CPU, and many are back after one try. Method: the machine of `frames --load 4`, and eight CPUs.
+#[test]
+fn workers_that_share_stay() {
+    use Interfered::{Fewer, Kept, Noticed, Over, Restored};
+    let hogs = Hogs(4, Discipline::Fair);
+    let (with, without) = (run("vm-2", 2, true, hogs), run("vm-2", 2, false, hogs));
+    assert_eq!(with.decided, [(Noticed, 1), (Over, 1)]);
+    assert!(with.workers.iter().all(|&count| count == 1));
+    assert!(
+        with.mean() <= without.mean() * 1.01,
+        "{} {}",
+        with.mean(),
+        without.mean()
+    );
+    assert!(
+        with.stats.waited_ns > with.stats.ran_ns / 4,
+        "{:?}",
+        with.stats
+    );
+    assert!(with.stats.preempted > 60 && without.stats.preempted == 0);
+
+    let many = run("ryzen-5800x", 8, true, Hogs(16, Discipline::Fair));
+    let decided = many.decided();
+    assert_eq!(decided[..2], [Noticed, Fewer]);
+    assert!(
+        decided.contains(&Restored) && !decided.contains(&Kept),
+        "{decided:?}"
+    );
+    assert_eq!(decided.last(), Some(&Over));
+    // A try has one or two windows of 16 frames.
+    assert!((16..=34).contains(&few(&many)), "{:?}", many.workers);
+}
+
+/// Frames after which there were fewer workers than seven.
+fn few(run: &Run) -> usize {
+    run.workers.iter().filter(|&&count| count < 7).count()
+}
+
+/// Goal: what was decided is in the recording, with its reasons. Method: the events of a run, beside what the
+/// job system tells; a machine with nobody else on it, where there are none.
+#[test]
+fn decisions_are_events() {
+    let run = run("ryzen-5800x", 8, true, Hogs(4, Discipline::RoundRobin));
+    let of = |kind: EventKind| run.events.iter().filter(move |event| event.kind == kind);
+    let told: Vec<_> = of(EventKind::Interference)
+        .map(|event| {
+            let what = Interfered::from_code(event.arg >> 32).expect("a decision");
+            let (waited, switches) = (event.job >> 32, event.job & u64::from(u32::MAX));
+            assert!(waited <= 1000 && switches <= 1_000_000, "{event:?}");
+            if what == Interfered::Noticed {
+                assert!(waited >= 50 && switches >= 500, "{event:?}");
+            }
+            (what, (event.arg & u64::from(u32::MAX)) as usize)
+        })
+        .collect();
+    assert_eq!(told, run.decided);
+    let resized = of(EventKind::Resized).map(|event| Resized::from_code(event.arg >> 32));
+    let resized: Vec<_> = resized.collect();
+    let changes = [Interfered::Fewer, Interfered::Restored, Interfered::Probed];
+    let changed = told.iter().filter(|(what, _)| changes.contains(what));
+    assert_eq!(resized, vec![Some(Resized::Interference); changed.count()]);
+    assert_eq!(run.stats.resizes, resized.len() as u64);
+
+    let alone = self::run("ryzen-5800x", 8, true, Hogs(0, Discipline::Fair));
+    assert!(alone.decided.is_empty(), "{:?}", alone.decided);
+    assert_eq!(alone.stats.delayed, 0);
+}
