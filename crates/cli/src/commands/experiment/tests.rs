@@ -37,6 +37,25 @@ fn verdicts_are_what_was_found() {
     use Verdict::{Beyond, Contradicted};
     for (experiment, expected) in [
         (
+            &priority_inversion::EXPERIMENT,
+            &[
+                ("000-g", Beyond),
+                ("000-k", Beyond),
+                ("000-n", Beyond),
+                ("000-p", Beyond),
+                ("000-r", Contradicted),
+            ][..],
+        ),
+        (
+            &sched_yield::EXPERIMENT,
+            &[
+                ("002-c", Beyond),
+                ("002-f", Contradicted),
+                ("002-t", Beyond),
+                ("002-u", Beyond),
+            ],
+        ),
+        (
             &rtos_priorities::EXPERIMENT,
             &[
                 ("003-b", Beyond),
