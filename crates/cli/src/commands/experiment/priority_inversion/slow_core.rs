@@ -93,7 +93,7 @@ fn find(name: &'static str, seed: u64) -> Result<Found, Failure> {
         let reached = long.report.trace.iter().find(|event| match event.what {
             KernelEventKind::Frequency(khz) => {
                 let Cpu(cpu) = event.cpu;
-                event.time >= START && small.contains(&u32::from(cpu)) && wanted(khz, limit)
+                event.time >= START && small.contains(&cpu) && wanted(khz, limit)
             }
             _ => false,
         });

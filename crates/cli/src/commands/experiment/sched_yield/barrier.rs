@@ -7,6 +7,7 @@ use sim::{Sim, SimConfig};
 use workload::busy::Busy;
 use workload::naive::{BarrierLoop, NaiveWait};
 
+use super::is_run;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
@@ -126,13 +127,16 @@ impl Trials {
 }
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let rounds = effort.of(20, 300);
+    let rounds = effort.of(10, 300);
     let mut all = Vec::new();
     for policy in POLICIES {
         for crowd in CROWDS {
             for pinned in [false, true] {
                 // Jobs have no CPU of their own: they run free.
-                let waits = Wait::all().filter(|&wait| !pinned || wait != Wait::Paceline);
+                let waits = Wait::all().filter(|&wait| match wait {
+                    Wait::Naive(wait) => is_run(wait, effort),
+                    Wait::Paceline => !pinned,
+                });
                 all.extend(waits.map(|wait| Trial {
                     policy,
                     crowd,

@@ -6,6 +6,7 @@ use sim::{Sim, SimConfig};
 use workload::busy::Busy;
 use workload::naive::{BesideReport, NaiveWait, PollBeside, Statistic};
 
+use super::is_run;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
@@ -33,7 +34,7 @@ struct Trials {
 }
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let work = effort.of(Nanos::from_millis(300), WORK);
+    let work = effort.of(Nanos::from_millis(200), WORK);
     let trials = all(effort, work)?;
     for (cpus, place) in [(SAME, "on the same CPU"), (CORES, "with two CPUs")] {
         let title =
@@ -73,7 +74,10 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
 fn all(effort: &Effort, work: Nanos) -> Result<Trials, Failure> {
     let mut trials = Vec::new();
     for policy in ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"] {
-        for wait in NaiveWait::ALL {
+        for wait in NaiveWait::ALL
+            .into_iter()
+            .filter(|&wait| is_run(wait, effort))
+        {
             trials.push(Trial {
                 policy,
                 wait,
@@ -81,7 +85,10 @@ fn all(effort: &Effort, work: Nanos) -> Result<Trials, Failure> {
             });
         }
     }
-    for wait in NaiveWait::ALL {
+    for wait in NaiveWait::ALL
+        .into_iter()
+        .filter(|&wait| is_run(wait, effort))
+    {
         trials.push(Trial {
             policy: "cfs-4.12",
             wait,
