@@ -7,6 +7,7 @@
 
 mod claim;
 mod findings;
+mod job_overhead;
 mod lab;
 mod page;
 mod plot;
@@ -83,8 +84,9 @@ pub(super) struct Experiment {
 }
 
 /// In the order of the sources.
-const ALL: [&Experiment; 4] = [
+const ALL: [&Experiment; 5] = [
     &priority_inversion::EXPERIMENT,
+    &job_overhead::EXPERIMENT,
     &sched_yield::EXPERIMENT,
     &rtos_priorities::EXPERIMENT,
     &virtual_slice::EXPERIMENT,

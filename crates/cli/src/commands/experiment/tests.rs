@@ -46,6 +46,7 @@ fn verdicts_are_what_was_found() {
                 ("000-r", Contradicted),
             ][..],
         ),
+        (&job_overhead::EXPERIMENT, &[("001-k", Beyond)]),
         (
             &sched_yield::EXPERIMENT,
             &[
