@@ -408,6 +408,7 @@ mod tests {
         assert_eq!(locked.inheriting_mutexes, ["job"]);
         assert_eq!(varied(scene.clone(), 3), varied(scene.clone(), 3));
         assert_ne!(varied(scene.clone(), 3), varied(scene.clone(), 4));
-        assert_eq!(jobs(&scene).len(), 5);
+        // One each of worker 1 and the main thread, two each of the others.
+        assert_eq!(jobs(&scene).len(), 6);
     }
 }
