@@ -25,8 +25,8 @@ pub struct BarrierLoop {
     pub work: Vec<Nanos>,
     /// How many rounds.
     pub rounds: u32,
-    /// Where the threads may run, in turn: with two masks the first, the third, the fifth thread have the first
-    /// one. Everywhere if there is none.
+    /// Where the threads may run, in turn: with two masks the first, the third, the fifth thread have the
+    /// first one. Everywhere if there is none.
     pub masks: Vec<CpuSet>,
 }
 

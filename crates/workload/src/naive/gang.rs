@@ -11,8 +11,8 @@ const WAIT: u64 = 0;
 const GO: u64 = 1;
 const GIVE_UP: u64 = 2;
 
-/// Runs `body` with the numbers from 0 on, each on a thread of its own with this name and, in turn, these masks, and
-/// returns when all have ended. None begins before all are there.
+/// Runs `body` with the numbers from 0 on, each on a thread of its own with this name and, in turn, these
+/// masks, and returns when all have ended. None begins before all are there.
 ///
 /// # Errors
 /// If the system refuses a thread; then nothing was run.

@@ -19,27 +19,39 @@ use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "job-overhead",
-    source: "source 001: Unity, \"Improving job system performance scaling in 2022.2, part 2: overhead\" (2023)",
+    source: "source 001: Unity, \"Improving job system performance scaling in 2022.2, part 2: overhead\" \
+    (2023)",
     question: "How much of many cores do small jobs get, and what takes the rest?",
-    setup: "The article's graph: 500 jobs (a quick run: 200), half of them in 1 to 100 pieces, up to 10 dependencies each, a wait of the \
-            main thread after every 50; each piece takes the same. What the article leaves open is chosen in the \
-            generator, with its seed. The job systems of 2017.3, 2021.3 (the same with chained wake-ups) and 2022.2 are \
-            built after its description, and run beside Paceline on the author's Ryzen 9 3950X under Linux instead of \
-            Windows; two more values of the machine (how a line's requests queue, and the threads' share of a core) are \
+    setup: "The article's graph: 500 jobs (a quick run: 200), half of them in 1 to 100 pieces, up to 10 \
+    dependencies each, a wait of the \
+            main thread after every 50; each piece takes the same. What the article leaves open is chosen \
+            in the \
+            generator, with its seed. The job systems of 2017.3, 2021.3 (the same with chained wake-ups) \
+            and 2022.2 are \
+            built after its description, and run beside Paceline on the author's Ryzen 9 3950X under Linux \
+            instead of \
+            Windows; two more values of the machine (how a line's requests queue, and the threads' share \
+            of a core) are \
             fitted to the first two claims, the third follows. Then the article's loop that adds with \
-            compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent and found nothing \
-            to do; what waking costs the main thread, with batches and without; and what threads that spin instead of \
+            compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent and \
+            found nothing \
+            to do; what waking costs the main thread, with batches and without; and what threads that spin \
+            instead of \
             sleeping cost a phone, as modelled.",
     machine: "ryzen-3950x, galaxy-s22-snapdragon",
     policy: "eevdf-6.6",
     learnt: &[
-        "The article's three numbers follow from one mechanism: every piece goes through one queue, and a failed \
+        "The article's three numbers follow from one mechanism: every piece goes through one queue, and a \
+         failed \
          compare-and-swap costs as much as one that succeeds.",
-        "With queues of their own, or with ranges that are shared only when somebody is idle, more workers do not make a \
+        "With queues of their own, or with ranges that are shared only when somebody is idle, more workers \
+         do not make a \
          frame slower than no workers.",
-        "Sums for each thread cost the same for any number of threads; a shared word costs more with every thread, with \
+        "Sums for each thread cost the same for any number of threads; a shared word costs more with every \
+         thread, with \
          fetch_add as well, and most in a loop.",
-        "Batches save the main thread's time and wake-ups for nothing where it signals every job. Where nobody is woken \
+        "Batches save the main thread's time and wake-ups for nothing where it signals every job. Where \
+         nobody is woken \
          while somebody looks for work, there are few wake-ups as it is.",
     ],
     run,

@@ -77,7 +77,8 @@ const RESULTS: u32 = 120;
 const LEGEND: u32 = 190;
 const LINES_HEIGHT: u32 = 420;
 
-/// Colours for those who cannot tell all of them apart, too (M. Okabe and K. Ito, "Color universal design", 2008).
+/// Colours for those who cannot tell all of them apart, too (M. Okabe and K. Ito, "Color universal design",
+/// 2008).
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

@@ -1,3 +1,5 @@
+//! All experiments, quick and simulated: which verdicts come out.
+
 use std::collections::BTreeMap;
 
 use super::claim::Verdict;

@@ -34,7 +34,8 @@ impl Way {
 
 const THREADS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// What an addition takes a thread, if so many add; and how often a compare-and-swap failed, of each addition.
+/// What an addition takes a thread, if so many add; and how often a compare-and-swap failed, of each
+/// addition.
 struct Cost {
     nanos: f64,
     failed: f64,

@@ -96,7 +96,10 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
             "Thread-signaling overhead",
         )
         .is(Expect::MoreThan(0.0), old.useless, "useless wake-ups a frame")
-        .note(format!("2017.3, of {:.0}; pieces of {PIECE}, {WORKERS} workers", old.by_main + old.by_workers)),
+        .note(format!(
+            "2017.3, of {:.0}; pieces of {PIECE}, {WORKERS} workers",
+            old.by_main + old.by_workers
+        )),
         Claim::source(
             "001-s",
             "Scheduling in batches costs the main thread less than signalling each job",

@@ -101,8 +101,8 @@ impl Seen {
     }
 }
 
-/// The scene on this phone: things happen when they do in the pictures, so what runs on the middle cores takes
-/// as long on each phone.
+/// The scene on this phone: things happen when they do in the pictures, so what runs on the middle cores
+/// takes as long on each phone.
 pub(super) fn scene_on(phone: &str) -> Scenario {
     let capacity = |name: &str| {
         let machine = lab::machine(name);
@@ -215,7 +215,8 @@ fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
             "A job of less than 46 us took more than 5 ms to be run",
             "The Job System issue, last paragraph",
         )
-        .is(Expect::MoreThan(5.0), millis(exynos.small.min(snapdragon.small)), "ms, the shorter of both phones")
+        .is(Expect::MoreThan(5.0), millis(exynos.small.min(snapdragon.small)), "ms, the shorter of both \
+        phones")
         .note("when its cores go away is an input, as in the trace"),
         Claim::source("000-f", "… and it is a job of less than 46 us", "The Job System issue, last paragraph")
             .is(
@@ -226,7 +227,8 @@ fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
             .or_else("40 us of work here, on a slower core or in two parts"),
         Claim::ours(
             "000-u",
-            "Under EEVDF the interrupted worker goes on first, and the main thread of this scene does not wait",
+            "Under EEVDF the interrupted worker goes on first, and the main thread of this scene does not \
+             wait",
         )
         .is(Expect::AtMost(0.1), millis(newer), "ms, the longest of both phones and kernels"),
         Claim::source(
@@ -235,7 +237,8 @@ fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
             "The Job System profile, last paragraph",
         )
         .beyond(
-            "the article says itself that it is a guess; times to leave idle states of 1.5 to 3.5 ms and paused cores, \
+            "the article says itself that it is a guess; times to leave idle states of 1.5 to 3.5 ms and \
+             paused cores, \
              which the vendor's kernel has, explain the same trace",
         ),
     ]

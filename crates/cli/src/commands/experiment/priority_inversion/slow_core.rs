@@ -191,9 +191,14 @@ fn claims(found: &[Found], times: &dyn Fn(Nanos, &Found) -> f64) -> Vec<Claim> {
             "Governors need a millisecond or a few of load before they raise the clock",
             "Solution..?, fifth paragraph",
         )
-        .is(Expect::Between(0.5, 10.0), rises, "ms, the slower of both phones")
+        .is(
+            Expect::Between(0.5, 10.0),
+            rises,
+            "ms, the slower of both phones",
+        )
         .or_else(
-            "mainline's schedutil follows an average with a half-life of 8 or 32 ms; the vendors' governors are \
+            "mainline's schedutil follows an average with a half-life of 8 or 32 ms; the vendors' \
+             governors are \
              quicker, and are not modelled",
         ),
         Claim::source(
@@ -201,13 +206,21 @@ fn claims(found: &[Found], times: &dyn Fn(Nanos, &Found) -> f64) -> Vec<Claim> {
             "Processors of Intel and Apple may have the same problem",
             "Introduction, last paragraph",
         )
-        .is(Expect::MoreThan(1.2), elsewhere, "times the fastest core, the smaller of both"),
+        .is(
+            Expect::MoreThan(1.2),
+            elsewhere,
+            "times the fastest core, the smaller of both",
+        ),
         Claim::source(
             "000-t",
             "… and it is worse on Android, where cores differ more",
             "Introduction, last paragraph",
         )
-        .is(Expect::MoreThan(largest), held, "times the fastest core, at the lowest clock")
+        .is(
+            Expect::MoreThan(largest),
+            held,
+            "times the fastest core, at the lowest clock",
+        )
         .note("the better phone against the worse of the other two"),
     ]
 }

@@ -178,7 +178,8 @@ fn table(trials: &Trials, rounds: u32) -> Table {
         .to_vec();
     columns.extend(Wait::all().map(|wait| wait.name().to_owned()));
     let title = format!(
-        "{rounds} rounds of 50 to 150 us for each thread on {MACHINE}: a round, in times of its work spread evenly"
+        "{rounds} rounds of 50 to 150 us for each thread on {MACHINE}: a round, in times of its work \
+         spread evenly"
     );
     let mut table = Table::with_columns(title, columns);
     for policy in POLICIES {

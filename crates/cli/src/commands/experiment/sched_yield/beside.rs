@@ -189,7 +189,8 @@ impl Trials {
         };
         let doubled = Expect::Between(1.96, 2.04);
         let times = "times as long as alone";
-        let reason = "since then a yield forfeits what is left of the slice, as long as the thread is not owed CPU time";
+        let reason = "since then a yield forfeits what is left of the slice, as long as the thread is not \
+        owed CPU time";
         Ok(vec![
             Claim::source(
                 "002-a",
@@ -270,11 +271,32 @@ impl Trials {
             false => "",
         };
         Ok(vec![
-            of("002-i", "There are 5.56 million yields", Expect::about(5.56 * part, 0.03), millions, "million")
-                .note(note),
-            of("002-j", "The shortest takes 400 ns", Expect::about(400.0, 0.1), turns.min().0 as f64, "ns")
-                .note("429 ns here, which is what the mean of the short ones has to be for the article's sums"),
-            of("002-k", "The mean is 857.71 ns", Expect::about(857.71, 0.03), mean, "ns"),
+            of(
+                "002-i",
+                "There are 5.56 million yields",
+                Expect::about(5.56 * part, 0.03),
+                millions,
+                "million",
+            )
+            .note(note),
+            of(
+                "002-j",
+                "The shortest takes 400 ns",
+                Expect::about(400.0, 0.1),
+                turns.min().0 as f64,
+                "ns",
+            )
+            .note(
+                "429 ns here, which is what the mean of the short ones has to be for the article's \
+                sums",
+            ),
+            of(
+                "002-k",
+                "The mean is 857.71 ns",
+                Expect::about(857.71, 0.03),
+                mean,
+                "ns",
+            ),
             of(
                 "002-l",
                 "The longest takes 11.32 ms",
@@ -345,10 +367,12 @@ impl Trials {
                 "The CPU's hint for waits is worth it where threads share a core",
                 "What Does This Show?, fourth paragraph",
             )
-            .beyond("what a pause leaves to the core's other thread is the processor's affair; the model has one share for both"),
+            .beyond("what a pause leaves to the core's other thread is the processor's affair; the model \
+            has one share for both"),
             Claim::source(
                 "002-u",
-                "OpenMP runtimes block after 200 ms of polling, which OMP_WAIT_POLICY and KMP_BLOCKTIME change",
+                "OpenMP runtimes block after 200 ms of polling, which OMP_WAIT_POLICY and KMP_BLOCKTIME \
+                 change",
                 "A Hint for OpenMP Users",
             )
             .beyond("a setting of other programs; the rows above show what polling that long would cost"),

@@ -62,7 +62,8 @@ fn barrier(
     let mut columns = vec!["threads a CPU".to_owned()];
     columns.extend(Wait::all().map(|wait| wait.name().to_owned()));
     let title = format!(
-        "This machine ({here}): {rounds} rounds at a barrier, threads free; a round, in times of its work spread \
+        "This machine ({here}): {rounds} rounds at a barrier, threads free; a round, in times of its work \
+         spread \
          evenly"
     );
     let mut table = Table::with_columns(title, columns);
