@@ -62,8 +62,8 @@ fn without_a_name_there_is_a_list() {
     assert!(names.all(|name| out.contains(name)));
 }
 
-/// Goal: a run says the same in words and as an object with the documented keys, twice the same, and writes its
-/// pictures and its page. Method: the quickest experiment, in all forms.
+/// Goal: a run says the same in words and as an object with the documented keys, twice the same, and writes
+/// its pictures and its page. Method: the quickest experiment, in all forms.
 #[test]
 fn a_run_in_all_its_forms() {
     let line = ["virtual-slice", "--quick", "--sim"];

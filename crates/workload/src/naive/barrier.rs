@@ -25,8 +25,9 @@ pub struct BarrierLoop {
     pub work: Vec<Nanos>,
     /// How many rounds.
     pub rounds: u32,
-    /// Where the threads may run.
-    pub mask: Option<CpuSet>,
+    /// Where the threads may run, in turn: with two masks the first, the third, the fifth thread have the
+    /// first one. Everywhere if there is none.
+    pub masks: Vec<CpuSet>,
 }
 
 /// What came of it.
@@ -74,7 +75,7 @@ impl BarrierLoop {
         let names: Vec<String> = (0..threads)
             .map(|number| format!("thread {number}"))
             .collect();
-        run_together(platform, &names, self.mask.as_ref(), move |number| {
+        run_together(platform, &names, &self.masks, move |number| {
             theirs.thread(number);
         })?;
         let threads = all.waiters.with(std::mem::take);

@@ -60,7 +60,7 @@ impl PollBeside {
         run_together(
             platform,
             &names,
-            self.mask.as_ref(),
+            self.mask.as_slice(),
             move |number| match number {
                 0 => theirs.compute(),
                 _ => theirs.wait(),

@@ -11,8 +11,8 @@ const WAIT: u64 = 0;
 const GO: u64 = 1;
 const GIVE_UP: u64 = 2;
 
-/// Runs `body` with the numbers from 0 on, each on a thread of its own with this name and mask, and
-/// returns when all have ended. None begins before all are there.
+/// Runs `body` with the numbers from 0 on, each on a thread of its own with this name and, in turn, these
+/// masks, and returns when all have ended. None begins before all are there.
 ///
 /// # Errors
 /// If the system refuses a thread; then nothing was run.
@@ -22,14 +22,14 @@ const GIVE_UP: u64 = 2;
 pub(super) fn run_together<P: Platform>(
     platform: &P,
     names: &[String],
-    mask: Option<&CpuSet>,
+    masks: &[CpuSet],
     body: impl Fn(usize) + Send + Sync + 'static,
 ) -> Result<(), SpawnError> {
     let gate = Arc::new((Flag::<P>::new(WAIT), body));
     let spawn = |(number, name): (usize, &String)| {
         let spec = ThreadSpec {
             name: name.clone(),
-            mask: mask.cloned(),
+            mask: masks.iter().cycle().nth(number).cloned(),
             ..ThreadSpec::default()
         };
         let (gate, its_platform) = (Arc::clone(&gate), platform.clone());

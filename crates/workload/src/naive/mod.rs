@@ -51,8 +51,11 @@ pub enum NaiveWait {
 }
 
 impl NaiveWait {
-    /// The shortest sleep the clock allows, as a reader of source 002 recommends.
-    pub const SHORTEST_SLEEP: NaiveWait = NaiveWait::Sleep(Nanos(1));
+    /// The shortest sleep there is, as a reader of source 002 recommends. It is not the shortest that can
+    /// be asked
+    /// for: Linux's timers ring up to 50 us late by default (`PR_SET_TIMERSLACK`), which is what a sleep of
+    /// 1 ns takes. Here a deadline that has passed before the thread parks would be no sleep at all.
+    pub const SHORTEST_SLEEP: NaiveWait = NaiveWait::Sleep(Nanos::from_micros(50));
     /// Back-off from a microsecond to a millisecond. The numbers are ours; the source gives none.
     pub const BACKOFF: NaiveWait = NaiveWait::Backoff {
         first: Nanos::from_micros(1),

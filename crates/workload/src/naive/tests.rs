@@ -238,7 +238,7 @@ fn barrier(wait: NaiveWait, threads: u64, rounds: u32) -> BarrierLoop {
         wait,
         work: (0..threads).map(|number| Nanos(number * 1_000)).collect(),
         rounds,
-        mask: None,
+        masks: Vec::new(),
     }
 }
 

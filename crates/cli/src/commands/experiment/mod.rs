@@ -7,11 +7,14 @@
 
 mod claim;
 mod findings;
+mod job_overhead;
 mod lab;
 mod page;
 mod plot;
+mod priority_inversion;
 mod report;
 mod rtos_priorities;
+mod sched_yield;
 mod virtual_slice;
 
 use std::path::PathBuf;
@@ -81,7 +84,13 @@ pub(super) struct Experiment {
 }
 
 /// In the order of the sources.
-const ALL: [&Experiment; 2] = [&rtos_priorities::EXPERIMENT, &virtual_slice::EXPERIMENT];
+const ALL: [&Experiment; 5] = [
+    &priority_inversion::EXPERIMENT,
+    &job_overhead::EXPERIMENT,
+    &sched_yield::EXPERIMENT,
+    &rtos_priorities::EXPERIMENT,
+    &virtual_slice::EXPERIMENT,
+];
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     for (option, folder) in [("--plots", &arguments.plots), ("--doc", &arguments.doc)] {

@@ -89,7 +89,8 @@ fn markdown(
     let quick = if effort.quick { " --quick" } else { "" };
     let _ = write!(
         out,
-        "\n## Again\n\n```sh\ncargo run --release -- experiment {name}{seed}{quick} --doc docs/experiments\n```\n"
+        "\n## Again\n\n```sh\ncargo run --release -- experiment {name}{seed}{quick} --doc \
+         docs/experiments\n```\n"
     );
     out
 }

@@ -77,7 +77,8 @@ const RESULTS: u32 = 120;
 const LEGEND: u32 = 190;
 const LINES_HEIGHT: u32 = 420;
 
-/// Colours for those who cannot tell all of them apart, too (M. Okabe and K. Ito, "Color universal design", 2008).
+/// Colours for those who cannot tell all of them apart, too (M. Okabe and K. Ito, "Color universal design",
+/// 2008).
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -102,6 +103,13 @@ pub(super) fn write(folder: &Path, name: &str, plots: &[Plot]) -> Result<(), Fai
         output::write_file(&folder.join(plot.file_name(name)), svg.as_bytes())?;
     }
     Ok(())
+}
+
+impl Line {
+    /// Its points, without those at which nothing was measured.
+    fn measured(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.points.iter().copied().filter(|(_, y)| y.is_finite())
+    }
 }
 
 impl Plot {
@@ -144,9 +152,9 @@ fn draw_lines(
     lines: &[Line],
     level: Option<(f64, &'static str)>,
 ) -> Result<(), Wrong> {
-    let all = || lines.iter().flat_map(|line| &line.points);
-    let highest = all().map(|&(x, _)| x).fold(0.0, f64::max).max(1e-9);
-    let values = all().map(|&(_, y)| y).chain(level.map(|(value, _)| value));
+    let all = || lines.iter().flat_map(Line::measured);
+    let highest = all().map(|(x, _)| x).fold(0.0, f64::max).max(1e-9);
+    let values = all().map(|(_, y)| y).chain(level.map(|(value, _)| value));
     match scale(values.filter(|y| y.is_finite())) {
         Scale::Linear(range) => lines_on(area, axes, lines, level, (highest, range)),
         Scale::Logarithmic(range) => {
@@ -206,11 +214,10 @@ where
     let mut key = 20;
     for (kind, line) in lines.iter().enumerate() {
         let colour = colour(kind);
-        chart.draw_series(LineSeries::new(line.points.clone(), colour.stroke_width(2)))?;
+        chart.draw_series(LineSeries::new(line.measured(), colour.stroke_width(2)))?;
         let dots = line
-            .points
-            .iter()
-            .map(|&point| Circle::new(point, 3, colour.filled()));
+            .measured()
+            .map(|point| Circle::new(point, 3, colour.filled()));
         chart.draw_series(dots)?;
         let sample = vec![(left, key), (left + 22, key)];
         area.draw(&PathElement::new(sample, colour.stroke_width(2)))?;

@@ -16,24 +16,35 @@ use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rtos-priorities",
-    source: "source 003: W. E. Lamie, \"Lowering RTOS overhead through proper use of thread priorities\", part 3 (2009)",
+    source: "source 003: W. E. Lamie, \"Lowering RTOS overhead through proper use of thread priorities\", \
+    part 3 (2009)",
     question: "What does it cost to give every thread of a real-time system a priority of its own?",
-    setup: "D sends three messages to each of A, B and C and relinquishes the CPU; each of these takes its messages and \
-            waits for more. Equal: all four have one priority. Unique: A before B before C before D. The machine is the \
-            microcontroller that the article's numbers determine: 60.04 tics a switch, 88.26 tics a message. Then the \
-            same with other costs of a switch and other orders of messages; messages that are forwarded in an order \
-            that is drawn for every cycle; a thread of low priority with a lock, with and without inheritance; a block \
-            of 1000 cycles dealt out by percentages. A cycle is what passes between two relinquishments of D.",
+    setup: "D sends three messages to each of A, B and C and relinquishes the CPU; each of these takes its \
+    messages and \
+            waits for more. Equal: all four have one priority. Unique: A before B before C before D. The \
+            machine is the \
+            microcontroller that the article's numbers determine: 60.04 tics a switch, 88.26 tics a \
+            message. Then the \
+            same with other costs of a switch and other orders of messages; messages that are forwarded in \
+            an order \
+            that is drawn for every cycle; a thread of low priority with a lock, with and without \
+            inheritance; a block \
+            of 1000 cycles dealt out by percentages. A cycle is what passes between two relinquishments of \
+            D.",
     machine: "mcu",
     policy: "rtos, rtos-plain, rtos-unique",
     learnt: &[
         "The article's numbers fit together exactly: 4 and 18 switches, 1034 and 1875 tics.",
-        "A preemption-threshold gives unique priorities the switches of equal ones, and takes back what they had won: \
+        "A preemption-threshold gives unique priorities the switches of equal ones, and takes back what \
+         they had won: \
          the short way from sending to retrieving.",
-        "Where the order of activations is drawn, equal priorities always need the same number of switches, and unique \
-         ones do not. The article is right about this, although its own example cannot show it: there, unique \
+        "Where the order of activations is drawn, equal priorities always need the same number of \
+         switches, and unique \
+         ones do not. The article is right about this, although its own example cannot show it: there, \
+         unique \
          priorities need 18 switches in every order of messages.",
-        "What the article calls deadlock is a wait without bound: it ends when the thread in the middle does.",
+        "What the article calls deadlock is a wait without bound: it ends when the thread in the middle \
+         does.",
     ],
     run,
 };

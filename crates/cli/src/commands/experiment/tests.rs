@@ -1,3 +1,5 @@
+//! All experiments, quick and simulated: which verdicts come out.
+
 use std::collections::BTreeMap;
 
 use super::claim::Verdict;
@@ -36,6 +38,26 @@ fn others(findings: &Findings) -> BTreeMap<&'static str, Verdict> {
 fn verdicts_are_what_was_found() {
     use Verdict::{Beyond, Contradicted};
     for (experiment, expected) in [
+        (
+            &priority_inversion::EXPERIMENT,
+            &[
+                ("000-g", Beyond),
+                ("000-k", Beyond),
+                ("000-n", Beyond),
+                ("000-p", Beyond),
+                ("000-r", Contradicted),
+            ][..],
+        ),
+        (&job_overhead::EXPERIMENT, &[("001-k", Beyond)]),
+        (
+            &sched_yield::EXPERIMENT,
+            &[
+                ("002-c", Beyond),
+                ("002-f", Contradicted),
+                ("002-t", Beyond),
+                ("002-u", Beyond),
+            ],
+        ),
         (
             &rtos_priorities::EXPERIMENT,
             &[

@@ -1,7 +1,7 @@
 //! Source 004: a scheduler that gives each task the slice that it has promised to need.
 
 use event::Nanos;
-use sim::scenario::Ran;
+use sim::scenario::{Ran, Scenario};
 
 use super::Experiment;
 use super::claim::{Claim, Expect};
@@ -14,21 +14,30 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "virtual-slice",
     source: "source 004: scx_rustland, \"introduce virtual time slice\" (A. Righi, pull request 333, 2024)",
     question: "Does a slice made of what a task promises save switches, and frames?",
-    setup: "The worked example of four tasks (A 1 unit, twice; B 3; C 6; D 6) on one CPU on which nothing but work \
-            takes time, under the rule as the article draws it, the uniform slice it is compared with, and the code \
-            of scx_rustland before the change, with it, and a day later with its limit. Then a game with 60 frames a \
-            second and its audio beside a build of 32 compilers, on the author's 8 cores with 16 threads, over seeds; \
-            the lengths of the game's and the build's work are chosen, since the article has none. A frame counts \
+    setup: "The worked example of four tasks (A 1 unit, twice; B 3; C 6; D 6) on one CPU on which nothing \
+    but work \
+            takes time, under the rule as the article draws it, the uniform slice it is compared with, and \
+            the code \
+            of scx_rustland before the change, with it, and a day later with its limit. Then a game with \
+            60 frames a \
+            second and its audio beside a build of 32 compilers, on the author's 8 cores with 16 threads, \
+            over seeds; \
+            the lengths of the game's and the build's work are chosen, since the article has none. A frame \
+            counts \
             when it is done, a period of the audio is missed when it is not over 5 ms after it began.",
     machine: "ideal-1, ryzen-5800x",
     policy: "uniform-slice, virtual-slice, rustland-pre333, rustland-333, rustland-333-capped",
     learnt: &[
-        "Both printed schedules and their counts, 9 and 7, are right, to the letter, for an idealised rule: bursts \
+        "Both printed schedules and their counts, 9 and 7, are right, to the letter, for an idealised \
+         rule: bursts \
          in which each task's slice is its distance from the one before.",
-        "The merged code is not that rule: it makes slices of what tasks have used, and two that compute without end \
-         wear each other's slices down to the floor. On the article's own example it switches more often than the \
+        "The merged code is not that rule: it makes slices of what tasks have used, and two that compute \
+         without end \
+         wear each other's slices down to the floor. On the article's own example it switches more often \
+         than the \
          code that it replaced.",
-        "What the change does for a game shows under the idealised rule; under the merged code our model has no gain \
+        "What the change does for a game shows under the idealised rule; under the merged code our model \
+         has no gain \
          to show. The table of six games cannot be had from scheduling alone.",
     ],
     run,
@@ -49,7 +58,8 @@ const EXAMPLE: [&str; 5] = [
 fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     if !effort.simulated {
         findings.notes.push(
-            "There is nothing to run on this machine: the policies are a kernel's, and sched_ext programs of their \
+            "There is nothing to run on this machine: the policies are a kernel's, and sched_ext programs \
+             of their \
              own."
                 .into(),
         );
@@ -228,16 +238,19 @@ fn example_claims([uniform, ideal, before, merged, capped]: [&Schedule; 5]) -> V
             merged.longest().0 as f64 / 1e6,
             "ms, longest run of a task",
         )
-        .or_else("two tasks that compute wear each other's slices down: the next is the difference of the last two")
+        .or_else("two tasks that compute wear each other's slices down: the next is the difference of the \
+        last two")
         .note("before the change against with it"),
-        Claim::ours("004-g", "The limit of a day later changes nothing in the example: no slice reaches it").is(
+        Claim::ours("004-g", "The limit of a day later changes nothing in the example: no slice reaches \
+        it").is(
             Expect::Exactly(merged.switches()),
             capped.switches(),
             "switches",
         ),
         Claim::source("004-h", "The table says that A takes 1 unit of time", "example, table")
             .is(Expect::Exactly(1.0), units_of(ideal, 0), "units of A")
-            .or_else("both printed schedules run A twice: its time is per activation, 17 units in all and not 16"),
+            .or_else("both printed schedules run A twice: its time is per activation, 17 units in all and \
+            not 16"),
     ]
 }
 
@@ -370,26 +383,29 @@ fn game(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let misses = |policy| mean(policy, |game| game.audio_misses);
     let switches = |policy| mean(policy, |game| game.switches_a_second);
     let waits = |policy| mean(policy, |game| game.audio_waits);
-    let mut crowd = scenario.clone();
-    let compilers = crowd.threads.iter_mut().find(|thread| thread.name == "cc");
-    compilers
-        .ok_or_else(|| Failure::failed("the build has compilers"))?
-        .count = CROWD;
-    let crowds = lab::each("crowds", &seeds, |&seed| {
-        lab::run(&crowd, "rustland-pre333", seed).map(|ran| Game::of(&ran).build_stint)
-    })?;
+    let crowd = crowded(&scenario, &seeds)?;
     findings.claims.extend(game_claims(&Measured {
         waits: (waits("rustland-pre333"), waits("rustland-333")),
-        stints: (
-            mean("rustland-pre333", |game| game.build_stint),
-            lab::mean(&crowds),
-        ),
+        stints: (mean("rustland-pre333", |game| game.build_stint), crowd),
         ideal_gain: gain("uniform-slice", "virtual-slice"),
         merged_gain: gain("rustland-pre333", "rustland-333"),
         misses: (misses("rustland-pre333"), misses("rustland-333")),
         switches: (switches("rustland-pre333"), switches("rustland-333")),
     }));
     Ok(())
+}
+
+/// How long a compiler runs at a time in a build that is larger still, before the change.
+fn crowded(scenario: &Scenario, seeds: &[u64]) -> Result<f64, Failure> {
+    let mut crowd = scenario.clone();
+    let compilers = crowd.threads.iter_mut().find(|thread| thread.name == "cc");
+    compilers
+        .ok_or_else(|| Failure::failed("the build has compilers"))?
+        .count = CROWD;
+    let crowds = lab::each("crowds", seeds, |&seed| {
+        lab::run(&crowd, "rustland-pre333", seed).map(|ran| Game::of(&ran).build_stint)
+    })?;
+    Ok(lab::mean(&crowds))
 }
 
 /// How many compilers a build has that is larger still.
@@ -429,7 +445,8 @@ fn game_claims(measured: &Measured) -> Vec<Claim> {
             "Experimental results, table",
         )
         .beyond(
-            "they depend on the games, a graphics card, its driver and the disk of a build; only the direction is \
+            "they depend on the games, a graphics card, its driver and the disk of a build; only the \
+             direction is \
              a scheduler's",
         ),
         Claim::source(

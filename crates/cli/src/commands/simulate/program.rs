@@ -308,7 +308,7 @@ impl BarrierTable {
             wait,
             work: work.collect(),
             rounds: self.rounds,
-            mask: None,
+            masks: Vec::new(),
         })
     }
 }

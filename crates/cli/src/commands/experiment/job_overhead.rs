@@ -1,0 +1,160 @@
+//! Source 001: what a job system costs beside the jobs.
+
+mod scaling;
+mod sums;
+mod wakes;
+
+use event::Nanos;
+use paceline::{Builder, WaitPolicy};
+use platform::Platform;
+use workload::baseline::{BaselineKind, BaselineScene};
+use workload::busy::Busy;
+use workload::graph::{Generator, GraphScene, JobGraph, Labels};
+use workload::{Scene, Unwatched};
+
+use super::Experiment;
+use super::findings::Findings;
+use super::lab::Effort;
+use crate::failure::Failure;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "job-overhead",
+    source: "source 001: Unity, \"Improving job system performance scaling in 2022.2, part 2: overhead\" \
+    (2023)",
+    question: "How much of many cores do small jobs get, and what takes the rest?",
+    setup: "The article's graph: 500 jobs (a quick run: 200), half of them in 1 to 100 pieces, up to 10 \
+    dependencies each, a wait of the \
+            main thread after every 50; each piece takes the same. What the article leaves open is chosen \
+            in the \
+            generator, with its seed. The job systems of 2017.3, 2021.3 (the same with chained wake-ups) \
+            and 2022.2 are \
+            built after its description, and run beside Paceline on the author's Ryzen 9 3950X under Linux \
+            instead of \
+            Windows; two more values of the machine (how a line's requests queue, and the threads' share \
+            of a core) are \
+            fitted to the first two claims, the third follows. Then the article's loop that adds with \
+            compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent and \
+            found nothing \
+            to do; what waking costs the main thread, with batches and without; and what threads that spin \
+            instead of \
+            sleeping cost a phone, as modelled.",
+    machine: "ryzen-3950x, galaxy-s22-snapdragon",
+    policy: "eevdf-6.6",
+    learnt: &[
+        "The article's three numbers follow from one mechanism: every piece goes through one queue, and a \
+         failed \
+         compare-and-swap costs as much as one that succeeds.",
+        "With queues of their own, or with ranges that are shared only when somebody is idle, more workers \
+         do not make a \
+         frame slower than no workers.",
+        "Sums for each thread cost the same for any number of threads; a shared word costs more with every \
+         thread, with \
+         fetch_add as well, and most in a loop.",
+        "Batches save the main thread's time and wake-ups for nothing where it signals every job. Where \
+         nobody is woken \
+         while somebody looks for work, there are few wake-ups as it is.",
+    ],
+    run,
+};
+
+fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    if effort.simulated {
+        scaling::simulated(effort, findings)?;
+        sums::simulated(effort, findings)?;
+        wakes::simulated(effort, findings)?;
+    }
+    if effort.real {
+        scaling::measured(effort, findings)?;
+    }
+    Ok(())
+}
+
+const MACHINE: &str = "ryzen-3950x";
+const POLICY: &str = "eevdf-6.6";
+
+/// Which job system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum System {
+    Baseline(BaselineKind),
+    Paceline,
+}
+
+impl System {
+    const ALL: [System; 4] = [
+        System::Baseline(BaselineKind::Unity2017_3),
+        System::Baseline(BaselineKind::Unity2021_3),
+        System::Baseline(BaselineKind::Unity2022_2),
+        System::Paceline,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            System::Baseline(kind) => kind.name(),
+            System::Paceline => "paceline",
+        }
+    }
+}
+
+/// The article's graph.
+fn graph(piece: Nanos, effort: &Effort) -> Result<JobGraph, Failure> {
+    let generator = Generator {
+        piece,
+        jobs: jobs(effort),
+        ..Generator::default()
+    };
+    generator
+        .generate()
+        .map_err(|error| Failure::failed(error.to_string()))
+}
+
+/// The article's number, but in a quick run.
+fn jobs(effort: &Effort) -> u32 {
+    effort.of(200, 500)
+}
+
+/// What the graph takes on one thread without a job system.
+fn serial(graph: &JobGraph) -> Nanos {
+    Nanos(graph.jobs().iter().map(|job| job.work().0).sum())
+}
+
+/// Frames on a job system with so many workers, each checked against a serial run; what each took.
+fn frames<P: Platform>(
+    platform: &P,
+    system: System,
+    workers: usize,
+    graph: JobGraph,
+    count: u32,
+    busy: Busy,
+) -> Result<Vec<Nanos>, Failure> {
+    let mut times = Vec::new();
+    match system {
+        System::Baseline(kind) => {
+            let scene = BaselineScene::new(kind, graph, platform.clone(), workers, busy);
+            let mut scene = scene.map_err(Failure::failed)?;
+            for _ in 0..count {
+                let begin = platform.now();
+                scene.run();
+                times.push(platform.now() - begin);
+                scene.verify().map_err(Failure::failed)?;
+            }
+        }
+        System::Paceline => {
+            let js = Builder::with_platform(platform.clone());
+            let js = js
+                .workers(workers)
+                .wait_policy(WaitPolicy::Adaptive)
+                .build();
+            let js = js.map_err(|error| Failure::failed(error.to_string()))?;
+            let mut scene = GraphScene::new(graph, busy, Labels::OfKinds);
+            for _ in 0..count {
+                scene.clear();
+                let begin = platform.now();
+                let done = scene.run_watched(&js, &js, &mut Unwatched);
+                done.map_err(|error| Failure::failed(error.to_string()))?;
+                times.push(platform.now() - begin);
+                scene.verify().map_err(Failure::failed)?;
+            }
+        }
+    }
+    Ok(times)
+}

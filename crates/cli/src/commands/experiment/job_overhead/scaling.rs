@@ -1,0 +1,316 @@
+//! Speed-up over a serial run, for workers and lengths of pieces.
+
+use event::Nanos;
+use measure::Machine;
+use platform::{Os, Platform};
+use sim::{Sim, SimConfig};
+use workload::baseline::BaselineKind;
+use workload::busy::Busy;
+
+use super::{MACHINE, POLICY, System, frames, graph, jobs, serial};
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::{Findings, Table};
+use crate::commands::experiment::lab::{self, Effort};
+use crate::commands::experiment::plot::{Line, Picture, Plot};
+use crate::failure::Failure;
+
+const WORKERS: [usize; 12] = [0, 1, 2, 4, 8, 12, 16, 20, 24, 28, 31, 47];
+const FEW_WORKERS: [usize; 4] = [8, 20, 31, 47];
+const PIECES_NS: [u64; 5] = [500, 1_000, 2_000, 5_000, 10_000];
+const FEW_PIECES_NS: [u64; 3] = [500, 1_000, 10_000];
+/// Pieces for which the job system matters most.
+const SMALL: Nanos = Nanos::from_micros(1);
+/// As many as there are CPUs, less the main thread's.
+const ALL_CPUS: usize = 31;
+/// More than that.
+const TOO_MANY: usize = 47;
+
+const OLD: System = System::Baseline(BaselineKind::Unity2017_3);
+const CHAINED: System = System::Baseline(BaselineKind::Unity2021_3);
+const NEW: System = System::Baseline(BaselineKind::Unity2022_2);
+
+/// One point of the charts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Trial {
+    piece: Nanos,
+    workers: usize,
+    system: System,
+}
+
+/// Whether a claim needs this point of the charts.
+fn is_asked(piece: u64, workers: usize) -> bool {
+    match workers {
+        20 => piece == 500,
+        TOO_MANY => piece == 10_000,
+        _ => true,
+    }
+}
+
+struct Trials(Vec<(Trial, f64)>);
+
+impl Trials {
+    fn speed_up(&self, piece: u64, workers: usize, system: System) -> f64 {
+        let wanted = Trial {
+            piece: Nanos(piece),
+            workers,
+            system,
+        };
+        let found = self.0.iter().find(|(trial, _)| *trial == wanted);
+        found.map_or(f64::NAN, |(_, speed_up)| *speed_up)
+    }
+
+    /// How many times as fast the one is as the other, for pieces up to this length and all numbers of
+    /// workers but none.
+    fn ratios(&self, system: System, to: System, most: Nanos) -> impl Iterator<Item = f64> + '_ {
+        let of = self.0.iter().filter(move |(trial, _)| {
+            trial.system == system && trial.workers > 0 && trial.piece <= most
+        });
+        of.map(move |(trial, speed_up)| speed_up / self.speed_up(trial.piece.0, trial.workers, to))
+    }
+}
+
+pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let pieces = effort.of(&FEW_PIECES_NS[..], &PIECES_NS[..]);
+    let workers = effort.of(&FEW_WORKERS[..], &WORKERS[..]);
+    let mut all = Vec::new();
+    for &piece in pieces {
+        let asked = |workers: &&usize| !effort.quick || is_asked(piece, **workers);
+        for &workers in workers.iter().filter(asked) {
+            all.extend(System::ALL.map(|system| Trial {
+                piece: Nanos(piece),
+                workers,
+                system,
+            }));
+        }
+    }
+    let machine = lab::machine(MACHINE);
+    let speed_ups = lab::each("graphs", &all, |trial| {
+        let graph = graph(trial.piece, effort)?;
+        let alone = serial(&graph);
+        let mut took = Err(Failure::failed("the simulated program did not run"));
+        let config = SimConfig::on(machine.clone(), POLICY, effort.seed);
+        // The first frame finds workers asleep and caches cold.
+        let count = effort.of(2, 4);
+        let report = Sim::run(config, |sim| {
+            took = frames(&sim, trial.system, trial.workers, graph, count, Busy::NONE);
+        });
+        lab::sound("graphs", &report)?;
+        let took: Vec<f64> = took?.iter().skip(1).map(|time| time.0 as f64).collect();
+        Ok(alone.0 as f64 / lab::mean(&took))
+    })?;
+    let trials = Trials(all.into_iter().zip(speed_ups).collect());
+    let jobs = jobs(effort);
+    let title = format!("Speed-up over a serial run on {MACHINE}, {jobs} jobs");
+    findings.tables.push(table(title, &trials, pieces, workers));
+    for (file, piece) in [("small", 500), ("large", 10_000)] {
+        findings
+            .plots
+            .push(plot((file, jobs), &trials, piece, workers));
+    }
+    findings.claims.extend(claims(&trials));
+    findings.claims.extend(claims_of_ours(&trials));
+    Ok(())
+}
+
+fn table(title: String, trials: &Trials, pieces: &[u64], workers: &[usize]) -> Table {
+    let mut columns = vec!["a piece".to_owned(), "workers".to_owned()];
+    columns.extend(System::ALL.map(|system| system.name().to_owned()));
+    let mut table = Table::with_columns(title, columns);
+    for &piece in pieces {
+        for &workers in workers {
+            let cells = System::ALL.map(|system| trials.speed_up(piece, workers, system).into());
+            table.row(
+                [Nanos(piece).into(), (workers as u64).into()]
+                    .into_iter()
+                    .chain(cells),
+            );
+        }
+    }
+    table
+}
+
+fn plot((file, jobs): (&'static str, u32), trials: &Trials, piece: u64, workers: &[usize]) -> Plot {
+    let lines = System::ALL.map(|system| Line {
+        name: system.name().to_owned(),
+        points: workers
+            .iter()
+            .filter(|&&workers| workers <= ALL_CPUS)
+            .map(|&workers| (workers as f64, trials.speed_up(piece, workers, system)))
+            .collect(),
+    });
+    Plot {
+        file,
+        title: format!(
+            "{jobs} jobs, {} a piece: speed-up over a serial run",
+            Nanos(piece)
+        ),
+        picture: Picture::Lines {
+            x: "workers",
+            y: "speed-up",
+            lines: lines.into(),
+            level: Some((1.0, "serial")),
+        },
+    }
+}
+
+fn claims(trials: &Trials) -> Vec<Claim> {
+    let old = |piece, workers| trials.speed_up(piece, workers, OLD);
+    let least = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(f64::MAX, f64::min);
+    let times = "times as fast as serial";
+    let peak = trials
+        .0
+        .iter()
+        .filter(|(trial, _)| trial.system == OLD && trial.piece == Nanos(500));
+    let peak = peak.map(|(_, speed_up)| *speed_up).fold(0.0, f64::max);
+    vec![
+        Claim::source(
+            "001-a",
+            "Pieces of 0.5 us, 20 workers: as fast as without a job system",
+            "Compare-and-swap overhead, below the first chart",
+        )
+        .is(Expect::Between(0.8, 1.25), old(500, 20), times)
+        .note("2017.3; the machine's values are fitted to this and the next"),
+        Claim::source(
+            "001-b",
+            "… with all cores: nearly twice as slow",
+            "Compare-and-swap overhead, below the first chart",
+        )
+        .is(Expect::Between(0.4, 0.65), old(500, ALL_CPUS), times)
+        .note("31 workers"),
+        Claim::source(
+            "001-c",
+            "Pieces of 1 us, 31 workers: almost no improvement",
+            "Compare-and-swap overhead, below the first chart",
+        )
+        .is(Expect::Between(0.8, 1.3), old(1_000, ALL_CPUS), times)
+        .note("not fitted: it follows from the first two"),
+        Claim::source(
+            "001-d",
+            "2022.2 is faster with any number of workers",
+            "2022.2 job scheduler, charts",
+        )
+        .is(
+            Expect::MoreThan(1.0),
+            least(&mut trials.ratios(NEW, OLD, Nanos::MAX)),
+            "times 2017.3, the least of all",
+        )
+        .note("the charts are lost; the direction is the text's"),
+        Claim::source(
+            "001-e",
+            "The more cores, the greater the overhead",
+            "Compare-and-swap overhead, above the first chart",
+        )
+        .is(Expect::LessThan(peak), old(500, ALL_CPUS), times)
+        .note("pieces of 0.5 us: all cores against the best number of workers"),
+        Claim::source(
+            "001-f",
+            "Larger jobs hide this overhead",
+            "Compare-and-swap overhead, last paragraph",
+        )
+        .is(Expect::AtLeast(5.0), old(10_000, ALL_CPUS), times)
+        .note("10 us, 31 workers"),
+        Claim::source(
+            "001-g",
+            "More workers than cores make it worse",
+            "Job scheduler, last paragraph",
+        )
+        .is(
+            Expect::LessThan(old(10_000, ALL_CPUS)),
+            old(10_000, TOO_MANY),
+            times,
+        )
+        .note("2017.3, pieces of 10 us: 47 workers against 31 on 32 CPUs"),
+        Claim::source(
+            "001-h",
+            "Workers that wake each other remove the cost of signalling from 2021.3 on",
+            "2022.2 job scheduler, last paragraph",
+        )
+        .is(
+            Expect::MoreThan(1.0),
+            trials.speed_up(10_000, ALL_CPUS, CHAINED) / old(10_000, ALL_CPUS),
+            "times 2017.3",
+        )
+        .note("31 workers, pieces of 10 us: where the queue is not what costs most"),
+        Claim::source(
+            "001-k",
+            "Copies and safety checks of the C# layer cost time, less since 2021.2",
+            "C# Job API overhead",
+        )
+        .beyond("another layer, above the scheduler and not part of its description"),
+    ]
+}
+
+/// What we say of Paceline in the same charts.
+fn claims_of_ours(trials: &Trials) -> [Claim; 2] {
+    let least = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(f64::MAX, f64::min);
+    let few_or_more = trials
+        .0
+        .iter()
+        .filter(|(trial, _)| trial.system == System::Paceline);
+    let few_or_more =
+        few_or_more.filter(|(trial, _)| trial.workers > 0 && trial.workers <= ALL_CPUS);
+    [
+        Claim::ours(
+            "001-i",
+            "With pieces of 0.5 and 1 us Paceline is faster than all three with any number of workers",
+        )
+        .is(
+            Expect::MoreThan(1.0),
+            least(
+                &mut [OLD, CHAINED, NEW]
+                    .into_iter()
+                    .flat_map(|to| trials.ratios(System::Paceline, to, SMALL)),
+            ),
+            "times the fastest of them, the least of all",
+        ),
+        Claim::ours("001-j", "… and than no workers, even with pieces of 0.5 us").is(
+            Expect::MoreThan(1.0),
+            few_or_more
+                .map(|(_, speed_up)| *speed_up)
+                .fold(f64::MAX, f64::min),
+            "times as fast as serial, the least of all",
+        ),
+    ]
+}
+
+/// The same here, with up to 8 workers.
+pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let workers: &[usize] = effort.of(&[0, 1, 2], &[0, 1, 2, 3, 4, 6, 8]);
+    let pieces: &[u64] = effort.of(&[1_000], &[500, 1_000, 5_000, 10_000]);
+    let (busy, here) = (Busy::calibrate(&Os), Machine::read());
+    let mut trials = Vec::new();
+    for &piece in pieces {
+        for &workers in workers {
+            for system in System::ALL {
+                let graph = graph(Nanos(piece), effort)?;
+                let alone = serial_here(&graph, busy);
+                let times = frames(&Os, system, workers, graph, effort.of(3, 11), busy)?;
+                let mut times: Vec<u64> = times.into_iter().skip(1).map(|time| time.0).collect();
+                times.sort_unstable();
+                let median = times.get(times.len() / 2).copied().unwrap_or(0).max(1);
+                let trial = Trial {
+                    piece: Nanos(piece),
+                    workers,
+                    system,
+                };
+                trials.push((trial, alone.0 as f64 / median as f64));
+            }
+        }
+    }
+    let title = format!("This machine ({here}): speed-up over a serial run, medians");
+    findings
+        .tables
+        .push(table(title, &Trials(trials), pieces, workers));
+    Ok(())
+}
+
+/// The pieces one after the other.
+fn serial_here(graph: &workload::graph::JobGraph, busy: Busy) -> Nanos {
+    let begin = Os.now();
+    for (job, node) in (0u64..).zip(graph.jobs()) {
+        for _ in 0..node.pieces() {
+            busy.spin_for(node.cost, job);
+        }
+    }
+    Os.now() - begin
+}

@@ -1,0 +1,415 @@
+//! What helps, over many frames that all differ a little.
+
+use std::sync::Arc;
+
+use event::{Nanos, Random};
+use measure::Times;
+use paceline::{Builder, Grain};
+use platform::{CpuSet, Platform};
+use sim::scenario::{Phase, Scenario, Span, ThreadPlan, WaitKind};
+use sim::{Machine, Sim};
+
+use super::PHONES;
+use super::scene::scene_on;
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::{Findings, Table};
+use crate::commands::experiment::lab::{self, Effort};
+use crate::commands::experiment::plot::{Bar, Picture, Plot};
+use crate::failure::Failure;
+
+const POLICY: &str = "cfs-4.12";
+
+/// What is done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remedy {
+    /// Nothing: the main thread waits busily.
+    None,
+    MoreWorkers,
+    /// All of the program's threads at nice −10.
+    Nice,
+    /// Small cores may be used, too.
+    AllCores,
+    Park,
+    /// The wait is for a mutex.
+    Mutex,
+    /// … that lends priorities.
+    Inheriting,
+    ParkOnAllCores,
+    /// The job system's ranges, which the waiting thread takes part in.
+    Paceline,
+}
+
+impl Remedy {
+    const ALL: [Remedy; 9] = [
+        Remedy::None,
+        Remedy::MoreWorkers,
+        Remedy::Nice,
+        Remedy::AllCores,
+        Remedy::Park,
+        Remedy::Mutex,
+        Remedy::Inheriting,
+        Remedy::ParkOnAllCores,
+        Remedy::Paceline,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Remedy::None => "busy wait, as it was",
+            Remedy::MoreWorkers => "… with three more workers",
+            Remedy::Nice => "… all at nice -10",
+            Remedy::AllCores => "… small cores allowed",
+            Remedy::Park => "park",
+            Remedy::Mutex => "a mutex",
+            Remedy::Inheriting => "a mutex that inherits",
+            Remedy::ParkOnAllCores => "park, small cores allowed",
+            Remedy::Paceline => "Paceline",
+        }
+    }
+
+    /// The scene with it.
+    fn applied(self, mut scene: Scenario) -> Scenario {
+        match self {
+            Remedy::None => {}
+            Remedy::MoreWorkers => {
+                let mut more = thread(&scene, "Job worker 1").clone();
+                (more.name, more.cpus) = ("more workers ".into(), vec![4, 5, 6, 7]);
+                (more.count, more.start) = (3, Some(Nanos::from_micros(5_500)));
+                scene.threads.push(more);
+            }
+            Remedy::Nice => ours(&mut scene).for_each(|thread| thread.nice = -10),
+            Remedy::AllCores => ours(&mut scene).for_each(|thread| thread.cpus.clear()),
+            Remedy::Park => park(&mut scene),
+            Remedy::ParkOnAllCores => {
+                park(&mut scene);
+                ours(&mut scene).for_each(|thread| thread.cpus.clear());
+            }
+            Remedy::Mutex | Remedy::Inheriting => {
+                lock(&mut scene);
+                if self == Remedy::Inheriting {
+                    scene.inheriting_mutexes.push("job".into());
+                }
+            }
+            Remedy::Paceline => {
+                scene.threads.retain(|thread| thread.name == "audio");
+                scene.program = Some(toml::Table::new());
+            }
+        }
+        scene
+    }
+}
+
+fn thread<'a>(scene: &'a Scenario, name: &str) -> &'a ThreadPlan {
+    let found = scene.threads.iter().find(|thread| thread.name == name);
+    found.expect("the scene has this thread")
+}
+
+/// The program's threads: all but the audio's.
+fn ours(scene: &mut Scenario) -> impl Iterator<Item = &mut ThreadPlan> {
+    scene
+        .threads
+        .iter_mut()
+        .filter(|thread| thread.name != "audio")
+}
+
+fn park(scene: &mut Scenario) {
+    for phase in ours(scene).flat_map(|thread| &mut thread.phases) {
+        if let Phase::Wait { by, .. } = phase {
+            *by = WaitKind::Park;
+        }
+    }
+}
+
+/// The critical job runs under a mutex, and the main thread wants it.
+fn lock(scene: &mut Scenario) {
+    let name = || "job".to_owned();
+    for thread in ours(scene) {
+        let critical = thread.name == "Job worker 3";
+        let phases = std::mem::take(&mut thread.phases);
+        for phase in phases {
+            match phase {
+                Phase::Wait { .. } => thread
+                    .phases
+                    .extend([Phase::Lock(name()), Phase::Unlock(name())]),
+                Phase::Begin(what) if critical => {
+                    thread
+                        .phases
+                        .extend([Phase::Begin(what), Phase::Lock(name())]);
+                }
+                Phase::End(what) if critical => {
+                    thread
+                        .phases
+                        .extend([Phase::Unlock(name()), Phase::End(what)]);
+                }
+                other => thread.phases.push(other),
+            }
+        }
+    }
+}
+
+/// The same with every start and every length up to a tenth shorter or longer, or 300 us earlier or later.
+fn varied(mut scene: Scenario, seed: u64) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut tenth = |span: &mut Span| {
+        let length = random.within(span.least.0 * 9 / 10, span.least.0 * 11 / 10);
+        (span.least, span.most) = (Nanos(length), Nanos(length));
+    };
+    for phase in scene
+        .threads
+        .iter_mut()
+        .flat_map(|thread| &mut thread.phases)
+    {
+        if let Phase::Work(span) | Phase::Sleep(span) = phase {
+            tenth(span);
+        }
+    }
+    let mut shift = |time: &mut Nanos| {
+        const MOST: u64 = 300_000;
+        if time.0 > MOST {
+            *time = Nanos(random.within(time.0 - MOST, time.0 + MOST));
+        }
+    };
+    scene
+        .changes
+        .iter_mut()
+        .for_each(|change| shift(&mut change.at));
+    scene
+        .threads
+        .iter_mut()
+        .flat_map(|thread| &mut thread.start)
+        .for_each(shift);
+    scene
+}
+
+/// From the main thread's start to the end of its wait.
+fn frame(machine: &Arc<Machine>, remedy: Remedy, seed: u64) -> Result<Nanos, Failure> {
+    let scene = varied(scene_on(&machine.name), seed);
+    let start = thread(&scene, "UnityMain").start.unwrap_or_default();
+    let work = jobs(&scene);
+    let scene = remedy.applied(scene);
+    let mut end = None;
+    let ran = lab::run_on(&scene, machine.clone(), POLICY, seed, false, |sim| {
+        end = Some(on_paceline(sim, start, &work));
+    })?;
+    if let Some(end) = end {
+        return Ok(end? - start);
+    }
+    let wait = ran
+        .measured
+        .iter()
+        .find(|span| span.name == "WaitForJobGroupID");
+    // Whoever still waits when the scene is over has waited for as long as it lasted.
+    Ok(wait.map_or(ran.report.now, |wait| wait.end) - start)
+}
+
+/// What each worker and the main thread have to do before the wait is over.
+fn jobs(scene: &Scenario) -> Vec<Nanos> {
+    let of_job = |phase: &Phase| match phase {
+        Phase::Work(span) => Some(span.least),
+        _ => None,
+    };
+    let workers = ["Job worker 1", "Job worker 2", "Job worker 3"];
+    let work = workers
+        .iter()
+        .flat_map(|name| thread(scene, name).phases.iter().filter_map(of_job));
+    work.chain(thread(scene, "UnityMain").phases.iter().find_map(of_job))
+        .collect()
+}
+
+/// The same jobs as ranges of the job system, on the cores that the program's threads may use; when the main
+/// thread's wait is over.
+fn on_paceline(sim: &Sim, start: Nanos, work: &[Nanos]) -> Result<Nanos, Failure> {
+    /// What a piece of a range takes: some triangles.
+    const PIECE: Nanos = Nanos::from_micros(20);
+    let cpus: CpuSet = (4..=7).collect();
+    let js = Builder::with_platform(sim.clone())
+        .workers(3)
+        .cpus(cpus)
+        .build();
+    let js = js.map_err(|error| Failure::failed(error.to_string()))?;
+    let jobs = work.iter().map(|&work| {
+        js.job("RasterizeJob").schedule(move |cx| {
+            let pieces = work.0.div_ceil(PIECE.0) as usize;
+            cx.parallel_for(0..pieces, Grain::Auto, |part, cx| {
+                cx.work(Nanos(PIECE.0 * part.len() as u64));
+            });
+        })
+    });
+    let jobs: Vec<_> = jobs.collect();
+    js.flush();
+    sim.sleep_until(start);
+    js.wait(js.job("frame").after_all(&jobs).schedule(|_| ()));
+    Ok(sim.now())
+}
+
+pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let seeds: Vec<u64> = effort.seeds(60, 1_000).collect();
+    let machines = PHONES.map(lab::machine);
+    let mut all = Vec::new();
+    for machine in &machines {
+        for remedy in Remedy::ALL {
+            all.extend(seeds.iter().map(|&seed| (machine, remedy, seed)));
+        }
+    }
+    let frames = lab::each("frames", &all, |&(machine, remedy, seed)| {
+        frame(machine, remedy, seed)
+    })?;
+    let frames: Vec<u64> = frames.into_iter().map(|frame| frame.0).collect();
+    let mut times = frames.chunks(seeds.len()).map(Times::of);
+    let mut found = Vec::new();
+    let mut bars = Vec::new();
+    let title = format!(
+        "From the main thread's start to the end of its wait, {} frames that differ by a seed, {POLICY}",
+        seeds.len()
+    );
+    let mut table = Table::new(title, ["machine", "remedy", "p50", "p99", "longest"]);
+    for machine in &machines {
+        for remedy in Remedy::ALL {
+            let times = times
+                .next()
+                .ok_or_else(|| Failure::failed("all were run"))?;
+            let cells = [times.p50, times.p99, times.max].map(|ns| Nanos(ns).into());
+            let [p50, p99, max] = cells;
+            table.row([
+                machine.name.as_str().into(),
+                remedy.name().into(),
+                p50,
+                p99,
+                max,
+            ]);
+            if machine.name == PHONES[0] {
+                let name = remedy.name().to_owned();
+                bars.push(Bar {
+                    name,
+                    value: times.p99 as f64 / 1e6,
+                    kind: usize::from(remedy == Remedy::Paceline),
+                });
+            }
+            found.push((machine.name.as_str(), remedy, times));
+        }
+    }
+    findings.tables.push(table);
+    findings.plots.push(Plot {
+        file: "remedies",
+        title: "99 of 100 frames wait no longer than this".into(),
+        picture: Picture::Bars { unit: "ms", bars },
+    });
+    let worst = |remedy: Remedy, what: fn(&Times) -> u64| {
+        let of = found.iter().filter(|(_, other, _)| *other == remedy);
+        of.map(|(_, _, times)| what(times) as f64 / 1e6)
+            .fold(0.0, f64::max)
+    };
+    findings.claims.extend(claims(&worst));
+    Ok(())
+}
+
+/// `worst`: of both phones, in ms.
+fn claims(worst: &dyn Fn(Remedy, fn(&Times) -> u64) -> f64) -> Vec<Claim> {
+    let p50 = |remedy| worst(remedy, |times| times.p50);
+    let p99 = |remedy| worst(remedy, |times| times.p99);
+    let mean = |remedy| worst(remedy, |times| times.mean);
+    vec![
+        Claim::source(
+            "000-h",
+            "The busy wait was the issue in the job system: without it the situation does not arise",
+            "The Job System issue, below the fifth picture",
+        )
+        .is(Expect::LessThan(p50(Remedy::None) / 2.0), p50(Remedy::Park), "ms, p50 of the worse phone")
+        .note("half of the busy wait's p50 or less"),
+        Claim::source(
+            "000-i",
+            "Spawning more worker threads may make things worse",
+            "The Priority Inversion, first option",
+        )
+        .is(
+            Expect::MoreThan(mean(Remedy::None)),
+            mean(Remedy::MoreWorkers),
+            "ms, mean of the worse phone",
+        ),
+        Claim::source("000-j", "Changing thread priorities does not really help", "Solution..?, second \
+        paragraph")
+            .is(
+                Expect::AtLeast(p50(Remedy::None) * 0.95),
+                p50(Remedy::Nice),
+                "ms, p50 of the worse phone",
+            )
+            .or_else("a larger weight shortens turns of the busy wait here, and changes nothing else")
+            .note("all of the program's threads at nice -10"),
+        Claim::source(
+            "000-k",
+            "Raising the workers' priority alone has other side effects",
+            "Solution..?, second paragraph",
+        )
+        .beyond("the article does not say which"),
+        Claim::ours(
+            "000-l",
+            "A mutex that inherits changes nothing: ordinary threads have no priority to lend",
+        )
+        .is(Expect::Exactly(mean(Remedy::Mutex)), mean(Remedy::Inheriting), "ms, mean of the worse phone"),
+        Claim::source(
+            "000-m",
+            "Keeping the threads off the small cores reduces the issue",
+            "Solution..?, third paragraph",
+        )
+        .is(
+            Expect::LessThan(p99(Remedy::ParkOnAllCores)),
+            p99(Remedy::Park),
+            "ms, p99 of the worse phone",
+        )
+        .or_else("while the fast cores are away, a small core is better than none")
+        .note("a main thread that parks, with and without small cores"),
+        Claim::source(
+            "000-n",
+            "Affinity went wrong where cores of a new chip were not recognised, which left 2 of them",
+            "Solution..?, third paragraph",
+        )
+        .beyond("a matter of recognising cores, not of scheduling; `paceline topology` is about it"),
+        Claim::source(
+            "000-o",
+            "If the scheduler knew what a thread waits for it could help; the program knows",
+            "Solution..?, fifth paragraph",
+        )
+        .is(Expect::LessThan(p99(Remedy::None) / 2.0), p99(Remedy::Paceline), "ms, p99 of the worse phone")
+        .note("the program itself: its waiting thread runs pieces of what it waits for"),
+        Claim::source(
+            "000-p",
+            "Energy Aware Scheduling and newer kernels may have made affinity unnecessary",
+            "Solution..?, fourth paragraph",
+        )
+        .beyond("nobody has tried, the article says; the vendor's policies are not modelled"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a remedy changes what it should and nothing else, and variations keep the scene's shape. Method:
+    /// count phases of both kinds before and after; the same seed twice.
+    #[test]
+    fn remedies_change_what_they_should() {
+        let scene = scene_on(PHONES[0]);
+        let count = |scene: &Scenario, is_it: fn(&Phase) -> bool| {
+            let phases = scene.threads.iter().flat_map(|thread| &thread.phases);
+            phases.filter(|phase| is_it(phase)).count()
+        };
+        let spins = |phase: &Phase| {
+            matches!(
+                phase,
+                Phase::Wait {
+                    by: WaitKind::Spin,
+                    ..
+                }
+            )
+        };
+        let locks = |phase: &Phase| matches!(phase, Phase::Lock(_));
+        assert_eq!((count(&scene, spins), count(&scene, locks)), (1, 0));
+        assert_eq!(count(&Remedy::Park.applied(scene.clone()), spins), 0);
+        let locked = Remedy::Inheriting.applied(scene.clone());
+        assert_eq!((count(&locked, spins), count(&locked, locks)), (0, 2));
+        assert_eq!(locked.inheriting_mutexes, ["job"]);
+        assert_eq!(varied(scene.clone(), 3), varied(scene.clone(), 3));
+        assert_ne!(varied(scene.clone(), 3), varied(scene.clone(), 4));
+        // One each of worker 1 and the main thread, two each of the others.
+        assert_eq!(jobs(&scene).len(), 6);
+    }
+}

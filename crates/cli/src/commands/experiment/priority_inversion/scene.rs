@@ -1,0 +1,245 @@
+//! The trace of the article.
+
+use event::Nanos;
+use sim::scenario::{Phase, Ran, Scenario};
+
+use super::PHONES;
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::{Findings, Table};
+use crate::commands::experiment::lab::{self, Effort, Run};
+use crate::commands::experiment::plot::{Lane, Picture, Piece, Plot};
+use crate::failure::Failure;
+
+const POLICIES: [&str; 3] = ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"];
+/// The phone that the scenario's lengths are chosen for.
+const CHOSEN_FOR: &str = "galaxy-s22-exynos";
+/// The small job and the sleep before it.
+const ASLEEP: &str = "asleep and small job";
+/// The fast core.
+const FAST: u32 = 7;
+
+/// What the scene shows.
+struct Seen {
+    /// How long the main thread waits, on a core.
+    wait: Nanos,
+    /// From when the small job could begin to its end.
+    small: Nanos,
+    small_ran: Nanos,
+    /// What the critical job ran once it had a core again.
+    rest: Nanos,
+    /// Whether the main thread came next on the fast core after the audio thread.
+    main_after_audio: bool,
+    runs: Vec<Run>,
+    names: Vec<String>,
+}
+
+impl Seen {
+    fn of(scene: &Scenario, ran: &Ran) -> Result<Seen, Failure> {
+        let names: Vec<String> = ran
+            .report
+            .threads
+            .iter()
+            .map(|thread| thread.name.clone())
+            .collect();
+        let find = |who: &str, what: &str| {
+            let of =
+                |span: &&sim::scenario::Measured| names[span.thread] == who && span.name == what;
+            let found = ran.measured.iter().find(of);
+            found.ok_or_else(|| Failure::failed(format!("the scene's {who} has no {what}")))
+        };
+        let wait = find("UnityMain", "WaitForJobGroupID")?;
+        let small = find("Job worker 2", "small job")?;
+        let task = |name: &str| {
+            names
+                .iter()
+                .position(|other| other == name)
+                .map_or(u32::MAX, |n| n as u32)
+        };
+        let sleeps = scene.threads.iter().flat_map(|thread| &thread.phases);
+        let sleep = sleeps.filter_map(|phase| match phase {
+            Phase::Sleep(span) => Some(span.least),
+            _ => None,
+        });
+        let sleep = sleep.max().unwrap_or_default();
+        let ready = find("Job worker 2", ASLEEP)?;
+        let runs = lab::runs(&ran.report);
+        let on_fast: Vec<&Run> = runs.iter().filter(|run| run.cpu == FAST).collect();
+        let audio = on_fast.iter().position(|run| run.task == task("audio"));
+        let next = audio.and_then(|place| on_fast.get(place + 1));
+        let is_rest = |run: &&Run| run.task == task("Job worker 3") && run.end > wait.begin;
+        let rest = runs.iter().find(is_rest).map(|run| run.length());
+        Ok(Seen {
+            wait: wait.end - wait.begin,
+            small: ready.end - ready.begin - sleep,
+            small_ran: small.end - small.begin,
+            rest: rest.unwrap_or_default(),
+            main_after_audio: next.is_some_and(|run| run.task == task("UnityMain")),
+            runs,
+            names,
+        })
+    }
+
+    /// What each core did around the wait.
+    fn lanes(&self) -> Vec<Lane> {
+        let millis = |time: Nanos| time.0 as f64 / 1e6;
+        let lane = |cpu: u32| Lane {
+            name: format!("cpu {cpu}"),
+            pieces: self
+                .runs
+                .iter()
+                .filter(|run| run.cpu == cpu && run.begin < Nanos::from_millis(12))
+                .map(|run| Piece {
+                    begin: millis(run.begin),
+                    end: millis(run.end),
+                    name: self.names[run.task as usize].clone(),
+                    kind: run.task as usize,
+                })
+                .collect(),
+            result: String::new(),
+        };
+        (4..=FAST).map(lane).collect()
+    }
+}
+
+/// The scene on this phone: things happen when they do in the pictures, so what runs on the middle cores
+/// takes as long on each phone.
+pub(super) fn scene_on(phone: &str) -> Scenario {
+    let capacity = |name: &str| {
+        let machine = lab::machine(name);
+        u64::from(machine.clusters[machine.cpus[5].cluster as usize].capacity)
+    };
+    let (there, here) = (capacity(CHOSEN_FOR), capacity(phone));
+    let mut scenario = lab::scenario("galaxy-s22-inversion");
+    scenario.machine = phone.into();
+    for thread in &mut scenario.threads {
+        if !["Job worker 1", "Job worker 2"].contains(&thread.name.as_str()) {
+            continue;
+        }
+        for phase in &mut thread.phases {
+            if let Phase::Work(span) = phase {
+                let length = Nanos(span.least.0 * here / there);
+                (span.least, span.most) = (length, length);
+            }
+        }
+        if let Some(asleep) = thread
+            .phases
+            .iter()
+            .position(|phase| matches!(phase, Phase::Sleep(_)))
+        {
+            thread.phases.insert(asleep, Phase::Begin(ASLEEP.into()));
+            thread.phases.push(Phase::End(ASLEEP.into()));
+        }
+    }
+    scenario
+}
+
+pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let all: Vec<(&str, &str)> = PHONES
+        .iter()
+        .flat_map(|phone| POLICIES.iter().map(move |policy| (*phone, *policy)))
+        .collect();
+    let seen = lab::each("scenes", &all, |&(phone, policy)| {
+        let scene = scene_on(phone);
+        Seen::of(&scene, &lab::run(&scene, policy, effort.seed)?)
+    })?;
+    let columns = [
+        "machine",
+        "policy",
+        "busy wait",
+        "the small job took",
+        "of it on a core",
+        "the awaited rest",
+    ];
+    let mut table = Table::new("The article's trace", columns);
+    for ((phone, policy), seen) in all.iter().zip(&seen) {
+        table.row([
+            (*phone).into(),
+            (*policy).into(),
+            seen.wait.into(),
+            seen.small.into(),
+            seen.small_ran.into(),
+            seen.rest.into(),
+        ]);
+    }
+    findings.tables.push(table);
+    let newer = all
+        .iter()
+        .zip(&seen)
+        .filter(|((_, policy), _)| *policy != POLICIES[0]);
+    let newer = newer.map(|(_, seen)| seen.wait).max().unwrap_or_default();
+    let [exynos, snapdragon] = [0, POLICIES.len()].map(|first| &seen[first]);
+    findings.plots.push(Plot {
+        file: "scene",
+        title: "The main thread burns the only core that is left, while what it waits for is ready"
+            .into(),
+        picture: Picture::Lanes {
+            unit: "ms",
+            lanes: exynos.lanes(),
+        },
+    });
+    findings.claims.extend(claims(exynos, snapdragon, newer));
+    Ok(())
+}
+
+/// `newer`: the longest busy wait under newer kernels.
+fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
+    let millis = |time: Nanos| time.0 as f64 / 1e6;
+    let range = Expect::Between(1.0, 4.0);
+    vec![
+        Claim::source(
+            "000-a",
+            "The main thread waits busily for 2 ms while the job it waits for could run on its core",
+            "The Job System issue; Exynos",
+        )
+        .is(range, millis(exynos.wait), "ms")
+        .note("CFS; until its slice ends or a core comes back, whichever is first"),
+        Claim::source("000-b", "… the same", "The Job System issue; Snapdragon").is(
+            range,
+            millis(snapdragon.wait),
+            "ms",
+        ),
+        Claim::source(
+            "000-c",
+            "After the audio thread the kernel runs the main thread, not the worker that it had interrupted",
+            "The Job System profile, third picture",
+        )
+        .is(Expect::Exactly(1.0), f64::from(u8::from(exynos.main_after_audio)), "(1: the main thread)"),
+        Claim::source(
+            "000-d",
+            "When the wait is over the job finishes in no time",
+            "The Job System issue, fifth picture",
+        )
+        .is(Expect::AtMost(0.1), millis(exynos.rest), "ms"),
+        Claim::source(
+            "000-e",
+            "A job of less than 46 us took more than 5 ms to be run",
+            "The Job System issue, last paragraph",
+        )
+        .is(Expect::MoreThan(5.0), millis(exynos.small.min(snapdragon.small)), "ms, the shorter of both \
+        phones")
+        .note("when its cores go away is an input, as in the trace"),
+        Claim::source("000-f", "… and it is a job of less than 46 us", "The Job System issue, last paragraph")
+            .is(
+                Expect::LessThan(100.0),
+                exynos.small_ran.0 as f64 / 1e3,
+                "us from its first instruction to its last",
+            )
+            .or_else("40 us of work here, on a slower core or in two parts"),
+        Claim::ours(
+            "000-u",
+            "Under EEVDF the interrupted worker goes on first, and the main thread of this scene does not \
+             wait",
+        )
+        .is(Expect::AtMost(0.1), millis(newer), "ms, the longest of both phones and kernels"),
+        Claim::source(
+            "000-g",
+            "The cores were shut down because they were too hot",
+            "The Job System profile, last paragraph",
+        )
+        .beyond(
+            "the article says itself that it is a guess; times to leave idle states of 1.5 to 3.5 ms and \
+             paused cores, \
+             which the vendor's kernel has, explain the same trace",
+        ),
+    ]
+}

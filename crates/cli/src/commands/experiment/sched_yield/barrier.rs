@@ -1,0 +1,276 @@
+//! Threads with unequal work that meet at a barrier: the article's real question.
+
+use event::{Nanos, Random};
+use paceline::Builder;
+use platform::{CpuSet, Platform};
+use sim::{Sim, SimConfig};
+use workload::busy::Busy;
+use workload::naive::{BarrierLoop, NaiveWait};
+
+use super::is_run;
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::{Cell, Findings, Table};
+use crate::commands::experiment::lab::{self, Effort};
+use crate::commands::experiment::plot::{Line, Picture, Plot};
+use crate::failure::Failure;
+
+const MACHINE: &str = "vm-2";
+const CPUS: usize = 2;
+const POLICIES: [&str; 3] = ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"];
+/// Rounds that the job system has to find out how the kernel places its workers.
+const WARM_UP: u32 = 100;
+/// Threads for each CPU.
+const CROWDS: [usize; 3] = [1, 2, 4];
+
+/// How the threads wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    Naive(NaiveWait),
+    /// No threads of our own: a job for each piece of work, and the job system's waits.
+    Paceline,
+}
+
+impl Wait {
+    pub(super) fn all() -> impl Iterator<Item = Wait> {
+        let naive = NaiveWait::ALL.into_iter().map(Wait::Naive);
+        naive.chain([Wait::Paceline])
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Wait::Naive(wait) => wait.name(),
+            Wait::Paceline => "paceline",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Trial {
+    policy: &'static str,
+    crowd: usize,
+    pinned: bool,
+    wait: Wait,
+}
+
+/// Each thread's work in a round: 50 to 150 us, drawn. The lengths are ours.
+pub(super) fn work(threads: usize, seed: u64) -> Vec<Nanos> {
+    let mut random = Random::new(seed);
+    (0..threads)
+        .map(|_| Nanos(random.within(50_000, 150_000)))
+        .collect()
+}
+
+/// A round of this work on so many CPUs, if nothing else took time.
+pub(super) fn ideal(work: &[Nanos], cpus: usize) -> Nanos {
+    let sum: u64 = work.iter().map(|work| work.0).sum();
+    let longest = work.iter().copied().max().unwrap_or_default();
+    Nanos(sum / cpus.max(1) as u64).max(longest)
+}
+
+/// The mean round.
+pub(super) fn round<P: Platform>(
+    platform: &P,
+    cpus: &[CpuSet],
+    wait: Wait,
+    work: &[Nanos],
+    rounds: u32,
+    busy: Busy,
+) -> Result<Nanos, Failure> {
+    let elapsed = match wait {
+        Wait::Naive(wait) => {
+            let what = BarrierLoop {
+                wait,
+                work: work.to_vec(),
+                rounds,
+                masks: cpus.to_vec(),
+            };
+            let report = what.run(platform, busy).map_err(Failure::failed)?;
+            if report.early > 0 {
+                return Err(Failure::failed("a thread passed the barrier early"));
+            }
+            report.elapsed
+        }
+        Wait::Paceline => {
+            let js = Builder::with_platform(platform.clone()).build();
+            let js = js.map_err(|error| Failure::failed(error.to_string()))?;
+            let mut begin = platform.now();
+            for round in 0..WARM_UP + rounds {
+                if round == WARM_UP {
+                    begin = platform.now();
+                }
+                let jobs = work.iter().map(|&work| {
+                    js.job("work").schedule(move |cx| {
+                        cx.work(work);
+                        busy.spin_for(work, u64::from(round));
+                    })
+                });
+                let jobs: Vec<_> = jobs.collect();
+                // One wait for all of them: a thread that waits runs what it waits for.
+                js.wait(js.job("round").after_all(&jobs).schedule(|_| ()));
+            }
+            platform.now() - begin
+        }
+    };
+    Ok(Nanos(elapsed.0 / u64::from(rounds.max(1))))
+}
+
+struct Trials(Vec<(Trial, f64)>);
+
+impl Trials {
+    /// How many times the ideal a round took.
+    fn of(&self, policy: &str, crowd: usize, pinned: bool, wait: Wait) -> f64 {
+        let found = self.0.iter().find(|(trial, _)| {
+            (trial.policy, trial.crowd, trial.pinned, trial.wait) == (policy, crowd, pinned, wait)
+        });
+        found.map_or(f64::NAN, |(_, times)| *times)
+    }
+}
+
+pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let rounds = effort.of(10, 300);
+    let mut all = Vec::new();
+    for policy in POLICIES {
+        for crowd in CROWDS {
+            for pinned in [false, true] {
+                // Jobs have no CPU of their own: they run free.
+                let waits = Wait::all().filter(|&wait| match wait {
+                    Wait::Naive(wait) => is_run(wait, effort),
+                    Wait::Paceline => !pinned,
+                });
+                all.extend(waits.map(|wait| Trial {
+                    policy,
+                    crowd,
+                    pinned,
+                    wait,
+                }));
+            }
+        }
+    }
+    let machine = lab::machine(MACHINE);
+    let times = lab::each("barriers", &all, |trial| {
+        let work = work(trial.crowd * CPUS, effort.seed);
+        let masks: Vec<CpuSet> = match trial.pinned {
+            true => (0..CPUS as u32)
+                .map(|cpu| CpuSet::from_iter([cpu]))
+                .collect(),
+            false => Vec::new(),
+        };
+        let mut took = Err(Failure::failed("the simulated program did not run"));
+        let config = SimConfig::on(machine.clone(), trial.policy, effort.seed);
+        let report = Sim::run(config, |sim| {
+            took = round(&sim, &masks, trial.wait, &work, rounds, Busy::NONE);
+        });
+        lab::sound("barrier", &report)?;
+        Ok(took?.0 as f64 / ideal(&work, CPUS).0 as f64)
+    })?;
+    let trials = Trials(all.into_iter().zip(times).collect());
+    findings.tables.push(table(&trials, rounds));
+    for (file, policy) in [("barrier-then", "cfs-4.12"), ("barrier-now", "eevdf-6.18")] {
+        findings.plots.push(plot(&trials, file, policy));
+    }
+    findings.claims.extend(claims(&trials));
+    Ok(())
+}
+
+fn table(trials: &Trials, rounds: u32) -> Table {
+    let mut columns: Vec<String> = ["policy", "threads a CPU", "threads are"]
+        .map(str::to_owned)
+        .to_vec();
+    columns.extend(Wait::all().map(|wait| wait.name().to_owned()));
+    let title = format!(
+        "{rounds} rounds of 50 to 150 us for each thread on {MACHINE}: a round, in times of its work \
+         spread evenly"
+    );
+    let mut table = Table::with_columns(title, columns);
+    for policy in POLICIES {
+        for crowd in CROWDS {
+            for pinned in [false, true] {
+                let place = if pinned { "pinned" } else { "free" };
+                let cells = Wait::all().map(|wait| match trials.of(policy, crowd, pinned, wait) {
+                    times if times.is_nan() => Cell::None,
+                    times => times.into(),
+                });
+                let first = [policy.into(), (crowd as u64).into(), place.into()];
+                table.row(first.into_iter().chain(cells));
+            }
+        }
+    }
+    table
+}
+
+fn plot(trials: &Trials, file: &'static str, policy: &str) -> Plot {
+    let lines = Wait::all().map(|wait| Line {
+        name: wait.name().to_owned(),
+        points: CROWDS
+            .iter()
+            .map(|&crowd| (crowd as f64, trials.of(policy, crowd, false, wait)))
+            .collect(),
+    });
+    Plot {
+        file,
+        title: format!(
+            "A barrier under {policy}, threads free: a round, in times of its work spread evenly"
+        ),
+        picture: Picture::Lines {
+            x: "threads for each CPU",
+            y: "times the ideal",
+            lines: lines.collect(),
+            level: Some((1.0, "ideal")),
+        },
+    }
+}
+
+fn claims(trials: &Trials) -> Vec<Claim> {
+    let naive = |policy, crowd, pinned, wait| trials.of(policy, crowd, pinned, Wait::Naive(wait));
+    let (spin, yields, park) = (NaiveWait::Spin, NaiveWait::Yield, NaiveWait::Park);
+    let gain = |policy, pinned| {
+        let of = |wait| naive(policy, 4, pinned, wait);
+        of(spin) / of(yields)
+    };
+    let ratio = "times as fast as spinning";
+    let worst_paceline = POLICIES
+        .iter()
+        .flat_map(|policy| CROWDS.map(|crowd| trials.of(policy, crowd, false, Wait::Paceline)))
+        .fold(0.0, f64::max);
+    vec![
+        Claim::source(
+            "002-v",
+            "Yielding helps threads that wait at a barrier where there are more of them than CPUs",
+            "Introduction: a tweet that the article doubts",
+        )
+        .is(Expect::MoreThan(1.1), gain("cfs-4.12", true), ratio)
+        .or_else("CFS goes on with the thread that yields, so it spins")
+        .note("four threads for each CPU, pinned, CFS of Linux 4.12"),
+        Claim::source(
+            "002-w",
+            "Yielding may help where threads are not tied to CPUs",
+            "What Does This Show?, first paragraph",
+        )
+        .is(Expect::MoreThan(1.1), gain("cfs-4.12", false), ratio)
+        .or_else("CFS goes on with the thread that yields, so it spins")
+        .note("four threads for each CPU, free, CFS of Linux 4.12"),
+        Claim::ours("002-x", "Today it does help").is(
+            Expect::MoreThan(1.1),
+            gain("eevdf-6.18", true).min(gain("eevdf-6.18", false)),
+            ratio,
+        )
+        .note("four threads for each CPU, pinned and free, EEVDF of Linux 6.18: the smaller gain"),
+        Claim::source(
+            "002-y",
+            "Polling is faster than waking by a futex where every thread has a CPU",
+            "So, why not sleep in the kernel",
+        )
+        .is(
+            Expect::LessThan(naive("cfs-4.12", 1, true, park)),
+            naive("cfs-4.12", 1, true, spin),
+            "times the ideal, a round",
+        )
+        .note("one thread for each CPU, pinned"),
+        Claim::ours(
+            "002-z",
+            "As jobs the same work takes at most 1.5 times the ideal, however many threads there would be",
+        )
+        .is(Expect::AtMost(1.5), worst_paceline, "times the ideal, the worst of all")
+        .note("all three kernels; whoever waits runs what it waits for"),
+    ]
+}

@@ -1,0 +1,381 @@
+//! One thread computes and the other one waits for it: the article's benchmark.
+
+use event::Nanos;
+use platform::CpuSet;
+use sim::{Sim, SimConfig};
+use workload::busy::Busy;
+use workload::naive::{BesideReport, NaiveWait, PollBeside, Statistic};
+
+use super::is_run;
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::{Cell, Findings, Table};
+use crate::commands::experiment::lab::{self, Effort};
+use crate::commands::experiment::plot::{Bar, Picture, Plot};
+use crate::failure::Failure;
+
+/// What the article's computation takes alone: half of the 4.77 s of its statistics.
+const WORK: Nanos = Nanos::from_millis(2_385);
+const MACHINE: &str = "thunderx2";
+/// One CPU; two cores; the hardware threads of one core.
+const SAME: &[u32] = &[0];
+const CORES: &[u32] = &[0, 1];
+
+/// One run: a policy, a wait, and where the threads may be.
+#[derive(Clone, Copy)]
+struct Trial {
+    policy: &'static str,
+    wait: NaiveWait,
+    cpus: &'static [u32],
+}
+
+struct Trials {
+    work: Nanos,
+    done: Vec<(Trial, BesideReport)>,
+}
+
+pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let work = effort.of(Nanos::from_millis(200), WORK);
+    let trials = all(effort, work)?;
+    for (cpus, place) in [(SAME, "on the same CPU"), (CORES, "with two CPUs")] {
+        let title =
+            format!("{work} of computation beside a thread that waits, {place} of {MACHINE}");
+        findings.tables.push(trials.table(title, cpus));
+    }
+    let of = |policy| {
+        trials
+            .done
+            .iter()
+            .filter(move |(trial, _)| trial.policy == policy)
+    };
+    let bars = ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"]
+        .into_iter()
+        .enumerate();
+    let bars = bars.flat_map(|(kind, policy)| {
+        let same = of(policy).filter(|(trial, _)| trial.cpus == SAME);
+        same.map(move |(trial, report)| Bar {
+            name: format!("{policy}: {}", trial.wait.name()),
+            value: report.elapsed.0 as f64 / work.0 as f64,
+            kind,
+        })
+    });
+    findings.plots.push(Plot {
+        file: "beside",
+        title: "How much longer a computation takes beside a thread that waits for it on its CPU"
+            .into(),
+        picture: Picture::Bars {
+            unit: "times as long as alone",
+            bars: bars.collect(),
+        },
+    });
+    findings.claims.extend(trials.claims()?);
+    Ok(())
+}
+
+fn all(effort: &Effort, work: Nanos) -> Result<Trials, Failure> {
+    let mut trials = Vec::new();
+    for policy in ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"] {
+        for wait in NaiveWait::ALL
+            .into_iter()
+            .filter(|&wait| is_run(wait, effort))
+        {
+            trials.push(Trial {
+                policy,
+                wait,
+                cpus: SAME,
+            });
+        }
+    }
+    for wait in NaiveWait::ALL
+        .into_iter()
+        .filter(|&wait| is_run(wait, effort))
+    {
+        trials.push(Trial {
+            policy: "cfs-4.12",
+            wait,
+            cpus: CORES,
+        });
+    }
+    trials.push(Trial {
+        policy: "fifo",
+        wait: NaiveWait::Yield,
+        cpus: SAME,
+    });
+    let machine = lab::machine(MACHINE);
+    let reports = lab::each("polls", &trials, |trial| {
+        let what = PollBeside {
+            wait: trial.wait,
+            work,
+            pieces: 100,
+            mask: Some(trial.cpus.iter().copied().collect::<CpuSet>()),
+        };
+        let mut told = None;
+        let config = SimConfig::on(machine.clone(), trial.policy, effort.seed);
+        let report = Sim::run(config, |sim| told = Some(what.run(&sim, Busy::NONE)));
+        lab::sound("polls", &report)?;
+        match told {
+            Some(Ok(report)) => Ok(report),
+            Some(Err(error)) => Err(Failure::failed(error)),
+            None => Err(Failure::failed("the simulated program did not run")),
+        }
+    })?;
+    Ok(Trials {
+        work,
+        done: trials.into_iter().zip(reports).collect(),
+    })
+}
+
+/// A row about a wait: what both threads used, and the line of statistics.
+pub(super) fn row(policy: Cell, wait: NaiveWait, work: Nanos, report: &BesideReport) -> [Cell; 7] {
+    [
+        policy,
+        wait.to_string().into(),
+        report.elapsed.into(),
+        (report.elapsed.0 as f64 / work.0 as f64).into(),
+        report.compute.cpu.into(),
+        report.waiter.cpu.into(),
+        report.turns.to_string().into(),
+    ]
+}
+
+/// The columns of such rows; the last one is the article's.
+pub(super) const COLUMNS: [&str; 7] = [
+    "policy",
+    "the other thread",
+    "elapsed",
+    "times alone",
+    "CPU, computing",
+    "CPU, waiting",
+    Statistic::TITLE,
+];
+
+impl Trials {
+    fn table(&self, title: String, cpus: &[u32]) -> Table {
+        let mut table = Table::new(title, COLUMNS);
+        let here = self.done.iter().filter(|(trial, _)| trial.cpus == cpus);
+        for (trial, report) in here {
+            table.row(row(trial.policy.into(), trial.wait, self.work, report));
+        }
+        table
+    }
+
+    fn of(&self, policy: &str, wait: NaiveWait, cpus: &[u32]) -> Result<&BesideReport, Failure> {
+        let is_it =
+            |trial: &Trial| trial.policy == policy && trial.wait == wait && trial.cpus == cpus;
+        let found = self.done.iter().find(|(trial, _)| is_it(trial));
+        found
+            .map(|(_, report)| report)
+            .ok_or_else(|| Failure::failed("every wait was run"))
+    }
+
+    fn claims(&self) -> Result<Vec<Claim>, Failure> {
+        let mut claims = self.claims_of_the_kernel_then()?;
+        claims.extend(self.statistics()?);
+        claims.extend(self.claims_of_others()?);
+        Ok(claims)
+    }
+
+    fn times(&self, report: &BesideReport) -> f64 {
+        report.elapsed.0 as f64 / self.work.0 as f64
+    }
+
+    fn claims_of_the_kernel_then(&self) -> Result<Vec<Claim>, Failure> {
+        let spin = self.of("cfs-4.12", NaiveWait::Spin, SAME)?;
+        let yields = self.of("cfs-4.12", NaiveWait::Yield, SAME)?;
+        let newer = self.of("eevdf-6.18", NaiveWait::Yield, SAME)?;
+        let older = self.of("eevdf-6.6", NaiveWait::Yield, SAME)?;
+        let share = |report: &BesideReport| {
+            let used = report.waiter.cpu.unwrap_or_default().0 as f64;
+            used * 100.0 / report.elapsed.0 as f64
+        };
+        let doubled = Expect::Between(1.96, 2.04);
+        let times = "times as long as alone";
+        let reason = "since then a yield forfeits what is left of the slice, as long as the thread is not \
+        owed CPU time";
+        Ok(vec![
+            Claim::source(
+                "002-a",
+                "A thread that polls on the same CPU doubles the time",
+                "Results",
+            )
+            .is(doubled, self.times(spin), times),
+            Claim::source(
+                "002-b",
+                "… and so does one that yields between two looks",
+                "Results",
+            )
+            .is(doubled, self.times(yields), times)
+            .note("CFS of Linux 4.12, the article's kernel"),
+            Claim::source(
+                "002-c",
+                "… and one that calls std::this_thread::yield",
+                "Results",
+            )
+            .beyond(
+                "it is the same system call, so there is nothing else for a scheduler to decide",
+            ),
+            Claim::source(
+                "002-d",
+                "The thread that yields gets half of the CPU",
+                "Results",
+            )
+            .is(Expect::Between(49.0, 51.0), share(yields), "% of the CPU"),
+            Claim::source(
+                "002-e",
+                "Yielding achieves absolutely nothing: under EEVDF of Linux 6.6",
+                "Results",
+            )
+            .is(doubled, self.times(older), times)
+            .note("a yield postpones the deadline there, and nothing else"),
+            Claim::source(
+                "002-f",
+                "Yielding achieves absolutely nothing: today",
+                "Results",
+            )
+            .is(doubled, self.times(newer), times)
+            .or_else(reason)
+            .note(format!(
+                "EEVDF of Linux 6.18; the thread that yields used {:.2} % of the CPU",
+                share(newer)
+            )),
+            Claim::source(
+                "002-g",
+                "Yielding is only marginally worse than doing nothing",
+                "Conclusions, 3",
+            )
+            .is(
+                Expect::Between(0.95, 1.05),
+                self.times(yields) / self.times(spin),
+                "times the time of spinning",
+            )
+            .note("CFS of Linux 4.12"),
+            Claim::ours(
+                "002-h",
+                "Today a thread that yields costs the other one less than 1 %",
+            )
+            .is(Expect::AtMost(1.01), self.times(newer), times),
+        ])
+    }
+
+    /// The article's line: "5.56 M, 400.00 ns, 857.71 ns, 11.32 ms, 4.77 s, 66.24 us".
+    fn statistics(&self) -> Result<Vec<Claim>, Failure> {
+        let turns = &self.of("cfs-4.12", NaiveWait::Yield, SAME)?.turns;
+        // What adds up is in proportion to the computation's length.
+        let part = self.work.0 as f64 / WORK.0 as f64;
+        let of = |id, text, expect, got, unit| {
+            Claim::source(id, text, "What Is Going On?, statistics").is(expect, got, unit)
+        };
+        let mean = turns.mean_centinanos() as f64 / 100.0;
+        let millions = turns.count() as f64 / 1e6;
+        let note = match part < 1.0 {
+            true => "in proportion to the length of this quick run's computation",
+            false => "",
+        };
+        Ok(vec![
+            of(
+                "002-i",
+                "There are 5.56 million yields",
+                Expect::about(5.56 * part, 0.03),
+                millions,
+                "million",
+            )
+            .note(note),
+            of(
+                "002-j",
+                "The shortest takes 400 ns",
+                Expect::about(400.0, 0.1),
+                turns.min().0 as f64,
+                "ns",
+            )
+            .note(
+                "429 ns here, which is what the mean of the short ones has to be for the article's \
+                sums",
+            ),
+            of(
+                "002-k",
+                "The mean is 857.71 ns",
+                Expect::about(857.71, 0.03),
+                mean,
+                "ns",
+            ),
+            of(
+                "002-l",
+                "The longest takes 11.32 ms",
+                Expect::about(11.32, 0.1),
+                turns.max().0 as f64 / 1e6,
+                "ms",
+            ),
+            of(
+                "002-m",
+                "All together they take 4.77 s",
+                Expect::about(4.77 * part, 0.03),
+                turns.total().as_secs_f64(),
+                "s",
+            )
+            .note(note),
+            of(
+                "002-n",
+                "The standard deviation is 66.24 us",
+                Expect::about(66.24, 0.1),
+                turns.deviation().0 as f64 / 1e3,
+                "us",
+            ),
+        ])
+    }
+
+    fn claims_of_others(&self) -> Result<Vec<Claim>, Failure> {
+        let fifo = self.of("fifo", NaiveWait::Yield, SAME)?;
+        let sleep = self.of("cfs-4.12", NaiveWait::SHORTEST_SLEEP, SAME)?;
+        let backoff = self.of("cfs-4.12", NaiveWait::BACKOFF, SAME)?;
+        let park = self.of("cfs-4.12", NaiveWait::Park, SAME)?;
+        let apart = self.of("cfs-4.12", NaiveWait::Spin, CORES)?;
+        let times = "times as long as alone";
+        Ok(vec![
+            Claim::source(
+                "002-o",
+                "sched_yield puts the thread at the end of the queue for its static priority",
+                "What Is sched_yield()?, and the manual page's notes",
+            )
+            .is(Expect::AtMost(1.01), self.times(fifo), times)
+            .note(format!("both threads SCHED_FIFO; yields: {}", fifo.turns.count())),
+            Claim::source(
+                "002-p",
+                "Sleeping for the shortest time fulfils the purpose",
+                "comment below the article",
+            )
+            .is(Expect::AtMost(1.1), self.times(sleep), times)
+            .note("a sleep of 50 us, which is what the shortest request takes on Linux")
+            .or_else("a CPU that is left and taken again all the time costs too much"),
+            Claim::source("002-q", "A wait should back off", "What Does This Show?, third paragraph").is(
+                Expect::AtMost(1.01),
+                self.times(backoff),
+                times,
+            ),
+            Claim::source(
+                "002-r",
+                "… and at last wait in a way that the kernel supports",
+                "What Does This Show?, third paragraph; futex in the introduction",
+            )
+            .is(Expect::AtMost(1.001), self.times(park), times)
+            .note("parked, by a futex"),
+            Claim::ours("002-s", "On another CPU a thread that spins does not disturb the computation").is(
+                Expect::AtMost(1.01),
+                self.times(apart),
+                times,
+            ),
+            Claim::source(
+                "002-t",
+                "The CPU's hint for waits is worth it where threads share a core",
+                "What Does This Show?, fourth paragraph",
+            )
+            .beyond("what a pause leaves to the core's other thread is the processor's affair; the model \
+            has one share for both"),
+            Claim::source(
+                "002-u",
+                "OpenMP runtimes block after 200 ms of polling, which OMP_WAIT_POLICY and KMP_BLOCKTIME \
+                 change",
+                "A Hint for OpenMP Users",
+            )
+            .beyond("a setting of other programs; the rows above show what polling that long would cost"),
+        ])
+    }
+}
