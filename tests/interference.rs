@@ -112,8 +112,8 @@ fn frame(js: &JobSystem<Sim>) {
 }
 
 /// Goal: where others go before ours, there are fewer workers for a while, then all to see, and all again
-/// when the others have gone; no piece is lost and frames do not get longer. Method: eight CPUs of which real-time
-/// threads take four.
+/// when the others have gone; no piece is lost and frames do not get longer. Method: eight CPUs of which
+/// real-time threads take four.
 #[test]
 fn workers_give_way_to_those_that_go_first_and_come_back() {
     use Interfered::{Fewer, Kept, Noticed, Over, Probed};
