@@ -174,8 +174,8 @@ impl Topology {
     }
 
     /// The same machine, with what was known `earlier` of CPUs that are offline by now: they stay in the
-    /// class of those they were with, or in one of their own if all of it is away. (Not if its speed is not to
-    /// be compared with that of the others, because other witnesses say it.)
+    /// class of those they were with, or in one of their own if all of it is away. (Not if its speed is not
+    /// to be compared with that of the others, because other witnesses say it.)
     ///
     /// ```
     /// use platform::{CpuSet, Topology};
