@@ -117,6 +117,19 @@ impl Wish {
         }
     }
 
+    /// Does it for the calling thread, a worker that has just come. Whoever started it may have had help, and
+    /// the kernel then begins it as most threads are: what it goes back to is what the other workers were.
+    fn grant_newcomer<P: Platform>(&mut self, shared: &Shared<P>, seat: u32) {
+        let others = self.helped.iter().find(|helped| helped.seat.is_some());
+        let class = others.map(|helped| helped.undo.class);
+        self.grant_caller(shared, Some(seat));
+        let own = self.helped.last_mut();
+        let own = own.filter(|helped| helped.seat == Some(seat));
+        if let (Some(own), Some(class)) = (own, class) {
+            own.undo.class = class;
+        }
+    }
+
     fn grant_worker<P: Platform>(&mut self, shared: &Shared<P>, seat: &Seat<P>) {
         if self.refused.is_some() {
             return;
@@ -169,7 +182,7 @@ impl<P: Platform> Shared<P> {
         self.helping.state.with(|state| {
             if state.adopted > 0 {
                 for wish in &mut state.wishes {
-                    wish.grant_caller(self, Some(seat.index));
+                    wish.grant_newcomer(self, seat.index);
                 }
             }
         });
