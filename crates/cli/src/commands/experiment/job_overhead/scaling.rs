@@ -194,6 +194,7 @@ fn claims(trials: &Trials) -> Vec<Claim> {
             least(&mut trials.ratios(NEW, OLD, Nanos::MAX)),
             "times 2017.3, the least of all",
         )
+        .or_else("where the queue is not what costs, both take the same time within a hundredth")
         .note("the charts are lost; the direction is the text's"),
         Claim::source(
             "001-e",
@@ -252,10 +253,10 @@ fn claims_of_ours(trials: &Trials) -> [Claim; 2] {
     [
         Claim::ours(
             "001-i",
-            "With pieces of 0.5 and 1 us Paceline is faster than all three with any number of workers",
+            "With pieces of 0.5 and 1 us Paceline is at most 3 % slower than the fastest of the three",
         )
         .is(
-            Expect::MoreThan(1.0),
+            Expect::AtLeast(0.97),
             least(
                 &mut [OLD, CHAINED, NEW]
                     .into_iter()
