@@ -279,8 +279,8 @@ mod tests {
         }
     }
 
-    /// Goal: of a field that comes twice, the number counts and text in its place does not. Method: a switch and
-    /// a wake-up with text behind state, priority and target.
+    /// Goal: of a field that comes twice, the number counts and text in its place does not. Method: a switch
+    /// and a wake-up with text behind state, priority and target.
     #[test]
     fn text_in_place_of_a_number_changes_nothing() {
         let numbers = [number(2, 5), number(3, 98), number(4, 1), number(5, 6)];
