@@ -66,14 +66,14 @@ impl<'a> Event<'a> {
 struct Named<'a> {
     tid: u32,
     comm: &'a [u8],
-    priority: i16,
+    priority: Option<i16>,
 }
 
 impl<'a> Named<'a> {
     const NOT_YET: Named<'static> = Named {
         tid: 0,
         comm: &[],
-        priority: NO_PRIORITY,
+        priority: None,
     };
 
     /// From the fields with this number and the next two.
@@ -82,7 +82,7 @@ impl<'a> Named<'a> {
         Some(Named {
             comm: fields.bytes(first)?,
             tid: fields.number(first + 1)? as u32,
-            priority: fields.number(first + 2)? as i16,
+            priority: Some(fields.number(first + 2)? as i16),
         })
     }
 
@@ -99,12 +99,17 @@ impl<'a> Named<'a> {
     }
 
     fn priority(&mut self, value: Value<'a>) {
-        self.priority = value.number() as i16;
+        match value {
+            Value::Number(priority) => self.priority = Some(priority as i16),
+            // It is there, and no number.
+            Value::Bytes(_) => self.priority = self.priority.or(Some(0)),
+        }
     }
 
     #[inline(always)]
     fn number(&self, parties: &mut Parties) -> PartyNumber {
-        parties.number(self.tid, self.comm, self.priority)
+        let priority = self.priority.unwrap_or(NO_PRIORITY);
+        parties.number(self.tid, self.comm, priority)
     }
 }
 
@@ -130,14 +135,14 @@ fn switch_in_any_order(body: &[u8]) -> Option<(Named<'_>, u16, Named<'_>)> {
     let (mut prev, mut next, mut state) = (Named::NOT_YET, Named::NOT_YET, 0);
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
-        match field {
-            1 => prev.comm(value),
-            2 => prev.tid(value),
-            3 => prev.priority(value),
-            4 => state = value.number() as u16,
-            5 => next.comm(value),
-            6 => next.tid(value),
-            7 => next.priority(value),
+        match (field, value) {
+            (1, _) => prev.comm(value),
+            (2, _) => prev.tid(value),
+            (3, _) => prev.priority(value),
+            (4, Value::Number(number)) => state = number as u16,
+            (5, _) => next.comm(value),
+            (6, _) => next.tid(value),
+            (7, _) => next.priority(value),
             _ => {}
         }
     }
@@ -170,11 +175,11 @@ fn wake_in_any_order(body: &[u8]) -> Option<(Named<'_>, u32)> {
     let (mut who, mut target) = (Named::NOT_YET, 0);
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
-        match field {
-            1 => who.comm(value),
-            2 => who.tid(value),
-            3 => who.priority(value),
-            5 => target = value.number() as u32,
+        match (field, value) {
+            (1, _) => who.comm(value),
+            (2, _) => who.tid(value),
+            (3, _) => who.priority(value),
+            (5, Value::Number(number)) => target = number as u32,
             _ => {}
         }
     }
@@ -272,5 +277,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Goal: of a field that comes twice, the number counts and text in its place does not. Method: a switch
+    /// and a wake-up with text behind state, priority and target.
+    #[test]
+    fn text_in_place_of_a_number_changes_nothing() {
+        let numbers = [number(2, 5), number(3, 98), number(4, 1), number(5, 6)];
+        let texts = [message(3, b"x"), message(4, b"x"), message(5, b"x")];
+        let body = [numbers.concat(), texts.concat()].concat();
+        let mut parties = Parties::default();
+        let Some(What::Switch { prev, state, .. }) = switch(&body, &mut parties) else {
+            panic!("a switch was read as something else");
+        };
+        assert_eq!((parties.party(prev).priority, state), (Some(98), 1));
+        let Some(What::Wake { who, target, .. }) = wake(&body, 7, Wake::New, &mut parties) else {
+            panic!("a wake-up was read as something else");
+        };
+        assert_eq!((parties.party(who).priority, target), (Some(98), 6));
     }
 }
