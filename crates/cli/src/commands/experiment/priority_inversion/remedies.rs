@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use event::{Nanos, Random};
 use measure::Times;
-use paceline::{Builder, Grain};
+use paceline::{Builder, Grain, Role};
 use platform::{CpuSet, Platform};
 use sim::scenario::{Phase, Scenario, Span, ThreadPlan, WaitKind};
 use sim::{Machine, Sim};
@@ -226,6 +226,8 @@ fn on_paceline(sim: &Sim, start: Nanos, work: &[Nanos]) -> Result<Nanos, Failure
         .cpus(cpus)
         .build();
     let js = js.map_err(|error| Failure::failed(error.to_string()))?;
+    // As in the scene, where the main thread has the same cores as the workers.
+    let _main = js.adopt(Role::Main);
     let jobs = work.iter().map(|&work| {
         js.job("RasterizeJob").schedule(move |cx| {
             let pieces = work.0.div_ceil(PIECE.0) as usize;
