@@ -52,8 +52,9 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) seats: Seats<P>,
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
-    /// Background jobs that are ready.
-    pub(crate) backlog: Injector<P>,
+    /// Background jobs that are ready. Whoever searches asks whether there are any, and nearly always there are
+    /// none: nothing that is written often may be beside it.
+    pub(crate) backlog: Padded<Injector<P>>,
     pub(crate) slow: Slow<P>,
     pub(crate) labels: Labels<P>,
     pub(crate) failures: Failures<P>,
@@ -116,7 +117,7 @@ impl<P: Platform> Shared<P> {
             seats: Seats::new(parts.seats, parts.guests_max, parts.queue),
             idle: Idle::new(parts.seats),
             injector: Injector::new(),
-            backlog: Injector::new(),
+            backlog: Padded(Injector::new()),
             slow: Slow::new(parts.seats),
             labels: Labels::new(),
             failures: Failures::new(),

@@ -24,7 +24,7 @@ use event::{EventKind, Nanos};
 
 use crate::context::{Context, Queue};
 use crate::idle::{Fenced, Idle};
-use crate::job::{Slot, Ticket};
+use crate::job::Ticket;
 use crate::policy::Tuning;
 
 /// What the threads of a job system know of its slow workers.
@@ -204,8 +204,9 @@ impl<P: Platform> Context<'_, P> {
         result
     }
 
-    /// Whether a job has no deadline.
-    pub(crate) fn is_in_background(&self, slot: &Slot<P>) -> bool {
-        slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_BACKGROUND != 0
+    /// Whether the innermost job that runs here is in the background: so is what it schedules, and each range
+    /// that it has opened or joined.
+    pub(crate) fn works_in_background(&self) -> bool {
+        self.own(|own| own.lane) != 0
     }
 }

@@ -315,9 +315,10 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Whether this worker is to come out of its loop: it is to go, or to be a slow one.
+    /// Whether this worker is to come out of its loop: it is to go, or to be a slow one. Once a search, so its
+    /// flag is read once.
     pub(crate) fn must_stop(&self) -> bool {
-        self.must_leave() || self.is_to_be_slow()
+        self.must_leave_for(!0)
     }
 
     /// Whether this worker is to be a slow one.
@@ -330,10 +331,16 @@ impl<P: Platform> Context<'_, P> {
     /// Whether this worker is to go: the job system ends, it was retired, or (for a spare) some
     /// regular worker is back.
     pub(crate) fn must_leave(&self) -> bool {
+        self.must_leave_for(Seat::<P>::RETIRES)
+    }
+
+    /// The same for any of these flags.
+    #[inline]
+    fn must_leave_for(&self, flags: u32) -> bool {
         // Acquire, partner: the Release stores in `crew`: nothing else is read through it, but the
         // queues looked at next are at least as new.
         self.shared.crew.is_stopping()
-            || self.seat.flag.load(Ordering::Acquire) & Seat::<P>::RETIRES != 0
+            || self.seat.flag.load(Ordering::Acquire) & flags != 0
             || (self.seat.role == Role::Spare && self.shared.has_free_worker())
     }
 

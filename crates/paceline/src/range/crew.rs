@@ -227,7 +227,7 @@ impl<P: Platform> Context<'_, P> {
                 (range.body)(part, self);
                 pace.ran(self, items.len());
                 let left = Items::unpack(word.load(Ordering::Relaxed)).len();
-                if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite(share.job) {
+                if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite() {
                     self.invite(share.job);
                 }
                 if offers < SLOW_OFFERS && self.offer_to_slow(share, pace.cost(), left) {

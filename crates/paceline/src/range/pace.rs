@@ -120,7 +120,7 @@ impl<P: Platform> Context<'_, P> {
     /// One more ticket for an open range.
     pub(super) fn invite(&self, job: Ticket) {
         self.own(|own| own.unshared = Unshared::default());
-        if self.is_in_background(self.shared.slot(job)) {
+        if self.works_in_background() {
             self.enqueue_in_backlog(job);
             return;
         }
@@ -129,8 +129,8 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Whether the last invitation has been taken up.
-    pub(super) fn can_invite(&self, job: Ticket) -> bool {
-        match self.is_in_background(self.shared.slot(job)) {
+    pub(super) fn can_invite(&self) -> bool {
+        match self.works_in_background() {
             true => self.shared.backlog.is_empty(),
             false => self.seat.deque.len() == 0,
         }
