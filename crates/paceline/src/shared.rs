@@ -52,8 +52,8 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) seats: Seats<P>,
     pub(crate) idle: Idle<P>,
     pub(crate) injector: Injector<P>,
-    /// Background jobs that are ready. Whoever searches asks whether there are any, and nearly always there are
-    /// none: nothing that is written often may be beside it.
+    /// Background jobs that are ready. Whoever searches asks whether there are any, and nearly always there
+    /// are none: nothing that is written often may be beside it.
     pub(crate) backlog: Padded<Injector<P>>,
     pub(crate) slow: Slow<P>,
     pub(crate) labels: Labels<P>,

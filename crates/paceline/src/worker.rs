@@ -315,8 +315,8 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Whether this worker is to come out of its loop: it is to go, or to be a slow one. Once a search, so its
-    /// flag is read once.
+    /// Whether this worker is to come out of its loop: it is to go, or to be a slow one. Once a search, so
+    /// its flag is read once.
     pub(crate) fn must_stop(&self) -> bool {
         self.must_leave_for(!0)
     }
