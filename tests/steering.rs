@@ -3,12 +3,26 @@
 //! Method: frames at 60 Hz on a simulated machine of two CPUs, under both placements, with steering on and
 //! off. Times are virtual: a run is the same on every machine.
 
-use event::{KernelEvent, KernelEventKind, Nanos};
-use paceline::{Builder, Grain, JobSystem};
-use policy::Placement;
+use std::sync::Arc;
+
+use event::{EventKind, KernelEvent, KernelEventKind, MemorySink, Nanos};
+use paceline::{Builder, Grain, JobSystem, Role};
+use platform::{Platform, ThreadSpec, Treatment};
+use policy::{Attr, Placement};
 use sim::{Machine, Sim, SimConfig, SimReport};
 
 const PERIOD: Nanos = Nanos(16_666_667);
+
+/// What else happens to the frames.
+#[derive(Clone, Default)]
+struct Scene {
+    placement: Placement,
+    steering: bool,
+    /// What the main thread, which adopts its role, and the worker ask the kernel for.
+    help: Option<Treatment>,
+    /// So many ordinary threads compute all the time.
+    hogs: u32,
+}
 
 /// The times of so many frames, each a loop of `pieces` of 20 us. The run is done twice and compared.
 fn frames(
@@ -17,28 +31,62 @@ fn frames(
     count: usize,
     pieces: usize,
 ) -> (Vec<Nanos>, SimReport) {
+    let scene = Scene {
+        placement,
+        steering,
+        ..Scene::default()
+    };
+    let (times, report, _) = frames_of(&scene, count, pieces);
+    (times, report)
+}
+
+/// The same of a scene, and how often a mask was changed.
+fn frames_of(scene: &Scene, count: usize, pieces: usize) -> (Vec<Nanos>, SimReport, usize) {
     let run = || {
         let machine = Machine::named("vm-2")
             .expect("it is in the library")
             .clone();
         let config = SimConfig {
             trace: true,
-            ..SimConfig::on(machine.with_placement(placement), "eevdf-6.18", 1)
+            ..SimConfig::on(machine.with_placement(scene.placement), "eevdf-6.18", 1)
         };
+        let end = Nanos((count as u64 + 1) * PERIOD.0);
         let mut times = Vec::new();
+        let (sink, log) = MemorySink::new();
+        let sink = Arc::new(sink);
         let report = Sim::run(config, |sim| {
-            let builder = Builder::with_platform(sim.clone()).workers(1);
-            let js = builder.steering(steering).build().unwrap();
+            (0..scene.hogs).for_each(|_| start_hog(&sim, end));
+            let mut builder = Builder::with_platform(sim.clone()).workers(1);
+            builder = builder.sink(sink.clone());
+            if let Some(help) = &scene.help {
+                builder = builder.os_help(help.clone());
+            }
+            let js = builder.steering(scene.steering).build().unwrap();
+            let adopted = js.adopt(Role::Main);
             for frame in 0..count as u64 {
                 sim.sleep_until(Nanos((frame + 1) * PERIOD.0));
                 times.push(one_frame(&sim, &js, pieces));
             }
+            drop(adopted);
         });
-        (times, report.expect_finished())
+        let events = log.drain().into_iter();
+        let steered = events.filter(|event| event.kind == EventKind::Steered);
+        (times, report.expect_finished(), steered.count())
     };
     let (first, second) = (run(), run());
     assert_eq!(first, second, "two runs differ");
     first
+}
+
+fn start_hog(sim: &Sim, end: Nanos) {
+    let its = sim.clone();
+    let hog = move || {
+        while its.time() < end {
+            its.charge(Nanos::from_millis(1));
+        }
+    };
+    let started = sim.spawn_with(ThreadSpec::default(), Attr::default(), Box::new(hog));
+    drop(started.expect("the machine takes it"));
 }
 
 fn one_frame(sim: &Sim, js: &JobSystem<Sim>, pieces: usize) -> Nanos {
@@ -109,4 +157,30 @@ fn short_jobs_stay_where_they_are_woken() {
         0,
         "somebody was sent to the other CPU"
     );
+}
+
+/// Who computes beside a frame is no reason to leave a worker in its waker's way if the frame's threads have
+/// the larger share; between threads of equal rank, another CPU is as busy as this one.
+#[test]
+fn who_has_the_larger_share_is_steered_beside_others() {
+    let run = |steering, help: Option<Treatment>| {
+        let scene = Scene {
+            placement: Placement::Pack,
+            steering,
+            help,
+            hogs: 4,
+        };
+        let (times, _, steered) = frames_of(&scene, 30, 200);
+        (median(&times), steered)
+    };
+    let nice = || Some(Treatment::nice(-10));
+    let (with, steered) = run(true, nice());
+    assert!(with < Nanos::from_micros(2_200) && steered > 0, "{with}");
+    let (without, steered) = run(false, nice());
+    assert!(
+        without > Nanos::from_micros(3_800) && steered == 0,
+        "{without}"
+    );
+    let (_, steered) = run(true, None);
+    assert_eq!(steered, 0, "of equal rank");
 }

@@ -14,7 +14,7 @@
 
 use std::marker::PhantomData;
 
-use platform::{CpuSet, Lock, Platform, Treatment, TreatmentError};
+use platform::{Class, CpuSet, Lock, Platform, Treatment, TreatmentError};
 
 use crate::seat::{Role as SeatRole, Seat};
 use crate::shared::Shared;
@@ -198,6 +198,16 @@ impl<P: Platform> Shared<P> {
                 wish.helped.retain(|helped| helped.seat != Some(seat.index));
             }
         });
+    }
+
+    /// Whether workers and adopted threads get a CPU soon although ordinary threads want it, because of help
+    /// that was granted.
+    pub(crate) fn is_favoured(&self) -> bool {
+        let favours = |wish: &Wish| {
+            let is_granted = !wish.helped.is_empty();
+            is_granted && wish.asked.class.is_some_and(Class::is_favoured)
+        };
+        self.helping.is_asked && (self.helping.state).with(|state| state.wishes.iter().any(favours))
     }
 
     /// The calling thread adopts a role.

@@ -57,6 +57,7 @@ mod sim;
 mod speeds;
 pub mod sync;
 mod trace;
+mod treat;
 
 pub use config::{Perturb, SimConfig};
 pub use kernel::{Planned, Spent};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use event::{Cpu, Nanos, Random, Task};
 use platform::{
     CpuSet, Limits, MaskError, Parker, Platform, Poll, Quota, SpawnError, ThreadSpec, Topology,
-    Usage,
+    Treatment, TreatmentError, Usage,
 };
 use policy::{Attr, Mask};
 
@@ -21,6 +21,7 @@ use crate::run::engine::{Engine, Op, Shared};
 use crate::run::memory::SimAtomicU64;
 use crate::run::parker::SimParker;
 use crate::run::thread::SimThread;
+use crate::treat::changed;
 
 /// A thread that is there when a run begins.
 pub struct FirstThread<'a> {
@@ -183,9 +184,14 @@ impl Sim {
         ambient::with(Engine::yields);
     }
 
+    /// The calling thread calls the kernel, which finds nothing to do: a futex wake that nobody waits for.
+    pub fn call(&self) {
+        ambient::with(|engine| engine.call(Op::Wake, None));
+    }
+
     /// The calling thread is treated as `attr` says from now on.
     pub fn set_attr(&self, attr: Attr) {
-        ambient::with(|engine| engine.set_attr(attr));
+        ambient::with(|engine| engine.set_attr(engine.me(), attr));
     }
 }
 
@@ -321,6 +327,27 @@ unsafe impl Platform for Sim {
             }
         };
         ambient::with(set).unwrap_or_else(|| refused("no simulated machine is running"))
+    }
+
+    fn treat(&self, thread: u64, how: &Treatment) -> Result<Treatment, TreatmentError> {
+        let refused = |what: &str| TreatmentError(what.into());
+        let treat = |engine: &Engine| {
+            let task = thread.checked_sub(1).map(|task| Task(task as u32));
+            let own_attr = |task: Task| {
+                engine.with_kernel(|kernel| {
+                    let control = kernel.tasks.get(task.index())?;
+                    control.is_alive().then(|| control.own_attr.clone())
+                })
+            };
+            let known = task.and_then(|task| Some((task, own_attr(task)?)));
+            let (task, before) = known.ok_or_else(|| refused("there is no such thread"))?;
+            let (after, undo) = changed(&before, how)?;
+            if after != before {
+                engine.set_attr(task, after);
+            }
+            Ok(undo)
+        };
+        ambient::with(treat).unwrap_or_else(|| Err(refused("no simulated machine is running")))
     }
 
     fn threads_ready(&self) -> Option<usize> {

@@ -15,7 +15,7 @@ const LATE_IN_A_ROW: u32 = 2;
 /// How long to do without a mask that was in the way, the first time; twice as long each further time
 /// until a wake-up is in time again, at most [`ARMED`].
 const HOLD_OFF: Nanos = Nanos::from_millis(30);
-/// How long to take it that no CPU idles after it turned out so.
+/// How long to take it that there is no other CPU after it turned out so.
 const ASK_AGAIN: Nanos = Nanos::from_millis(5);
 
 /// A worker's memory of its wake-ups.
@@ -87,9 +87,9 @@ impl Steer {
         stays
     }
 
-    /// One of the two is in the other's way, and another CPU idles, or not.
-    pub(super) fn found(&mut self, now: Nanos, another_idles: bool) {
-        match another_idles {
+    /// One of the two is in the other's way, and there is another CPU for one of them, or not.
+    pub(super) fn found(&mut self, now: Nanos, have_room: bool) {
+        match have_room {
             true => self.armed_until = now + ARMED,
             false => self.held_off_until = now + ASK_AGAIN,
         }

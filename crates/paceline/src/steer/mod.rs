@@ -8,8 +8,9 @@
 //!
 //! It is a remedy and not the default path:
 //!
-//! - It is *armed* by a wake-up on the waker's CPU while another allowed CPU idles and there are CPUs
-//!   for all threads of this job system, if one is in the other's way: the worker stays there, or it
+//! - It is *armed* by a wake-up on the waker's CPU while another allowed CPU idles (or what runs there has
+//!   to stand back: workers and adopted threads have a class or share that goes before it) and there are
+//!   CPUs for all threads of this job system, if one is in the other's way: the worker stays there, or it
 //!   had to wait until its waker was through. (A worker that is done after a few microseconds is better
 //!   off there than on a CPU that has to be woken up, too.) It is *disarmed* when that was not seen for
 //!   a second. What a worker remembers is in `memory`.
@@ -112,8 +113,8 @@ impl<P: Platform> Context<'_, P> {
 
     #[cold]
     fn found_in_the_way(&self, now: Nanos) {
-        let another_idles = self.shared.could_spread_threads();
-        self.own(|own| own.steer.found(now, another_idles));
+        let have_room = self.shared.could_spread_threads();
+        self.own(|own| own.steer.found(now, have_room));
     }
 
     fn steer_at(&self, now: Nanos) {

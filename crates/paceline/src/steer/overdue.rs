@@ -83,15 +83,16 @@ fn follow_p99(p99: u64, value: u64) -> u64 {
 }
 
 impl<P: Platform> Shared<P> {
-    /// Whether all threads of this job system, and all others that are ready, could have CPUs of their
-    /// own. If two of them share one, another one idles.
+    /// Whether all threads of this job system could have CPUs of their own at once: because all others that
+    /// are ready could, too, and then another one idles if two of them share one; or because those others
+    /// have to stand back.
     pub(super) fn could_spread_threads(&self) -> bool {
         let width = self.live.width();
-        self.crew.active() < width.threads
-            && self
-                .platform
-                .threads_ready()
-                .is_none_or(|ready| ready <= width.threads)
+        let have_room = || match self.platform.threads_ready() {
+            Some(ready) => ready <= width.threads,
+            None => true,
+        };
+        self.crew.active() < width.threads && (self.is_favoured() || have_room())
     }
 
     /// A worker with a mask has started: who else is expected?

@@ -436,10 +436,9 @@ impl Engine {
         }
     }
 
-    pub(crate) fn set_attr(&self, attr: Attr) {
+    pub(crate) fn set_attr(&self, task: Task, attr: Attr) {
         self.call(Op::Yield, None);
-        let me = self.me();
-        self.kernel.borrow_mut().set_attr(me, attr);
+        self.kernel.borrow_mut().set_attr(task, attr);
         // Somebody else may have to go first: that is seen at the end of this step.
         self.call(Op::Yield, None);
     }
