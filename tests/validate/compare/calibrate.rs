@@ -1,7 +1,7 @@
 //! What the kernel's own operations cost on the machine at hand, in the simulator's terms.
 //!
 //! `vm-2` has the costs of one machine, and another one of the same kernel may take five times as long
-//! for a wake-up. So four costs are measured first, each by a program that is about it, and the simulated
+//! for a wake-up. So five costs are measured first, each by a program that is about it, and the simulated
 //! machine gets them. The experiments are others: what they say of times is predicted from these costs
 //! and not fitted.
 //!
@@ -28,35 +28,56 @@ pub(crate) struct Cost {
     pub(crate) measured: Nanos,
 }
 
-/// Threads that do nothing but yield, to each other if there are two.
-struct Yielders {
+/// What the threads of [`Callers`] call.
+#[derive(Clone, Copy, Debug)]
+enum Callee {
+    /// What finds nothing to do.
+    Nothing,
+    /// `sched_yield`: to each other, if there are two.
+    Yield,
+}
+
+/// Threads that do nothing but call the kernel.
+struct Callers {
+    callee: Callee,
     threads: usize,
 }
 
-const YIELDS: u64 = 20_000;
+/// A thread's calls.
+const CALLS: u64 = 20_000;
 
-impl Program for Yielders {
+impl Program for Callers {
     fn threads<W: World>(&self, _: &W) -> Vec<Thread<W>> {
+        let callee = self.callee;
         let thread = |_| {
-            Thread::new(Attr::fifo(10), |world: &W| {
+            Thread::new(Attr::fifo(10), move |world: &W| {
                 let begin = world.now();
-                (0..YIELDS).for_each(|_| world.yields());
-                vec![Note::time("yields", world.now() - begin)]
+                (0..CALLS).for_each(|_| match callee {
+                    Callee::Nothing => world.call(),
+                    Callee::Yield => world.yields(),
+                });
+                vec![Note::time("calls", world.now() - begin)]
             })
         };
         (0..self.threads).map(thread).collect()
     }
 }
 
-impl Yielders {
-    /// Nanoseconds for one yield.
+impl Callers {
+    /// One that makes calls which find nothing to do.
+    const OF_NOTHING: Callers = Callers {
+        callee: Callee::Nothing,
+        threads: 1,
+    };
+
+    fn that_yield(threads: usize) -> Callers {
+        let callee = Callee::Yield;
+        Callers { callee, threads }
+    }
+
+    /// Nanoseconds for one call.
     fn each(course: &Course, threads: u64) -> Option<f64> {
-        let times: Vec<f64> = course
-            .noted("yields")
-            .into_iter()
-            .map(|time| time as f64)
-            .collect();
-        Some(median(&times)? / (YIELDS * threads) as f64)
+        Some(noted(course, "calls")? / (CALLS * threads) as f64)
     }
 }
 
@@ -93,16 +114,22 @@ pub(crate) fn calibrate(
         costs: Vec::new(),
     };
     fitting.kernel(
-        "a yield that comes back at once",
-        |kernel| &mut kernel.yields,
-        &Yielders { threads: 1 },
-        |course| Yielders::each(course, 1),
+        "a call that finds nothing to do",
+        |kernel| &mut kernel.syscall,
+        &Callers::OF_NOTHING,
+        |course| Callers::each(course, 1),
     )?;
     fitting.kernel(
-        "a switch",
+        "a yield that comes back at once",
+        |kernel| &mut kernel.yields,
+        &Callers::that_yield(1),
+        |course| Callers::each(course, 1),
+    )?;
+    fitting.kernel(
+        "a switch, beside the call",
         |kernel| &mut kernel.switch,
-        &Yielders { threads: 2 },
-        |course| Yielders::each(course, 2),
+        &Callers::that_yield(2),
+        |course| Callers::each(course, 2),
     )?;
     let there_and_back = wake_ups(Attr::fifo(10), 1);
     fitting.kernel(
@@ -205,15 +232,24 @@ mod tests {
         let longer = |other: &Simulator, program: &dyn Fn(&Simulator) -> f64| {
             program(other) - program(&vm_2)
         };
+        let calls =
+            |on: &Simulator| Callers::each(&on.run("eevdf-6.18", &Callers::OF_NOTHING), 1).unwrap();
         let yields = |on: &Simulator, threads: usize| {
-            let course = on.run("eevdf-6.18", &Yielders { threads });
-            Yielders::each(&course, threads as u64).unwrap()
+            let course = on.run("eevdf-6.18", &Callers::that_yield(threads));
+            Callers::each(&course, threads as u64).unwrap()
         };
         let wake = |on: &Simulator| {
             let course = on.run("eevdf-6.18", &wake_ups(Attr::fifo(10), 1));
             noted(&course, "round").unwrap() / 2.0
         };
         let raised = [
+            longer(
+                &with(KernelSpec {
+                    syscall: more(kernel.syscall),
+                    ..kernel
+                }),
+                &calls,
+            ),
             longer(
                 &with(KernelSpec {
                     yields: more(kernel.yields),

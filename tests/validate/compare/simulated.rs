@@ -163,6 +163,10 @@ impl World for SimWorld {
         self.0.sleep_until(time);
     }
 
+    fn call(&self) {
+        self.0.call();
+    }
+
     fn yields(&self) {
         self.0.yields();
     }

@@ -24,6 +24,8 @@ pub(crate) trait World: Clone + Send + 'static {
     fn compute_until(&self, end: Nanos);
     /// Sleeps until then.
     fn sleep_until(&self, time: Nanos);
+    /// Calls the kernel, which finds nothing to do: a futex wake that nobody waits for.
+    fn call(&self);
     /// Calls `sched_yield`.
     fn yields(&self);
     /// A mutex of the kernel, whose holder inherits the priority of those who wait, or not.
