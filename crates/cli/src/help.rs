@@ -6,7 +6,7 @@
 
 use event::Nanos;
 use paceline::Help;
-use platform::{Os, Platform, Treatment};
+use platform::{Class, Os, Platform, Treatment};
 use serde::Serialize;
 
 const KINDS: &str =
@@ -33,6 +33,19 @@ pub(crate) fn treatment(text: &str) -> Result<Treatment, String> {
         }
         _ => Err(format!("give some of {KINDS}")),
     }
+}
+
+/// The wish that is read as this; of a treatment that is one.
+pub(crate) fn wish(how: &Treatment) -> String {
+    let class = how.class.map(|class| match class {
+        Class::Fair { nice } => format!("nice={nice}"),
+        Class::RoundRobin { priority } => format!("rr={priority}"),
+    });
+    let clamp = how.clamp.map(|clamp| format!("uclamp={}", clamp.min));
+    let slice = how
+        .slice
+        .map(|slice| format!("slice={}us", slice.0 / 1_000));
+    class.or(clamp).or(slice).unwrap_or_default()
 }
 
 /// A length of time with its unit.
@@ -127,12 +140,12 @@ pub(crate) fn treat_caller(how: &Treatment) -> Result<Treatment, String> {
 
 #[cfg(test)]
 mod tests {
-    use platform::{Clamp, Class};
+    use platform::Clamp;
 
     use super::*;
 
-    /// Goal: each wish is read with its usual value and with another one, and what is none is refused with
-    /// what there is. Method: all of them, and values beyond each end.
+    /// Goal: each wish is read with its usual value and with another one, and written as it is read; what is
+    /// none is refused with what there is. Method: all of them, and values beyond each end.
     #[test]
     fn wishes_are_read() {
         let class = |text: &str| treatment(text).map(|how| how.class);
@@ -145,6 +158,9 @@ mod tests {
         let slice = treatment("slice=3ms").map(|how| how.slice);
         assert_eq!(slice, Ok(Some(Nanos::from_millis(3))));
         assert_eq!(treatment("slice"), Ok(Treatment::slice(Nanos(100_000))));
+        for text in ["nice=5", "rr=99", "uclamp=512", "slice=3000us"] {
+            assert_eq!(treatment(text).as_ref().map(wish), Ok(text.into()));
+        }
         for (bad, hint) in [
             ("", "uclamp"),
             ("fifo", "rr[=1..99]"),

@@ -1,4 +1,4 @@
-//! What other threads of the machine did to a run of frames, for people and as JSON.
+//! What other threads of the machine did to a run of frames, real or simulated, for people and as JSON.
 
 use comfy_table::Table;
 use event::Interfered;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::output;
 
 #[derive(Serialize)]
-pub(super) struct InterferenceJson {
+pub(in crate::commands) struct InterferenceJson {
     noticed: bool,
     most_workers: Option<usize>,
     decisions: Vec<DecisionJson>,
@@ -25,7 +25,7 @@ struct DecisionJson {
     switches_per_frame: f64,
 }
 
-pub(super) fn json(found: &Interference) -> InterferenceJson {
+pub(in crate::commands) fn json(found: &Interference) -> InterferenceJson {
     let decisions = found.decisions.iter().map(|decision| DecisionJson {
         frame: decision.frames,
         decided: decided(decision.what),
@@ -41,7 +41,7 @@ pub(super) fn json(found: &Interference) -> InterferenceJson {
 }
 
 /// The latest decisions; empty if there were none.
-pub(super) fn table(found: &Interference) -> Table {
+pub(in crate::commands) fn table(found: &Interference) -> Table {
     const SHOWN: usize = 12;
     let mut table = output::table();
     if found.decisions.is_empty() {

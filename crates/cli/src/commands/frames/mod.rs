@@ -7,7 +7,7 @@ mod background;
 mod clocks;
 pub(super) mod costs;
 mod image;
-mod interference;
+pub(super) mod interference;
 mod probe;
 pub(super) mod recorder;
 mod report;

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use event::{Event, Nanos, Task};
-use paceline::{BuildError, Builder, JobId, JobSystem, Stats, WaitError};
-use platform::Platform;
+use paceline::{BuildError, Builder, Interference, JobId, JobSystem, Role, Stats, WaitError};
+use platform::{Platform, Treatment};
 use sim::Sim;
 use workload::baseline::{BaselineKind, BaselineScene};
 use workload::busy::Busy;
@@ -27,6 +27,7 @@ use super::kept::{LIMIT, Recorder};
 use super::program::{Frames, System, What};
 use crate::commands::frames::recorder::seat_of_main;
 use crate::commands::values::Workers;
+use crate::help::Answer;
 use crate::pace::{Pace, Pause};
 
 /// What a program has found out so far.
@@ -44,8 +45,12 @@ pub(super) struct Told {
     pub(super) error: Option<String>,
     /// Whether it is through.
     pub(super) is_over: bool,
+    /// What the kernel said to each wish for help.
+    pub(super) help: Vec<Answer>,
     /// What the job system counted.
     pub(super) stats: Option<Stats>,
+    /// What other threads did to it, as far as it noticed.
+    pub(super) interference: Option<Interference>,
     /// What the job system did, if it was asked for.
     pub(super) jobs: Option<Jobs>,
 }
@@ -75,6 +80,7 @@ pub(super) fn run(sim: &Sim, what: Frames, traced: bool, told: &RefCell<Told>) {
         frames: what.frames,
         period: what.period,
         workers,
+        help: what.help,
         traced,
         told,
     };
@@ -100,6 +106,7 @@ struct Loop<'a> {
     frames: u32,
     period: Option<Nanos>,
     workers: usize,
+    help: Vec<Treatment>,
     traced: bool,
     told: &'a RefCell<Told>,
 }
@@ -183,6 +190,8 @@ impl Loop<'_> {
         let seats = Arc::new(Mutex::new(BTreeMap::new()));
         let js = self.build(recorder.as_ref(), &seats)?;
         self.tell_pace();
+        let main = (!self.help.is_empty()).then(|| js.adopt(Role::Main));
+        self.told.borrow_mut().help = js.os_help().iter().map(Answer::told).collect();
         let mut look = Look { ledger };
         let done = self.each_frame(|budget| {
             scene.clear();
@@ -196,7 +205,11 @@ impl Loop<'_> {
                 .map(|_| ())
                 .map_err(|wrong| wrong.to_string())
         });
-        self.told.borrow_mut().stats = Some(js.stats());
+        drop(main);
+        let mut told = self.told.borrow_mut();
+        told.stats = Some(js.stats());
+        told.interference = Some(js.interference());
+        drop(told);
         let labels = js.labels();
         // Workers record until they have ended.
         drop(js);
@@ -227,6 +240,9 @@ impl Loop<'_> {
             .on_thread_start(move |seat| {
                 held(&seats).insert(seat as u32, me(&sim));
             });
+        for wish in &self.help {
+            builder = builder.os_help(wish.clone());
+        }
         if let Some(recorder) = recorder {
             builder = builder.sink(recorder.sink());
         }

@@ -19,10 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use platform::Treatment;
 
 use self::run::{Job, Outcome};
 use super::values::{Workers, workers};
 use crate::failure::Failure;
+use crate::help;
 use crate::output;
 
 /// Run a scenario on a simulated machine under a chosen kernel scheduler.
@@ -37,8 +39,9 @@ use crate::output;
 /// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
 /// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, waits[] and inversions[] (as `diagnose` has them,
 /// of the kernel's events, with --trace of those of jobs too; null if there are too many),
-/// checks[]{name,ok,note}, stats{} of the job system, trace{path,events,lost,bytes}, assumed{values,assumed}
-/// of the machine's file, replay, notes[]. With --list, --machines or --policies: one list with
+/// checks[]{name,ok,note}, stats{} of the job system, os_help[]{asked,granted,why}, interference{} of the job
+/// system as in `frames` (null without one), trace{path,events,lost,bytes}, assumed{values,assumed} of the
+/// machine's file, replay, notes[]. With --list, --machines or --policies: one list with
 /// rows{name,about,…}.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -62,6 +65,10 @@ pub(crate) struct Arguments {
     /// Worker threads of the scenario's job system, instead of what the scenario says
     #[arg(long, value_name = "auto|N", value_parser = workers, allow_negative_numbers = true)]
     workers: Option<Workers>,
+    /// Have the scenario's job system ask the kernel for help, for the main thread and the workers together:
+    /// nice, rr or slice, or several, as for `frames`
+    #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::treatment)]
+    os_help: Vec<Treatment>,
     /// Write what kernel and jobs did as a Perfetto trace, for ui.perfetto.dev
     ///
     /// A job system that is traced reads the clock more often: its run is another one, with another
@@ -152,6 +159,7 @@ impl Arguments {
             policy: self.policy.unwrap_or_else(|| scenario.policy.clone()),
             seed: self.seed,
             workers: self.workers,
+            help: self.os_help,
             steps: self.steps,
             trace: self.trace,
             scenario,
@@ -180,6 +188,10 @@ impl Arguments {
             None => {}
             Some(Workers::Auto) => option("--workers", "auto"),
             Some(Workers::Count(count)) => option("--workers", &count.to_string()),
+        }
+        if !self.os_help.is_empty() {
+            let wishes: Vec<String> = self.os_help.iter().map(help::wish).collect();
+            option("--os-help", &wishes.join(","));
         }
         if let Some(steps) = self.steps {
             option("--steps", &steps.to_string());

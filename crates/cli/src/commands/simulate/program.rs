@@ -14,6 +14,7 @@
 use std::path::{Path, PathBuf};
 
 use event::{Nanos, Random};
+use platform::Treatment;
 use serde::Deserialize;
 use sim::scenario::Span;
 use workload::Scene;
@@ -37,6 +38,8 @@ pub(super) struct Frames {
     pub(super) system: System,
     pub(super) scene: What,
     pub(super) workers: Workers,
+    /// What is asked of the kernel for the main thread and the workers.
+    pub(super) help: Vec<Treatment>,
     pub(super) frames: u32,
     /// From one frame's beginning to the next; none: as fast as possible.
     pub(super) period: Option<Nanos>,
@@ -167,6 +170,7 @@ impl FramesTable {
             system,
             scene,
             workers,
+            help: Vec::new(),
             frames,
             period: (rate > 0.0).then(|| Nanos((1e9 / rate).round() as u64)),
             costs,

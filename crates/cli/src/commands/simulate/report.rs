@@ -14,6 +14,8 @@ use super::library::{List, assumed};
 use super::recording::Traced;
 use super::run::{Job, Outcome};
 use crate::commands::accounts::{Account, InversionJson, Switches, ThreadJson, WaitJson};
+use crate::commands::frames::interference::{self, InterferenceJson};
+use crate::help::Answer;
 use crate::output;
 use measure::Times;
 
@@ -43,6 +45,8 @@ pub(super) struct Report<'a> {
     inversions: Option<Vec<InversionJson>>,
     checks: &'a [Check],
     stats: Option<BTreeMap<&'static str, u64>>,
+    os_help: &'a [Answer],
+    interference: Option<InterferenceJson>,
     trace: Option<&'a Traced>,
     assumed: BTreeMap<&'static str, usize>,
     replay: &'a str,
@@ -118,6 +122,8 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
         inversions: account.map(Account::inversions_json),
         checks: &outcome.checks,
         stats: stats.map(|stats| stats.named().into_iter().collect()),
+        os_help: &outcome.told.help,
+        interference: outcome.told.interference.as_ref().map(interference::json),
         trace: outcome.traced.as_ref(),
         assumed: facts.into_iter().collect(),
         replay: &job.replay,
@@ -187,6 +193,11 @@ pub(super) fn text(job: &Job, outcome: &Outcome) -> String {
         threads(outcome),
         span_table(job, outcome),
         clusters(job, outcome),
+        outcome
+            .told
+            .interference
+            .as_ref()
+            .map_or_else(output::table, interference::table),
         checks(outcome),
     ]
     .iter()
@@ -238,6 +249,10 @@ fn what(job: &Job, outcome: &Outcome) -> Table {
     row("policy", format!("{}: {}", job.policy, job.about_policy));
     for (key, value) in &outcome.told.about {
         row(key, value.clone());
+    }
+    for answer in &outcome.told.help {
+        let said = format!("{}: {}", answer.asked, answer.words());
+        row("help of the kernel", said);
     }
     row("seed", job.seed.to_string());
     row("time", report.now.to_string());

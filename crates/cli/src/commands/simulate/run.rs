@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use event::Nanos;
 use paceline::WaitPolicy;
+use platform::Treatment;
 use sim::scenario::{Ran, Scenario, run_watched};
 use sim::{Machine, Sim, SimConfig};
 use workload::busy::Busy;
@@ -16,7 +17,7 @@ use workload::naive::BarrierLoop;
 
 use super::checks::{Check, checks};
 use super::frames::{self, Told};
-use super::program::Program;
+use super::program::{Program, System};
 use super::recording::{self, Traced};
 use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
@@ -33,6 +34,8 @@ pub(super) struct Job {
     pub(super) about_policy: &'static str,
     pub(super) seed: u64,
     pub(super) workers: Option<Workers>,
+    /// What its job system asks the kernel for.
+    pub(super) help: Vec<Treatment>,
     pub(super) steps: Option<u64>,
     pub(super) trace: Option<PathBuf>,
     /// The command that does it again.
@@ -119,12 +122,16 @@ impl Job {
     /// The program, with what the command line says about it.
     fn program(&self) -> Result<Option<Program>, String> {
         let name = &self.scenario.name;
+        let in_vain = |option: &str, what: &str| {
+            Err(format!(
+                "{option}: scenario {name} has no program {what}; leave it out"
+            ))
+        };
         let Some(table) = &self.scenario.program else {
-            return match self.workers {
-                None => Ok(None),
-                Some(_) => Err(format!(
-                    "--workers: scenario {name} has no program that has workers; leave it out"
-                )),
+            return match (self.workers, self.help.as_slice()) {
+                (None, []) => Ok(None),
+                (Some(_), _) => in_vain("--workers", "that has workers"),
+                (None, _) => in_vain("--os-help", "that asks the kernel for help"),
             };
         };
         let program = Program::read(table, &self.folder, self.seed);
@@ -137,6 +144,13 @@ impl Job {
                     "--workers: the program of scenario {name} has none; leave it out"
                 ));
             }
+        }
+        match &mut program {
+            _ if self.help.is_empty() => {}
+            Program::Frames(frames) if frames.system == System::Paceline => {
+                frames.help.clone_from(&self.help);
+            }
+            _ => return in_vain("--os-help", "that asks the kernel for help"),
         }
         Ok(Some(program))
     }

@@ -279,3 +279,41 @@ fn every_job_system_runs_the_graph() {
         "paceline is quickest: {took:?}"
     );
 }
+
+/// Goal: a simulated job system asks the kernel for help, gets it and says so, and the command that does it
+/// again asks, too; help that nobody could ask for is refused. Method: frames beside four threads that
+/// compute without end, with a larger share and without; a scenario without a program.
+#[test]
+fn a_job_system_asks_for_help() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hogs.toml");
+    let text = "about = 'x'\nmachine = 'vm-2'\npolicy = 'eevdf-6.18'\nuntil = '1 s'\n\
+                [[thread]]\nname = 'hog'\ncount = 4\nphases = [{ work = '1 s' }]\n\
+                [program]\nkind = 'frames'\nframes = 30\nfps = 60\njobs = 40\n";
+    std::fs::write(&path, text).unwrap();
+    let frames = |options: &str| {
+        let (job, outcome) = outcome(&format!("{}{options}", path.display()));
+        assert_eq!(outcome.failed(), None);
+        let json = serde_json::to_value(report::json(&job, &outcome)).unwrap();
+        (job.replay.clone(), json)
+    };
+    let (_, without) = frames("");
+    assert_eq!(without["os_help"], serde_json::json!([]));
+    let (replay, with) = frames(" --os-help nice,uclamp");
+    assert!(
+        replay.contains("--os-help nice=-10,uclamp=1024"),
+        "{replay}"
+    );
+    let granted = |place: usize| with["os_help"][place]["granted"].as_bool();
+    assert_eq!((granted(0), granted(1)), (Some(true), Some(false)));
+    let p50 = |json: &serde_json::Value| json["frame_ns"]["p50"].as_u64().unwrap();
+    assert!(
+        3 * p50(&with) < 2 * p50(&without),
+        "{} {}",
+        p50(&with),
+        p50(&without)
+    );
+    let refused = run::run(&job("rtos-messages --os-help nice"));
+    let text = refused.err().expect("nobody asks").text();
+    assert!(text.contains("--os-help"), "{text}");
+}
