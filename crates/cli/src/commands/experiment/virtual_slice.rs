@@ -2,6 +2,7 @@
 
 mod example;
 mod game;
+mod literal;
 
 use super::Experiment;
 use super::claim::Verdict::{Beyond, Contradicted, Reproduced};
@@ -39,7 +40,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         },
         Lesson {
             text: "The merged code is not that rule: it makes slices of what tasks have used, and two that compute without end wear each other's slices down to the floor. On the article's own example it switches more often than the code that it replaced ({004-e}).",
-            rests_on: &[("004-e", Contradicted), ("004-f", Contradicted)],
+            rests_on: &[
+                ("004-e", Contradicted),
+                ("004-f", Contradicted),
+                ("004-p", Reproduced),
+            ],
         },
         Lesson {
             text: "What the change does for a game shows under the idealised rule ({004-i}); under the merged code our model has little to show ({004-j}). The table of six games cannot be had from scheduling alone.",

@@ -26,7 +26,6 @@ pub(in crate::commands) struct Loaded {
 
 /// What came of it.
 pub(in crate::commands) struct LoadedReport {
-    pub(in crate::commands) workers: usize,
     pub(in crate::commands) times: Times,
     pub(in crate::commands) missed: u64,
     /// CPU time of a frame, the hogs' left out.
@@ -51,7 +50,6 @@ impl Loaded {
         let outcome = run::run(&self.options(false)?)?;
         let longest = outcome.waits.first().map(|wait| Nanos(wait.duration_ns));
         Ok(LoadedReport {
-            workers: outcome.workers,
             times: outcome.times,
             missed: outcome.missed,
             cpu: outcome.cpu,

@@ -7,6 +7,7 @@ use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort, Run};
 use crate::commands::experiment::plot::{Lane, Picture, Piece, Plot};
+use crate::commands::experiment::virtual_slice::literal;
 use crate::failure::Failure;
 
 /// What the article prints.
@@ -31,7 +32,7 @@ struct Schedule {
 }
 
 /// The article's unit, in the scenario.
-const UNIT: Nanos = Nanos::from_millis(1);
+pub(super) const UNIT: Nanos = Nanos::from_millis(1);
 const NAMES: [&str; 4] = ["A", "B", "C", "D"];
 
 impl Schedule {
@@ -126,6 +127,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     findings
         .claims
         .extend(claims([uniform, ideal, before, merged, capped]));
+    literal::run((merged.switches(), before.switches()), findings);
     Ok(())
 }
 
