@@ -20,21 +20,17 @@ use crate::failure::Failure;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rtos-priorities",
     source: "source 003: W. E. Lamie, \"Lowering RTOS overhead through proper use of thread priorities\", \
-    part 3 (2009)",
+             part 3 (2009)",
     question: "What does it cost to give every thread of a real-time system a priority of its own?",
     setup: "D sends three messages to each of A, B and C and relinquishes the CPU; each of these takes its \
-    messages and \
-            waits for more. Equal: all four have one priority. Unique: A before B before C before D. The \
-            machine is the \
-            microcontroller that the article's numbers determine: 60.04 tics a switch, 88.26 tics a \
-            message. Then the \
-            same with other costs of a switch and other orders of messages; messages that are forwarded in \
-            an order \
-            that is drawn for every cycle; a thread of low priority with a lock, with and without \
-            inheritance; a block \
-            of 1000 cycles dealt out by percentages. A cycle is what passes between two relinquishments of \
-            D. On this machine the first and the inheritance, with SCHED_FIFO threads on one CPU where they \
-            are allowed; relinquishing is sched_yield.",
+            messages and waits for more. Equal: all four have one priority. Unique: A before B before C \
+            before D. The machine is the microcontroller that the article's numbers determine: 60.04 tics \
+            a switch, 88.26 tics a message. Then the same with other costs of a switch and other orders of \
+            messages; messages that are forwarded in an order that is drawn for every cycle; a thread of \
+            low priority with a lock, with and without inheritance; a block of 1000 cycles dealt out by \
+            percentages. A cycle is what passes between two relinquishments of D. On this machine the \
+            first and the inheritance, with SCHED_FIFO threads on one CPU where they are allowed; \
+            relinquishing is sched_yield.",
     machine: "mcu",
     policy: "rtos, rtos-plain, rtos-unique",
     learnt: &[
@@ -47,7 +43,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             ],
         },
         Lesson {
-            text: "A preemption-threshold gives unique priorities the switches of equal ones ({003-m}), and takes back what they had won: the short way from sending to retrieving ({003-n}, where unique ones alone have {003-i}).",
+            text: "A preemption-threshold gives unique priorities the switches of equal ones ({003-m}), \
+                   and takes back what they had won: the short way from sending to retrieving ({003-n}, \
+                   where unique ones alone have {003-i}).",
             rests_on: &[
                 ("003-i", Reproduced),
                 ("003-m", Reproduced),
@@ -55,15 +53,20 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             ],
         },
         Lesson {
-            text: "Where the order of activations is drawn, equal priorities always need the same number of switches, and unique ones do not ({003-j}). The article is right about this, although its own example cannot show it: there, unique priorities need as many in every order of messages.",
+            text: "Where the order of activations is drawn, equal priorities always need the same number \
+                   of switches, and unique ones do not ({003-j}). The article is right about this, \
+                   although its own example cannot show it: there, unique priorities need as many in every \
+                   order of messages.",
             rests_on: &[("003-j", Reproduced), ("003-k", Reproduced)],
         },
         Lesson {
-            text: "What the article calls deadlock is a wait without bound: it ends when the thread in the middle does ({003-o}).",
+            text: "What the article calls deadlock is a wait without bound: it ends when the thread in the \
+                   middle does ({003-o}).",
             rests_on: &[("003-o", Reproduced), ("003-p", Contradicted)],
         },
         Lesson {
-            text: "Linux switches as often as the article counts ({003-t} more a cycle); what a switch costs is another kernel's and another processor's.",
+            text: "Linux switches as often as the article counts ({003-t} more a cycle); what a switch \
+                   costs is another kernel's and another processor's.",
             rests_on: &[("003-t", Reproduced)],
         },
     ],

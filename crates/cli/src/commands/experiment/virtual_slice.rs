@@ -16,21 +16,19 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     source: "source 004: scx_rustland, \"introduce virtual time slice\" (A. Righi, pull request 333, 2024)",
     question: "Does a slice made of what a task promises save switches, and frames?",
     setup: "The worked example of four tasks (A 1 unit, twice; B 3; C 6; D 6) on one CPU on which nothing \
-    but work \
-            takes time, under the rule as the article draws it, the uniform slice it is compared with, and \
-            the code \
-            of scx_rustland before the change, with it, and a day later with its limit. Then a game with \
-            60 frames a \
-            second and its audio beside a build of 32 compilers, on the author's 8 cores with 16 threads, \
-            over seeds; \
-            the lengths of the game's and the build's work are chosen, since the article has none. A frame \
-            counts \
-            when it is done, a period of the audio is missed when it is not over 5 ms after it began.",
+            but work takes time, under the rule as the article draws it, the uniform slice it is compared \
+            with, and the code of scx_rustland before the change, with it, and a day later with its limit. \
+            Then a game with 60 frames a second and its audio beside a build of 32 compilers, on the \
+            author's 8 cores with 16 threads, over seeds; the lengths of the game's and the build's work \
+            are chosen, since the article has none. A frame counts when it is done, a period of the audio \
+            is missed when it is not over 5 ms after it began.",
     machine: "ideal-1, ryzen-5800x",
     policy: "uniform-slice, virtual-slice, rustland-pre333, rustland-333, rustland-333-capped, eevdf-6.6",
     learnt: &[
         Lesson {
-            text: "Both printed schedules and their counts ({004-a} and {004-c}) are right, to the letter, for an idealised rule: bursts in which each task's slice is its distance from the one before.",
+            text: "Both printed schedules and their counts ({004-a} and {004-c}) are right, to the letter, \
+                   for an idealised rule: bursts in which each task's slice is its distance from the one \
+                   before.",
             rests_on: &[
                 ("004-a", Reproduced),
                 ("004-b", Reproduced),
@@ -39,7 +37,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             ],
         },
         Lesson {
-            text: "The merged code is not that rule: it makes slices of what tasks have used, and two that compute without end wear each other's slices down to the floor. On the article's own example it switches more often than the code that it replaced ({004-e}).",
+            text: "The merged code is not that rule: it makes slices of what tasks have used, and two that \
+                   compute without end wear each other's slices down to the floor. On the article's own \
+                   example it switches more often than the code that it replaced ({004-e}).",
             rests_on: &[
                 ("004-e", Contradicted),
                 ("004-f", Contradicted),
@@ -47,7 +47,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             ],
         },
         Lesson {
-            text: "What the change does for a game shows under the idealised rule ({004-i}); under the merged code our model has little to show ({004-j}). The table of six games cannot be had from scheduling alone.",
+            text: "What the change does for a game shows under the idealised rule ({004-i}); under the \
+                   merged code our model has little to show ({004-j}). The table of six games cannot be \
+                   had from scheduling alone.",
             rests_on: &[
                 ("004-i", Reproduced),
                 ("004-j", Contradicted),
@@ -62,8 +64,7 @@ fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     if !effort.simulated {
         findings.notes.push(
             "There is nothing to run on this machine: the policies are a kernel's, and sched_ext programs \
-             of their \
-             own."
+             of their own."
                 .into(),
         );
         return Ok(());

@@ -1,4 +1,4 @@
-//! Frames beside hogs, for `experiment`: the frames that `frames --load N --wait POLICY` runs, and what it and
+//! Frames beside hogs, for `experiment`: those that `frames --load N --wait POLICY` runs, and what it and
 //! `diagnose` say of them.
 
 use std::time::Duration;

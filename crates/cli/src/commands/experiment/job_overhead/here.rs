@@ -95,9 +95,9 @@ fn what_it_is(cpus: usize) -> String {
             format!("This machine has {cpus} CPUs; its rows say what {most} workers of them do.")
         }
         _ => format!(
-            "This machine has {cpus} CPUs where the article's has 32: its rows are no measurement of what the \
-             article saw, which many cores do to one queue. Up to {} of its workers have a CPU each; beyond, \
-             they show what a job system costs whose workers share CPUs.",
+            "This machine has {cpus} CPUs where the article's has 32: its rows are no measurement of what \
+             the article saw, which many cores do to one queue. Up to {} of its workers have a CPU each; \
+             beyond, they show what a job system costs whose workers share CPUs.",
             cpus.saturating_sub(1)
         ),
     }

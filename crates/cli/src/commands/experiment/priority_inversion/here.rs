@@ -26,8 +26,8 @@ struct Found {
 
 pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     if std::env::var_os("PACELINE_WAIT").is_some() {
-        let note = "This machine: PACELINE_WAIT is set and wins over every other way to wait, so nothing was \
-                    compared here; unset it.";
+        let note = "This machine: PACELINE_WAIT is set and wins over every other way to wait, so nothing \
+                    was compared here; unset it.";
         findings.notes.push(note.into());
         return Ok(());
     }
@@ -47,7 +47,8 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
         });
     }
     let title = format!(
-        "This machine ({here}): {frames} frames of 500 jobs at 60 Hz beside {hogs} threads that only compute"
+        "This machine ({here}): {frames} frames of 500 jobs at 60 Hz beside {hogs} threads that only \
+         compute"
     );
     findings.tables.push(frames_table(title, &found));
     if refused.is_none() {

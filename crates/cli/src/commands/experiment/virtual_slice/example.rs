@@ -193,10 +193,9 @@ fn claims([uniform, ideal, before, merged, capped]: [&Schedule; 5]) -> Vec<Claim
             "ms, longest run of a task",
         )
         .or_else("two tasks that compute wear each other's slices down: the next is the difference of the \
-        last two")
+                  last two")
         .note("before the change against with it"),
-        Claim::ours("004-g", "The limit of a day later changes nothing in the example: no slice reaches \
-        it").is(
+        Claim::ours("004-g", "The limit of a day later changes nothing here: no slice reaches it").is(
             Expect::Exactly(merged.switches()),
             capped.switches(),
             "switches",
@@ -204,7 +203,7 @@ fn claims([uniform, ideal, before, merged, capped]: [&Schedule; 5]) -> Vec<Claim
         Claim::source("004-h", "The table says that A takes 1 unit of time", "example, table")
             .is(Expect::Exactly(1.0), units_of(ideal, 0), "units of A")
             .or_else("both printed schedules run A twice: its time is per activation, 17 units in all and \
-            not 16"),
+                      not 16"),
     ]
 }
 

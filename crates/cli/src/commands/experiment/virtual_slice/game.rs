@@ -191,13 +191,13 @@ fn claims(measured: &Measured) -> Vec<Claim> {
         .note("scx_rustland before and with the change; means over seeds"),
         Claim::source(
             "004-k",
-            "The six games' own frames a second (40 to 48, 8 to 15, 41 to 46, 98 to 108, 81 to 92, 32 to 42)",
+            "The six games' own frames a second (40 to 48, 8 to 15, 41 to 46, 98 to 108, 81 to 92, 32 to \
+             42)",
             "Experimental results, table",
         )
         .beyond(
             "they depend on the games, a graphics card, its driver and the disk of a build; only the \
-             direction is \
-             a scheduler's",
+             direction is a scheduler's",
         ),
         Claim::source(
             "004-l",

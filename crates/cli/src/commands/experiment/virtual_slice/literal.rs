@@ -105,8 +105,8 @@ pub(super) fn run(simulated: (f64, f64), findings: &mut Findings) {
     findings.claims.push(
         Claim::ours(
             "004-p",
-            "However tasks begin and are dispatched, the merged code switches more often in this example than \
-             the code before it",
+            "However tasks begin and are dispatched, the merged code switches more often in this example \
+             than the code before it",
         )
         .is(Expect::MoreThan(most.max(simulated.1)), fewest.min(simulated.0), "switches, the fewest")
         .note(format!(

@@ -99,8 +99,8 @@ pub(super) fn measured(
     let without = wait(false, hog, busy, cpu)?;
     let with = wait(true, hog, busy, cpu)?;
     let title = format!(
-        "This machine ({here}): SCHED_FIFO threads on CPU {cpu}, a low one with a mutex for {HELD} of work, a \
-         middle one that computes for {hog}"
+        "This machine ({here}): SCHED_FIFO threads on CPU {cpu}, a low one with a mutex for {HELD} of \
+         work, a middle one that computes for {hog}"
     );
     let mut table = Table::new(title, ["mutex", "the high thread waits"]);
     table.row(["plain".into(), without.into()]);
