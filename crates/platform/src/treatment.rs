@@ -32,7 +32,7 @@ impl Class {
     pub fn is_favoured(self) -> bool {
         match self {
             Class::Fair { nice } => nice <= -4,
-            Class::RoundRobin { .. } => true,
+            Class::RoundRobin { .. } | Class::Fifo { .. } => true,
         }
     }
 }

@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// Goal: all run, each with its number, or none where one is refused, and why is told. Method: simulated
-    /// threads, whose platform treats all alike, under some orders.
+    /// threads, whose kernel has no uclamp, under some orders.
     #[test]
     fn all_run_or_none() {
         for seed in 0..50 {
@@ -195,8 +195,8 @@ mod tests {
                     run_gang(&sim, members, None, body)
                 };
                 let plain = member(Treatment::default());
-                let refused = run(&[plain.clone(), member(Treatment::fifo(1))]);
-                assert!(refused.unwrap_err().to_string().contains("alike"));
+                let refused = run(&[plain.clone(), member(Treatment::clamped(1, 2))]);
+                assert!(refused.unwrap_err().to_string().contains("uclamp"));
                 assert!(ran.with(|ran| ran.is_empty()));
                 run(&[plain.clone(), plain.clone(), plain]).unwrap();
                 let mut ran = ran.with(std::mem::take);

@@ -195,25 +195,28 @@ mod tests {
 
     const CYCLES: u64 = 100;
 
-    /// Goal: threads of one priority switch four times a cycle, and every message arrives. Method: simulated
-    /// threads under SCHED_FIFO on one CPU; the beginning and the end have some switches beside.
+    /// Goal: threads of one priority switch four times a cycle, threads with one each 18 times, and every
+    /// message arrives. Method: simulated threads on one CPU of Linux; the beginning and the end have some
+    /// switches beside.
     #[test]
-    fn equal_priorities_need_four_switches() {
-        let mut told = None;
-        let config = SimConfig::on(Machine::ideal(1), "fifo", 1);
-        Sim::run(config, |sim| {
-            let what = MessageLoop {
-                priorities: None,
-                cycles: CYCLES,
-                mask: None,
-            };
-            told = Some(what.run(&sim).unwrap());
-        })
-        .expect_finished();
-        let told = told.unwrap();
-        let switches = told.switches.unwrap();
-        assert!(switches.abs_diff(4 * CYCLES) < 10, "{switches}");
-        assert_eq!(told.latency.count(), CYCLES * MESSAGES);
+    fn priorities_decide_about_switches() {
+        for (priorities, expected) in [([10; 4], 4), ([14, 13, 12, 11], 18)] {
+            let mut told = None;
+            let config = SimConfig::on(Machine::ideal(1), "eevdf-6.18", 1);
+            Sim::run(config, |sim| {
+                let what = MessageLoop {
+                    priorities: Some(priorities),
+                    cycles: CYCLES,
+                    mask: None,
+                };
+                told = Some(what.run(&sim).unwrap());
+            })
+            .expect_finished();
+            let told = told.unwrap();
+            let switches = told.switches.unwrap();
+            assert!(switches.abs_diff(expected * CYCLES) < 10, "{switches}");
+            assert_eq!(told.latency.count(), CYCLES * MESSAGES);
+        }
     }
 
     /// Goal: every message arrives under any order of steps. Method: some seeds of the simulated explorer,
