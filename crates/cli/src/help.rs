@@ -35,11 +35,12 @@ pub(crate) fn treatment(text: &str) -> Result<Treatment, String> {
     }
 }
 
-/// The wish that is read as this; of a treatment that is one.
+/// The wish that is read as this; empty if none is.
 pub(crate) fn wish(how: &Treatment) -> String {
-    let class = how.class.map(|class| match class {
-        Class::Fair { nice } => format!("nice={nice}"),
-        Class::RoundRobin { priority } => format!("rr={priority}"),
+    let class = how.class.and_then(|class| match class {
+        Class::Fair { nice } => Some(format!("nice={nice}")),
+        Class::RoundRobin { priority } => Some(format!("rr={priority}")),
+        Class::Fifo { .. } => None,
     });
     let clamp = how.clamp.map(|clamp| format!("uclamp={}", clamp.min));
     let slice = how

@@ -11,6 +11,7 @@ mod kernel;
 mod load;
 mod output;
 mod pace;
+mod plot;
 mod progress;
 
 use std::process::ExitCode;

@@ -454,10 +454,8 @@ impl<'a, P: Platform> Named<'a, P> {
 
 impl<P: Platform> Drop for Named<'_, P> {
     fn drop(&mut self) {
-        self.shared
-            .crew
-            .roster
-            .with(|_| self.seat.thread.store(0, Ordering::Relaxed));
+        let roster = &self.shared.crew.roster;
+        roster.with(|_| self.seat.thread.store(0, Ordering::Relaxed));
         self.shared.forget_helped(self.seat);
     }
 }

@@ -181,8 +181,10 @@ pub struct Usage {
     pub cpu: Option<Nanos>,
     /// Time it was ready to run and did not.
     pub runnable: Option<Nanos>,
-    /// Switches away from it that it did not ask for.
+    /// Switches away from it that it did not ask for: another thread was to run. Linux counts yields here.
     pub involuntary: Option<u64>,
+    /// Switches away from it because it blocked.
+    pub voluntary: Option<u64>,
 }
 
 /// The system refused a thread.

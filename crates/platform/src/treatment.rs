@@ -18,6 +18,12 @@ pub enum Class {
         /// From 1 to 99, the highest.
         priority: u8,
     },
+    /// The same without turns: until it blocks, yields, or one of a higher priority is ready (Linux:
+    /// `SCHED_FIFO`). For experiments: who computes for long shuts all others out.
+    Fifo {
+        /// From 1 to 99, the highest.
+        priority: u8,
+    },
 }
 
 impl Class {
@@ -26,7 +32,7 @@ impl Class {
     pub fn is_favoured(self) -> bool {
         match self {
             Class::Fair { nice } => nice <= -4,
-            Class::RoundRobin { .. } => true,
+            Class::RoundRobin { .. } | Class::Fifo { .. } => true,
         }
     }
 }
@@ -71,6 +77,14 @@ impl Treatment {
         }
     }
 
+    /// Before all that share, until it blocks or yields: 1 to 99, the highest.
+    pub fn fifo(priority: u8) -> Treatment {
+        Treatment {
+            class: Some(Class::Fifo { priority }),
+            ..Treatment::default()
+        }
+    }
+
     /// Taken to be at least so large: 0 to 1024.
     pub fn clamped(min: u16, max: u16) -> Treatment {
         Treatment {
@@ -102,6 +116,7 @@ impl fmt::Display for Treatment {
         let class = self.class.map(|class| match class {
             Class::Fair { nice } => format!("nice {nice}"),
             Class::RoundRobin { priority } => format!("SCHED_RR {priority}"),
+            Class::Fifo { priority } => format!("SCHED_FIFO {priority}"),
         });
         let slice = self.slice.map(|slice| format!("slice {slice}"));
         let clamp = self

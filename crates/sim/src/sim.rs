@@ -367,6 +367,7 @@ unsafe impl Platform for Sim {
                     }),
                     runnable: Some(spent.runnable),
                     involuntary: Some(control.involuntary),
+                    voluntary: Some(control.voluntary),
                 }
             })
         };

@@ -141,6 +141,9 @@ impl Semaphore {
     pub fn post(&self) {
         inside(|engine| {
             engine.call(Op::Unpark, None);
+            if let Some(waiter) = engine.with_kernel(|kernel| kernel.next_to_take(self.number)) {
+                engine.pay_for_wake_within(waiter);
+            }
             engine.with_kernel(|kernel| kernel.post(self.number));
         });
     }

@@ -33,6 +33,10 @@ pub(crate) fn changed(before: &Attr, how: &Treatment) -> Result<(Attr, Treatment
             attr.discipline = Discipline::RoundRobin;
             attr.priority = priority;
         }
+        Some(Class::Fifo { priority }) => {
+            attr.discipline = Discipline::Fifo;
+            attr.priority = priority;
+        }
     }
     if let Some(slice) = how.slice {
         attr.slice = Some(slice).filter(|&slice| slice > Nanos::ZERO);
@@ -46,7 +50,10 @@ fn class_of(attr: &Attr) -> Option<Class> {
         Discipline::RoundRobin => Some(Class::RoundRobin {
             priority: attr.priority,
         }),
-        Discipline::Batch | Discipline::Idle | Discipline::Fifo => None,
+        Discipline::Fifo => Some(Class::Fifo {
+            priority: attr.priority,
+        }),
+        Discipline::Batch | Discipline::Idle => None,
     }
 }
 
@@ -69,10 +76,12 @@ mod tests {
             priority: 7,
             ..Attr::default()
         };
-        for before in [&fair, &sliced, &round_robin] {
+        let fifo = Attr::fifo(7);
+        for before in [&fair, &sliced, &round_robin, &fifo] {
             for how in [
                 Treatment::nice(-10),
                 Treatment::round_robin(3),
+                Treatment::fifo(3),
                 Treatment::slice(Nanos::from_millis(3)),
                 Treatment::default(),
             ] {
@@ -92,6 +101,10 @@ mod tests {
     #[test]
     fn what_is_not_modelled_is_refused() {
         assert!(changed(&Attr::default(), &Treatment::clamped(1024, 1024)).is_err());
-        assert!(changed(&Attr::fifo(1), &Treatment::nice(-10)).is_err());
+        let idle = Attr {
+            discipline: Discipline::Idle,
+            ..Attr::default()
+        };
+        assert!(changed(&idle, &Treatment::nice(-10)).is_err());
     }
 }

@@ -4,6 +4,8 @@
 //!   the [`library`](graph::library) of measured ones; measured (work, span, width) and run.
 //! - [`baseline`]: the same graphs on three other job systems, after source 001.
 //! - [`naive`]: ways to wait that programs use and should not, after sources 000 and 002.
+//! - [`messages`]: threads with priorities that send each other messages, after source 003.
+//! - [`gang`]: threads that begin together, such as these.
 //! - [`mandelbrot`]: the grid of source 002, one job per tile.
 //! - [`raster`]: the work that source 000 was profiled with: software occlusion culling.
 //! - [`Scene`]: what these have in common, and how frames of them are watched.
@@ -16,8 +18,10 @@
 
 pub mod baseline;
 pub mod busy;
+pub mod gang;
 pub mod graph;
 pub mod mandelbrot;
+pub mod messages;
 pub mod naive;
 pub mod raster;
 mod scene;

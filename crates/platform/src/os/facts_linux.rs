@@ -133,19 +133,26 @@ pub(super) fn usage() -> Usage {
     // SAFETY: the call writes to the live struct passed to it and nothing else.
     let timed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     let cpu = Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+    let (involuntary, voluntary) = switches().unzip();
     Usage {
         cpu: (timed == 0).then_some(cpu),
         runnable: runnable(),
-        involuntary: involuntary(),
+        involuntary,
+        voluntary,
     }
 }
 
 pub(super) fn involuntary() -> Option<u64> {
+    switches().map(|(involuntary, _)| involuntary)
+}
+
+/// Switches away from the calling thread: those it did not ask for, and those because it blocked.
+fn switches() -> Option<(u64, u64)> {
     // SAFETY: an all-zero rusage is a valid value of that plain struct.
     let mut counts: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: the call writes to the live struct passed to it and nothing else.
     let counted = unsafe { libc::getrusage(RUSAGE_THREAD, &mut counts) };
-    (counted == 0).then_some(counts.ru_nivcsw as u64)
+    (counted == 0).then_some((counts.ru_nivcsw as u64, counts.ru_nvcsw as u64))
 }
 
 /// The second number of schedstat: time spent waiting on a run queue, where the kernel keeps it.

@@ -37,6 +37,7 @@ pub(super) fn usage() -> Usage {
         cpu: None::<Nanos>,
         runnable: None,
         involuntary: None,
+        voluntary: None,
     }
 }
 

@@ -44,6 +44,13 @@ pub mod interrupts;
 mod refused;
 
 #[cfg(all(target_os = "linux", not(miri)))]
+#[path = "pthread_linux.rs"]
+pub mod pthread;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+#[path = "pthread_none.rs"]
+pub mod pthread;
+
+#[cfg(all(target_os = "linux", not(miri)))]
 #[path = "tracefs_linux/mod.rs"]
 pub mod tracefs;
 #[cfg(not(all(target_os = "linux", not(miri))))]

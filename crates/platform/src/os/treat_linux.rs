@@ -7,6 +7,7 @@ use event::Nanos;
 use crate::{Clamp, Class, Treatment, TreatmentError};
 
 const SCHED_OTHER: u32 = 0;
+const SCHED_FIFO: u32 = 1;
 const SCHED_RR: u32 = 2;
 /// Threads that this one starts are scheduled by shares, and get no more than others.
 const RESET_ON_FORK: u64 = 0x01;
@@ -67,6 +68,9 @@ impl SchedAttr {
                 nice: self.nice as i8,
             }),
             SCHED_RR => Some(Class::RoundRobin {
+                priority: self.priority as u8,
+            }),
+            SCHED_FIFO => Some(Class::Fifo {
                 priority: self.priority as u8,
             }),
             _ => None,
@@ -165,6 +169,10 @@ fn changed(before: SchedAttr, how: &Treatment) -> SchedAttr {
             (attr.policy, attr.nice, attr.priority) = (SCHED_RR, 0, priority.into());
             attr.runtime = 0;
         }
+        Some(Class::Fifo { priority }) => {
+            (attr.policy, attr.nice, attr.priority) = (SCHED_FIFO, 0, priority.into());
+            attr.runtime = 0;
+        }
     }
     if let Some(slice) = how.slice {
         attr.runtime = slice.0;
@@ -220,6 +228,7 @@ mod tests {
             Treatment::nice(5),
             Treatment::nice(-5),
             Treatment::round_robin(1),
+            Treatment::fifo(1),
             Treatment::slice(Nanos::from_micros(300)),
             Treatment::clamped(100, 900),
         ];

@@ -23,12 +23,14 @@
 
 mod bursts;
 pub mod ext;
+mod paper;
 pub mod rustland;
 mod uniform_slice;
 mod virtual_slice;
 
 pub use bursts::{Bursts, Promises};
 pub use ext::{Ext, Model};
+pub use paper::{PaperTask, run_on_paper};
 pub use uniform_slice::uniform_slice;
 pub use virtual_slice::virtual_slice;
 

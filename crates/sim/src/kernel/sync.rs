@@ -226,6 +226,14 @@ impl Kernel {
         Some(message)
     }
 
+    /// Whom the next [`post`](Kernel::post) wakes.
+    pub(crate) fn next_to_take(&self, semaphore: u32) -> Option<Task> {
+        self.syncs.semaphores[semaphore as usize]
+            .waiters
+            .front()
+            .copied()
+    }
+
     /// Counts up, and wakes the first who waits.
     pub(crate) fn post(&mut self, semaphore: u32) {
         let me = self.me();

@@ -28,6 +28,7 @@ use super::tag::Tag;
 use crate::config::SimConfig;
 use crate::kernel::{Kernel, Next, Phase};
 use crate::lines::Access;
+use crate::machine::KernelSpec;
 use crate::report::On;
 use crate::trace::{Trace, stir};
 
@@ -372,13 +373,22 @@ impl Engine {
         }
     }
 
-    /// What waking a task costs the running program.
+    /// What waking a task costs the running program, which calls the kernel for it.
     pub(crate) fn pay_for_wake(&self, task: Task) {
+        self.pay_for_wake_after(|costs| costs.syscall, task);
+    }
+
+    /// What waking a task costs a program that has called the kernel for something else.
+    pub(crate) fn pay_for_wake_within(&self, task: Task) {
+        self.pay_for_wake_after(|_| Nanos::ZERO, task);
+    }
+
+    fn pay_for_wake_after(&self, entering: fn(&KernelSpec) -> Nanos, task: Task) {
         self.step(Op::Wake, None, |kernel| {
             let costs = kernel.machine.kernel;
             let far = kernel.has_to_interrupt(task);
             let send = if far { costs.ipi_send } else { Nanos::ZERO };
-            kernel.spend(costs.syscall + costs.wake + send)
+            kernel.spend(entering(&costs) + costs.wake + send)
         });
     }
 

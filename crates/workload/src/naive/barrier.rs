@@ -11,9 +11,9 @@ use event::Nanos;
 use platform::{Atomic, CpuSet, Lock, Ordering, Padded, Platform, SpawnError, Usage};
 
 use super::beside::used;
-use super::gang::run_together;
 use super::{Flag, NaiveWait};
 use crate::busy::Busy;
+use crate::gang::run_together;
 use crate::words::Words64;
 
 /// What to run.

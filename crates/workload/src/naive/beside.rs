@@ -10,9 +10,9 @@ use std::sync::Arc;
 use event::Nanos;
 use platform::{CpuSet, Lock, Platform, SpawnError, Usage};
 
-use super::gang::run_together;
 use super::{Flag, NaiveWait, Statistic, Turns};
 use crate::busy::Busy;
+use crate::gang::run_together;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -129,14 +129,13 @@ impl<P: Platform> Both<P> {
 }
 
 /// What a thread has used between two looks.
-pub(super) fn used(before: Usage, after: Usage) -> Usage {
+pub(crate) fn used(before: Usage, after: Usage) -> Usage {
     let time = |before: Option<Nanos>, after: Option<Nanos>| Some(after? - before?);
+    let count = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
     Usage {
         cpu: time(before.cpu, after.cpu),
         runnable: time(before.runnable, after.runnable),
-        involuntary: before
-            .involuntary
-            .zip(after.involuntary)
-            .map(|(before, after)| after.saturating_sub(before)),
+        involuntary: count(before.involuntary, after.involuntary),
+        voluntary: count(before.voluntary, after.voluntary),
     }
 }

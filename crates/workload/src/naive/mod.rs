@@ -15,7 +15,6 @@
 
 mod barrier;
 mod beside;
-mod gang;
 mod statistic;
 
 use std::fmt;
@@ -25,6 +24,7 @@ use event::Nanos;
 use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, Poll};
 
 pub use barrier::{BarrierLoop, BarrierReport, Waiter};
+pub(crate) use beside::used;
 pub use beside::{BesideReport, PollBeside};
 pub use statistic::Statistic;
 

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use event::Nanos;
-use platform::{Atomic, Memory, Ordering, Parker, Platform};
 use policy::Attr;
+use workload::messages::{EACH, Queue};
 
 use super::Lab;
 use crate::compare::judge::{Bound, Row};
@@ -19,38 +18,10 @@ pub(crate) struct Messages {
 
 pub(crate) const EQUAL: [u8; 4] = [10; 4];
 pub(crate) const UNIQUE: [u8; 4] = [14, 13, 12, 11];
-/// Messages to each receiver in a cycle.
-const EACH: u64 = 3;
-
-/// A queue of messages without content, for one receiver.
-struct Queue<P: Platform> {
-    waiting: P::AtomicU64,
-    receiver: P::Parker,
-}
-
-impl<P: Platform> Queue<P> {
-    fn send(&self) {
-        // AcqRel: partner of itself.
-        self.waiting.fetch_add(1, Ordering::AcqRel);
-        self.receiver.unpark();
-    }
-
-    fn receive(&self) {
-        while self.waiting.load(Ordering::Acquire) == 0 {
-            self.receiver.park(Nanos::MAX);
-        }
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-    }
-}
 
 impl Program for Messages {
     fn threads<W: World>(&self, world: &W) -> Vec<Thread<W>> {
-        let queue = |_| {
-            Arc::new(Queue::<W::Platform> {
-                waiting: <W::Platform as Memory>::AtomicU64::new(0),
-                receiver: world.platform().parker(),
-            })
-        };
+        let queue = |_| Arc::new(Queue::new(world.platform()));
         let queues = [0; 3].map(queue);
         let [.., priority] = self.priorities;
         let cycles = self.cycles;

@@ -5,7 +5,6 @@
 //! be read, it is inferred from gaps in a loop that reads the clock.
 
 mod gate;
-mod pi_mutex;
 pub(crate) mod recorder;
 mod scheduler;
 mod world;

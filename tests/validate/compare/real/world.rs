@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use event::Nanos;
 use measure::thread_cpu;
+use platform::os::pthread;
 use platform::{Os, Parker, Platform};
 use workload::busy::Busy;
 
-use super::pi_mutex::PthreadMutex;
 use crate::compare::world::{Mutex, World};
 
 /// A thread that sees no time pass for so long did not run: longer than an interrupt usually takes, and
@@ -128,6 +128,18 @@ impl World for OsWorld {
     }
 
     fn mutex(&self, inherits: bool) -> Arc<dyn Mutex> {
-        Arc::new(PthreadMutex::new(inherits))
+        Arc::new(pthread::Mutex::new(inherits).expect("Linux has both protocols"))
+    }
+}
+
+impl Mutex for pthread::Mutex {
+    fn lock(&self) {
+        pthread::Mutex::lock(self);
+    }
+
+    fn unlock(&self) {
+        // SAFETY: that the caller holds it is the contract of this trait, whose users are the programs of
+        // this folder.
+        unsafe { pthread::Mutex::unlock(self) };
     }
 }

@@ -13,7 +13,7 @@ mod case;
 mod document;
 mod frame_loop;
 mod plain_threads;
-pub(super) mod plot;
+mod plot;
 mod pools;
 mod readme;
 mod report;

@@ -1,5 +1,6 @@
 //! Source 001: what a job system costs beside the jobs.
 
+mod here;
 mod scaling;
 mod sums;
 mod wakes;
@@ -13,46 +14,64 @@ use workload::graph::{Generator, GraphScene, JobGraph, Labels};
 use workload::{Scene, Unwatched};
 
 use super::Experiment;
+use super::claim::Verdict::Reproduced;
 use super::findings::Findings;
 use super::lab::Effort;
+use super::lesson::Lesson;
 use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "job-overhead",
     source: "source 001: Unity, \"Improving job system performance scaling in 2022.2, part 2: overhead\" \
-    (2023)",
+             (2023)",
     question: "How much of many cores do small jobs get, and what takes the rest?",
     setup: "The article's graph: 500 jobs (a quick run: 200), half of them in 1 to 100 pieces, up to 10 \
-    dependencies each, a wait of the \
-            main thread after every 50; each piece takes the same. What the article leaves open is chosen \
-            in the \
-            generator, with its seed. The job systems of 2017.3, 2021.3 (the same with chained wake-ups) \
-            and 2022.2 are \
-            built after its description, and run beside Paceline on the author's Ryzen 9 3950X under Linux \
-            instead of \
-            Windows; two more values of the machine (how a line's requests queue, and the threads' share \
-            of a core) are \
-            fitted to the first two claims, the third follows. Then the article's loop that adds with \
+            dependencies each, a wait of the main thread after every 50; each piece takes the same. What \
+            the article leaves open is chosen in the generator, with its seed. The job systems of 2017.3, \
+            2021.3 (the same with chained wake-ups) and 2022.2 are built after its description, and run \
+            beside Paceline on the author's Ryzen 9 3950X under Linux instead of Windows; two more values \
+            of the machine (how a line's requests queue, and the threads' share of a core) are fitted to \
+            the first two claims, the third follows. Then the article's loop that adds with \
             compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent and \
-            found nothing \
-            to do; what waking costs the main thread, with batches and without; and what threads that spin \
-            instead of \
-            sleeping cost a phone, as modelled.",
+            found nothing to do; what waking costs the main thread, with batches and without; and what \
+            threads that spin instead of sleeping cost a phone, as modelled. On this machine the first \
+            part, with 0 to 8 workers.",
     machine: "ryzen-3950x, galaxy-s22-snapdragon",
     policy: "eevdf-6.6",
     learnt: &[
-        "The article's three numbers follow from one mechanism: every piece goes through one queue, and a \
-         failed \
-         compare-and-swap costs as much as one that succeeds.",
-        "With queues of their own, or with ranges that are shared only when somebody is idle, more workers \
-         do not make a \
-         frame slower than no workers.",
-        "Sums for each thread cost the same for any number of threads; a shared word costs more with every \
-         thread, with \
-         fetch_add as well, and most in a loop.",
-        "Batches save the main thread's time and wake-ups for nothing where it signals every job. Where \
-         nobody is woken \
-         while somebody looks for work, there are few wake-ups as it is.",
+        Lesson {
+            text: "The article's three numbers follow from one mechanism: every piece goes through one \
+                   queue, and a failed compare-and-swap costs as much as one that succeeds.",
+            rests_on: &[
+                ("001-a", Reproduced),
+                ("001-b", Reproduced),
+                ("001-c", Reproduced),
+            ],
+        },
+        Lesson {
+            text: "With ranges that are shared only when somebody is idle, more workers do not make a \
+                   frame slower than no workers ({001-j}).",
+            rests_on: &[("001-j", Reproduced)],
+        },
+        Lesson {
+            text: "Sums for each thread cost the same for any number of threads; a shared word costs more \
+                   with every thread, with fetch_add as well ({001-o}), and most in a loop ({001-l}).",
+            rests_on: &[
+                ("001-l", Reproduced),
+                ("001-o", Reproduced),
+                ("001-p", Reproduced),
+            ],
+        },
+        Lesson {
+            text: "Batches save the main thread's time ({001-s}) and wake-ups for nothing ({001-t}) where \
+                   it signals every job. Where nobody is woken while somebody looks for work, there are \
+                   few wake-ups as it is ({001-w}).",
+            rests_on: &[
+                ("001-s", Reproduced),
+                ("001-t", Reproduced),
+                ("001-w", Reproduced),
+            ],
+        },
     ],
     run,
 };
@@ -64,7 +83,7 @@ fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
         wakes::simulated(effort, findings)?;
     }
     if effort.real {
-        scaling::measured(effort, findings)?;
+        here::measured(effort, findings)?;
     }
     Ok(())
 }
@@ -117,7 +136,8 @@ fn serial(graph: &JobGraph) -> Nanos {
     Nanos(graph.jobs().iter().map(|job| job.work().0).sum())
 }
 
-/// Frames on a job system with so many workers, each checked against a serial run; what each took.
+/// Frames on a job system with so many workers, each checked against a serial run; what each took. `step` is
+/// called after each.
 fn frames<P: Platform>(
     platform: &P,
     system: System,
@@ -125,6 +145,7 @@ fn frames<P: Platform>(
     graph: JobGraph,
     count: u32,
     busy: Busy,
+    mut step: impl FnMut(),
 ) -> Result<Vec<Nanos>, Failure> {
     let mut times = Vec::new();
     match system {
@@ -136,6 +157,7 @@ fn frames<P: Platform>(
                 scene.run();
                 times.push(platform.now() - begin);
                 scene.verify().map_err(Failure::failed)?;
+                step();
             }
         }
         System::Paceline => {
@@ -153,6 +175,7 @@ fn frames<P: Platform>(
                 done.map_err(|error| Failure::failed(error.to_string()))?;
                 times.push(platform.now() - begin);
                 scene.verify().map_err(Failure::failed)?;
+                step();
             }
         }
     }

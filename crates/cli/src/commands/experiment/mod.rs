@@ -2,13 +2,15 @@
 //!
 //! Each experiment is a file of its own: a question, a set-up, and a function that runs it and says what it
 //! found ([`Findings`]). Most of it runs on the simulated machine that the article is about, and gives the
-//! same numbers everywhere; parts that run on the machine at hand say "this machine" and are only shown.
-//! What a claim is and when it holds is in [`claim`].
+//! same numbers everywhere. Parts that run on the machine at hand say "this machine", and so do claims about
+//! them: those are the article's only, since what we say ourselves has to hold on every machine. What a claim
+//! is and when it holds is in [`claim`], what was learnt in [`lesson`].
 
 mod claim;
 mod findings;
 mod job_overhead;
 mod lab;
+mod lesson;
 mod page;
 mod plot;
 mod priority_inversion;
@@ -20,10 +22,14 @@ mod virtual_slice;
 use std::path::PathBuf;
 
 use clap::Args;
+use measure::Watch;
+use platform::Os;
 use serde_json::json;
+use workload::busy::Busy;
 
-use self::findings::Findings;
+use self::findings::{Findings, Table};
 use self::lab::Effort;
+use self::lesson::Lesson;
 use super::simulate::unknown;
 use crate::failure::Failure;
 use crate::output;
@@ -78,8 +84,8 @@ pub(super) struct Experiment {
     /// On which simulated machines, under which policies.
     machine: &'static str,
     policy: &'static str,
-    /// What came of it, in sentences that the claims bear out.
-    learnt: &'static [&'static str],
+    /// What came of it.
+    learnt: &'static [Lesson],
     run: fn(&Effort, &mut Findings) -> Result<(), Failure>,
 }
 
@@ -114,8 +120,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let mut done = Vec::new();
     for experiment in chosen {
-        let mut findings = Findings::default();
-        (experiment.run)(&effort, &mut findings)?;
+        let findings = findings(experiment, &effort)?;
         if !arguments.json {
             output::print(report::text(experiment, &findings))?;
         }
@@ -138,6 +143,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     }
     judge(&done)
+}
+
+/// Runs an experiment. Whether the machine was quiet is said where something ran on it.
+fn findings(experiment: &Experiment, effort: &Effort) -> Result<Findings, Failure> {
+    let mut findings = Findings::default();
+    let watch = effort.real.then(|| Watch::start(Busy::calibrate(&Os)));
+    (experiment.run)(effort, &mut findings)?;
+    let is_real = |table: &Table| table.title.starts_with("This machine");
+    if let Some(watch) = watch.filter(|_| findings.tables.iter().any(is_real)) {
+        let noise = watch.finish();
+        findings
+            .notes
+            .push(format!("This machine during the run: {noise}."));
+    }
+    Ok(findings)
 }
 
 /// A failure if something that we claim ourselves does not hold.
@@ -177,12 +197,7 @@ fn list(as_json: bool) -> Result<(), Failure> {
         let all: Vec<_> = ALL.iter().map(about).collect();
         return output::print_json(&json!({ "experiments": all }));
     }
-    let mut table = output::table();
-    table.set_header(["name", "question", "source"]);
-    for experiment in ALL {
-        table.add_row([experiment.name, experiment.question, experiment.source]);
-    }
-    output::print(table)
+    output::print(report::list(&ALL, output::columns()).trim_end())
 }
 
 #[cfg(test)]

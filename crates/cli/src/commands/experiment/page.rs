@@ -48,13 +48,23 @@ fn markdown(
         "After {}.\n\n## Question\n\n{}\n\n## Set-up\n\n{}\n\n",
         experiment.source, experiment.question, experiment.setup
     );
+    if effort.simulated {
+        let _ = write!(
+            out,
+            "Simulated: machine {}, policy {}, seed {}. ",
+            experiment.machine, experiment.policy, effort.seed
+        );
+    }
+    let depends = match (effort.simulated, effort.real) {
+        (true, true) => {
+            "what is simulated does not depend on it, what is said of \"this machine\" does"
+        }
+        (true, false) => "what is simulated does not depend on it, and nothing else was run",
+        (false, _) => "nothing was simulated",
+    };
     let _ = write!(
         out,
-        "Simulated: machine {}, policy {}, seed {}. Run on {}: {here}, boot flags {}; what is simulated does \
-         not depend on it.\n\n## What came out\n\n",
-        experiment.machine,
-        experiment.policy,
-        effort.seed,
+        "Run on {}: {here}, boot flags {}; {depends}.\n\n## What came out\n\n",
         date(),
         boot_flags(here)
     );
@@ -79,20 +89,35 @@ fn markdown(
         let _ = write!(out, "\n{note}\n");
     }
     out.push_str("\n## What we learnt\n\n");
-    for sentence in experiment.learnt {
+    for sentence in experiment
+        .learnt
+        .iter()
+        .filter_map(|lesson| lesson.told(findings))
+    {
         let _ = writeln!(out, "- {sentence}");
     }
-    let seed = match effort.seed {
-        1 => String::new(),
-        seed => format!(" --seed {seed}"),
-    };
-    let quick = if effort.quick { " --quick" } else { "" };
     let _ = write!(
         out,
-        "\n## Again\n\n```sh\ncargo run --release -- experiment {name}{seed}{quick} --doc \
-         docs/experiments\n```\n"
+        "\n## Again\n\n```sh\ncargo run --release -- experiment {name}{} --doc docs/experiments\n```\n",
+        options(effort)
     );
     out
+}
+
+/// What a run like this one has to be told.
+fn options(effort: &Effort) -> String {
+    let mut options = String::new();
+    if effort.seed != 1 {
+        let _ = write!(options, " --seed {}", effort.seed);
+    }
+    for (given, option) in [
+        (effort.quick, " --quick"),
+        (!effort.real, " --sim"),
+        (!effort.simulated, " --real"),
+    ] {
+        options.push_str(if given { option } else { "" });
+    }
+    options
 }
 
 fn row(claim: &Claim) -> [String; 6] {
@@ -109,4 +134,54 @@ fn row(claim: &Claim) -> [String; 6] {
         verdict.to_owned(),
         claim.remark(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::experiment::ALL;
+    use crate::commands::experiment::claim::Expect;
+    use crate::commands::experiment::findings::Table;
+
+    /// Goal: a page says what was run where, what came of it, and how to run it again; what was learnt only
+    /// if this run bears it out. Method: made-up findings of an experiment, simulated and real.
+    #[test]
+    fn a_page_says_what_was_run() {
+        let mut table = Table::new("This machine: times", ["a"]);
+        table.row([7.0.into()]);
+        let claims = [("003-t", 14.0), ("003-o", 1.0)];
+        let claim =
+            |(id, got)| Claim::source(id, "so", "there").is(Expect::Exactly(14.0), got, "of them");
+        let findings = Findings {
+            tables: vec![table],
+            claims: claims.map(claim).into(),
+            notes: vec!["A note.".into()],
+            ..Findings::default()
+        };
+        let effort = |simulated, real| Effort {
+            quick: true,
+            simulated,
+            real,
+            seed: 2,
+        };
+        let page = |effort| markdown(ALL[3], &findings, &effort, &Machine::read());
+        let both = page(effort(true, true));
+        for part in [
+            "Simulated: machine mcu,",
+            "\"this machine\" does",
+            "boot flags",
+            "This machine: times:\n\n| a |",
+            "| 14 of them | 14 of them | reproduced |",
+            "| 14 of them | 1 of them | **contradicted** |",
+            "\nA note.\n",
+            "(14 of them more a cycle)",
+            "experiment rtos-priorities --seed 2 --quick --doc",
+        ] {
+            assert!(both.contains(part), "{part} is missing in {both}");
+        }
+        assert!(!both.contains("deadlock"), "nothing of it was learnt");
+        assert!(page(effort(true, false)).contains("--quick --sim --doc"));
+        let real = page(effort(false, true));
+        assert!(real.contains("--quick --real --doc") && !real.contains("Simulated:"));
+    }
 }

@@ -1,6 +1,4 @@
 //! Pictures of what was found, as SVG: lines, bars, and lanes in which things follow each other.
-//!
-//! Axes, texts and colours are as in the pictures of `bench`: fonts of whoever shows them, on white.
 
 use std::path::Path;
 
@@ -8,10 +6,10 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::commands::bench::plot::axis::{Scale, scale, tick};
-use crate::commands::bench::plot::{Area, Wrong, text};
 use crate::failure::Failure;
 use crate::output;
+use crate::plot::axis::{Scale, scale};
+use crate::plot::{Area, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Wrong, house_style, text};
 
 /// A picture, with the name of its file.
 pub(super) struct Plot {
@@ -77,15 +75,13 @@ const RESULTS: u32 = 120;
 const LEGEND: u32 = 190;
 const LINES_HEIGHT: u32 = 420;
 
-/// Colours for those who cannot tell all of them apart, too (M. Okabe and K. Ito, "Color universal design",
-/// 2008).
 const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
+    BLUE,
+    VERMILION,
+    GREEN,
+    PURPLE,
+    ORANGE,
+    SKY,
     RGBColor(120, 120, 120),
     RGBColor(200, 190, 40),
 ];
@@ -188,19 +184,9 @@ where
         .x_label_area_size(TICKS)
         .y_label_area_size(64)
         .build_cartesian_2d(0.0..highest, range)?;
-    chart
-        .configure_mesh()
-        .x_desc(x)
-        .y_desc(y)
-        .x_label_formatter(&|value| tick(*value))
-        .y_label_formatter(&|value| tick(*value))
-        .axis_desc_style(text(13, HPos::Center).color(&BLACK))
-        .label_style(text(12, HPos::Center).color(&BLACK.mix(0.8)))
-        .y_label_style(text(12, HPos::Right).color(&BLACK.mix(0.8)))
-        .bold_line_style(BLACK.mix(0.15))
-        .light_line_style(BLACK.mix(0.04))
-        .axis_style(BLACK.mix(0.5))
-        .draw()?;
+    let mut mesh = chart.configure_mesh();
+    house_style(&mut mesh);
+    mesh.x_desc(x).y_desc(y).draw()?;
     if let Some((value, _)) = level {
         let ends = [(0.0, value), (highest, value)];
         chart.draw_series(DashedLineSeries::new(
@@ -321,18 +307,9 @@ where
         .margin_right(RESULTS)
         .x_label_area_size(TICKS)
         .build_cartesian_2d(range, 0.0..rows.len() as f64)?;
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .x_desc(unit)
-        .x_label_formatter(&|value| tick(*value))
-        .x_labels(9)
-        .axis_desc_style(text(13, HPos::Center).color(&BLACK))
-        .x_label_style(text(12, HPos::Center).color(&BLACK.mix(0.8)))
-        .bold_line_style(BLACK.mix(0.15))
-        .light_line_style(BLACK.mix(0.05))
-        .axis_style(BLACK.mix(0.5))
-        .draw()?;
+    let mut mesh = chart.configure_mesh();
+    house_style(&mut mesh);
+    mesh.disable_y_mesh().x_desc(unit).x_labels(9).draw()?;
     for (place, (name, result)) in rows.iter().enumerate() {
         let middle = (place as u32 * ROW + ROW / 2) as i32;
         let write = |what: String, x: u32, side: HPos| {

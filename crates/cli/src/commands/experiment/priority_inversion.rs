@@ -1,47 +1,69 @@
 //! Source 000: a job on the critical path that nobody runs.
 
+mod here;
 mod remedies;
 mod scene;
 mod slow_core;
 
 use super::Experiment;
+use super::claim::Verdict::{Beyond, Contradicted, Reproduced};
 use super::findings::Findings;
 use super::lab::Effort;
+use super::lesson::Lesson;
 use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "priority-inversion",
     source: "source 000: \"Priority inversion issues in multithreaded job systems running on heterogeneous \
-    CPU \
-             systems\" (2025)",
+             CPU systems\" (2025)",
     question: "Why does a program wait for milliseconds for a job that takes microseconds, and what helps?",
     setup: "The article's trace as a scenario: three job workers, the main thread and an audio thread on a \
-    Galaxy S22 of \
-            which one fast core is left, for two milliseconds; when which core leaves is an input, as in \
-            the trace. Then \
-            each remedy over 1000 frames (a quick run: 60), in which every start and every length differs \
-            by up to a \
-            tenth, by a seed: from the main thread's start to the end of its wait. Then the article's \
-            second option: a \
-            job of 0.6 ms on a small core that was idle, and on one held at its lowest clock, against the \
-            fastest core \
-            at full speed. Both chips that are sold as this phone are used, and for the second option two \
-            desktop \
-            processors.",
+            Galaxy S22 of which one fast core is left, for two milliseconds; when which core leaves is an \
+            input, as in the trace. Then each remedy over 1000 frames (a quick run: 60), in which every \
+            start and every length differs by up to a tenth, by a seed: from the main thread's start to \
+            the end of its wait. Then the article's second option: a job of 0.6 ms on a small core that \
+            was idle, and on one held at its lowest clock, against the fastest core at full speed. Both \
+            chips that are sold as this phone are used, and for the second option two desktop processors.",
     machine: "galaxy-s22-exynos, galaxy-s22-snapdragon, core-i9-12900k, apple-m1",
     policy: "cfs-4.12, eevdf-6.6, eevdf-6.18",
     learnt: &[
-        "The waste is the busy wait: a main thread that parks gives its core to the job it waits for at \
-         once.",
-        "Lending a priority changes nothing among ordinary threads: all of them are equal to the kernel.",
-        "A waiter that runs pieces of what it waits for does about as well as one that parks, without \
-         knowing which \
-         core goes away.",
-        "Under EEVDF the scene does not arise: the worker that was interrupted goes on first.",
-        "What is lost on a small core is its clock more than its design: held at its lowest clock it is \
-         several times \
-         slower than at its own full speed, and the modelled governor needs 10 ms and more to notice.",
-        "Why cores went away the article does not know, and no simulation can tell.",
+        Lesson {
+            text: "The waste is the busy wait: a main thread that parks gives its core to the job it waits \
+                   for at once ({000-h}).",
+            rests_on: &[
+                ("000-a", Reproduced),
+                ("000-b", Reproduced),
+                ("000-h", Reproduced),
+            ],
+        },
+        Lesson {
+            text: "On a machine that is at hand it is no different: beside threads that want its CPUs as \
+                   much, a program that parks has the shorter frames ({000-v}).",
+            rests_on: &[("000-v", Reproduced)],
+        },
+        Lesson {
+            text: "Lending a priority changes nothing among ordinary threads: all of them are equal to the \
+                   kernel.",
+            rests_on: &[("000-l", Reproduced)],
+        },
+        Lesson {
+            text: "A waiter that runs pieces of what it waits for need not know which core goes away \
+                   ({000-o}).",
+            rests_on: &[("000-o", Reproduced)],
+        },
+        Lesson {
+            text: "Under EEVDF the scene does not arise: the worker that was interrupted goes on first.",
+            rests_on: &[("000-u", Reproduced)],
+        },
+        Lesson {
+            text: "A small core that was idle is slow by its design and by its clock ({000-q}), and the \
+                   modelled governor notices too late for a job of that length ({000-r}).",
+            rests_on: &[("000-q", Reproduced), ("000-r", Contradicted)],
+        },
+        Lesson {
+            text: "Why cores went away the article does not know, and no simulation can tell.",
+            rests_on: &[("000-g", Beyond)],
+        },
     ],
     run,
 };
@@ -50,16 +72,13 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const PHONES: [&str; 2] = ["galaxy-s22-exynos", "galaxy-s22-snapdragon"];
 
 fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    if !effort.simulated {
-        findings.notes.push(
-            "This machine: `paceline frames --load 4` shows what a busy machine does to a program that \
-             parks, and \
-             `diagnose` names inversions in its trace; nothing else of this experiment runs here."
-                .into(),
-        );
-        return Ok(());
+    if effort.simulated {
+        scene::run(effort, findings)?;
+        remedies::run(effort, findings)?;
+        slow_core::run(effort, findings)?;
     }
-    scene::run(effort, findings)?;
-    remedies::run(effort, findings)?;
-    slow_core::run(effort, findings)
+    if effort.real {
+        here::measured(effort, findings)?;
+    }
+    Ok(())
 }

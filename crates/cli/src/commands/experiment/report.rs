@@ -6,6 +6,7 @@ use super::Experiment;
 use super::claim::{By, Verdict};
 use super::findings::Findings;
 use super::lab::Effort;
+use crate::commands::accounts::wrapped;
 use crate::output;
 
 /// For people: tables, and then what is claimed and whether it holds.
@@ -44,7 +45,7 @@ fn claims(findings: &Findings) -> String {
             ));
         }
         more.extend(Some(claim.remark()).filter(|remark| !remark.is_empty()));
-        let more = wrapped(&more.join("; "), output::columns().saturating_sub(8));
+        let more = wrapped(&more.join("; "), "", output::columns().saturating_sub(8));
         more.iter()
             .for_each(|line| out.push_str(&format!("        {line}\n")));
     }
@@ -64,21 +65,6 @@ fn claims(findings: &Findings) -> String {
     out
 }
 
-/// A text in lines that are not longer than this, unless a word is.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 /// As one object.
 pub(super) fn json(experiment: &Experiment, findings: &Findings, effort: &Effort) -> Value {
     json!({
@@ -95,14 +81,37 @@ pub(super) fn json(experiment: &Experiment, findings: &Findings, effort: &Effort
     })
 }
 
+/// What there is: each with its question and its source, in lines that fit.
+pub(super) fn list(all: &[&Experiment], columns: usize) -> String {
+    let one = |experiment: &&Experiment| {
+        let lines =
+            [experiment.question, experiment.source].map(|text| wrapped(text, "  ", columns));
+        format!("{}\n{}\n", experiment.name, lines.concat().join("\n"))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::experiment::ALL;
 
-    /// Goal: texts are broken between words, and every word is kept. Method: a width with a word beyond it.
+    /// Goal: the list fits a terminal and leaves nothing out. Method: 100 and 60 columns, of all that there
+    /// are.
     #[test]
-    fn texts_are_broken_between_words() {
-        let lines = wrapped("a few words, one unbreakable", 8);
-        assert_eq!(lines, ["a few", "words,", "one", "unbreakable"]);
+    fn the_list_fits() {
+        for columns in [60, 100] {
+            let list = list(&ALL, columns);
+            for line in list.lines() {
+                assert!(line.chars().count() <= columns, "{line}");
+            }
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            let wanted = ALL.map(|it| format!("{} {} {} ", it.name, it.question, it.source));
+            assert_eq!(words(&list), words(&wanted.concat()));
+        }
     }
 }

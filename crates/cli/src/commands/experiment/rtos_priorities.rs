@@ -1,5 +1,6 @@
 //! Source 003: what it costs to give every thread a priority of its own.
 
+mod here;
 mod messages;
 mod others;
 
@@ -8,60 +9,83 @@ use sim::Machine;
 
 use self::messages::{Case, Cycles, Order};
 use super::Experiment;
+use super::claim::Verdict::{Contradicted, Reproduced};
 use super::claim::{Claim, Expect};
 use super::findings::{Findings, Table};
 use super::lab::{self, Effort};
+use super::lesson::Lesson;
 use super::plot::{Bar, Line, Picture, Plot};
 use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rtos-priorities",
     source: "source 003: W. E. Lamie, \"Lowering RTOS overhead through proper use of thread priorities\", \
-    part 3 (2009)",
+             part 3 (2009)",
     question: "What does it cost to give every thread of a real-time system a priority of its own?",
     setup: "D sends three messages to each of A, B and C and relinquishes the CPU; each of these takes its \
-    messages and \
-            waits for more. Equal: all four have one priority. Unique: A before B before C before D. The \
-            machine is the \
-            microcontroller that the article's numbers determine: 60.04 tics a switch, 88.26 tics a \
-            message. Then the \
-            same with other costs of a switch and other orders of messages; messages that are forwarded in \
-            an order \
-            that is drawn for every cycle; a thread of low priority with a lock, with and without \
-            inheritance; a block \
-            of 1000 cycles dealt out by percentages. A cycle is what passes between two relinquishments of \
-            D.",
+            messages and waits for more. Equal: all four have one priority. Unique: A before B before C \
+            before D. The machine is the microcontroller that the article's numbers determine: 60.04 tics \
+            a switch, 88.26 tics a message. Then the same with other costs of a switch and other orders of \
+            messages; messages that are forwarded in an order that is drawn for every cycle; a thread of \
+            low priority with a lock, with and without inheritance; a block of 1000 cycles dealt out by \
+            percentages. A cycle is what passes between two relinquishments of D. On this machine the \
+            first and the inheritance, with SCHED_FIFO threads on one CPU where they are allowed; \
+            relinquishing is sched_yield.",
     machine: "mcu",
     policy: "rtos, rtos-plain, rtos-unique",
     learnt: &[
-        "The article's numbers fit together exactly: 4 and 18 switches, 1034 and 1875 tics.",
-        "A preemption-threshold gives unique priorities the switches of equal ones, and takes back what \
-         they had won: \
-         the short way from sending to retrieving.",
-        "Where the order of activations is drawn, equal priorities always need the same number of \
-         switches, and unique \
-         ones do not. The article is right about this, although its own example cannot show it: there, \
-         unique \
-         priorities need 18 switches in every order of messages.",
-        "What the article calls deadlock is a wait without bound: it ends when the thread in the middle \
-         does.",
+        Lesson {
+            text: "The article's numbers fit together exactly: {003-c} more a cycle, {003-g} and {003-h}.",
+            rests_on: &[
+                ("003-c", Reproduced),
+                ("003-g", Reproduced),
+                ("003-h", Reproduced),
+            ],
+        },
+        Lesson {
+            text: "A preemption-threshold gives unique priorities the switches of equal ones ({003-m}), \
+                   and takes back what they had won: the short way from sending to retrieving ({003-n}, \
+                   where unique ones alone have {003-i}).",
+            rests_on: &[
+                ("003-i", Reproduced),
+                ("003-m", Reproduced),
+                ("003-n", Reproduced),
+            ],
+        },
+        Lesson {
+            text: "Where the order of activations is drawn, equal priorities always need the same number \
+                   of switches, and unique ones do not ({003-j}). The article is right about this, \
+                   although its own example cannot show it: there, unique priorities need as many in every \
+                   order of messages.",
+            rests_on: &[("003-j", Reproduced), ("003-k", Reproduced)],
+        },
+        Lesson {
+            text: "What the article calls deadlock is a wait without bound: it ends when the thread in the \
+                   middle does ({003-o}).",
+            rests_on: &[("003-o", Reproduced), ("003-p", Contradicted)],
+        },
+        Lesson {
+            text: "Linux switches as often as the article counts ({003-t} more a cycle); what a switch \
+                   costs is another kernel's and another processor's.",
+            rests_on: &[("003-t", Reproduced)],
+        },
     ],
     run,
 };
 
 fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    if !effort.simulated {
-        findings
-            .notes
-            .push("Nothing of this experiment runs on this machine yet.".into());
-        return Ok(());
+    if effort.simulated {
+        let costs = cycles(effort, findings)?;
+        sweep(effort, findings)?;
+        let spread = forwarding(effort, findings)?;
+        findings.claims.extend(message_claims(&costs, &spread));
+        others::inversion(effort, findings)?;
+        others::percentages(effort, findings)?;
     }
-    let costs = cycles(effort, findings)?;
-    sweep(effort, findings)?;
-    let spread = forwarding(effort, findings)?;
-    findings.claims.extend(message_claims(&costs, &spread));
-    others::inversion(effort, findings)?;
-    others::percentages(effort, findings)
+    if effort.real {
+        here::measured(effort, findings)?;
+    }
+    Ok(())
 }
 
 /// What a case costs.

@@ -7,8 +7,10 @@ mod here;
 use workload::naive::NaiveWait;
 
 use super::Experiment;
+use super::claim::Verdict::{Contradicted, Reproduced};
 use super::findings::Findings;
 use super::lab::Effort;
+use super::lesson::Lesson;
 use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -16,33 +18,49 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     source: "source 002: J. Cownie, \"To sched_yield() or not to sched_yield()?\" (2022)",
     question: "Is sched_yield() of use in a loop that polls?",
     setup: "A thread computes for 2.385 s (a quick run: 0.2 s) and another one polls a flag until it is \
-    done, on the \
-            same CPU as in the article, and on different ones; it spins, pauses, yields, sleeps as shortly \
-            as the clock \
-            allows, sleeps twice as long each time, or parks. The machine is the article's, under its \
-            kernel's \
-            scheduler and two newer ones, and where the text of the manual page is meant: SCHED_FIFO. Then \
-            what the \
-            article set out from: threads with unequal work that meet at a barrier, one, two and four for \
-            each CPU, \
-            pinned and free, under each of these waits, and as jobs of Paceline. The first line of \
-            statistics is of the \
-            wait's turns, as in the article; a wait that spins or pauses is one turn.",
+            done, on the same CPU as in the article, and on different ones; it spins, pauses, yields, \
+            sleeps as shortly as the clock allows, sleeps twice as long each time, or parks. The machine \
+            is the article's, under its kernel's scheduler and two newer ones, and where the text of the \
+            manual page is meant: SCHED_FIFO. Then what the article set out from: threads with unequal \
+            work that meet at a barrier, one, two and four for each CPU, pinned and free, under each of \
+            these waits, and as jobs of Paceline. The first line of statistics is of the wait's turns, as \
+            in the article; a wait that spins or pauses is one turn.",
     machine: "thunderx2, vm-2",
     policy: "cfs-4.12, eevdf-6.6, eevdf-6.18, fifo",
     learnt: &[
-        "Under the article's kernel yielding achieves nothing, to the digit: CFS takes the thread that \
-         yields again \
-         until the other one is too far behind.",
-        "This no longer holds. Since a yield forfeits the rest of the slice (Linux 6.19, and stable \
-         kernels from \
-         6.12.63 on) a thread that yields in a loop costs the other one next to nothing.",
-        "Between the two, from Linux 6.6 on, a yield postponed a deadline and nothing else: as useless as \
-         before.",
-        "At a barrier with more threads than CPUs even the old rule is worth something: there is always \
-         another \
-         thread that is not too far ahead. Spinning costs whole slices there.",
-        "Nobody has to know this who parks: it costs the same under every kernel.",
+        Lesson {
+            text: "Under the article's kernel yielding achieves nothing ({002-b}), to the digit: CFS takes \
+                   the thread that yields again until the other one is too far behind.",
+            rests_on: &[
+                ("002-b", Reproduced),
+                ("002-d", Reproduced),
+                ("002-i", Reproduced),
+                ("002-k", Reproduced),
+                ("002-l", Reproduced),
+                ("002-n", Reproduced),
+            ],
+        },
+        Lesson {
+            text: "This no longer holds. Since a yield forfeits the rest of the slice (Linux 6.19, and \
+                   stable kernels from 6.12.63 on) a thread that yields in a loop costs the other one next \
+                   to nothing ({002-h}).",
+            rests_on: &[("002-f", Contradicted), ("002-h", Reproduced)],
+        },
+        Lesson {
+            text: "Between the two, from Linux 6.6 on, a yield postponed a deadline and nothing else: as \
+                   useless as before ({002-e}).",
+            rests_on: &[("002-e", Reproduced)],
+        },
+        Lesson {
+            text: "At a barrier with more threads than CPUs even the old rule is worth something \
+                   ({002-v}): there is always another thread that is not too far ahead. Spinning costs \
+                   whole slices there.",
+            rests_on: &[("002-v", Reproduced), ("002-w", Reproduced)],
+        },
+        Lesson {
+            text: "Nobody has to know this who parks ({002-r}).",
+            rests_on: &[("002-r", Reproduced)],
+        },
     ],
     run,
 };

@@ -31,9 +31,12 @@ fn others(findings: &Findings) -> BTreeMap<&'static str, Verdict> {
         .collect()
 }
 
+/// Claims about this machine on which lessons rest.
+const HERE: [&str; 2] = ["000-v", "003-t"];
+
 /// Goal: every experiment says how each of its claims fares, and each time the same: what is reproduced, what
 /// is not, what nobody can. Method: quick simulated runs; the verdicts other than "reproduced", which are
-/// findings that were looked into, by claim.
+/// findings that were looked into, by claim. What was learnt is borne out by them.
 #[test]
 fn verdicts_are_what_was_found() {
     use Verdict::{Beyond, Contradicted};
@@ -99,5 +102,19 @@ fn verdicts_are_what_was_found() {
             );
         }
         assert!(!findings.tables.is_empty() && !findings.plots.is_empty());
+        for lesson in experiment.learnt {
+            let about_here = lesson.rests_on.iter().any(|(id, _)| HERE.contains(id));
+            let told = lesson.told(&findings);
+            assert!(
+                told.is_some() || about_here,
+                "not borne out: {}",
+                lesson.text
+            );
+            assert!(
+                told.is_none_or(|told| !told.contains('{')),
+                "{}",
+                lesson.text
+            );
+        }
     }
 }

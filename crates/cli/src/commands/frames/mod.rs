@@ -8,6 +8,7 @@ mod clocks;
 pub(super) mod costs;
 mod image;
 pub(super) mod interference;
+pub(super) mod loaded;
 mod probe;
 pub(super) mod recorder;
 mod report;
@@ -119,6 +120,9 @@ pub(crate) struct Arguments {
     trace_text: Option<PathBuf>,
     /// What a thread without work does before it sleeps: active, passive, adaptive, or a time such
     /// as 20us [default: adaptive]
+    ///
+    /// That is workers, and the main thread where nothing that it waits for is left to be run. active: it
+    /// never sleeps, which is a busy wait; passive: it sleeps at once.
     #[arg(long, value_name = "POLICY")]
     wait: Option<WaitPolicy>,
     /// Ask the kernel for help, for the main thread and the workers together: nice, rr, uclamp, slice, or
@@ -160,6 +164,8 @@ struct Options {
     wait: Option<WaitPolicy>,
     image: Option<PathBuf>,
     costs: Option<PathBuf>,
+    /// Whether it is recorded what jobs and kernel do.
+    records: bool,
     trace: Option<PathBuf>,
     trace_text: Option<PathBuf>,
     panic_at: Option<String>,
@@ -218,6 +224,7 @@ impl Arguments {
             wait: self.wait,
             image: self.image,
             costs: self.record_costs,
+            records: self.trace.is_some(),
             trace: self.trace,
             trace_text: self.trace_text,
             panic_at: self.panic_at,

@@ -99,8 +99,8 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
     prepare(options, &mut scene);
     watch.look();
 
-    let recorder = options.trace.as_ref();
-    let mut recorder = recorder.map(|_| Recorder::start(LIMIT, options.trace_text.clone()));
+    let text = || options.trace_text.clone();
+    let mut recorder = options.records.then(|| Recorder::start(LIMIT, text()));
     let js = build(options, recorder.as_ref())?;
     let (stats, cpu) = (js.stats(), process_cpu());
     let background = Background::start(&js, options.background, busy);

@@ -4,7 +4,9 @@
 //! upper limit: "considering the vruntime as a deadline for the task to complete its work". Since virtual
 //! time is made from what the task *used* the last time, and no promise, the example printed in source 004
 //! does not follow from it: with a least slice of one unit there are 10 switches instead of 7, and with
-//! the real constants (units of 1 ms) 36.
+//! the real constants (units of 1 ms) 36, if the tasks have run before and are dispatched in bursts; on a CPU
+//! that is busy they are dispatched one at a time, and tasks that begin have used nothing, so that every
+//! slice is the least one.
 //!
 //! Where it is bad: two equal hogs starve each other of long slices. Each one's slice is the difference
 //! between its own last one and the other's, s(k+1) = s(k−1) − s(k), as in Euclid's algorithm, until both

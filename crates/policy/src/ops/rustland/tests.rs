@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use event::{Cpu, Nanos, Random, Task};
 
 use super::{Batch, Constants, Rustland, capped, merged, pre333};
-use crate::ops::{Dispatch, Kernel, Ops, Queued};
+use crate::ops::{Dispatch, Kernel, Ops, PaperTask, Queued, paper, run_on_paper};
 
 /// A kernel that only carries messages.
 #[derive(Default)]
@@ -40,63 +40,24 @@ impl Kernel for Desk {
 
 /// The message of a task that used so much the last time.
 fn used(task: u32, time: Nanos) -> Queued {
-    Queued {
-        task: Task(task),
-        cpu: Cpu(0),
-        allowed: 1,
-        woken: false,
-        start: Nanos::ZERO,
-        stop: time,
-        exec_runtime: time,
-        weight: 100,
-        vtime: 0,
-        enq_cnt: 1,
-    }
+    paper::message(Task(task), time)
 }
 
 const UNIT: Nanos = Nanos::from_millis(1);
 
 /// Source 004's example on one CPU: A, B, C and D have used 1, 3, 6 and 6 units and need as much; A is
-/// there twice. All that is ready is dispatched before anything is queued again. Who ran for how long.
-fn example(policy: &mut Rustland) -> Vec<(u32, Nanos)> {
-    let mut left = [1, 3, 6, 6].map(|units| Nanos(units * UNIT.0));
-    let mut again = true;
-    let mut desk = Desk {
-        online: 1,
-        running: 1,
-        ..Desk::default()
+/// there twice. Who ran for how long.
+fn example(policy: &mut Rustland) -> Vec<(Task, Nanos)> {
+    let task = |(units, times): (u64, u32)| PaperTask {
+        used: Nanos(units * UNIT.0),
+        needs: Nanos(units * UNIT.0),
+        times,
     };
-    for (task, used_before) in (0..).zip(left) {
-        desk.messages.push_back(used(task, used_before));
-    }
-    let mut runs: Vec<(u32, Nanos)> = Vec::new();
-    while !desk.messages.is_empty() {
-        assert_eq!(
-            policy.round(&mut desk),
-            0,
-            "all that is ready is dispatched"
-        );
-        for answer in std::mem::take(&mut desk.answers) {
-            let task = answer.task.0;
-            let time = answer.slice.min(left[task as usize]);
-            left[task as usize] = left[task as usize] - time;
-            match runs.last_mut() {
-                Some((last, ran)) if *last == task => *ran += time,
-                _ => runs.push((task, time)),
-            }
-            if left[task as usize] == Nanos::ZERO && task == 0 && std::mem::take(&mut again) {
-                left[0] = UNIT;
-            }
-            if left[task as usize] > Nanos::ZERO {
-                desk.messages.push_back(used(task, time));
-            }
-        }
-    }
-    runs
+    run_on_paper(policy, &[(1, 2), (3, 1), (6, 1), (6, 1)].map(task))
 }
 
-fn in_letters(runs: &[(u32, Nanos)]) -> String {
-    let letter = |task: u32| char::from(b'A' + task as u8).to_string();
+fn in_letters(runs: &[(Task, Nanos)]) -> String {
+    let letter = |task: Task| char::from(b'A' + task.0 as u8).to_string();
     let words = runs
         .iter()
         .map(|(task, time)| letter(*task).repeat((time.0 / UNIT.0) as usize));

@@ -2,26 +2,20 @@
 //!
 //! Samples are shown, not only what the tables make of them; of many, a few evenly spaced ones. A
 //! subject has the same colour in all pictures; controls are hollow or dashed in the colour of the
-//! subject that they belong to. Texts are
-//! in the fonts of whoever shows the picture, on white, so that it can be read on any page.
+//! subject that they belong to.
 
-pub(in crate::commands) mod axis;
+mod samples;
 mod strips;
 mod tails;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::case::{Case, Picture};
 use super::report::Report;
 use super::rows::Row;
 use super::who::Who;
-
-/// The area of a picture or a part of it.
-pub(in crate::commands) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// Why something could not be drawn.
-pub(in crate::commands) type Wrong = Box<dyn std::error::Error>;
+use crate::plot::{BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Wrong, text};
 
 const WIDTH: u32 = 900;
 /// The line at the top that says what the row is.
@@ -30,7 +24,6 @@ const TITLE: u32 = 34;
 const CAPTION: u32 = 24;
 /// Below a panel: the numbers at the axis.
 const TICKS: u32 = 30;
-const FONT: &str = "sans-serif";
 
 /// A picture for every row that has something to show, as SVG.
 pub(super) fn pictures(report: &Report) -> Result<Vec<(&'static Row, String)>, Wrong> {
@@ -78,27 +71,20 @@ fn height(case: &Case) -> u32 {
     }
 }
 
-/// Text of this size, its middle beside the given point.
-pub(in crate::commands) fn text(size: i32, side: HPos) -> TextStyle<'static> {
-    let style = TextStyle::from((FONT, size).into_font());
-    style.pos(Pos::new(side, VPos::Center))
-}
-
-/// The colour of a subject: for those who cannot tell all colours apart, too (M. Okabe and K. Ito,
-/// "Color universal design", 2008).
+/// The colour of a subject.
 fn colour(who: Who) -> RGBColor {
     match who {
         Who::Serial => RGBColor(90, 90, 90),
         // The floors, of which a row has one at most.
         Who::Floor | Who::PlainThreads => RGBColor(150, 150, 150),
         Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning | Who::PacelineUnsliced => {
-            RGBColor(0, 114, 178)
+            BLUE
         }
-        Who::Rayon | Who::RayonSpinning | Who::RayonPinned => RGBColor(213, 94, 0),
-        Who::RayonMember => RGBColor(230, 159, 0),
-        Who::Chili => RGBColor(0, 158, 115),
-        Who::Bevy => RGBColor(204, 121, 167),
-        Who::Tbb => RGBColor(86, 180, 233),
+        Who::Rayon | Who::RayonSpinning | Who::RayonPinned => VERMILION,
+        Who::RayonMember => ORANGE,
+        Who::Chili => GREEN,
+        Who::Bevy => PURPLE,
+        Who::Tbb => SKY,
     }
 }
 

@@ -4,10 +4,12 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{Scale, evenly, readable, scale, tick};
-use super::{Area, CAPTION, TICKS, Wrong, colour, text};
+use super::samples::{evenly, readable};
+use super::{CAPTION, TICKS, colour};
 use crate::commands::bench::case::{Case, Score};
 use crate::commands::bench::report::{shown, title};
+use crate::plot::axis::{Scale, scale};
+use crate::plot::{Area, Wrong, house_style, text};
 
 /// The height of a strip.
 const STRIP: u32 = 24;
@@ -62,16 +64,9 @@ where
         .margin_bottom(12)
         .x_label_area_size(TICKS)
         .build_cartesian_2d(range, 0.0..case.scores.len() as f64)?;
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .x_label_formatter(&|value| tick(*value))
-        .x_labels(9)
-        .x_label_style(text(12, HPos::Center).color(&BLACK.mix(0.8)))
-        .bold_line_style(BLACK.mix(0.15))
-        .light_line_style(BLACK.mix(0.05))
-        .axis_style(BLACK.mix(0.5))
-        .draw()?;
+    let mut mesh = chart.configure_mesh();
+    house_style(&mut mesh);
+    mesh.disable_y_mesh().x_labels(9).draw()?;
     for (place, score) in case.scores.iter().rev().enumerate() {
         let middle = place as f64 + 0.5;
         chart.draw_series(dots(score, middle, factor))?;

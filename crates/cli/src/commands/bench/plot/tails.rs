@@ -4,10 +4,12 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::axis::{readable, tail, tick};
-use super::{Area, CAPTION, TICKS, Wrong, colour, text};
+use super::samples::{readable, tail};
+use super::{CAPTION, TICKS, colour};
 use crate::commands::bench::case::{Case, Score};
 use crate::commands::bench::report::title;
+use crate::plot::axis::tick;
+use crate::plot::{Area, Wrong, house_style, text};
 use measure::rank;
 
 pub(super) const HEIGHT: u32 = 420;
@@ -47,17 +49,11 @@ pub(super) fn draw(area: &Area<'_>, case: &Case) -> Result<(), Wrong> {
         .x_label_area_size(TICKS)
         .y_label_area_size(SHARES)
         .build_cartesian_2d(0.0..(longest * 1.1).max(1e-9), (least..1.0).log_scale())?;
-    chart
-        .configure_mesh()
-        .x_label_formatter(&|value| tick(*value))
-        .y_label_formatter(&|share| format!("{} %", tick(share * 100.0)))
+    let mut mesh = chart.configure_mesh();
+    house_style(&mut mesh);
+    mesh.y_label_formatter(&|share| format!("{} %", tick(share * 100.0)))
         .x_labels(10)
         .y_labels(5)
-        .label_style(text(12, HPos::Center).color(&BLACK.mix(0.8)))
-        .y_label_style(text(12, HPos::Right).color(&BLACK.mix(0.8)))
-        .bold_line_style(BLACK.mix(0.15))
-        .light_line_style(BLACK.mix(0.04))
-        .axis_style(BLACK.mix(0.5))
         .draw()?;
     let (width, _) = area.dim_in_pixel();
     let mut dashes = DASHES.iter().cycle();

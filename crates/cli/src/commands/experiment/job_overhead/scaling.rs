@@ -1,8 +1,6 @@
 //! Speed-up over a serial run, for workers and lengths of pieces.
 
 use event::Nanos;
-use measure::Machine;
-use platform::{Os, Platform};
 use sim::{Sim, SimConfig};
 use workload::baseline::BaselineKind;
 use workload::busy::Busy;
@@ -25,16 +23,16 @@ const ALL_CPUS: usize = 31;
 /// More than that.
 const TOO_MANY: usize = 47;
 
-const OLD: System = System::Baseline(BaselineKind::Unity2017_3);
+pub(super) const OLD: System = System::Baseline(BaselineKind::Unity2017_3);
 const CHAINED: System = System::Baseline(BaselineKind::Unity2021_3);
-const NEW: System = System::Baseline(BaselineKind::Unity2022_2);
+pub(super) const NEW: System = System::Baseline(BaselineKind::Unity2022_2);
 
 /// One point of the charts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Trial {
-    piece: Nanos,
-    workers: usize,
-    system: System,
+pub(super) struct Trial {
+    pub(super) piece: Nanos,
+    pub(super) workers: usize,
+    pub(super) system: System,
 }
 
 /// Whether a claim needs this point of the charts.
@@ -46,10 +44,11 @@ fn is_asked(piece: u64, workers: usize) -> bool {
     }
 }
 
-struct Trials(Vec<(Trial, f64)>);
+/// All of them, each with its speed-up over a serial run.
+pub(super) struct Trials(pub(super) Vec<(Trial, f64)>);
 
 impl Trials {
-    fn speed_up(&self, piece: u64, workers: usize, system: System) -> f64 {
+    pub(super) fn speed_up(&self, piece: u64, workers: usize, system: System) -> f64 {
         let wanted = Trial {
             piece: Nanos(piece),
             workers,
@@ -61,7 +60,12 @@ impl Trials {
 
     /// How many times as fast the one is as the other, for pieces up to this length and all numbers of
     /// workers but none.
-    fn ratios(&self, system: System, to: System, most: Nanos) -> impl Iterator<Item = f64> + '_ {
+    pub(super) fn ratios(
+        &self,
+        system: System,
+        to: System,
+        most: Nanos,
+    ) -> impl Iterator<Item = f64> + '_ {
         let of = self.0.iter().filter(move |(trial, _)| {
             trial.system == system && trial.workers > 0 && trial.piece <= most
         });
@@ -92,7 +96,15 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         // The first frame finds workers asleep and caches cold.
         let count = effort.of(2, 4);
         let report = Sim::run(config, |sim| {
-            took = frames(&sim, trial.system, trial.workers, graph, count, Busy::NONE);
+            took = frames(
+                &sim,
+                trial.system,
+                trial.workers,
+                graph,
+                count,
+                Busy::NONE,
+                || (),
+            );
         });
         lab::sound("graphs", &report)?;
         let took: Vec<f64> = took?.iter().skip(1).map(|time| time.0 as f64).collect();
@@ -103,16 +115,24 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     let title = format!("Speed-up over a serial run on {MACHINE}, {jobs} jobs");
     findings.tables.push(table(title, &trials, pieces, workers));
     for (file, piece) in [("small", 500), ("large", 10_000)] {
+        let title = format!(
+            "{jobs} jobs, {} a piece: speed-up over a serial run",
+            Nanos(piece)
+        );
+        let shown = workers
+            .iter()
+            .copied()
+            .filter(|&workers| workers <= ALL_CPUS);
         findings
             .plots
-            .push(plot((file, jobs), &trials, piece, workers));
+            .push(plot(file, title, &trials, piece, shown));
     }
     findings.claims.extend(claims(&trials));
     findings.claims.extend(claims_of_ours(&trials));
     Ok(())
 }
 
-fn table(title: String, trials: &Trials, pieces: &[u64], workers: &[usize]) -> Table {
+pub(super) fn table(title: String, trials: &Trials, pieces: &[u64], workers: &[usize]) -> Table {
     let mut columns = vec!["a piece".to_owned(), "workers".to_owned()];
     columns.extend(System::ALL.map(|system| system.name().to_owned()));
     let mut table = Table::with_columns(title, columns);
@@ -129,21 +149,24 @@ fn table(title: String, trials: &Trials, pieces: &[u64], workers: &[usize]) -> T
     table
 }
 
-fn plot((file, jobs): (&'static str, u32), trials: &Trials, piece: u64, workers: &[usize]) -> Plot {
+/// Speed-up by workers, for pieces of one length.
+pub(super) fn plot(
+    file: &'static str,
+    title: String,
+    trials: &Trials,
+    piece: u64,
+    workers: impl Iterator<Item = usize> + Clone,
+) -> Plot {
     let lines = System::ALL.map(|system| Line {
         name: system.name().to_owned(),
         points: workers
-            .iter()
-            .filter(|&&workers| workers <= ALL_CPUS)
-            .map(|&workers| (workers as f64, trials.speed_up(piece, workers, system)))
+            .clone()
+            .map(|workers| (workers as f64, trials.speed_up(piece, workers, system)))
             .collect(),
     });
     Plot {
         file,
-        title: format!(
-            "{jobs} jobs, {} a piece: speed-up over a serial run",
-            Nanos(piece)
-        ),
+        title,
         picture: Picture::Lines {
             x: "workers",
             y: "speed-up",
@@ -272,46 +295,4 @@ fn claims_of_ours(trials: &Trials) -> [Claim; 2] {
             "times as fast as serial, the least of all",
         ),
     ]
-}
-
-/// The same here, with up to 8 workers.
-pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let workers: &[usize] = effort.of(&[0, 1, 2], &[0, 1, 2, 3, 4, 6, 8]);
-    let pieces: &[u64] = effort.of(&[1_000], &[500, 1_000, 5_000, 10_000]);
-    let (busy, here) = (Busy::calibrate(&Os), Machine::read());
-    let mut trials = Vec::new();
-    for &piece in pieces {
-        for &workers in workers {
-            for system in System::ALL {
-                let graph = graph(Nanos(piece), effort)?;
-                let alone = serial_here(&graph, busy);
-                let times = frames(&Os, system, workers, graph, effort.of(3, 11), busy)?;
-                let mut times: Vec<u64> = times.into_iter().skip(1).map(|time| time.0).collect();
-                times.sort_unstable();
-                let median = times.get(times.len() / 2).copied().unwrap_or(0).max(1);
-                let trial = Trial {
-                    piece: Nanos(piece),
-                    workers,
-                    system,
-                };
-                trials.push((trial, alone.0 as f64 / median as f64));
-            }
-        }
-    }
-    let title = format!("This machine ({here}): speed-up over a serial run, medians");
-    findings
-        .tables
-        .push(table(title, &Trials(trials), pieces, workers));
-    Ok(())
-}
-
-/// The pieces one after the other.
-fn serial_here(graph: &workload::graph::JobGraph, busy: Busy) -> Nanos {
-    let begin = Os.now();
-    for (job, node) in (0u64..).zip(graph.jobs()) {
-        for _ in 0..node.pieces() {
-            busy.spin_for(node.cost, job);
-        }
-    }
-    Os.now() - begin
 }

@@ -146,7 +146,7 @@ fn sent(effort: &Effort, findings: &mut Findings) -> Result<[Wakes; 4], Failure>
         };
         let graph = graph(PIECE, effort)?;
         let report = Sim::run(config, |sim| {
-            done = frames(&sim, system, WORKERS, graph, count, Busy::NONE).map(drop);
+            done = frames(&sim, system, WORKERS, graph, count, Busy::NONE, || ()).map(drop);
         });
         lab::sound("wake-ups", &report)?;
         done.map(|()| Wakes::of(&report, f64::from(count)))

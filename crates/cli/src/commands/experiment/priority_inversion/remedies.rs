@@ -328,7 +328,7 @@ fn claims(worst: &dyn Fn(Remedy, fn(&Times) -> u64) -> f64) -> Vec<Claim> {
             "ms, mean of the worse phone",
         ),
         Claim::source("000-j", "Changing thread priorities does not really help", "Solution..?, second \
-        paragraph")
+                                                                                   paragraph")
             .is(
                 Expect::AtLeast(p50(Remedy::None) * 0.95),
                 p50(Remedy::Nice),

@@ -216,9 +216,10 @@ fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
             "The Job System issue, last paragraph",
         )
         .is(Expect::MoreThan(5.0), millis(exynos.small.min(snapdragon.small)), "ms, the shorter of both \
-        phones")
+                                                                                phones")
         .note("when its cores go away is an input, as in the trace"),
-        Claim::source("000-f", "… and it is a job of less than 46 us", "The Job System issue, last paragraph")
+        Claim::source("000-f", "… and it is a job of less than 46 us", "The Job System issue, last \
+                                                                        paragraph")
             .is(
                 Expect::LessThan(100.0),
                 exynos.small_ran.0 as f64 / 1e3,
@@ -238,8 +239,7 @@ fn claims(exynos: &Seen, snapdragon: &Seen, newer: Nanos) -> Vec<Claim> {
         )
         .beyond(
             "the article says itself that it is a guess; times to leave idle states of 1.5 to 3.5 ms and \
-             paused cores, \
-             which the vendor's kernel has, explain the same trace",
+             paused cores, which the vendor's kernel has, explain the same trace",
         ),
     ]
 }

@@ -198,8 +198,7 @@ fn claims(found: &[Found], times: &dyn Fn(Nanos, &Found) -> f64) -> Vec<Claim> {
         )
         .or_else(
             "mainline's schedutil follows an average with a half-life of 8 or 32 ms; the vendors' \
-             governors are \
-             quicker, and are not modelled",
+             governors are quicker, and are not modelled",
         ),
         Claim::source(
             "000-s",

@@ -190,7 +190,7 @@ impl Trials {
         let doubled = Expect::Between(1.96, 2.04);
         let times = "times as long as alone";
         let reason = "since then a yield forfeits what is left of the slice, as long as the thread is not \
-        owed CPU time";
+                      owed CPU time";
         Ok(vec![
             Claim::source(
                 "002-a",
@@ -287,8 +287,7 @@ impl Trials {
                 "ns",
             )
             .note(
-                "429 ns here, which is what the mean of the short ones has to be for the article's \
-                sums",
+                "429 ns here, which is what the mean of the short ones has to be for the article's sums",
             ),
             of(
                 "002-k",
@@ -368,7 +367,7 @@ impl Trials {
                 "What Does This Show?, fourth paragraph",
             )
             .beyond("what a pause leaves to the core's other thread is the processor's affair; the model \
-            has one share for both"),
+                     has one share for both"),
             Claim::source(
                 "002-u",
                 "OpenMP runtimes block after 200 ms of polling, which OMP_WAIT_POLICY and KMP_BLOCKTIME \

@@ -63,8 +63,7 @@ fn barrier(
     columns.extend(Wait::all().map(|wait| wait.name().to_owned()));
     let title = format!(
         "This machine ({here}): {rounds} rounds at a barrier, threads free; a round, in times of its work \
-         spread \
-         evenly"
+         spread evenly"
     );
     let mut table = Table::with_columns(title, columns);
     for crowd in [1, 2, 4] {

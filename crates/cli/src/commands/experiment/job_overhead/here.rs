@@ -1,0 +1,204 @@
+//! Speed-up over a serial run on this machine, with up to eight workers.
+
+use event::Nanos;
+use measure::{Machine, Spread};
+use platform::{Os, Platform};
+use workload::busy::Busy;
+use workload::graph::JobGraph;
+
+use super::scaling::{NEW, OLD, Trial, Trials, plot, table};
+use super::{System, frames, graph, jobs};
+use crate::commands::experiment::claim::{Claim, Expect};
+use crate::commands::experiment::findings::Findings;
+use crate::commands::experiment::lab::Effort;
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+const WORKERS: [usize; 7] = [0, 1, 2, 3, 4, 6, 8];
+const FEW_WORKERS: [usize; 4] = [0, 1, 2, 8];
+const PIECES_NS: [u64; 4] = [500, 1_000, 5_000, 10_000];
+const FEW_PIECES_NS: [u64; 2] = [500, 10_000];
+
+pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    let workers = effort.of(&FEW_WORKERS[..], &WORKERS[..]);
+    let pieces = effort.of(&FEW_PIECES_NS[..], &PIECES_NS[..]);
+    // The first frame finds workers asleep and caches cold.
+    let (count, serials) = effort.of((4, 3), (12, 5));
+    let (busy, here) = (Busy::calibrate(&Os), Machine::read());
+    let cells = (pieces.len() * workers.len() * System::ALL.len()) as u64;
+    let mut progress = Progress::new("frames here", cells * u64::from(count));
+    let mut trials = Vec::new();
+    for &piece in pieces {
+        let graph_of = || graph(Nanos(piece), effort);
+        let alone = graph_of().map(|graph| serial(&graph, busy, serials))?;
+        for &workers in workers {
+            for system in System::ALL {
+                let step = || progress.step();
+                let times = frames(&Os, system, workers, graph_of()?, count, busy, step)?;
+                let times: Vec<f64> = times.iter().skip(1).map(|time| time.0 as f64).collect();
+                let trial = Trial {
+                    piece: Nanos(piece),
+                    workers,
+                    system,
+                };
+                trials.push((trial, alone / median(&times)));
+            }
+        }
+    }
+    drop(progress);
+    let trials = Trials(trials);
+    let jobs = jobs(effort);
+    let title = format!(
+        "This machine ({here}): speed-up over a serial run, {jobs} jobs, medians of {} frames",
+        count - 1
+    );
+    findings.tables.push(table(title, &trials, pieces, workers));
+    let title = format!("This machine: {jobs} jobs, {} a piece", Nanos(pieces[0]));
+    findings.plots.push(plot(
+        "here",
+        title,
+        &trials,
+        pieces[0],
+        workers.iter().copied(),
+    ));
+    let ends = (pieces[0], pieces[pieces.len() - 1]);
+    findings
+        .claims
+        .extend(claims(&trials, ends, workers, here.parallelism));
+    findings.notes.push(what_it_is(here.parallelism));
+    Ok(())
+}
+
+fn median(times: &[f64]) -> f64 {
+    Spread::of(times).map_or(f64::NAN, |spread| spread.median)
+}
+
+/// What the pieces take one after the other, the median of some runs.
+fn serial(graph: &JobGraph, busy: Busy, runs: u32) -> f64 {
+    let run = |_| {
+        let begin = Os.now();
+        for (job, node) in (0u64..).zip(graph.jobs()) {
+            for _ in 0..node.pieces() {
+                busy.spin_for(node.cost, job);
+            }
+        }
+        (Os.now() - begin).0 as f64
+    };
+    median(&(0..runs).map(run).collect::<Vec<_>>())
+}
+
+/// What a reader can take from so few CPUs.
+fn what_it_is(cpus: usize) -> String {
+    let most = WORKERS[WORKERS.len() - 1];
+    match cpus {
+        32.. => {
+            format!("This machine has {cpus} CPUs; its rows say what {most} workers of them do.")
+        }
+        _ => format!(
+            "This machine has {cpus} CPUs where the article's has 32: its rows are no measurement of what \
+             the article saw, which many cores do to one queue. Up to {} of its workers have a CPU each; \
+             beyond, they show what a job system costs whose workers share CPUs.",
+            cpus.saturating_sub(1)
+        ),
+    }
+}
+
+/// `least`, `most`: the shortest and the longest pieces.
+fn claims(
+    trials: &Trials,
+    (least, most): (u64, u64),
+    workers: &[usize],
+    cpus: usize,
+) -> [Claim; 3] {
+    // The main thread has a CPU, too.
+    let fits = workers
+        .iter()
+        .copied()
+        .filter(|&workers| workers < cpus.max(2));
+    let (fits, crowd) = (fits.max().unwrap_or(0), workers[workers.len() - 1]);
+    let small = |workers| trials.speed_up(least, workers, OLD);
+    [
+        Claim::source(
+            "001-x",
+            "2022.2 is faster with any number of workers",
+            "2022.2 job scheduler, charts; on this machine",
+        )
+        .is(
+            Expect::MoreThan(1.0),
+            trials.ratios(NEW, OLD, Nanos::MAX).fold(f64::MAX, f64::min),
+            "times 2017.3, the least of all",
+        )
+        .or_else(
+            "where both have a CPU for each worker and pieces are long, both take the same time",
+        ),
+        Claim::source(
+            "001-y",
+            "More workers than cores make it worse",
+            "Job scheduler, last paragraph; on this machine",
+        )
+        .is(
+            Expect::LessThan(small(fits)),
+            small(crowd),
+            "times as fast as serial",
+        )
+        .or_else("workers that share a CPU do not disturb each other at the queue")
+        .note(format!(
+            "2017.3, pieces of {}: {crowd} workers against {fits}",
+            Nanos(least)
+        )),
+        Claim::source(
+            "001-z",
+            "Larger jobs hide the overhead",
+            "Compare-and-swap overhead, last paragraph; on this machine",
+        )
+        .is(
+            Expect::MoreThan(small(fits)),
+            trials.speed_up(most, fits, OLD),
+            "times as fast as serial",
+        )
+        .note(format!(
+            "2017.3, workers: {fits}, pieces of {} against {}",
+            Nanos(most),
+            Nanos(least)
+        )),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trials(speed_up: impl Fn(Trial) -> f64) -> Trials {
+        let mut all = Vec::new();
+        for piece in [500, 10_000].map(Nanos) {
+            for workers in [1, 8] {
+                for system in System::ALL {
+                    let trial = Trial {
+                        piece,
+                        workers,
+                        system,
+                    };
+                    all.push((trial, speed_up(trial)));
+                }
+            }
+        }
+        Trials(all)
+    }
+
+    /// Goal: claims follow from the speed-ups of this machine. Method: those that bear all of them out, and
+    /// some that contradict all of them.
+    #[test]
+    fn claims_follow_from_speed_ups() {
+        let verdicts = |trials: &Trials| {
+            claims(trials, (500, 10_000), &[1, 8], 2).map(|claim| claim.json()["ok"] == true)
+        };
+        let as_said = trials(|trial| {
+            let newer = if trial.system == NEW { 0.2 } else { 0.0 };
+            let longer = if trial.piece.0 > 500 { 0.5 } else { 0.0 };
+            1.5 - trial.workers as f64 / 10.0 + newer + longer
+        });
+        assert_eq!(verdicts(&as_said), [true; 3]);
+        let otherwise = trials(|trial| trial.workers as f64);
+        assert_eq!(verdicts(&otherwise), [false; 3]);
+    }
+}

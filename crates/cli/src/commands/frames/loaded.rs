@@ -1,0 +1,127 @@
+//! Frames beside hogs, for `experiment`: those that `frames --load N --wait POLICY` runs, and what it and
+//! `diagnose` say of them.
+
+use std::time::Duration;
+
+use event::Nanos;
+use measure::Times;
+use paceline::WaitPolicy;
+use trace::explain::InversionKind;
+use workload::graph::Generator;
+
+use super::{Options, What, recorder, run};
+use crate::commands::accounts::Account;
+use crate::commands::values::Workers;
+use crate::failure::Failure;
+
+/// What to run: source 001's frame at 60 Hz.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct Loaded {
+    /// What a thread that waits does before it sleeps.
+    pub(in crate::commands) wait: WaitPolicy,
+    /// How many threads beside only burn CPU time.
+    pub(in crate::commands) hogs: u32,
+    pub(in crate::commands) frames: u32,
+}
+
+/// What came of it.
+pub(in crate::commands) struct LoadedReport {
+    pub(in crate::commands) times: Times,
+    pub(in crate::commands) missed: u64,
+    /// CPU time of a frame, the hogs' left out.
+    pub(in crate::commands) cpu: Option<Nanos>,
+    pub(in crate::commands) longest_wait: Nanos,
+}
+
+/// Inversions among the waits of some frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::commands) struct Inversions {
+    /// Somebody waited busily on a CPU that what it waited for could have had.
+    pub(in crate::commands) busy_waits: u64,
+    pub(in crate::commands) busy_waited: Nanos,
+    /// Something else had the CPU.
+    pub(in crate::commands) others: u64,
+    pub(in crate::commands) others_took: Nanos,
+}
+
+impl Loaded {
+    /// Runs the frames.
+    pub(in crate::commands) fn run(&self) -> Result<LoadedReport, Failure> {
+        let outcome = run::run(&self.options(false)?)?;
+        let longest = outcome.waits.first().map(|wait| Nanos(wait.duration_ns));
+        Ok(LoadedReport {
+            times: outcome.times,
+            missed: outcome.missed,
+            cpu: outcome.cpu,
+            longest_wait: longest.unwrap_or_default(),
+        })
+    }
+
+    /// Runs them while the kernel records, which takes time of its own. `None`: it does not tell who ran.
+    pub(in crate::commands) fn inversions(&self) -> Result<Option<Inversions>, Failure> {
+        let outcome = run::run(&self.options(true)?)?;
+        let recording = outcome.recording.filter(|it| !it.kernel.is_empty());
+        Ok(recording.map(|recording| {
+            let origin = recorder::first_frame(&recording);
+            Inversions::of(&Account::of(recording, origin))
+        }))
+    }
+
+    fn options(&self, records: bool) -> Result<Options, Failure> {
+        let graph = Generator::default().generate().map_err(Failure::usage)?;
+        Ok(Options {
+            scene: What::Graph(graph),
+            frames: self.frames,
+            period: Some(Duration::from_secs_f64(1.0 / 60.0)),
+            workers: Workers::Auto,
+            load: self.hogs,
+            background: 0,
+            wait: Some(self.wait),
+            image: None,
+            costs: None,
+            records,
+            trace: None,
+            trace_text: None,
+            panic_at: None,
+            help: Vec::new(),
+        })
+    }
+}
+
+impl Inversions {
+    fn of(account: &Account) -> Inversions {
+        let mut sum = Inversions::default();
+        for inversion in &account.explanation.inversions {
+            let (count, took) = match inversion.kind {
+                InversionKind::BusyWait => (&mut sum.busy_waits, &mut sum.busy_waited),
+                _ => (&mut sum.others, &mut sum.others_took),
+            };
+            *count += 1;
+            *took += inversion.ns;
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: it runs the frames that it says, under either wait, and a recording changes nothing about that.
+    /// Method: three frames beside a hog each; counts, not times.
+    #[test]
+    fn a_few_frames_beside_a_hog() {
+        for wait in [WaitPolicy::Active, WaitPolicy::Passive] {
+            let loaded = Loaded {
+                wait,
+                hogs: 1,
+                frames: 3,
+            };
+            let report = loaded
+                .run()
+                .unwrap_or_else(|failure| panic!("{}", failure.text()));
+            assert!(report.times.p50 > 0 && report.times.max >= report.times.p99);
+            assert!(report.missed <= 3 && report.longest_wait.0 <= report.times.max);
+        }
+    }
+}
