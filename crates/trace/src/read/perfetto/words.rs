@@ -11,6 +11,10 @@ pub(super) struct Text(u32);
 
 impl Text {
     pub(super) const EMPTY: Text = Text(0);
+
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Texts by number.
