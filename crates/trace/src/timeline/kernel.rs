@@ -483,6 +483,7 @@ impl<'a> Builder<'a> {
         }
     }
 
+    #[inline]
     fn wake_up(&mut self, thread: u32, wake: Wake) {
         self.woken = thread;
         self.wakes.of_mut(thread).push(wake);

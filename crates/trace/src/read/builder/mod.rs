@@ -296,6 +296,13 @@ impl Builder {
         }
     }
 
+    /// What a reader gives back from now on is used for the timeline, if the system does not get it. It does
+    /// get what is free at the end of the heap, and to touch new memory instead costs more than to fill it:
+    /// so something is kept there.
+    pub(crate) fn keep_heap(&mut self) {
+        self.recording.annotations.reserve(1024);
+    }
+
     // What a reader finds as it is
 
     /// What there is so far, for what needs no more than its place: findings, counters, what the job system

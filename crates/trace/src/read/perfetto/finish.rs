@@ -146,6 +146,7 @@ fn tell(
     for (loss, count) in ftrace.losses.iter() {
         builder.lose(loss, count);
     }
+    builder.keep_heap();
     let mut teller = Teller::new(&ftrace.parties, &ftrace.texts, &ftrace.addresses, layout);
     let mut said = said;
     let (mut first, mut end) = (None, 0);

@@ -70,31 +70,26 @@ impl List {
     }
 
     /// Puts events behind the others, all on one clock.
-    pub(super) fn extend(&mut self, clock: u8, events: &[(u64, What)]) {
-        let mut events = events.iter();
-        while let Some(&(time, what)) = events.next() {
-            // The first one shows in which chunk there is room.
-            self.push(time, clock, what);
+    pub(super) fn extend(&mut self, clock: u8, mut events: &[(u64, What)]) {
+        while let Some((first, others)) = events.split_first() {
+            // It shows in which chunk there is room.
+            self.push(first.0, clock, first.1);
             let Some(chunk) = self.chunks.last_mut() else {
                 return;
             };
-            let room = CHUNK - chunk.entries.len();
-            let mut latest = time;
-            let fit = events
-                .as_slice()
-                .iter()
-                .take(room)
-                .map_while(|&(time, what)| {
-                    let after = u32::try_from(time.checked_sub(chunk.base)?).ok()?;
-                    self.is_sorted &= latest <= time;
-                    latest = time;
-                    Some(Entry { after, what })
-                });
-            let before = chunk.entries.len();
-            chunk.entries.extend(fit);
-            self.latest = Some(latest);
-            let fitted = chunk.entries.len() - before;
-            events = events.as_slice()[fitted..].iter();
+            let (base, room) = (chunk.base, CHUNK - chunk.entries.len());
+            let is_near = |(time, _): &&(u64, What)| time.wrapping_sub(base) <= u32::MAX.into();
+            let fit = others.iter().take(room).take_while(is_near).count();
+            let (fit, behind) = others.split_at(fit);
+            let entry = |&(time, what): &(u64, What)| Entry {
+                after: time.wrapping_sub(base) as u32,
+                what,
+            };
+            chunk.entries.extend(fit.iter().map(entry));
+            let last = fit.last().unwrap_or(first).0;
+            self.is_sorted &= events[..=fit.len()].is_sorted_by_key(|event| event.0);
+            self.latest = Some(last);
+            events = behind;
         }
     }
 
