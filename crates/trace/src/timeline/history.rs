@@ -58,9 +58,9 @@ impl<T: Change> History<T> {
     #[inline]
     pub(super) fn push(&mut self, change: T) {
         let (time, number) = change.parts();
-        let after = match u32::try_from(time.0.wrapping_sub(self.base)) {
-            Ok(after) => after,
-            Err(_) => self.rebase(time.0),
+        let after = match time.0.checked_sub(self.base).map(u32::try_from) {
+            Some(Ok(after)) => after,
+            _ => self.rebase(time.0),
         };
         self.entries.push(Entry { after, number });
     }

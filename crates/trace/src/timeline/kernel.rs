@@ -11,6 +11,7 @@ use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 use super::cpus::{IDLE, Lane, UNKNOWN};
 use super::dense::{Dense, Grouped, NOBODY};
 use super::history::Histories;
+use super::room::Room;
 use super::states::{Interval, Since, State, Wake};
 use super::{priorities, states};
 use crate::{Recording, Wakers};
@@ -43,47 +44,6 @@ pub(super) struct Seen {
     pub(super) since: Nanos,
     /// The position of the CPU.
     pub(super) lane: u32,
-}
-
-/// How much room CPUs and threads will need, as far as it can be told from how often they are switched to. Of
-/// numbers that are too large for a table it is not told.
-#[derive(Default)]
-pub(super) struct Room {
-    /// By CPU.
-    switches: Vec<u32>,
-    /// By task.
-    runs: Vec<u32>,
-}
-
-impl Room {
-    const MOST: usize = 1 << 20;
-
-    /// What an event needs.
-    #[inline]
-    pub(super) fn add(&mut self, event: &KernelEvent) {
-        if let KernelEventKind::Switch { next, .. } = event.what {
-            Room::count(&mut self.switches, event.cpu.index());
-            if let Some(next) = next {
-                Room::count(&mut self.runs, next.index());
-            }
-        }
-    }
-
-    #[inline]
-    fn count(counts: &mut Vec<u32>, at: usize) {
-        match counts.get_mut(at) {
-            Some(count) => *count = count.saturating_add(1),
-            None => Room::first(counts, at),
-        }
-    }
-
-    #[cold]
-    fn first(counts: &mut Vec<u32>, at: usize) {
-        if at < Room::MOST {
-            counts.resize((at + 1).next_power_of_two(), 0);
-            counts[at] = 1;
-        }
-    }
 }
 
 /// What is made of kernel events.
@@ -167,14 +127,12 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    /// Lists of millions that are copied while they grow cost more than finding out how long they will be.
     fn make_room(&mut self, room: &Room) {
         for lane in &mut self.lanes {
-            let switches = room.switches.get(lane.cpu.index());
-            lane.runs.reserve(switches.copied().unwrap_or(0) as usize);
+            lane.runs.reserve(room.switches(lane.cpu));
         }
         for (&task, thread) in self.tasks.numbers().iter().zip(0..) {
-            let runs = room.runs.get(task as usize).copied().unwrap_or(0) as usize;
+            let runs = room.runs(Task(task));
             // It runs, waits, and is woken.
             self.states.reserve(thread, 3 * runs);
             self.wakes.of_mut(thread).reserve(runs);

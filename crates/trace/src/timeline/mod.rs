@@ -18,6 +18,7 @@ mod lists;
 mod nested;
 mod priorities;
 mod queries;
+mod room;
 mod slices;
 mod spent;
 mod states;
@@ -41,8 +42,9 @@ pub use states::{Since, State, Stay};
 use crate::{Clock, Loss, Losses, Recording};
 use dense::Dense;
 use history::Histories;
-use kernel::{Kernel, Reason, Room, Seen};
+use kernel::{Kernel, Reason, Seen};
 use priorities::Step;
+use room::Room;
 use slices::Slices;
 use states::Wake;
 
@@ -111,7 +113,7 @@ fn sort<T>(list: &mut [T], time: impl Fn(&T) -> Nanos + Copy) -> u64 {
     late
 }
 
-/// The same of kernel's events, which are looked at as seldom as possible, because they are many; and how much
+/// The same of kernel events, which are looked at as seldom as possible, because they are many; and how much
 /// room they need.
 fn sort_kernel(list: &mut [KernelEvent]) -> (u64, Room) {
     let (mut late, mut room) = (0, Room::default());

@@ -78,11 +78,14 @@ impl List {
                 return;
             };
             let (base, room) = (chunk.base, CHUNK - chunk.entries.len());
-            let is_near = |(time, _): &&(u64, What)| time.wrapping_sub(base) <= u32::MAX.into();
+            let is_near = |(time, _): &&(u64, What)| {
+                let after = time.checked_sub(base);
+                after.is_some_and(|after| after <= u32::MAX.into())
+            };
             let fit = others.iter().take(room).take_while(is_near).count();
             let (fit, behind) = others.split_at(fit);
             let entry = |&(time, what): &(u64, What)| Entry {
-                after: time.wrapping_sub(base) as u32,
+                after: (time - base) as u32,
                 what,
             };
             chunk.entries.extend(fit.iter().map(entry));

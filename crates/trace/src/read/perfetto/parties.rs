@@ -25,8 +25,8 @@ impl PartyNumber {
 /// No kernel has this one: the event does not say.
 pub(super) const NO_PRIORITY: i16 = i16::MIN;
 
-/// A task as an event names it, in a form that is read, compared and hashed in words. Kernels keep 15 bytes of
-/// names, and up to 16 it is here as a whole.
+/// A task as an event names it, in a form that is read, compared and hashed in words. Kernels keep 15 bytes
+/// of names, and up to 16 it is here as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Party {
     /// The name, with zeros behind it; of a longer one, its number.
