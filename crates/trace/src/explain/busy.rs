@@ -111,8 +111,8 @@ impl<'t> BusyWaits<'t> {
     /// Whether a thread sleeps in a slice.
     fn sleeps(&self, thread: u32, slice: &Slice) -> bool {
         let states = self.timeline.states.of(thread);
-        let first = states.partition_point(|state| state.begin <= slice.begin);
-        let states = states[first.saturating_sub(1)..].iter();
+        let first = states.partition_point(|begin| begin <= slice.begin);
+        let states = states.from(first.saturating_sub(1));
         let mut states = states.take_while(|state| state.begin < slice.end);
         states.any(|state| !matches!(state.state, State::Running(_) | State::Runnable(_)))
     }

@@ -171,15 +171,15 @@ fn at_first<'w>(
     };
     for (at, &lane) in lanes.iter().enumerate() {
         let lane = &timeline.lanes[lane as usize];
-        let first = lane.run_at(begin);
-        let later = lane.runs[first + 1..].iter();
-        let later = later.take_while(|run| run.begin < end);
+        let mut runs = lane.runs_from(begin);
+        let who = runs.next().map_or(UNKNOWN, |first| first.who);
+        let later = runs.take_while(|run| run.begin < end);
         changes.extend(later.map(|run| (run.begin, Change::Runs(at, run.who))));
         let from = lane.online.partition_point(|(since, _)| *since <= begin);
         let later = lane.online[from..].iter();
         let later = later.take_while(|(since, _)| *since < end);
         changes.extend(later.map(|(since, online)| (*since, Change::Online(at, *online))));
-        let (who, online) = (lane.runs[first].who, lane.is_online(begin));
+        let online = lane.is_online(begin);
         now.count += u64::from(online);
         now.idle += u64::from(online && who == IDLE);
         now.who.push(who);
@@ -217,14 +217,11 @@ pub(super) fn shares(
     for (&lane, _) in lanes.iter().zip(online).filter(|(_, online)| **online) {
         count += 1;
         let lane = &timeline.lanes[lane as usize];
-        let runs = &lane.runs[lane.run_at(begin)..];
+        let runs = lane.runs_from(begin).take_while(|run| run.begin < end);
+        let mut runs = runs.peekable();
         let mut from = begin;
-        for (at, run) in runs
-            .iter()
-            .enumerate()
-            .take_while(|(_, run)| run.begin < end)
-        {
-            let until = runs.get(at + 1).map_or(end, |next| next.begin.min(end));
+        while let Some(run) = runs.next() {
+            let until = runs.peek().map_or(end, |next| next.begin);
             // It could have run and did not: if it seems to, the recording is wrong.
             let who = if run.who == thread { UNKNOWN } else { run.who };
             if until > from {

@@ -8,7 +8,7 @@ use event::Nanos;
 
 use super::builder::{At, Builder, Trust};
 use super::numbers::{field, integer, seconds, signed};
-use crate::{Loss, MarkKind};
+use crate::{Loss, MarkKind, Name};
 
 /// A marker, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,19 +61,50 @@ struct OnTrack<'a> {
     cookie: u64,
 }
 
-/// Reads one text into the recording.
-pub(crate) fn read(builder: &mut Builder, at: &At, text: &[u8]) {
+/// What most texts are, with what is known once they were read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known {
+    Begin { tgid: u32, name: Name },
+    End,
+}
+
+/// Reads one text into the recording. What is known of it then, if it is one of most.
+pub(crate) fn read(builder: &mut Builder, at: &At, text: &[u8]) -> Option<Known> {
     let end = text
         .iter()
         .rposition(|byte| !matches!(byte, b'\n' | b'\0' | b'\r'));
     let text = &text[..end.map_or(0, |last| last + 1)];
-    let is_read = match parse(text) {
-        Some(marker) => apply(builder, at, marker).is_some(),
-        None => false,
+    let marker = match parse(text) {
+        Some(Marker::Begin { tgid, name }) if at.tid != 0 => {
+            let name = builder.word(name);
+            Known::Begin { tgid, name }
+        }
+        Some(Marker::End) => Known::End,
+        Some(other) if apply(builder, at, other).is_some() => return None,
+        _ => {
+            builder.lose(Loss::BadMarkers, 1);
+            return None;
+        }
     };
-    if !is_read {
-        builder.lose(Loss::BadMarkers, 1);
-    }
+    again(builder, at, marker);
+    Some(marker)
+}
+
+/// Reads a text that is known.
+pub(crate) fn again(builder: &mut Builder, at: &At, marker: Known) {
+    // Nobody's, since the idle task speaks.
+    let Some(on) = builder.task(at.tid) else {
+        return builder.lose(Loss::BadMarkers, 1);
+    };
+    let what = match marker {
+        Known::Begin { tgid, name } => {
+            // A slice is the thread's, whatever process it names.
+            builder.belongs_to(on, tgid, Trust::Hint);
+            MarkKind::Begin(name)
+        }
+        Known::End => MarkKind::End,
+    };
+    builder.mark(at.time, on, what);
 }
 
 /// None: a marker's letter, and not what follows it.
@@ -190,17 +221,8 @@ fn cut_last(text: &[u8]) -> Option<(&[u8], &[u8])> {
 fn apply(builder: &mut Builder, at: &At, marker: Marker<'_>) -> Option<()> {
     let time = at.time;
     match marker {
-        Marker::Begin { tgid, name } => {
-            // A slice is the thread's, whatever process it names.
-            let on = builder.task(at.tid)?;
-            builder.belongs(at.tid, tgid, Trust::Hint);
-            let name = builder.word(name);
-            builder.mark(time, on, MarkKind::Begin(name));
-        }
-        Marker::End => {
-            let on = builder.task(at.tid)?;
-            builder.mark(time, on, MarkKind::End);
-        }
+        // The idle task's; others' are known.
+        Marker::Begin { .. } | Marker::End => return None,
         Marker::Async {
             tgid,
             begins,

@@ -154,9 +154,31 @@ impl Recording {
     /// From the first event to the last, marks, annotations and counters included; `None` if nothing
     /// happened.
     pub fn span(&self) -> Option<(Nanos, Nanos)> {
-        let kernel = self.kernel.iter().map(|event| event.time);
-        let jobs = self.jobs.iter().map(|event| event.time);
-        let marks = self.marks.iter().map(|mark| mark.time);
+        self.span_with(
+            self.kernel.iter().map(|event| event.time),
+            self.jobs.iter().map(|event| event.time),
+            self.marks.iter().map(|mark| mark.time),
+        )
+    }
+
+    /// The same of one whose events and marks are in the order of their times.
+    pub(crate) fn span_in_order(&self) -> Option<(Nanos, Nanos)> {
+        fn ends<T>(list: &[T]) -> impl Iterator<Item = &T> {
+            list.first().into_iter().chain(list.last())
+        }
+        self.span_with(
+            ends(&self.kernel).map(|event| event.time),
+            ends(&self.jobs).map(|event| event.time),
+            ends(&self.marks).map(|mark| mark.time),
+        )
+    }
+
+    fn span_with(
+        &self,
+        kernel: impl Iterator<Item = Nanos>,
+        jobs: impl Iterator<Item = Nanos>,
+        marks: impl Iterator<Item = Nanos>,
+    ) -> Option<(Nanos, Nanos)> {
         let values = self.counters.iter().flat_map(|counter| &counter.values);
         let notes = self.annotations.iter();
         kernel

@@ -8,14 +8,17 @@ use std::collections::BTreeMap;
 use event::{Event, EventKind};
 
 use super::dense::NOBODY;
-use super::lists::Lists;
+use super::history::Histories;
 use super::states::{Builder, Interval, Since, State, Wake};
 
 /// States and wake-ups after the job system's events, which are in the order of their times. `seats` are the
 /// positions of their threads.
-pub(super) fn find(events: &[Event], seats: &BTreeMap<u32, u32>) -> (Lists<Interval>, Lists<Wake>) {
+pub(super) fn find(
+    events: &[Event],
+    seats: &BTreeMap<u32, u32>,
+) -> (Histories<Interval>, Histories<Wake>) {
     let mut states = Builder::default();
-    let mut wakes = Lists::default();
+    let mut wakes = Histories::default();
     for event in events {
         let thread = seats.get(&event.seat).copied().unwrap_or(NOBODY);
         if thread == NOBODY {
@@ -30,7 +33,7 @@ pub(super) fn find(events: &[Event], seats: &BTreeMap<u32, u32>) -> (Lists<Inter
                 by: by.copied().unwrap_or(NOBODY),
                 interrupt: false,
             };
-            wakes.push(thread, wake);
+            wakes.of_mut(thread).push(wake);
         }
         let state = match event.kind {
             EventKind::Park => State::Sleeping,
@@ -50,7 +53,7 @@ pub(super) fn find(events: &[Event], seats: &BTreeMap<u32, u32>) -> (Lists<Inter
                 by: thread,
                 interrupt: false,
             };
-            wakes.push(woken, wake);
+            wakes.of_mut(woken).push(wake);
         }
     }
     (states.finish(), wakes)

@@ -3,6 +3,7 @@
 use event::{Cpu, Nanos};
 
 use super::dense::NOBODY;
+use super::history::{Change, History};
 
 /// In place of a thread: it is not known who ran.
 pub(crate) const UNKNOWN: u32 = NOBODY - 1;
@@ -17,12 +18,24 @@ pub(crate) struct Run {
     pub(crate) who: u32,
 }
 
+impl Change for Run {
+    #[inline]
+    fn parts(self) -> (Nanos, u32) {
+        (self.begin, self.who)
+    }
+
+    #[inline]
+    fn of(begin: Nanos, who: u32) -> Run {
+        Run { begin, who }
+    }
+}
+
 /// What is known of a CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) cpu: Cpu,
     /// From the beginning of the recording on.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: History<Run>,
     /// Whether it is online, from when on; it is before the first one, if that says that it no longer is.
     pub(crate) online: Vec<(Nanos, bool)>,
     /// Its frequency in kHz, from when on.
@@ -39,10 +52,12 @@ pub(crate) struct Lane {
 
 impl Lane {
     pub(super) fn new(cpu: Cpu, begin: Nanos) -> Lane {
+        let mut runs = History::default();
         let who = UNKNOWN;
+        runs.push(Run { begin, who });
         Lane {
             cpu,
-            runs: vec![Run { begin, who }],
+            runs,
             online: Vec::new(),
             frequencies: Vec::new(),
             interrupts: Vec::new(),
@@ -55,7 +70,7 @@ impl Lane {
     /// Who runs as of the latest event, and since when.
     #[inline]
     pub(super) fn now(&self) -> Run {
-        *self.runs.last().expect("a lane begins with a run")
+        self.runs.last().expect("a lane begins with a run")
     }
 
     #[inline]
@@ -67,9 +82,8 @@ impl Lane {
 
     /// It turns out who ran since the latest change.
     pub(super) fn correct(&mut self, who: u32) {
-        if let Some(run) = self.runs.last_mut() {
-            run.who = who;
-        }
+        let now = self.now();
+        self.runs.correct(Run { who, ..now });
     }
 
     pub(super) fn interrupt(&mut self, time: Nanos, begins: bool) {
@@ -105,8 +119,13 @@ impl Lane {
     }
 
     /// The position of the run that holds a time.
-    pub(crate) fn run_at(&self, time: Nanos) -> usize {
-        let after = self.runs.partition_point(|run| run.begin <= time);
+    fn run_at(&self, time: Nanos) -> usize {
+        let after = self.runs.partition_point(|begin| begin <= time);
         after.saturating_sub(1)
+    }
+
+    /// The runs from the one on that holds a time.
+    pub(crate) fn runs_from(&self, time: Nanos) -> impl Iterator<Item = Run> + '_ {
+        self.runs.from(self.run_at(time))
     }
 }

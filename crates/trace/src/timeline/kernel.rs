@@ -10,7 +10,8 @@ use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
 use super::cpus::{IDLE, Lane, UNKNOWN};
 use super::dense::{Dense, Grouped, NOBODY};
-use super::lists::Lists;
+use super::history::Histories;
+use super::room::Room;
 use super::states::{Interval, Since, State, Wake};
 use super::{priorities, states};
 use crate::{Recording, Wakers};
@@ -47,8 +48,8 @@ pub(super) struct Seen {
 
 /// What is made of kernel events.
 pub(super) struct Kernel {
-    pub(super) states: Lists<Interval>,
-    pub(super) wakes: Lists<Wake>,
+    pub(super) states: Histories<Interval>,
+    pub(super) wakes: Histories<Wake>,
     pub(super) priorities: Grouped<priorities::Step>,
     pub(super) futexes: Grouped<Futex>,
     pub(super) reasons: Grouped<Reason>,
@@ -66,7 +67,7 @@ pub(super) struct Builder<'a> {
     wakers: Wakers,
     states: states::Builder,
     priorities: priorities::Builder,
-    wakes: Lists<Wake>,
+    wakes: Histories<Wake>,
     /// Who was woken last.
     woken: u32,
     /// By thread: a wake-up that came while it ran.
@@ -90,6 +91,7 @@ impl<'a> Builder<'a> {
         tasks: &'a mut Dense,
         cpus: &'a mut Dense,
         span: (Nanos, Nanos),
+        room: &Room,
     ) -> Builder<'a> {
         let mut builder = Builder {
             tasks,
@@ -98,7 +100,7 @@ impl<'a> Builder<'a> {
             wakers: recording.origin.wakers,
             states: states::Builder::default(),
             priorities: priorities::Builder::default(),
-            wakes: Lists::default(),
+            wakes: Histories::default(),
             woken: NOBODY,
             early: BTreeMap::new(),
             futexes: Vec::new(),
@@ -121,33 +123,19 @@ impl<'a> Builder<'a> {
                 builder.movers.insert(position);
             }
         }
-        builder.make_room(&recording.kernel);
+        builder.make_room(room);
         builder
     }
 
-    /// Room for what CPUs and threads did, as far as it can be told from how often they were switched to:
-    /// lists of millions that are copied while they grow cost more than finding out.
-    fn make_room(&mut self, events: &[KernelEvent]) {
-        let mut switches = vec![0; self.lanes.len()];
-        let mut runs = vec![0; self.tasks.numbers().len()];
-        for event in events {
-            let KernelEventKind::Switch { next, .. } = event.what else {
-                continue;
-            };
-            if let Some(lane) = self.cpus.find(event.cpu.0) {
-                switches[lane as usize] += 1;
-            }
-            if let Some(thread) = next.and_then(|next| self.tasks.find(next.0)) {
-                runs[thread as usize] += 1;
-            }
+    fn make_room(&mut self, room: &Room) {
+        for lane in &mut self.lanes {
+            lane.runs.reserve(room.switches(lane.cpu));
         }
-        for (lane, switches) in self.lanes.iter_mut().zip(switches) {
-            lane.runs.reserve_exact(switches);
-        }
-        for (thread, runs) in (0..).zip(runs) {
+        for (&task, thread) in self.tasks.numbers().iter().zip(0..) {
+            let runs = room.runs(Task(task));
             // It runs, waits, and is woken.
             self.states.reserve(thread, 3 * runs);
-            self.wakes.reserve(thread, runs);
+            self.wakes.of_mut(thread).reserve(runs);
         }
     }
 
@@ -156,25 +144,34 @@ impl<'a> Builder<'a> {
         self.tasks.position(task.0)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn lane(&mut self, cpu: Cpu) -> usize {
-        let lane = self.cpus.position(cpu.0) as usize;
-        if lane == self.lanes.len() {
-            self.lanes.push(Lane::new(cpu, self.span.0));
+        match self.cpus.find(cpu.0) {
+            Some(lane) => lane as usize,
+            None => self.new_lane(cpu),
         }
-        lane
+    }
+
+    #[cold]
+    fn new_lane(&mut self, cpu: Cpu) -> usize {
+        self.lanes.push(Lane::new(cpu, self.span.0));
+        self.cpus.position(cpu.0) as usize
     }
 
     /// A thread was seen on a CPU.
-    #[inline]
+    #[inline(always)]
     fn saw(&mut self, thread: u32, lane: usize) {
+        let given = self.given.get(thread as usize);
+        if !given.is_some_and(|(_, bits)| lane < 64 && bits & 1 << lane != 0) {
+            self.saw_first(thread, lane);
+        }
+    }
+
+    #[inline(never)]
+    fn saw_first(&mut self, thread: u32, lane: usize) {
         let (since, bits) = self.given(thread);
         if lane < 64 {
-            let bit = 1 << lane;
-            if *bits & bit != 0 {
-                return;
-            }
-            *bits |= bit;
+            *bits |= 1 << lane;
         }
         let (since, lane) = (*since, lane as u32);
         self.seen.push((thread, Seen { since, lane }));
@@ -210,6 +207,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes the next event.
+    #[inline]
     pub(super) fn take(&mut self, event: &KernelEvent) {
         let time = event.time;
         let lane = self.lane(event.cpu);
@@ -220,6 +218,14 @@ impl<'a> Builder<'a> {
                 self.enter(lane, time, next);
             }
             KernelEventKind::Waking { task, by, target } => self.wake(time, task, by, target),
+            what => self.take_rare(time, lane, what),
+        }
+    }
+
+    /// An event that is not most of them.
+    #[inline(never)]
+    fn take_rare(&mut self, time: Nanos, lane: usize, what: KernelEventKind) {
+        match what {
             KernelEventKind::Migrate { task, to, .. } => {
                 let (thread, to) = (self.thread(task), self.lane(to));
                 self.moved(time, thread, lane, to);
@@ -240,7 +246,7 @@ impl<'a> Builder<'a> {
             }
             KernelEventKind::Online(online) => self.lanes[lane].online.push((time, online)),
             KernelEventKind::Interrupt { begins, .. } => self.lanes[lane].interrupt(time, begins),
-            _ => self.note(time, event.what),
+            _ => self.note(time, what),
         }
     }
 
@@ -301,6 +307,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A thread leaves a CPU.
+    #[inline]
     fn leave(&mut self, lane: usize, time: Nanos, prev: Option<Task>, left: Left) {
         let current = self.lanes[lane].now();
         let Some(prev) = prev else {
@@ -372,6 +379,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A thread is given a CPU.
+    #[inline]
     fn enter(&mut self, lane: usize, time: Nanos, next: Option<Task>) {
         let Some(next) = next else {
             self.lanes[lane].set(time, IDLE);
@@ -379,7 +387,10 @@ impl<'a> Builder<'a> {
         };
         let thread = self.thread(next);
         self.saw(thread, lane);
-        let early = self.early.remove(&thread);
+        let early = match self.early.is_empty() {
+            true => None,
+            false => self.early.remove(&thread),
+        };
         let before = self.states.now(thread);
         match before.map(|before| before.state) {
             Some(State::Running(cpu)) => {
@@ -405,6 +416,7 @@ impl<'a> Builder<'a> {
         self.lanes[lane].set(time, thread);
     }
 
+    #[inline]
     fn wake(&mut self, time: Nanos, task: Task, by: Option<Task>, target: Cpu) {
         let thread = self.thread(task);
         let target = self.lane(target);
@@ -429,9 +441,10 @@ impl<'a> Builder<'a> {
         }
     }
 
+    #[inline]
     fn wake_up(&mut self, thread: u32, wake: Wake) {
         self.woken = thread;
-        self.wakes.push(thread, wake);
+        self.wakes.of_mut(thread).push(wake);
     }
 
     pub(super) fn finish(mut self) -> Kernel {

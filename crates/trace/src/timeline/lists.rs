@@ -33,15 +33,6 @@ impl<T> Lists<T> {
         self.0[group].push(item);
     }
 
-    /// Room for so many more items of a position.
-    pub(super) fn reserve(&mut self, group: u32, items: usize) {
-        let group = group as usize;
-        if group >= self.0.len() {
-            self.0.resize_with(group + 1, Vec::new);
-        }
-        self.0[group].reserve_exact(items);
-    }
-
     /// The list of a position; of one that has none, an empty one.
     #[inline]
     pub(crate) fn of(&self, group: u32) -> &[T] {

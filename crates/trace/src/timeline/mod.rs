@@ -11,12 +11,14 @@
 mod awake;
 mod cpus;
 mod dense;
+mod history;
 mod jobs;
 mod kernel;
 mod lists;
 mod nested;
 mod priorities;
 mod queries;
+mod room;
 mod slices;
 mod spent;
 mod states;
@@ -25,13 +27,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use event::{Cpu, Event, KernelEventKind, Nanos, Task};
+use event::{Cpu, Event, KernelEvent, KernelEventKind, Nanos, Task};
 
 pub(crate) use cpus::{IDLE, Lane, UNKNOWN};
 pub(crate) use dense::{Grouped, NOBODY};
 pub(crate) use jobs::{Jobs, Moment, Piece, Span};
 pub(crate) use kernel::Futex;
-pub(crate) use lists::Lists;
 pub use priorities::Priority;
 pub use slices::Slice;
 pub use spent::Spent;
@@ -40,8 +41,10 @@ pub use states::{Since, State, Stay};
 
 use crate::{Clock, Loss, Losses, Recording};
 use dense::Dense;
+use history::Histories;
 use kernel::{Kernel, Reason, Seen};
 use priorities::Step;
+use room::Room;
 use slices::Slices;
 use states::Wake;
 
@@ -84,8 +87,8 @@ pub struct Timeline {
     facts: Vec<u32>,
     /// Whether the kernel says who ran when.
     pub(crate) has_switches: bool,
-    pub(crate) states: Lists<Interval>,
-    wakes: Lists<Wake>,
+    pub(crate) states: Histories<Interval>,
+    wakes: Histories<Wake>,
     priorities: Grouped<Step>,
     pub(crate) futexes: Grouped<Futex>,
     reasons: Grouped<Reason>,
@@ -110,17 +113,34 @@ fn sort<T>(list: &mut [T], time: impl Fn(&T) -> Nanos + Copy) -> u64 {
     late
 }
 
+/// The same of kernel events, which are looked at as seldom as possible, because they are many; and how much
+/// room they need.
+fn sort_kernel(list: &mut [KernelEvent]) -> (u64, Room) {
+    let (mut late, mut room) = (0, Room::default());
+    let mut latest = Nanos::ZERO;
+    for event in &*list {
+        late += u64::from(event.time < latest);
+        latest = event.time;
+        room.add(event);
+    }
+    if late > 0 {
+        list.sort_by_key(|event| event.time);
+    }
+    (late, room)
+}
+
 impl Timeline {
     /// The timeline of a recording. Whatever is in it, there is one.
     pub fn new(mut recording: Recording, options: &Options) -> Timeline {
         let mut losses = recording.losses.clone();
-        let late = sort(&mut recording.kernel, |event| event.time)
+        let (late, room) = sort_kernel(&mut recording.kernel);
+        let late = late
             + sort(&mut recording.jobs, |event| event.time)
             + sort(&mut recording.marks, |mark| mark.time);
         losses.add(Loss::OutOfOrder, late);
-        let span = recording.span().unwrap_or_default();
+        let span = recording.span_in_order().unwrap_or_default();
         let (mut tasks, mut cpus) = (Dense::default(), Dense::default());
-        let mut kernel = states_of(&recording, options, &mut tasks, &mut cpus, span);
+        let mut kernel = states_of(&recording, options, (&mut tasks, &mut cpus), span, &room);
         losses.add(Loss::Contradictions, kernel.contradictions);
         let seats = seats(&recording, &mut tasks);
         let slices = slices(&mut recording, &mut tasks, span.1, &mut losses);
@@ -233,11 +253,11 @@ fn has_switches(recording: &Recording) -> bool {
 fn states_of(
     recording: &Recording,
     options: &Options,
-    tasks: &mut Dense,
-    cpus: &mut Dense,
+    (tasks, cpus): (&mut Dense, &mut Dense),
     span: (Nanos, Nanos),
+    room: &Room,
 ) -> Kernel {
-    let mut builder = kernel::Builder::new(recording, tasks, cpus, span);
+    let mut builder = kernel::Builder::new(recording, tasks, cpus, span, room);
     for event in &recording.kernel {
         builder.take(event);
     }
@@ -277,7 +297,7 @@ fn slices(recording: &mut Recording, tasks: &mut Dense, end: Nanos, losses: &mut
 fn jobs_of(
     events: &[Event],
     seats: &BTreeMap<u32, u32>,
-    states: &Lists<Interval>,
+    states: &Histories<Interval>,
     threads: usize,
     end: Nanos,
     losses: &mut Losses,

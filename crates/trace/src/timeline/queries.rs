@@ -97,19 +97,17 @@ impl Timeline {
 
     /// What a thread did, from the beginning of the recording to its end, without gaps.
     pub fn stays(&self, task: Task) -> impl Iterator<Item = Stay> + '_ {
-        let states = match self.tasks.find(task.0) {
-            Some(thread) => self.states.of(thread),
-            None => &[],
-        };
+        let thread = self.tasks.find(task.0).unwrap_or(NOBODY);
+        let states = self.states.of(thread);
         let (begin, end) = self.span;
-        let first = states.first().map_or(end, |first| first.begin);
+        let first = states.get(0).map_or(end, |first| first.begin);
         let unknown = Stay {
             begin,
             end: first,
             state: State::Unknown,
         };
-        let ends = states.iter().skip(1).map(|next| next.begin);
-        let known = states.iter().zip(ends.chain([end]));
+        let ends = states.from(1).map(|next| next.begin);
+        let known = states.from(0).zip(ends.chain([end]));
         let known = known.map(|(interval, end)| Stay {
             begin: interval.begin,
             end,
@@ -124,13 +122,12 @@ impl Timeline {
     /// Who had a CPU, from the beginning of the recording to its end, without gaps. Times that are not known
     /// are [`Who::Unknown`].
     pub fn runs(&self, cpu: Cpu) -> impl Iterator<Item = (Nanos, Nanos, Who)> + '_ {
-        let lane = self.cpus.find(cpu.0);
-        let runs = lane.map_or(&[][..], |lane| &self.lanes[lane as usize].runs);
-        let ends = runs.iter().skip(1).map(|next| next.begin);
-        let ends = ends.chain([self.span.1]);
-        runs.iter()
-            .zip(ends)
-            .map(|(run, end)| (run.begin, end, self.who(run.who)))
+        let lane = self.lane(cpu).into_iter();
+        lane.flat_map(|lane| {
+            let ends = lane.runs.from(1).map(|next| next.begin);
+            let runs = lane.runs.from(0).zip(ends.chain([self.span.1]));
+            runs.map(|(run, end)| (run.begin, end, self.who(run.who)))
+        })
     }
 
     /// Whether a CPU was online at a time.
@@ -219,13 +216,13 @@ impl Timeline {
     pub(crate) fn before(&self, thread: u32, time: Nanos) -> Stay {
         let states = self.states.of(thread);
         let (begin, end) = self.span;
-        let after = states.partition_point(|interval| interval.begin < time);
+        let after = states.partition_point(|begin| begin < time);
         let until = states.get(after).map_or(end, |next| next.begin);
-        match after.checked_sub(1) {
-            Some(at) => Stay {
-                begin: states[at].begin,
+        match after.checked_sub(1).and_then(|at| states.get(at)) {
+            Some(interval) => Stay {
+                begin: interval.begin,
                 end: until,
-                state: states[at].state,
+                state: interval.state,
             },
             None => Stay {
                 begin,
@@ -238,8 +235,8 @@ impl Timeline {
     /// Who ended a sleep that lasted from one time to the other.
     pub(crate) fn waker(&self, thread: u32, begin: Nanos, end: Nanos) -> Waker {
         let wakes = self.wakes.of(thread);
-        let after = wakes.partition_point(|wake| wake.time <= end);
-        match after.checked_sub(1).map(|at| wakes[at]) {
+        let after = wakes.partition_point(|time| time <= end);
+        match after.checked_sub(1).and_then(|at| wakes.get(at)) {
             Some(wake) if wake.time >= begin => wake.waker(),
             _ => Waker::Unknown,
         }
@@ -247,8 +244,8 @@ impl Timeline {
 
     /// All wake-ups: who was woken, when, and by which thread.
     pub(crate) fn wake_ups(&self) -> impl Iterator<Item = (u32, Nanos, u32)> + '_ {
-        let lists = self.wakes.groups();
-        let wakes = lists.flat_map(|(woken, wakes)| wakes.iter().map(move |wake| (woken, *wake)));
+        let wakes = self.wakes.all();
+        let wakes = wakes.flat_map(|(woken, wakes)| wakes.from(0).map(move |wake| (woken, wake)));
         let known = wakes.filter(|(_, wake)| wake.by != NOBODY);
         known.map(|(woken, wake)| (woken, wake.time, wake.by))
     }

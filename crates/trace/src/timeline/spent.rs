@@ -49,20 +49,19 @@ impl Timeline {
     /// How often a thread lost its CPU, or gave it away, though it could have gone on.
     pub fn preemptions(&self, task: Task) -> usize {
         let thread = self.tasks.find(task.0);
-        let states = thread.map_or(&[][..], |thread| self.states.of(thread));
-        preemptions(states)
+        thread.map_or(0, |thread| preemptions(self.states.of(thread).from(0)))
     }
 
     /// The same, from one time until just before another one.
     pub(crate) fn preemptions_in(&self, thread: u32, (begin, end): (Nanos, Nanos)) -> usize {
         let states = self.states.of(thread);
-        let place = |time| states.partition_point(|state| state.begin < time);
-        preemptions(&states[place(begin)..place(end.max(begin))])
+        let first = states.partition_point(|other| other < begin);
+        preemptions(states.from(first).take_while(|state| state.begin < end))
     }
 }
 
-fn preemptions(states: &[Interval]) -> usize {
-    let preempted = states.iter().filter(|state| state.state == PREEMPTED);
+fn preemptions(states: impl Iterator<Item = Interval>) -> usize {
+    let preempted = states.filter(|state| state.state == PREEMPTED);
     preempted.count()
 }
 

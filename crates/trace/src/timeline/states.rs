@@ -3,7 +3,7 @@
 use event::{Cpu, Nanos};
 
 use super::dense::NOBODY;
-use super::lists::Lists;
+use super::history::{Change, Histories, History};
 
 /// What a thread was doing, as far as the kernel is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,6 +47,42 @@ pub(crate) struct Interval {
     pub(crate) state: State,
 }
 
+/// The number of [`State::Running`] on CPU 0, in a history; those of other CPUs are behind it.
+const RUNNING: u32 = 8;
+
+impl Change for Interval {
+    #[inline]
+    fn parts(self) -> (Nanos, u32) {
+        let number = match self.state {
+            State::Unknown => 0,
+            State::Awake => 1,
+            State::Runnable(Since::Preempted) => 2,
+            State::Runnable(Since::Woken) => 3,
+            State::Sleeping => 4,
+            State::Blocked => 5,
+            State::Dead => 6,
+            // No machine has so many that the last ones are one.
+            State::Running(cpu) => cpu.0.saturating_add(RUNNING),
+        };
+        (self.begin, number)
+    }
+
+    #[inline]
+    fn of(begin: Nanos, number: u32) -> Interval {
+        let state = match number {
+            RUNNING.. => State::Running(Cpu(number - RUNNING)),
+            1 => State::Awake,
+            2 => State::Runnable(Since::Preempted),
+            3 => State::Runnable(Since::Woken),
+            4 => State::Sleeping,
+            5 => State::Blocked,
+            6 => State::Dead,
+            _ => State::Unknown,
+        };
+        Interval { begin, state }
+    }
+}
+
 /// A stretch of a thread's time in one state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stay {
@@ -76,6 +112,30 @@ pub(crate) enum Waker {
     Unknown,
 }
 
+/// In place of a thread, in a history: an interrupt.
+const INTERRUPT: u32 = NOBODY - 1;
+
+impl Change for Wake {
+    #[inline]
+    fn parts(self) -> (Nanos, u32) {
+        match (self.by, self.interrupt) {
+            (NOBODY, true) => (self.time, INTERRUPT),
+            (by, _) => (self.time, by),
+        }
+    }
+
+    #[inline]
+    fn of(time: Nanos, number: u32) -> Wake {
+        let interrupt = number == INTERRUPT;
+        let by = if interrupt { NOBODY } else { number };
+        Wake {
+            time,
+            by,
+            interrupt,
+        }
+    }
+}
+
 impl Wake {
     pub(crate) fn waker(self) -> Waker {
         match (self.by, self.interrupt) {
@@ -89,36 +149,38 @@ impl Wake {
 /// States of all threads while they are found, in the order of time.
 #[derive(Default)]
 pub(super) struct Builder {
-    lists: Lists<Interval>,
+    histories: Histories<Interval>,
 }
 
 impl Builder {
     /// A thread will go over to about so many states.
     pub(super) fn reserve(&mut self, thread: u32, states: usize) {
-        self.lists.reserve(thread, states);
+        self.histories.of_mut(thread).reserve(states);
     }
 
     /// A thread's state as it is now, and since when; `None`: nothing was seen of it yet.
     #[inline]
     pub(super) fn now(&self, thread: u32) -> Option<Interval> {
-        self.lists.of(thread).last().copied()
+        self.histories.of(thread).last()
     }
 
     /// A thread goes over to a state.
     #[inline]
     pub(super) fn set(&mut self, thread: u32, begin: Nanos, state: State) {
-        self.lists.push(thread, Interval { begin, state });
+        let interval = Interval { begin, state };
+        self.histories.of_mut(thread).push(interval);
     }
 
     /// It turns out that a thread has been in another state since its latest change.
     pub(super) fn correct(&mut self, thread: u32, state: State) {
-        if let Some(latest) = self.lists.of_mut(thread).last_mut() {
-            latest.state = state;
+        let history = self.histories.of_mut(thread);
+        if let Some(latest) = history.last() {
+            history.correct(Interval { state, ..latest });
         }
     }
 
-    pub(super) fn finish(self) -> Lists<Interval> {
-        self.lists
+    pub(super) fn finish(self) -> Histories<Interval> {
+        self.histories
     }
 }
 
@@ -127,19 +189,21 @@ const LOOK: usize = 64;
 
 /// The time nearest to this one at which a thread with these states ran, or may have run; the same time, if
 /// there is none.
-pub(super) fn nearest_run(states: &[Interval], time: Nanos) -> Nanos {
-    let runs = |at: usize| matches!(states[at].state, State::Running(_) | State::Awake);
-    let after = states.partition_point(|interval| interval.begin <= time);
+pub(super) fn nearest_run(states: &History<Interval>, time: Nanos) -> Nanos {
+    let state = |at: usize| states.get(at).map(|interval| interval.state);
+    let begin = |at: usize| states.get(at).map(|interval| interval.begin);
+    let runs = |at: usize| matches!(state(at), Some(State::Running(_) | State::Awake));
+    let after = states.partition_point(|begin| begin <= time);
     let Some(at) = after.checked_sub(1) else {
         return time;
     };
-    if runs(at) || states[at].state == State::Unknown {
+    if runs(at) || state(at) == Some(State::Unknown) {
         return time;
     }
     let earlier = (at.saturating_sub(LOOK)..at).rev().find(|&at| runs(at));
-    let earlier = earlier.map(|at| states[at + 1].begin);
+    let earlier = earlier.and_then(|at| begin(at + 1));
     let later = (after..states.len().min(after + LOOK)).find(|&at| runs(at));
-    let later = later.map(|at| states[at].begin);
+    let later = later.and_then(begin);
     match (earlier, later) {
         (Some(earlier), Some(later)) if later - time < time - earlier => later,
         (Some(time), _) | (None, Some(time)) => time,

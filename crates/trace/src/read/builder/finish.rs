@@ -10,7 +10,10 @@ impl Builder {
     pub(crate) fn finish(mut self) -> Recording {
         self.close_gaps();
         let mut recording = self.recording;
-        in_order(&mut recording.kernel, |event| event.time);
+        debug_assert!(self.is_mixed || recording.kernel.is_sorted_by_key(|event| event.time));
+        if self.is_mixed {
+            recording.kernel.sort_by_key(|event| event.time);
+        }
         in_order(&mut recording.marks, |mark| mark.time);
         for counter in &mut recording.counters {
             in_order(&mut counter.values, |(time, _)| *time);

@@ -16,7 +16,7 @@ impl Builder {
     }
 
     /// The same of tasks that the event's were found to be.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn switched(
         &mut self,
         at: &At,
@@ -42,7 +42,7 @@ impl Builder {
     }
 
     /// The same of a task that the event's was found to be.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn woken(&mut self, at: &At, task: Option<Task>, target: u32, how: Wake) {
         let (Some(task), Some(target)) = (task, self.cpu(target)) else {
             return self.lose(Loss::BadFields, 1);
@@ -90,9 +90,8 @@ impl Builder {
         let Some(task) = self.meet(at, &named) else {
             return self.lose(Loss::BadFields, 1);
         };
-        let person = self.people.person(task);
-        let own = person.own_priority().unwrap_or(before);
-        person.inherit(Priority { now, own });
+        let own = self.people.person(task).own_priority().unwrap_or(before);
+        self.people.inherit(task, Priority { now, own });
         let lent = now < own;
         let from = match lent && at.tid != who.tid {
             true => self.people.task(at.tid),

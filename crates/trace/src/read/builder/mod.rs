@@ -85,6 +85,8 @@ pub(crate) struct Builder {
     has_decisions: bool,
     has_queued: bool,
     latest: Latest,
+    /// Whether kernel events are not in the order of their times.
+    is_mixed: bool,
     facts: Facts,
 }
 
@@ -138,6 +140,7 @@ impl Builder {
             has_decisions: false,
             has_queued: false,
             latest: Latest::default(),
+            is_mixed: false,
             facts: Facts::default(),
         }
     }
@@ -181,8 +184,14 @@ impl Builder {
     #[inline]
     pub(crate) fn belongs(&mut self, tid: u32, tgid: u32, trust: Trust) {
         if let Some(task) = self.people.task(tid) {
-            self.people.belongs(task, tgid, trust);
+            self.belongs_to(task, tgid, trust);
         }
+    }
+
+    /// The same of a task.
+    #[inline]
+    pub(crate) fn belongs_to(&mut self, task: Task, tgid: u32, trust: Trust) {
+        self.people.belongs(task, tgid, trust);
     }
 
     /// A process is called so.
@@ -287,6 +296,13 @@ impl Builder {
         }
     }
 
+    /// What a reader gives back from now on is used for the timeline, if the system does not get it. It does
+    /// get what is free at the end of the heap, and to touch new memory instead costs more than to fill it:
+    /// so something is kept there.
+    pub(crate) fn keep_heap(&mut self) {
+        self.recording.annotations.reserve(1024);
+    }
+
     // What a reader finds as it is
 
     /// What there is so far, for what needs no more than its place: findings, counters, what the job system
@@ -354,25 +370,17 @@ impl Builder {
         Some(task)
     }
 
-    /// As [`meet`](Builder::meet), of a party that has a number, from 0 on, with the reader: most are met
-    /// again and again, and nothing new is said. `met` is the task that it was the last time.
-    #[inline]
-    pub(crate) fn meet_again<'p>(
-        &mut self,
-        at: &At,
-        number: u32,
-        met: &mut Option<Task>,
-        who: impl FnOnce() -> Party<'p>,
-    ) -> Option<Task> {
-        if let Some(task) = *met
-            && self.people.is_settled(task, number)
-        {
-            return *met;
-        }
-        let task = self.meet(at, &who())?;
+    /// As [`meet`](Builder::meet), of a party that has a number with the reader.
+    pub(crate) fn meet_as(&mut self, at: &At, who: &Party<'_>, number: u32) -> Option<Task> {
+        let task = self.meet(at, who)?;
         self.people.settle(task, number);
-        *met = Some(task);
-        *met
+        Some(task)
+    }
+
+    /// Whether meeting a task as the party with this number again says nothing new, which is so of most.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self, task: Task, number: u32) -> bool {
+        self.people.is_settled(task, number)
     }
 
     // Inside
@@ -380,12 +388,21 @@ impl Builder {
     /// A CPU's number, if it can be one.
     #[inline]
     fn cpu(&mut self, cpu: u32) -> Option<Cpu> {
-        if self.cpus.len() <= cpu as usize {
-            if cpu >= MOST_CPUS {
-                return None;
+        match self.cpus.get_mut(cpu as usize) {
+            Some(seen) => {
+                seen.exists = true;
+                Some(Cpu(cpu))
             }
-            self.cpus.resize(cpu as usize + 1, Seen::default());
+            None => self.new_cpu(cpu),
         }
+    }
+
+    #[cold]
+    fn new_cpu(&mut self, cpu: u32) -> Option<Cpu> {
+        if cpu >= MOST_CPUS {
+            return None;
+        }
+        self.cpus.resize(cpu as usize + 1, Seen::default());
         self.cpus[cpu as usize].exists = true;
         Some(Cpu(cpu))
     }
@@ -396,18 +413,26 @@ impl Builder {
         let Some(cpu) = self.cpu(cpu) else {
             return self.lose(Loss::BadFields, 1);
         };
-        let seen = &mut self.cpus[cpu.index()];
-        if self.gaps > 0
-            && let Some(events) = seen.gap.take()
-        {
-            self.gaps -= 1;
-            let what = KernelEventKind::Lost { events };
-            self.recording.kernel.push(KernelEvent { time, cpu, what });
+        if self.gaps > 0 {
+            self.end_gap(time, cpu);
         }
         if time < self.latest.kernel {
             self.lose(Loss::OutOfOrder, 1);
+            self.is_mixed = true;
+        } else {
+            self.latest.kernel = time;
         }
-        self.latest.kernel = self.latest.kernel.max(time);
         self.recording.kernel.push(KernelEvent { time, cpu, what });
+    }
+
+    #[cold]
+    fn end_gap(&mut self, time: Nanos, cpu: Cpu) {
+        if let Some(events) = self.cpus[cpu.index()].gap.take() {
+            self.gaps -= 1;
+            // It is as late as the event behind it.
+            self.is_mixed |= time < self.latest.kernel;
+            let what = KernelEventKind::Lost { events };
+            self.recording.kernel.push(KernelEvent { time, cpu, what });
+        }
     }
 }

@@ -40,9 +40,6 @@ pub(super) struct Person {
     first_priority: Option<i16>,
     priority: Option<Priority>,
     pub(super) is_dead: bool,
-    /// The reader's number of the party as which it was met last, if since then nothing happened that
-    /// meeting it so again would change; else [`UNSETTLED`].
-    settled: u32,
 }
 
 /// No party's number.
@@ -53,12 +50,6 @@ impl Person {
     pub(super) fn own_priority(&self) -> Option<i16> {
         self.priority.map(|priority| priority.own)
     }
-
-    /// A lock lends it a priority, or takes it back.
-    pub(super) fn inherit(&mut self, priority: Priority) {
-        self.settled = UNSETTLED;
-        self.priority = Some(priority);
-    }
 }
 
 /// All tasks and processes so far.
@@ -66,6 +57,9 @@ impl Person {
 pub(super) struct People {
     tids: Tids,
     tasks: Vec<Person>,
+    /// By task: the reader's number of the party as which it was met last, if since then nothing happened
+    /// that meeting it so again would change; else [`UNSETTLED`].
+    settled: Vec<u32>,
     processes: HashMap<u32, (usize, Trust)>,
     list: Vec<Process>,
 }
@@ -98,10 +92,10 @@ impl People {
             first_priority: None,
             priority: None,
             is_dead: false,
-            settled: UNSETTLED,
         });
+        self.settled.push(UNSETTLED);
         if let Some(before) = self.tids.get(tid) {
-            self.tasks[before.index()].settled = UNSETTLED;
+            self.settled[before.index()] = UNSETTLED;
         }
         self.tids.set(tid, task);
         task
@@ -117,7 +111,7 @@ impl People {
         let person = &mut self.tasks[task.index()];
         let is_news = trust >= person.name_trust && person.name.as_bytes() != name;
         if is_news && !name.is_empty() && name != b"<...>" {
-            person.settled = UNSETTLED;
+            self.settled[task.index()] = UNSETTLED;
             person.name = String::from_utf8_lossy(name).into_owned();
             person.name_trust = trust;
         } else if trust > person.name_trust && person.name.as_bytes() == name {
@@ -182,28 +176,34 @@ impl People {
         match person.priority {
             Some(before) if before.now == now => None,
             None => {
-                person.settled = UNSETTLED;
+                self.settled[task.index()] = UNSETTLED;
                 person.first_priority = Some(now);
                 person.priority = Some(Priority { now, own: now });
                 None
             }
             before => {
-                person.settled = UNSETTLED;
+                self.settled[task.index()] = UNSETTLED;
                 person.priority = Some(Priority { now, own: now });
                 before
             }
         }
     }
 
+    /// A lock lends a task a priority, or takes it back.
+    pub(super) fn inherit(&mut self, task: Task, priority: Priority) {
+        self.settled[task.index()] = UNSETTLED;
+        self.tasks[task.index()].priority = Some(priority);
+    }
+
     /// Whether meeting a task as this party again would change nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_settled(&self, task: Task, party: u32) -> bool {
-        self.tasks[task.index()].settled == party
+        self.settled.get(task.index()) == Some(&party)
     }
 
     /// A task was met as this party.
     pub(super) fn settle(&mut self, task: Task, party: u32) {
-        self.tasks[task.index()].settled = party;
+        self.settled[task.index()] = party;
     }
 
     /// Threads and processes as a recording has them. A thread without a name is called by its number; a

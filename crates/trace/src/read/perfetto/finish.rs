@@ -146,13 +146,17 @@ fn tell(
     for (loss, count) in ftrace.losses.iter() {
         builder.lose(loss, count);
     }
+    builder.keep_heap();
     let mut teller = Teller::new(&ftrace.parties, &ftrace.texts, &ftrace.addresses, layout);
-    let mut said = said.iter().peekable();
+    let mut said = said;
     let (mut first, mut end) = (None, 0);
     for (cpu, time, what) in Merged::new(std::mem::take(&mut ftrace.cpus)) {
-        while let Some(said) = said.next_if(|said| said.time <= time) {
-            first.get_or_insert(said.time);
-            tracks.tell(builder, said.track, said.time, said.what);
+        while let Some((before, others)) = said.split_first()
+            && before.time <= time
+        {
+            first.get_or_insert(before.time);
+            tracks.tell(builder, before.track, before.time, before.what);
+            said = others;
         }
         first.get_or_insert(time);
         teller.tell(builder, cpu, time, what);

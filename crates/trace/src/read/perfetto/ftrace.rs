@@ -44,6 +44,32 @@ impl Default for Stamp {
     }
 }
 
+/// What a bundle says beside its events.
+#[derive(Default)]
+struct Parts<'a> {
+    stamp: Stamp,
+    /// Events before it are missing.
+    is_lost: bool,
+    /// How many events the recorder could not parse.
+    errors: u64,
+    compact: Option<&'a [u8]>,
+}
+
+impl<'a> Parts<'a> {
+    fn learn(&mut self, field: u32, value: Value<'a>) {
+        match (field, value) {
+            (3, Value::Number(lost)) => self.is_lost = lost != 0,
+            (4, Value::Bytes(bytes)) => self.compact = Some(bytes),
+            (5, clock) => self.stamp.clock = Clock::of_ftrace(clock.number()),
+            (6, there) => self.stamp.there = Some(there.number()),
+            (7, boot) => self.stamp.boot = Some(boot.number()),
+            // `error`: `broken_abi_trace_pipes` and the like.
+            (8, Value::Bytes(_)) => self.errors += 1,
+            _ => {}
+        }
+    }
+}
+
 /// All kernel events so far.
 #[derive(Default)]
 pub(super) struct Ftrace {
@@ -105,36 +131,36 @@ impl Ftrace {
 
     /// Reads a bundle.
     pub(super) fn bundle(&mut self, message: &[u8]) -> Stamp {
-        let cpu = self.cpu_of(message);
+        let mut parts = Parts::default();
+        let Some(cpu) = self.cpu_of(message) else {
+            Fields::of(message).for_each(|(field, value)| parts.learn(field, value));
+            return parts.stamp;
+        };
         let mut events = std::mem::take(&mut self.bundle);
         events.clear();
-        let mut fields = Fields::of(message);
-        let mut stamp = Stamp::default();
-        let (mut is_lost, mut errors, mut compact) = (false, 0, None);
-        for (field, value) in &mut fields {
-            match (field, value) {
-                (2, Value::Bytes(event)) if cpu.is_some() => events.extend(self.event(event)),
-                (3, Value::Number(lost)) => is_lost = lost != 0,
-                (4, Value::Bytes(bytes)) => compact = Some(bytes),
-                (5, clock) => stamp.clock = Clock::of_ftrace(clock.number()),
-                (6, there) => stamp.there = Some(there.number()),
-                (7, boot) => stamp.boot = Some(boot.number()),
-                // `error` of events that the recorder could not parse, `broken_abi_trace_pipes` and the like.
-                (8, Value::Bytes(_)) => errors += 1,
-                _ => {}
+        let mut running = PartyNumber::NOBODY;
+        let mut at = 0;
+        while at < message.len() {
+            if let Some(event) = Event::in_bundle(message, at) {
+                self.event(&event, &mut running, &mut events);
+                at = event.body.to;
+                continue;
             }
-        }
-        if let Some(cpu) = cpu {
-            self.losses.add(Loss::KernelEvents, errors);
-            self.losses
-                .add(Loss::Malformed, u64::from(fields.is_broken()));
-            if let Some(bytes) = compact {
-                compact::read(bytes, &mut self.parties, &mut self.losses, &mut events);
+            let mut fields = Fields::of(&message[at..]);
+            match fields.next() {
+                Some((2, Value::Bytes(event))) => self.any_event(event, &mut running, &mut events),
+                Some((field, value)) => parts.learn(field, value),
+                None => self.losses.add(Loss::Malformed, 1),
             }
-            self.keep(cpu, stamp.clock, &events, is_lost);
+            at = message.len() - fields.left();
         }
+        self.losses.add(Loss::KernelEvents, parts.errors);
+        if let Some(bytes) = parts.compact {
+            compact::read(bytes, &mut self.parties, &mut self.losses, &mut events);
+        }
+        self.keep(cpu, parts.stamp.clock, &events, parts.is_lost);
         self.bundle = events;
-        stamp
+        parts.stamp
     }
 
     /// Puts a bundle's events behind the others of its CPU. `is_lost`: some before it are missing.
@@ -145,9 +171,7 @@ impl Ftrace {
             let first = events.first().map(|(time, _)| *time);
             list.push(first.or(list.latest()).unwrap_or(0), clock, What::Gap);
         }
-        for &(time, what) in events {
-            list.push(time, clock, what);
-        }
+        list.extend(clock, events);
     }
 
     /// The CPU of a bundle, if there can be one with this number.
@@ -176,52 +200,74 @@ impl Ftrace {
         at as u8
     }
 
-    /// Reads an event; none if it is of a kind that is not read, or broken. Both are counted.
+    /// Reads an event, unless it is of a kind that is not read, or broken. Both are counted.
     #[inline(always)]
-    fn event(&mut self, message: &[u8]) -> Option<(u64, What)> {
-        let Some(event) = Event::of(message) else {
-            self.losses.add(Loss::Malformed, 1);
-            return None;
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        running: &mut PartyNumber,
+        events: &mut Vec<(u64, What)>,
+    ) {
+        let (body, on) = (event.body, event.tid);
+        let by = if event.flags & IN_INTERRUPT != 0 {
+            0
+        } else {
+            on
         };
         let what = match event.kind {
-            Some((kind, body)) => {
-                let in_interrupt = event.flags & IN_INTERRUPT != 0;
-                self.what(kind, body, event.tid, in_interrupt)
-            }
-            None => Err(Some(Loss::OtherEvents)),
+            4 => hot::switch(body, running, &mut self.parties),
+            20 => hot::wake(body, by, Wake::Decided, &mut self.parties),
+            3 => hot::marker(body, on, &mut self.texts),
+            _ => return self.rare_event(event, by, events),
         };
-        match (what, event.time) {
-            (Ok(what), Some(time)) => return Some((time, what)),
-            (Ok(_), None) => self.losses.add(Loss::BadFields, 1),
-            (Err(Some(loss)), _) => self.losses.add(loss, 1),
-            (Err(None), _) => {}
+        match what {
+            Some(what) => events.push((event.time, what)),
+            None => self.losses.add(Loss::Malformed, 1),
         }
-        None
+    }
+
+    /// The same of an event in whatever order its fields are.
+    #[inline(never)]
+    fn any_event(
+        &mut self,
+        event: &[u8],
+        running: &mut PartyNumber,
+        events: &mut Vec<(u64, What)>,
+    ) {
+        let before = events.len();
+        match Event::of(event) {
+            Ok((event, has_time)) => {
+                self.event(&event, running, events);
+                if !has_time && events.len() > before {
+                    events.truncate(before);
+                    self.losses.add(Loss::BadFields, 1);
+                }
+            }
+            Err(loss) => self.losses.add(loss, 1),
+        }
+    }
+
+    /// The same of kinds that are not most of a file.
+    #[inline(never)]
+    fn rare_event(&mut self, event: &Event<'_>, by: u32, events: &mut Vec<(u64, What)>) {
+        let mut wake = |how| {
+            let what = hot::wake(event.body, by, how, &mut self.parties);
+            what.ok_or(Some(Loss::Malformed))
+        };
+        let what = match event.kind {
+            17 => wake(Wake::Queued),
+            114 => wake(Wake::New),
+            kind => self.rare(kind, event.body.bytes(), event.tid),
+        };
+        match what {
+            Ok(what) => events.push((event.time, what)),
+            Err(Some(loss)) => self.losses.add(loss, 1),
+            Err(None) => {}
+        }
     }
 
     /// What happened, by the number of the event's kind; or what to count. Of kinds that say nothing more
     /// that is of use, nothing is counted. `on`: who ran there.
-    #[inline]
-    fn what(
-        &mut self,
-        kind: u32,
-        body: &[u8],
-        on: u32,
-        in_interrupt: bool,
-    ) -> Result<What, Option<Loss>> {
-        let by = if in_interrupt { 0 } else { on };
-        let hot = match kind {
-            4 => hot::switch(body, &mut self.parties),
-            20 => hot::wake(body, by, Wake::Decided, &mut self.parties),
-            17 => hot::wake(body, by, Wake::Queued, &mut self.parties),
-            114 => hot::wake(body, by, Wake::New, &mut self.parties),
-            3 => hot::marker(body, on, &mut self.texts),
-            _ => return self.rare(kind, body, on),
-        };
-        hot.ok_or(Some(Loss::Malformed))
-    }
-
-    /// Kinds that are not most of a file.
     fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<What, Option<Loss>> {
         if !matches!(
             kind,

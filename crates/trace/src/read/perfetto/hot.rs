@@ -1,65 +1,140 @@
 //! Switches, wake-ups and markers: most of a file is these, so each is read for itself.
 //!
-//! Whatever the order of a message's fields, what is read is the same; in the usual order it is read faster.
+//! Whatever the order of a message's fields, what is read is the same. As Perfetto writes them they are read
+//! faster: from words of eight bytes, which may reach into what comes behind the event. That the last field
+//! ends where the event ends shows that all of them are inside of it.
 
-use super::parties::{NO_PRIORITY, Parties, PartyNumber};
+use super::parties::{NO_PRIORITY, Parties, Party, PartyNumber};
 use super::raw::{What, narrow};
-use super::wire::{Expected, Fields, Value};
+use super::wire::{Fields, Value, first_varint, short_varint, word};
 use super::words::Texts;
+use crate::Loss;
 use crate::read::builder::Wake;
+
+/// A message, as a part of the bytes that it is among.
+#[derive(Clone, Copy)]
+pub(super) struct Body<'a> {
+    pub(super) all: &'a [u8],
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn of(all: &'a [u8]) -> Body<'a> {
+        let (from, to) = (0, all.len());
+        Body { all, from, to }
+    }
+
+    #[inline]
+    pub(super) fn bytes(self) -> &'a [u8] {
+        &self.all[self.from..self.to]
+    }
+}
 
 /// An event, what happened still as bytes.
 pub(super) struct Event<'a> {
-    pub(super) time: Option<u64>,
+    pub(super) time: u64,
+    /// Who ran there.
     pub(super) tid: u32,
     pub(super) flags: u64,
-    /// The kind, and what is said of it.
-    pub(super) kind: Option<(u32, &'a [u8])>,
+    pub(super) kind: u32,
+    /// What is said of it.
+    pub(super) body: Body<'a>,
 }
 
 impl<'a> Event<'a> {
-    /// `None` if the message is broken.
+    /// The one that a bundle goes on with, as its field 2; `None` if it is not as usual.
     #[inline(always)]
-    pub(super) fn of(message: &'a [u8]) -> Option<Event<'a>> {
-        Event::as_usual(message).or_else(|| Event::in_any_order(message))
-    }
-
-    #[inline(always)]
-    fn as_usual(message: &'a [u8]) -> Option<Event<'a>> {
-        let mut fields = Expected::of(message);
-        let time = fields.number(1)?;
-        let tid = fields.number(2)? as u32;
-        let flags = match fields.is_number(5) {
-            true => fields.number(5)?,
-            false => 0,
-        };
+    pub(super) fn in_bundle(all: &'a [u8], at: usize) -> Option<Event<'a>> {
+        let begin = u128::from_le_bytes(*all.get(at..)?.first_chunk()?);
+        // Its key, a length of one byte, and the key of its time.
+        if begin as u32 & 0x00ff_80ff != 0x0008_0012 {
+            return None;
+        }
+        let to = at + 2 + (begin as usize >> 8 & 0x7f);
+        let (time, length) = first_varint((begin >> 24) as u64)?;
+        let mut at = at + 3 + length;
+        let tid = word(all, at)?;
+        if tid as u8 != 2 << 3 {
+            return None;
+        }
+        let (tid, length) = short_varint(tid >> 8)?;
+        at += 1 + length;
+        let mut kind = word(all, at)?;
+        let mut flags = 0;
+        if kind as u8 == 5 << 3 {
+            let (value, length) = short_varint(kind >> 8)?;
+            flags = value.into();
+            at += 1 + length;
+            kind = word(all, at)?;
+        }
+        let (key, length) = short_varint(kind)?;
+        let (size, more) = short_varint(kind >> (8 * length))?;
+        let from = at + length + more;
+        let kind = key >> 3;
+        if key & 7 != 2 || from + size as usize != to || to > all.len() {
+            return None;
+        }
         Some(Event {
-            time: Some(time),
+            time,
             tid,
             flags,
-            kind: Some(fields.last_bytes()?),
+            kind,
+            body: Body { all, from, to },
         })
     }
 
-    fn in_any_order(message: &'a [u8]) -> Option<Event<'a>> {
-        let mut event = Event {
-            time: None,
-            tid: 0,
-            flags: 0,
-            kind: None,
-        };
+    /// An event by itself, and whether it says when it was.
+    ///
+    /// # Errors
+    /// What it is to be counted as, if it is broken, or does not say what happened.
+    pub(super) fn of(message: &'a [u8]) -> Result<(Event<'a>, bool), Loss> {
+        let (mut time, mut tid, mut flags, mut body) = (None, 0, 0, None);
         let mut fields = Fields::of(message);
         for (field, value) in &mut fields {
             match (field, value) {
-                (1, Value::Number(number)) => event.time = Some(number),
-                (2, Value::Number(number)) => event.tid = number as u32,
-                (5, Value::Number(number)) => event.flags = number,
-                (field, Value::Bytes(body)) => event.kind = Some((field, body)),
+                (1, Value::Number(number)) => time = Some(number),
+                (2, Value::Number(number)) => tid = number as u32,
+                (5, Value::Number(number)) => flags = number,
+                (field, Value::Bytes(bytes)) => body = Some((field, Body::of(bytes))),
                 _ => {}
             }
         }
-        (!fields.is_broken()).then_some(event)
+        if fields.is_broken() {
+            return Err(Loss::Malformed);
+        }
+        let (kind, body) = body.ok_or(Loss::OtherEvents)?;
+        let event = Event {
+            time: time.unwrap_or(0),
+            tid,
+            flags,
+            kind,
+            body,
+        };
+        Ok((event, time.is_some()))
     }
+}
+
+/// A task, from the field with this number and the next two, and where they end; `None` if they are not as
+/// usual.
+#[inline(always)]
+fn party(all: &[u8], at: usize, first: u8) -> Option<(Party, usize)> {
+    let [key, length, comm @ ..] = all.get(at..)?.first_chunk::<18>()?;
+    let own = Party::NAMES.get(usize::from(*length))?;
+    let comm = u128::from_le_bytes(*comm) & own;
+    let at = at + 2 + usize::from(*length);
+    let tid = word(all, at)?;
+    let (number, used) = short_varint(tid >> 8)?;
+    let at = at + 1 + used;
+    let priority = tid >> (8 + 8 * used);
+    let keys = [*key, tid as u8, priority as u8];
+    if keys != [first << 3 | 2, (first + 1) << 3, (first + 2) << 3] {
+        return None;
+    }
+    // Of the word that its tid was in three bytes are left at least.
+    let (priority, used) = short_varint(priority >> 8)?;
+    let party = Party::new(number, comm, *length, priority as i16);
+    Some((party, at + 1 + used))
 }
 
 /// A task as the fields so far name it.
@@ -75,16 +150,6 @@ impl<'a> Named<'a> {
         comm: &[],
         priority: None,
     };
-
-    /// From the fields with this number and the next two.
-    #[inline(always)]
-    fn as_usual(fields: &mut Expected<'a>, first: u8) -> Option<Named<'a>> {
-        Some(Named {
-            comm: fields.bytes(first)?,
-            tid: fields.number(first + 1)? as u32,
-            priority: Some(fields.number(first + 2)? as i16),
-        })
-    }
 
     fn comm(&mut self, value: Value<'a>) {
         if let Value::Bytes(comm) = value {
@@ -106,32 +171,45 @@ impl<'a> Named<'a> {
         }
     }
 
-    #[inline(always)]
     fn number(&self, parties: &mut Parties) -> PartyNumber {
         let priority = self.priority.unwrap_or(NO_PRIORITY);
         parties.number(self.tid, self.comm, priority)
     }
 }
 
-/// `sched_switch`; `None` if the message is broken.
+/// `sched_switch`; `None` if the message is broken. `running`: who the switch before this one was to.
 #[inline(always)]
-pub(super) fn switch(body: &[u8], parties: &mut Parties) -> Option<What> {
-    let as_usual = || {
-        let mut fields = Expected::of(body);
-        let prev = Named::as_usual(&mut fields, 1)?;
-        let state = fields.number(4)? as u16;
-        let next = Named::as_usual(&mut fields, 5)?;
-        fields.end().map(|()| (prev, state, next))
+pub(super) fn switch(
+    body: Body<'_>,
+    running: &mut PartyNumber,
+    parties: &mut Parties,
+) -> Option<What> {
+    let Some((prev, state, next)) = switch_as_usual(body) else {
+        return switch_in_any_order(body.bytes(), parties);
     };
-    let (prev, state, next) = as_usual().or_else(|| switch_in_any_order(body))?;
-    Some(What::Switch {
-        prev: prev.number(parties),
-        next: next.number(parties),
-        state,
-    })
+    let prev = match parties.is(*running, prev) {
+        true => *running,
+        false => parties.known(prev),
+    };
+    let next = parties.known(next);
+    *running = next;
+    Some(What::Switch { prev, next, state })
 }
 
-fn switch_in_any_order(body: &[u8]) -> Option<(Named<'_>, u16, Named<'_>)> {
+#[inline(always)]
+fn switch_as_usual(body: Body<'_>) -> Option<(Party, u16, Party)> {
+    let (prev, at) = party(body.all, body.from, 1)?;
+    let state = word(body.all, at)?;
+    if state as u8 != 4 << 3 {
+        return None;
+    }
+    let (state, length) = short_varint(state >> 8)?;
+    let (next, at) = party(body.all, at + 1 + length, 5)?;
+    (at == body.to).then_some((prev, state as u16, next))
+}
+
+#[inline(never)]
+fn switch_in_any_order(body: &[u8], parties: &mut Parties) -> Option<What> {
     let (mut prev, mut next, mut state) = (Named::NOT_YET, Named::NOT_YET, 0);
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
@@ -146,32 +224,47 @@ fn switch_in_any_order(body: &[u8]) -> Option<(Named<'_>, u16, Named<'_>)> {
             _ => {}
         }
     }
-    (!fields.is_broken()).then_some((prev, state, next))
+    (!fields.is_broken()).then(|| What::Switch {
+        prev: prev.number(parties),
+        next: next.number(parties),
+        state,
+    })
 }
 
 /// `sched_waking` and the like, by whoever ran there; `None` if the message is broken.
 #[inline(always)]
-pub(super) fn wake(body: &[u8], on: u32, how: Wake, parties: &mut Parties) -> Option<What> {
-    let as_usual = || {
-        let mut fields = Expected::of(body);
-        let who = Named::as_usual(&mut fields, 1)?;
-        // Whether it succeeded, which newer kernels do not say.
-        if fields.is_number(4) {
-            fields.number(4)?;
-        }
-        let target = fields.number(5)? as u32;
-        fields.end().map(|()| (who, target))
+pub(super) fn wake(body: Body<'_>, on: u32, how: Wake, parties: &mut Parties) -> Option<What> {
+    let (who, target) = match wake_as_usual(body) {
+        Some((who, target)) => (parties.known(who), target),
+        None => wake_in_any_order(body.bytes(), parties)?,
     };
-    let (who, target) = as_usual().or_else(|| wake_in_any_order(body))?;
     Some(What::Wake {
-        who: who.number(parties),
+        who,
         on,
         target: narrow(target.into()),
         how,
     })
 }
 
-fn wake_in_any_order(body: &[u8]) -> Option<(Named<'_>, u32)> {
+#[inline(always)]
+fn wake_as_usual(body: Body<'_>) -> Option<(Party, u32)> {
+    let (who, mut at) = party(body.all, body.from, 1)?;
+    let mut target = word(body.all, at)?;
+    // Whether it succeeded, which newer kernels do not say.
+    if target as u8 == 4 << 3 {
+        let (_, length) = short_varint(target >> 8)?;
+        at += 1 + length;
+        target = word(body.all, at)?;
+    }
+    if target as u8 != 5 << 3 {
+        return None;
+    }
+    let (cpu, length) = short_varint(target >> 8)?;
+    (at + 1 + length == body.to).then_some((who, cpu))
+}
+
+#[inline(never)]
+fn wake_in_any_order(body: &[u8], parties: &mut Parties) -> Option<(PartyNumber, u32)> {
     let (mut who, mut target) = (Named::NOT_YET, 0);
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
@@ -183,12 +276,23 @@ fn wake_in_any_order(body: &[u8]) -> Option<(Named<'_>, u32)> {
             _ => {}
         }
     }
-    (!fields.is_broken()).then_some((who, target))
+    (!fields.is_broken()).then(|| (who.number(parties), target))
 }
 
 /// `print`; `None` if the message is broken.
-#[inline]
-pub(super) fn marker(body: &[u8], on: u32, texts: &mut Texts) -> Option<What> {
+#[inline(always)]
+pub(super) fn marker(body: Body<'_>, on: u32, texts: &mut Texts) -> Option<What> {
+    let text = match body.bytes() {
+        // Nothing but the text.
+        [0x12, length @ ..0x80, text @ ..] if text.len() == usize::from(*length) => text,
+        body => marker_in_any_order(body)?,
+    };
+    let text = texts.keep(text);
+    Some(What::Marker { on, text })
+}
+
+#[inline(never)]
+fn marker_in_any_order(body: &[u8]) -> Option<&[u8]> {
     let mut text = &[][..];
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
@@ -196,10 +300,7 @@ pub(super) fn marker(body: &[u8], on: u32, texts: &mut Texts) -> Option<What> {
             text = bytes;
         }
     }
-    (!fields.is_broken()).then(|| What::Marker {
-        on,
-        text: texts.keep(text),
-    })
+    (!fields.is_broken()).then_some(text)
 }
 
 #[cfg(test)]
@@ -214,6 +315,33 @@ mod tests {
     fn said(parties: &Parties, number: PartyNumber) -> Said {
         let party = parties.party(number);
         (party.tid, party.comm.to_vec(), party.priority)
+    }
+
+    /// What is read of a message, whatever is before and behind it.
+    fn anywhere(body: &[u8], mut read: impl FnMut(Body<'_>) -> Option<What>) -> Option<What> {
+        let alone = read(Body::of(body));
+        for around in [[0; 32], [0xff; 32], [0x28; 32]] {
+            let all = [&around[..], body, &around].concat();
+            let (from, to) = (around.len(), around.len() + body.len());
+            assert_eq!(
+                read(Body {
+                    all: &all,
+                    from,
+                    to
+                }),
+                alone
+            );
+        }
+        alone
+    }
+
+    fn switched(body: &[u8], parties: &mut Parties) -> Option<What> {
+        let mut running = PartyNumber::NOBODY;
+        anywhere(body, |body| switch(body, &mut running, parties))
+    }
+
+    fn woken(body: &[u8], parties: &mut Parties) -> Option<What> {
+        anywhere(body, |body| wake(body, 7, Wake::New, parties))
     }
 
     proptest! {
@@ -248,7 +376,7 @@ mod tests {
             let mut parties = Parties::default();
             for order in [&mut usual, &mut order.clone()] {
                 let body = joined(order);
-                let What::Switch { prev, next, state } = switch(&body, &mut parties).unwrap() else {
+                let What::Switch { prev, next, state } = switched(&body, &mut parties).unwrap() else {
                     panic!("a switch was read as something else");
                 };
                 let field = |at: usize| there[at];
@@ -260,7 +388,7 @@ mod tests {
                 prop_assert_eq!(said(&parties, prev), expected.clone());
                 prop_assert_eq!(said(&parties, next).0, if field(5) { tids[1] } else { 0 });
                 prop_assert_eq!(state, u16::from(field(3)));
-                let woken = wake(&body, 7, Wake::New, &mut parties);
+                let woken = woken(&body, &mut parties);
                 let Some(What::Wake { who, on: 7, target, how: Wake::New }) = woken else {
                     panic!("a wake-up was read as something else");
                 };
@@ -273,7 +401,7 @@ mod tests {
                         fields.by_ref().for_each(drop);
                         !fields.is_broken()
                     };
-                    prop_assert_eq!(switch(&body[..cut], &mut parties).is_some(), is_whole);
+                    prop_assert_eq!(switched(&body[..cut], &mut parties).is_some(), is_whole);
                 }
             }
         }
@@ -287,11 +415,11 @@ mod tests {
         let texts = [message(3, b"x"), message(4, b"x"), message(5, b"x")];
         let body = [numbers.concat(), texts.concat()].concat();
         let mut parties = Parties::default();
-        let Some(What::Switch { prev, state, .. }) = switch(&body, &mut parties) else {
+        let Some(What::Switch { prev, state, .. }) = switched(&body, &mut parties) else {
             panic!("a switch was read as something else");
         };
         assert_eq!((parties.party(prev).priority, state), (Some(98), 1));
-        let Some(What::Wake { who, target, .. }) = wake(&body, 7, Wake::New, &mut parties) else {
+        let Some(What::Wake { who, target, .. }) = woken(&body, &mut parties) else {
             panic!("a wake-up was read as something else");
         };
         assert_eq!((parties.party(who).priority, target), (Some(98), 6));

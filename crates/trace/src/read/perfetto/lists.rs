@@ -69,6 +69,33 @@ impl List {
         self.begin(time, clock, what);
     }
 
+    /// Puts events behind the others, all on one clock.
+    pub(super) fn extend(&mut self, clock: u8, mut events: &[(u64, What)]) {
+        while let Some((first, others)) = events.split_first() {
+            // It shows in which chunk there is room.
+            self.push(first.0, clock, first.1);
+            let Some(chunk) = self.chunks.last_mut() else {
+                return;
+            };
+            let (base, room) = (chunk.base, CHUNK - chunk.entries.len());
+            let is_near = |(time, _): &&(u64, What)| {
+                let after = time.checked_sub(base);
+                after.is_some_and(|after| after <= u32::MAX.into())
+            };
+            let fit = others.iter().take(room).take_while(is_near).count();
+            let (fit, behind) = others.split_at(fit);
+            let entry = |&(time, what): &(u64, What)| Entry {
+                after: (time - base) as u32,
+                what,
+            };
+            chunk.entries.extend(fit.iter().map(entry));
+            let last = fit.last().unwrap_or(first).0;
+            self.is_sorted &= events[..=fit.len()].is_sorted_by_key(|event| event.0);
+            self.latest = Some(last);
+            events = behind;
+        }
+    }
+
     #[cold]
     fn begin(&mut self, base: u64, clock: u8, what: What) {
         // Who has filled one will fill another one.
@@ -194,7 +221,8 @@ mod tests {
     }
 
     /// Goal: whatever the times, events come back in their order, equal times as they came. Method: times far
-    /// apart, at the ends of what a number holds, back and forth, and more of one time than a chunk has.
+    /// apart, at the ends of what a number holds, back and forth, and more of one time than a chunk
+    /// has, one by one and many together.
     #[test]
     fn events_come_back_in_order() {
         let far = [
@@ -209,14 +237,21 @@ mod tests {
         ];
         let many = (0..3 * CHUNK as u64).map(|at| 1_000 + at / 7);
         for times in [far.to_vec(), many.collect()] {
-            let mut list = List::default();
-            for (number, time) in (0..).zip(&times) {
-                list.push(*time, 0, marked(number));
-            }
-            assert_eq!(list.latest(), times.last().copied());
-            let mut expected: Vec<(u64, u32)> = times.into_iter().zip(0..).collect();
+            let mut expected: Vec<(u64, u32)> = times.iter().copied().zip(0..).collect();
             expected.sort_unstable();
-            assert_eq!(all(list), expected);
+            for together in [1, 3, times.len()] {
+                let mut list = List::default();
+                let events: Vec<_> = times.iter().zip((0..).map(marked)).collect();
+                let events: Vec<_> = events
+                    .into_iter()
+                    .map(|(time, what)| (*time, what))
+                    .collect();
+                events
+                    .chunks(together)
+                    .for_each(|events| list.extend(0, events));
+                assert_eq!(list.latest(), times.last().copied());
+                assert_eq!(all(list), expected);
+            }
         }
     }
 

@@ -3,25 +3,44 @@
 //! Each CPU's list is nearly always in order, so the lists are merged; one that is not is sorted first. At
 //! equal times lower CPUs come first.
 
-use event::{Nanos, Task};
+use event::{Left, Nanos, Task};
 
 use super::lists::{List, Sorted};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{CURRENT, What};
-use super::words::Texts;
-use crate::read::builder::{At, Builder, Layout, Trust, from_bits};
-use crate::read::markers;
+use super::words::{Text, Texts};
+use crate::read::builder::{At, Builder, Layout, MOST_CPUS, Trust, from_bits};
+use crate::read::markers::{self, Known};
 
 /// Events of all CPUs, in the order of their times.
 ///
-/// A tournament: CPUs are in pairs, the earlier one of each pair plays against the winner of the pair
-/// beside, and so on. When the winner goes on, only those it played against are asked again.
+/// A tournament: CPUs play in pairs, winners against winners, and whoever loses stays where it lost. When the
+/// winner goes on, it plays again against those only that it met on its way, and they stand there.
 pub(super) struct Merged {
     players: Vec<(u32, Sorted)>,
-    /// By player: when its next event is; the end of time if there is none.
-    times: Vec<u64>,
-    /// The winner of each match, the final one at 1; players come behind the matches of the first round.
-    winners: Vec<u32>,
+    /// The losers of the matches, from 1 on, the final one's first; players come behind those of the first
+    /// round. At 0 is the winner.
+    places: Vec<u64>,
+    /// From when on times are told.
+    base: u64,
+}
+
+/// Bits of a player's number: there are no more than [`MOST_CPUS`].
+const BITS: u32 = MOST_CPUS.ilog2();
+
+/// Times of 13 days and more after the base are not told apart: the base comes nearer first.
+const FAR: u64 = (1 << (u64::BITS - BITS)) - 2;
+
+/// In place of a player that has no events left.
+const OUT: u64 = u64::MAX;
+
+/// A player by the time of its next event, then by its number: who is less has the earlier one.
+#[inline]
+fn place(player: usize, events: &Sorted, base: u64) -> u64 {
+    match events.time() {
+        Some(time) => time.saturating_sub(base).min(FAR) << BITS | player as u64,
+        None => OUT,
+    }
 }
 
 impl Merged {
@@ -29,37 +48,32 @@ impl Merged {
         let lists = lists.into_iter();
         let players: Vec<_> = lists.map(|(cpu, list)| (cpu, list.into_sorted())).collect();
         let leaves = players.len().next_power_of_two();
-        let times = players.iter().map(|(_, player)| player.time());
-        let mut times: Vec<u64> = times.map(|time| time.unwrap_or(u64::MAX)).collect();
-        times.resize(leaves, u64::MAX);
         let mut merged = Merged {
             players,
-            times,
-            winners: vec![0; 2 * leaves],
+            places: vec![OUT; leaves],
+            base: 0,
         };
-        for at in 0..leaves {
-            merged.winners[leaves + at] = at as u32;
-        }
-        for of in (1..leaves).rev() {
-            merged.winners[of] = merged.play(of);
-        }
+        merged.begin();
         merged
     }
 
-    #[inline]
-    fn play(&self, of: usize) -> u32 {
-        let (left, right) = (self.winners[2 * of], self.winners[2 * of + 1]);
-        match self.times[left as usize] <= self.times[right as usize] {
-            true => left,
-            false => right,
-        }
-    }
-
-    /// Where time ends, it does not say who has an event.
+    /// Lets all play, from the earliest time on.
     #[cold]
-    fn last(&mut self) -> Option<(u32, u64, What)> {
-        let mut players = self.players.iter_mut();
-        players.find_map(|(cpu, player)| player.next().map(|(time, what)| (*cpu, time, what)))
+    fn begin(&mut self) {
+        let times = self.players.iter().filter_map(|(_, events)| events.time());
+        self.base = times.min().unwrap_or(0);
+        let leaves = self.places.len();
+        let mut winners = vec![OUT; leaves];
+        for (player, (_, events)) in self.players.iter().enumerate() {
+            winners.push(place(player, events, self.base));
+        }
+        winners.resize(2 * leaves, OUT);
+        for of in (1..leaves).rev() {
+            let (left, right) = (winners[2 * of], winners[2 * of + 1]);
+            winners[of] = left.min(right);
+            self.places[of] = left.max(right);
+        }
+        self.places[0] = winners[1];
     }
 }
 
@@ -68,22 +82,49 @@ impl Iterator for Merged {
 
     #[inline]
     fn next(&mut self) -> Option<(u32, u64, What)> {
-        let winner = self.winners[1] as usize;
-        if self.times[winner] == u64::MAX {
-            return self.last();
+        if self.places[0] >= FAR << BITS {
+            self.begin();
+            if self.places[0] == OUT {
+                return None;
+            }
         }
-        let (cpu, player) = self.players.get_mut(winner)?;
+        let winner = (self.places[0] & ((1 << BITS) - 1)) as usize;
+        let (cpu, events) = self.players.get_mut(winner)?;
         let cpu = *cpu;
-        let (time, what) = player.next()?;
-        self.times[winner] = player.time().unwrap_or(u64::MAX);
-        let mut of = (self.times.len() + winner) / 2;
+        let (time, what) = events.next()?;
+        let mut challenger = place(winner, events, self.base);
+        let mut of = (self.places.len() + winner) / 2;
         while of > 0 {
-            self.winners[of] = self.play(of);
+            let other = &mut self.places[of];
+            let (less, more) = (challenger.min(*other), challenger.max(*other));
+            *other = more;
+            challenger = less;
             of /= 2;
         }
+        self.places[0] = challenger;
         Some((cpu, time, what))
     }
 }
+
+/// A text that was read, so that it need not be taken apart again.
+type Read = (Text, Known);
+
+/// How many are remembered: a power of two.
+const MARKERS: usize = 2048;
+
+/// The bits of all states that a switch can be from, and more.
+const STATES: usize = 512;
+
+/// A party, and the task that it was the last time.
+#[derive(Clone, Copy)]
+struct Met {
+    tid: u32,
+    /// [`NO_TASK`]: it was not met yet.
+    task: Task,
+}
+
+/// No builder gives out this number: more tasks than that would be more bytes than any machine has.
+const NO_TASK: Task = Task(u32::MAX);
 
 /// What is known while events are told to the builder.
 pub(super) struct Teller<'a> {
@@ -91,10 +132,14 @@ pub(super) struct Teller<'a> {
     texts: &'a Texts,
     addresses: &'a [u64],
     layout: Layout,
+    /// By number: the states that there mostly are.
+    states: [Left; STATES],
     /// By CPU: who runs there.
     current: Vec<Option<PartyNumber>>,
-    /// By party: the task that it was the last time.
-    met: Vec<Option<Task>>,
+    /// By party.
+    met: Vec<Met>,
+    /// By the last bits of their numbers.
+    markers: Vec<Option<Read>>,
 }
 
 impl<'a> Teller<'a> {
@@ -109,8 +154,13 @@ impl<'a> Teller<'a> {
             texts,
             addresses,
             layout,
+            states: std::array::from_fn(|bits| from_bits(bits as u64, layout)),
             current: Vec::new(),
-            met: vec![None; parties.len()],
+            met: parties
+                .tids()
+                .map(|tid| Met { tid, task: NO_TASK })
+                .collect(),
+            markers: vec![None; MARKERS],
         }
     }
 
@@ -156,6 +206,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Events that are not most of them.
+    #[inline(never)]
     fn tell_rare(&mut self, builder: &mut Builder, at: At, what: What) {
         match what {
             What::Switch { .. } | What::SwitchTo { .. } | What::Wake { .. } => {}
@@ -194,7 +245,17 @@ impl<'a> Teller<'a> {
             }
             What::FutexReturn { on, result } => builder.futex_return(&self.at(at, on), result),
             What::Marker { on, text } => {
-                markers::read(builder, &self.at(at, on), self.texts.get(text));
+                let at = self.at(at, on);
+                let place = &mut self.markers[text.index() % MARKERS];
+                match place {
+                    Some((known, marker)) if *known == text => {
+                        markers::again(builder, &at, *marker);
+                    }
+                    _ => {
+                        let read = markers::read(builder, &at, self.texts.get(text));
+                        *place = read.map(|marker| (text, marker));
+                    }
+                }
             }
             What::Gap => {
                 *self.current(at.cpu) = None;
@@ -223,7 +284,7 @@ impl<'a> Teller<'a> {
         At { tid, ..at }
     }
 
-    #[inline]
+    #[inline(always)]
     fn switch(
         &mut self,
         builder: &mut Builder,
@@ -232,21 +293,27 @@ impl<'a> Teller<'a> {
         state: u16,
         next: PartyNumber,
     ) {
-        let state = from_bits(state.into(), self.layout);
+        let known = self.states.get(usize::from(state)).copied();
+        let state = known.unwrap_or_else(|| from_bits(state.into(), self.layout));
         let prev = self.meet(builder, at, prev);
         let next = self.meet(builder, at, next);
         builder.switched(at, prev, state, next);
     }
 
-    #[inline]
+    #[inline(always)]
     fn meet(&mut self, builder: &mut Builder, at: &At, who: PartyNumber) -> Option<Task> {
-        let parties = self.parties;
-        match parties.tid(who) {
+        let Met { tid, task } = self.met[who.index()];
+        match tid {
             0 => None,
-            _ => {
-                let met = &mut self.met[who.index()];
-                builder.meet_again(at, who.0, met, || parties.party(who))
-            }
+            _ if builder.is_settled(task, who.0) => Some(task),
+            _ => self.meet_anew(builder, at, who),
         }
+    }
+
+    #[inline(never)]
+    fn meet_anew(&mut self, builder: &mut Builder, at: &At, who: PartyNumber) -> Option<Task> {
+        let task = builder.meet_as(at, &self.parties.party(who), who.0)?;
+        self.met[who.index()].task = task;
+        Some(task)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::words::{Text, Texts};
 use crate::read::builder;
-use crate::read::mix::{mix, of_ends};
+use crate::read::mix::mix;
 
 /// The number of a [`Party`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,28 +22,64 @@ impl PartyNumber {
     }
 }
 
-/// A task as an event names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Party {
-    tid: u32,
-    comm: Comm,
-    priority: i16,
-}
-
 /// No kernel has this one: the event does not say.
 pub(super) const NO_PRIORITY: i16 = i16::MIN;
 
-/// A name in a form that is compared fast. Kernels keep 15 bytes of names, and up to 16 it is here as a
-/// whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Comm {
-    /// Its first and last eight bytes, or as many as there are; of a longer one, its number.
-    ends: [u64; 2],
-    /// Its length; of a longer one, [`LONG`].
-    length: u8,
+/// A task as an event names it, in a form that is read, compared and hashed in words. Kernels keep 15 bytes
+/// of names, and up to 16 it is here as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Party {
+    /// The name, with zeros behind it; of a longer one, its number.
+    comm: u128,
+    /// The tid, above it the priority, and on top the length of the name; of a longer one, [`LONG`].
+    rest: u64,
 }
 
+/// In place of a length: the name has more than 16 bytes.
 const LONG: u8 = u8::MAX;
+
+impl Party {
+    /// By the length of a name: which of 16 bytes are its own.
+    pub(super) const NAMES: [u128; 17] = {
+        let mut masks = [u128::MAX; 17];
+        let mut length = 0;
+        while length < 16 {
+            masks[length] = (1 << (8 * length)) - 1;
+            length += 1;
+        }
+        masks
+    };
+
+    /// One with a name of up to 16 bytes, which has zeros behind it.
+    #[inline(always)]
+    pub(super) fn new(tid: u32, comm: u128, length: u8, priority: i16) -> Party {
+        let rest = u64::from(priority as u16) << 32 | u64::from(length) << 48;
+        Party {
+            comm,
+            rest: rest | u64::from(tid),
+        }
+    }
+
+    #[inline(always)]
+    fn tid(self) -> u32 {
+        self.rest as u32
+    }
+
+    fn priority(self) -> i16 {
+        (self.rest >> 32) as i16
+    }
+
+    fn length(self) -> u8 {
+        (self.rest >> 48) as u8
+    }
+
+    /// Its place in the cache.
+    #[inline(always)]
+    fn slot(self) -> usize {
+        let ends = [self.comm as u64, (self.comm >> 64) as u64];
+        mix(ends, self.rest) as usize % SLOTS
+    }
+}
 
 /// Slots of the cache in front of the table.
 const SLOTS: usize = 4096;
@@ -57,16 +93,14 @@ pub(super) struct Parties {
     texts: Texts,
     /// In the order of `list`.
     names: Vec<Text>,
-    /// Names of more than 16 bytes.
+    /// Names of more than 16 bytes, and their numbers.
     long: HashMap<Box<[u8]>, u64>,
+    long_names: Vec<Text>,
 }
 
 impl Default for Parties {
     fn default() -> Parties {
-        let nobody = Party {
-            priority: NO_PRIORITY,
-            ..Party::default()
-        };
+        let nobody = Party::new(0, 0, 0, NO_PRIORITY);
         Parties {
             list: vec![nobody],
             numbers: HashMap::from([(nobody, PartyNumber::NOBODY)]),
@@ -74,89 +108,105 @@ impl Default for Parties {
             texts: Texts::default(),
             names: vec![Text::EMPTY],
             long: HashMap::new(),
+            long_names: Vec::new(),
         }
     }
 }
 
 impl Parties {
     /// The number of a task that an event names so.
-    #[inline]
     pub(super) fn number(&mut self, tid: u32, comm: &[u8], priority: i16) -> PartyNumber {
-        let comm_as_key = match comm.len() {
-            0..=16 => Comm {
-                ends: of_ends(comm),
-                length: comm.len() as u8,
-            },
-            _ => self.long(comm),
+        let mut short = [0; 16];
+        let (name, length) = match short.get_mut(..comm.len()) {
+            Some(begin) => {
+                begin.copy_from_slice(comm);
+                (u128::from_le_bytes(short), comm.len() as u8)
+            }
+            None => (self.long(comm), LONG),
         };
-        let party = Party {
-            tid,
-            comm: comm_as_key,
-            priority,
-        };
-        let [begin, end] = party.comm.ends;
-        let hash = mix(
-            [begin, end],
-            u64::from(tid) << 16 | u64::from(priority as u16),
-        );
-        let slot = hash as usize % SLOTS;
+        self.known(Party::new(tid, name, length, priority))
+    }
+
+    /// The number of a task. A name of more than 16 bytes was seen before.
+    #[inline(always)]
+    pub(super) fn known(&mut self, party: Party) -> PartyNumber {
+        let slot = party.slot();
         let latest = self.latest[slot];
-        if self.list[latest.index()] == party {
-            return latest;
+        match self.is(latest, party) {
+            true => latest,
+            false => self.beside(slot, latest, party),
         }
-        // Two that share a slot have the one beside it, too.
+    }
+
+    /// Whether this is its number.
+    #[inline(always)]
+    pub(super) fn is(&self, number: PartyNumber, party: Party) -> bool {
+        self.list[number.index()] == party
+    }
+
+    /// Two that share a slot have the one beside it, too.
+    fn beside(&mut self, slot: usize, latest: PartyNumber, party: Party) -> PartyNumber {
         let beside = self.latest[slot ^ 1];
-        if self.list[beside.index()] == party {
+        if self.is(beside, party) {
             return beside;
         }
-        let number = self.look_up(party, comm);
+        let number = self.look_up(party);
         self.latest[slot] = number;
         self.latest[slot ^ 1] = latest;
         number
     }
 
     #[cold]
-    fn long(&mut self, comm: &[u8]) -> Comm {
-        let next = self.long.len() as u64;
+    fn long(&mut self, comm: &[u8]) -> u128 {
+        let next = self.long_names.len() as u64;
         let number = match self.long.get(comm) {
             Some(&number) => number,
-            None => *self.long.entry(comm.into()).or_insert(next),
+            None => {
+                self.long_names.push(self.texts.keep(comm));
+                *self.long.entry(comm.into()).or_insert(next)
+            }
         };
-        let (ends, length) = ([number, 0], LONG);
-        Comm { ends, length }
+        number.into()
     }
 
     #[cold]
-    fn look_up(&mut self, party: Party, comm: &[u8]) -> PartyNumber {
+    fn look_up(&mut self, party: Party) -> PartyNumber {
         if let Some(&number) = self.numbers.get(&party) {
             return number;
         }
+        let name = match party.length() {
+            LONG => self.long_names[party.comm as usize],
+            length => {
+                let bytes = party.comm.to_le_bytes();
+                self.texts.keep(&bytes[..length.into()])
+            }
+        };
         // More of them than numbers would be more bytes than any machine has.
         let number = PartyNumber(self.list.len() as u32);
         self.list.push(party);
-        self.names.push(self.texts.keep(comm));
+        self.names.push(name);
         self.numbers.insert(party, number);
         number
     }
 
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.list.len()
+    /// The tids of all, in the order of their numbers.
+    pub(super) fn tids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.list.iter().map(|party| party.tid())
     }
 
     /// The tid of one.
     #[inline]
     pub(super) fn tid(&self, number: PartyNumber) -> u32 {
-        self.list[number.index()].tid
+        self.list[number.index()].tid()
     }
 
     /// What its event says of one.
     pub(super) fn party(&self, number: PartyNumber) -> builder::Party<'_> {
-        let party = &self.list[number.index()];
+        let party = self.list[number.index()];
         builder::Party {
-            tid: party.tid,
+            tid: party.tid(),
             comm: self.texts.get(self.names[number.index()]),
-            priority: (party.priority != NO_PRIORITY).then_some(party.priority),
+            priority: Some(party.priority()).filter(|known| *known != NO_PRIORITY),
         }
     }
 }
@@ -186,7 +236,7 @@ mod tests {
         let first: Vec<PartyNumber> = all.iter().map(|named| number(*named)).collect();
         let again: Vec<PartyNumber> = all.iter().map(|named| number(*named)).collect();
         assert_eq!(first, again);
-        assert_eq!(parties.len(), all.len() + 1);
+        assert_eq!(parties.tids().count(), all.len() + 1);
         for (number, (tid, comm, priority)) in first.into_iter().zip(all) {
             let party = parties.party(number);
             let expected = (priority != NO_PRIORITY).then_some(priority);

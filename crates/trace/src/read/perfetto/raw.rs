@@ -8,7 +8,7 @@ use crate::read::builder::Wake;
 /// there, where that matters: a tid, or [`CURRENT`].
 ///
 /// Of 12 bytes, so that an event has 16 with its time (`lists.rs`).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum What {
     Switch {
         prev: PartyNumber,

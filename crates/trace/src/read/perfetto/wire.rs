@@ -44,6 +44,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// How many bytes are still to be read.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Whether the message ended before its end, or holds what is no field. Known once there is no next.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
@@ -116,14 +121,8 @@ pub(super) fn varint(rest: &mut &[u8]) -> Option<u64> {
 /// The value and the length of a varint of more than two bytes; a length of 0 if it is not whole.
 #[inline(never)]
 fn long_varint(bytes: &[u8]) -> (u64, usize) {
-    if let Some(eight) = bytes.first_chunk() {
-        let word = u64::from_le_bytes(*eight);
-        let ends = !word & 0x8080_8080_8080_8080;
-        if ends != 0 {
-            let last = ends.trailing_zeros();
-            let own = word & (u64::MAX >> (63 - last));
-            return (squeeze(own), last as usize / 8 + 1);
-        }
+    if let Some(found) = word(bytes, 0).and_then(first_varint) {
+        return found;
     }
     let mut value = 0;
     for (at, &byte) in bytes.iter().take(10).enumerate() {
@@ -144,57 +143,41 @@ fn squeeze(word: u64) -> u64 {
     word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4
 }
 
-/// A message whose fields are expected in a certain order, each once, as writers nearly always write them.
-/// Who does not find them so reads it as [`Fields`].
-pub(super) struct Expected<'a>(&'a [u8]);
+/// The eight bytes from a place on, the first one lowest; `None` if there are less.
+///
+/// Who knows how writers nearly always write a message takes it apart from such words, without asking at each
+/// byte what comes. What is not so, or too near to the end for a word, is read as [`Fields`].
+#[inline(always)]
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let word = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*word))
+}
 
-impl<'a> Expected<'a> {
-    pub(super) fn of(message: &'a [u8]) -> Expected<'a> {
-        Expected(message)
+/// The varint of up to eight bytes that a word begins with, and how many bytes it has.
+#[inline(always)]
+pub(super) fn first_varint(word: u64) -> Option<(u64, usize)> {
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return None;
     }
+    let last = ends.trailing_zeros();
+    let own = word & (u64::MAX >> (63 - last));
+    Some((squeeze(own), last as usize / 8 + 1))
+}
 
-    /// Whether the next field is a number of this field number, which is below 16.
-    #[inline(always)]
-    pub(super) fn is_number(&self, field: u8) -> bool {
-        self.0.first() == Some(&(field << 3))
+/// The varint of up to three bytes that a word begins with, which tids are, and how many bytes it has. Asking
+/// for each length by itself is faster than what holds for all.
+#[inline(always)]
+pub(super) fn short_varint(word: u64) -> Option<(u32, usize)> {
+    let word = word as u32;
+    if word & 0x80 == 0 {
+        return Some((word & 0x7f, 1));
     }
-
-    /// The number of this field.
-    #[inline(always)]
-    pub(super) fn number(&mut self, field: u8) -> Option<u64> {
-        self.0 = self.0.strip_prefix(&[field << 3])?;
-        varint(&mut self.0)
+    let low = word & 0x7f | (word & 0x7f00) >> 1;
+    if word & 0x8000 == 0 {
+        return Some((low, 2));
     }
-
-    /// The bytes of this field.
-    #[inline(always)]
-    pub(super) fn bytes(&mut self, field: u8) -> Option<&'a [u8]> {
-        self.0 = self.0.strip_prefix(&[field << 3 | 2])?;
-        self.sized()
-    }
-
-    /// The bytes of any field, and its number, if nothing comes behind it.
-    #[inline(always)]
-    pub(super) fn last_bytes(&mut self) -> Option<(u32, &'a [u8])> {
-        let key = varint(&mut self.0)?;
-        let field = u32::try_from(key >> 3).ok()?;
-        let bytes = self.sized()?;
-        (key & 7 == 2 && self.0.is_empty()).then_some((field, bytes))
-    }
-
-    #[inline(always)]
-    fn sized(&mut self) -> Option<&'a [u8]> {
-        let length = usize::try_from(varint(&mut self.0)?).ok()?;
-        let (bytes, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(bytes)
-    }
-
-    /// `Some` if nothing is left.
-    #[inline(always)]
-    pub(super) fn end(&self) -> Option<()> {
-        self.0.is_empty().then_some(())
-    }
+    (word & 0x80_0000 == 0).then_some((low | (word & 0x7f_0000) >> 2, 3))
 }
 
 /// Numbers that are packed one after another in a field.

@@ -3,7 +3,7 @@
 use crate::read::mix::{mix, of_ends};
 
 /// Slots of the cache in front of the texts.
-const SLOTS: usize = 1 << 14;
+const SLOTS: usize = 1 << 13;
 
 /// A text: its number in [`Texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,10 @@ pub(super) struct Text(u32);
 
 impl Text {
     pub(super) const EMPTY: Text = Text(0);
+
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Texts by number.
@@ -19,7 +23,16 @@ pub(super) struct Texts {
     /// By number: where a text ends; it begins where the one before ends. The first one is empty.
     ends: Vec<u64>,
     /// By a part of the hash: the text that came last.
-    latest: Box<[Text; SLOTS]>,
+    latest: Box<[Slot]>,
+}
+
+/// A text as it is found again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// With its length they say what a text of up to 16 bytes is.
+    ends: [u64; 2],
+    length: u32,
+    text: u32,
 }
 
 impl Default for Texts {
@@ -27,7 +40,7 @@ impl Default for Texts {
         Texts {
             bytes: Vec::new(),
             ends: vec![0],
-            latest: Box::new([Text::EMPTY; SLOTS]),
+            latest: vec![Slot::default(); SLOTS].into(),
         }
     }
 }
@@ -36,16 +49,24 @@ impl Texts {
     /// Keeps a text.
     #[inline]
     pub(super) fn keep(&mut self, text: &[u8]) -> Text {
-        let slot = mix(of_ends(text), text.len() as u64) as usize % SLOTS;
+        let ends = of_ends(text);
+        let slot = mix(ends, text.len() as u64) as usize % SLOTS;
         let latest = self.latest[slot];
-        if self.get(latest) == text {
-            return latest;
+        let known = Text(latest.text);
+        let is_alike = latest.ends == ends && latest.length as usize == text.len();
+        if is_alike && (text.len() <= 16 || self.get(known) == text) {
+            return known;
         }
         // More texts than numbers would be more bytes than any machine has.
         let number = Text(self.ends.len() as u32);
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len() as u64);
-        self.latest[slot] = number;
+        self.latest[slot] = Slot {
+            ends,
+            // A text that is longer than this is never found alike.
+            length: u32::try_from(text.len()).unwrap_or(u32::MAX),
+            text: number.0,
+        };
         number
     }
 
