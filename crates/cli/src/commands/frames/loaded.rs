@@ -79,6 +79,7 @@ impl Loaded {
             wait: Some(self.wait),
             image: None,
             costs: None,
+            compares: false,
             records,
             trace: None,
             trace_text: None,
@@ -107,21 +108,35 @@ impl Inversions {
 mod tests {
     use super::*;
 
-    /// Goal: it runs the frames that it says, under either wait, and a recording changes nothing about that.
-    /// Method: three frames beside a hog each; counts, not times.
+    fn told<T>(result: Result<T, Failure>) -> T {
+        result.unwrap_or_else(|failure| panic!("{}", failure.text()))
+    }
+
+    fn beside_a_hog(wait: WaitPolicy) -> Loaded {
+        Loaded {
+            wait,
+            hogs: 1,
+            frames: 3,
+        }
+    }
+
+    /// Goal: it runs the frames that it says, under either wait. Method: three frames beside a hog each;
+    /// counts, not times.
     #[test]
     fn a_few_frames_beside_a_hog() {
         for wait in [WaitPolicy::Active, WaitPolicy::Passive] {
-            let loaded = Loaded {
-                wait,
-                hogs: 1,
-                frames: 3,
-            };
-            let report = loaded
-                .run()
-                .unwrap_or_else(|failure| panic!("{}", failure.text()));
+            let report = told(beside_a_hog(wait).run());
             assert!(report.times.p50 > 0 && report.times.max >= report.times.p99);
             assert!(report.missed <= 3 && report.longest_wait.0 <= report.times.max);
         }
+    }
+
+    /// Goal: a recording that tells of inversions tells how long they took. Method: three frames beside a
+    /// hog, where the kernel's events may be recorded.
+    #[test]
+    fn inversions_have_lengths() {
+        let found = told(beside_a_hog(WaitPolicy::Active).inversions()).unwrap_or_default();
+        assert_eq!(found.busy_waits > 0, found.busy_waited > Nanos::ZERO);
+        assert_eq!(found.others > 0, found.others_took > Nanos::ZERO);
     }
 }

@@ -164,6 +164,8 @@ struct Options {
     wait: Option<WaitPolicy>,
     image: Option<PathBuf>,
     costs: Option<PathBuf>,
+    /// Whether frames on one thread are measured, too, to compare with.
+    compares: bool,
     /// Whether it is recorded what jobs and kernel do.
     records: bool,
     trace: Option<PathBuf>,
@@ -224,6 +226,7 @@ impl Arguments {
             wait: self.wait,
             image: self.image,
             costs: self.record_costs,
+            compares: true,
             records: self.trace.is_some(),
             trace: self.trace,
             trace_text: self.trace_text,

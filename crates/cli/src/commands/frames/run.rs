@@ -41,7 +41,7 @@ pub(super) struct Outcome {
     pub(super) workers: usize,
     pub(super) frames: u64,
     pub(super) times: Times,
-    /// A frame on one thread.
+    /// A frame on one thread; zero if none was measured.
     pub(super) serial: Nanos,
     pub(super) missed: u64,
     pub(super) period: Option<Duration>,
@@ -95,7 +95,10 @@ pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
 fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Outcome, Failure> {
     let probe = make_probe(options, scene.labels())?;
     let mut watch = Watch::start(busy);
-    let serial = serial_time(&mut scene, options.period)?;
+    let serial = match options.compares {
+        true => serial_time(&mut scene, options.period)?,
+        false => Nanos::ZERO,
+    };
     prepare(options, &mut scene);
     watch.look();
 
