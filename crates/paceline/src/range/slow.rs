@@ -93,7 +93,7 @@ impl<P: Platform> Context<'_, P> {
     /// Whether a share of so many items at `cost` picoseconds each, and as much with each other fast thread,
     /// is worth waking slow workers.
     pub(super) fn is_worth_slow(&self, cost: Option<u64>, items: u64) -> bool {
-        let worth = Tuning::WORTH_SLOW.max(Nanos(2 * self.shared.slow.wake_cost().0));
+        let worth = Tuning::WORTH_SLOW.max(Nanos(2 * self.shared.slow.wake_cost.get().0));
         cost.is_some_and(|cost| items.saturating_mul(cost) / 1000 > worth.0)
     }
 
