@@ -25,6 +25,7 @@ use crate::idle::{Fenced, Fences, Idle};
 use crate::injector::Injector;
 use crate::job::Ticket;
 use crate::policy::WakeCost;
+use crate::range::Trials;
 
 /// What the threads of a job system know of its slow workers.
 pub(crate) struct Slow<M: Memory> {
@@ -33,6 +34,8 @@ pub(crate) struct Slow<M: Memory> {
     pub(crate) offered: Padded<M::AtomicU64>,
     /// What waking one of them takes.
     pub(crate) wake_cost: WakeCost<M>,
+    /// What is known of ranges with slow workers and without.
+    pub(crate) trials: Trials<M>,
     /// How many threads may work fast, the one that waits included.
     pub(crate) fast_threads: M::AtomicU32,
 }
@@ -43,6 +46,7 @@ impl<M: Memory> Slow<M> {
             idle: Idle::new(seats),
             offered: Padded(M::AtomicU64::new(Ticket::NONE.0)),
             wake_cost: WakeCost::slow(),
+            trials: Trials::new(),
             fast_threads: M::AtomicU32::new(1),
         }
     }

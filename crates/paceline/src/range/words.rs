@@ -9,6 +9,8 @@ use crate::error::ScheduleError;
 use crate::job::{Body, BodyTable};
 use crate::policy::Grain;
 
+use super::trial::Tried;
+
 /// Most threads that take part in one range.
 pub(crate) const CREW_MAX: usize = 32;
 
@@ -18,6 +20,7 @@ pub(crate) struct RangeBlock<M: Memory> {
     pub(super) members: M::AtomicU32,
     /// What an item takes a fast thread, in picoseconds, once the range was offered to slow ones.
     pub(super) cost: M::AtomicU64,
+    pub(super) tried: Tried<M>,
     pub(super) words: [Padded<M::AtomicU64>; CREW_MAX],
 }
 
@@ -27,6 +30,7 @@ impl<M: Memory> RangeBlock<M> {
         RangeBlock {
             members: M::AtomicU32::new(0),
             cost: M::AtomicU64::new(0),
+            tried: Tried::new(),
             words: std::array::from_fn(|_| Padded(M::on_own_lines(|| M::AtomicU64::new(0)))),
         }
     }
