@@ -1,5 +1,6 @@
-//! Goal: little cores that take part in ranges make them shorter where they can, and never longer: nobody waits
-//! for one, and where the kernel chooses clocks by load, the clocks that fall because of them cost nothing.
+//! Goal: little cores that take part in ranges make them shorter where they can, and never longer: nobody
+//! waits for one, and where the kernel chooses clocks by load, the clocks that fall because of them cost
+//! nothing.
 //! Method: frames of a range each on the simulated machines that have little cores, with workers on the fast
 //! CPUs alone and with all, at fixed clocks and under `schedutil`.
 
@@ -61,9 +62,9 @@ fn mean(times: &[Nanos]) -> Nanos {
     Nanos(times.iter().map(|time| time.0).sum::<u64>() / times.len() as u64)
 }
 
-/// Goal: little cores make no frame slower, whatever its items, and long ones faster. Method: frames of ranges
-/// from short to long and from fine to coarse, at fixed clocks; all of them, and the last ones, when it has
-/// been tried what little cores are worth.
+/// Goal: little cores make no frame slower, whatever its items, and long ones faster. Method: frames of
+/// ranges from short to long and from fine to coarse, at fixed clocks; all of them, and the last ones, when it
+/// has been tried what little cores are worth.
 #[test]
 fn little_cores_are_never_waited_for() {
     let micros = Nanos::from_micros;
@@ -103,8 +104,8 @@ fn little_cores_are_never_waited_for() {
     }
 }
 
-/// What became of some frames: the first one, the mean of the first twelve, that of the last sixteen and that of
-/// all, each without little cores and with them.
+/// What became of some frames: the first one, the mean of the first twelve, that of the last sixteen and that
+/// of all, each without little cores and with them.
 type Row = [[Nanos; 2]; 4];
 
 /// Loops that take the fast CPUs `millis` at their highest clocks.
@@ -130,9 +131,10 @@ fn of_the_guide(begin: &str) -> Vec<f64> {
     cells.filter_map(|cell| cell.parse().ok()).collect()
 }
 
-/// Goal: what docs/topology.md says of little cores is so: they make no loop longer, neither first nor settled,
-/// whatever the clocks do, and keep what they gain. Method: short, middle and long loops on each machine, which
-/// takes some seconds; the figures are those of the guide's table, and none is more than 2 % worse.
+/// Goal: what docs/topology.md says of little cores is so: they make no loop longer, neither first nor
+/// settled, whatever the clocks do, and keep what they gain. Method: short, middle and long loops on each
+/// machine, which takes some seconds; the figures are those of the guide's table, and none is more than 2 %
+/// worse.
 #[test]
 fn the_table_of_the_guide_is_so() {
     let mut differ = Vec::new();

@@ -157,8 +157,8 @@ impl Tuning {
 
 /// What waking a worker takes, as measured: a moving average.
 ///
-/// A sample is the time from the waker's call to the sleeper's first step. Racing updates lose a sample, which
-/// an average can bear.
+/// A sample is the time from the waker's call to the sleeper's first step. Racing updates lose a sample,
+/// which an average can bear.
 pub(crate) struct WakeCost<M: Memory> {
     ns: M::AtomicU64,
     /// A sample counts for one part in so many.

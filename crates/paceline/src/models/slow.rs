@@ -6,9 +6,9 @@
 //! the real `Slow`, `Idle` and `Injector`: a slow worker ends its search with other work in its hands, and
 //! is busy for good; a fast one goes to sleep, or has done so before.
 //! Bounds: two or three threads, one or two jobs, two preemptions (one with two publishers).
-//! Planted bugs: the publisher's fence or the worker's too weak; a search that ends with other work and passes
-//! nothing on; a publisher that leaves all to slow workers; and one that does not look again after it has
-//! counted a slow worker who was not there.
+//! Planted bugs: the publisher's fence or the worker's too weak; a search that ends with other work and
+//! passes nothing on; a publisher that leaves all to slow workers; and one that does not look again after it
+//! has counted a slow worker who was not there.
 
 use std::sync::Arc;
 

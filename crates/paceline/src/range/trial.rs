@@ -11,8 +11,8 @@
 //!
 //! 1. The first run is with slow workers: a range may come only once.
 //! 2. Then without until clocks have settled: [`RUNS`] runs that took as long as each other, or [`LEARN`].
-//! 3. Then the other way round for [`TRY`]; if that was by [`MARGIN`] better it is kept, else all is as it was.
-//!    A try with slow workers ends at once when it is by as much worse.
+//! 3. Then the other way round for [`TRY`]; if that was by [`MARGIN`] better it is kept, else all is as it
+//!    was. A try with slow workers ends at once when it is by as much worse.
 //! 4. After [`HOLD`] once more as in 3, later and later up to [`HOLD_MAX`], sooner again when something has
 //!    changed: a try costs its frames, and the machine may be another one by now.
 //!
@@ -295,8 +295,8 @@ mod tests {
         );
     }
 
-    /// Goal: whatever runs take, nothing is divided by zero or overflows, and each way is tried. Method: random
-    /// runs, some of them absurd.
+    /// Goal: whatever runs take, nothing is divided by zero or overflows, and each way is tried. Method:
+    /// random runs, some of them absurd.
     #[test]
     fn absurd_runs_are_borne_slow() {
         let mut random = event::Random::new(7);
