@@ -63,8 +63,8 @@ fn mean(times: &[Nanos]) -> Nanos {
 }
 
 /// Goal: little cores make no frame slower, whatever its items, and long ones faster. Method: frames of
-/// ranges from short to long and from fine to coarse, at fixed clocks; all of them, and the last ones, when it
-/// has been tried what little cores are worth.
+/// ranges from short to long and from fine to coarse, at fixed clocks; all of them, and the last ones, when
+/// it has been tried what little cores are worth.
 #[test]
 fn little_cores_are_never_waited_for() {
     let micros = Nanos::from_micros;

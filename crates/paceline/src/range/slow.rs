@@ -20,6 +20,9 @@
 //! ([`Tuning::MARGIN`]). A piece whose items cost much more than the others, or a slow thread that loses its
 //! CPU in the middle of one, is late all the same, by a piece: pieces are bounded in time, too.
 //!
+//! None of this knows what becomes of the fast threads' clocks; whether a range is offered at all is found by
+//! trying ([`trial`](super::trial)).
+//!
 //! Fast threads offer their range when slow workers sleep and what is left is worth waking one
 //! ([`Tuning::WORTH_SLOW`]): one a block, and [`SLOW_OFFERS`] each at most, so that those that find nothing
 //! are not woken again and again.
