@@ -265,6 +265,11 @@ fn the_environment_says_how_much_of_the_machine_to_use() {
     assert!(bad.starts_with("PACELINE_WORKERS: 'some' is"), "{bad}");
     let bad = say(&[(cpus, "9-1".as_ref())]);
     assert!(bad.starts_with("PACELINE_CPUS: '9-1' is no"), "{bad}");
+    let bad = say(&[("PACELINE_PLACEMENT", "anywhere".as_ref())]);
+    assert!(
+        bad.starts_with("PACELINE_PLACEMENT: 'anywhere' is no"),
+        "{bad}"
+    );
     let none = say(&[(cpus, "16383".as_ref())]);
     assert!(none.contains("PACELINE_CPUS"), "{none}");
 }

@@ -53,6 +53,7 @@ pub(crate) fn child(test: &str, variables: &[(&str, &OsStr)]) -> Said {
         .env_remove("PACELINE_WAIT")
         .env_remove("PACELINE_WORKERS")
         .env_remove("PACELINE_CPUS")
+        .env_remove("PACELINE_PLACEMENT")
         .env(CHILD, "1")
         .envs(variables.iter().copied())
         .output()

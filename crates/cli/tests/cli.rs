@@ -52,6 +52,7 @@ fn command(arguments: &[&str]) -> Command {
         .env_remove("PACELINE_WAIT")
         .env_remove("PACELINE_WORKERS")
         .env_remove("PACELINE_CPUS")
+        .env_remove("PACELINE_PLACEMENT")
         .env("RUST_BACKTRACE", "0");
     command
 }

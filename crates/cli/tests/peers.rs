@@ -41,6 +41,7 @@ fn bench(program: impl AsRef<Path>, runner: Option<&Path>, more: &[&str]) -> Out
         .env_remove("PACELINE_WAIT")
         .env_remove("PACELINE_WORKERS")
         .env_remove("PACELINE_CPUS")
+        .env_remove("PACELINE_PLACEMENT")
         .env_remove(RUNNER)
         .env("RUST_BACKTRACE", "0");
     if let Some(runner) = runner {

@@ -109,8 +109,9 @@ impl std::error::Error for BuildError {}
 impl Builder<Os> {
     /// Settings for a job system on this machine. The environment wins over them: `PACELINE_WAIT` over the
     /// [wait policy](Builder::wait_policy), `PACELINE_WORKERS` (a number, or `auto`) over the number of
-    /// [workers](Builder::workers), and `PACELINE_CPUS` (a list such as `0-3,8`) over the
-    /// [CPUs](Builder::cpus) they may run on.
+    /// [workers](Builder::workers), `PACELINE_CPUS` (a list such as `0-3,8`) over the [CPUs](Builder::cpus)
+    /// they may run on, and `PACELINE_PLACEMENT` (`classes` or `free`) over their
+    /// [placement](Builder::placement).
     pub fn new() -> Builder<Os> {
         Builder {
             asks_environment: true,
@@ -265,7 +266,7 @@ impl<P: Platform> Builder<P> {
     /// Whether workers are held to classes of CPUs where CPUs differ: [`Placement::Classes`] by default.
     /// Within the [CPUs](Builder::cpus) that workers may run on; masks follow the machine as their number
     /// does ([`follow_machine`](Builder::follow_machine)). Threads that jobs start inherit the mask of their
-    /// worker.
+    /// worker. The environment variable `PACELINE_PLACEMENT` (`classes` or `free`) wins over this call.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
@@ -349,7 +350,8 @@ impl<P: Platform> Builder<P> {
         let room = 4 * parallelism.max(topology.present().len());
         let workers_max = workers.unwrap_or(1).max(room).min(WORKERS_MAX);
         let follow = self.follows_machine.then(|| self.platform.now());
-        let machine = (self.placement == Placement::Classes).then(|| topology.clone());
+        let placement = environment.placement.unwrap_or(self.placement);
+        let machine = (placement == Placement::Classes).then(|| topology.clone());
         let reading = Reading::new(limits, asked, workers_max).divided_by(machine);
         let shared = Shared::new(Parts {
             seats: workers_max + SPARES_MAX + self.max_threads,

@@ -3,6 +3,7 @@
 //! - `PACELINE_WAIT`: what a thread without work does, as [`WaitPolicy`] reads it.
 //! - `PACELINE_WORKERS`: how many workers, or `auto`.
 //! - `PACELINE_CPUS`: the CPUs that workers may run on, as a list such as `0-3,8`.
+//! - `PACELINE_PLACEMENT`: whether workers are held to classes of CPUs: `classes` or `free`.
 //!
 //! Whoever sets one of these has the machine before their eyes, which the program's author had not: they
 //! win over what the program asks for. What cannot be read is an error, not a guess.
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 use platform::CpuSet;
 
 use crate::builder::{BuildError, WORKERS_MAX};
+use crate::place::Placement;
 use crate::policy::WaitPolicy;
 
 /// Where the variables are looked up; tests have their own.
@@ -22,6 +24,7 @@ type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub(crate) struct Environment {
     pub(crate) workers: Option<Workers>,
     pub(crate) cpus: Option<CpuSet>,
+    pub(crate) placement: Option<Placement>,
 }
 
 /// A number of workers.
@@ -42,6 +45,7 @@ impl Environment {
         Ok(Environment {
             workers: variable(lookup, "PACELINE_WORKERS", workers)?,
             cpus: variable(lookup, "PACELINE_CPUS", cpus)?,
+            placement: variable(lookup, "PACELINE_PLACEMENT", placement)?,
         })
     }
 }
@@ -103,6 +107,18 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
     Ok(set)
 }
 
+fn placement(text: &str) -> Result<Placement, String> {
+    let is = |word: &str| text.eq_ignore_ascii_case(word);
+    match text {
+        _ if is("classes") => Ok(Placement::Classes),
+        _ if is("free") => Ok(Placement::Free),
+        _ => Err(format!(
+            "'{}' is no placement: use classes or free",
+            shortened(text)
+        )),
+    }
+}
+
 fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
@@ -115,6 +131,7 @@ mod tests {
         let lookup = |name: &str| match name {
             "PACELINE_WORKERS" => Some(workers.into()),
             "PACELINE_CPUS" => Some(cpus.into()),
+            "PACELINE_PLACEMENT" => None,
             other => panic!("{other} is asked for"),
         };
         Environment::read_from(&lookup).map_err(|error| error.to_string())
@@ -131,6 +148,24 @@ mod tests {
         assert!(cpus.iter().eq([0, 1, 2, 5, 6]));
         assert_eq!(read("AUTO", "0").unwrap().workers, Some(Workers::Auto));
         assert_eq!(read("0", "0").unwrap().workers, Some(Workers::Exactly(0)));
+    }
+
+    /// Goal: as above, for the placement. Method: both words, in any case, and slips.
+    #[test]
+    fn a_placement_is_one_of_two_words() {
+        let read = |text: &str| {
+            let lookup = |name: &str| (name == "PACELINE_PLACEMENT").then(|| text.into());
+            let read = Environment::read_from(&lookup);
+            read.map(|all| all.placement)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(read(" Free "), Ok(Some(Placement::Free)));
+        assert_eq!(read("classes"), Ok(Some(Placement::Classes)));
+        for bad in ["", "freee", "none"] {
+            let error = read(bad).unwrap_err();
+            assert!(error.starts_with("PACELINE_PLACEMENT: "), "{error}");
+            assert!(error.ends_with("use classes or free"), "{error}");
+        }
     }
 
     /// Goal: what is not understood is one line that names the variable, what it said and what it may say.

@@ -301,7 +301,7 @@ impl<P: Platform> Context<'_, P> {
         let worth = if is_hungry {
             self.seat.deque.len() == 0
         } else {
-            let price = 2 * self.shared.wake_cost().0;
+            let price = 2 * self.shared.wake_cost.get().0;
             let lasted = self.tree_lasted(is_first);
             lasted.is_none_or(|lasted| lasted.0 > price)
         };

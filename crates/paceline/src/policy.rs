@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use event::Nanos;
+use platform::{Atomic, Memory, Ordering};
 
 use crate::live::Width;
 
@@ -154,6 +155,52 @@ impl Tuning {
     pub(crate) const SEARCH_VISITS_MAX: usize = 1 << 16;
 }
 
+/// What waking a worker takes, as measured: a moving average.
+///
+/// A sample is the time from the waker's call to the sleeper's first step. Racing updates lose a sample,
+/// which an average can bear.
+pub(crate) struct WakeCost<M: Memory> {
+    ns: M::AtomicU64,
+    /// A sample counts for one part in so many.
+    parts: u64,
+    /// No sample counts for more.
+    most: Nanos,
+}
+
+impl<M: Memory> WakeCost<M> {
+    /// Of workers that may spin. They are woken thousands of times a second, so that eight samples are a
+    /// moment; what takes much longer than anybody would spin for says that somebody else had the CPU, and
+    /// nothing about the next wake-up.
+    pub(crate) fn fast() -> WakeCost<M> {
+        WakeCost::new(Tuning::WAKE_GUESS, 8, Nanos(10 * Tuning::SPIN_MAX.0))
+    }
+
+    /// Of slow workers. They are woken once in a while, from states of sleep that differ a thousandfold in
+    /// what leaving them takes: the last few tell most, and a millisecond may be true.
+    pub(crate) fn slow() -> WakeCost<M> {
+        WakeCost::new(Tuning::SLOW_WAKE_GUESS, 4, Nanos::from_millis(10))
+    }
+
+    fn new(guess: Nanos, parts: u64, most: Nanos) -> WakeCost<M> {
+        WakeCost {
+            ns: M::AtomicU64::new(guess.0),
+            parts,
+            most,
+        }
+    }
+
+    // Relaxed, here and below: a number that nothing is published with.
+    #[inline]
+    pub(crate) fn get(&self) -> Nanos {
+        Nanos(self.ns.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn learn(&self, latency: Nanos) {
+        let new = (self.get().0 * (self.parts - 1) + latency.min(self.most).0) / self.parts;
+        self.ns.store(new, Ordering::Relaxed);
+    }
+}
+
 /// How long threads of one job system spin before they park.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpinPolicy {
@@ -215,6 +262,8 @@ impl SpinHabit {
 
 #[cfg(test)]
 mod tests {
+    use platform::Os;
+
     use super::*;
 
     #[test]
@@ -248,6 +297,23 @@ mod tests {
         habit.parked(frame, full, cost);
         habit.paid();
         assert_eq!(habit.time(full), full);
+    }
+
+    /// Goal: an average begins with the guess, follows what is measured, and is not carried away by one
+    /// sample. Method: equal samples until it is there, then one that took a second.
+    #[test]
+    fn the_cost_of_a_wake_up_follows_what_is_measured() {
+        for (cost, guess, most) in [
+            (WakeCost::<Os>::fast(), Tuning::WAKE_GUESS, 500_000 / 8),
+            (WakeCost::slow(), Tuning::SLOW_WAKE_GUESS, 10_000_000 / 4),
+        ] {
+            assert_eq!(cost.get(), guess);
+            (0..100).for_each(|_| cost.learn(Nanos(40_000)));
+            let before = cost.get();
+            assert!((39_990..=40_000).contains(&before.0), "{before}");
+            cost.learn(Nanos::from_secs(1));
+            assert!(cost.get().0 <= before.0 + most, "{}", cost.get());
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Nanos, Sink};
-use platform::{Atomic, Ordering, Padded, Platform, Treatment};
+use platform::{Atomic, Padded, Platform, Treatment};
 
 use crate::adopt::Helping;
 use crate::builder::JOBS_MAX;
@@ -18,7 +18,7 @@ use crate::interference::Noticed;
 use crate::job::{LINK_BLOCKS_MAX, Labels, Links, Slot, Ticket};
 use crate::listen::Wakers;
 use crate::live::Live;
-use crate::policy::{SpinPolicy, Tuning};
+use crate::policy::{SpinPolicy, WakeCost};
 use crate::range::RangeBlock;
 use crate::record::Tap;
 use crate::seat::{self, Host, Role, Seat, Seats};
@@ -65,8 +65,8 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) noticed: Noticed<P>,
     pub(crate) spin: SpinPolicy,
     pub(crate) steering: Steering<P>,
-    /// Moving average of the cost of a wake-up, in ns.
-    wake_cost: Padded<P::AtomicU64>,
+    /// What a wake-up takes.
+    pub(crate) wake_cost: Padded<WakeCost<P>>,
     /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
     pub(crate) late_edges: P::AtomicU32,
     pub(crate) frames: P::AtomicU64,
@@ -128,7 +128,7 @@ impl<P: Platform> Shared<P> {
             noticed: Noticed::new(),
             spin: parts.spin,
             steering: Steering::new(parts.steering),
-            wake_cost: Padded(P::AtomicU64::new(Tuning::WAKE_GUESS.0)),
+            wake_cost: Padded(WakeCost::fast()),
             late_edges: P::AtomicU32::new(0),
             frames: P::AtomicU64::new(0),
             tap: parts
@@ -210,19 +210,6 @@ impl<P: Platform> Shared<P> {
         !self.caches.is_empty()
     }
 
-    pub(crate) fn wake_cost(&self) -> Nanos {
-        Nanos(self.wake_cost.load(Ordering::Relaxed))
-    }
-
-    /// Learns from one wake-up. Racing updates lose a sample, which an average can bear; outliers
-    /// (a preempted waker) count as the cap.
-    pub(crate) fn learn_wake_cost(&self, latency: Nanos) {
-        const CAP: u64 = 10 * Tuning::SPIN_MAX.0;
-        let old = self.wake_cost().0;
-        let new = (old * 7 + latency.0.min(CAP)) / 8;
-        self.wake_cost.store(new, Ordering::Relaxed);
-    }
-
     /// How long a thread without work spins now.
     pub(crate) fn spin_time(&self) -> Nanos {
         // The waiting thread counts as one more.
@@ -230,7 +217,7 @@ impl<P: Platform> Shared<P> {
         let mut width = self.live.width();
         // Whoever spins spends what others of ours need.
         width.is_rationed |= self.noticed.are_fewer();
-        self.spin.spin_time(self.wake_cost(), threads, width)
+        self.spin.spin_time(self.wake_cost.get(), threads, width)
     }
 
     /// How many threads could work on one thing at the same time.

@@ -8,10 +8,8 @@
 //! counts as blocked, because tickets that are published there are not for it: so nobody wakes it for one,
 //! and if all others are blocked in waits a spare starts.
 //!
-//! A background job is published like this: put it into the backlog; full fence; wake a slow worker; if
-//! nobody there searches or sleeps, wake a fast one. A worker looks at the backlog after it has said that it
-//! searches, and before it parks, with a fence in between: one of the two sees the other. The last slow
-//! worker to find something else passes it on in the same way.
+//! Who is woken for a background job, and why none is forgotten: `idle/README.md`, "Slow workers". An offered
+//! range is no more than a hint: who has offered it runs it anyway.
 //!
 //! Invariants
 //! - A slow worker runs no ticket from a deque or an inbox: not even from its own deque, where what its jobs
@@ -23,17 +21,21 @@ use platform::{Atomic, Memory, Ordering, Padded, Parker, Platform};
 use event::{EventKind, Nanos};
 
 use crate::context::{Context, Queue};
-use crate::idle::{Fenced, Idle};
+use crate::idle::{Fenced, Fences, Idle};
+use crate::injector::Injector;
 use crate::job::Ticket;
-use crate::policy::Tuning;
+use crate::policy::WakeCost;
+use crate::range::Trials;
 
 /// What the threads of a job system know of its slow workers.
 pub(crate) struct Slow<M: Memory> {
     pub(crate) idle: Idle<M>,
     /// The range that was offered last, if any. A hint: whoever takes it looks whether it is still open.
     pub(crate) offered: Padded<M::AtomicU64>,
-    /// Moving average of what waking one of them takes, in ns.
-    wake_cost: M::AtomicU64,
+    /// What waking one of them takes.
+    pub(crate) wake_cost: WakeCost<M>,
+    /// What is known of ranges with slow workers and without.
+    pub(crate) trials: Trials<M>,
     /// How many threads may work fast, the one that waits included.
     pub(crate) fast_threads: M::AtomicU32,
 }
@@ -43,22 +45,36 @@ impl<M: Memory> Slow<M> {
         Slow {
             idle: Idle::new(seats),
             offered: Padded(M::AtomicU64::new(Ticket::NONE.0)),
-            wake_cost: M::AtomicU64::new(Tuning::SLOW_WAKE_GUESS.0),
+            wake_cost: WakeCost::slow(),
+            trials: Trials::new(),
             fast_threads: M::AtomicU32::new(1),
         }
     }
 
-    pub(crate) fn wake_cost(&self) -> Nanos {
-        Nanos(self.wake_cost.load(Ordering::Relaxed))
+    /// Steps 2 to 4 of publishing a background job: who is to look at the backlog. The caller has put
+    /// something there, or has found something after a fence. Not `fast` workers if a slow one will.
+    pub(crate) fn call_for<F: Fences<M>>(&self, backlog: &Injector<M>, fast: &Idle<M>) -> Called {
+        if let Some(seat) = self.idle.wake_one() {
+            return Called::Worker(seat);
+        }
+        // Finding nobody took a moment, in which others have seen our count and left their jobs to it.
+        F::look();
+        if self.idle.load().searching > 0 || backlog.is_empty() {
+            return Called::Enough;
+        }
+        fast.wake_one().map_or(Called::Nobody, Called::Worker)
     }
+}
 
-    /// Learns from one wake-up. Racing updates lose a sample, which an average can bear.
-    fn learn_wake_cost(&self, latency: Nanos) {
-        /// Longer than the deepest sleep: what takes longer is a CPU that others use.
-        const CAP: Nanos = Nanos::from_millis(10);
-        let new = (self.wake_cost().0 * 3 + latency.min(CAP).0) / 4;
-        self.wake_cost.store(new, Ordering::Relaxed);
-    }
+/// Who is to look at the backlog.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Called {
+    /// The worker on this seat, which the caller must unpark.
+    Worker(usize),
+    /// Nobody more: somebody searches who will see what there is, or it has been taken.
+    Enough,
+    /// Nobody sleeps: a busy worker, once it searches.
+    Nobody,
 }
 
 impl<P: Platform> Context<'_, P> {
@@ -136,7 +152,7 @@ impl<P: Platform> Context<'_, P> {
             }
             let alone = idle.cancel_sleep(index);
             if let Some(report) = self.seat.wake_report(&self.shared.platform) {
-                self.shared.slow.learn_wake_cost(report.latency);
+                self.shared.slow.wake_cost.learn(report.latency);
             }
             self.record_unpark(Ticket::NONE);
             if woken && !alone && !is_needed() {
@@ -164,13 +180,11 @@ impl<P: Platform> Context<'_, P> {
     /// Gets somebody to look at the backlog, or at the range on offer.
     fn wake_for_slow_work(&self) {
         let shared = self.shared;
-        if let Some(seat) = shared.slow.idle.wake_one() {
-            self.wake_worker(seat);
-        } else if shared.slow.idle.load().searching == 0 && !shared.backlog.is_empty() {
-            match shared.idle.wake_one() {
-                Some(seat) => self.wake_worker(seat),
-                None => shared.consider_spare(),
-            }
+        let slow = &shared.slow;
+        match slow.call_for::<Fenced>(&shared.backlog, &shared.idle) {
+            Called::Worker(seat) => self.wake_worker(seat),
+            Called::Enough => {}
+            Called::Nobody => shared.consider_spare(),
         }
     }
 

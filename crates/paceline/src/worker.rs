@@ -271,7 +271,7 @@ impl<P: Platform> Context<'_, P> {
         if let Some(since) = parked {
             self.note_wake_up();
             let away = shared.platform.now() - since;
-            let (full, cost) = (shared.spin_time(), shared.wake_cost());
+            let (full, cost) = (shared.spin_time(), shared.wake_cost.get());
             self.own(|own| own.search_habit.parked(away, full, cost));
         }
         self.record_unpark(Ticket::NONE);
@@ -282,7 +282,7 @@ impl<P: Platform> Context<'_, P> {
     /// What the last wake-up cost goes into the average that decides how long to spin.
     pub(crate) fn note_wake_up(&self) {
         if let Some(report) = self.seat.wake_report(&self.shared.platform) {
-            self.shared.learn_wake_cost(report.latency);
+            self.shared.wake_cost.learn(report.latency);
             self.learn_placement(&report);
             if report.colocated {
                 self.seat.counters.colocated.add(1);

@@ -266,19 +266,11 @@ impl Judge {
             }
             Phase::All => self.try_fewer(window, load),
             Phase::Trying { before, again } => Some(self.end_try(window, before, again)),
-            Phase::Fewer { left: 1.. } => {
-                self.phase = Phase::Fewer { left: self.left() };
+            Phase::Fewer { left: left @ 1.. } => {
+                self.phase = Phase::Fewer { left: left - 1 };
                 self.try_fewer(window, load)
             }
             Phase::Fewer { left: 0 } => Some(self.bring_back(Interfered::Probed)),
-        }
-    }
-
-    /// How many windows are left for the fewer.
-    fn left(&self) -> u32 {
-        match self.phase {
-            Phase::Fewer { left } => left.saturating_sub(1),
-            _ => 0,
         }
     }
 

@@ -248,11 +248,11 @@ impl<P: Platform> Context<'_, P> {
             return; // Somebody was faster.
         };
         let workers = decision.workers as u64;
-        let (few, all) = (
-            Interfered::Fewer,
-            [Interfered::Restored, Interfered::Probed],
+        let has_resized = matches!(
+            decision.what,
+            Interfered::Fewer | Interfered::Restored | Interfered::Probed
         );
-        if decision.what == few || all.contains(&decision.what) {
+        if has_resized {
             shared.man_missing_posts();
             self.seat.counters.resizes.add(1);
             let why = Resized::Interference as u64;

@@ -44,7 +44,7 @@ struct Torn;
 
 impl Spoil for Torn {
     const ORDERED: bool = true;
-    const FILE: &'static str = "live.rs";
+    const FILE: &'static str = "live/mod.rs";
     const TORN: bool = true;
 }
 

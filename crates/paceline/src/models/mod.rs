@@ -24,6 +24,7 @@ mod range;
 mod rings;
 mod slab;
 mod slots;
+mod slow;
 mod spoil;
 mod wait;
 mod whole;

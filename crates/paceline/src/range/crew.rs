@@ -60,6 +60,7 @@ impl<P: Platform> Context<'_, P> {
         block.words[0].store(items.pack(), Ordering::Relaxed);
         block.members.store(1, Ordering::Relaxed);
         block.cost.store(0, Ordering::Relaxed);
+        block.tried.forget();
         slot.place.store(index, Ordering::Relaxed);
         let open = StateWord::new(job.generation(), Phase::Open, 1).pack();
         // Release, partner: the Acquire CAS in `join_range`: block and body.
@@ -143,6 +144,7 @@ impl<P: Platform> Context<'_, P> {
         }
         if before.phase == Phase::Open {
             let index = slot.place.load(Ordering::Relaxed);
+            self.note_trial(slot, self.shared.blocks.get(index));
             self.own(|own| self.shared.blocks.free(&mut own.blocks, index));
         }
         // SAFETY: the crew is empty and nobody can join any more; the body is dropped once.
@@ -230,8 +232,8 @@ impl<P: Platform> Context<'_, P> {
                 if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite() {
                     self.invite(share.job);
                 }
-                if offers < SLOW_OFFERS && self.offer_to_slow(share, pace.cost(), left) {
-                    offers += 1;
+                if offers < SLOW_OFFERS {
+                    offers += self.offer_to_slow(share, pace.cost(), left);
                 }
             }
             match share.block.steal_for(share.me) {

@@ -16,6 +16,7 @@
 mod crew;
 mod pace;
 mod slow;
+mod trial;
 mod words;
 
 use std::ops::Range;
@@ -32,6 +33,7 @@ use crate::policy::Grain;
 
 use pace::Pace;
 pub(crate) use pace::Unshared;
+pub(crate) use trial::Trials;
 use words::Items;
 pub(crate) use words::{RangeBlock, RangeTable, SharedRange};
 #[cfg(test)]

@@ -148,7 +148,7 @@ impl<P: Platform> Context<'_, P> {
             // A helper that has to be woken takes its half only after the wake-up, and the waker
             // pays for the call. What was kept to itself just before counts: many short loops in a
             // row are worth one wake-up.
-            Nanos(2 * self.shared.wake_cost().0) - self.own(|own| own.unshared.time)
+            Nanos(2 * self.shared.wake_cost.get().0) - self.own(|own| own.unshared.time)
         } else {
             return idle.blocked > 0
                 && self.shared.slow.idle.load().sleeping > 0
@@ -165,7 +165,7 @@ impl<P: Platform> Context<'_, P> {
         }
         let now = self.shared.platform.now();
         // A helper that is awake waits that long for the next loop.
-        let forget_at = now + self.shared.wake_cost();
+        let forget_at = now + self.shared.wake_cost.get();
         self.own(|own| {
             let recent = now - time < own.unshared.forget_at;
             let before = if recent {

@@ -20,6 +20,9 @@
 //! ([`Tuning::MARGIN`]). A piece whose items cost much more than the others, or a slow thread that loses its
 //! CPU in the middle of one, is late all the same, by a piece: pieces are bounded in time, too.
 //!
+//! None of this knows what becomes of the fast threads' clocks; whether a range is offered at all is found by
+//! trying ([`trial`](super::trial)).
+//!
 //! Fast threads offer their range when slow workers sleep and what is left is worth waking one
 //! ([`Tuning::WORTH_SLOW`]): one a block, and [`SLOW_OFFERS`] each at most, so that those that find nothing
 //! are not woken again and again.
@@ -68,17 +71,23 @@ impl Rest {
 }
 
 impl<P: Platform> Context<'_, P> {
-    /// After a block: offers the rest to slow workers, if there are some that sleep and it is worth it. True
-    /// if it did. `left`: items of the own share.
+    /// After a block: offers the rest to slow workers, if there are some that sleep and it is worth it.
+    /// `left`: items of the own share. Returns how many of the [`SLOW_OFFERS`] that has used up.
     #[inline]
-    pub(super) fn offer_to_slow(&self, share: &Share<'_, P>, cost: Option<u64>, left: u32) -> bool {
-        self.shared.slow.idle.load().sleeping > 0 && self.offer_range(share, cost, left)
+    pub(super) fn offer_to_slow(&self, share: &Share<'_, P>, cost: Option<u64>, left: u32) -> u32 {
+        match self.shared.slow.idle.load().sleeping {
+            0 => 0,
+            _ => self.offer_range(share, cost, left),
+        }
     }
 
     #[cold]
-    fn offer_range(&self, share: &Share<'_, P>, cost: Option<u64>, left: u32) -> bool {
+    fn offer_range(&self, share: &Share<'_, P>, cost: Option<u64>, left: u32) -> u32 {
         if !self.is_worth_slow(cost, left.into()) {
-            return false;
+            return 0;
+        }
+        if !self.is_with_slow(share) {
+            return SLOW_OFFERS;
         }
         let slow = &self.shared.slow;
         // Relaxed: hints. Who joins sees the rest by the Acquire of its joining.
@@ -87,13 +96,37 @@ impl<P: Platform> Context<'_, P> {
         if let Some(seat) = slow.idle.wake_another() {
             self.wake_worker(seat);
         }
-        true
+        1
+    }
+
+    /// Whether this run of the range is one with slow workers. Whoever asks first decides.
+    fn is_with_slow(&self, share: &Share<'_, P>) -> bool {
+        let tried = &share.block.tried;
+        tried.decided().unwrap_or_else(|| {
+            let label = self.shared.slot(share.job).label.load(Ordering::Relaxed);
+            let now = self.shared.platform.now();
+            let trials = &self.shared.slow.trials;
+            trials.decide(label, tried, share.block.left(), now)
+        })
+    }
+
+    /// The range with this block is over: what it took goes into the trial of its label.
+    #[inline]
+    pub(super) fn note_trial(&self, slot: &Slot<P>, block: &RangeBlock<P>) {
+        if let Some(with) = block.tried.decided() {
+            let label = slot.label.load(Ordering::Relaxed);
+            let now = self.shared.platform.now();
+            self.shared
+                .slow
+                .trials
+                .learn(label, &block.tried, with, now);
+        }
     }
 
     /// Whether a share of so many items at `cost` picoseconds each, and as much with each other fast thread,
     /// is worth waking slow workers.
     pub(super) fn is_worth_slow(&self, cost: Option<u64>, items: u64) -> bool {
-        let worth = Tuning::WORTH_SLOW.max(Nanos(2 * self.shared.slow.wake_cost().0));
+        let worth = Tuning::WORTH_SLOW.max(Nanos(2 * self.shared.slow.wake_cost.get().0));
         cost.is_some_and(|cost| items.saturating_mul(cost) / 1000 > worth.0)
     }
 

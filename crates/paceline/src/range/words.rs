@@ -9,6 +9,8 @@ use crate::error::ScheduleError;
 use crate::job::{Body, BodyTable};
 use crate::policy::Grain;
 
+use super::trial::Tried;
+
 /// Most threads that take part in one range.
 pub(crate) const CREW_MAX: usize = 32;
 
@@ -18,6 +20,7 @@ pub(crate) struct RangeBlock<M: Memory> {
     pub(super) members: M::AtomicU32,
     /// What an item takes a fast thread, in picoseconds, once the range was offered to slow ones.
     pub(super) cost: M::AtomicU64,
+    pub(super) tried: Tried<M>,
     pub(super) words: [Padded<M::AtomicU64>; CREW_MAX],
 }
 
@@ -27,6 +30,7 @@ impl<M: Memory> RangeBlock<M> {
         RangeBlock {
             members: M::AtomicU32::new(0),
             cost: M::AtomicU64::new(0),
+            tried: Tried::new(),
             words: std::array::from_fn(|_| Padded(M::on_own_lines(|| M::AtomicU64::new(0)))),
         }
     }
@@ -58,61 +62,35 @@ impl Items {
         self.hi.saturating_sub(self.lo)
     }
 
+    /// The items before `cut`, and the others.
+    #[inline]
+    fn split_at(self, cut: u32) -> (Items, Items) {
+        let (lo, hi) = (self.lo, self.hi);
+        (Items { lo, hi: cut }, Items { lo: cut, hi })
+    }
+
     /// Splits off up to `most` items at the front.
     #[inline]
     pub(super) fn take_front(self, most: u32) -> (Items, Items) {
-        let cut = self.lo + most.min(self.len());
-        (
-            Items {
-                lo: self.lo,
-                hi: cut,
-            },
-            Items {
-                lo: cut,
-                hi: self.hi,
-            },
-        )
+        self.split_at(self.lo + most.min(self.len()))
     }
 
     /// Splits off up to `most` items at the back, half of them at most.
     #[inline]
     fn cut_back(self, most: u32) -> (Items, Items) {
-        let cut = self.hi - most.min(self.len() / 2);
-        (
-            Items {
-                lo: self.lo,
-                hi: cut,
-            },
-            Items {
-                lo: cut,
-                hi: self.hi,
-            },
-        )
+        self.split_at(self.hi - most.min(self.len() / 2))
     }
 
     /// Splits off the back half; all of it if that is a single item.
     #[inline]
     fn cut_half(self) -> (Items, Items) {
-        let cut = self.lo + self.len() / 2;
-        (
-            Items {
-                lo: self.lo,
-                hi: cut,
-            },
-            Items {
-                lo: cut,
-                hi: self.hi,
-            },
-        )
+        self.split_at(self.lo + self.len() / 2)
     }
 }
 
 /// Takes up to `most` items from the front of a word.
 pub(crate) fn take_front<M: Memory>(word: &M::AtomicU64, most: u32) -> Option<Items> {
-    change(word, |items| {
-        let (taken, rest) = items.take_front(most);
-        (taken, rest)
-    })
+    change(word, |items| items.take_front(most))
 }
 
 /// Takes the back half of a word.

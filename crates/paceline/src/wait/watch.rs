@@ -126,7 +126,7 @@ impl<P: Platform> Context<'_, P> {
 
     fn note_parked_since(&self, then: Nanos) {
         let away = self.shared.platform.now() - then;
-        let (full, cost) = (self.shared.spin_time(), self.shared.wake_cost());
+        let (full, cost) = (self.shared.spin_time(), self.shared.wake_cost.get());
         self.own(|own| own.wait_habit.parked(away, full, cost));
     }
 

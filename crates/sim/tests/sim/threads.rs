@@ -120,6 +120,8 @@ fn a_word_s_destructor_runs_at_the_end_of_its_thread() {
         sim: Sim,
         ended: Word,
     }
+    /// # Safety
+    /// As `Platform::set_local` demands: once for each word that was set, which is a reference count.
     unsafe fn at_exit(word: *const ()) {
         // SAFETY: each thread below leaks one reference count for this call.
         let tally = unsafe { Arc::from_raw(word.cast::<Tally>()) };

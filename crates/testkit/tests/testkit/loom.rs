@@ -225,6 +225,8 @@ fn a_lock_excludes_and_locks_in_two_orders_deadlock() {
 /// to a modelled atomic that the destructor raises.
 #[test]
 fn a_word_s_destructor_runs_before_join_returns() {
+    /// # Safety
+    /// As `Platform::set_local` demands: once for each word that was set, which is a reference count.
     unsafe fn raise(word: *const ()) {
         assert!(
             Loom.local().is_null(),

@@ -126,7 +126,7 @@ fn wish(text: &str) -> Result<Wish, String> {
 /// The variables of the environment that make a job system another one than is to be measured, if they are
 /// set.
 fn environment() -> Vec<String> {
-    let names = ["PACELINE_WORKERS", "PACELINE_CPUS"];
+    let names = ["PACELINE_WORKERS", "PACELINE_CPUS", "PACELINE_PLACEMENT"];
     let set = names.into_iter().filter_map(|name| {
         let value = std::env::var_os(name)?;
         Some(format!("{name}={}", value.to_string_lossy()))

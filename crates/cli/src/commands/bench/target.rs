@@ -49,7 +49,7 @@ impl Target {
         let waived = if setup.quick {
             Some("sizes too small")
         } else if !setup.is_as_usual {
-            Some("PACELINE_WORKERS or PACELINE_CPUS is set")
+            Some("PACELINE_WORKERS, _CPUS or _PLACEMENT is set")
         } else if setup.threads != JUDGED_THREADS {
             Some("for 2 threads only")
         } else {

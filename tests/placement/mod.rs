@@ -4,14 +4,16 @@
 //! Method: the job system on simulated phones and desktops, whose kernels keep the masks and whose little
 //! cores wake up at low frequencies; and random programs under any order of steps.
 
+mod little;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use event::{Cpu, Nanos};
 use paceline::{Builder, Context, Grain, Placement, Role, Stats};
 use platform::topology::detect;
-use platform::{CpuSet, Limits, Platform, Quota, Topology};
-use sim::machine::Governor;
+use platform::{CpuSet, Limits, Platform, Quota, Thread, ThreadSpec, Topology};
 use sim::{Machine, Planned, Sim, SimConfig};
 
 use crate::support::{Random, each_seed};
@@ -25,24 +27,6 @@ fn on(machine: &str) -> SimConfig {
     SimConfig::on(machine, "eevdf-6.18", 1)
 }
 
-/// The same with its fast clusters at their highest frequencies, as in a phone's mode for games. Little cores
-/// sleep deeply and wake up slow, as always.
-fn ready_for_games(machine: &str) -> SimConfig {
-    let mut machine = Machine::named(machine).expect("it is in the library");
-    let slowest = machine
-        .clusters
-        .iter()
-        .map(|cluster| cluster.capacity)
-        .min();
-    for cluster in &mut machine.clusters {
-        if Some(cluster.capacity) != slowest {
-            let point = cluster.points.len() as u32 - 1;
-            cluster.governor = Governor::Fixed { point };
-        }
-    }
-    SimConfig::on(machine, "eevdf-6.18", 1)
-}
-
 /// What frames with one range each took, on a main thread that has its role.
 struct Run {
     times: Vec<Nanos>,
@@ -50,12 +34,13 @@ struct Run {
     hash: u64,
 }
 
-/// `frames` frames of 60 Hz, each a range of so many items of so much work on the fastest CPU. `workers`: so
+/// Frames of this period, each a range of so many items of so much work on the fastest CPU. `workers`: so
 /// many; all that fit if not given.
 fn run_ranges(
     config: SimConfig,
     workers: Option<usize>,
     placement: Placement,
+    period: Nanos,
     (frames, items, work): (u64, usize, Nanos),
 ) -> Run {
     let (mut times, mut stats) = (Vec::new(), Stats::default());
@@ -67,7 +52,7 @@ fn run_ranges(
         let js = builder.build().unwrap();
         let _main = js.adopt(Role::Main);
         for frame in 1..=frames {
-            sim.sleep_until(Nanos(frame * PERIOD.0));
+            sim.sleep_until(Nanos(frame * period.0));
             let begin = sim.time();
             let done = AtomicU64::new(0);
             js.parallel_for(0..items, Grain::Auto, |part, cx| {
@@ -84,55 +69,6 @@ fn run_ranges(
         times,
         stats,
         hash: report.schedule_hash,
-    }
-}
-
-fn median(times: &[Nanos]) -> Nanos {
-    let mut times = times.to_vec();
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-/// Goal: little cores make no frame slower, and long ones faster. Method: frames of ranges from short to
-/// long, with workers for the fast CPUs only, and with all.
-#[test]
-fn little_cores_are_never_waited_for() {
-    let micros = Nanos::from_micros;
-    // Of the time without them: how much it may be at most, in percent, with them.
-    for (machine, fast, items, work, percent) in [
-        (PHONE, 3, 100, micros(1), 101),
-        (PHONE, 3, 400, micros(1), 101),
-        (PHONE, 3, 100, micros(5), 101),
-        (PHONE, 3, 200, micros(5), 101),
-        (PHONE, 3, 400, micros(5), 101),
-        (PHONE, 3, 200, micros(20), 101),
-        (PHONE, 3, 2_000, micros(4), 97),
-        (PHONE, 3, 4_000, micros(8), 97),
-        (PHONE, 3, 40, micros(500), 101),
-        ("galaxy-s22-exynos", 3, 300, micros(1), 101),
-        ("galaxy-s22-exynos", 3, 4_000, micros(8), 97),
-        ("core-i9-12900k", 15, 100, micros(10), 101),
-        ("core-i9-12900k", 15, 20_000, micros(8), 90),
-    ] {
-        let run = |workers| {
-            let what = (12, items, work);
-            run_ranges(ready_for_games(machine), workers, Placement::Classes, what)
-        };
-        let (without, with) = (run(Some(fast)), run(None));
-        println!(
-            "{machine}, {items} items of {work}: {} without them, {} with them and {} pieces",
-            median(&without.times),
-            median(&with.times),
-            with.stats.slow_pieces
-        );
-        let worst = |times: &[Nanos]| *times.iter().max().expect("there are frames");
-        for what in [median as fn(&[Nanos]) -> Nanos, worst] {
-            let (without, with) = (what(&without.times), what(&with.times));
-            assert!(
-                with.0 * 100 <= without.0 * percent,
-                "{with} > {percent} % of {without}"
-            );
-        }
     }
 }
 
@@ -249,6 +185,65 @@ fn places_follow_the_machine() {
     }
 }
 
+/// Goal: a thread with a role is where fast workers are, also when that changes, and where it was without its
+/// role; another thread is left alone. Method: a phone whose prime core and one more come after it has
+/// adopted, then all fast CPUs go and come back; where both threads may run between looks.
+#[test]
+fn threads_with_a_role_follow_the_machine() {
+    let plan = [
+        (1, Planned::Offline as fn(Cpu) -> Planned, 6..8),
+        (2_050, Planned::Online, 6..8),
+        (4_050, Planned::Offline, 4..8),
+        (7_050, Planned::Online, 4..8),
+    ];
+    let plan = plan.into_iter().flat_map(|(millis, what, cpus)| {
+        cpus.map(move |cpu| (Nanos::from_millis(millis), what(Cpu(cpu))))
+    });
+    let config = SimConfig {
+        plan: plan.collect(),
+        ..on(PHONE)
+    };
+    let mut seen = Vec::new();
+    let report = Sim::run(config, |sim| {
+        sim.sleep_until(Nanos::from_millis(5));
+        let js = Builder::with_platform(sim.clone()).build().unwrap();
+        let other = {
+            let sim = sim.clone();
+            move || sim.sleep_until(Nanos::from_millis(10_500))
+        };
+        let other = sim.spawn(ThreadSpec::default(), Box::new(other)).unwrap();
+        // The first thread, the workers, and that one.
+        let other_id = 2 + js.workers() as u64;
+        let mut note = || {
+            let may = |thread| sim.allowed(&[thread]).expect("it lives").to_string();
+            seen.push([may(sim.thread_id()), may(other_id)]);
+        };
+        note();
+        let main = js.adopt(Role::Main);
+        for second in 1..=10 {
+            note();
+            for tenth in 0..10 {
+                sim.sleep_until(Nanos::from_millis(second * 1_000 - 900 + tenth * 100));
+                drop(js.frame("frame", Duration::from_millis(16)));
+            }
+        }
+        drop(main);
+        note();
+        other.join().unwrap();
+    });
+    report.expect_finished();
+    let main: Vec<&str> = seen.iter().map(|[main, _]| &main[..]).collect();
+    // Before the role; at the beginning of each second (looks are at the end of it); after the role.
+    let (any, fast) = ("0-7", "4-7");
+    assert_eq!(
+        main,
+        [
+            any, any, any, any, fast, fast, any, any, any, fast, fast, any
+        ]
+    );
+    assert!(seen.iter().all(|[_, other]| other == any), "{seen:?}");
+}
+
 /// A machine of the test data, of which only these CPUs are online; all that were if none are named.
 fn dumped(name: &str, online: Option<&str>) -> Topology {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/topology");
@@ -349,7 +344,7 @@ fn a_pool_follows_a_sequence_of_dumps() {
 fn equal_cpus_are_left_alone() {
     let run = |machine, placement| {
         let what = (4, 2_000, Nanos::from_micros(4));
-        run_ranges(on(machine), None, placement, what)
+        run_ranges(on(machine), None, placement, PERIOD, what)
     };
     for machine in ["vm-2", "ryzen-5800x"] {
         let (classes, free) = (

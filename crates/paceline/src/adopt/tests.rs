@@ -1,0 +1,119 @@
+//! Roles and help on this machine.
+
+use platform::{Class, Os};
+
+use super::*;
+use crate::Builder;
+
+/// The class of the calling thread; none if the system cannot say.
+fn class() -> Option<Class> {
+    let now = Os.treat(Os.thread_id(), &Treatment::default());
+    now.ok()?.class
+}
+
+/// The classes of all workers, asked by a job on each.
+fn classes(js: &JobSystem<Os>) -> Vec<Option<Class>> {
+    let barrier = std::sync::Arc::new(std::sync::Barrier::new(js.workers()));
+    let (send, receive) = std::sync::mpsc::channel();
+    for _ in 0..js.workers() {
+        let (send, barrier) = (send.clone(), barrier.clone());
+        js.schedule(move |_| {
+            barrier.wait();
+            let _ = send.send(class());
+        });
+    }
+    drop(send);
+    js.flush();
+    receive.iter().collect()
+}
+
+fn build(wishes: &[Treatment]) -> JobSystem<Os> {
+    let mut builder = Builder::new().workers(2);
+    for wish in wishes {
+        builder = builder.os_help(wish.clone());
+    }
+    builder.build().unwrap()
+}
+
+/// Goal: help is for adopted threads and workers together, or for nobody; threads without a role are left
+/// alone; all is as before at the end. Method: classes of this thread, another one and all workers,
+/// before, with and after one role and two; with a wish that may be refused.
+#[test]
+fn help_is_for_all_or_nobody_and_ends() {
+    let js = build(&[Treatment::nice(-5)]);
+    let before = class();
+    assert!(
+        js.os_help()
+            .iter()
+            .all(|help| !help.granted && help.why == NOBODY_ADOPTED)
+    );
+    assert_eq!(classes(&js), [before; 2]);
+    let main = js.adopt(Role::Main);
+    let help = js.os_help().remove(0);
+    assert_eq!(help.granted, help.why.is_empty(), "{help:?}");
+    let wanted = if help.granted {
+        help.asked.class
+    } else {
+        before
+    };
+    assert_eq!(class(), wanted);
+    assert_eq!(classes(&js), [wanted; 2]);
+    let other = std::thread::scope(|scope| scope.spawn(class).join().unwrap());
+    // Started by a thread that is helped, it begins as threads usually do.
+    let usual = Some(Class::Fair { nice: 0 });
+    assert!(other == before || other == usual, "{other:?} has no role");
+    let audio = js.adopt(Role::Audio);
+    assert_eq!((main.role(), audio.role()), (Role::Main, Role::Audio));
+    js.resize(3).unwrap();
+    assert_eq!(classes(&js), [wanted; 3], "who comes later gets it, too");
+    drop(audio);
+    assert_eq!((class(), classes(&js)), (wanted, vec![wanted; 3]));
+    drop(main);
+    assert_eq!((class(), classes(&js)), (before, vec![before; 3]));
+    assert!(!js.os_help()[0].granted);
+}
+
+/// Goal: a wish that is nonsense is refused with a reason, and the other one is not touched by it.
+/// Method: a real-time priority that there is none of, and a slice.
+#[test]
+fn one_refusal_does_not_refuse_the_others() {
+    let slice = Treatment::slice(event::Nanos::from_micros(300));
+    let js = build(&[Treatment::round_robin(200), slice]);
+    let before = class();
+    let _main = js.adopt(Role::Main);
+    let [bad, _] = &js.os_help()[..] else {
+        panic!("two wishes");
+    };
+    assert!(!bad.granted && !bad.why.is_empty(), "{bad:?}");
+    assert_eq!((class(), classes(&js)), (before, vec![before; 2]));
+}
+
+/// Goal: without a wish nothing is asked of the system, and a role costs nothing. Method: as it says.
+#[test]
+fn a_role_without_wishes_changes_nothing() {
+    let js = build(&[]);
+    let before = class();
+    let main = js.adopt(Role::Render);
+    assert_eq!((class(), js.os_help()), (before, Vec::new()));
+    drop(main);
+}
+
+/// Goal: a worker that comes while there is help goes back to what the others were, also where that is not
+/// what most threads are. Method: a thread of nice 3, whose workers have that from it; one more comes while
+/// it has a role. (Where help is not permitted, nobody has anything to go back from.)
+#[test]
+fn a_newcomer_goes_back_to_what_the_others_were() {
+    let thread = std::thread::spawn(|| {
+        let can_say = Os.treat(Os.thread_id(), &Treatment::nice(3)).is_ok();
+        let before = class();
+        assert_eq!(before == Some(Class::Fair { nice: 3 }), can_say);
+        let js = build(&[Treatment::nice(-5)]);
+        assert_eq!(classes(&js), [before; 2]);
+        let main = js.adopt(Role::Main);
+        js.resize(3).unwrap();
+        assert_eq!(classes(&js), [class(); 3]);
+        drop(main);
+        assert_eq!((class(), classes(&js)), (before, vec![before; 3]));
+    });
+    thread.join().unwrap();
+}

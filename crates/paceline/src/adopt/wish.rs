@@ -1,0 +1,122 @@
+//! A wish for the kernel's help, and whom it was granted to: all who adopted and all workers, or nobody.
+
+use platform::{Platform, Treatment, TreatmentError};
+
+use crate::seat::Seat;
+use crate::shared::Shared;
+
+/// A thread that is treated another way than before.
+struct Helped {
+    thread: u64,
+    /// Workers: their seat.
+    seat: Option<u32>,
+    /// How to undo it.
+    undo: Treatment,
+}
+
+/// One wish and what became of it.
+pub(super) struct Wish {
+    pub(super) asked: Treatment,
+    pub(super) refused: Option<String>,
+    helped: Vec<Helped>,
+}
+
+impl Wish {
+    pub(super) fn new(asked: Treatment) -> Wish {
+        Wish {
+            asked,
+            refused: None,
+            helped: Vec::new(),
+        }
+    }
+
+    /// Whether somebody has what was wished for.
+    pub(super) fn is_granted(&self) -> bool {
+        !self.helped.is_empty()
+    }
+
+    /// The worker on this seat ends.
+    pub(super) fn forget(&mut self, seat: u32) {
+        self.helped.retain(|helped| helped.seat != Some(seat));
+    }
+
+    /// Notes what the system said about a thread. Refused: it is undone for all. Not under the roster's lock.
+    fn note<P: Platform>(
+        &mut self,
+        shared: &Shared<P>,
+        (thread, seat): (u64, Option<u32>),
+        answer: Result<Treatment, TreatmentError>,
+    ) {
+        match answer {
+            Ok(undo) => self.helped.push(Helped { thread, seat, undo }),
+            Err(error) => {
+                self.refused = Some(error.to_string());
+                self.undo_all(shared);
+            }
+        }
+    }
+
+    /// Does it for the calling thread, unless it was refused before.
+    pub(super) fn grant_caller<P: Platform>(&mut self, shared: &Shared<P>, seat: Option<u32>) {
+        if self.refused.is_none() {
+            let thread = shared.platform.thread_id();
+            let answer = shared.platform.treat(thread, &self.asked);
+            self.note(shared, (thread, seat), answer);
+        }
+    }
+
+    /// Does it for the calling thread, a worker that has just come. Whoever started it may have had help, and
+    /// the kernel then begins it as most threads are: what it goes back to is what the other workers were.
+    pub(super) fn grant_newcomer<P: Platform>(&mut self, shared: &Shared<P>, seat: u32) {
+        let others = self.helped.iter().find(|helped| helped.seat.is_some());
+        let class = others.map(|helped| helped.undo.class);
+        self.grant_caller(shared, Some(seat));
+        let own = self.helped.last_mut();
+        let own = own.filter(|helped| helped.seat == Some(seat));
+        if let (Some(own), Some(class)) = (own, class) {
+            own.undo.class = class;
+        }
+    }
+
+    pub(super) fn grant_worker<P: Platform>(&mut self, shared: &Shared<P>, seat: &Seat<P>) {
+        if self.refused.is_some() {
+            return;
+        }
+        let mut said = None;
+        shared.with_worker_thread(seat, |thread| {
+            said = Some((thread, shared.platform.treat(thread, &self.asked)));
+            true
+        });
+        if let Some((thread, answer)) = said {
+            self.note(shared, (thread, Some(seat.index)), answer);
+        }
+    }
+
+    /// The latest first: what was there before all of it is what remains.
+    pub(super) fn undo_all<P: Platform>(&mut self, shared: &Shared<P>) {
+        while let Some(helped) = self.helped.pop() {
+            helped.undo(shared);
+        }
+    }
+
+    /// The latest of a thread that had adopted.
+    pub(super) fn undo_last_of<P: Platform>(&mut self, shared: &Shared<P>, thread: u64) {
+        let is_its = |helped: &Helped| helped.seat.is_none() && helped.thread == thread;
+        if let Some(last) = self.helped.iter().rposition(is_its) {
+            self.helped.remove(last).undo(shared);
+        }
+    }
+}
+
+impl Helped {
+    fn undo<P: Platform>(&self, shared: &Shared<P>) {
+        let undo = |thread: u64| {
+            // Refused: then nobody may do it, and the thread keeps what it has.
+            thread == self.thread && shared.platform.treat(thread, &self.undo).is_ok()
+        };
+        match self.seat {
+            Some(seat) => shared.with_worker_thread(shared.seats.get(seat as usize), undo),
+            None => undo(self.thread),
+        };
+    }
+}
