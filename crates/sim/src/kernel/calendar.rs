@@ -1,93 +1,93 @@
 //! Which CPU has something to do next.
 //!
-//! A tournament over the CPUs, four at a time: the earliest of four plays against those of three other
-//! fours, and so on. Changing one entry plays one match per level, and the earliest of all is known. Where
-//! many CPUs are busy, that is done at every simulated access to memory, in an order that no branch predictor
-//! knows: so there are no branches but the loop over the levels, and no more levels than needed (three for 64
-//! CPUs).
+//! Where many CPUs are busy that is asked at every simulated access to memory, and the answer comes in an
+//! order that no branch predictor knows. So there are no branches but the ends of loops: CPUs are in groups
+//! of four, and whoever changes one looks at the others of its group and at the first of each group. What is
+//! due at others does not depend on what was changed, so a processor finds that out meanwhile.
 //!
 //! Invariant: among equal times the CPU with the lowest number wins.
 
 use event::{Cpu, Nanos};
 
-/// How many play in a match.
+/// How many CPUs are in a group, and how many groups are looked at together.
 const FOUR: usize = 4;
+
+/// How many bits of a key are the CPU's.
+const BITS: u32 = 10;
+/// The time from which on keys do not tell times apart: they have room for 208 days only.
+const FAR: u64 = u64::MAX >> BITS;
 
 #[derive(Debug)]
 pub(super) struct Calendar {
-    /// All matches: the final first, then those whose winners play in it, and so on; match m has the
-    /// winners of matches 4m + 1 to 4m + 4. In the last ones, the CPUs themselves play. Who plays is a key:
-    /// a time and, in its low bits, the CPU's number; so less is earlier, and among equal times has the
-    /// lower number.
-    matches: Vec<[u64; FOUR]>,
-    /// The number of the first match of CPUs, times four: where CPU 0 plays.
-    first: usize,
+    /// By CPU, its key: a time and, in its low bits, the CPU's number; so less is earlier, and among equal
+    /// times has the lower number.
+    keys: Vec<[u64; FOUR]>,
+    /// By group, its least key; empty if there is one group only.
+    firsts: Vec<[u64; FOUR]>,
     earliest: u64,
-    /// How many bits of a key are the CPU's.
-    bits: u32,
-    /// The same times in full: a key has room for years only. What is later than that counts as equal there.
+    /// The same times in full.
     times: Vec<Nanos>,
+}
+
+/// The least of them.
+#[inline(always)]
+fn least(keys: &[u64; FOUR]) -> u64 {
+    keys[0].min(keys[1]).min(keys[2].min(keys[3]))
 }
 
 impl Calendar {
     pub(super) fn new(cpus: usize) -> Calendar {
-        let (mut before, mut last) = (0, 1);
-        while last * FOUR < cpus {
-            before += last;
-            last *= FOUR;
-        }
-        let mut calendar = Calendar {
-            matches: vec![[u64::MAX; FOUR]; before + last],
-            first: before * FOUR,
+        assert!(cpus <= 1 << BITS, "{cpus} CPUs are more than keys can name");
+        let groups = cpus.div_ceil(FOUR);
+        let firsts = if groups > 1 { groups.div_ceil(FOUR) } else { 0 };
+        Calendar {
+            keys: vec![[u64::MAX; FOUR]; groups],
+            firsts: vec![[u64::MAX; FOUR]; firsts],
             earliest: u64::MAX,
-            bits: cpus.next_power_of_two().ilog2(),
-            times: vec![Nanos::ZERO; cpus],
-        };
-        for cpu in 0..cpus {
-            calendar.set(Cpu(cpu as u32), Nanos::MAX);
+            times: vec![Nanos::MAX; cpus],
         }
-        calendar
-    }
-
-    /// The time from which on keys do not tell times apart.
-    #[inline]
-    fn far(&self) -> u64 {
-        u64::MAX >> self.bits
     }
 
     /// Something is due at this CPU then, and nothing earlier.
     #[inline]
     pub(super) fn set(&mut self, cpu: Cpu, time: Nanos) {
-        if self.times[cpu.index()] == time {
-            return;
+        if self.times[cpu.index()] != time {
+            self.set_and_see(cpu, time);
         }
+    }
+
+    /// The same, and what is due at all others: a time before which nothing is. It is exact if that is not
+    /// months from now.
+    #[inline]
+    pub(super) fn set_and_see(&mut self, cpu: Cpu, time: Nanos) -> Nanos {
         self.times[cpu.index()] = time;
-        let mut player = time.0.min(self.far()) << self.bits | u64::from(cpu.0);
-        let mut place = self.first + cpu.index();
-        loop {
-            let number = place / FOUR;
-            let four = &mut self.matches[number];
-            four[place % FOUR] = player;
-            player = four[0].min(four[1]).min(four[2].min(four[3]));
-            if number == 0 {
-                break;
-            }
-            place = number - 1;
+        let key = time.0.min(FAR) << BITS | u64::from(cpu.0);
+        let group = cpu.index() / FOUR;
+        let keys = &mut self.keys[group];
+        keys[cpu.index() % FOUR] = u64::MAX;
+        let mut others = least(keys);
+        keys[cpu.index() % FOUR] = key;
+        if !self.firsts.is_empty() {
+            let beside = others;
+            self.firsts[group / FOUR][group % FOUR] = u64::MAX;
+            others = self.firsts.iter().map(least).fold(beside, u64::min);
+            self.firsts[group / FOUR][group % FOUR] = key.min(beside);
         }
-        self.earliest = player;
+        self.earliest = key.min(others);
+        Nanos(others >> BITS)
     }
 
     /// The earliest time, and whose it is.
     #[inline]
     pub(super) fn earliest(&self) -> (Nanos, Cpu) {
-        let time = self.earliest >> self.bits;
-        match time < self.far() {
-            true => (Nanos(time), Cpu((self.earliest ^ time << self.bits) as u32)),
+        let time = self.earliest >> BITS;
+        match time < FAR {
+            true => (Nanos(time), Cpu((self.earliest ^ time << BITS) as u32)),
             false => self.far_off(),
         }
     }
 
-    /// The earliest if nothing is due for years.
+    /// The earliest if nothing is due for months.
     #[cold]
     fn far_off(&self) -> (Nanos, Cpu) {
         let all = self.times.iter().enumerate();
@@ -100,12 +100,12 @@ impl Calendar {
 mod tests {
     use super::*;
 
-    /// Goal: the earliest is found whatever changes, centuries included. Method: three thousand changes by a
-    /// simple generator against a search through a list, for several sizes: near times, both kinds, and times
-    /// beyond what a key holds.
+    /// Goal: the earliest is found whatever changes, centuries included, and the earliest of the others.
+    /// Method: three thousand changes by a simple generator against a search through a list, for several
+    /// sizes: near times, both kinds, and times beyond what a key holds.
     #[test]
     fn the_earliest_wins_and_the_lowest_among_equals() {
-        for cpus in [1usize, 2, 3, 4, 5, 16, 17, 32, 65] {
+        for cpus in [1usize, 2, 3, 4, 5, 16, 17, 32, 65, 130] {
             let mut calendar = Calendar::new(cpus);
             let mut times = vec![Nanos::MAX; cpus];
             let mut state = cpus as u64;
@@ -117,7 +117,11 @@ mod tests {
                     time if round + (state >> 50) % 1000 < 2000 => Nanos(time),
                     time => Nanos((1 << 63) - 4 + time),
                 };
-                calendar.set(Cpu(cpu as u32), times[cpu]);
+                let others = calendar.set_and_see(Cpu(cpu as u32), times[cpu]);
+                let mut beside = times.clone();
+                beside.remove(cpu);
+                let exact = beside.into_iter().min().unwrap_or(Nanos::MAX);
+                assert_eq!(others, exact.min(Nanos(FAR)));
                 let least = *times.iter().min().unwrap();
                 let first = times.iter().position(|&time| time == least).unwrap();
                 assert_eq!(calendar.earliest(), (least, Cpu(first as u32)));

@@ -21,6 +21,8 @@ pub(crate) struct Core {
     speed: u32,
     /// Since when nothing runs here.
     pub(crate) idle_since: Nanos,
+    /// The earliest of what is due but for the end of the task's step, as [`Core::look`] found it.
+    pub(super) besides: Nanos,
     /// What is due, and when: the task's program goes on; a tick; the class's timer; somebody else is to
     /// be picked.
     pub(crate) done_at: Nanos,
@@ -38,6 +40,7 @@ impl Core {
             busy: Busy::NOTHING,
             speed,
             idle_since: Nanos::ZERO,
+            besides: Nanos::MAX,
             done_at: Nanos::MAX,
             tick_at: Nanos::MAX,
             timer_at: Nanos::MAX,
@@ -45,11 +48,16 @@ impl Core {
         }
     }
 
-    /// The earliest of what is due.
+    /// Finds the earliest of what is due.
     #[inline]
-    pub(crate) fn due(&self) -> Nanos {
-        let kernel = self.tick_at.min(self.timer_at).min(self.resched_at);
-        kernel.min(self.done_at)
+    pub(super) fn look(&mut self) -> Nanos {
+        self.besides = self.tick_at.min(self.timer_at).min(self.resched_at);
+        self.besides.min(self.done_at)
+    }
+
+    /// Whether somebody has looked since something was changed.
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.besides == self.tick_at.min(self.timer_at).min(self.resched_at)
     }
 
     /// Whether nothing runs here and nothing is about to.
@@ -62,6 +70,15 @@ impl Core {
         self.began = began;
         self.busy = busy;
         self.done_at = self.end();
+    }
+
+    /// As [`begin`](Core::begin), if it is known when that ends.
+    #[inline]
+    pub(super) fn begin_until(&mut self, began: Nanos, busy: Busy, end: Nanos) {
+        self.began = began;
+        self.busy = busy;
+        self.done_at = end;
+        debug_assert!(end == self.end(), "a step of {busy:?} ends at {end}");
     }
 
     /// The task waits by spinning: it is done when somebody says so, or at this time.

@@ -178,60 +178,46 @@ impl Kernel {
     /// has to be left, and it goes on when the time has come.
     #[inline]
     pub(crate) fn spend(&mut self, time: Nanos) -> bool {
-        let end = self.now + time;
-        if end < self.horizon {
-            self.now = end;
-            return true;
-        }
-        self.occupy(Busy::fixed(time));
-        self.is_still_first(end)
+        self.step_until(self.now + time, Busy::fixed(time))
     }
 
     /// The same for an access to a line.
     #[inline]
     pub(crate) fn access(&mut self, line: u32, access: Access) -> bool {
         let end = self.lines.access(line, self.on, access, self.now);
-        self.spend(end - self.now)
+        self.step_until(end, Busy::fixed(end - self.now))
     }
 
     /// The same for work.
     pub(crate) fn work(&mut self, work: Nanos) -> bool {
+        let busy = Busy {
+            fixed: Nanos::ZERO,
+            work,
+        };
         let end = self.now + self.cores[self.on.index()].takes(work);
+        self.step_until(end, busy)
+    }
+
+    /// The running program is busy with this, which ends then.
+    #[inline]
+    fn step_until(&mut self, end: Nanos, busy: Busy) -> bool {
         if end < self.horizon {
             self.now = end;
             return true;
         }
-        self.occupy(Busy {
-            fixed: Nanos::ZERO,
-            work,
-        });
-        self.is_still_first(end)
-    }
-
-    /// Whether nothing else is due before the end of the step that has just been begun. Then the step is
-    /// over, and the horizon is known from now on.
-    #[inline]
-    fn is_still_first(&mut self, end: Nanos) -> bool {
-        let knew = self.horizon > Nanos::ZERO;
-        if knew || end >= self.beside_cpus || self.calendar.earliest() != (end, self.on) {
-            return false;
-        }
+        // The horizon is not known, or others have to go first.
         let core = &mut self.cores[self.on.index()];
-        core.done_at = Nanos::MAX;
-        if core.due() == end {
-            core.done_at = end;
+        debug_assert!(core.is_looked_at(), "what is due has changed unnoticed");
+        core.begin_until(self.now, busy, end);
+        let others = self.calendar.set_and_see(self.on, end.min(core.besides));
+        let horizon = others.min(core.besides).min(self.beside_cpus);
+        if end >= horizon {
             return false;
         }
+        core.done_at = Nanos::MAX;
+        self.horizon = horizon;
         self.now = end;
-        self.look_ahead();
         true
-    }
-
-    /// Finds the horizon. The running program is in no step.
-    fn look_ahead(&mut self) {
-        let due = self.cores[self.on.index()].due();
-        self.calendar.set(self.on, due);
-        self.horizon = self.calendar.earliest().0.min(self.beside_cpus);
     }
 
     fn occupy(&mut self, busy: Busy) {
@@ -273,9 +259,34 @@ impl Kernel {
     /// Something about what is due at this CPU has changed.
     #[inline]
     fn due_changed(&mut self, cpu: Cpu) {
-        let due = self.cores[cpu.index()].due();
+        let due = self.cores[cpu.index()].look();
         self.calendar.set(cpu, due);
         self.horizon = self.horizon.min(due);
+    }
+
+    /// Who goes on after the running program has begun a step, if nothing else comes before: mostly so where
+    /// several CPUs are busy. `None`: ask [`next`](Kernel::next).
+    #[inline]
+    pub(crate) fn next_at_once(&mut self) -> Option<Task> {
+        let (due, cpu) = self.calendar.earliest();
+        let core = &self.cores[cpu.index()];
+        if due >= self.beside_cpus || core.done_at != due || core.resched_at == due {
+            return None;
+        }
+        self.now = due;
+        self.go_on(cpu)
+    }
+
+    /// The task of this CPU is through with its step.
+    #[inline]
+    fn go_on(&mut self, cpu: Cpu) -> Option<Task> {
+        let core = &mut self.cores[cpu.index()];
+        core.done_at = Nanos::MAX;
+        self.on = cpu;
+        // Where several CPUs are busy something else is mostly due before the program's next step ends:
+        // looking ahead now would be in vain. The calendar still names this time; that step tells it another.
+        self.horizon = Nanos::ZERO;
+        core.task
     }
 
     /// What happens next. Called when no program runs.
@@ -344,16 +355,7 @@ impl Kernel {
         } else if core.resched_at == self.now {
             self.reschedule(cpu);
         } else {
-            core.done_at = Nanos::MAX;
-            self.on = cpu;
-            // Where several CPUs are busy, something else is mostly due before the program's next step
-            // ends: looking ahead would be in vain. The calendar still names this time; whatever comes next
-            // tells it another.
-            match self.cores.len() > 1 {
-                true => self.horizon = Nanos::ZERO,
-                false => self.look_ahead(),
-            }
-            return Some(self.me());
+            return self.go_on(cpu);
         }
         None
     }

@@ -23,7 +23,7 @@ use policy::{Attr, Mask};
 
 use super::ambient;
 use super::fiber::{Fiber, Ran, Suspender};
-use super::life::Program;
+use super::life::{Program, Stack};
 use super::tag::Tag;
 use crate::config::SimConfig;
 use crate::kernel::{Kernel, Next, Phase};
@@ -40,6 +40,9 @@ pub(crate) struct Engine {
     pub(super) config: SimConfig,
     pub(super) kernel: RefCell<Kernel>,
     pub(super) programs: RefCell<Vec<Program>>,
+    pub(super) stacks: RefCell<Vec<Stack>>,
+    /// Who goes on after the program that has just left its stack, if that was seen there.
+    next: Cell<Option<Task>>,
     pub(super) stop: Cell<Option<Stop>>,
     pub(super) first_panic: RefCell<Option<(usize, String)>>,
     /// The first thread that the policy did not take.
@@ -47,6 +50,8 @@ pub(crate) struct Engine {
     pub(super) schedule_hash: Cell<u64>,
     steps_panicking: Cell<u64>,
     asks_at_steps: bool,
+    /// Whether anything happens before steps: the policy asks, or they are delayed.
+    is_disturbed: bool,
     /// Where new words go; `None`: each has a line of its own.
     open_line: Cell<Option<OpenLine>>,
     /// Whose program runs, and what it calls to leave its stack.
@@ -122,13 +127,17 @@ impl Engine {
         const TICK_STREAM: u64 = 0x7e27_bed0_5eed_0002;
         let kernel = Kernel::new(machine, class, plan, config.until, config.starvation, trace)
             .with_late_ticks(config.perturb.tick_late_max, config.seed ^ TICK_STREAM);
+        let is_disturbed = asks_at_steps || config.perturb.is_on();
         Engine {
             shared,
             run,
+            is_disturbed,
             perturb: RefCell::new(Random::new(config.seed ^ PERTURB_STREAM)),
             config,
             kernel: RefCell::new(kernel),
             programs: RefCell::new(Vec::new()),
+            stacks: RefCell::new(Vec::new()),
+            next: Cell::new(None),
             stop: Cell::new(None),
             first_panic: RefCell::new(None),
             refused: RefCell::new(None),
@@ -145,34 +154,44 @@ impl Engine {
     pub(crate) fn run(&self) {
         // Once for all programs: the loop itself, and what the kernel and its policy do, ask for no engine.
         ambient::enter(self, || {
-            while self.stop.get().is_none() {
-                let mut kernel = self.kernel.borrow_mut();
-                let next = kernel.next();
-                // Relaxed: a number, nothing is published with it.
-                self.shared.reached.store(kernel.now.0, Ordering::Relaxed);
-                drop(kernel);
-                match next {
-                    Next::Resume(task) => self.resume(task),
-                    Next::AllEnded => self.stop.set(Some(Stop::AllEnded)),
-                    Next::Deadlock => self.stop.set(Some(Stop::Deadlock)),
-                    Next::TimeUp => self.stop.set(Some(Stop::TimeUp)),
-                }
+            while let Some(task) = self.next.take().or_else(|| self.ask_kernel()) {
+                self.resume(task);
             }
         });
     }
 
+    /// Whose program goes on; none if the run is over.
+    fn ask_kernel(&self) -> Option<Task> {
+        if self.stop.get().is_some() {
+            return None;
+        }
+        let mut kernel = self.kernel.borrow_mut();
+        let next = kernel.next();
+        // Relaxed: a number, nothing is published with it.
+        self.shared.reached.store(kernel.now.0, Ordering::Relaxed);
+        let stop = match next {
+            Next::Resume(task) => return Some(task),
+            Next::AllEnded => Stop::AllEnded,
+            Next::Deadlock => Stop::Deadlock,
+            Next::TimeUp => Stop::TimeUp,
+        };
+        self.stop.set(Some(stop));
+        None
+    }
+
+    #[inline]
     fn resume(&self, task: Task) {
         self.current.set(task);
         let fiber: *mut Fiber = {
-            let program = &mut self.programs.borrow_mut()[task.index()];
-            self.suspender.set(program.suspender);
-            let fiber = program.fiber.as_mut();
+            let stack = &mut self.stacks.borrow_mut()[task.index()];
+            self.suspender.set(stack.suspender);
+            let fiber = stack.fiber.as_mut();
             &mut **fiber.expect("who is resumed has not ended")
         };
-        // SAFETY: the fiber is in a box, which stays in `programs` until the lines below take it out; so it
+        // SAFETY: the fiber is in a box, which stays in `stacks` until the lines below take it out; so it
         // does not move when programs that run add others. Nobody else looks into it: it has not ended.
         if unsafe { (*fiber).resume() } == Ran::Ended {
-            let fiber = self.programs.borrow_mut()[task.index()].fiber.take();
+            let fiber = self.stacks.borrow_mut()[task.index()].fiber.take();
             fiber.expect("it was there").give_back();
         }
     }
@@ -189,15 +208,39 @@ impl Engine {
             self.suspend_for_ever(kernel);
         }
         kernel.steps += 1;
+        if self.is_disturbed {
+            kernel = self.disturb(kernel, op, tag);
+        }
+        if !cost(&mut kernel) {
+            self.hand_over(kernel);
+        }
+    }
+
+    /// The running program waits: for the end of its step, or for something else.
+    #[inline]
+    fn hand_over(&self, mut kernel: RefMut<'_, Kernel>) {
+        let next = kernel.next_at_once();
+        drop(kernel);
+        if next != Some(self.current.get()) {
+            self.next.set(next);
+            self.suspend();
+        }
+    }
+
+    /// What happens before a step where errors are looked for.
+    #[inline(never)]
+    fn disturb<'a>(
+        &'a self,
+        mut kernel: RefMut<'a, Kernel>,
+        op: Op,
+        tag: Option<&Tag>,
+    ) -> RefMut<'a, Kernel> {
         if self.asks_at_steps {
             kernel = self.ask_at_step(kernel, op, tag);
         }
-        if self.config.perturb.is_on() {
-            kernel = self.delay(kernel);
-        }
-        if !cost(&mut kernel) {
-            drop(kernel);
-            self.suspend();
+        match self.config.perturb.is_on() {
+            true => self.delay(kernel),
+            false => kernel,
         }
     }
 
@@ -225,8 +268,7 @@ impl Engine {
     fn delay<'a>(&'a self, mut kernel: RefMut<'a, Kernel>) -> RefMut<'a, Kernel> {
         let delay = self.config.perturb.delay(&mut self.perturb.borrow_mut());
         if delay > Nanos::ZERO && !kernel.spend(delay) {
-            drop(kernel);
-            self.suspend();
+            self.hand_over(kernel);
             kernel = self.kernel.borrow_mut();
         }
         kernel
@@ -310,8 +352,9 @@ impl Engine {
         if let Some(tag) = tag {
             tag.add_waiter();
         }
-        self.kernel.borrow_mut().block(on, until);
-        self.suspend();
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.block(on, until);
+        self.hand_over(kernel);
         if let Some(tag) = tag {
             tag.remove_waiter();
         }
@@ -329,8 +372,9 @@ impl Engine {
             return self.block(on, Some(tag), until);
         }
         tag.add_waiter();
-        self.kernel.borrow_mut().spin(on, until);
-        self.suspend();
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.spin(on, until);
+        self.hand_over(kernel);
         self.kernel.borrow_mut().stop_spinning();
         tag.remove_waiter();
     }

@@ -22,13 +22,17 @@ use crate::report::On;
 
 /// A task's program.
 pub(super) struct Program {
-    /// `None` after its end.
-    pub(super) fiber: Option<Box<Fiber>>,
-    pub(super) suspender: *const Suspender,
     local: Option<Local>,
     pub(super) panic: Option<String>,
     joint: Arc<Joint>,
     pub(super) steps: u64,
+}
+
+/// What a task's program runs on. Apart from the rest: it is looked at whenever another program goes on.
+pub(super) struct Stack {
+    /// `None` after its end.
+    pub(super) fiber: Option<Box<Fiber>>,
+    pub(super) suspender: *const Suspender,
 }
 
 /// A thread's word, which is not null, and its destructor.
@@ -120,9 +124,11 @@ impl Engine {
         let fiber = unsafe { Fiber::new(number, stack_bytes, entry) };
         let fiber = fiber.map_err(|error| SpawnError(error.to_string()))?;
         let joint = Arc::new(Joint::default());
-        self.programs.borrow_mut().push(Program {
+        self.stacks.borrow_mut().push(Stack {
             fiber: Some(Box::new(fiber)),
             suspender: ptr::null(),
+        });
+        self.programs.borrow_mut().push(Program {
             local: None,
             panic: None,
             joint: joint.clone(),
@@ -136,7 +142,7 @@ impl Engine {
 
     fn begin(&self, suspender: *const Suspender) {
         let me = self.me();
-        self.programs.borrow_mut()[me.index()].suspender = suspender;
+        self.stacks.borrow_mut()[me.index()].suspender = suspender;
         self.suspender.set(suspender);
     }
 
