@@ -10,7 +10,7 @@ use event::EventKind;
 use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
 
 use crate::context::{Context, Queue};
-use crate::job::{Label, LinksWord, Phase, Slot, StateWord, Ticket, link_block, link_place};
+use crate::job::{Label, LinksWord, Phase, Preds, Slot, StateWord, Ticket, link_block, link_place};
 use crate::listen::Listener;
 use crate::seat::Finished;
 use crate::slab::NIL;
@@ -140,9 +140,9 @@ impl<P: Platform> Context<'_, P> {
         if failed {
             self.report(job, self.audience(job, slot, flags));
         }
-        let preds = slot.preds.load(Ordering::Relaxed);
+        let preds = Preds(slot.preds.load(Ordering::Relaxed));
         let told = self.close(job, slot, flags);
-        if preds != NIL {
+        if preds != Preds::NONE {
             self.free_preds(preds);
         }
         self.let_go(job, slot, flags, failed);
@@ -236,9 +236,9 @@ impl<P: Platform> Context<'_, P> {
             P::prefetch(links.get(link_block(told)));
         }
         // Relaxed: what held the job back has been acquired with the claim.
-        let preds = slot.preds.load(Ordering::Relaxed);
-        if preds != NIL {
-            P::prefetch(links.get(preds));
+        let preds = Preds(slot.preds.load(Ordering::Relaxed));
+        if preds != Preds::NONE && !preds.is_only() {
+            P::prefetch(links.get(preds.block()));
         }
     }
 

@@ -10,7 +10,9 @@ use smallvec::SmallVec;
 use crate::context::Context;
 use crate::error::ScheduleError;
 use crate::handle::{Event, Job};
-use crate::job::{Body, BodyTable, JobId, Label, LinksWord, Once, Phase, Slot, StateWord, Ticket};
+use crate::job::{
+    Body, BodyTable, JobId, Label, LinksWord, Once, Phase, Preds, Slot, StateWord, Ticket,
+};
 use crate::policy::Grain;
 use crate::range::{RangeTable, SharedRange};
 use crate::slab::NIL;
@@ -220,7 +222,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
         let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
         let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
         // Held by the event itself, which its completion releases, and by us until it is wired.
-        let wired = cx.add_edges(ticket, slot, &after.tickets, 2);
+        let after = cx.not_over(ticket, &after.tickets);
+        let wired = cx.add_edges(ticket, slot, &after, 2);
         // Without a handle nobody can complete it: then it is cancelled.
         cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
         cx.finish_todo(cx.queue());
@@ -299,12 +302,14 @@ impl<P: Platform> Context<'_, P> {
         // means of passing the id on. Release, partner: the Acquire loads in `is_over`, `hang`, `mark`
         // and `parent_of`, where those that look for the slot's *last* job find out that it is over:
         // what that one did must be visible to them, although it is we who tell them.
+        // A store first: a line that is read first travels twice, for the copy and for the right to write.
+        slot.flags.store(flags, Ordering::Relaxed);
         let generation = slot.word(Ordering::Relaxed).generation;
         let ticket = Ticket::new(index, generation);
-        slot.flags.store(flags, Ordering::Relaxed);
+        // Release, partner: the Acquire load in `parent_of`, see above.
         slot.parent.store(parent.0, Ordering::Release);
         slot.label.store(number, Ordering::Relaxed);
-        slot.preds.store(NIL, Ordering::Relaxed);
+        slot.preds.store(Preds::NONE.0, Ordering::Relaxed);
         // Release, partner: the Acquire CAS in `mark`, see above.
         slot.mark.store(0, Ordering::Release);
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
@@ -372,10 +377,11 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     fn wire(&self, job: Ticket, slot: &Slot<P>, after: &[Ticket]) -> Result<(), ScheduleError> {
         let queue = self.queue();
+        let after = self.not_over(job, after);
         if after.is_empty() {
             self.make_ready(job, slot, queue);
         } else {
-            let wired = self.add_edges(job, slot, after, 1);
+            let wired = self.add_edges(job, slot, &after, 1);
             if wired.is_err() {
                 // There will be no handle.
                 slot.holders.store(Slot::<P>::FINISHER, Ordering::Relaxed);

@@ -59,8 +59,9 @@ pub(crate) struct Seat<P: Platform> {
     /// A worker's mask ([`Mask`]) and, while it lives, its thread's name for the platform (0: none).
     pub(crate) mask: P::AtomicU32,
     pub(crate) thread: P::AtomicU64,
-    /// The CPU the thread was last seen on (+1; 0 unknown): for the order of stealing.
-    pub(crate) cpu: P::AtomicU32,
+    /// The CPU the thread was last seen on (+1; 0 unknown): for the order of stealing. Thieves read it again
+    /// and again; what the owner writes at every job it helps with lies elsewhere.
+    pub(crate) cpu: Padded<P::AtomicU32>,
     /// Guests: 1 while a thread sits here. Workers: [`Seat::RETIRES`], [`Seat::IS_SLOW`].
     pub(crate) flag: P::AtomicU32,
     /// A regular worker's number among these; else [`Seat::NO_ORDINAL`].
@@ -152,7 +153,7 @@ impl<P: Platform> Seat<P> {
             woken_from: P::AtomicU32::new(0),
             mask: P::AtomicU32::new(Mask::Full as u32),
             thread: P::AtomicU64::new(0),
-            cpu: P::AtomicU32::new(0),
+            cpu: Padded(P::on_own_lines(|| P::AtomicU32::new(0))),
             flag: P::AtomicU32::new(0),
             ordinal: P::AtomicU32::new(Seat::<P>::NO_ORDINAL),
             counters: Padded(P::on_own_lines(Counters::new)),

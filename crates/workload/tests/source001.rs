@@ -28,8 +28,10 @@ fn frames(workers: usize) -> usize {
     if workers <= 3 { 16 } else { 4 }
 }
 
-fn graph(piece: Nanos) -> JobGraph {
+/// The article's frame as generated with this seed; the default one has 1.
+fn graph(piece: Nanos, seed: u64) -> JobGraph {
     let generator = Generator {
+        seed,
         piece,
         ..Generator::default()
     };
@@ -37,7 +39,7 @@ fn graph(piece: Nanos) -> JobGraph {
 }
 
 /// The median time of a frame.
-fn frame(subject: Subject, piece: Nanos, workers: usize) -> u64 {
+fn frame(subject: Subject, piece: Nanos, workers: usize, seed: u64) -> u64 {
     let machine = Machine::named("ryzen-3950x").expect("it is in the library");
     let config = SimConfig::on(Arc::new(machine.clone()), "eevdf-6.6", 1);
     let times = RefCell::new(Vec::new());
@@ -49,7 +51,7 @@ fn frame(subject: Subject, piece: Nanos, workers: usize) -> u64 {
                 times.borrow_mut().push((sim.time() - begin).0);
             }
         };
-        let graph = graph(piece);
+        let graph = graph(piece, seed);
         match subject {
             Subject::Serial => {
                 let mut scene = GraphScene::new(graph, Busy::NONE, Labels::OfKinds);
@@ -78,7 +80,7 @@ fn frame(subject: Subject, piece: Nanos, workers: usize) -> u64 {
 }
 
 fn speed_up(subject: Subject, piece: Nanos, workers: usize) -> f64 {
-    frame(Subject::Serial, piece, 0) as f64 / frame(subject, piece, workers) as f64
+    frame(Subject::Serial, piece, 0, 1) as f64 / frame(subject, piece, workers, 1) as f64
 }
 
 const OLD: Subject = Subject::Baseline(BaselineKind::Unity2017_3);
@@ -105,21 +107,42 @@ fn the_chart_of_2017_3() {
 }
 
 /// 2022.2 beats 2017.3 at every number of workers; Paceline is never slower than one thread, beats 2017.3
-/// everywhere and 2022.2 from two workers on. With one the two are equal within 1.5 %: there the time is
-/// that of the bodies and of lines that go to and fro, and a wait of Paceline's runs only what it waits
-/// for, so that more edges are still alive when the next jobs are scheduled.
+/// everywhere and 2022.2 from two workers on.
+///
+/// With one worker 2022.2 is half a percent ahead. There nobody has to wait for anybody, and what decides is
+/// what two threads spend on 500 jobs beside the bodies: 350 us of 7 ms there, 420 us here. The difference is
+/// what Paceline does that 2022.2 does not: clock stamps at the blocks of ranges (37 us), and the search for
+/// what a wait needs, which runs nothing else (marks and looks at jobs that another thread has had: 38 us).
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {
+        let serial = frame(Subject::Serial, piece, 0, 1);
         for workers in [1, 2, 3, 4, 8, 16, 31] {
-            let [old, new, ours] =
-                [OLD, NEW, Subject::Paceline].map(|subject| speed_up(subject, piece, workers));
-            let text = format!("{piece}, {workers} workers: {old:.2} {new:.2} {ours:.2}");
-            assert!(ours >= 1.0 && new > old && ours > old, "{text}");
-            let bound = if workers == 1 { 0.985 } else { 1.0 };
-            assert!(ours > new * bound, "{text}");
+            let times = [OLD, NEW, Subject::Paceline].map(|who| frame(who, piece, workers, 1));
+            let [old, new, ours] = times;
+            let text = format!("{piece}, {workers} workers: {serial} {old} {new} {ours}");
+            assert!(ours <= serial && new < old && ours < old, "{text}");
+            assert!(ours < most(new, workers, 0.008), "{text}");
         }
     }
+}
+
+/// So it is with other graphs: with one worker within 1.5 %, with more it is better.
+#[test]
+fn paceline_beats_2022_2_on_other_graphs() {
+    for seed in [2, 3] {
+        for workers in [1, 2, 3] {
+            let [new, ours] = [NEW, Subject::Paceline].map(|who| frame(who, HALF, workers, seed));
+            let text = format!("graph {seed}, {workers} workers: {new} {ours}");
+            assert!(ours < most(new, workers, 0.015), "{text}");
+        }
+    }
+}
+
+/// What must not be reached, if 2022.2 takes so long: a little more with one worker.
+fn most(new: u64, workers: usize, tolerance: f64) -> u64 {
+    let tolerance = if workers == 1 { tolerance } else { 0.0 };
+    (new as f64 * (1.0 + tolerance)) as u64
 }
 
 /// With no workers at all the frame is run by the main thread, for a little more than without a job system.

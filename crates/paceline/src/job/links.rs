@@ -7,8 +7,8 @@
 //!
 //! Successors are scheduled with all they wait for, so the links of one successor lie together,
 //! [`PLACES`] to a cache line: who they tell is written once for all of them, and giving them back
-//! costs one line per block however many they are. A waiting thread or a pending future takes a block
-//! for itself; it is given back by the finisher of `from`.
+//! costs nothing if they fit a block ([`Preds`]), and else a look at each. A waiting thread
+//! or a pending future takes a block for itself; it is given back by the finisher of `from`.
 //!
 //! A link's number is that of its block and its place in it.
 //!
@@ -87,6 +87,41 @@ impl<M: Memory> Links<M> {
         (self.to.load(Ordering::Relaxed) == to).then_some((from, more))
     }
 }
+
+/// The word that says where the blocks begin whose links lead to a job's predecessors: the number of the
+/// first one, from which [`Links::more`] leads on, and whether it is the only one. Mostly it is; who gives it
+/// back then need not read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Preds(pub(crate) u32);
+
+impl Preds {
+    /// There are none.
+    pub(crate) const NONE: Preds = Preds(NIL);
+    const IS_ONLY: u32 = 1 << 31;
+
+    /// The first block; [`NIL`] if there is none.
+    #[inline]
+    pub(crate) fn block(self) -> u32 {
+        self.0 & !Preds::IS_ONLY
+    }
+
+    /// Whether that is all.
+    #[inline]
+    pub(crate) fn is_only(self) -> bool {
+        self.0 & Preds::IS_ONLY != 0
+    }
+
+    /// With one more block before them.
+    #[inline]
+    pub(crate) fn and(self, block: u32) -> Preds {
+        match self {
+            Preds::NONE => Preds(block | Preds::IS_ONLY),
+            _ => Preds(block),
+        }
+    }
+}
+
+const _: () = assert!(LINK_BLOCKS_MAX < Preds::IS_ONLY && NIL < Preds::IS_ONLY);
 
 /// The number of a link.
 #[inline]

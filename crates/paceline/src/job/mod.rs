@@ -11,5 +11,7 @@ pub use id::JobId;
 pub(crate) use id::Ticket;
 pub use label::Label;
 pub(crate) use label::{LabelCache, Labels};
-pub(crate) use links::{LINK_BLOCKS_MAX, Links, PLACES, link_block, link_number, link_place};
+pub(crate) use links::{
+    LINK_BLOCKS_MAX, Links, PLACES, Preds, link_block, link_number, link_place,
+};
 pub(crate) use slot::{LinksWord, Phase, Slot, StateWord};

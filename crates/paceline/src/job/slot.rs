@@ -28,6 +28,7 @@ use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::body::{Body, BodyTable};
 use super::id::Ticket;
+use super::links::Preds;
 use crate::slab::NIL;
 
 /// Where a job is in its life.
@@ -157,7 +158,7 @@ pub(crate) struct Slot<P: Platform> {
     /// Unfinished predecessors, plus one while somebody builds the job or an event holds it; of a
     /// scope: its unfinished jobs. Whoever brings it to zero makes the job ready.
     pub(crate) pending: P::AtomicU32,
-    /// First block of the links that lead to predecessors (chained by `Links::more`).
+    /// First block of the links that lead to predecessors: a [`Preds`].
     pub(crate) preds: P::AtomicU32,
     /// [`Slot::HAS_BODY`] and friends. Written before the job is published, except CANCELLED.
     pub(crate) flags: P::AtomicU32,
@@ -272,7 +273,7 @@ impl<P: Platform> Slot<P> {
             parent: P::AtomicU64::new(0),
             mark: P::AtomicU64::new(0),
             pending: P::AtomicU32::new(0),
-            preds: P::AtomicU32::new(NIL),
+            preds: P::AtomicU32::new(Preds::NONE.0),
             flags: P::AtomicU32::new(0),
             label: P::AtomicU32::new(0),
             place: P::AtomicU32::new(0),

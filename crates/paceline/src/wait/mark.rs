@@ -41,7 +41,10 @@ impl<P: Platform> Context<'_, P> {
         let seat = self.seat.index;
         // Relaxed otherwise: see the module; the fence is the caller's. By compare-exchange, so that nobody's
         // mark is overwritten by one that does not say so.
-        let mut seen = slot.mark.load(Ordering::Relaxed);
+        //
+        // Mostly nobody has marked the job, so no look comes first: that would fetch a copy of a line that is
+        // then fetched again to be written.
+        let mut seen = 0;
         loop {
             let before = Mark::unpack(seen);
             if before.is_some_and(|mark| mark.seat == seat && mark.serial == serial) {
