@@ -142,12 +142,12 @@ impl<M: Memory> Live<M> {
 
     /// Learns what a look has found; `settle` is called with the number of workers wanted by now, in the
     /// order in which it is learned.
-    pub(crate) fn learn(&self, limits: Limits, settle: impl FnOnce(usize)) -> Learned {
+    pub(crate) fn learn(&self, limits: Limits, settle: impl FnOnce(&Learned, usize)) -> Learned {
         self.reading.with(|reading| {
             let learned = reading.learn(limits);
             let width = Width::of(reading);
             self.width.store(width.pack(), Ordering::Relaxed);
-            settle(reading.workers());
+            settle(&learned, reading.workers());
             learned
         })
     }
@@ -346,8 +346,13 @@ impl<P: Platform> Context<'_, P> {
     fn learn_machine(&self, limits: Limits) {
         let shared = self.shared;
         let mut target = 0;
-        let learned = shared.live.learn(limits, |workers| {
+        let learned = shared.live.learn(limits, |learned, workers| {
             target = workers;
+            // Counted first: who sees the workers sees the count.
+            self.seat
+                .counters
+                .resizes
+                .add(learned.change.is_some().into());
             shared.crew.set_target(workers);
         });
         let now = shared.platform.now();
@@ -360,7 +365,6 @@ impl<P: Platform> Context<'_, P> {
             shared.man_missing_posts();
         }
         if let Some(why) = learned.change {
-            self.seat.counters.resizes.add(1);
             let arg = (why as u64) << 32 | target as u64;
             self.record(EventKind::Resized, Ticket::NONE, arg);
         }

@@ -22,7 +22,7 @@ fn two_come_by<M: Memory>(first: usize) {
         Box::new(move || {
             if live.takes_turn(NOW) {
                 looks.add(cpus);
-                live.learn(Limits::of((0..cpus).collect()), |_| ());
+                live.learn(Limits::of((0..cpus).collect()), |_, _| ());
             }
         }) as Box<dyn FnOnce() + Send>
     };

@@ -1,7 +1,9 @@
 //! From recordings to files.
 
+mod order;
 mod perfetto;
 
+pub use order::settle_order;
 pub use perfetto::{annotate, perfetto};
 
 /// What came of writing a recording, and what had to be done to it.

@@ -9,6 +9,7 @@ use event::{Cpu, Event, EventKind, Nanos, Sink, Task};
 use paceline::{JobSystem, RingReader, Rings};
 use platform::{Os, Platform};
 use serde::Serialize;
+use trace::write::settle_order;
 use trace::{Loss, Process, Recording, Thread};
 
 use super::clocks::Clocks;
@@ -161,6 +162,7 @@ fn join(mut recording: Recording, jobs: Vec<Event>, threads: &[(u32, u64)]) -> R
         recording.seats.insert(seat, task);
     }
     recording.jobs = jobs;
+    settle_order(&mut recording);
     recording
 }
 

@@ -9,6 +9,7 @@ use policy::Discipline;
 use serde::Serialize;
 use sim::machine::Machine;
 use sim::scenario::Ran;
+use trace::write::settle_order;
 use trace::{Annotation, Clock, CpuFacts, Loss, Origin, Process, Recording, Thread, Wakers};
 
 use super::frames::Jobs;
@@ -46,6 +47,7 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
         recording.labels = jobs.labels;
         recording.losses.add(Loss::JobEvents, jobs.lost);
     }
+    settle_order(&mut recording);
     recording
 }
 

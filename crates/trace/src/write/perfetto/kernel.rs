@@ -17,6 +17,7 @@ use super::messages::{
 use super::packets::{Packets, stamp};
 use super::tracks::Tracks;
 use crate::nice;
+use crate::write::order::Order;
 
 /// Events of one bundle. Less is more packets, more is more memory.
 const BUNDLE: usize = 256;
@@ -35,8 +36,6 @@ const IN_INTERRUPT: u32 = 8;
 #[derive(Default)]
 struct OneCpu {
     events: Vec<FtraceEvent>,
-    /// The time of its latest event.
-    latest: u64,
     current: Option<Task>,
     /// Whether events are missing before those that are next.
     has_lost: bool,
@@ -49,8 +48,7 @@ struct Kernel<'a, 'r, W> {
     tracks: &'a mut Tracks<'r>,
     packets: &'a mut Packets<W>,
     cpus: BTreeMap<Cpu, OneCpu>,
-    /// By task: its latest event's time and CPU.
-    seen: HashMap<Task, (u64, Cpu)>,
+    order: Order,
     /// Priorities of those that have inherited one.
     inherited: HashMap<Task, i32>,
     /// Own priorities of those that were given another one than they began with.
@@ -69,7 +67,7 @@ pub(super) fn write<W: Write>(
         tracks,
         packets,
         cpus: BTreeMap::new(),
-        seen: HashMap::new(),
+        order: Order::default(),
         inherited: HashMap::new(),
         own: HashMap::new(),
         begin,
@@ -102,21 +100,6 @@ fn loan(event: &KernelEvent, next: &KernelEvent) -> Option<(i16, bool)> {
             Some((priority, lent))
         }
         _ => None,
-    }
-}
-
-/// The tasks whose events have an order of their own.
-fn tasks(event: &KernelEvent) -> [Option<Task>; 2] {
-    match event.what {
-        KernelEventKind::Switch { prev, next, .. } => [prev, next],
-        KernelEventKind::Waking { task, .. }
-        | KernelEventKind::Migrate { task, .. }
-        | KernelEventKind::Inherit { task, .. }
-        | KernelEventKind::Priority { task, .. }
-        | KernelEventKind::Blocked { task, .. }
-        | KernelEventKind::FutexCall { task, .. }
-        | KernelEventKind::FutexReturn { task, .. } => [Some(task), None],
-        _ => [None, None],
     }
 }
 
@@ -336,23 +319,11 @@ impl<W: Write> Kernel<'_, '_, W> {
         })
     }
 
-    /// The time to write for an event: its own, or the next at which its order is clear.
+    /// The time to write for an event.
     fn place(&mut self, event: &KernelEvent) -> u64 {
-        let own = stamp(event.time);
-        let mut time = own.max(self.cpu(event.cpu).latest);
-        for task in tasks(event).into_iter().flatten() {
-            match self.seen.get(&task) {
-                Some(&(latest, cpu)) if cpu != event.cpu => time = time.max(latest + 1),
-                _ => {}
-            }
-        }
-        let time = time.min(i64::MAX as u64);
-        self.cpu(event.cpu).latest = time;
-        for task in tasks(event).into_iter().flatten() {
-            self.seen.insert(task, (time, event.cpu));
-        }
-        self.packets.written.delayed += u64::from(time != own);
-        time
+        let time = self.order.place(event);
+        self.packets.written.delayed += u64::from(time != Nanos(stamp(event.time)));
+        time.0
     }
 
     /// A task's priority at the moment.
