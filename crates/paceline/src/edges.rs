@@ -301,7 +301,7 @@ mod tests {
         let js = Builder::new().workers(0).build().unwrap();
         let blocks = || js.enter(|cx| cx.shared.links.iter().count());
         let mut made = None;
-        for _ in 0..if cfg!(miri) { 3 } else { 40 } {
+        for _ in 0..if cfg!(miri) { 2 } else { 40 } {
             for (over, open) in [(0, 4), (3, 0), (3, 2), (2, 5), (1, 9)] {
                 let events: Vec<_> = (0..over + open).map(|_| js.event("event")).collect();
                 let ids: Vec<JobId> = events.iter().map(|event| event.id()).collect();
