@@ -9,7 +9,8 @@
 //! with fixed clocks, or clocks at their highest, the gain is real. So it is tried, and what counts is the
 //! time that an item of the range takes all threads together, from the beginning to the end of a run:
 //!
-//! 1. The first run is with slow workers: a range may come only once.
+//! 1. The first runs are with slow workers, for [`LEARN`]: a range may come only a few times, and clocks that
+//!    have not risen yet have not fallen either.
 //! 2. Then without until clocks have settled: [`RUNS`] runs that took as long as each other, or [`LEARN`].
 //! 3. Then the other way round for [`TRY`]; if that was by [`MARGIN`] better it is kept, else all is as it
 //!    was. A try with slow workers ends at once when it is by as much worse.
@@ -52,7 +53,7 @@ pub(crate) struct Trial {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Nothing is known.
+    /// With, before anything is known.
     First,
     /// Without, until clocks have settled.
     Settling,
@@ -86,9 +87,6 @@ impl Trial {
 
     /// A run is over: so many items took so long, with slow workers or without.
     pub(crate) fn ran(&mut self, with: bool, items: u64, took: Nanos, now: Nanos) {
-        if self.phase == Phase::First {
-            return self.begin(Phase::Settling, now);
-        }
         if with != self.is_with() || items == 0 {
             return; // It began before the phase did.
         }
@@ -97,6 +95,9 @@ impl Trial {
             0 => cost,
             average => average - average / 4 + cost / 4,
         };
+        if (self.phase, self.runs) == (Phase::First, 0) {
+            self.began = now;
+        }
         self.runs += 1;
         self.steady = match cost.abs_diff(self.last) <= cost / (2 * MARGIN) {
             true => self.steady + 1,
@@ -104,11 +105,13 @@ impl Trial {
         };
         self.last = cost;
         let is_due = match self.phase {
+            Phase::First => now >= self.began + LEARN,
             Phase::Settling => self.steady + 1 >= RUNS || now >= self.began + LEARN,
             Phase::Kept { until, .. } => now >= until,
-            _ => false,
+            Phase::Trying { .. } => false,
         };
         match self.phase {
+            Phase::First if is_due && self.runs >= RUNS => self.begin(Phase::Settling, now),
             Phase::Settling | Phase::Kept { .. } if is_due && self.runs >= RUNS => {
                 let (with, against) = (!with, self.cost);
                 self.begin(Phase::Trying { with, against }, now);
