@@ -206,7 +206,22 @@ impl Walk<'_, '_> {
         let stay = timeline.before(thread, self.time);
         let from = stay.begin.max(low);
         match stay.state {
-            State::Running(cpu) => self.running(thread, frame, cpu, from),
+            State::Running(cpu) => {
+                let told = match timeline.is_inferred(thread, stay.begin) {
+                    true => Confidence::Inferred,
+                    false => Confidence::Known,
+                };
+                let confidence = frame.confidence.max(told);
+                self.running(
+                    thread,
+                    Frame {
+                        confidence,
+                        ..frame
+                    },
+                    cpu,
+                    from,
+                );
+            }
             State::Awake => self.awake(thread, frame, from),
             State::Runnable(since) => self.runnable(thread, frame, since, from),
             State::Sleeping | State::Blocked => self.asleep(thread, frame, stay, from),

@@ -48,6 +48,9 @@ losses! {
     Unfinished = "unfinished";
     /// Switches from a task that did not run there, as far as was known.
     Contradictions = "contradictions";
+    /// Switches from the idle task that are not there: whoever ran is taken to have begun as soon as it did
+    /// something, or could.
+    FromIdle = "switches_from_idle";
     /// What the format holds and nothing here has a place for.
     Unsupported = "unsupported";
 }

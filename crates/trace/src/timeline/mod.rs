@@ -89,6 +89,8 @@ pub struct Timeline {
     pub(crate) has_switches: bool,
     pub(crate) states: Histories<Interval>,
     wakes: Histories<Wake>,
+    /// By thread, in the order of time: beginnings of runs that were inferred.
+    inferred: Grouped<Nanos>,
     priorities: Grouped<Step>,
     pub(crate) futexes: Grouped<Futex>,
     reasons: Grouped<Reason>,
@@ -142,6 +144,7 @@ impl Timeline {
         let (mut tasks, mut cpus) = (Dense::default(), Dense::default());
         let mut kernel = states_of(&recording, options, (&mut tasks, &mut cpus), span, &room);
         losses.add(Loss::Contradictions, kernel.contradictions);
+        losses.add(Loss::FromIdle, kernel.from_idle);
         let seats = seats(&recording, &mut tasks);
         let slices = slices(&mut recording, &mut tasks, span.1, &mut losses);
         let threads = tasks.numbers().len();
@@ -173,6 +176,7 @@ impl Timeline {
             capacities_told: false,
             states: kernel.states,
             wakes: kernel.wakes,
+            inferred: kernel.inferred,
             priorities: kernel.priorities,
             futexes: kernel.futexes,
             reasons: kernel.reasons,

@@ -232,6 +232,11 @@ impl Timeline {
         }
     }
 
+    /// Whether it was inferred that a thread ran from this time on.
+    pub(crate) fn is_inferred(&self, thread: u32, begin: Nanos) -> bool {
+        self.inferred.of(thread).binary_search(&begin).is_ok()
+    }
+
     /// Who ended a sleep that lasted from one time to the other.
     pub(crate) fn waker(&self, thread: u32, begin: Nanos, end: Nanos) -> Waker {
         let wakes = self.wakes.of(thread);

@@ -1,6 +1,6 @@
 //! Timelines of small recordings.
 
-use event::{Cpu, KernelEventKind, Left, Nanos, Task};
+use event::{Cpu, EventKind, KernelEventKind, Left, Nanos, Task};
 
 use super::{Options, Since, State, Timeline};
 use crate::explain::Who;
@@ -79,6 +79,66 @@ fn contradictions() {
         runs(&timeline, 1),
         [(0, Who::Idle), (20, a), (30, Who::Idle), (40, a)]
     );
+}
+
+/// Goal: a run of which only the end was recorded is found again where something says when it began: a
+/// wake-up and an idle CPU, or what the thread itself recorded. Method: a thread that leaves an idle CPU
+/// after it was woken, without jobs, with one soon after, with one long after; one that was preempted and
+/// has a job while the other one is believed to run; one that nobody woke.
+#[test]
+fn switches_that_were_lost() {
+    const MICRO: u64 = 1_000;
+    const MILLI: u64 = 1_000_000;
+    let out = KernelEventKind::Switch {
+        prev: Some(Task(1)),
+        state: Left::Sleeping,
+        next: None,
+    };
+    let here = State::Running(Cpu(0));
+    // When it was seen to do something after the wake-up, and when it is taken to have begun.
+    let cases = [
+        (None, 0),
+        (Some(150 * MICRO), 150 * MICRO),
+        (Some(MILLI), 0),
+    ];
+    for (job, after) in cases {
+        let mut script = Script::new(&["a", "b"], 1);
+        script.run(10, 0, 0);
+        script.sleep(20, 0, None);
+        script.wake(MILLI, None, 1);
+        if let Some(job) = job {
+            script.job(MILLI + job, 1, EventKind::Claimed, 7, 0);
+        }
+        script.kernel(3 * MILLI, 0, out);
+        let timeline = script.timeline(4 * MILLI);
+        let begin = MILLI + after;
+        let states = states(&timeline, 1);
+        assert!(states.contains(&(begin, here)), "{job:?}: {states:?}");
+        assert!(states.contains(&(MILLI, WOKEN)), "{states:?}");
+        assert!(runs(&timeline, 0).contains(&(begin, Who::Task(Task(1)))));
+        assert!(timeline.is_inferred(1, Nanos(begin)));
+        assert_eq!(timeline.losses().get(Loss::FromIdle), 1);
+        assert_eq!(timeline.losses().get(Loss::Contradictions), 0);
+    }
+
+    let mut script = Script::new(&["a", "b"], 1);
+    script.run(10, 0, 1);
+    script.leave(20, 0, Left::Runnable, Some(0));
+    script.job(40, 1, EventKind::Claimed, 7, 0);
+    script.kernel(50, 0, out);
+    let timeline = script.timeline(60);
+    let known = [(20, PREEMPTED), (40, here), (50, State::Sleeping)];
+    assert_eq!(states(&timeline, 1)[2..], known);
+    assert!(states(&timeline, 0).contains(&(40, State::Unknown)));
+    assert_eq!(timeline.losses().get(Loss::Contradictions), 1);
+
+    let mut script = Script::new(&["a", "b"], 1);
+    script.run(10, 0, 1);
+    script.sleep(20, 0, None);
+    script.kernel(50, 0, out);
+    let timeline = script.timeline(60);
+    assert!(states(&timeline, 1).contains(&(20, State::Unknown)));
+    assert_eq!(timeline.losses().get(Loss::Contradictions), 1);
 }
 
 /// Goal: from where events are missing until a CPU's next switch nobody knows who runs there. Method: a gap

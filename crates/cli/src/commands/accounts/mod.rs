@@ -112,3 +112,9 @@ fn percent(part: Nanos, whole: Nanos) -> String {
         whole => format!("{:.0} %", part.0 as f64 * 100.0 / whole as f64),
     }
 }
+
+/// So many of something: "1 other", "2 others".
+fn plural(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}

@@ -9,7 +9,7 @@ use event::{Nanos, Task};
 use trace::explain::{Confidence, Inversion, InversionKind, Remedy, Who};
 use trace::{Losses, Wakers};
 
-use super::{Account, short};
+use super::{Account, plural, short};
 use crate::output;
 
 /// How many lines of each.
@@ -220,7 +220,8 @@ impl Account {
             [] => String::new(),
             [(_, one)] => format!(", {} too", self.thread(*one)),
             [(_, one), more @ ..] => {
-                format!(", {} and {} others too", self.thread(*one), more.len())
+                let more = plural(more.len(), "other");
+                format!(", {} and {more} too", self.thread(*one))
             }
         }
     }

@@ -4,7 +4,7 @@ use event::{Nanos, Task};
 use trace::explain::{Cause, CauseKind, InversionKind, Segment, Share, Wait, WaitKind, Who};
 
 use super::bars::{Bar, draw};
-use super::{Account, short};
+use super::{Account, plural, short};
 
 /// What a sentence has room for, and what is too little to be in one: a fiftieth.
 const PARTS_MAX: usize = 4;
@@ -62,14 +62,14 @@ impl Account {
                 bars.extend(parts);
                 let others = part.by.len() - shown.len();
                 if others > 0 {
-                    bars.push(Bar::part(format!("{others} others"), part.ns - told));
+                    bars.push(Bar::part(plural(others, "other"), part.ns - told));
                 }
             }
         }
         let rest: Vec<Nanos> = late.iter().chain(&rest).map(|part| part.ns).collect();
         if !rest.is_empty() {
             let sum = rest.iter().fold(Nanos::ZERO, |sum, &ns| sum + ns);
-            bars.push(Bar::whole(format!("{} more causes", rest.len()), sum));
+            bars.push(Bar::whole(plural(rest.len(), "more cause"), sum));
         }
         draw(&bars, wait.length(), columns)
     }

@@ -2,7 +2,9 @@
 //!
 //! Whatever the order of the events, what comes out fits together: a CPU runs one thread, a thread runs on
 //! one CPU. Where an event contradicts what came before, the newer one is right, and what lies between is
-//! unknown; that is counted.
+//! unknown, or follows from the rest (`lost.rs`); either is counted.
+
+mod lost;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,11 +58,16 @@ pub(super) struct Kernel {
     pub(super) lanes: Vec<Lane>,
     /// By thread: where it ever ran or was put.
     pub(super) seen: Grouped<Seen>,
+    /// By thread, in the order of time: beginnings of runs of which nothing but the end was recorded.
+    pub(super) inferred: Grouped<Nanos>,
     pub(super) contradictions: u64,
+    /// Switches from the idle task that were not recorded.
+    pub(super) from_idle: u64,
 }
 
 /// What is known up to the latest event.
 pub(super) struct Builder<'a> {
+    recording: &'a Recording,
     tasks: &'a mut Dense,
     cpus: &'a mut Dense,
     span: (Nanos, Nanos),
@@ -82,18 +89,21 @@ pub(super) struct Builder<'a> {
     seen: Vec<(u32, Seen)>,
     /// The kernel's threads that put others elsewhere.
     movers: BTreeSet<u32>,
+    inferred: Vec<(u32, Nanos)>,
     contradictions: u64,
+    from_idle: u64,
 }
 
 impl<'a> Builder<'a> {
     pub(super) fn new(
-        recording: &Recording,
+        recording: &'a Recording,
         tasks: &'a mut Dense,
         cpus: &'a mut Dense,
         span: (Nanos, Nanos),
         room: &Room,
     ) -> Builder<'a> {
         let mut builder = Builder {
+            recording,
             tasks,
             cpus,
             span,
@@ -110,7 +120,9 @@ impl<'a> Builder<'a> {
             given: Vec::new(),
             seen: Vec::new(),
             movers: BTreeSet::new(),
+            inferred: Vec::new(),
             contradictions: 0,
+            from_idle: 0,
         };
         for facts in &recording.cpus {
             builder.lane(facts.cpu);
@@ -334,13 +346,7 @@ impl<'a> Builder<'a> {
                     self.states.set(thread, since, here);
                     self.lanes[lane].set(since, thread);
                 }
-                (other, before) => {
-                    self.contradictions += 1;
-                    if other < UNKNOWN {
-                        self.states.set(other, time, State::Unknown);
-                    }
-                    self.lost_sight(thread, before, lane, time);
-                }
+                _ => self.was_not_known_here(thread, before, lane, time),
             }
         }
         let state = match left {
@@ -350,32 +356,6 @@ impl<'a> Builder<'a> {
             Left::Dead => State::Dead,
         };
         self.states.set(thread, time, state);
-    }
-
-    /// A thread that was not known to run here did: what it did before is unknown.
-    fn lost_sight(&mut self, thread: u32, before: Option<Interval>, lane: usize, time: Nanos) {
-        let Some(before) = before else {
-            return;
-        };
-        if let State::Running(cpu) = before.state {
-            let other = self.lane(cpu);
-            if other != lane && self.lanes[other].now().who == thread {
-                self.lanes[other].set(time, UNKNOWN);
-            }
-            return;
-        }
-        self.states.set(thread, before.begin, State::Unknown);
-        let here = self.lanes[lane].now();
-        if here.who == IDLE {
-            // Kernels do lose the switch from the idle task.
-            self.lanes[lane].set(here.begin.max(before.begin), UNKNOWN);
-        }
-    }
-
-    /// Somebody was believed to run and did not.
-    fn contradict(&mut self, thread: u32, time: Nanos) {
-        self.contradictions += 1;
-        self.states.set(thread, time, State::Unknown);
     }
 
     /// A thread is given a CPU.
@@ -463,7 +443,9 @@ impl<'a> Builder<'a> {
             reasons: Grouped::new(threads, &self.reasons),
             lanes: self.lanes,
             seen: Grouped::new(threads, &seen),
+            inferred: Grouped::new(threads, &self.inferred),
             contradictions: self.contradictions,
+            from_idle: self.from_idle,
         }
     }
 }

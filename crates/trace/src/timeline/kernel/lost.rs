@@ -1,0 +1,102 @@
+//! Threads that leave a CPU without having been given it, as far as was recorded.
+//!
+//! Kernels do lose switches, above all those from the idle task. What is left of such a run is its end, and
+//! the rest follows where it can. A thread that was woken, and whose CPU had nothing else to do, ran as of
+//! then, or a little later: a halted CPU takes a while to begin. A thread that records what it does (jobs)
+//! ran at the latest from the first such event on. Such a run is *inferred*. Where nothing says when it
+//! began, what the thread did before its end is unknown.
+
+use event::Nanos;
+
+use super::Builder;
+use crate::timeline::cpus::{IDLE, UNKNOWN};
+use crate::timeline::states::{Interval, Since, State};
+
+/// A halted CPU takes about so long to begin at most: half of that is the 99th percentile of a virtual one
+/// (docs/validation.md, V7).
+const HALTED: Nanos = Nanos::from_micros(200);
+
+impl Builder<'_> {
+    /// A thread leaves a CPU that was not known to be its own.
+    pub(super) fn was_not_known_here(
+        &mut self,
+        thread: u32,
+        before: Option<Interval>,
+        lane: usize,
+        time: Nanos,
+    ) {
+        let here = self.lanes[lane].now();
+        let begin = before.and_then(|before| self.began(thread, before, lane));
+        let begin = begin.filter(|begin| *begin < time);
+        match (here.who, begin) {
+            (IDLE, Some(_)) => self.from_idle += 1,
+            _ => self.contradictions += 1,
+        }
+        if here.who < UNKNOWN {
+            self.states
+                .set(here.who, begin.unwrap_or(time), State::Unknown);
+        }
+        match begin {
+            Some(begin) => {
+                self.inferred.push((thread, begin));
+                let running = State::Running(self.lanes[lane].cpu);
+                self.states.set(thread, begin, running);
+                self.lanes[lane].set(begin, thread);
+            }
+            None => self.lost_sight(thread, before, lane, time),
+        }
+    }
+
+    /// When a thread began to run on this CPU, if anything says so.
+    fn began(&self, thread: u32, before: Interval, lane: usize) -> Option<Nanos> {
+        let here = self.lanes[lane].now();
+        if matches!(before.state, State::Running(_) | State::Dead) {
+            return None;
+        }
+        // Whoever was believed to run may have been seen there later than it began.
+        let other = self.states.now(here.who).map(|other| other.begin);
+        let since = here.begin.max(before.begin).max(other.unwrap_or_default());
+        let sign = self.sign(thread, since);
+        match here.who == IDLE && before.state == State::Runnable(Since::Woken) {
+            true => Some(sign.filter(|&sign| sign <= since + HALTED).unwrap_or(since)),
+            false => sign,
+        }
+    }
+
+    /// When a thread did something, by its own account, for the first time since then.
+    fn sign(&self, thread: u32, since: Nanos) -> Option<Nanos> {
+        let events = &self.recording.jobs;
+        let from = events.partition_point(|event| event.time <= since);
+        let mut events = events[from..].iter();
+        let did = events.find(|event| {
+            let task = self.recording.seats.get(&event.seat);
+            task.and_then(|task| self.tasks.find(task.0)) == Some(thread)
+        });
+        did.map(|event| event.time)
+    }
+
+    /// What a thread did before is unknown.
+    fn lost_sight(&mut self, thread: u32, before: Option<Interval>, lane: usize, time: Nanos) {
+        let Some(before) = before else {
+            return;
+        };
+        if let State::Running(cpu) = before.state {
+            let other = self.lane(cpu);
+            if other != lane && self.lanes[other].now().who == thread {
+                self.lanes[other].set(time, UNKNOWN);
+            }
+            return;
+        }
+        self.states.set(thread, before.begin, State::Unknown);
+        let here = self.lanes[lane].now();
+        if here.who == IDLE {
+            self.lanes[lane].set(here.begin.max(before.begin), UNKNOWN);
+        }
+    }
+
+    /// Somebody was believed to run and did not.
+    pub(super) fn contradict(&mut self, thread: u32, time: Nanos) {
+        self.contradictions += 1;
+        self.states.set(thread, time, State::Unknown);
+    }
+}
