@@ -67,7 +67,7 @@ pub(crate) struct Kernel {
     speeds: Speeds,
     cores: Vec<Core>,
     ticks: Ticks,
-    calendar: Calendar,
+    calendar: Box<Calendar>,
     pub(crate) tasks: Vec<Control>,
     /// When blocked tasks go on by themselves: (time, order, task, its wait).
     timers: BinaryHeap<Reverse<(Nanos, u64, u32, u64)>>,
@@ -176,12 +176,11 @@ impl Kernel {
 
     /// The running program is busy for so long. True if it is through with that at once; else its stack
     /// has to be left, and it goes on when the time has come.
-    #[inline]
     pub(crate) fn spend(&mut self, time: Nanos) -> bool {
         self.step_until(self.now + time, Busy::fixed(time))
     }
 
-    /// The same for an access to a line.
+    /// The same for an access to a line: what programs do most.
     #[inline]
     pub(crate) fn access(&mut self, line: u32, access: Access) -> bool {
         let end = self.lines.access(line, self.on, access, self.now);
@@ -199,7 +198,7 @@ impl Kernel {
     }
 
     /// The running program is busy with this, which ends then.
-    #[inline]
+    #[inline(always)]
     fn step_until(&mut self, end: Nanos, busy: Busy) -> bool {
         if end < self.horizon {
             self.now = end;
