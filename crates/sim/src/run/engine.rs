@@ -125,7 +125,8 @@ impl Engine {
         const PERTURB_STREAM: u64 = 0x7e27_bed0_5eed_0001;
         const TICK_STREAM: u64 = 0x7e27_bed0_5eed_0002;
         let kernel = Kernel::new(machine, class, plan, config.until, config.starvation, trace)
-            .with_late_ticks(config.perturb.tick_late_max, config.seed ^ TICK_STREAM);
+            .with_late_ticks(config.perturb.tick_late_max, config.seed ^ TICK_STREAM)
+            .with_quota(config.quota.clone());
         let is_disturbed = asks_at_steps || config.perturb.is_on();
         Engine {
             shared,
