@@ -149,6 +149,7 @@ fn a_run_as_json() {
             "frame_ns",
             "spans",
             "clusters",
+            "quota",
             "waits",
             "inversions",
             "checks",

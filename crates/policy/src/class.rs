@@ -184,6 +184,17 @@ pub trait Class {
         let _ = running;
     }
 
+    /// Whether there are tasks that this class lets run out of a quota of CPU time. Default: there are none.
+    fn has_quotas(&self) -> bool {
+        false
+    }
+
+    /// Whether this task's CPU time is rationed if its group has a quota. Default: it is not.
+    fn rations(&self, task: Task) -> bool {
+        let _ = task;
+        false
+    }
+
     /// Whether a CPU of this class never idles while a task that it may run waits on its own queue.
     /// Default: it does not.
     fn conserves_work(&self) -> bool {

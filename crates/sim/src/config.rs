@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use event::{Nanos, Random};
-use platform::Topology;
+use platform::{Quota, Topology};
 use policy::random::Order;
 use policy::{Class, Setting};
 
@@ -30,6 +30,8 @@ pub struct SimConfig {
     pub perturb: Perturb,
     /// What happens to the machine from outside, and when.
     pub plan: Vec<(Nanos, Planned)>,
+    /// How much CPU time a group of threads may use; see [`CpuQuota`].
+    pub quota: Option<CpuQuota>,
     /// When the run is over, if it has not ended by then.
     pub until: Nanos,
     /// Whether the kernel's events are kept. Their hash always is.
@@ -39,6 +41,31 @@ pub struct SimConfig {
     pub checks: bool,
     /// With `checks`: how long a task may wait for a CPU.
     pub starvation: Option<Nanos>,
+}
+
+/// So much CPU time in each period for a group of threads together, enforced as Linux enforces `cpu.max`: see
+/// `Documentation/scheduler/sched-bwc.rst`. The machine must have ticks, and the policy must be one that
+/// rations ([`policy::Class::has_quotas`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuQuota {
+    /// How long a period is.
+    pub period: Nanos,
+    /// How much CPU time there is in each.
+    pub runtime: Nanos,
+    /// The names of the threads that share it, and with them all that they start; none: all threads.
+    pub threads: Vec<String>,
+}
+
+impl CpuQuota {
+    /// Whether a thread of this name that is there when the run begins is in the group.
+    pub(crate) fn covers(&self, name: &str) -> bool {
+        self.threads.is_empty() || self.threads.iter().any(|thread| thread == name)
+    }
+
+    /// As programs are told of it.
+    pub(crate) fn as_told(&self) -> Option<Quota> {
+        Quota::new(self.runtime.0 / 1000, self.period.0 / 1000)
+    }
 }
 
 /// Disturbances, drawn from the seed.
@@ -86,6 +113,7 @@ impl SimConfig {
             threads_max: if explores { 256 } else { 4096 },
             perturb: Perturb::default(),
             plan: Vec::new(),
+            quota: None,
             until: Nanos::MAX,
             trace: false,
             checks: false,
@@ -118,6 +146,28 @@ impl SimConfig {
                 ..self.perturb
             },
             ..self
+        }
+    }
+
+    /// Whether the machine and the policy can do what the quota asks for, if there is one.
+    ///
+    /// # Errors
+    /// What is missing, in a line.
+    ///
+    /// # Panics
+    /// If there is no policy of that name.
+    pub fn is_quota_enforced(&self) -> Result<(), String> {
+        match self.quota {
+            None => Ok(()),
+            Some(_) if !self.class().has_quotas() => Err(format!(
+                "policy {} knows no quota of CPU time; use a fair one of Linux as --policy",
+                self.policy
+            )),
+            Some(_) if self.machine.kernel.tick == Nanos::ZERO => Err(format!(
+                "machine {} has no ticks, so nobody would see that a quota is used up; use another --machine",
+                self.machine.name
+            )),
+            Some(_) => Ok(()),
         }
     }
 

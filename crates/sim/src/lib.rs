@@ -59,8 +59,8 @@ pub mod sync;
 mod trace;
 mod treat;
 
-pub use config::{Perturb, SimConfig};
-pub use kernel::{Planned, Spent};
+pub use config::{CpuQuota, Perturb, SimConfig};
+pub use kernel::{Planned, QuotaUse, Spent};
 pub use machine::Machine;
 pub use policy::random::Order;
 pub use report::{Blocked, On, Outcome, SimReport, ThreadReport, ThreadState};

@@ -9,7 +9,7 @@ use std::panic::Location;
 use event::{KernelEvent, Nanos};
 
 use crate::SimConfig;
-use crate::kernel::Spent;
+use crate::kernel::{QuotaUse, Spent};
 use crate::machine::ClusterUse;
 
 /// How a run ended and what it took.
@@ -32,6 +32,8 @@ pub struct SimReport {
     pub threads: Vec<ThreadReport>,
     /// What the machine's clusters did, in the order of its file: energy, frequencies, temperature.
     pub clusters: Vec<ClusterUse>,
+    /// What the quota of CPU time did, if there was one.
+    pub quota: Option<QuotaUse>,
     /// What the kernel did, in order, if it was asked for.
     pub trace: Vec<KernelEvent>,
     /// The first thing that the policy promises and did not keep, if it was asked for.

@@ -130,7 +130,7 @@ impl Sim {
     }
 
     /// Makes the platform say from now on that the process may use so much CPU time; `None`: as much as there
-    /// is. The machine does not enforce it.
+    /// is. The machine does not enforce it, other than [`SimConfig::quota`].
     pub fn set_quota(&self, quota: Option<Quota>) {
         let told = self.shared.quota.lock();
         *told.unwrap_or_else(PoisonError::into_inner) = quota;
@@ -271,10 +271,11 @@ unsafe impl Platform for Sim {
                 shown.filter(|&cpu| is_online(kernel, cpu)).collect()
             })
         };
+        let enforced = ambient::with(Engine::quota_of_me).flatten();
         if let Some(online) = ambient::with(online) {
             limits.online = online;
         }
-        limits.quota = self.quota().or(limits.quota);
+        limits.quota = self.quota().or(enforced).or(limits.quota);
         limits
     }
 

@@ -249,6 +249,15 @@ impl<F: Fair> Class for Linux<F> {
         self.kicks.pop()
     }
 
+    fn has_quotas(&self) -> bool {
+        self.ordinary == Ordinary::Fair
+    }
+
+    /// Fair tasks are, as by `cpu.max`.
+    fn rations(&self, task: Task) -> bool {
+        !self.realtime.has(task)
+    }
+
     fn set_online(&mut self, cpu: Cpu, online: bool) {
         self.online[cpu.index()] = online;
         debug_assert!(

@@ -9,24 +9,29 @@
 
 use event::{Cpu, Nanos};
 
-/// How many CPUs are in a group, and how many groups are looked at together.
+/// How many CPUs are in a group, and how many groups are looked at together: all those of 32 CPUs.
 const FOUR: usize = 4;
+const EIGHT: usize = 8;
 
 /// How many bits of a key are the CPU's.
 const BITS: u32 = 10;
+/// As many CPUs as keys can name. There is always room for all of them: then no length has to be looked at.
+const CPUS_MAX: usize = 1 << BITS;
 /// The time from which on keys do not tell times apart: they have room for 208 days only.
 const FAR: u64 = u64::MAX >> BITS;
 
 #[derive(Debug)]
 pub(super) struct Calendar {
-    /// By CPU, its key: a time and, in its low bits, the CPU's number; so less is earlier, and among equal
-    /// times has the lower number.
-    keys: Vec<[u64; FOUR]>,
-    /// By group, its least key; empty if there is one group only.
-    firsts: Vec<[u64; FOUR]>,
     earliest: u64,
+    /// How many groups there are, in eights; none if one group is all.
+    eights: usize,
+    /// By eights of groups, the least key of each.
+    firsts: [[u64; EIGHT]; CPUS_MAX / FOUR / EIGHT],
+    /// By group, the keys of its CPUs: each a time and, in its low bits, the CPU's number; so less is
+    /// earlier, and among equal times has the lower number.
+    keys: [[u64; FOUR]; CPUS_MAX / FOUR],
     /// The same times in full.
-    times: Vec<Nanos>,
+    times: [Nanos; CPUS_MAX],
 }
 
 /// The least of them.
@@ -35,17 +40,28 @@ fn least(keys: &[u64; FOUR]) -> u64 {
     keys[0].min(keys[1]).min(keys[2].min(keys[3]))
 }
 
+/// The least of those and `beside`.
+#[inline(always)]
+fn least_first(beside: u64, firsts: &[u64; EIGHT]) -> u64 {
+    let [a, b, c, d, e, f, g, h] = *firsts;
+    least(&[a, b, c, d]).min(least(&[e, f, g, h])).min(beside)
+}
+
 impl Calendar {
-    pub(super) fn new(cpus: usize) -> Calendar {
-        assert!(cpus <= 1 << BITS, "{cpus} CPUs are more than keys can name");
+    pub(super) fn new(cpus: usize) -> Box<Calendar> {
+        assert!(cpus <= CPUS_MAX, "{cpus} CPUs are more than keys can name");
         let groups = cpus.div_ceil(FOUR);
-        let firsts = if groups > 1 { groups.div_ceil(FOUR) } else { 0 };
-        Calendar {
-            keys: vec![[u64::MAX; FOUR]; groups],
-            firsts: vec![[u64::MAX; FOUR]; firsts],
+        Box::new(Calendar {
             earliest: u64::MAX,
-            times: vec![Nanos::MAX; cpus],
-        }
+            eights: if groups > 1 {
+                groups.div_ceil(EIGHT)
+            } else {
+                0
+            },
+            firsts: [[u64::MAX; EIGHT]; CPUS_MAX / FOUR / EIGHT],
+            keys: [[u64::MAX; FOUR]; CPUS_MAX / FOUR],
+            times: [Nanos::MAX; CPUS_MAX],
+        })
     }
 
     /// Something is due at this CPU then, and nothing earlier.
@@ -60,18 +76,21 @@ impl Calendar {
     /// months from now.
     #[inline]
     pub(super) fn set_and_see(&mut self, cpu: Cpu, time: Nanos) -> Nanos {
-        self.times[cpu.index()] = time;
-        let key = time.0.min(FAR) << BITS | u64::from(cpu.0);
-        let group = cpu.index() / FOUR;
+        // It is less; said so that no bound is checked below.
+        let number = cpu.index() % CPUS_MAX;
+        self.times[number] = time;
+        let key = time.0.min(FAR) << BITS | number as u64;
+        let group = number / FOUR;
         let keys = &mut self.keys[group];
-        keys[cpu.index() % FOUR] = u64::MAX;
+        keys[number % FOUR] = u64::MAX;
         let mut others = least(keys);
-        keys[cpu.index() % FOUR] = key;
-        if !self.firsts.is_empty() {
+        keys[number % FOUR] = key;
+        if self.eights > 0 {
             let beside = others;
-            self.firsts[group / FOUR][group % FOUR] = u64::MAX;
-            others = self.firsts.iter().map(least).fold(beside, u64::min);
-            self.firsts[group / FOUR][group % FOUR] = key.min(beside);
+            self.firsts[group / EIGHT][group % EIGHT] = u64::MAX;
+            let eights = self.firsts.iter().take(self.eights);
+            others = eights.fold(beside, least_first);
+            self.firsts[group / EIGHT][group % EIGHT] = key.min(beside);
         }
         self.earliest = key.min(others);
         Nanos(others >> BITS)

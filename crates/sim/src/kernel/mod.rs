@@ -17,6 +17,7 @@ mod calendar;
 mod check;
 mod core;
 mod hotplug;
+mod quota;
 mod schedule;
 mod sync;
 mod task;
@@ -42,6 +43,7 @@ use ticks::Ticks;
 
 pub(crate) use self::core::{Core, FULL};
 pub use hotplug::Planned;
+pub use quota::QuotaUse;
 pub use task::Spent;
 pub(crate) use task::{Busy, Control, Phase, task};
 
@@ -67,7 +69,7 @@ pub(crate) struct Kernel {
     speeds: Speeds,
     cores: Vec<Core>,
     ticks: Ticks,
-    calendar: Calendar,
+    calendar: Box<Calendar>,
     pub(crate) tasks: Vec<Control>,
     /// When blocked tasks go on by themselves: (time, order, task, its wait).
     timers: BinaryHeap<Reverse<(Nanos, u64, u32, u64)>>,
@@ -81,6 +83,8 @@ pub(crate) struct Kernel {
     /// The earliest of timers, plan and end, or a time before it: looking costs more than this.
     beside_cpus: Nanos,
     syncs: sync::Syncs,
+    /// How much CPU time there is, if that is rationed.
+    rations: Option<Box<quota::Rations>>,
     /// The CPU whose program runs.
     on: Cpu,
     pub(crate) alive: usize,
@@ -136,6 +140,7 @@ impl Kernel {
             looks: 0,
             beside_cpus: Nanos::ZERO,
             syncs: sync::Syncs::default(),
+            rations: None,
             on: Cpu(0),
             alive: 0,
             steps: 0,
@@ -176,12 +181,11 @@ impl Kernel {
 
     /// The running program is busy for so long. True if it is through with that at once; else its stack
     /// has to be left, and it goes on when the time has come.
-    #[inline]
     pub(crate) fn spend(&mut self, time: Nanos) -> bool {
         self.step_until(self.now + time, Busy::fixed(time))
     }
 
-    /// The same for an access to a line.
+    /// The same for an access to a line: what programs do most.
     #[inline]
     pub(crate) fn access(&mut self, line: u32, access: Access) -> bool {
         let end = self.lines.access(line, self.on, access, self.now);
@@ -199,7 +203,7 @@ impl Kernel {
     }
 
     /// The running program is busy with this, which ends then.
-    #[inline]
+    #[inline(always)]
     fn step_until(&mut self, end: Nanos, busy: Busy) -> bool {
         if end < self.horizon {
             self.now = end;
@@ -315,9 +319,11 @@ impl Kernel {
     /// something was done.
     fn look_beside_cpus(&mut self, due: Nanos) -> ControlFlow<Next, bool> {
         let timer = self.next_timer();
+        let quota = self.quota_due();
         let planned = self.plan.front().map_or(Nanos::MAX, |(time, _)| *time);
-        let time = due.min(timer).min(planned);
-        if time == Nanos::MAX || self.is_stuck(timer, planned) {
+        let by_itself = timer.min(quota);
+        let time = due.min(by_itself).min(planned);
+        if time == Nanos::MAX || self.is_stuck(by_itself, planned) {
             return ControlFlow::Break(Next::Deadlock);
         }
         if time > self.until {
@@ -327,7 +333,7 @@ impl Kernel {
         // Now and then even if nothing is to come: programs may be stuck.
         let look_again = time + STUCK;
         let after_the_end = self.until + Nanos(1);
-        self.beside_cpus = timer.min(planned).min(after_the_end).min(look_again);
+        self.beside_cpus = by_itself.min(planned).min(after_the_end).min(look_again);
         if time == timer {
             self.now = time;
             self.timer_rings();
@@ -335,6 +341,9 @@ impl Kernel {
             self.now = time;
             let (_, what) = self.plan.pop_front().expect("it is there");
             self.carry_out(what);
+        } else if time == quota {
+            self.now = time;
+            self.hand_out_quota();
         } else {
             return ControlFlow::Continue(false);
         }
@@ -373,6 +382,7 @@ impl Kernel {
             && self.tasks.iter().all(|task| match task.phase {
                 Phase::Blocked(_) | Phase::Ended => true,
                 Phase::Ready | Phase::Running => task.spins_on.is_some(),
+                Phase::Throttled => false,
             })
             && self.cores.iter().all(|core| core.done_at == Nanos::MAX)
     }
@@ -389,7 +399,9 @@ impl Kernel {
     pub(crate) fn begin(&mut self, name: String, attr: Attr, mask: Mask, by: Option<Task>) -> Task {
         let new = task(self.tasks.len());
         let cpu = by.map_or(self.first_cpu(&mask), |by| self.tasks[by.index()].cpu);
-        let control = Control::new(name, attr.clone(), mask, cpu, self.now);
+        let rationed = self.is_rationed(&name, by);
+        let mut control = Control::new(name, attr.clone(), mask, cpu, self.now);
+        control.rationed = rationed;
         self.tasks.push(control);
         self.alive += 1;
         self.class.add(new, &attr);

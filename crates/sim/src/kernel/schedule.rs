@@ -25,18 +25,33 @@ impl Kernel {
 
     fn pick_and_switch(&mut self, cpu: Cpu, why: Left, prev: Option<Task>) {
         self.cores[cpu.index()].resched_at = Nanos::MAX;
+        self.count_share(cpu);
         let mut next = match self.cores[cpu.index()].active {
-            true => self.class.pick(cpu, prev, self.now),
+            true => self.pick(cpu, prev),
             false => None,
         };
         if next.is_none() && self.pull(cpu, Idleness::New) {
-            next = self.class.pick(cpu, None, self.now);
+            next = self.pick(cpu, None);
         }
         if next.is_none() || next != prev {
             self.switch(cpu, why, next);
         }
+        self.give_share_back(cpu);
         self.ask_for_timer(cpu);
         self.check(cpu);
+    }
+
+    /// Whom the class picks, if there is CPU time for it. Who has none is throttled, and the class asked
+    /// again.
+    fn pick(&mut self, cpu: Cpu, mut prev: Option<Task>) -> Option<Task> {
+        loop {
+            let next = self.class.pick(cpu, prev, self.now)?;
+            if self.has_ration(cpu, next) {
+                return Some(next);
+            }
+            self.throttle(cpu, next);
+            prev = prev.filter(|&prev| prev != next);
+        }
     }
 
     fn switch(&mut self, cpu: Cpu, why: Left, next: Option<Task>) {
@@ -55,7 +70,11 @@ impl Kernel {
                         None => core.left(now),
                     };
                     control.involuntary += 1;
-                    control.set_phase(Phase::Ready, now);
+                    let phase = match control.is_parked {
+                        true => Phase::Throttled,
+                        false => Phase::Ready,
+                    };
+                    control.set_phase(phase, now);
                 }
                 Left::Sleeping | Left::Blocked => control.voluntary += 1,
                 Left::Dead => {}
@@ -155,7 +174,9 @@ impl Kernel {
         self.speeds.tick(cpu, self.now);
         self.apply_speeds();
         self.pull(cpu, Idleness::Busy);
-        match self.class.tick(cpu, running, self.now) {
+        self.count_share(cpu);
+        let anew = self.class.tick(cpu, running, self.now);
+        match anew || !self.has_ration(cpu, running) {
             true => self.reschedule(cpu),
             false => self.ask_for_timer(cpu),
         }

@@ -14,6 +14,8 @@ pub(crate) enum Phase {
     Running,
     /// It waits for something else.
     Blocked(On),
+    /// It could run, but its group's quota of CPU time is used up.
+    Throttled,
     /// It is no more.
     Ended,
 }
@@ -71,6 +73,10 @@ pub(crate) struct Control {
     pub(crate) until: Nanos,
     /// Which of its waits this is: timers of earlier ones are void.
     pub(crate) wait: u64,
+    /// Whether it is in the group whose CPU time is rationed, and whether it was taken out of its queue for
+    /// that.
+    pub(crate) rationed: bool,
+    pub(crate) is_parked: bool,
     /// The mutex it waits for.
     pub(crate) waits_for_mutex: Option<u32>,
     /// The word it spins on, with its line.
@@ -100,6 +106,8 @@ impl Control {
             left: Busy::NOTHING,
             until: Nanos::MAX,
             wait: 0,
+            rationed: false,
+            is_parked: false,
             waits_for_mutex: None,
             spins_on: None,
             last_sleep: Nanos::ZERO,
@@ -129,7 +137,7 @@ impl Control {
         let passed = now - self.since;
         match self.phase {
             Phase::Running => spent.run += passed,
-            Phase::Ready => spent.runnable += passed,
+            Phase::Ready | Phase::Throttled => spent.runnable += passed,
             Phase::Blocked(_) => spent.sleep += passed,
             Phase::Ended => {}
         }

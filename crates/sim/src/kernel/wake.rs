@@ -170,7 +170,7 @@ impl Kernel {
                 self.push_off(cpu, task);
                 cpu == self.on
             }
-            Phase::Blocked(_) | Phase::Ended => false,
+            Phase::Throttled | Phase::Blocked(_) | Phase::Ended => false,
         }
     }
 
@@ -221,7 +221,7 @@ impl Kernel {
                 self.cores[cpu.index()].resched_at = now;
                 self.due_changed(cpu);
             }
-            Phase::Blocked(_) | Phase::Ended => {}
+            Phase::Throttled | Phase::Blocked(_) | Phase::Ended => {}
         }
     }
 }

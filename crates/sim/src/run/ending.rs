@@ -15,7 +15,7 @@ impl Engine {
         let waits_for = |control: &Control| match control.phase {
             Phase::Blocked(on) => Some(on),
             Phase::Ready | Phase::Running => control.spins_on,
-            Phase::Ended => None,
+            Phase::Throttled | Phase::Ended => None,
         };
         let blocked = |(thread, control): (usize, &Control)| {
             waits_for(control).map(|on| Blocked {
@@ -56,6 +56,7 @@ impl Engine {
         };
         let threads = kernel.tasks.iter().zip(&programs).map(thread).collect();
         let clusters = kernel.usage();
+        let quota = kernel.quota_use();
         let (trace_hash, events) = (kernel.trace.hash(), kernel.trace.events());
         let (trace, violation) = kernel.trace.into_parts();
         SimReport {
@@ -67,6 +68,7 @@ impl Engine {
             now,
             threads,
             clusters,
+            quota,
             trace,
             violation,
             refused: self.refused.into_inner(),

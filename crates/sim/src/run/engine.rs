@@ -26,9 +26,8 @@ use super::fiber::{Fiber, Ran, Suspender};
 use super::life::{Program, Stack};
 use super::tag::Tag;
 use crate::config::SimConfig;
-use crate::kernel::{Kernel, Next, Phase};
+use crate::kernel::{Kernel, Next};
 use crate::lines::Access;
-use crate::machine::KernelSpec;
 use crate::report::On;
 use crate::trace::{Trace, stir};
 
@@ -57,7 +56,7 @@ pub(crate) struct Engine {
     /// Whose program runs, and what it calls to leave its stack.
     pub(super) current: Cell<Task>,
     pub(super) suspender: Cell<*const Suspender>,
-    perturb: RefCell<Random>,
+    pub(super) perturb: RefCell<Random>,
 }
 
 /// What all handles of one run share. Nothing here is a machine's secret: handles outlive the run.
@@ -126,7 +125,8 @@ impl Engine {
         const PERTURB_STREAM: u64 = 0x7e27_bed0_5eed_0001;
         const TICK_STREAM: u64 = 0x7e27_bed0_5eed_0002;
         let kernel = Kernel::new(machine, class, plan, config.until, config.starvation, trace)
-            .with_late_ticks(config.perturb.tick_late_max, config.seed ^ TICK_STREAM);
+            .with_late_ticks(config.perturb.tick_late_max, config.seed ^ TICK_STREAM)
+            .with_quota(config.quota.clone());
         let is_disturbed = asks_at_steps || config.perturb.is_on();
         Engine {
             shared,
@@ -199,8 +199,17 @@ impl Engine {
     /// One step of the running program: others may go first, and it takes as long as `cost` says.
     #[inline]
     pub(crate) fn step(&self, op: Op, tag: Option<&Tag>, cost: impl Fn(&mut Kernel) -> bool) {
+        if self.begin_step(op, tag, cost) {
+            self.suspend();
+        }
+    }
+
+    /// Begins a step. Whether the program has to leave its stack until the step has ended.
+    #[inline(always)]
+    fn begin_step(&self, op: Op, tag: Option<&Tag>, cost: impl Fn(&mut Kernel) -> bool) -> bool {
         if panicking() {
-            return self.step_panicking();
+            self.step_panicking();
+            return false;
         }
         let mut kernel = self.kernel.borrow_mut();
         if kernel.steps >= self.config.steps_max {
@@ -211,18 +220,26 @@ impl Engine {
         if self.is_disturbed {
             kernel = self.disturb(kernel, op, tag);
         }
-        if !cost(&mut kernel) {
-            self.hand_over(kernel);
-        }
+        !cost(&mut kernel) && self.finds_next(&mut kernel)
     }
 
-    /// The running program waits: for the end of its step, or for something else.
+    /// The running program waits: for the end of its step, or for something else. Whether somebody else goes
+    /// on before.
     #[inline]
-    fn hand_over(&self, mut kernel: RefMut<'_, Kernel>) {
+    fn finds_next(&self, kernel: &mut Kernel) -> bool {
         let next = kernel.next_at_once();
+        if next == Some(self.current.get()) {
+            return false;
+        }
+        self.next.set(next);
+        true
+    }
+
+    /// The same, and leaves the program's stack meanwhile.
+    pub(super) fn hand_over(&self, mut kernel: RefMut<'_, Kernel>) {
+        let must_leave = self.finds_next(&mut kernel);
         drop(kernel);
-        if next != Some(self.current.get()) {
-            self.next.set(next);
+        if must_leave {
             self.suspend();
         }
     }
@@ -290,7 +307,13 @@ impl Engine {
     }
 
     /// Leaves the running program's stack; the loop goes on with whoever the kernel names.
-    fn suspend(&self) {
+    ///
+    /// Inlined, and so is who calls it most ([`access`](Engine::access)): this is left by a return, which
+    /// goes back to the loop. A processor foretells where returns go by the calls it has seen. A call between
+    /// a program's code and this one would make it wrong twice, here and when the next program returns from
+    /// that call; more than a third of a step's time was that (`paceline bench sim`).
+    #[inline(always)]
+    pub(super) fn suspend(&self) {
         // SAFETY: `begin` stored the suspender of the calling program's own fiber, which lives at the
         // bottom of the stack this call is on; `resume` makes it the current one again.
         unsafe { (*self.suspender.get()).suspend(()) };
@@ -330,12 +353,21 @@ impl Engine {
     }
 
     /// An access to the memory that this tag names.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn access(&self, op: Op, tag: &Tag, access: Access) {
-        self.step(op, Some(tag), |kernel| {
+        if self.begin_access(op, tag, access) {
+            self.suspend();
+        }
+    }
+
+    /// Begins an access, as [`begin_step`](Engine::begin_step) does. Not inlined into every access of a
+    /// program: it is long.
+    #[inline(never)]
+    fn begin_access(&self, op: Op, tag: &Tag, access: Access) -> bool {
+        self.begin_step(op, Some(tag), |kernel| {
             let line = tag.id(self.run, || kernel.lines.open());
             kernel.access(line, access)
-        });
+        })
     }
 
     /// A call of the kernel that does nothing but take time.
@@ -346,97 +378,7 @@ impl Engine {
         });
     }
 
-    /// Blocks the running program until somebody wakes it or until then. Not while it panics.
-    pub(crate) fn block(&self, on: On, tag: Option<&Tag>, until: Nanos) {
-        assert!(!panicking(), "a panicking thread cannot block");
-        if let Some(tag) = tag {
-            tag.add_waiter();
-        }
-        let mut kernel = self.kernel.borrow_mut();
-        kernel.block(on, until);
-        self.hand_over(kernel);
-        if let Some(tag) = tag {
-            tag.remove_waiter();
-        }
-        if self.asks_at_steps {
-            let mut kernel = self.kernel.borrow_mut();
-            let (me, id) = (kernel.me(), self.id_in(&mut kernel, tag));
-            self.record(me, Op::Wake, id);
-        }
-    }
-
-    /// The running program spins on a line until it is written, then, or for a while: it has to look
-    /// again. A policy that looks for errors takes it off its CPU instead.
-    pub(crate) fn spin(&self, on: On, tag: &Tag, until: Nanos) {
-        if self.asks_at_steps {
-            return self.block(on, Some(tag), until);
-        }
-        tag.add_waiter();
-        let mut kernel = self.kernel.borrow_mut();
-        kernel.spin(on, until);
-        self.hand_over(kernel);
-        self.kernel.borrow_mut().stop_spinning();
-        tag.remove_waiter();
-    }
-
-    /// Whether the wait that is about to block should return spuriously instead.
-    pub(crate) fn returns_spuriously(&self) -> bool {
-        let perturb = &self.config.perturb;
-        perturb.returns_spuriously(&mut self.perturb.borrow_mut())
-    }
-
-    /// The running program waited without effect; it must not starve those it waits for.
-    pub(crate) fn waited_in_vain(&self) {
-        let mut kernel = self.kernel.borrow_mut();
-        let me = kernel.me();
-        kernel.class.waited_in_vain(me);
-    }
-
-    /// Wakes who waits for this object.
-    pub(crate) fn wake_waiters(&self, tag: &Tag) {
-        let mut kernel = self.kernel.borrow_mut();
-        let line = self.id_in(&mut kernel, Some(tag));
-        kernel.written(line);
-        let me = kernel.me();
-        for index in 0..kernel.tasks.len() {
-            if let Phase::Blocked(On::Word { id, .. } | On::Lock { id, .. }) =
-                kernel.tasks[index].phase
-                && id == line
-            {
-                kernel.wake(Task(index as u32), Some(me));
-            }
-        }
-    }
-
-    /// Wakes a task if it waits for a token. The caller has paid for it.
-    pub(crate) fn wake_parked(&self, task: Task) {
-        let mut kernel = self.kernel.borrow_mut();
-        if let Phase::Blocked(On::Parker { .. }) = kernel.tasks[task.index()].phase {
-            let me = kernel.me();
-            kernel.wake(task, Some(me));
-        }
-    }
-
-    /// What waking a task costs the running program, which calls the kernel for it.
-    pub(crate) fn pay_for_wake(&self, task: Task) {
-        self.pay_for_wake_after(|costs| costs.syscall, task);
-    }
-
-    /// What waking a task costs a program that has called the kernel for something else.
-    pub(crate) fn pay_for_wake_within(&self, task: Task) {
-        self.pay_for_wake_after(|_| Nanos::ZERO, task);
-    }
-
-    fn pay_for_wake_after(&self, entering: fn(&KernelSpec) -> Nanos, task: Task) {
-        self.step(Op::Wake, None, |kernel| {
-            let costs = kernel.machine.kernel;
-            let far = kernel.has_to_interrupt(task);
-            let send = if far { costs.ipi_send } else { Nanos::ZERO };
-            kernel.spend(entering(&costs) + costs.wake + send)
-        });
-    }
-
-    fn id_in(&self, kernel: &mut Kernel, tag: Option<&Tag>) -> u32 {
+    pub(super) fn id_in(&self, kernel: &mut Kernel, tag: Option<&Tag>) -> u32 {
         tag.map_or(0, |tag| tag.id(self.run, || kernel.lines.open()))
     }
 
@@ -476,18 +418,6 @@ impl Engine {
     /// Whether the policy looks for errors.
     pub(crate) fn explores(&self) -> bool {
         self.asks_at_steps
-    }
-
-    /// The running program calls `sched_yield`.
-    pub(crate) fn yields(&self) {
-        self.step(Op::Yield, None, |kernel| {
-            let costs = kernel.machine.kernel;
-            kernel.spend(costs.syscall.min(costs.yields))
-        });
-        if !panicking() {
-            self.kernel.borrow_mut().yields();
-            self.suspend();
-        }
     }
 
     pub(crate) fn set_attr(&self, task: Task, attr: Attr) {

@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use event::Task;
-use platform::{SpawnError, ThreadSpec};
+use platform::{Quota, SpawnError, ThreadSpec};
 use policy::{Attr, Mask};
 
 use super::ambient;
@@ -52,6 +52,15 @@ impl Engine {
         let local = Local { word, at_exit };
         let me = self.current.get();
         self.programs.borrow_mut()[me.index()].local = (!word.is_null()).then_some(local);
+    }
+
+    /// The quota that the calling thread shares with others, if there is one.
+    pub(crate) fn quota_of_me(&self) -> Option<Quota> {
+        let kernel = self.kernel.borrow();
+        let quota = self.config.quota.as_ref()?;
+        quota
+            .as_told()
+            .filter(|_| kernel.tasks[kernel.me().index()].rationed)
     }
 
     /// Starts a thread like the calling one, apart from what the specification says.

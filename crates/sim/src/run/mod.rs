@@ -9,3 +9,4 @@ pub(crate) mod memory;
 pub(crate) mod parker;
 mod tag;
 pub(crate) mod thread;
+mod waits;

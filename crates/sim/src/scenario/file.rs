@@ -7,6 +7,7 @@ use event::{Cpu, Nanos};
 use policy::{Attr, Discipline};
 use serde::Deserialize;
 
+use super::quota::QuotaPlan;
 use super::run::MAIN;
 use super::span::{self, Span};
 use crate::kernel::{admits, task};
@@ -57,6 +58,9 @@ pub struct Scenario {
     /// Where a semaphore stands at the beginning; 0 if it is not named here.
     #[serde(default)]
     pub semaphores: BTreeMap<String, u64>,
+    /// How much CPU time threads may use.
+    #[serde(default)]
+    pub quota: Option<QuotaPlan>,
     /// What happens to the machine from outside.
     #[serde(default, rename = "change")]
     pub changes: Vec<Change>,
@@ -314,6 +318,9 @@ impl Scenario {
                     "it repeats for ever: say `until` when the scenario is over".into(),
                 ));
             }
+        }
+        if let Some(quota) = &self.quota {
+            quota.check(self)?;
         }
         for change in &self.changes {
             if change.cap.is_empty() != change.mhz.is_none() {

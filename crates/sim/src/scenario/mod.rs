@@ -36,6 +36,7 @@
 mod file;
 mod library;
 mod objects;
+mod quota;
 pub mod rtapp;
 mod run;
 mod span;
@@ -43,5 +44,6 @@ mod span;
 pub use file::{
     BadScenario, Change, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan, WaitKind,
 };
+pub use quota::QuotaPlan;
 pub use run::{Measured, Ran, run, run_watched, run_with};
 pub use span::Span;

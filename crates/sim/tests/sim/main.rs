@@ -4,6 +4,7 @@
 mod checks;
 mod order;
 mod policies;
+mod quota;
 mod sources;
 mod threads;
 mod waits;

@@ -78,6 +78,7 @@ pub(super) fn run_on(
     let config = SimConfig {
         until: scenario.until.unwrap_or(Nanos::MAX),
         plan: scenario.plan(),
+        quota: scenario.cpu_quota(),
         trace,
         ..SimConfig::on(machine, policy, seed)
     };

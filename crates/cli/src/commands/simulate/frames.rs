@@ -63,9 +63,9 @@ pub(super) struct Jobs {
     pub(super) seats: BTreeMap<u32, Task>,
 }
 
-/// How many workers a job system has that was not told.
+/// How many workers a job system has that was not told: as many as the machine and a quota leave room for.
 fn default_workers(sim: &Sim) -> usize {
-    let parallelism = sim.topology().effective_parallelism();
+    let parallelism = sim.limits().effective_parallelism();
     parallelism.saturating_sub(1).max(1)
 }
 

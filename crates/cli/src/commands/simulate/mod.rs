@@ -37,7 +37,8 @@ use crate::output;
 /// (null if the machine's file does not say), threads[]{name,tid,run_ns,runnable_ns,sleep_ns,
 /// switches{voluntary,involuntary}}, frame_ns{mean,p50,p99,max} (null without frames), spans[]
 /// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
-/// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, waits[] and inversions[] (as `diagnose` has them,
+/// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, quota{periods,throttled_periods,throttled_ns}
+/// (throttled_ns summed over CPUs; null without a quota), waits[] and inversions[] (as `diagnose` has them,
 /// of the kernel's events, with --trace of those of jobs too; null if there are too many),
 /// checks[]{name,ok,note}, stats{} of the job system, os_help[]{asked,granted,why}, interference{} of the job
 /// system as in `frames` (null without one), trace{path,events,lost,bytes}, assumed{values,assumed} of the

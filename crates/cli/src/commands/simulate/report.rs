@@ -40,6 +40,7 @@ pub(super) struct Report<'a> {
     frame_ns: Option<Times>,
     spans: Vec<Span>,
     clusters: Vec<ClusterJson<'a>>,
+    quota: Option<QuotaJson>,
     /// As `diagnose` has them; null if the run had too many events to be explained.
     waits: Option<Vec<WaitJson>>,
     inversions: Option<Vec<InversionJson>>,
@@ -60,6 +61,13 @@ struct ClusterJson<'a> {
     busy_ns: u64,
     idle_ns: u64,
     hottest_millidegrees: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct QuotaJson {
+    periods: u64,
+    throttled_periods: u64,
+    throttled_ns: u64,
 }
 
 /// What one thread measured under one name.
@@ -118,6 +126,11 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
         frame_ns: frames(outcome),
         spans: spans(job, outcome),
         clusters: clusters.collect(),
+        quota: report.quota.map(|quota| QuotaJson {
+            periods: quota.periods,
+            throttled_periods: quota.throttled_periods,
+            throttled_ns: quota.throttled.0,
+        }),
         waits: account.map(Account::waits_json),
         inversions: account.map(Account::inversions_json),
         checks: &outcome.checks,
@@ -249,6 +262,13 @@ fn what(job: &Job, outcome: &Outcome) -> Table {
     row("policy", format!("{}: {}", job.policy, job.about_policy));
     for (key, value) in &outcome.told.about {
         row(key, value.clone());
+    }
+    if let (Some(quota), Some(used)) = (&scenario.quota, report.quota) {
+        let said = format!(
+            "{} CPUs in {}: throttled in {} of {} periods, for {}",
+            quota.cpus, quota.period, used.throttled_periods, used.periods, used.throttled
+        );
+        row("quota", said);
     }
     for answer in &outcome.told.help {
         let said = format!("{}: {}", answer.asked, answer.words());

@@ -170,6 +170,7 @@ impl Job {
         config.plan = self.scenario.plan();
         config.until = self.scenario.until.unwrap_or(Nanos::MAX);
         config.starvation = self.scenario.starvation;
+        config.quota = self.scenario.cpu_quota();
         config.checks = true;
         config.trace = keep != Keep::Nothing;
         config
@@ -207,7 +208,10 @@ impl Job {
                 self.policy
             )));
         }
-        let admitted = self.scenario.is_admitted(&self.config(Keep::Nothing));
+        let config = self.config(Keep::Nothing);
+        let enforced = config.is_quota_enforced();
+        enforced.map_err(|why| Failure::Usage(format!("scenario {scenario}: {why}")))?;
+        let admitted = self.scenario.is_admitted(&config);
         admitted.map_err(|why| Failure::Usage(format!("{why}; or use another --policy")))
     }
 

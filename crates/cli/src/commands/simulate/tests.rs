@@ -317,3 +317,54 @@ fn a_job_system_asks_for_help() {
     let text = refused.err().expect("nobody asks").text();
     assert!(text.contains("--os-help"), "{text}");
 }
+
+/// Runs this scenario.
+fn outcome_of(text: &str) -> Outcome {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("scenario.toml");
+    std::fs::write(&path, text).unwrap();
+    outcome(path.to_str().unwrap()).1
+}
+
+/// Goal: a job system that is told of its quota has no more threads than that pays for, and one that uses
+/// less than its quota is never throttled; one that uses all of its threads' time is. Method: frames on 16
+/// CPUs, at a pace with the time of two, and one after the other with that of one and a half.
+#[test]
+fn a_job_system_heeds_its_quota() {
+    let with = |cpus: &str, frames: u32, fps: u32| {
+        let text = format!(
+            "about = 'a test'\nmachine = 'ryzen-5800x'\npolicy = 'eevdf-6.18'\n\
+             [quota]\ncpus = {cpus}\nthreads = ['main']\n\
+             [program]\nkind = 'frames'\nframes = {frames}\nfps = {fps}\njobs = 60\npiece = '20 us'\n"
+        );
+        let outcome = outcome_of(&text);
+        let failed = outcome.failed().map(|check| check.note.clone());
+        assert_eq!(failed, None, "{cpus}");
+        let report = outcome.ran.report;
+        assert_eq!(report.threads.len(), 2, "the main thread and a worker");
+        report.quota.unwrap()
+    };
+    let paced = with("2.0", 20, 20);
+    assert_eq!((paced.throttled_periods, paced.throttled), (0, Nanos::ZERO));
+    let greedy = with("1.5", 40, 0);
+    assert!(greedy.throttled_periods + 1 >= greedy.periods, "{greedy:?}");
+}
+
+/// Goal: what cannot enforce a quota says so. Method: a policy and a machine of each kind.
+#[test]
+fn a_quota_needs_a_fair_policy_and_ticks() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("scenario.toml");
+    let text = "about = 'a test'\nmachine = 'vm-2'\npolicy = 'eevdf-6.18'\n[quota]\ncpus = 0.5\n\
+                [[thread]]\nname = 'a'\nphases = [{ work = '1 s' }]\n";
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    for (more, part) in [
+        ("--policy fifo", "policy fifo"),
+        ("--machine ideal-2", "no ticks"),
+    ] {
+        let refused = run::run(&job(&format!("{path} {more}"))).err();
+        let text = refused.expect(more).text().to_owned();
+        assert!(text.contains(part), "{text}");
+    }
+}

@@ -146,6 +146,7 @@ fn scenario(name: &str, file: &Json) -> Result<Scenario, String> {
         inheriting_mutexes: mutexes,
         queues: BTreeMap::new(),
         semaphores: BTreeMap::new(),
+        quota: None,
         changes: Vec::new(),
         program: None,
     })

@@ -1,0 +1,73 @@
+//! What a scenario file says of a quota of CPU time.
+
+use event::Nanos;
+use platform::Quota;
+use serde::Deserialize;
+
+use super::file::Scenario;
+use super::run::MAIN;
+use super::span;
+use crate::CpuQuota;
+
+/// So many CPUs' worth of time for some of the threads together, or for all.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QuotaPlan {
+    /// How long a period is; 100 ms if not given, as on Linux.
+    #[serde(default = "hundred_millis", deserialize_with = "span::one")]
+    pub period: Nanos,
+    /// How many CPUs' time of it there is: 1.5 is one and a half.
+    pub cpus: f64,
+    /// The threads that share it, by the names of their tables, and what they start; "main" is the program's.
+    /// None named: all.
+    #[serde(default)]
+    pub threads: Vec<String>,
+}
+
+fn hundred_millis() -> Nanos {
+    Nanos::from_millis(100)
+}
+
+impl QuotaPlan {
+    /// How much time there is in a period, to the microsecond, as Linux has it.
+    fn runtime(&self) -> Nanos {
+        Nanos((self.period.0 as f64 * self.cpus / 1000.0).round() as u64 * 1000)
+    }
+
+    /// What is wrong with it, in a line.
+    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
+        let (runtime, period) = (self.runtime().0 / 1000, self.period.0 / 1000);
+        if !self.cpus.is_finite() || Quota::new(runtime, period).is_none() {
+            return Err(format!(
+                "quota: {} CPUs in {}: give a period of 1 ms to 1 s, and CPUs for at least 1 ms of it",
+                self.cpus, self.period
+            ));
+        }
+        let is_known = |name: &&String| {
+            let is_main = scenario.program.is_some() && *name == MAIN;
+            is_main || scenario.threads.iter().any(|thread| thread.name == **name)
+        };
+        match self.threads.iter().find(|name| !is_known(name)) {
+            Some(name) => Err(format!("quota: there is no thread {name:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Scenario {
+    /// The quota as the simulator takes it.
+    pub fn cpu_quota(&self) -> Option<CpuQuota> {
+        let quota = self.quota.as_ref()?;
+        let mut names: Vec<String> = Vec::new();
+        for name in &quota.threads {
+            let plans = self.threads.iter().filter(|thread| thread.name == *name);
+            names.extend(plans.flat_map(|plan| (0..plan.count).map(|copy| plan.name_of(copy))));
+            names.extend((name == MAIN).then(|| name.clone()));
+        }
+        Some(CpuQuota {
+            period: quota.period,
+            runtime: quota.runtime(),
+            threads: names,
+        })
+    }
+}
