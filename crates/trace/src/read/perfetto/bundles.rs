@@ -13,13 +13,17 @@ use std::collections::BTreeMap;
 
 use super::clocks::Clock;
 use super::ftrace::{Bundle, Decoder};
+use super::source::PIECE;
 use super::wire::{Fields, Row};
 use crate::read::builder::MOST_CPUS;
 use crate::{Executor, Loss, Losses, Part};
 
-/// Decoders for each thread: the more, the more evenly the work can be divided.
-const EACH: usize = 4;
+/// The most decoders. Each has tables that are best in the nearest caches, so there are no more than can be at
+/// work: with four for each thread decoding took a quarter more time.
 const MOST_DECODERS: usize = 64;
+
+/// What is read of a file for each decoder before bundles are decoded.
+const PIECE_EACH: usize = 1 << 20;
 
 /// Below this many bytes nobody is asked for help: waking takes time, too.
 const WORTH_HELP: usize = 128 << 10;
@@ -48,17 +52,20 @@ pub(super) struct Waiting<'a> {
 impl Bundles {
     /// None yet; so many parts can be done at the same time.
     pub(super) fn new(width: usize) -> Bundles {
-        let decoders = match width {
-            0 | 1 => 1,
-            width => (EACH * width.min(MOST_DECODERS)).next_power_of_two(),
-        };
+        let decoders = width.clamp(1, MOST_DECODERS).next_power_of_two();
         Bundles {
-            decoders: (0..decoders.min(MOST_DECODERS))
-                .map(|_| Decoder::new(Some(FUTEX)))
-                .collect(),
+            decoders: (0..decoders).map(|_| Decoder::new(Some(FUTEX))).collect(),
             count: 0,
             losses: Losses::default(),
             overruns: BTreeMap::new(),
+        }
+    }
+
+    /// How much of a file is best read before bundles are decoded.
+    pub(super) fn piece(&self) -> usize {
+        match self.decoders.len() {
+            1 => PIECE,
+            decoders => decoders * PIECE_EACH,
         }
     }
 

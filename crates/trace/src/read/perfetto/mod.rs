@@ -64,9 +64,6 @@ use super::builder::Builder;
 use super::{Format, Input};
 use crate::{Executor, Loss};
 
-/// How large pieces of a file become whose bundles are decoded at the same time.
-const LARGEST_PIECE: usize = 4 << 20;
-
 /// Sequence flags: words of before are no longer good; words of before are needed.
 const CLEARED: u64 = 1;
 const NEEDS_WORDS: u64 = 2;
@@ -107,11 +104,7 @@ pub(super) fn read(
         facts: Facts::default(),
         told: Told::default(),
     };
-    let piece = match executor.width() {
-        0 | 1 => PIECE,
-        _ => LARGEST_PIECE,
-    };
-    let mut source = Source::new(input, piece);
+    let mut source = Source::new(input, file.bundles.piece());
     let read = file.packets(&mut source, true);
     if source.is_broken() {
         file.builder.lose(Loss::Malformed, 1);
