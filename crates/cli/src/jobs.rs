@@ -36,8 +36,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: each part is done once, and all are done when the call returns. Method: bits, a part each, several
-    /// times.
+    /// Goal: each part is done once, and all are done when the call returns. Method: bits, a part each,
+    /// several times.
     #[test]
     fn each_part_is_done_once() {
         let jobs = OnJobs::default();

@@ -5,8 +5,8 @@
 //! and again. Bundles wait until all of a piece of the file are there; then each decoder takes its own, in
 //! their order. Which thread does that changes nothing.
 //!
-//! What depends on the order of all bundles goes by their numbers: what they say of their clocks. What is said
-//! elsewhere in a file of clocks, or of the machine, comes when all bundles before it are decoded.
+//! What depends on the order of all bundles goes by their numbers: what they say of their clocks. What is
+//! said elsewhere in a file of clocks, or of the machine, comes when all bundles before it are decoded.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use super::wire::{Fields, Row};
 use crate::read::builder::MOST_CPUS;
 use crate::{Executor, Loss, Losses, Part};
 
-/// The most decoders. Each has tables that are best in the nearest caches, so there are no more than can be at
-/// work: with four for each thread decoding took a quarter more time.
+/// The most decoders. Each has tables that are best in the nearest caches, so there are no more than can be
+/// at work: with four for each thread reading took a quarter more CPU time.
 const MOST_DECODERS: usize = 64;
 
 /// What is read of a file for each decoder before bundles are decoded.

@@ -3,9 +3,9 @@
 //!
 //! A file is a list of packets; each is of a sequence, which is what one writer wrote in its order, and
 //! sequences are in no order among themselves. So packets are read one by one and forgotten, what they say is
-//! kept small, and at the end of the file it is told to the builder in the order of its times:
-//! kernel events (`bundles.rs`, `ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said (`track_events.rs`,
-//! `tracks.rs`), on one clock (`clocks.rs`).
+//! kept small, and at the end of the file it is told to the builder in the order of its times: kernel
+//! events (`bundles.rs`, `ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said
+//! (`track_events.rs`, `tracks.rs`), on one clock (`clocks.rs`).
 //!
 //! Files have millions of kernel events, so these are what is fast here: those of the usual kinds are read in
 //! the usual order of their fields (`hot.rs`), an event waits in 16 bytes (`raw.rs`, `lists.rs`), and who is
@@ -124,7 +124,8 @@ pub(crate) fn first_packet(bytes: &[u8]) -> Option<(usize, u32)> {
 }
 
 impl File<'_> {
-    /// Takes in all packets, up to the end or to what is none. `may_unpack`: whether they may hold packed ones.
+    /// Takes in all packets, up to the end or to what is none. `may_unpack`: whether they may hold packed
+    /// ones.
     fn packets<R: Read>(&mut self, source: &mut Source<R>, may_unpack: bool) -> io::Result<()> {
         while source.more()? {
             let mut waiting = self.bundles.waiting();
