@@ -7,6 +7,7 @@
 mod commands;
 mod failure;
 mod help;
+mod jobs;
 mod kernel;
 mod load;
 mod output;

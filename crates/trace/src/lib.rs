@@ -7,7 +7,7 @@
 //!
 //! Invariants
 //! - No unsafe code, no clock, no threads: a recording in, bytes out, and equal recordings give equal
-//!   bytes.
+//!   bytes. Threads are the caller's, if it has any to give ([`Executor`]), and change no result.
 //! - No bytes make a reader panic, hang or take memory without bound. What cannot be read is counted, see
 //!   [`Recording::losses`].
 //! - No recording makes a writer panic, whatever order or nonsense its events are in. What cannot be
@@ -16,6 +16,7 @@
 //!   never whether it ran.
 #![forbid(unsafe_code)]
 
+mod executor;
 pub mod explain;
 #[cfg(test)]
 mod oracle;
@@ -27,6 +28,7 @@ mod supplement;
 pub mod timeline;
 pub mod write;
 
+pub use executor::{Executor, Part, Serial};
 pub use recording::{
     Annotation, Clock, Counter, CpuFacts, Loss, Losses, Mark, MarkKind, Name, Names, Origin,
     Process, Recording, Thread, Wakers, nice, realtime,

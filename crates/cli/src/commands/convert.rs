@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use trace::{Losses, Recording};
 
 use crate::failure::Failure;
+use crate::jobs::OnJobs;
 use crate::output;
 
 /// Convert a trace to Perfetto's format
@@ -66,7 +67,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     output::check_can_create("OUT", &output)?;
     let shown = input.display();
     let file = File::open(&input).map_err(|why| Failure::usage(format!("{shown}: {why}")))?;
-    let mut recording = trace::read::read(file, &shown.to_string()).map_err(Failure::usage)?;
+    let recording = trace::read::read_on(file, &shown.to_string(), &OnJobs::default());
+    let mut recording = recording.map_err(Failure::usage)?;
     let written = write(&output, &recording)
         .map_err(|why| Failure::failed(format!("cannot write {}: {why}", output.display())))?;
     recording.losses.add(trace::Loss::Unbegun, written.unbegun);

@@ -26,7 +26,7 @@ mod tests;
 use std::io::{BufRead, Read};
 use std::rc::Rc;
 
-use crate::{Loss, Recording};
+use crate::{Executor, Loss, Recording, Serial};
 use builder::Builder;
 use detect::{Kind, LOOK, Refused};
 pub use error::ReadError;
@@ -96,11 +96,28 @@ impl Format {
 /// assert!(recording.losses.is_empty());
 /// ```
 pub fn read<'a>(source: impl Read + 'a, name: &str) -> Result<Recording, ReadError> {
-    let input = Input::new(Box::new(source), Rc::default());
-    read_input(input, name).map_err(|error| error.of(name))
+    read_on(source, name, &Serial)
 }
 
-fn read_input(mut input: Input<'_>, name: &str) -> Result<Recording, ReadError> {
+/// As [`read`], with an executor for what can be done at the same time: large files of Perfetto's are
+/// decoded in parts. The recording is the same.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_on<'a>(
+    source: impl Read + 'a,
+    name: &str,
+    executor: &dyn Executor,
+) -> Result<Recording, ReadError> {
+    let input = Input::new(Box::new(source), Rc::default());
+    read_input(input, name, executor).map_err(|error| error.of(name))
+}
+
+fn read_input(
+    mut input: Input<'_>,
+    name: &str,
+    executor: &dyn Executor,
+) -> Result<Recording, ReadError> {
     let mut layers = 0;
     let mut builder = Builder::new("");
     let damage = input.damage();
@@ -121,7 +138,7 @@ fn read_input(mut input: Input<'_>, name: &str) -> Result<Recording, ReadError> 
                 break;
             }
             Kind::Perfetto => {
-                perfetto::read(&mut input, &mut builder)?;
+                perfetto::read(&mut input, &mut builder, executor)?;
                 break;
             }
             Kind::Json => {

@@ -7,6 +7,7 @@ use std::path::Path;
 use trace::Recording;
 
 use crate::failure::Failure;
+use crate::jobs::OnJobs;
 use crate::progress::Progress;
 
 /// Reads the trace in this file.
@@ -25,7 +26,7 @@ pub(in crate::commands) fn load(path: &Path) -> Result<Recording, Failure> {
         bytes: 0,
         progress: Progress::new("reading MB", about.len() >> 20),
     };
-    trace::read::read(source, &name).map_err(Failure::usage)
+    trace::read::read_on(source, &name, &OnJobs::default()).map_err(Failure::usage)
 }
 
 /// A file, and how much of it was read.

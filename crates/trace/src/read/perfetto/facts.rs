@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ftrace::Ftrace;
+use super::bundles::Bundles;
 use super::tracks::Named;
 use super::wire::{Fields, Packed, Row, Value};
 
@@ -18,14 +18,14 @@ pub(super) struct Facts {
 
 impl Facts {
     /// `SystemInfo`: which kernel on what machine.
-    pub(super) fn system(&mut self, message: &[u8], ftrace: &mut Ftrace) -> Option<()> {
+    pub(super) fn system(&mut self, message: &[u8], bundles: &mut Bundles) -> Option<()> {
         let name = Row::of(message)?.bytes(1);
         let name = Row::of(name)?;
         if name.has(3) {
             self.release = Some(String::from_utf8_lossy(name.bytes(3)).into_owned());
         }
         if name.has(4) {
-            ftrace.machine(name.bytes(4));
+            bundles.machine(name.bytes(4));
         }
         Some(())
     }

@@ -1,10 +1,12 @@
 //! The end of a file: one clock, one order, and everything to the builder.
 
+use std::collections::BTreeMap;
+
 use event::Cpu;
 
 use super::File;
+use super::bundles::Bundles;
 use super::clocks::{BOOT, Clock, Clocks, MONOTONIC};
-use super::ftrace::Ftrace;
 use super::merge::{Merged, Teller};
 use super::track_events::Said;
 use super::tracks::{NOBODY, Tracks};
@@ -30,23 +32,22 @@ impl File<'_> {
             None => Layout::Unknown,
         };
         let others = self.frames.clocks();
-        let base = base(&self.clocks, &self.ftrace, &self.said, others);
+        let base = base(&self.clocks, &self.bundles.clocks(), &self.said, others);
         self.builder.set_clock(match base {
             BOOT => crate::Clock::Boot,
             MONOTONIC => crate::Clock::Monotonic,
             other => crate::Clock::Other(other.to_string()),
         });
-        let mut lost = convert_events(&mut self.ftrace, &self.clocks, base);
+        let mut lost = convert_events(&mut self.bundles, &self.clocks, base);
         lost += convert_said(&mut self.said, &self.clocks, base);
         self.builder.lose(Loss::BadFields, lost);
-        self.builder.lose(Loss::KernelEvents, self.ftrace.overrun());
         // Those of one track come from one sequence, and so in their order.
         if !self.said.is_sorted_by_key(|said| said.time) {
             self.said.sort_by_key(|said| said.time);
         }
         let (first, end) = tell(
             self.builder,
-            self.ftrace,
+            self.bundles,
             &self.said,
             &mut self.tracks,
             layout,
@@ -79,12 +80,11 @@ impl File<'_> {
 /// way; else the first that there is.
 fn base(
     clocks: &Clocks,
-    ftrace: &Ftrace,
+    of_bundles: &[Clock],
     said: &[Said],
     others: impl Iterator<Item = Clock>,
 ) -> Clock {
-    let mut all = ftrace
-        .clocks
+    let mut all = of_bundles
         .iter()
         .copied()
         .chain(said.iter().map(|said| said.clock))
@@ -111,14 +111,18 @@ fn convert(clocks: &Clocks, base: Clock, clock: Clock, time: u64) -> Option<u64>
 }
 
 /// Brings kernel events to one clock. How many could not be is the answer.
-fn convert_events(ftrace: &mut Ftrace, clocks: &Clocks, base: Clock) -> u64 {
-    if ftrace.clocks.iter().all(|clock| *clock == base) {
-        return 0;
-    }
+fn convert_events(bundles: &mut Bundles, clocks: &Clocks, base: Clock) -> u64 {
     let mut lost = 0;
-    for list in ftrace.cpus.values_mut() {
-        lost += list
-            .convert(|time, clock| convert(clocks, base, ftrace.clocks[usize::from(clock)], time));
+    for decoder in bundles.decoders_mut() {
+        if decoder.clocks.iter().all(|(clock, _)| *clock == base) {
+            continue;
+        }
+        for list in decoder.cpus.values_mut() {
+            lost += list.convert(|time, clock| {
+                let (clock, _) = decoder.clocks[usize::from(clock)];
+                convert(clocks, base, clock, time)
+            });
+        }
     }
     lost
 }
@@ -138,19 +142,24 @@ fn convert_said(said: &mut Vec<Said>, clocks: &Clocks, base: Clock) -> u64 {
 /// first time and the last.
 fn tell(
     builder: &mut Builder,
-    mut ftrace: Ftrace,
+    bundles: Bundles,
     said: &[Said],
     tracks: &mut Tracks,
     layout: Layout,
 ) -> (u64, u64) {
-    for (loss, count) in ftrace.losses.iter() {
+    for (loss, count) in bundles.losses().iter() {
         builder.lose(loss, count);
     }
     builder.keep_heap();
-    let mut teller = Teller::new(&ftrace.parties, &ftrace.texts, &ftrace.addresses, layout);
+    let mut decoders = bundles.into_decoders();
+    let lists = decoders.iter_mut();
+    let lists = lists.flat_map(|decoder| std::mem::take(&mut decoder.cpus));
+    // The CPUs are in the order of their numbers, whoever decoded them.
+    let merged = Merged::new(lists.collect::<BTreeMap<_, _>>());
+    let mut teller = Teller::new(&decoders, layout);
     let mut said = said;
     let (mut first, mut end) = (None, 0);
-    for (cpu, time, what) in Merged::new(std::mem::take(&mut ftrace.cpus)) {
+    for (cpu, time, what) in merged {
         while let Some((before, others)) = said.split_first()
             && before.time <= time
         {

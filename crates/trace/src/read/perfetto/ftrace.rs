@@ -1,9 +1,10 @@
-//! Kernel events: bundles of one CPU each, kept until the end of the file.
+//! Kernel events: bundles of one CPU each, decoded and kept until the end of the file.
 //!
 //! Who a tid is and what a priority was depends on what came before, on all CPUs, and bundles of different
 //! CPUs are in no order. So events are kept small, by CPU, and are brought into one order at the end
 //! (`merge.rs`). Then it is known, too, which kernel it was, which numbers of states depend on, and how its
-//! clock stands to the others.
+//! clock stands to the others. Until then no CPU's events depend on another's, so there may be several
+//! decoders (`bundles.rs`).
 //!
 //! Nothing is allocated for an event but its place in its CPU's list.
 
@@ -12,19 +13,16 @@ use std::collections::BTreeMap;
 use super::clocks::{self, Clock};
 use super::compact;
 use super::hot::{self, Event};
-use super::lists::List;
+use super::lists::{List, Spare};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{What, narrow};
 use super::wire::{Fields, Row, Value};
 use super::words::Texts;
-use crate::read::builder::{MOST_CPUS, Wake};
+use crate::read::builder::Wake;
 use crate::{Loss, Losses};
 
 /// Bits of `common_flags`: in a hard interrupt, in a soft one.
 pub(super) const IN_INTERRUPT: u64 = 0x08 | 0x10;
-
-/// Clocks are few; a file with more has the rest on the first.
-const MOST_CLOCKS: usize = 255;
 
 /// What a bundle says of its clock.
 pub(super) struct Stamp {
@@ -70,69 +68,58 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// All kernel events so far.
+/// A bundle that waits to be decoded.
+#[derive(Clone, Copy)]
+pub(super) struct Bundle<'a> {
+    /// How many bundles of the file were before it.
+    pub(super) number: u64,
+    /// Where its events were; none: there can be no such CPU.
+    pub(super) cpu: Option<u32>,
+    pub(super) message: &'a [u8],
+}
+
+/// Kernel events of some CPUs so far.
 #[derive(Default)]
-pub(super) struct Ftrace {
+pub(super) struct Decoder {
     pub(super) cpus: BTreeMap<u32, List>,
-    pub(super) clocks: Vec<Clock>,
+    /// Clocks, each with the number of the first bundle on it.
+    pub(super) clocks: Vec<(Clock, u64)>,
     pub(super) parties: Parties,
     pub(super) texts: Texts,
     /// Of futexes, in the order of their events.
     pub(super) addresses: Vec<u64>,
+    /// What bundles said of their clocks and is not taken yet, each with its bundle's number.
+    pub(super) stamps: Vec<(u64, Stamp)>,
+    pub(super) losses: Losses,
+    /// The number of the futex call on this machine.
+    pub(super) futex: Option<u64>,
+    pub(super) spare: Spare,
     /// The events of the bundle that is being read.
     bundle: Vec<(u64, What)>,
-    pub(super) losses: Losses,
-    /// By CPU: how many events its buffer had lost when recording began, if that is said, and in the end.
-    overruns: BTreeMap<u64, (Option<u64>, u64)>,
-    /// The number of the futex call on this machine, where it is known which machine it is.
-    futex: Option<u64>,
-    /// Until it is known, it is taken for an x86-64.
-    has_machine: bool,
 }
 
-impl Ftrace {
-    /// What `uname -m` says there.
-    pub(super) fn machine(&mut self, machine: &[u8]) {
-        self.has_machine = true;
-        // `asm/unistd.h` of each.
-        self.futex = match machine {
-            b"x86_64" => Some(202),
-            b"aarch64" | b"riscv64" => Some(98),
-            b"i686" | b"i386" | b"armv7l" | b"armv8l" | b"arm" => Some(240),
-            _ => None,
-        };
+impl Decoder {
+    pub(super) fn new(futex: Option<u64>) -> Decoder {
+        Decoder {
+            futex,
+            ..Decoder::default()
+        }
     }
 
-    /// `FtraceStats`: how many events the kernel's buffers have lost by now, at the beginning of the
-    /// recording and again each time that the recorder wrote to the file. `None` if the message is broken.
-    pub(super) fn stats(&mut self, message: &[u8]) -> Option<()> {
-        const BEGIN: u64 = 1;
-        let phase = Row::of(message)?.number(1);
-        for (_, cpu) in Fields::of(message).filter(|(field, _)| *field == 2) {
-            let row = Row::of(cpu.bytes())?;
-            // Overwritten; no room while others were being written; no room.
-            let lost = [3, 4, 8].map(|field| row.number(field));
-            let lost = lost.into_iter().fold(0, u64::saturating_add);
-            let (before, by_now) = self.overruns.entry(row.number(1)).or_default();
-            match phase {
-                BEGIN => *before = before.or(Some(lost)),
-                _ => *by_now = lost.max(*by_now),
+    /// Decodes bundles, in the order of the file.
+    pub(super) fn decode(&mut self, bundles: &[Bundle<'_>]) {
+        for bundle in bundles {
+            let stamp = self.bundle(bundle);
+            if stamp.there.is_some() && stamp.boot.is_some() {
+                self.stamps.push((bundle.number, stamp));
             }
         }
-        Some(())
     }
 
-    /// How many events the kernel's buffers lost during the recording, as far as it is said.
-    pub(super) fn overrun(&self) -> u64 {
-        let lost = self.overruns.values();
-        let lost = lost.map(|(before, by_now)| by_now.saturating_sub(before.unwrap_or(0)));
-        lost.fold(0, u64::saturating_add)
-    }
-
-    /// Reads a bundle.
-    pub(super) fn bundle(&mut self, message: &[u8]) -> Stamp {
+    fn bundle(&mut self, bundle: &Bundle<'_>) -> Stamp {
+        let message = bundle.message;
         let mut parts = Parts::default();
-        let Some(cpu) = self.cpu_of(message) else {
+        let Some(cpu) = bundle.cpu else {
             Fields::of(message).for_each(|(field, value)| parts.learn(field, value));
             return parts.stamp;
         };
@@ -158,45 +145,30 @@ impl Ftrace {
         if let Some(bytes) = parts.compact {
             compact::read(bytes, &mut self.parties, &mut self.losses, &mut events);
         }
-        self.keep(cpu, parts.stamp.clock, &events, parts.is_lost);
+        let clock = self.clock(parts.stamp.clock, bundle.number);
+        self.keep(cpu, clock, &events, parts.is_lost);
         self.bundle = events;
         parts.stamp
     }
 
     /// Puts a bundle's events behind the others of its CPU. `is_lost`: some before it are missing.
-    fn keep(&mut self, cpu: u32, clock: Clock, events: &[(u64, What)], is_lost: bool) {
-        let clock = self.clock(clock);
+    fn keep(&mut self, cpu: u32, clock: u8, events: &[(u64, What)], is_lost: bool) {
         let list = self.cpus.entry(cpu).or_default();
         if is_lost {
             let first = events.first().map(|(time, _)| *time);
-            list.push(first.or(list.latest()).unwrap_or(0), clock, What::Gap);
+            let time = first.or(list.latest()).unwrap_or(0);
+            list.push(time, clock, What::Gap, &mut self.spare);
         }
-        list.extend(clock, events);
+        list.extend(clock, events, &mut self.spare);
     }
 
-    /// The CPU of a bundle, if there can be one with this number.
-    fn cpu_of(&mut self, message: &[u8]) -> Option<u32> {
-        let mut fields = Fields::of(message);
-        let cpu = fields.find(|(field, _)| *field == 1);
-        let cpu = u32::try_from(cpu.map_or(0, |(_, cpu)| cpu.number())).unwrap_or(u32::MAX);
-        if cpu < MOST_CPUS {
-            return Some(cpu);
-        }
-        let events = Fields::of(message).filter(|(field, _)| *field == 2).count();
-        self.losses.add(Loss::BadFields, events.max(1) as u64);
-        None
-    }
-
-    fn clock(&mut self, clock: Clock) -> u8 {
-        let known = self.clocks.iter().position(|known| *known == clock);
+    fn clock(&mut self, clock: Clock, bundle: u64) -> u8 {
+        let known = self.clocks.iter().position(|(known, _)| *known == clock);
         let at = known.unwrap_or_else(|| {
-            if self.clocks.len() < MOST_CLOCKS {
-                self.clocks.push(clock);
-                self.clocks.len() - 1
-            } else {
-                0
-            }
+            self.clocks.push((clock, bundle));
+            self.clocks.len() - 1
         });
+        // Bundles can name a handful of clocks.
         at as u8
     }
 
@@ -339,11 +311,7 @@ impl Ftrace {
         row: &Row<'_>,
         on: u32,
     ) -> Result<What, Option<Loss>> {
-        let futex = match self.has_machine {
-            true => self.futex,
-            false => Some(202),
-        };
-        if on == 0 || Some(row.number(1)) != futex {
+        if on == 0 || Some(row.number(1)) != self.futex {
             return Err(Some(Loss::OtherEvents));
         }
         if !begins {

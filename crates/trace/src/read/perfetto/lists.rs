@@ -11,6 +11,9 @@ use super::raw::What;
 /// Events in a chunk, 64 KB of them.
 const CHUNK: usize = 4096;
 
+/// Events in a file have that many bytes and more, mostly.
+const BYTES: usize = 24;
+
 /// An event and when it was, after its chunk's base.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -25,6 +28,27 @@ struct Chunk {
     base: u64,
     clock: u8,
     entries: Vec<Entry>,
+}
+
+/// Room for chunks to come.
+///
+/// Memory is given back to where the thread got it that asked for it. So whoever lets others decode asks for
+/// it, who can then use it for something else.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Vec<Vec<Entry>>);
+
+impl Spare {
+    /// Room for what so many bytes of a file may hold.
+    pub(super) fn make(&mut self, bytes: usize) {
+        let chunks = 2 + bytes / (BYTES * CHUNK);
+        while self.0.len() < chunks {
+            self.0.push(Vec::with_capacity(CHUNK));
+        }
+    }
+
+    fn take(&mut self) -> Vec<Entry> {
+        self.0.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    }
 }
 
 /// A CPU's events.
@@ -54,7 +78,7 @@ impl List {
 
     /// Puts an event behind the others. `clock`: which one its time is on, by number.
     #[inline]
-    pub(super) fn push(&mut self, time: u64, clock: u8, what: What) {
+    pub(super) fn push(&mut self, time: u64, clock: u8, what: What, spare: &mut Spare) {
         self.is_sorted &= self.latest.is_none_or(|latest| latest <= time);
         self.latest = Some(time);
         if let Some(chunk) = self.chunks.last_mut()
@@ -66,14 +90,14 @@ impl List {
             chunk.entries.push(Entry { after, what });
             return;
         }
-        self.begin(time, clock, what);
+        self.begin(time, clock, what, spare);
     }
 
     /// Puts events behind the others, all on one clock.
-    pub(super) fn extend(&mut self, clock: u8, mut events: &[(u64, What)]) {
+    pub(super) fn extend(&mut self, clock: u8, mut events: &[(u64, What)], spare: &mut Spare) {
         while let Some((first, others)) = events.split_first() {
             // It shows in which chunk there is room.
-            self.push(first.0, clock, first.1);
+            self.push(first.0, clock, first.1, spare);
             let Some(chunk) = self.chunks.last_mut() else {
                 return;
             };
@@ -97,13 +121,12 @@ impl List {
     }
 
     #[cold]
-    fn begin(&mut self, base: u64, clock: u8, what: What) {
+    fn begin(&mut self, base: u64, clock: u8, what: What, spare: &mut Spare) {
         // Who has filled one will fill another one.
-        let room = match self.chunks.last() {
-            Some(chunk) if chunk.entries.len() == CHUNK => CHUNK,
-            _ => 1,
+        let mut entries = match self.chunks.last() {
+            Some(chunk) if chunk.entries.len() == CHUNK => spare.take(),
+            _ => Vec::with_capacity(1),
         };
-        let mut entries = Vec::with_capacity(room);
         entries.push(Entry { after: 0, what });
         self.chunks.push(Chunk {
             base,
@@ -115,11 +138,11 @@ impl List {
     /// The same events with other times; those for which there is none are left out. They are counted.
     pub(super) fn convert(&mut self, time: impl Fn(u64, u8) -> Option<u64>) -> u64 {
         let before = std::mem::take(self);
-        let mut lost = 0;
+        let (mut lost, mut spare) = (0, Spare::default());
         for chunk in before.chunks {
             for entry in &chunk.entries {
                 match time(chunk.base + u64::from(entry.after), chunk.clock) {
-                    Some(time) => self.push(time, chunk.clock, entry.what),
+                    Some(time) => self.push(time, chunk.clock, entry.what, &mut spare),
                     None => lost += 1,
                 }
             }
@@ -149,9 +172,9 @@ impl List {
             all.extend(entries.map(|entry| (chunk.base + u64::from(entry.after), entry.what)));
         }
         all.sort_by_key(|(time, _)| *time);
-        let mut sorted = List::default();
+        let (mut sorted, mut spare) = (List::default(), Spare::default());
         for (time, what) in all {
-            sorted.push(time, 0, what);
+            sorted.push(time, 0, what, &mut spare);
         }
         sorted
     }
@@ -240,7 +263,8 @@ mod tests {
             let mut expected: Vec<(u64, u32)> = times.iter().copied().zip(0..).collect();
             expected.sort_unstable();
             for together in [1, 3, times.len()] {
-                let mut list = List::default();
+                let (mut list, mut spare) = (List::default(), Spare::default());
+                spare.make(CHUNK * BYTES);
                 let events: Vec<_> = times.iter().zip((0..).map(marked)).collect();
                 let events: Vec<_> = events
                     .into_iter()
@@ -248,7 +272,7 @@ mod tests {
                     .collect();
                 events
                     .chunks(together)
-                    .for_each(|events| list.extend(0, events));
+                    .for_each(|events| list.extend(0, events, &mut spare));
                 assert_eq!(list.latest(), times.last().copied());
                 assert_eq!(all(list), expected);
             }
@@ -259,9 +283,9 @@ mod tests {
     /// no longer in order then is put in order. Method: three clocks, one of them unknown.
     #[test]
     fn times_are_converted() {
-        let mut list = List::default();
+        let (mut list, mut spare) = (List::default(), Spare::default());
         for (number, clock) in [(0, 0), (1, 1), (2, 2), (3, 0)] {
-            list.push(u64::from(number) * 10, clock, marked(number));
+            list.push(u64::from(number) * 10, clock, marked(number), &mut spare);
         }
         let lost = list.convert(|time, clock| match clock {
             0 => Some(time),

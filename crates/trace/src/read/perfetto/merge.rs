@@ -5,11 +5,12 @@
 
 use event::{Left, Nanos, Task};
 
+use super::ftrace::Decoder;
 use super::lists::{List, Sorted};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{CURRENT, What};
-use super::words::{Text, Texts};
-use crate::read::builder::{At, Builder, Layout, MOST_CPUS, Trust, from_bits};
+use super::words::Text;
+use crate::read::builder::{self, At, Builder, Layout, MOST_CPUS, Trust, from_bits};
 use crate::read::markers::{self, Known};
 
 /// Events of all CPUs, in the order of their times.
@@ -119,6 +120,8 @@ const STATES: usize = 512;
 #[derive(Clone, Copy)]
 struct Met {
     tid: u32,
+    /// Its number among those of all decoders.
+    number: u32,
     /// [`NO_TASK`]: it was not met yet.
     task: Task,
 }
@@ -126,42 +129,65 @@ struct Met {
 /// No builder gives out this number: more tasks than that would be more bytes than any machine has.
 const NO_TASK: Task = Task(u32::MAX);
 
-/// What is known while events are told to the builder.
-pub(super) struct Teller<'a> {
-    parties: &'a Parties,
-    texts: &'a Texts,
-    addresses: &'a [u64],
-    layout: Layout,
-    /// By number: the states that there mostly are.
-    states: [Left; STATES],
-    /// By CPU: who runs there.
-    current: Vec<Option<PartyNumber>>,
+/// What one decoder's numbers mean.
+struct Meaning<'a> {
+    decoder: &'a Decoder,
     /// By party.
     met: Vec<Met>,
-    /// By the last bits of their numbers.
+    /// By the last bits of the numbers of texts.
     markers: Vec<Option<Read>>,
 }
 
+/// What is known while events are told to the builder.
+pub(super) struct Teller<'a> {
+    layout: Layout,
+    /// By number: the states that there mostly are.
+    states: [Left; STATES],
+    /// By CPU: who runs there, by the number that its decoder has for it.
+    current: Vec<Option<PartyNumber>>,
+    /// By decoder: a CPU's is that of its number, modulo how many there are, a power of two.
+    meanings: Vec<Meaning<'a>>,
+}
+
 impl<'a> Teller<'a> {
-    pub(super) fn new(
-        parties: &'a Parties,
-        texts: &'a Texts,
-        addresses: &'a [u64],
-        layout: Layout,
-    ) -> Teller<'a> {
+    pub(super) fn new(decoders: &'a [Decoder], layout: Layout) -> Teller<'a> {
+        let mut all = Parties::default();
+        let is_alone = decoders.len() == 1;
+        let mut met = |(number, party): (u32, builder::Party<'_>)| Met {
+            tid: party.tid,
+            number: match is_alone {
+                true => number,
+                false => {
+                    all.number(party.tid, party.comm, party.priority.unwrap_or(NO_PRIORITY))
+                        .0
+                }
+            },
+            task: NO_TASK,
+        };
+        let meaning = |decoder: &'a Decoder| Meaning {
+            decoder,
+            met: (0..).zip(decoder.parties.all()).map(&mut met).collect(),
+            markers: vec![None; MARKERS],
+        };
         Teller {
-            parties,
-            texts,
-            addresses,
             layout,
             states: std::array::from_fn(|bits| from_bits(bits as u64, layout)),
             current: Vec::new(),
-            met: parties
-                .tids()
-                .map(|tid| Met { tid, task: NO_TASK })
-                .collect(),
-            markers: vec![None; MARKERS],
+            meanings: decoders.iter().map(meaning).collect(),
         }
+    }
+
+    /// What the numbers of a CPU's events mean.
+    #[inline(always)]
+    fn of(&mut self, cpu: u32) -> &mut Meaning<'a> {
+        let of = cpu as usize & (self.meanings.len() - 1);
+        &mut self.meanings[of]
+    }
+
+    #[inline(always)]
+    fn party(&self, cpu: u32, who: PartyNumber) -> builder::Party<'a> {
+        let of = cpu as usize & (self.meanings.len() - 1);
+        self.meanings[of].decoder.parties.party(who)
     }
 
     /// Tells one event.
@@ -211,10 +237,10 @@ impl<'a> Teller<'a> {
         match what {
             What::Switch { .. } | What::SwitchTo { .. } | What::Wake { .. } => {}
             What::Migrate { who, from, to } => {
-                builder.migrate(&at, &self.parties.party(who), from.into(), to.into());
+                builder.migrate(&at, &self.party(at.cpu, who), from.into(), to.into());
             }
             What::Inherit { who, on, before } => {
-                let party = self.parties.party(who);
+                let party = self.party(at.cpu, who);
                 let now = party.priority.unwrap_or(NO_PRIORITY);
                 builder.inherit(&self.at(at, on), &party, before, now);
             }
@@ -228,31 +254,35 @@ impl<'a> Teller<'a> {
                 is_thread,
             } => {
                 let parent = self.at(at, on).tid;
-                builder.fork(parent, &self.parties.party(child), is_thread);
+                builder.fork(parent, &self.party(at.cpu, child), is_thread);
             }
             What::Rename { tid, comm } => {
-                builder.thread_name(tid, self.texts.get(comm), Trust::Event);
+                let decoder = self.of(at.cpu).decoder;
+                builder.thread_name(tid, decoder.texts.get(comm), Trust::Event);
             }
-            What::Exit { who } => builder.exit(&at, &self.parties.party(who)),
+            What::Exit { who } => builder.exit(&at, &self.party(at.cpu, who)),
             What::Interrupt {
                 begins,
                 soft,
                 number,
             } => builder.interrupt(&at, begins, soft, number),
             What::FutexCall { on, address, op } => {
-                let address = self.addresses[address as usize];
+                let address = self.of(at.cpu).decoder.addresses[address as usize];
                 builder.futex_call(&self.at(at, on), address, op.into());
             }
             What::FutexReturn { on, result } => builder.futex_return(&self.at(at, on), result),
             What::Marker { on, text } => {
                 let at = self.at(at, on);
-                let place = &mut self.markers[text.index() % MARKERS];
+                let Meaning {
+                    decoder, markers, ..
+                } = self.of(at.cpu);
+                let place = &mut markers[text.index() % MARKERS];
                 match place {
                     Some((known, marker)) if *known == text => {
                         markers::again(builder, &at, *marker);
                     }
                     _ => {
-                        let read = markers::read(builder, &at, self.texts.get(text));
+                        let read = markers::read(builder, &at, decoder.texts.get(text));
                         *place = read.map(|marker| (text, marker));
                     }
                 }
@@ -275,10 +305,12 @@ impl<'a> Teller<'a> {
     /// The same with who ran there.
     #[inline]
     fn at(&mut self, at: At, on: u32) -> At {
-        let parties = self.parties;
         let tid = match on {
             // If nobody knows who ran, it was nobody.
-            CURRENT => self.current(at.cpu).map_or(0, |who| parties.tid(who)),
+            CURRENT => match *self.current(at.cpu) {
+                Some(who) => self.of(at.cpu).met[who.index()].tid,
+                None => 0,
+            },
             tid => tid,
         };
         At { tid, ..at }
@@ -302,18 +334,20 @@ impl<'a> Teller<'a> {
 
     #[inline(always)]
     fn meet(&mut self, builder: &mut Builder, at: &At, who: PartyNumber) -> Option<Task> {
-        let Met { tid, task } = self.met[who.index()];
+        let Met { tid, number, task } = self.of(at.cpu).met[who.index()];
         match tid {
             0 => None,
-            _ if builder.is_settled(task, who.0) => Some(task),
+            _ if builder.is_settled(task, number) => Some(task),
             _ => self.meet_anew(builder, at, who),
         }
     }
 
     #[inline(never)]
     fn meet_anew(&mut self, builder: &mut Builder, at: &At, who: PartyNumber) -> Option<Task> {
-        let task = builder.meet_as(at, &self.parties.party(who), who.0)?;
-        self.met[who.index()].task = task;
+        let party = self.party(at.cpu, who);
+        let met = &mut self.of(at.cpu).met[who.index()];
+        let task = builder.meet_as(at, &party, met.number)?;
+        met.task = task;
         Some(task)
     }
 }

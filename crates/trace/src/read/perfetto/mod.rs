@@ -3,9 +3,9 @@
 //!
 //! A file is a list of packets; each is of a sequence, which is what one writer wrote in its order, and
 //! sequences are in no order among themselves. So packets are read one by one and forgotten, what they say is
-//! kept small, and at the end of the file it is told to the builder in the order of its times:
-//! kernel events (`ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said (`track_events.rs`,
-//! `tracks.rs`), on one clock (`clocks.rs`).
+//! kept small, and at the end of the file it is told to the builder in the order of its times: kernel
+//! events (`bundles.rs`, `ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said
+//! (`track_events.rs`, `tracks.rs`), on one clock (`clocks.rs`).
 //!
 //! Files have millions of kernel events, so these are what is fast here: those of the usual kinds are read in
 //! the usual order of their fields (`hot.rs`), an event waits in 16 bytes (`raw.rs`, `lists.rs`), and who is
@@ -18,8 +18,11 @@
 //!   believed.
 //! - What is not read is counted.
 
+mod bundles;
 mod clocks;
 mod compact;
+#[cfg(test)]
+mod divided;
 mod facts;
 mod finish;
 mod frames;
@@ -47,19 +50,19 @@ use std::io::{self, Read};
 
 use flate2::bufread::ZlibDecoder;
 
+use self::bundles::{Bundles, Waiting};
 use self::clocks::{Clock, Clocks};
 use self::facts::Facts;
 use self::frames::Frames;
-use self::ftrace::Ftrace;
 use self::packet::Packet;
 use self::sequences::Sequence;
-use self::source::Source;
+use self::source::{PIECE, Source};
 use self::supplement::Told;
 use self::track_events::{Outcome, Said};
 use self::tracks::Tracks;
 use super::builder::Builder;
 use super::{Format, Input};
-use crate::Loss;
+use crate::{Executor, Loss};
 
 /// Sequence flags: words of before are no longer good; words of before are needed.
 const CLEARED: u64 = 1;
@@ -68,8 +71,9 @@ const NEEDS_WORDS: u64 = 2;
 /// What a file said so far.
 struct File<'b> {
     builder: &'b mut Builder,
+    executor: &'b dyn Executor,
     clocks: Clocks,
-    ftrace: Ftrace,
+    bundles: Bundles,
     sequences: HashMap<u32, Sequence>,
     said: Vec<Said>,
     tracks: Tracks,
@@ -82,12 +86,17 @@ struct File<'b> {
 ///
 /// # Errors
 /// Those of the input. What was read until then is in the builder.
-pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> io::Result<()> {
+pub(super) fn read(
+    input: &mut Input<'_>,
+    builder: &mut Builder,
+    executor: &dyn Executor,
+) -> io::Result<()> {
     builder.set_format(Format::Perfetto.word());
     let mut file = File {
         builder,
+        executor,
         clocks: Clocks::default(),
-        ftrace: Ftrace::default(),
+        bundles: Bundles::new(executor.width()),
         sequences: HashMap::new(),
         said: Vec::new(),
         tracks: Tracks::default(),
@@ -95,21 +104,12 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> io::Result<(
         facts: Facts::default(),
         told: Told::default(),
     };
-    let mut source = Source::new(input);
-    let failure = loop {
-        match source.next() {
-            Ok(Some(packet)) => file.packet(packet, true),
-            Ok(None) => break None,
-            Err(why) => break Some(why),
-        }
-    };
+    let mut source = Source::new(input, file.bundles.piece());
+    let read = file.packets(&mut source, true);
     if source.is_broken() {
         file.builder.lose(Loss::Malformed, 1);
     }
-    let rest = match failure {
-        None => source.rest(),
-        Some(why) => Err(why),
-    };
+    let rest = read.and_then(|()| source.rest());
     file.finish();
     builder.lose(Loss::Truncated, rest?);
     Ok(())
@@ -124,13 +124,36 @@ pub(crate) fn first_packet(bytes: &[u8]) -> Option<(usize, u32)> {
 }
 
 impl File<'_> {
-    /// Takes in a packet. `may_unpack`: whether it may hold packed ones.
-    fn packet(&mut self, bytes: &[u8], may_unpack: bool) {
+    /// Takes in all packets, up to the end or to what is none. `may_unpack`: whether they may hold packed
+    /// ones.
+    fn packets<R: Read>(&mut self, source: &mut Source<R>, may_unpack: bool) -> io::Result<()> {
+        while source.more()? {
+            let mut waiting = self.bundles.waiting();
+            for packet in source.here() {
+                self.packet(packet, may_unpack, &mut waiting);
+            }
+            self.decode(&mut waiting);
+        }
+        Ok(())
+    }
+
+    /// Decodes the bundles that wait.
+    fn decode(&mut self, waiting: &mut Waiting<'_>) {
+        for (clock, there, boot) in self.bundles.decode(waiting, self.executor) {
+            self.clocks.ftrace_pair(clock, there, boot);
+        }
+    }
+
+    /// Takes in a packet. Its bundle waits with the others.
+    fn packet<'a>(&mut self, bytes: &'a [u8], may_unpack: bool, waiting: &mut Waiting<'a>) {
         let Some(packet) = Packet::of(bytes) else {
             return self.builder.lose(Loss::Malformed, 1);
         };
         self.builder
             .lose(Loss::Unsupported, u64::from(packet.is_unknown));
+        if packet.is_about_bundles() {
+            self.decode(waiting);
+        }
         if let Some(deflated) = packet.deflated {
             self.unpack(ZlibDecoder::new(deflated), may_unpack);
         }
@@ -148,7 +171,7 @@ impl File<'_> {
             self.check(|file| file.clocks.snapshot(packet.sequence, snapshot));
         }
         if let Some(info) = packet.system_info {
-            self.check(|file| file.facts.system(info, &mut file.ftrace));
+            self.check(|file| file.facts.system(info, &mut file.bundles));
         }
         if let Some(info) = packet.cpu_info {
             self.check(|file| file.facts.cpus(info));
@@ -157,10 +180,10 @@ impl File<'_> {
             self.check(|file| file.facts.tree(tree));
         }
         if let Some(bundle) = packet.ftrace {
-            self.bundle(bundle);
+            self.bundles.wait(bundle, waiting);
         }
         if let Some(stats) = packet.ftrace_stats {
-            self.check(|file| file.ftrace.stats(stats));
+            self.check(|file| file.bundles.stats(stats));
         }
         self.sequence(&packet);
     }
@@ -176,24 +199,11 @@ impl File<'_> {
         if !may_unpack {
             return self.builder.lose(Loss::Malformed, 1);
         }
-        let mut source = Source::new(packed);
-        let is_broken = loop {
-            match source.next() {
-                Ok(Some(packet)) => self.packet(packet, false),
-                Ok(None) => break source.is_broken(),
-                Err(_) => break true,
-            }
-        };
+        let mut source = Source::new(packed, PIECE);
+        let is_broken = self.packets(&mut source, false).is_err() || source.is_broken();
         match source.rest() {
             Ok(rest) if !is_broken => self.builder.lose(Loss::Truncated, rest),
             _ => self.builder.lose(Loss::Malformed, 1),
-        }
-    }
-
-    fn bundle(&mut self, bundle: &[u8]) {
-        let stamp = self.ftrace.bundle(bundle);
-        if let (Some(there), Some(boot)) = (stamp.there, stamp.boot) {
-            self.clocks.ftrace_pair(stamp.clock, there, boot);
         }
     }
 

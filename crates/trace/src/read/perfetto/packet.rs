@@ -50,6 +50,17 @@ impl<'a> Packet<'a> {
         (!fields.is_broken()).then_some(packet)
     }
 
+    /// Whether it changes what bundles mean, or has some inside: those before it are to be decoded first.
+    pub(super) fn is_about_bundles(&self) -> bool {
+        let parts = [
+            self.deflated,
+            self.zstd,
+            self.clock_snapshot,
+            self.system_info,
+        ];
+        parts.iter().any(Option::is_some)
+    }
+
     fn number(&mut self, field: u32, number: u64) {
         match field {
             8 => self.time = Some(number),

@@ -189,15 +189,9 @@ impl Parties {
         number
     }
 
-    /// The tids of all, in the order of their numbers.
-    pub(super) fn tids(&self) -> impl Iterator<Item = u32> + '_ {
-        self.list.iter().map(|party| party.tid())
-    }
-
-    /// The tid of one.
-    #[inline]
-    pub(super) fn tid(&self, number: PartyNumber) -> u32 {
-        self.list[number.index()].tid()
+    /// All of them, in the order of their numbers.
+    pub(super) fn all(&self) -> impl Iterator<Item = builder::Party<'_>> {
+        (0..self.list.len() as u32).map(|number| self.party(PartyNumber(number)))
     }
 
     /// What its event says of one.
@@ -236,7 +230,7 @@ mod tests {
         let first: Vec<PartyNumber> = all.iter().map(|named| number(*named)).collect();
         let again: Vec<PartyNumber> = all.iter().map(|named| number(*named)).collect();
         assert_eq!(first, again);
-        assert_eq!(parties.tids().count(), all.len() + 1);
+        assert_eq!(parties.all().count(), all.len() + 1);
         for (number, (tid, comm, priority)) in first.into_iter().zip(all) {
             let party = parties.party(number);
             let expected = (priority != NO_PRIORITY).then_some(priority);

@@ -1,11 +1,11 @@
-//! A file as packets, one at a time: nothing but the current piece is in memory.
+//! A file as packets: nothing but the current piece is in memory.
 
 use std::io::{self, ErrorKind, Read};
 
 use super::wire::varint;
 
 /// How much is asked for at once.
-const PIECE: usize = 256 << 10;
+pub(super) const PIECE: usize = 256 << 10;
 
 /// The key of a packet: field 1, of bytes.
 const PACKET: u64 = 1 << 3 | 2;
@@ -17,49 +17,101 @@ pub(super) struct Source<R> {
     /// What of the buffer is still to be read: from here to here.
     at: usize,
     end: usize,
+    /// How much there is to be in the buffer for the next packet, if that is known.
+    wanted: usize,
+    /// How large the next piece is, and the largest one.
+    piece: usize,
+    most: usize,
     has_ended: bool,
+    /// Why the input cannot be read on, until that is told.
+    failure: Option<io::Error>,
     is_broken: bool,
 }
 
+/// The packets that are in the buffer as a whole.
+pub(super) struct Here<'s> {
+    bytes: &'s [u8],
+    at: &'s mut usize,
+    wanted: &'s mut usize,
+    is_broken: &'s mut bool,
+}
+
+impl<'s> Iterator for Here<'s> {
+    type Item = &'s [u8];
+
+    /// The next packet; `None` if it is not here, or none begins here.
+    fn next(&mut self) -> Option<&'s [u8]> {
+        loop {
+            match head(&self.bytes[*self.at..]) {
+                Head::Field {
+                    is_packet,
+                    from,
+                    to,
+                } if to <= self.bytes.len() - *self.at => {
+                    let begin = *self.at + from;
+                    *self.at += to;
+                    if is_packet {
+                        return Some(&self.bytes[begin..*self.at]);
+                    }
+                }
+                Head::Field { to, .. } => {
+                    *self.wanted = to;
+                    return None;
+                }
+                Head::Short => {
+                    *self.wanted = 0;
+                    return None;
+                }
+                Head::Broken => {
+                    *self.is_broken = true;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
 impl<R: Read> Source<R> {
-    pub(super) fn new(input: R) -> Source<R> {
+    /// Packets of this input, in pieces that become as large as this.
+    pub(super) fn new(input: R, most: usize) -> Source<R> {
         Source {
             input,
             buffer: Vec::new(),
             at: 0,
             end: 0,
+            wanted: 0,
+            piece: PIECE.min(most),
+            most,
             has_ended: false,
+            failure: None,
             is_broken: false,
         }
     }
 
-    /// The next packet; `None` at the end, or where no packet begins.
+    /// The packets of the current piece.
+    pub(super) fn here(&mut self) -> Here<'_> {
+        Here {
+            bytes: &self.buffer[..self.end],
+            at: &mut self.at,
+            wanted: &mut self.wanted,
+            is_broken: &mut self.is_broken,
+        }
+    }
+
+    /// Goes on to the next piece, when all packets of the current one were taken; whether there is one.
     ///
     /// # Errors
     /// Those of the input.
-    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        loop {
-            match head(&self.buffer[self.at..self.end]) {
-                Head::Field {
-                    is_packet,
-                    from,
-                    to,
-                } if to <= self.end - self.at => {
-                    let begin = self.at + from;
-                    self.at += to;
-                    if is_packet {
-                        return Ok(Some(&self.buffer[begin..self.at]));
-                    }
-                }
-                Head::Broken => {
-                    self.is_broken = true;
-                    return Ok(None);
-                }
-                _ if self.has_ended => return Ok(None),
-                Head::Field { to, .. } => self.fill(to)?,
-                Head::Short => self.fill(0)?,
-            }
+    pub(super) fn more(&mut self) -> io::Result<bool> {
+        if let Some(why) = self.failure.take() {
+            self.has_ended = true;
+            return Err(why);
         }
+        if self.is_broken || self.has_ended {
+            return Ok(false);
+        }
+        self.fill();
+        Ok(true)
     }
 
     /// Whether there is something that is no packet. Known once there is no next.
@@ -70,16 +122,20 @@ impl<R: Read> Source<R> {
     /// How many bytes are left that are no whole packet. Reads the input to its end.
     pub(super) fn rest(mut self) -> io::Result<u64> {
         let here = (self.end - self.at) as u64;
-        Ok(here + io::copy(&mut self.input, &mut io::sink())?)
+        match self.failure {
+            Some(why) => Err(why),
+            None => Ok(here + io::copy(&mut self.input, &mut io::sink())?),
+        }
     }
 
-    /// Reads on, if possible until so many bytes are there. The room grows with what comes, not with what
-    /// a length promises.
-    fn fill(&mut self, wanted: usize) -> io::Result<()> {
+    /// Reads on, if possible until there is a piece, and as much as is wanted. The room grows with what
+    /// comes, not with what a length promises.
+    fn fill(&mut self) {
         self.buffer.copy_within(self.at..self.end, 0);
         self.end -= self.at;
         self.at = 0;
-        let wanted = wanted.max(self.end.saturating_add(1));
+        let wanted = self.wanted.max(self.piece).max(self.end.saturating_add(1));
+        self.piece = (2 * self.piece).min(self.most);
         while self.end < wanted && !self.has_ended {
             if self.buffer.len() - self.end < PIECE {
                 let room = (self.end + PIECE).max(self.buffer.len().saturating_mul(2).min(wanted));
@@ -89,10 +145,13 @@ impl<R: Read> Source<R> {
                 Ok(0) => self.has_ended = true,
                 Ok(count) => self.end += count,
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
-                Err(why) => return Err(why),
+                Err(why) => {
+                    // What came before it is read first.
+                    self.failure = Some(why);
+                    return;
+                }
             }
         }
-        Ok(())
     }
 }
 
@@ -171,10 +230,10 @@ mod tests {
     }
 
     fn packets(bytes: &[u8]) -> (Vec<Vec<u8>>, bool, u64) {
-        let mut source = Source::new(Drops(bytes));
+        let mut source = Source::new(Drops(bytes), 2);
         let mut all = Vec::new();
-        while let Some(packet) = source.next().unwrap() {
-            all.push(packet.to_vec());
+        while source.more().unwrap() {
+            all.extend(source.here().map(<[u8]>::to_vec));
         }
         (all, source.is_broken(), source.rest().unwrap())
     }

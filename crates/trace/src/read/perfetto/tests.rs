@@ -10,12 +10,12 @@ use flate2::read::MultiGzDecoder;
 
 use super::wire_test::{file, message, number, packed};
 use super::*;
-use crate::{MarkKind, Recording, Wakers};
+use crate::{MarkKind, Recording, Serial, Wakers};
 
 fn read_all(bytes: &[u8]) -> Recording {
     let mut builder = Builder::new("");
     let mut input = Input::new(Box::new(bytes), Rc::default());
-    read(&mut input, &mut builder).unwrap();
+    read(&mut input, &mut builder, &Serial).unwrap();
     builder.finish()
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use trace::timeline::{Options, Timeline};
 
 use crate::failure::Failure;
+use crate::jobs::OnJobs;
 
 /// What it tells.
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,7 +25,9 @@ pub(in crate::commands::bench) struct Told {
 pub(in crate::commands::bench) fn tell(path: &Path) -> Result<Told, Failure> {
     let begin = Os.now();
     let file = std::fs::File::open(path).map_err(Failure::usage)?;
-    let recording = trace::read::read(file, &path.display().to_string()).map_err(Failure::usage)?;
+    let name = path.display().to_string();
+    let recording =
+        trace::read::read_on(file, &name, &OnJobs::default()).map_err(Failure::usage)?;
     let timeline = Timeline::new(recording, &Options::default());
     let ns = (Os.now() - begin).0;
     let events = timeline.recording().kernel.len() as u64;
