@@ -112,6 +112,9 @@ impl Tuning {
     /// The longest block while nobody does. If items cost more towards the end than the first ones
     /// promised, this is what the others may have to wait for.
     pub(crate) const BLOCK_UNWANTED: Nanos = Nanos(8 * Tuning::BLOCK.0);
+    /// How long a thread inside a range goes by what an item took before, until it looks at the time again:
+    /// as long as a block may take. If items have become dearer, it is found as late as in a long block.
+    pub(crate) const STAMP: Nanos = Tuning::BLOCK_UNWANTED;
     /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
     /// costs a few hundred nanoseconds.
     pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);

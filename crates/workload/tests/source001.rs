@@ -109,10 +109,11 @@ fn the_chart_of_2017_3() {
 /// 2022.2 beats 2017.3 at every number of workers; Paceline is never slower than one thread, beats 2017.3
 /// everywhere and 2022.2 from two workers on.
 ///
-/// With one worker 2022.2 is half a percent ahead. There nobody has to wait for anybody, and what decides is
-/// what two threads spend on 500 jobs beside the bodies: 350 us of 7 ms there, 420 us here. The difference is
-/// what Paceline does that 2022.2 does not: clock stamps at the blocks of ranges (37 us), and the search for
-/// what a wait needs, which runs nothing else (marks and looks at jobs that another thread has had: 38 us).
+/// With one worker 2022.2 is up to three tenths of a percent ahead. There nobody has to wait for anybody, and
+/// what decides is what two threads spend on 500 jobs beside the bodies: some 400 us of 7 ms. What Paceline
+/// does and 2022.2 does not: the search for what a wait needs, which runs nothing else (marks and looks at
+/// jobs that another thread has had: 38 us), and, because its main thread goes on as soon as it can, half as
+/// many edges again between jobs that are not over.
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {
@@ -122,19 +123,19 @@ fn paceline_beats_both() {
             let [old, new, ours] = times;
             let text = format!("{piece}, {workers} workers: {serial} {old} {new} {ours}");
             assert!(ours <= serial && new < old && ours < old, "{text}");
-            assert!(ours < most(new, workers, 0.008), "{text}");
+            assert!(ours < most(new, workers, 0.003), "{text}");
         }
     }
 }
 
-/// So it is with other graphs: with one worker within 1.5 %, with more it is better.
+/// So it is with other graphs: with one worker within 1 %, with more it is better.
 #[test]
 fn paceline_beats_2022_2_on_other_graphs() {
     for seed in [2, 3] {
         for workers in [1, 2, 3] {
             let [new, ours] = [NEW, Subject::Paceline].map(|who| frame(who, HALF, workers, seed));
             let text = format!("graph {seed}, {workers} workers: {new} {ours}");
-            assert!(ours < most(new, workers, 0.015), "{text}");
+            assert!(ours < most(new, workers, 0.01), "{text}");
         }
     }
 }

@@ -219,16 +219,20 @@ impl<P: Platform> Context<'_, P> {
         if share.me != 0 && share.block.steal_for(share.me).is_none() {
             return;
         }
+        let word = &share.block.words[share.me];
+        let len = || Items::unpack(word.load(Ordering::Relaxed)).len();
         loop {
-            let word = &share.block.words[share.me];
-            while let Some(items) = take_front::<P>(
-                word,
-                pace.next_block(self, Items::unpack(word.load(Ordering::Relaxed)).len()),
-            ) {
+            let mut left = len();
+            while left > 0
+                && let Some(items) = take_front::<P>(word, pace.next_block(self, left))
+            {
                 let part = range.start + items.lo as usize..range.start + items.hi as usize;
                 (range.body)(part, self);
-                pace.ran(self, items.len());
-                let left = Items::unpack(word.load(Ordering::Relaxed)).len();
+                left = len();
+                pace.ran(self, items.len(), left);
+                if left == 0 {
+                    break;
+                }
                 if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite() {
                     self.invite(share.job);
                 }
@@ -246,6 +250,6 @@ impl<P: Platform> Context<'_, P> {
             }
         }
         self.seat.counters.blocks.add(pace.blocks);
-        self.learn(slot.label.load(Ordering::Relaxed), pace.cost());
+        self.learn(slot.label.load(Ordering::Relaxed), pace.measured());
     }
 }

@@ -17,7 +17,11 @@ pub(super) struct Pace {
     most: u32,
     /// What part of the rest is taken at once: one in this many.
     share: u32,
+    /// Picoseconds per item, as known before; 0: not at all.
+    known: u64,
     last: Nanos,
+    /// Items since then.
+    since: u32,
     time: u64,
     items: u64,
     pub(super) blocks: u64,
@@ -31,7 +35,9 @@ impl Pace {
             block: grain,
             most: grain,
             share: 2 * context.shared.threads_at_once(),
+            known: 0,
             last,
+            since: 0,
             time: 0,
             items: 0,
             blocks: 0,
@@ -43,6 +49,7 @@ impl Pace {
         let most = Pace::most(1, cost.div_ceil(1000));
         self.block = Pace::block(most).max(self.grain);
         self.most = most.max(self.block);
+        self.known = cost;
     }
 
     /// How many items fit the largest blocks if `items` took `time` nanoseconds.
@@ -78,18 +85,30 @@ impl Pace {
         share.min(bound).max(self.grain)
     }
 
-    /// A block of `items` has just ended.
+    /// A block of `items` has just ended, and `left` are left here. The time is looked at if that may say
+    /// something new: at the end, and where nothing is known, or what is known has been relied upon for
+    /// [`Tuning::STAMP`].
     #[inline]
-    pub(super) fn ran<P: Platform>(&mut self, context: &Context<'_, P>, items: u32) {
+    pub(super) fn ran<P: Platform>(&mut self, context: &Context<'_, P>, items: u32, left: u32) {
+        self.blocks += 1;
+        self.since = self.since.saturating_add(items);
+        let expected = self.known.saturating_mul(self.since.into()) / 1000;
+        if left == 0 || self.known == 0 || expected >= Tuning::STAMP.0 {
+            self.stamp(context);
+        }
+    }
+
+    #[inline]
+    fn stamp<P: Platform>(&mut self, context: &Context<'_, P>) {
         let now = context.shared.platform.now();
         let took = (now - self.last).0;
         self.last = now;
         context.check_overdue_at(now);
         context.leave_waker_at(now);
         self.time += took;
-        self.items += u64::from(items);
-        self.blocks += 1;
-        let most = Pace::most(items, took);
+        self.items += u64::from(self.since);
+        let most = Pace::most(self.since, took);
+        self.since = 0;
         self.block = Pace::block(most)
             .clamp(self.block / 2, self.block.saturating_mul(2))
             .max(self.grain);
@@ -102,9 +121,14 @@ impl Pace {
         Nanos(self.time)
     }
 
-    /// Picoseconds per item so far.
-    pub(super) fn cost(&self) -> Option<u64> {
+    /// Picoseconds per item as measured here, if anything was.
+    pub(super) fn measured(&self) -> Option<u64> {
         (self.items > 0).then(|| (self.time.saturating_mul(1000) / self.items).max(1))
+    }
+
+    /// The same, or else what was known before.
+    pub(super) fn cost(&self) -> Option<u64> {
+        self.measured().or((self.known > 0).then_some(self.known))
     }
 }
 
@@ -211,6 +235,39 @@ impl<P: Platform> Context<'_, P> {
                 (*known * 3 + cost) / 4
             }
             .max(1);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Builder;
+
+    /// Goal: the time is looked at after each block while nothing is known, at the end, and once for
+    /// [`Tuning::STAMP`] of known items. Method: blocks of four items that take nothing but are said to take
+    /// a microsecond each, or nothing is said.
+    #[test]
+    fn the_time_is_looked_at_where_that_says_something() {
+        let js = Builder::new().workers(0).build().unwrap();
+        js.enter(|cx| {
+            let mut unknown = Pace::new(cx, 1);
+            unknown.ran(cx, 4, 96);
+            assert_eq!(unknown.items, 4);
+
+            let blocks = Tuning::STAMP.0 as u32 / 4_000;
+            let mut known = Pace::new(cx, 1);
+            known.expect(1_000_000);
+            for block in 1..=2 * blocks {
+                known.ran(cx, 4, 100);
+                let stamped = block / blocks * blocks;
+                assert_eq!(known.items, u64::from(4 * stamped), "block {block}");
+                assert_eq!(known.measured().is_none(), stamped == 0);
+                assert!(known.cost().is_some());
+            }
+            known.ran(cx, 3, 0);
+            assert_eq!(known.items, u64::from(8 * blocks + 3));
+            assert_eq!(known.blocks, u64::from(2 * blocks + 1));
         });
     }
 }

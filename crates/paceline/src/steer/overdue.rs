@@ -3,7 +3,7 @@
 //! A worker that steers clear of one CPU depends on the others. If they are busy it waits although the
 //! thread that woke it may be about to sleep. So its waker notes when it should have started, at the
 //! latest; everybody who passes by with a time stamp at hand looks at that note (threads inside
-//! loops after each block, waiters, publishers that leave a job to a searcher), a waiter does not sleep
+//! loops at every stamp, waiters, publishers that leave a job to a searcher), a waiter does not sleep
 //! past it, and the first to find it overdue gives the worker all CPUs back.
 //!
 //! All accesses are Relaxed: the note, `woken_at` and `mask` are hints. Stale ones cost a mask that is

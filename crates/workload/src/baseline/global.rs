@@ -324,6 +324,9 @@ impl<P: Platform> Baseline for Global<P> {
                 woken = true;
             }
         }
+        // An entry that is left over from the last frame counts as work, too: who found one may have taken
+        // back what `quit` signalled to somebody else.
+        self.semaphore.signal();
     }
 
     fn quit(&self) {

@@ -17,7 +17,8 @@
 //! - `ShouldSleep` is always true; who is asleep is told by the word in [`Semaphore`], which only those
 //!   who fall asleep or wake others write. A wake-up is passed on as there.
 //!
-//! Invariant: a job enters a queue once per frame, so when a frame is over all queues are empty.
+//! Invariants: a job enters a queue once per frame, so when a frame is over all queues are empty; who ends a
+//! job is through with its words and links when the last of those who wait for it has been told.
 
 use std::ops::Range;
 
@@ -147,10 +148,11 @@ impl<P: Platform> Stealing<P> {
             .left
             .fetch_sub(count, Ordering::AcqRel);
         if before == count + 1 {
-            self.tell_those_who_wait(job, thread);
-            // Last, so that the next frame does not begin while the list is in use. Release, partner: the
-            // load in `wait`.
+            let told = self.close(job);
+            // Before those on the list are told: the frame ends with the last of them, and the next one
+            // uses this word. Release, partner: the load in `wait`.
             self.jobs[job as usize].left.fetch_sub(1, Ordering::Release);
+            self.tell_those_who_wait(told, thread);
         }
     }
 
@@ -180,9 +182,13 @@ impl<P: Platform> Stealing<P> {
         }
     }
 
-    fn tell_those_who_wait(&self, job: u32, thread: usize) {
+    /// Closes the list of those who wait for the job, and returns it.
+    fn close(&self, job: u32) -> u64 {
         // AcqRel, partner: the CAS in `wait_for_dependencies`.
-        let mut head = self.jobs[job as usize].waiting.swap(OVER, Ordering::AcqRel);
+        self.jobs[job as usize].waiting.swap(OVER, Ordering::AcqRel)
+    }
+
+    fn tell_those_who_wait(&self, mut head: u64, thread: usize) {
         while let Some(link) = head.checked_sub(1) {
             let link = &self.links[link as usize];
             // Relaxed: the swap has it published. Read first: the job may be run, and be scheduled anew in
