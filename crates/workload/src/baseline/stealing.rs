@@ -17,8 +17,9 @@
 //! - `ShouldSleep` is always true; who is asleep is told by the word in [`Semaphore`], which only those
 //!   who fall asleep or wake others write. A wake-up is passed on as there.
 //!
-//! Invariants: a job enters a queue once per frame, so when a frame is over all queues are empty; who ends a
-//! job is through with its words and links when the last of those who wait for it has been told.
+//! Invariants: a job enters a queue once per frame, so when a frame is over all queues are empty; closing a
+//! job's list is the last that anybody does with its words, and tells everybody that it is over: the frame may
+//! end, and the next one begin, at once.
 
 use std::ops::Range;
 
@@ -45,7 +46,7 @@ pub(super) struct Stealing<P: Platform> {
 struct Job<P: Platform> {
     /// How many dependencies are not over, and one for being scheduled.
     pending: P::AtomicU64,
-    /// How many pieces are not over, and one for those who wait to be told.
+    /// How many pieces are not over.
     left: P::AtomicU64,
     /// The jobs that wait for this one: the last link, + 1; or [`OVER`].
     waiting: P::AtomicU64,
@@ -143,16 +144,12 @@ impl<P: Platform> Stealing<P> {
         let pieces = self.pieces_of(block);
         let count = u64::from(pieces.end - pieces.start);
         self.common.run(job, pieces);
-        // AcqRel, partner: itself and the load in `wait`. Who ends the last piece sees what all left.
+        // AcqRel, partner: itself. Who ends the last piece sees what all left.
         let before = self.jobs[job as usize]
             .left
             .fetch_sub(count, Ordering::AcqRel);
-        if before == count + 1 {
-            let told = self.close(job);
-            // Before those on the list are told: the frame ends with the last of them, and the next one
-            // uses this word. Release, partner: the load in `wait`.
-            self.jobs[job as usize].left.fetch_sub(1, Ordering::Release);
-            self.tell_those_who_wait(told, thread);
+        if before == count {
+            self.tell_those_who_wait(self.close(job), thread);
         }
     }
 
@@ -170,7 +167,7 @@ impl<P: Platform> Stealing<P> {
                     .below
                     .store(head, Ordering::Relaxed);
                 let put = u64::from(link) + 1;
-                // Release, partner: the swap in `tell_those_who_wait`. Acquire for the case of OVER.
+                // Release, partner: the swap in `close`. Acquire for the case of OVER.
                 match list.compare_exchange(head, put, Ordering::AcqRel, Ordering::Acquire) {
                     Ok(_) => break,
                     Err(now) => head = now,
@@ -184,7 +181,7 @@ impl<P: Platform> Stealing<P> {
 
     /// Closes the list of those who wait for the job, and returns it.
     fn close(&self, job: u32) -> u64 {
-        // AcqRel, partner: the CAS in `wait_for_dependencies`.
+        // AcqRel, partners: the CAS in `wait_for_dependencies`, the load in `wait`.
         self.jobs[job as usize].waiting.swap(OVER, Ordering::AcqRel)
     }
 
@@ -241,8 +238,7 @@ impl<P: Platform> Baseline for Stealing<P> {
         for (job, node) in self.jobs.iter().zip(nodes) {
             job.pending
                 .store(node.deps.len() as u64 + 1, Ordering::Relaxed);
-            job.left
-                .store(u64::from(node.pieces()) + 1, Ordering::Relaxed);
+            job.left.store(node.pieces().into(), Ordering::Relaxed);
             job.waiting.store(0, Ordering::Relaxed);
         }
     }
@@ -253,11 +249,11 @@ impl<P: Platform> Baseline for Stealing<P> {
     }
 
     fn wait(&self, job: u32) {
-        let left = &self.jobs[job as usize].left;
-        // Acquire, partner: the Release in `run`.
-        while left.load(Ordering::Acquire) != 0 {
+        let waiting = &self.jobs[job as usize].waiting;
+        // Acquire, partner: the swap in `close`.
+        while waiting.load(Ordering::Acquire) != OVER {
             if !self.step(self.common.workers, &mut false) {
-                self.common.platform.poll(Poll::Pause, left);
+                self.common.platform.poll(Poll::Pause, waiting);
             }
         }
     }

@@ -196,6 +196,32 @@ fn jobs_that_are_not_ready_do_not_block_the_stack() {
     }
 }
 
+/// Goal: who ends a job is through with it when the frame is over, however slow: the next frame uses the
+/// same words. Method: two jobs in a row, or three, frame after frame, on CPUs that now and then stand still
+/// for longer than a frame takes, anywhere.
+#[test]
+fn a_late_thread_leaves_the_next_frame_alone() {
+    for kind in BaselineKind::ALL {
+        for seed in 0..300 {
+            let chain = [node("a", 0, &[]), node("b", 2, &[0]), node("c", 0, &[1])];
+            let jobs = chain[..2 + seed as usize % 2].to_vec();
+            let graph = JobGraph::new(About::default(), jobs, vec![]).unwrap();
+            let mut config = SimConfig::on(Machine::ideal(3), "eevdf-6.6", seed);
+            config.perturb.delay_one_in = 20;
+            config.perturb.delay_max = Nanos::from_micros(20);
+            config.until = Nanos::from_millis(20);
+            let report = Sim::run(config, |sim| {
+                let mut scene = BaselineScene::new(kind, graph, sim, 2, Busy::NONE).unwrap();
+                for _ in 0..10 {
+                    scene.run();
+                    scene.verify().unwrap();
+                }
+            });
+            report.expect_finished();
+        }
+    }
+}
+
 /// Goal: in 2017.3 the main thread signals every worker that can help, later one at a time, and in
 /// 2022.2 none for a job that cannot run. Method: the job systems without their threads, so that
 /// signals stay where they are, for 4 workers: a single job, one of 3 pieces, one of 9, and one that
