@@ -28,7 +28,7 @@ fn classes(js: &JobSystem<Os>) -> Vec<Option<Class>> {
 }
 
 fn build(wishes: &[Treatment]) -> JobSystem<Os> {
-    let mut builder = Builder::new().workers(2);
+    let mut builder = Builder::small().workers(2);
     for wish in wishes {
         builder = builder.os_help(wish.clone());
     }
