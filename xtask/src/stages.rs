@@ -58,11 +58,11 @@ const MIRI_FLAGS: &str = "-Zmiri-disable-isolation";
 
 /// The tests that are small enough for an interpreter: unit tests, without those that say `slow` in
 /// their name, those that do the same thing ten thousand times (`kernel_lists…`: 65 000 inserts,
-/// 48 s under Miri), the models, which have a checker of their own, and what starts processes, which an
-/// interpreter cannot.
+/// 48 s under Miri), and what starts processes, which an interpreter cannot. The models, which have a checker
+/// of their own, are not built for it, nor what they stand on.
 const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
     -p paceline-event -p paceline-platform -p paceline --lib -- --skip slow --skip kernel_lists \
-    --skip models:: --skip os::guardian --skip os::interrupts --skip os::tracefs";
+    --skip os::guardian --skip os::interrupts --skip os::tracefs";
 
 const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg paceline_tsan";
 
@@ -73,9 +73,9 @@ const TSAN_ENV: &[(&str, &str)] = &[
 ];
 
 /// Std is built with the sanitizer too, or its own synchronization would look like races. The models
-/// run on one thread.
+/// run on one thread: they are not built.
 const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} \
-    --target-dir {target}/tsan -p paceline-platform -p paceline --lib -- --skip models::";
+    --target-dir {target}/tsan -p paceline-platform -p paceline --lib";
 
 /// The integration tests whose threads are real.
 const TSAN_INTEGRATION: &str = "cargo +nightly test -Zbuild-std --target {host} \

@@ -155,62 +155,108 @@ fn signal(name: &str, to: &str) {
     assert!(sent.unwrap().success());
 }
 
+/// A run that is to be interrupted.
+struct Interruption {
+    /// Whether Ctrl-C does nothing to whoever starts it: the shell's rule for what a script starts with '&'.
+    ignores_int: bool,
+    /// One after the other.
+    signals: &'static [&'static str],
+    /// "-": to its process group, as a terminal sends them; "": to the recorder alone.
+    group: &'static str,
+    /// How the command ends, in the recorder's words; none if the recorder can say nothing any more.
+    ended_by: &'static str,
+}
+
+/// Gives the command the usual SIGINT, or has it ignored, whatever this process was started with.
+fn start_with(command: &mut Command, ignores_int: bool) {
+    let disposition = match ignores_int {
+        true => libc::SIG_IGN,
+        false => libc::SIG_DFL,
+    };
+    let set = move || {
+        // SAFETY: signal() may be called between fork and exec, and neither disposition runs anything.
+        match unsafe { libc::signal(libc::SIGINT, disposition) } {
+            libc::SIG_ERR => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: the closure calls signal() alone and allocates nothing.
+    unsafe { command.pre_exec(set) };
+}
+
 /// Goal: the kernel's instance is gone, and the trace there, when Ctrl-C ends the command, or TERM, whether
-/// the command gets it from outside or not; after KILL at least the instance is gone. Method: a long sleep,
-/// signals to its process group, as a terminal sends them, and TERM to the recorder alone, too.
+/// the command gets it from outside or not; after KILL at least the instance is gone. Started with Ctrl-C
+/// ignored, that ends nothing, and TERM does. Method: a long sleep, signals to its process group, as a
+/// terminal sends them, and TERM to the recorder alone, too; what it inherits is set, whatever these tests
+/// inherited.
 #[test]
 fn nothing_stays_behind_when_it_is_interrupted() {
     if !is_allowed() {
         return;
     }
-    for (name, group, ended_by) in [
-        ("-INT", "-", "(signal: 2"),
-        ("-TERM", "-", "(signal: 15"),
-        ("-TERM", "", "(signal: 15"),
-        ("-KILL", "-", ""),
+    for (ignores_int, signals, group, ended_by) in [
+        (false, &["-INT"][..], "-", "(signal: 2"),
+        (false, &["-TERM"], "-", "(signal: 15"),
+        (false, &["-TERM"], "", "(signal: 15"),
+        (true, &["-INT", "-TERM"], "-", "(signal: 15"),
+        (true, &["-INT", "-TERM"], "", "(signal: 15"),
+        (false, &["-KILL"], "-", ""),
     ] {
-        let folder = TempDir::new().unwrap();
-        let trace = folder.path().join("t.pftrace");
-        let line = [
-            "record",
-            "-o",
-            trace.to_str().unwrap(),
-            "--",
-            "sleep",
-            "100",
-        ];
-        let mut command = command(&line);
-        command.process_group(0).stderr(Stdio::piped());
-        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-        let to = format!("{group}{}", child.id());
-        let Some(instance) = instance_of(child.id()) else {
-            signal("-INT", &format!("-{}", child.id()));
-            child.wait().unwrap();
+        let is_seen = interrupted(&Interruption {
+            ignores_int,
+            signals,
+            group,
+            ended_by,
+        });
+        if !is_seen {
             eprintln!("skipped: tracefs is not where it can be seen");
             return;
-        };
-        let children = format!("/proc/{0}/task/{0}/children", child.id());
-        let runs = || {
-            // The guardian is one, the command the other.
-            let children = fs::read_to_string(&children).unwrap_or_default();
-            instance.exists() && children.split_whitespace().count() >= 2
-        };
-        becomes("it records", runs);
-        // The command is started; now it must be told to ignore Ctrl-C.
-        std::thread::sleep(Duration::from_millis(200));
-        signal(name, &to);
-        let run = child.wait_with_output().unwrap();
-        becomes("the instance goes", || !instance.exists());
-        let said = text(&run.stderr);
-        assert_eq!(trace.exists(), !ended_by.is_empty(), "{name} {to}: {said}");
-        if trace.exists() {
-            assert_eq!(run.status.code(), Some(1), "{said}");
-            assert!(said.contains(&format!("sleep failed {ended_by}")), "{said}");
-            let recording = trace::read::read(fs::File::open(&trace).unwrap(), "t").unwrap();
-            let mut threads = recording.threads.iter();
-            assert!(threads.any(|thread| thread.name == "sleep"), "{name} {to}");
         }
     }
+}
+
+/// One such run; false if the kernel's instance cannot be seen here.
+fn interrupted(how: &Interruption) -> bool {
+    let folder = TempDir::new().unwrap();
+    let trace = folder.path().join("t.pftrace");
+    let path = trace.to_str().unwrap();
+    let mut command = command(&["record", "-o", path, "--", "sleep", "100"]);
+    command.process_group(0).stderr(Stdio::piped());
+    start_with(&mut command, how.ignores_int);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let to = format!("{}{}", how.group, child.id());
+    let Some(instance) = instance_of(child.id()) else {
+        signal("-TERM", &format!("-{}", child.id()));
+        child.wait().unwrap();
+        return false;
+    };
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let runs = || {
+        // The guardian is one, the command the other.
+        let children = fs::read_to_string(&children).unwrap_or_default();
+        instance.exists() && children.split_whitespace().count() >= 2
+    };
+    becomes("it records", runs);
+    // The command is started; now it must be told to ignore Ctrl-C.
+    std::thread::sleep(Duration::from_millis(200));
+    for name in how.signals {
+        assert!(child.try_wait().unwrap().is_none(), "before {name}");
+        signal(name, &to);
+    }
+    let run = child.wait_with_output().unwrap();
+    becomes("the instance goes", || !instance.exists());
+    let said = text(&run.stderr);
+    let case = format!("{:?} {to}, ignored: {}", how.signals, how.ignores_int);
+    assert_eq!(trace.exists(), !how.ended_by.is_empty(), "{case}: {said}");
+    if trace.exists() {
+        assert_eq!(run.status.code(), Some(1), "{said}");
+        let ended = format!("sleep failed {}", how.ended_by);
+        assert!(said.contains(&ended), "{case}: {said}");
+        let recording = trace::read::read(fs::File::open(&trace).unwrap(), "t").unwrap();
+        let mut threads = recording.threads.iter();
+        assert!(threads.any(|thread| thread.name == "sleep"), "{case}");
+    }
+    true
 }
 
 /// Goal: frames have the kernel's half of the same interval: as many switches as the kernel's own text has,

@@ -120,6 +120,16 @@ impl Builder<Os> {
     }
 }
 
+#[cfg(test)]
+impl Builder<Os> {
+    /// Settings for a job system with room for little: what a unit test needs, and what an interpreter
+    /// (Miri) makes in a moment. With the usual numbers it makes thousands of slots first.
+    pub(crate) fn small() -> Builder<Os> {
+        let few_jobs = Builder::new().max_jobs(64).max_threads(4);
+        few_jobs.queue_capacity(16)
+    }
+}
+
 impl Default for Builder<Os> {
     fn default() -> Self {
         Builder::new()

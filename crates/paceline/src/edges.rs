@@ -298,7 +298,7 @@ mod tests {
     /// and some that are not, over and over; what they keep, and that the memory for links does not grow.
     #[test]
     fn only_what_is_not_over_has_links() {
-        let js = Builder::new().workers(0).build().unwrap();
+        let js = Builder::small().workers(0).build().unwrap();
         let blocks = || js.enter(|cx| cx.shared.links.iter().count());
         let mut made = None;
         for _ in 0..if cfg!(miri) { 2 } else { 40 } {

@@ -54,7 +54,7 @@ mod interference;
 mod job;
 mod listen;
 mod live;
-#[cfg(test)]
+#[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
 mod models;
 mod place;
 mod policy;

@@ -271,7 +271,7 @@ mod tests {
     /// as one seat, without the rest of waiting, and ask who would be told.
     #[test]
     fn an_inner_wait_that_gives_up_leaves_the_outer_one_its_ear() {
-        let js = Builder::new().workers(0).build().unwrap();
+        let js = Builder::small().workers(0).build().unwrap();
         let event = js.event("event");
         let target = event.id().ticket();
         js.enter(|cx| {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::panic::Location;
+use std::sync::Arc;
 
 use event::EventKind;
 use platform::{Atomic, Ordering, Platform, SharedCell};
@@ -15,6 +16,7 @@ use crate::job::{
 };
 use crate::policy::Grain;
 use crate::range::{RangeTable, SharedRange};
+use crate::shared::Shared;
 use crate::slab::NIL;
 
 /// A job being described; made by `job`. Nothing happens until one of the scheduling calls.
@@ -146,11 +148,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
         T: Send + 'static,
     {
         let (cx, after) = (self.context?, self.after);
-        let owner = cx
-            .shared
-            .this
-            .upgrade()
-            .expect("a context keeps the job system alive");
+        let owner = cx.owner();
         let held = Slot::<P>::IS_HELD | self.lane;
         // SAFETY: the body borrows nothing ('static).
         let ticket =
@@ -213,11 +211,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_event(self) -> Result<Event, ScheduleError> {
         let (cx, after) = (self.context?, self.after);
-        let owner = cx
-            .shared
-            .this
-            .upgrade()
-            .expect("a context keeps the job system alive");
+        let owner = cx.owner();
         after.check_own()?;
         let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
         let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
@@ -277,6 +271,12 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn again(&self) -> Context<'_, P> {
         // SAFETY: `self` is this thread's; the copy stays on it, too.
         unsafe { Context::new(self.shared, self.seat) }
+    }
+
+    /// The job system, for a handle that keeps it.
+    fn owner(&self) -> Arc<Shared<P>> {
+        let owner = self.shared.this.upgrade();
+        owner.expect("a context keeps the job system alive")
     }
 
     /// A slot for a job that nobody knows yet, held back by nothing; `None` if all are taken. (An

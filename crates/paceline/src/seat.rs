@@ -328,6 +328,8 @@ impl<P: Platform> Drop for Seats<P> {
 /// thread-local word points to.
 pub(crate) struct Sitting {
     entries: Vec<Entry>,
+    /// Where it has, or once had, a role: who wants to know of its end though it may have no seat there.
+    roles: Vec<Weak<dyn Host>>,
 }
 
 struct Entry {
@@ -342,6 +344,8 @@ struct Entry {
 pub(crate) trait Host: Send + Sync {
     /// A guest's thread has ended.
     fn guest_left(&self, seat: u32);
+    /// The calling thread, which had a role at some time, ends.
+    fn role_thread_ends(&self);
 }
 
 /// The calling thread's seat in the job system `pool`, if it has one.
@@ -351,7 +355,7 @@ pub(crate) fn current<P: Platform>(platform: &P, pool: u32) -> Option<*const Sea
     if sitting.is_null() {
         return None;
     }
-    // SAFETY: the word is only ever set by `sit`, to a live box that `stand_up` frees when the
+    // SAFETY: the word is only ever set by `sitting`, to a live box that `stand_up` frees when the
     // thread ends; no reference is kept beyond this function.
     let entries = unsafe { &(*sitting).entries };
     entries
@@ -360,18 +364,35 @@ pub(crate) fn current<P: Platform>(platform: &P, pool: u32) -> Option<*const Sea
         .map(|entry| entry.seat.cast())
 }
 
+/// The calling thread's record, made if it has none. It is this thread's alone, and nobody keeps a reference
+/// to it: [`current`] and those that change it let go before they return.
+fn sitting<P: Platform>(platform: &P) -> *mut Sitting {
+    let known = platform.local().cast::<Sitting>().cast_mut();
+    if !known.is_null() {
+        return known;
+    }
+    let new = Box::into_raw(Box::new(Sitting {
+        entries: Vec::new(),
+        roles: Vec::new(),
+    }));
+    platform.set_local(new.cast_const().cast(), stand_up);
+    new
+}
+
+/// Notes that the calling thread has a role there, so that the owner hears of its end.
+pub(crate) fn note_role<P: Platform>(platform: &P, owner: Weak<dyn Host>) {
+    // SAFETY: the box belongs to this thread, and no other reference to it exists (see `sitting`).
+    let roles = unsafe { &mut (*sitting(platform)).roles };
+    roles.retain(|known| known.strong_count() > 0);
+    if !roles.iter().any(|known| known.ptr_eq(&owner)) {
+        roles.push(owner);
+    }
+}
+
 /// Notes that the calling thread sits on this seat.
 pub(crate) fn sit<P: Platform>(platform: &P, pool: u32, seat: &Seat<P>, owner: Weak<dyn Host>) {
-    let mut sitting = platform.local().cast::<Sitting>().cast_mut();
-    if sitting.is_null() {
-        sitting = Box::into_raw(Box::new(Sitting {
-            entries: Vec::new(),
-        }));
-        platform.set_local(sitting.cast_const().cast(), stand_up);
-    }
-    // SAFETY: the box belongs to this thread (see `current`), and no other reference to it exists:
-    // `current` keeps none.
-    let entries = unsafe { &mut (*sitting).entries };
+    // SAFETY: the box belongs to this thread, and no other reference to it exists (see `sitting`).
+    let entries = unsafe { &mut (*sitting(platform)).entries };
     entries.retain(|entry| entry.owner.strong_count() > 0);
     let place = std::ptr::from_ref(seat).cast();
     // The newest first: a thread mostly uses the job system it used last.
@@ -386,13 +407,16 @@ pub(crate) fn sit<P: Platform>(platform: &P, pool: u32, seat: &Seat<P>, owner: W
     );
 }
 
-/// The thread ends: all its seats are free again.
+/// The thread ends: its roles with it, and all its seats are free again.
 ///
 /// # Safety
-/// `word` was set by `sit` on this thread and is not used any more.
+/// `word` was set by `sitting` on this thread and is not used any more.
 unsafe fn stand_up(word: *const ()) {
-    // SAFETY: made by `Box::into_raw` in `sit`; the caller hands it back.
+    // SAFETY: made by `Box::into_raw` in `sitting`; the caller hands it back.
     let sitting = unsafe { Box::from_raw(word.cast::<Sitting>().cast_mut()) };
+    for host in sitting.roles.iter().filter_map(Weak::upgrade) {
+        host.role_thread_ends();
+    }
     for entry in sitting.entries {
         if let Some(host) = entry.owner.upgrade() {
             host.guest_left(entry.index);

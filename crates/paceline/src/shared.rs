@@ -241,6 +241,12 @@ impl<P: Platform> Host for Shared<P> {
             self.seats.leave(seat);
         }
     }
+
+    fn role_thread_ends(&self) {
+        if !self.is_forked() {
+            self.forget_role_thread(self.platform.thread_id());
+        }
+    }
 }
 
 fn caches<P: Platform>(platform: &P) -> Vec<u32> {

@@ -34,6 +34,8 @@ const ALLOWED: &[&str] = &[
     "crates/sim/tests/sim/threads.rs",
     // Thread and process times of a benchmark, which no facade needs to know.
     "crates/measure/src/cpu_time.rs",
+    // What a program inherits of the process that starts it.
+    "crates/cli/tests/record.rs",
     // Tests of the process itself (fork, registers, usage), and a planted platform.
     "tests/dag/planted.rs",
     "tests/idle.rs",

@@ -10,6 +10,9 @@
 //! - A thread that did not adopt is never touched.
 //! - A wish that is refused for one of them is undone for all: together or not at all.
 //! - What was done is undone when the guard is dropped, for workers that are still there.
+//! - Only threads that live are named to the system: a thread that ends without having given its roles back
+//!   (its guard was forgotten, or outlives it in a thread-local) is struck off the list on its way out, by
+//!   itself, before its name can be another's.
 //! - The mask of a thread with a role is that of a fast worker, also when that changes: whoever has looked at
 //!   the machine renews it. Under one lock, so that no look is missed by who adopts at that moment.
 //! - The lock of [`Helping`] is taken before the roster's and that of [`live`](crate::live), never after.
@@ -20,7 +23,7 @@ use std::marker::PhantomData;
 
 use platform::{Class, CpuSet, Lock, Platform, Treatment};
 
-use crate::seat::{Role as SeatRole, Seat};
+use crate::seat::{self, Role as SeatRole, Seat};
 use crate::shared::Shared;
 use crate::system::JobSystem;
 
@@ -164,6 +167,10 @@ impl<P: Platform> Shared<P> {
 
     /// The calling thread adopts a role.
     fn adopt(&self, thread: u64) {
+        // Where threads have no names nothing can be done to one by its name.
+        if thread != 0 {
+            seat::note_role(&self.platform, self.host());
+        }
         self.helping.state.with(|state| {
             let is_first = state.threads.is_empty();
             if state.thread(thread).is_none() {
@@ -191,7 +198,10 @@ impl<P: Platform> Shared<P> {
     /// A thread gives a role back.
     fn give_back(&self, thread: u64) {
         self.helping.state.with(|state| {
-            let known = state.thread(thread).expect("it has adopted");
+            // Nothing is left to give back on the thread's way out.
+            let Some(known) = state.thread(thread) else {
+                return;
+            };
             known.roles -= 1;
             let is_free = known.roles == 0;
             let is_last = is_free && state.threads.len() == 1;
@@ -207,6 +217,24 @@ impl<P: Platform> Shared<P> {
                     .into_iter()
                     .for_each(|known| known.hold(self, None));
                 state.threads.retain(|known| known.thread != thread);
+            }
+        });
+    }
+
+    /// The calling thread ends, and the roles that it did not give back with it. Nothing is undone for it;
+    /// the workers are as before if it was the last.
+    pub(crate) fn forget_role_thread(&self, thread: u64) {
+        self.helping.state.with(|state| {
+            if state.thread(thread).is_none() {
+                return;
+            }
+            state.threads.retain(|known| known.thread != thread);
+            let is_last = state.threads.is_empty();
+            for wish in &mut state.wishes {
+                wish.forget_adopted(thread);
+                if is_last {
+                    wish.undo_all(self);
+                }
             }
         });
     }
@@ -263,6 +291,8 @@ impl<P: Platform> JobSystem<P> {
     /// and go, and gets the help that [`Builder::os_help`](crate::Builder::os_help) asks for together with
     /// them. Then both are as they were before. What the system refuses changes nothing else;
     /// [`JobSystem::os_help`] says so.
+    ///
+    /// A guard that is forgotten keeps the role until its thread ends.
     ///
     /// ```
     /// use paceline::{Builder, Role};

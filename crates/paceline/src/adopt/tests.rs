@@ -28,7 +28,7 @@ fn classes(js: &JobSystem<Os>) -> Vec<Option<Class>> {
 }
 
 fn build(wishes: &[Treatment]) -> JobSystem<Os> {
-    let mut builder = Builder::new().workers(2);
+    let mut builder = Builder::small().workers(2);
     for wish in wishes {
         builder = builder.os_help(wish.clone());
     }
@@ -116,4 +116,74 @@ fn a_newcomer_goes_back_to_what_the_others_were() {
         assert_eq!((class(), classes(&js)), (before, vec![before; 3]));
     });
     thread.join().unwrap();
+}
+
+/// Goal: a thread that ends without having given its role back is on no list any more, so that whoever gets
+/// its name is left alone; the workers are as before it came. Method: guards forgotten, one and two, on a
+/// thread with a seat and on one without; another thread with a role stays. (Where threads have no names,
+/// nothing is done to one.)
+#[test]
+fn a_forgotten_role_ends_with_its_thread() {
+    if Os.thread_id() == 0 {
+        return;
+    }
+    let js = build(&[Treatment::nice(-5)]);
+    let before = classes(&js);
+    let threads = || js.shared().helping.state.with(|state| state.threads.len());
+    let helped = || {
+        let state = &js.shared().helping.state;
+        state.with(|state| state.wishes.iter().map(Wish::helped).sum::<usize>())
+    };
+    for (roles, has_seat) in [(1, false), (2, false), (1, true)] {
+        std::thread::scope(|scope| {
+            let forgetful = scope.spawn(|| {
+                if has_seat {
+                    js.schedule(|_| {});
+                }
+                (0..roles).for_each(|_| std::mem::forget(js.adopt(Role::Audio)));
+                threads()
+            });
+            // Joined, not only left by the scope: its thread-locals are gone by then.
+            assert_eq!(forgetful.join().unwrap(), 1);
+        });
+        assert_eq!((threads(), helped()), (0, 0));
+        assert!(!js.os_help()[0].granted);
+        assert_eq!(classes(&js), before);
+    }
+    let main = js.adopt(Role::Main);
+    let with_main = helped();
+    std::thread::scope(|scope| {
+        let forgetful = scope.spawn(|| std::mem::forget(js.adopt(Role::Audio)));
+        forgetful.join().unwrap();
+    });
+    assert_eq!((threads(), helped()), (1, with_main));
+    drop(main);
+    assert_eq!((threads(), helped(), classes(&js)), (0, 0, before));
+}
+
+/// Goal: a guard that is dropped after its thread was struck off the list does no harm. Method: a guard in
+/// a thread-local that was made before the thread's record and one that was made after it: whichever is
+/// destroyed first. (The job system has to live for ever then.)
+#[test]
+fn a_guard_may_outlive_its_thread_in_a_thread_local() {
+    use std::cell::RefCell;
+    if Os.thread_id() == 0 {
+        return;
+    }
+    thread_local! {
+        static GUARD: RefCell<Option<Adopted<'static, Os>>> = const { RefCell::new(None) };
+    }
+    let js: &'static JobSystem<Os> = Box::leak(Box::new(build(&[])));
+    for made_earlier in [false, true] {
+        let thread = std::thread::spawn(move || {
+            if made_earlier {
+                GUARD.with(|_| {});
+            }
+            let guard = js.adopt(Role::Render);
+            GUARD.with(|place| *place.borrow_mut() = Some(guard));
+        });
+        thread.join().unwrap();
+        let threads = js.shared().helping.state.with(|state| state.threads.len());
+        assert_eq!(threads, 0);
+    }
 }

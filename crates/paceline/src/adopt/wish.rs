@@ -35,9 +35,21 @@ impl Wish {
         !self.helped.is_empty()
     }
 
+    /// How many treatments there are to be undone.
+    #[cfg(test)]
+    pub(super) fn helped(&self) -> usize {
+        self.helped.len()
+    }
+
     /// The worker on this seat ends.
     pub(super) fn forget(&mut self, seat: u32) {
         self.helped.retain(|helped| helped.seat != Some(seat));
+    }
+
+    /// A thread that had adopted ends.
+    pub(super) fn forget_adopted(&mut self, thread: u64) {
+        self.helped
+            .retain(|helped| helped.seat.is_some() || helped.thread != thread);
     }
 
     /// Notes what the system said about a thread. Refused: it is undone for all. Not under the roster's lock.

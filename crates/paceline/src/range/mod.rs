@@ -18,7 +18,7 @@ mod crew;
 mod pace;
 mod slow;
 mod trial;
-mod words;
+pub(crate) mod words;
 
 use std::ops::Range;
 use std::panic::Location;
@@ -37,8 +37,6 @@ pub(crate) use pace::Unshared;
 pub(crate) use trial::Trials;
 use words::Items;
 pub(crate) use words::{RangeBlock, RangeTable, SharedRange};
-#[cfg(test)]
-pub(crate) use words::{cut_half, take_front};
 
 impl<P: Platform> Context<'_, P> {
     /// Runs `body` over all parts of `range`, on this thread and on others that have nothing better

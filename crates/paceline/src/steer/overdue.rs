@@ -192,7 +192,9 @@ mod tests {
     /// is within a fifth of the truth.
     #[test]
     fn the_estimate_is_the_percentile() {
-        for start in [P99_MIN, P99_MAX] {
+        // Arithmetic alone: an interpreter sees it all from one side.
+        let starts = &[P99_MIN, P99_MAX][usize::from(cfg!(miri))..];
+        for &start in starts {
             let (mut p99, mut word) = (start, 1u64);
             for (top, truth) in [(200_000, 198_000), (400_000, 396_000)] {
                 let mut sum = 0;

@@ -132,6 +132,7 @@ unsafe impl Memory for Os {
         }
     }
 
+    /// Its loads are Acquire, as the trait promises; the partner is whoever stores what is waited for.
     fn spin_until(word: &StdAtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
         loop {
             for _ in 0..PAUSES_PER_LOOK {
@@ -185,7 +186,7 @@ fn full_fence() {
     unsafe { core::arch::asm!("lock or dword ptr [rsp], 0") };
 }
 
-/// As above where the compiler's own fence is the best there is.
+/// As above where the compiler's own fence is the best there is. SeqCst, partner: every other one.
 #[cfg(all(not(paceline_tsan), any(not(target_arch = "x86_64"), miri)))]
 #[inline(always)]
 fn full_fence() {
@@ -193,7 +194,7 @@ fn full_fence() {
 }
 
 /// ThreadSanitizer does not understand fences; it does understand a read-modify-write of a common
-/// word, which orders the same accesses.
+/// word, which orders the same accesses. SeqCst, partner: every other one, by way of that word.
 #[cfg(paceline_tsan)]
 fn full_fence() {
     static DUMMY: AtomicU32 = AtomicU32::new(0);

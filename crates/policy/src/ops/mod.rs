@@ -22,6 +22,7 @@
 //! there for policies of June 2024, whose core had it; the core of today has no preemption.
 
 mod bursts;
+mod desk;
 pub mod ext;
 mod paper;
 pub mod rustland;

@@ -4,11 +4,10 @@
 //! What [`Ext`](super::Ext) models beside is left out: no idle CPU is bypassed to, slices end exactly, and a
 //! message is there as soon as a slice is over.
 
-use std::collections::VecDeque;
+use event::{Nanos, Task};
 
-use event::{Cpu, Nanos, Task};
-
-use super::{Dispatch, Kernel, Ops, Queued};
+use super::Ops;
+use super::desk::{Desk, message};
 
 /// A task on paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +38,8 @@ pub struct PaperTask {
 /// assert_eq!(millis, [(0, 5), (1, 2), (0, 1)]);
 /// ```
 pub fn run_on_paper(ops: &mut dyn Ops, tasks: &[PaperTask]) -> Vec<(Task, Nanos)> {
-    let mut desk = Desk::default();
+    // One CPU, on which the scheduler's process is at that moment.
+    let mut desk = Desk::new(1, 1);
     let mut left: Vec<(Nanos, u32)> = tasks.iter().map(|it| (it.needs, it.times)).collect();
     for (number, task) in (0..).zip(tasks) {
         desk.messages.push_back(message(Task(number), task.used));
@@ -68,55 +68,4 @@ pub fn run_on_paper(ops: &mut dyn Ops, tasks: &[PaperTask]) -> Vec<(Task, Nanos)
         }
     }
     runs
-}
-
-/// The message of a task that used so much the last time.
-pub(super) fn message(task: Task, used: Nanos) -> Queued {
-    Queued {
-        task,
-        cpu: Cpu(0),
-        allowed: 1,
-        woken: false,
-        start: Nanos::ZERO,
-        stop: used,
-        exec_runtime: used,
-        weight: 100,
-        vtime: 0,
-        enq_cnt: 1,
-    }
-}
-
-/// The kernel: messages on one side, answers on the other.
-#[derive(Default)]
-struct Desk {
-    now: Nanos,
-    messages: VecDeque<Queued>,
-    answers: Vec<Dispatch>,
-}
-
-impl Kernel for Desk {
-    fn now(&self) -> Nanos {
-        self.now
-    }
-
-    fn dequeue(&mut self) -> Option<Queued> {
-        self.messages.pop_front()
-    }
-
-    fn dispatch(&mut self, dispatch: Dispatch) {
-        self.answers.push(dispatch);
-    }
-
-    fn select_cpu(&mut self, _: Task, _: Cpu) -> Option<Cpu> {
-        None
-    }
-
-    fn online(&self) -> usize {
-        1
-    }
-
-    /// The process itself.
-    fn running(&self) -> usize {
-        1
-    }
 }

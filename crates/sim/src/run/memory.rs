@@ -131,6 +131,8 @@ impl SimAtomicU64 {
         let mut has_spun = false;
         loop {
             engine.access(Op::Spin, &self.tag, Access::Read);
+            // Acquire, here and below, as the trait promises; the partner is whoever stores what is waited
+            // for.
             let value = self.value.load(Ordering::Acquire);
             if wanted(value) || panicking() {
                 return value;

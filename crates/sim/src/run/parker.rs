@@ -37,7 +37,8 @@ impl SimParker {
         }
     }
 
-    /// AcqRel, partner: itself. Outside a run tokens may pass between OS threads.
+    /// AcqRel, partner: itself, and the swaps of those who unpark. Outside a run tokens may pass between OS
+    /// threads.
     fn take_token(&self) -> bool {
         self.token.swap(false, Ordering::AcqRel)
     }
@@ -75,6 +76,7 @@ impl SimParker {
             engine.access(Op::Wake, &self.tag, Access::Read);
         } else {
             engine.call(Op::Park, None);
+            // Acquire, partner: the swap in `unpark_inside`.
             if self.token.load(Ordering::Acquire) {
                 // It came while the kernel was being entered, which looks once more.
                 self.parked.store(0, Ordering::Relaxed);
@@ -93,6 +95,7 @@ impl SimParker {
 
     fn unpark_inside(&self, engine: &Engine) -> bool {
         engine.access(Op::Unpark, &self.tag, Access::Modify);
+        // AcqRel, partner: `take_token`, and the others who unpark.
         let had_token = self.token.swap(true, Ordering::AcqRel);
         match self.parked(engine) {
             Some(thread) if !had_token => {
@@ -122,6 +125,7 @@ impl Parker for SimParker {
 
     fn unpark(&self) -> bool {
         ambient::with(|engine| self.unpark_inside(engine)).unwrap_or_else(|| {
+            // AcqRel, partner: `take_token`.
             self.token.swap(true, Ordering::AcqRel);
             false
         })

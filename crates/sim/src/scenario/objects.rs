@@ -133,6 +133,7 @@ impl Flag {
     }
 
     pub(super) fn set(&self) {
+        // SeqCst, partner: the load in `wait`.
         self.word.fetch_add(1, Ordering::SeqCst);
         let parked = std::mem::take(&mut *held(&self.parked));
         for parker in parked {
@@ -144,6 +145,7 @@ impl Flag {
     /// nothing but the word; each turn of a naive loop is [`Platform::poll`]. Both are what real programs
     /// call, too, so a simulated wait has the costs and wake-ups of theirs.
     pub(super) fn wait(&self, sim: &Sim, wanted: u64, by: WaitKind) {
+        // SeqCst, partner: the count in `set`.
         let is_set = || self.word.load(Ordering::SeqCst) >= wanted;
         match by {
             WaitKind::Spin => {

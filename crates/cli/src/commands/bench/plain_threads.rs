@@ -80,6 +80,7 @@ impl Frame {
         let Some(piece) = piece else { return };
         let (done, sum) = self.take_all(piece, 1, piece.run(first));
         self.sum.fetch_add(sum, Ordering::Relaxed);
+        // Release, partner: the Acquire load in `sum`: the sum is there with the pieces.
         self.done.fetch_add(done, Ordering::Release);
     }
 
@@ -93,6 +94,7 @@ impl Frame {
     }
 
     fn take(&self) -> Option<u64> {
+        // Acquire, partner: the Release store in `sum`. Each decrement goes on with what that released.
         let left = self.left.fetch_sub(1, Ordering::Acquire);
         u64::try_from(left - 1).ok()
     }

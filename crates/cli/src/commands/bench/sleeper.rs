@@ -49,6 +49,7 @@ impl Sleeper {
     }
 
     pub(super) fn wake(&self) {
+        // Release, partner: the Acquire swap of the sleeper, which sees what was prepared for it.
         self.shared.wanted.store(true, Ordering::Release);
         self.shared.parker.unpark();
     }

@@ -5,42 +5,12 @@ use std::collections::VecDeque;
 use event::{Cpu, Nanos, Random, Task};
 
 use super::{Batch, Constants, Rustland, capped, merged, pre333};
-use crate::ops::{Dispatch, Kernel, Ops, PaperTask, Queued, paper, run_on_paper};
-
-/// A kernel that only carries messages.
-#[derive(Default)]
-struct Desk {
-    now: Nanos,
-    messages: VecDeque<Queued>,
-    answers: Vec<Dispatch>,
-    online: usize,
-    running: usize,
-}
-
-impl Kernel for Desk {
-    fn now(&self) -> Nanos {
-        self.now
-    }
-    fn dequeue(&mut self) -> Option<Queued> {
-        self.messages.pop_front()
-    }
-    fn dispatch(&mut self, dispatch: Dispatch) {
-        self.answers.push(dispatch);
-    }
-    fn select_cpu(&mut self, _: Task, _: Cpu) -> Option<Cpu> {
-        None
-    }
-    fn online(&self) -> usize {
-        self.online
-    }
-    fn running(&self) -> usize {
-        self.running
-    }
-}
+use crate::ops::desk::{self, Desk};
+use crate::ops::{Ops, PaperTask, Queued, run_on_paper};
 
 /// The message of a task that used so much the last time.
 fn used(task: u32, time: Nanos) -> Queued {
-    paper::message(Task(task), time)
+    desk::message(Task(task), time)
 }
 
 const UNIT: Nanos = Nanos::from_millis(1);
@@ -101,11 +71,7 @@ fn the_merged_code_does_not_do_what_the_example_says() {
 #[test]
 fn hogs_end_up_with_the_least_slice() {
     let mut policy = merged(Constants::default());
-    let mut desk = Desk {
-        online: 1,
-        running: 1,
-        ..Desk::default()
-    };
+    let mut desk = Desk::new(1, 1);
     desk.messages.push_back(used(0, Nanos::from_millis(3)));
     desk.messages.push_back(used(1, Nanos::from_millis(5)));
     let mut slices = Vec::new();
@@ -143,12 +109,8 @@ fn the_cap_changes_nothing() {
                 messages.push_back(message);
             }
             let answers = both.each_mut().map(|policy| {
-                let mut desk = Desk {
-                    messages: messages.clone(),
-                    online: 4,
-                    running: 2,
-                    ..Desk::default()
-                };
+                let mut desk = Desk::new(4, 2);
+                desk.messages = messages.clone();
                 policy.round(&mut desk);
                 desk.answers
             });
@@ -166,11 +128,7 @@ fn the_cap_changes_nothing() {
 fn a_batch_fills_the_idle_cpus() {
     for (running, expected) in [(1, 3), (3, 1), (4, 1), (0, 4)] {
         let mut policy = pre333(Constants::default());
-        let mut desk = Desk {
-            online: 4,
-            running,
-            ..Desk::default()
-        };
+        let mut desk = Desk::new(4, running);
         desk.messages = (0..5).map(|task| used(task, UNIT)).collect();
         assert_eq!(policy.round(&mut desk), 5 - expected);
         assert_eq!(desk.answers.len(), expected);
@@ -183,11 +141,7 @@ fn a_batch_fills_the_idle_cpus() {
 #[test]
 fn who_blocks_often_is_interactive() {
     let mut policy = merged(Constants::default());
-    let mut desk = Desk {
-        online: 1,
-        running: 1,
-        ..Desk::default()
-    };
+    let mut desk = Desk::new(1, 1);
     let mut ask = |desk: &mut Desk, now: Nanos, woken| {
         desk.now = now;
         desk.messages.push_back(Queued {

@@ -41,6 +41,7 @@ const PATIENCE: Nanos = Nanos::from_secs(5);
 type Stamp = Arc<AtomicU64>;
 
 fn set(stamp: &AtomicU64) {
+    // Release, partner: the Acquire load in `sample`.
     stamp.store(Os.now().0, Ordering::Release);
 }
 
@@ -130,6 +131,7 @@ fn sample(stamp: &AtomicU64, busy: Busy, submit: impl FnOnce()) -> Sample {
     let caller = Os.now() - begin;
     busy.spin_for(COMPUTE, black_box(1));
     loop {
+        // Acquire, partner: the Release store in `set`: the job is done with its stamp before the next round.
         let started = Nanos(stamp.load(Ordering::Acquire));
         if started > Nanos::ZERO {
             return Ok(vec![caller.0 as f64, (started - begin).0 as f64]);
