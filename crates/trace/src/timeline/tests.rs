@@ -127,8 +127,8 @@ fn switches_that_were_lost() {
     script.job(40, 1, EventKind::Claimed, 7, 0);
     script.kernel(50, 0, out);
     let timeline = script.timeline(60);
-    let known = [(20, PREEMPTED), (40, here), (50, State::Sleeping)];
-    assert_eq!(states(&timeline, 1)[2..], known);
+    let known = [(20, State::Unknown), (40, here), (50, State::Sleeping)];
+    assert!(states(&timeline, 1).ends_with(&known));
     assert!(states(&timeline, 0).contains(&(40, State::Unknown)));
     assert_eq!(timeline.losses().get(Loss::Contradictions), 1);
 

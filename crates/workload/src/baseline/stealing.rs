@@ -18,8 +18,8 @@
 //!   who fall asleep or wake others write. A wake-up is passed on as there.
 //!
 //! Invariants: a job enters a queue once per frame, so when a frame is over all queues are empty; closing a
-//! job's list is the last that anybody does with its words, and tells everybody that it is over: the frame may
-//! end, and the next one begin, at once.
+//! job's list is the last that anybody does with its words, and tells everybody that it is over: the frame
+//! may end, and the next one begin, at once.
 
 use std::ops::Range;
 

@@ -3,8 +3,8 @@
 //! Kernels do lose switches, above all those from the idle task. What is left of such a run is its end, and
 //! the rest follows where it can. A thread that was woken, and whose CPU had nothing else to do, ran as of
 //! then, or a little later: a halted CPU takes a while to begin. A thread that records what it does (jobs)
-//! ran at the latest from the first such event on. Such a run is *inferred*. Where nothing says when it
-//! began, what the thread did before its end is unknown.
+//! ran at the latest from the first such event on. Such a run is *inferred*. What the thread did before it,
+//! or until its end where nothing says when it began, is unknown.
 
 use event::Nanos;
 
@@ -36,18 +36,24 @@ impl Builder<'_> {
             self.states
                 .set(here.who, begin.unwrap_or(time), State::Unknown);
         }
-        match begin {
-            Some(begin) => {
-                self.inferred.push((thread, begin));
-                let running = State::Running(self.lanes[lane].cpu);
-                self.states.set(thread, begin, running);
-                self.lanes[lane].set(begin, thread);
-            }
-            None => self.lost_sight(thread, before, lane, time),
+        let (Some(begin), Some(before)) = (begin, before) else {
+            return self.lost_sight(thread, before, lane, time);
+        };
+        if !self.had_to_run(before, lane) {
+            self.states.set(thread, before.begin, State::Unknown);
         }
+        self.inferred.push((thread, begin));
+        let running = State::Running(self.lanes[lane].cpu);
+        self.states.set(thread, begin, running);
+        self.lanes[lane].set(begin, thread);
     }
 
-    /// When a thread began to run on this CPU, if anything says so.
+    /// Whether a thread was woken, and this CPU had nothing else to do.
+    fn had_to_run(&self, before: Interval, lane: usize) -> bool {
+        self.lanes[lane].now().who == IDLE && before.state == State::Runnable(Since::Woken)
+    }
+
+    /// When a thread began to run on this CPU, or had begun to, if anything says so.
     fn began(&self, thread: u32, before: Interval, lane: usize) -> Option<Nanos> {
         let here = self.lanes[lane].now();
         if matches!(before.state, State::Running(_) | State::Dead) {
@@ -57,7 +63,7 @@ impl Builder<'_> {
         let other = self.states.now(here.who).map(|other| other.begin);
         let since = here.begin.max(before.begin).max(other.unwrap_or_default());
         let sign = self.sign(thread, since);
-        match here.who == IDLE && before.state == State::Runnable(Since::Woken) {
+        match self.had_to_run(before, lane) {
             true => Some(sign.filter(|&sign| sign <= since + HALTED).unwrap_or(since)),
             false => sign,
         }
