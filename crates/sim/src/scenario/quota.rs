@@ -31,13 +31,20 @@ fn hundred_millis() -> Nanos {
 impl QuotaPlan {
     /// How much time there is in a period, to the microsecond, as Linux has it.
     fn runtime(&self) -> Nanos {
-        Nanos((self.period.0 as f64 * self.cpus / 1000.0).round() as u64 * 1000)
+        Nanos(((self.period.0 as f64 * self.cpus / 1000.0).round() as u64).saturating_mul(1000))
     }
 
     /// What is wrong with it, in a line.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         let (runtime, period) = (self.runtime().0 / 1000, self.period.0 / 1000);
-        if !self.cpus.is_finite() || Quota::new(runtime, period).is_none() {
+        if self.cpus > f64::from(u16::MAX) {
+            return Err(format!(
+                "quota: {} CPUs: no machine has so many; leave the quota out, or give at most {}",
+                self.cpus,
+                u16::MAX
+            ));
+        }
+        if Quota::new(runtime, period).is_none() {
             return Err(format!(
                 "quota: {} CPUs in {}: give a period of 1 ms to 1 s, and CPUs for at least 1 ms of it",
                 self.cpus, self.period

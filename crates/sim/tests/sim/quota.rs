@@ -158,6 +158,10 @@ fn senseless_quotas_are_refused() {
     let table = [
         ("cpus = 0.0", "at least 1 ms"),
         ("cpus = -1.0", "at least 1 ms"),
+        ("cpus = nan", "at least 1 ms"),
+        ("cpus = inf", "no machine has so many"),
+        ("cpus = 1e300", "no machine has so many"),
+        ("cpus = 65536.0", "no machine has so many"),
         ("cpus = 1.0\nperiod = \"2 s\"", "1 ms to 1 s"),
         ("cpus = 1.0\nthreads = [\"nobody\"]", "no thread \"nobody\""),
         ("cpus = 1.0\nthreads = [\"main\"]", "no thread \"main\""),
