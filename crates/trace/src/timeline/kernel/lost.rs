@@ -6,7 +6,7 @@
 //! ran at the latest from the first such event on. Such a run is *inferred*. What the thread did before it,
 //! or until its end where nothing says when it began, is unknown.
 
-use event::Nanos;
+use event::{Nanos, Task};
 
 use super::Builder;
 use crate::timeline::cpus::{IDLE, UNKNOWN};
@@ -26,7 +26,7 @@ impl Builder<'_> {
         time: Nanos,
     ) {
         let here = self.lanes[lane].now();
-        let begin = before.and_then(|before| self.began(thread, before, lane));
+        let begin = before.and_then(|before| self.began(thread, before, lane, time));
         let begin = begin.filter(|begin| *begin < time);
         match (here.who, begin) {
             (IDLE, Some(_)) => self.from_idle += 1,
@@ -53,8 +53,8 @@ impl Builder<'_> {
         self.lanes[lane].now().who == IDLE && before.state == State::Runnable(Since::Woken)
     }
 
-    /// When a thread began to run on this CPU, or had begun to, if anything says so.
-    fn began(&self, thread: u32, before: Interval, lane: usize) -> Option<Nanos> {
+    /// When a thread that ran here until `end` began to, or had begun to, if anything says so.
+    fn began(&self, thread: u32, before: Interval, lane: usize, end: Nanos) -> Option<Nanos> {
         let here = self.lanes[lane].now();
         if matches!(before.state, State::Running(_) | State::Dead) {
             return None;
@@ -62,22 +62,25 @@ impl Builder<'_> {
         // Whoever was believed to run may have been seen there later than it began.
         let other = self.states.now(here.who).map(|other| other.begin);
         let since = here.begin.max(before.begin).max(other.unwrap_or_default());
-        let sign = self.sign(thread, since);
+        let sign = self.sign(thread, since, end);
         match self.had_to_run(before, lane) {
             true => Some(sign.filter(|&sign| sign <= since + HALTED).unwrap_or(since)),
             false => sign,
         }
     }
 
-    /// When a thread did something, by its own account, for the first time since then.
-    fn sign(&self, thread: u32, since: Nanos) -> Option<Nanos> {
+    /// When a thread did something, by its own account, for the first time between these.
+    fn sign(&self, thread: u32, since: Nanos, until: Nanos) -> Option<Nanos> {
+        let task = Task(*self.tasks.numbers().get(thread as usize)?);
+        let seats = &self.recording.seats;
+        if !seats.values().any(|of| *of == task) {
+            return None; // Most threads have no jobs, and there may be very many events.
+        }
         let events = &self.recording.jobs;
         let from = events.partition_point(|event| event.time <= since);
-        let mut events = events[from..].iter();
-        let did = events.find(|event| {
-            let task = self.recording.seats.get(&event.seat);
-            task.and_then(|task| self.tasks.find(task.0)) == Some(thread)
-        });
+        let events = events[from..].iter();
+        let mut meanwhile = events.take_while(|event| event.time < until);
+        let did = meanwhile.find(|event| seats.get(&event.seat) == Some(&task));
         did.map(|event| event.time)
     }
 
