@@ -92,6 +92,9 @@ kinds! {
     /// (32 bits), and how often they lost theirs, per 1000 frames (32 bits). `arg`: what was decided (32
     /// bits, see [`Interfered`]), and the number of workers from now on (32 bits).
     Interference = 26, "interference";
+    /// A woken worker had not started in time, so this thread had the kernel look again at who runs on the
+    /// CPU that it waits for. `arg`: its seat.
+    Nudged = 27, "nudged";
 }
 
 /// Why a thread ran this job and no other.

@@ -230,7 +230,7 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// The time slice that workers ask the kernel for: 100 us by default; `None` leaves them the
+    /// The time slice that workers ask the kernel for: 400 us by default; `None` leaves them the
     /// kernel's own.
     ///
     /// Linux from 6.12 on lets a thread with a shorter slice than the running one take over as soon as

@@ -87,6 +87,11 @@ impl<P: Platform> Crew<P> {
         self.target.store(target as u32, Ordering::Relaxed);
     }
 
+    /// The slice that workers ask the kernel for.
+    pub(crate) fn slice(&self) -> Option<Nanos> {
+        self.slice
+    }
+
     pub(crate) fn workers_max(&self) -> usize {
         self.workers_max
     }

@@ -141,10 +141,13 @@ impl Tuning {
     pub(crate) const SPIN_MAX: Nanos = Nanos::from_micros(50);
     /// Jobs published without a wake-up before the rest of the batch is announced anyway.
     pub(crate) const UNSIGNALLED_MAX: u32 = 64;
-    /// The slice that workers ask for: the shortest that Linux grants. Row `load` of `paceline bench`
-    /// measures what it is worth beside threads that compute without end (*kernel's slice* is the row
-    /// without).
-    pub(crate) const SLICE: Nanos = Nanos::from_micros(100);
+    /// The slice that workers ask for: shorter than the kernel's own (0.7 ms for one CPU, 1.4 for two, 2.8
+    /// for eight and more), so that a woken worker goes before threads that compute without end; and not
+    /// much shorter, since a thread whose slice is over loses its CPU at the next tick. (Beside four such
+    /// threads on two CPUs 0.2 to 0.7 ms do equally well, and better than 0.1, the least that Linux grants,
+    /// and 1.3.) Row `load` of `paceline bench` measures what it is worth beside such threads (*kernel's
+    /// slice* is the row without).
+    pub(crate) const SLICE: Nanos = Nanos::from_micros(400);
     /// Every this many jobs a worker looks at the outside queues before its own, so that jobs which
     /// keep making jobs cannot shut everybody else out. (Go uses the same number.)
     pub(crate) const FAIRNESS: u32 = 61;

@@ -435,13 +435,15 @@ pub(crate) struct WakeReport {
 }
 
 impl<P: Platform> Seat<P> {
-    /// When the last wake-up was sent here, if the worker has a mask and has not started yet.
-    pub(crate) fn signalled_with_mask(&self) -> Option<Nanos> {
-        if self.mask.load(Ordering::Relaxed) != Mask::Steered as u32 {
-            return None;
-        }
+    /// When the last wake-up was sent here, if the worker has not started yet.
+    pub(crate) fn signalled(&self) -> Option<Nanos> {
         let sent = self.woken_at.load(Ordering::Relaxed);
         (sent != 0).then_some(Nanos(sent))
+    }
+
+    /// Whether its worker steers clear of a CPU.
+    pub(crate) fn is_steered(&self) -> bool {
+        self.mask.load(Ordering::Relaxed) == Mask::Steered as u32
     }
 
     /// After a park: what the wake-up was like, if one was sent since the last report.

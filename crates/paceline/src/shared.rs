@@ -123,7 +123,7 @@ impl<P: Platform> Shared<P> {
             failures: Failures::new(),
             wakers: Wakers::new(),
             crew: Crew::new(parts.workers_max, parts.stack_bytes, parts.slice),
-            helping: Helping::new(parts.help),
+            helping: Helping::new(parts.help, parts.slice),
             live: parts.live,
             noticed: Noticed::new(),
             spin: parts.spin,

@@ -69,6 +69,9 @@ counters! {
     colocated,
     /// Workers kept off their waker's CPU that did not start in time and were given all CPUs back.
     masks_restored,
+    /// Times that the kernel was asked to look again at who runs on a CPU, because a woken worker had not
+    /// started there in time.
+    nudges,
     /// Looks at what of the machine may be used at that moment.
     looks,
     /// Times that the number of workers followed the machine.

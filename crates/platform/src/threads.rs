@@ -92,13 +92,20 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
         ))
     }
 
-    /// How many threads of the whole machine run or are ready to at this moment, if the platform can
-    /// say: at most as many as there are CPUs means that nobody has to wait for one. Costs a few
-    /// microseconds.
-    fn threads_ready(&self) -> Option<usize>;
+    /// Whether this thread has a CPU at this moment; `None` if the platform cannot say. One that is neither
+    /// on a CPU nor asleep is ready and waits for one. The caller makes sure that the thread still lives.
+    /// Costs some ten microseconds on a real machine.
+    fn is_on_cpu(&self, thread: u64) -> Option<bool>;
 
     /// What the calling thread has used so far. Costs some ten microseconds on a real machine.
     fn usage(&self) -> Usage;
+
+    /// The same up to when the system last looked, which it does now and then by itself (Linux: at ticks and
+    /// switches). Unlike [`usage`](Platform::usage) it never makes the system look, and so never costs the
+    /// caller its CPU.
+    fn usage_so_far(&self) -> Usage {
+        self.usage()
+    }
 
     /// [`Usage::involuntary`] alone, for half a microsecond: what to ask often.
     fn involuntary(&self) -> Option<u64> {

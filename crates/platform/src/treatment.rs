@@ -26,17 +26,6 @@ pub enum Class {
     },
 }
 
-impl Class {
-    /// Whether such a thread gets a CPU soon although ordinary threads want it: it goes before them, or its
-    /// share is more than twice that of one (a step of niceness is a quarter).
-    pub fn is_favoured(self) -> bool {
-        match self {
-            Class::Fair { nice } => nice <= -4,
-            Class::RoundRobin { .. } | Class::Fifo { .. } => true,
-        }
-    }
-}
-
 /// How large the kernel is to take a thread's load to be, when it chooses CPU and frequency: from 0 to 1024,
 /// the largest CPU at its highest frequency (Linux: uclamp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -351,8 +351,15 @@ unsafe impl Platform for Sim {
         ambient::with(treat).unwrap_or_else(|| Err(refused("no simulated machine is running")))
     }
 
-    fn threads_ready(&self) -> Option<usize> {
-        ambient::with(|engine| engine.with_kernel(|kernel| kernel.ready()))
+    fn is_on_cpu(&self, thread: u64) -> Option<bool> {
+        let task = Task(thread.checked_sub(1)? as u32);
+        let is_running = |engine: &Engine| {
+            engine.with_kernel(|kernel| {
+                let control = kernel.tasks.get(task.index())?;
+                Some(control.is_running())
+            })
+        };
+        ambient::with(is_running).flatten()
     }
 
     fn usage(&self) -> Usage {

@@ -99,13 +99,17 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.treat(thread, how)
         }
-        fn threads_ready(&self) -> Option<usize> {
+        fn is_on_cpu(&self, thread: u64) -> Option<bool> {
             let $this = self;
-            $behind.threads_ready()
+            $behind.is_on_cpu(thread)
         }
         fn usage(&self) -> platform::Usage {
             let $this = self;
             $behind.usage()
+        }
+        fn usage_so_far(&self) -> platform::Usage {
+            let $this = self;
+            $behind.usage_so_far()
         }
         fn involuntary(&self) -> Option<u64> {
             let $this = self;

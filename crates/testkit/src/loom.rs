@@ -331,7 +331,7 @@ unsafe impl Platform for Loom {
         Ok(())
     }
 
-    fn threads_ready(&self) -> Option<usize> {
+    fn is_on_cpu(&self, _thread: u64) -> Option<bool> {
         None
     }
 

@@ -21,7 +21,8 @@ mod wish;
 
 use std::marker::PhantomData;
 
-use platform::{Class, CpuSet, Lock, Platform, Treatment};
+use event::Nanos;
+use platform::{CpuSet, Lock, Platform, Treatment};
 
 use crate::seat::{self, Role as SeatRole, Seat};
 use crate::shared::Shared;
@@ -119,12 +120,16 @@ pub(crate) struct Helping<P: Platform> {
 }
 
 impl<P: Platform> Helping<P> {
-    pub(crate) fn new(wishes: Vec<Treatment>) -> Helping<P> {
+    /// `slice`: what workers ask for without help.
+    pub(crate) fn new(wishes: Vec<Treatment>, slice: Option<Nanos>) -> Helping<P> {
+        let asks_for_slice = wishes.iter().any(|wish| wish.slice.is_some());
+        let slice = slice.filter(|_| !asks_for_slice);
+        let wish = |asked: Treatment| Wish::new(asked, slice);
         Helping {
             is_asked: !wishes.is_empty(),
             state: P::Lock::new(State {
                 threads: Vec::new(),
-                wishes: wishes.into_iter().map(Wish::new).collect(),
+                wishes: wishes.into_iter().map(wish).collect(),
             }),
         }
     }
@@ -155,14 +160,6 @@ impl<P: Platform> Shared<P> {
                 wish.forget(seat.index);
             }
         });
-    }
-
-    /// Whether workers and adopted threads get a CPU soon although ordinary threads want it, because of help
-    /// that was granted.
-    pub(crate) fn is_favoured(&self) -> bool {
-        let favours =
-            |wish: &Wish| wish.is_granted() && wish.asked.class.is_some_and(Class::is_favoured);
-        self.helping.is_asked && (self.helping.state).with(|state| state.wishes.iter().any(favours))
     }
 
     /// The calling thread adopts a role.

@@ -1,6 +1,7 @@
 //! A wish for the kernel's help, and whom it was granted to: all who adopted and all workers, or nobody.
 
-use platform::{Platform, Treatment, TreatmentError};
+use event::Nanos;
+use platform::{Class, Platform, Treatment, TreatmentError};
 
 use crate::seat::Seat;
 use crate::shared::Shared;
@@ -17,22 +18,23 @@ struct Helped {
 /// One wish and what became of it.
 pub(super) struct Wish {
     pub(super) asked: Treatment,
+    /// What is done for it.
+    treatment: Treatment,
     pub(super) refused: Option<String>,
     helped: Vec<Helped>,
 }
 
 impl Wish {
-    pub(super) fn new(asked: Treatment) -> Wish {
+    /// `slice`: what a thread of ordinary share is to have, if nobody wished for another one.
+    pub(super) fn new(asked: Treatment, slice: Option<Nanos>) -> Wish {
+        let mut treatment = asked.clone();
+        treatment.slice = asked.slice.or_else(|| fitting_slice(asked.class?, slice?));
         Wish {
             asked,
+            treatment,
             refused: None,
             helped: Vec::new(),
         }
-    }
-
-    /// Whether somebody has what was wished for.
-    pub(super) fn is_granted(&self) -> bool {
-        !self.helped.is_empty()
     }
 
     /// How many treatments there are to be undone.
@@ -72,7 +74,7 @@ impl Wish {
     pub(super) fn grant_caller<P: Platform>(&mut self, shared: &Shared<P>, seat: Option<u32>) {
         if self.refused.is_none() {
             let thread = shared.platform.thread_id();
-            let answer = shared.platform.treat(thread, &self.asked);
+            let answer = shared.platform.treat(thread, &self.treatment);
             self.note(shared, (thread, seat), answer);
         }
     }
@@ -96,7 +98,7 @@ impl Wish {
         }
         let mut said = None;
         shared.with_worker_thread(seat, |thread| {
-            said = Some((thread, shared.platform.treat(thread, &self.asked)));
+            said = Some((thread, shared.platform.treat(thread, &self.treatment)));
             true
         });
         if let Some((thread, answer)) = said {
@@ -117,6 +119,22 @@ impl Wish {
         if let Some(last) = self.helped.iter().rposition(is_its) {
             self.helped.remove(last).undo(shared);
         }
+    }
+}
+
+/// The slice for a thread with a larger share than others: larger by as much. For kernels count a slice in
+/// time weighed by shares. Where an ordinary thread comes to its turn soon enough with a short slice, one
+/// with nine times the share still does with nine times the slice; with the short one it would lose its CPU
+/// at the first tick, for as long as others run between two ticks, although they get a ninth.
+fn fitting_slice(class: Class, slice: Nanos) -> Option<Nanos> {
+    /// What a step of niceness is worth (sched(7)).
+    const STEP: f64 = 1.25;
+    match class {
+        Class::Fair { nice } if nice < 0 => {
+            let share = STEP.powi(-i32::from(nice));
+            Some(Nanos((slice.0 as f64 * share) as u64))
+        }
+        _ => None,
     }
 }
 

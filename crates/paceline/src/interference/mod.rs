@@ -7,10 +7,10 @@
 //!
 //! What it costs: asking for switches that were not asked for takes half a microsecond (getrusage, Linux
 //! 6.18 on a VM), once a thread and frame. How long a thread was ready and did not run is in a file
-//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Platform::usage`]); it is read when there was
-//! such a switch, when it was worth it the last time, and otherwise every [`REST`] frames: a thread that
-//! waits after each wake-up loses no CPU and has no switch. Where nobody sleeps and no frame ends, nothing
-//! is asked; where the platform counts nothing, nothing is done.
+//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Platform::usage_so_far`]); it is read when
+//! there was such a switch, when it was worth it the last time, and otherwise every [`REST`] frames: a
+//! thread that waits after each wake-up loses no CPU and has no switch. Where nobody sleeps and no frame
+//! ends, nothing is asked; where the platform counts nothing, nothing is done.
 //!
 //! Invariants
 //! - Nothing here happens per job.
@@ -32,6 +32,8 @@ use judge::{FrameUse, Judge, Load, Used, Verdict, is_delay};
 
 /// Frames after which a thread that nobody preempted is looked at closely all the same.
 const REST: u32 = 16;
+/// For how many frames one preemption says that the machine is busy: a second's worth.
+const REMEMBERED: u64 = 60;
 /// Decisions that are kept for [`JobSystem::interference`].
 const KEPT: usize = 64;
 
@@ -71,6 +73,8 @@ struct State {
     used: Used,
     /// Frames that ended.
     frames: u64,
+    /// Up to which frame threads are taken to be among others who preempt them.
+    busy_until: u64,
     /// Found when the last frame ended; to be done before the next one begins, where time may pass.
     found: Option<Verdict>,
     decisions: Vec<Decision>,
@@ -78,14 +82,16 @@ struct State {
 
 /// What others do to this job system, as far as it knows.
 pub(crate) struct Noticed<M: Memory> {
-    /// Whether there are fewer workers, and whether something is to be done ([`FEWER`], [`FOUND`]). Relaxed:
-    /// a hint that nothing is published with; what is found is under the lock.
+    /// Whether there are fewer workers, whether something is to be done, and whether threads are preempted
+    /// now and then ([`FEWER`], [`FOUND`], [`BUSY`]). Relaxed: a hint that nothing is published with; what
+    /// is found is under the lock.
     flags: M::AtomicU32,
     state: Padded<M::Lock<State>>,
 }
 
 const FEWER: u32 = 1;
 const FOUND: u32 = 2;
+const BUSY: u32 = 4;
 
 impl<M: Memory> Noticed<M> {
     pub(crate) fn new() -> Noticed<M> {
@@ -95,6 +101,7 @@ impl<M: Memory> Noticed<M> {
                 judge: Judge::new(),
                 used: Used::default(),
                 frames: 0,
+                busy_until: 0,
                 found: None,
                 decisions: Vec::new(),
             })),
@@ -107,6 +114,12 @@ impl<M: Memory> Noticed<M> {
         self.flags.load(Ordering::Relaxed) & FEWER != 0
     }
 
+    /// Whether others have taken a CPU from a thread of the job system in the last [`REMEMBERED`] frames.
+    #[inline]
+    pub(crate) fn are_preempted(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & BUSY != 0
+    }
+
     /// What there is to be known by others without the lock.
     fn tell(&self, state: &State) {
         let fewer = if state.judge.most().is_some() {
@@ -115,7 +128,12 @@ impl<M: Memory> Noticed<M> {
             0
         };
         let found = if state.found.is_some() { FOUND } else { 0 };
-        self.flags.store(fewer | found, Ordering::Relaxed);
+        let busy = if state.frames < state.busy_until {
+            BUSY
+        } else {
+            0
+        };
+        self.flags.store(fewer | found | busy, Ordering::Relaxed);
     }
 }
 
@@ -165,7 +183,8 @@ impl<P: Platform> Context<'_, P> {
             !unchanged || sampler.is_close || sampler.looks >= REST
         });
         if is_due {
-            self.look_closely(platform.usage());
+            // Not exact: a question that makes the kernel look may cost the rest of the frame.
+            self.look_closely(platform.usage_so_far());
         }
     }
 
@@ -212,14 +231,17 @@ impl<P: Platform> Context<'_, P> {
             };
             state.used = used;
             state.frames += 1;
+            if frame.used.switches > 0 {
+                state.busy_until = state.frames + REMEMBERED;
+            }
             let load = || Load {
                 workers: shared.crew.target(),
                 fits: shared.live.fits(),
             };
             if let Some(verdict) = state.judge.frame(&frame, load) {
                 state.found = Some(verdict);
-                shared.noticed.tell(state);
             }
+            shared.noticed.tell(state);
         });
     }
 

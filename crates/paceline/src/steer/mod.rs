@@ -1,4 +1,5 @@
-//! Steering: a remedy for kernels that put a woken worker on its waker's CPU.
+//! Steering: a remedy for kernels that put a woken worker on its waker's CPU, and for workers that do not get
+//! the CPU that they wait for.
 //!
 //! Some schedulers (in virtual machines, on phones) place a thread on the CPU of the thread that woke
 //! it although another one idles. A frame then runs on one CPU however many workers there are. A
@@ -8,15 +9,18 @@
 //!
 //! It is a remedy and not the default path:
 //!
-//! - It is *armed* by a wake-up on the waker's CPU while another allowed CPU idles (or what runs there has
-//!   to stand back: workers and adopted threads have a class or share that goes before it) and there are
-//!   CPUs for all threads of this job system, if one is in the other's way: the worker stays there, or it
-//!   had to wait until its waker was through. (A worker that is done after a few microseconds is better
-//!   off there than on a CPU that has to be woken up, too.) It is *disarmed* when that was not seen for
-//!   a second. What a worker remembers is in `memory`.
+//! - It is *armed* by a wake-up on the waker's CPU while there are CPUs for all threads of this job system,
+//!   if one is in the other's way: the worker stays there, or it had to wait until its waker was through. (A
+//!   worker that is done after a few microseconds is better off there than on a CPU that has to be woken up,
+//!   too.) It is *disarmed* when that was not seen for a second. What a worker remembers is in `memory`. That
+//!   others compute on all CPUs is no reason to stay: here it competes with them and with its waker, there
+//!   with them alone.
 //! - A mask that is in the way costs more than it gives: the CPUs that are left may be busy. Whoever
 //!   finds that a signalled worker with a mask has not started after twice the 99th percentile of
 //!   wake-ups gives it all CPUs back (`overdue`), and a worker that was late twice in a row holds off.
+//!
+//! Where others keep the CPUs busy, who waits for a worker that has not started (`overdue`), or that lost
+//! its CPU in the middle of something (`preempted`), has the kernel look again at who runs there.
 //!
 //! Invariants
 //! - Only masks of workers are changed, by themselves or while the roster's lock keeps them alive;
@@ -25,6 +29,7 @@
 
 mod memory;
 mod overdue;
+mod preempted;
 
 use event::{EventKind, Nanos, Steered};
 use platform::{Atomic, CpuSet, Ordering, Platform};

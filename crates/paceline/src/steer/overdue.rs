@@ -1,32 +1,49 @@
-//! Signalled workers whose mask keeps them from starting.
+//! Signalled workers that do not start.
 //!
 //! A worker that steers clear of one CPU depends on the others. If they are busy it waits although the
-//! thread that woke it may be about to sleep. So its waker notes when it should have started, at the
-//! latest; everybody who passes by with a time stamp at hand looks at that note (threads inside
-//! loops at every stamp, waiters, publishers that leave a job to a searcher), a waiter does not sleep
-//! past it, and the first to find it overdue gives the worker all CPUs back.
+//! thread that woke it may be about to sleep: it is given all CPUs back.
 //!
-//! All accesses are Relaxed: the note, `woken_at` and `mask` are hints. Stale ones cost a mask that is
-//! set in vain or a check that comes later; whoever restores a mask holds the roster's lock, under which
-//! a leaving worker takes back its name, so the name is that of a living thread.
+//! A worker that wakes up on a busy CPU takes over at once, or not before a tick: a fair kernel (EEVDF)
+//! lets it if the running thread is ahead of its share, and looks only at ticks whether that thread's slice
+//! is over meanwhile. That is 4 ms at 250 Hz, for a slice of 1.4. A look can be had earlier: the kernel
+//! charges the running thread for what it has run whenever somebody changes something about one that waits
+//! there. So where wake-ups are known to take long, a worker that has not started is *nudged* from time to
+//! time: another slice is asked for it, and taken back. It gets nothing that is not its due, only sooner.
+//!
+//! So a worker's waker notes when it should have started, at the latest; everybody who passes by with a time
+//! stamp at hand looks at that note (threads inside loops at every stamp, waiters, publishers that leave a
+//! job to a searcher), a waiter does not sleep past it, and the first to find it overdue does what is to be
+//! done.
+//!
+//! All accesses are Relaxed: the note, `woken_at` and `mask` are hints. Stale ones cost a mask that is set in
+//! vain, a nudge, or a check that comes later; whoever changes something about a worker's thread holds the
+//! roster's lock, under which a leaving worker takes back its name, so the name is that of a living thread.
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, Memory, Ordering, Padded, Platform};
+use platform::{Atomic, Memory, Ordering, Padded, Platform, Treatment};
 
 use super::Mask;
 use crate::context::Context;
 use crate::job::Ticket;
-use crate::seat::Role;
+use crate::seat::{Role, Seat};
 use crate::shared::Shared;
 
 /// Bounds of the 99th percentile of wake-ups, in ns: what is less is an interrupt, what is more is load.
 const P99_MIN: u64 = 20_000;
 const P99_MAX: u64 = 500_000;
+/// Where more than one wake-up in a hundred takes longer than this, CPUs are busy with others: a halted CPU
+/// of a virtual machine takes up to 130 us.
+const CROWDED: u64 = 150_000;
+/// A nudge comes when a wake-up has taken so long, and again after each further such time: a small part of
+/// the slice that it waits for, and a hundred times what a nudge costs (four system calls).
+pub(super) const NUDGE: Nanos = Nanos::from_micros(200);
+/// What has not helped until then is left to the ticks.
+const LAST_NUDGE: Nanos = Nanos::from_millis(4);
 
 /// What all threads of a job system know about steering.
 pub(crate) struct Steering<M: Memory> {
     pub(crate) on: bool,
-    /// When the first signalled worker with a mask is overdue; 0: none is expected.
+    /// When something is to be done about a signalled worker; 0: nobody is expected.
     overdue_at: Padded<M::AtomicU64>,
     /// 99th percentile of the wake-ups so far, in ns.
     p99: M::AtomicU64,
@@ -52,13 +69,19 @@ impl<M: Memory> Steering<M> {
         Nanos(2 * self.p99.load(Ordering::Relaxed))
     }
 
-    /// A worker with a mask was signalled at `sent`.
-    fn expect(&self, sent: Nanos) {
-        let at = (sent + self.limit()).0;
-        // If somebody is expected already the check that follows looks at all.
-        let _ = self
-            .overdue_at
-            .compare_exchange(0, at, Ordering::Relaxed, Ordering::Relaxed);
+    fn is_crowded(&self) -> bool {
+        self.p99.load(Ordering::Relaxed) > CROWDED
+    }
+
+    /// Something is to be done at this time, or earlier.
+    fn expect(&self, at: Nanos) {
+        let seen = self.overdue_at.load(Ordering::Relaxed);
+        if seen == 0 || at.0 < seen {
+            // If that fails somebody else has noted something; the check that follows looks at all.
+            let _ =
+                self.overdue_at
+                    .compare_exchange(seen, at.0, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// When to check, if there is anything to check.
@@ -68,6 +91,31 @@ impl<M: Memory> Steering<M> {
         }
         let at = self.overdue_at.load(Ordering::Relaxed);
         (at != 0).then_some(Nanos(at))
+    }
+}
+
+/// What is to be done about a worker that was signalled some time ago, and when to look again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Remedy {
+    restore: bool,
+    nudge: bool,
+    /// How long after the wake-up.
+    again: Option<Nanos>,
+}
+
+impl Remedy {
+    /// `limit`: how long it may take with a mask.
+    fn for_delay(delay: Nanos, is_steered: bool, limit: Nanos, is_crowded: bool) -> Remedy {
+        let restore = is_steered && delay >= limit;
+        let nudge = is_crowded && (NUDGE..LAST_NUDGE).contains(&delay);
+        let for_mask = (is_steered && !restore).then_some(limit);
+        let next = if nudge { delay + NUDGE } else { NUDGE };
+        let for_nudge = (is_crowded && next < LAST_NUDGE && delay < next).then_some(next);
+        Remedy {
+            restore,
+            nudge,
+            again: for_mask.into_iter().chain(for_nudge).min(),
+        }
     }
 }
 
@@ -83,31 +131,51 @@ fn follow_p99(p99: u64, value: u64) -> u64 {
 }
 
 impl<P: Platform> Shared<P> {
-    /// Whether all threads of this job system could have CPUs of their own at once: because all others that
-    /// are ready could, too, and then another one idles if two of them share one; or because those others
-    /// have to stand back.
+    /// Whether there are CPUs for all threads of this job system, so that none has to be in another's way.
     pub(super) fn could_spread_threads(&self) -> bool {
-        let width = self.live.width();
-        let have_room = || match self.platform.threads_ready() {
-            Some(ready) => ready <= width.threads,
-            None => true,
-        };
-        self.crew.active() < width.threads && (self.is_favoured() || have_room())
+        self.crew.active() < self.live.width().threads
+    }
+
+    /// Whether wake-ups take long and threads are preempted, so that it must be others who keep the CPUs
+    /// (and not a CPU that takes long to leave its idle state), and workers have slices of their own.
+    pub(super) fn nudges_pay(&self) -> bool {
+        let steering = &self.steering;
+        steering.on
+            && self.noticed.are_preempted()
+            && steering.is_crowded()
+            && self.crew.slice().is_some()
+    }
+
+    /// Notes when something is to be done about the worker on this seat, if it has been signalled.
+    fn expect(&self, seat: &Seat<P>) {
+        if let Some(sent) = self.awaited_since(seat) {
+            let first = self.remedy(seat, Nanos::ZERO).again;
+            first
+                .into_iter()
+                .for_each(|first| self.steering.expect(sent + first));
+        }
+    }
+
+    /// Since when the worker on this seat should have started.
+    fn awaited_since(&self, seat: &Seat<P>) -> Option<Nanos> {
+        seat.signalled().filter(|_| seat.role != Role::Guest)
+    }
+
+    /// What is to be done about the worker on this seat so long after it was signalled.
+    fn remedy(&self, seat: &Seat<P>, delay: Nanos) -> Remedy {
+        let limit = self.steering.limit();
+        Remedy::for_delay(delay, seat.is_steered(), limit, self.nudges_pay())
     }
 
     /// A worker with a mask has started: who else is expected?
     pub(super) fn expect_others(&self, started: u32) {
         self.steering.overdue_at.store(0, Ordering::Relaxed);
-        for seat in self.seats.iter().filter(|seat| seat.index != started) {
-            if let Some(sent) = seat.signalled_with_mask() {
-                self.steering.expect(sent);
-            }
-        }
+        let others = self.seats.iter().filter(|seat| seat.index != started);
+        others.for_each(|seat| self.expect(seat));
     }
 
     /// Gives the worker on this seat all CPUs. False if there is none any more.
-    fn restore_mask(&self, index: u32) -> bool {
-        let seat = self.seats.get(index as usize);
+    fn restore_mask(&self, seat: &Seat<P>) -> bool {
         let all = self.worker_cpus(seat);
         self.with_worker_thread(seat, |thread| {
             let restored = self.platform.set_mask(thread, &all).is_ok();
@@ -115,15 +183,27 @@ impl<P: Platform> Shared<P> {
             restored
         })
     }
+
+    /// Has the kernel look again at who runs on the CPU for which the worker on this seat waits.
+    pub(super) fn nudge(&self, seat: &Seat<P>) -> bool {
+        let slice = self
+            .crew
+            .slice()
+            .map_or(Nanos::ZERO, |slice| Nanos(slice.0 ^ 1));
+        self.with_worker_thread(seat, |thread| {
+            let platform = &self.platform;
+            let undo = platform.treat(thread, &Treatment::slice(slice));
+            // Refused, or another class: it waits as before.
+            undo.is_ok_and(|undo| platform.treat(thread, &undo).is_ok())
+        })
+    }
 }
 
 impl<P: Platform> Context<'_, P> {
     /// Notes that a worker has just been signalled.
     pub(crate) fn expect_start(&self, index: usize) {
-        if self.shared.steering.on
-            && let Some(sent) = self.shared.seats.get(index).signalled_with_mask()
-        {
-            self.shared.steering.expect(sent);
+        if self.shared.steering.on {
+            self.shared.expect(self.shared.seats.get(index));
         }
     }
 
@@ -138,7 +218,7 @@ impl<P: Platform> Context<'_, P> {
         if let Some(at) = self.shared.steering.overdue_at()
             && now >= at
         {
-            self.restore_overdue(at, now);
+            self.help_overdue(at, now);
         }
     }
 
@@ -151,28 +231,32 @@ impl<P: Platform> Context<'_, P> {
     }
 
     #[cold]
-    fn restore_overdue(&self, at: Nanos, now: Nanos) {
-        let steering = &self.shared.steering;
-        let mine =
-            steering
-                .overdue_at
-                .compare_exchange(at.0, 0, Ordering::Relaxed, Ordering::Relaxed);
+    fn help_overdue(&self, at: Nanos, now: Nanos) {
+        let shared = self.shared;
+        let mine = shared.steering.overdue_at.compare_exchange(
+            at.0,
+            0,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         if mine.is_err() {
             return; // Somebody else is at it.
         }
-        let seats = self
-            .shared
-            .seats
-            .iter()
-            .filter(|seat| seat.role != Role::Guest);
-        for seat in seats {
-            match seat.signalled_with_mask() {
-                Some(sent) if now - sent < steering.limit() => steering.expect(sent),
-                Some(_) if self.shared.restore_mask(seat.index) => {
-                    self.seat.counters.masks_restored.add(1);
-                    self.record(EventKind::MaskRestored, Ticket::NONE, seat.index.into());
-                }
-                _ => {}
+        for seat in shared.seats.iter() {
+            let Some(sent) = shared.awaited_since(seat) else {
+                continue;
+            };
+            let remedy = shared.remedy(seat, now - sent);
+            if let Some(again) = remedy.again {
+                shared.steering.expect(sent + again);
+            }
+            if remedy.restore && shared.restore_mask(seat) {
+                self.seat.counters.masks_restored.add(1);
+                self.record(EventKind::MaskRestored, Ticket::NONE, seat.index.into());
+            }
+            if remedy.nudge && shared.nudge(seat) {
+                self.seat.counters.nudges.add(1);
+                self.record(EventKind::Nudged, Ticket::NONE, seat.index.into());
             }
         }
     }
@@ -210,6 +294,33 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Goal: what is done when. Method: a worker with a mask and one without, where wake-ups take long and
+    /// where they do not, at times around each bound.
+    #[test]
+    fn remedies_come_in_time() {
+        let limit = Nanos::from_micros(500);
+        let at = |micros: u64, is_steered: bool, is_crowded: bool| {
+            let delay = Nanos::from_micros(micros);
+            let remedy = Remedy::for_delay(delay, is_steered, limit, is_crowded);
+            let again = remedy.again.map(|again| again.0 / 1_000);
+            (remedy.restore, remedy.nudge, again)
+        };
+        let nothing = (false, false, None);
+        assert_eq!([0, 300, 9_000].map(|t| at(t, false, false)), [nothing; 3]);
+        assert_eq!(at(0, true, false), (false, false, Some(500)));
+        assert_eq!(at(499, true, false), (false, false, Some(500)));
+        assert_eq!(at(500, true, false), (true, false, None));
+        assert_eq!(at(0, false, true), (false, false, Some(200)));
+        assert_eq!(at(199, false, true), (false, false, Some(200)));
+        assert_eq!(at(210, false, true), (false, true, Some(410)));
+        assert_eq!(at(3_790, false, true), (false, true, Some(3_990)));
+        assert_eq!(at(3_990, false, true), (false, true, None));
+        assert_eq!(at(4_000, false, true), nothing);
+        assert_eq!(at(0, true, true), (false, false, Some(200)));
+        assert_eq!(at(310, true, true), (false, true, Some(500)));
+        assert_eq!(at(600, true, true), (true, true, Some(800)));
     }
 
     /// Goal: a signalled worker that has not started gets all CPUs back, once, from whoever passes by

@@ -52,7 +52,7 @@ impl<P: Platform> Context<'_, P> {
         };
         shared.idle.begin_watch::<Fenced>();
         let mut patience = self.patience(deadline);
-        let (mut suspected, mut spun) = (None, false);
+        let (mut suspected, mut stuck_since, mut spun) = (None, None, false);
         let result = loop {
             let epoch = shared.idle.epoch();
             if self.help_until_stuck(wait, walk) {
@@ -68,6 +68,11 @@ impl<P: Platform> Context<'_, P> {
             }
             if now < patience.quiet_until {
                 shared.idle.spin(epoch, patience.quiet_until);
+                spun = true;
+                continue;
+            }
+            if let Some(until) = self.nudge_preempted(*stuck_since.get_or_insert(now), now) {
+                shared.idle.spin(epoch, until.min(deadline));
                 spun = true;
                 continue;
             }
@@ -93,7 +98,7 @@ impl<P: Platform> Context<'_, P> {
                 Rest::Parked => {
                     self.note_parked_since(now);
                     patience = self.patience(deadline);
-                    spun = false;
+                    (stuck_since, spun) = (None, false);
                 }
             }
         };

@@ -113,11 +113,20 @@ pub(super) fn set_mask(thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
     }
 }
 
-/// The fourth field of loadavg is "ready/all" (see proc_loadavg(5)). The caller is one of them.
-pub(super) fn threads_ready() -> Option<usize> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    let (ready, _) = text.split_whitespace().nth(3)?.split_once('/')?;
-    ready.parse().ok()
+/// The kernel does not say so, but it counts how often a thread came to a CPU (the third number of schedstat)
+/// and, elsewhere, how often it left one, of its own accord or not (see proc(5)). It has come once more
+/// than it has left while it is there.
+pub(super) fn is_on_cpu(thread: u64) -> Option<bool> {
+    let read = |file| fs::read_to_string(format!("/proc/self/task/{thread}/{file}")).ok();
+    let status = read("status")?;
+    let lines = status
+        .lines()
+        .filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+    let left: u64 = lines
+        .filter_map(|(_, count)| count.trim().parse::<u64>().ok())
+        .sum();
+    let came: u64 = read("schedstat")?.split_whitespace().nth(2)?.parse().ok()?;
+    Some(came > left)
 }
 
 pub(super) fn current_cpu() -> Option<u32> {
@@ -126,20 +135,39 @@ pub(super) fn current_cpu() -> Option<u32> {
 }
 
 pub(super) fn usage() -> Usage {
+    with_counts(thread_clock(), schedstat().map(|(_, runnable)| runnable))
+}
+
+/// The thread's clock is exact, for a price: to answer, the kernel charges the caller for what it has run
+/// since it was looked at last, and if its slice is over by that takes the CPU away on the way back, as a
+/// tick would. Beside busy threads a question then costs a tick or two. A file tells what was counted
+/// anyway.
+pub(super) fn usage_so_far() -> Usage {
+    match schedstat() {
+        Some((cpu, runnable)) => with_counts(Some(cpu), Some(runnable)),
+        None => usage(),
+    }
+}
+
+fn with_counts(cpu: Option<Nanos>, runnable: Option<Nanos>) -> Usage {
+    let (involuntary, voluntary) = switches().unzip();
+    Usage {
+        cpu,
+        runnable,
+        involuntary,
+        voluntary,
+    }
+}
+
+/// Exactly how long the calling thread has run.
+fn thread_clock() -> Option<Nanos> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the call writes to the live struct passed to it and nothing else.
     let timed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    let cpu = Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
-    let (involuntary, voluntary) = switches().unzip();
-    Usage {
-        cpu: (timed == 0).then_some(cpu),
-        runnable: runnable(),
-        involuntary,
-        voluntary,
-    }
+    (timed == 0).then(|| Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
 }
 
 pub(super) fn involuntary() -> Option<u64> {
@@ -155,10 +183,13 @@ fn switches() -> Option<(u64, u64)> {
     (counted == 0).then_some((counts.ru_nivcsw as u64, counts.ru_nvcsw as u64))
 }
 
-/// The second number of schedstat: time spent waiting on a run queue, where the kernel keeps it.
-fn runnable() -> Option<Nanos> {
+/// The first two numbers of schedstat, where the kernel keeps it: time on a CPU, up to the last tick or
+/// switch, and time spent waiting on a run queue.
+fn schedstat() -> Option<(Nanos, Nanos)> {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    stat.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+    let mut numbers = stat.split_whitespace().map(str::parse);
+    let mut next = || numbers.next()?.ok().map(Nanos);
+    Some((next()?, next()?))
 }
 
 #[cfg(test)]
@@ -195,9 +226,37 @@ mod tests {
         }
     }
 
-    /// Goal: the count of ready threads is one, and includes the caller. Method: ask.
+    /// Goal: who has a CPU has one, and who sleeps has none. Method: this thread looks at itself and at
+    /// another one that waits for a word from it; kernels without the file cannot say.
     #[test]
-    fn the_caller_is_ready() {
-        assert!(threads_ready().expect("Linux tells") >= 1);
+    fn who_is_on_a_cpu_is_known() {
+        assert_ne!(is_on_cpu(thread_id()), Some(false));
+        let (send_id, id) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            send_id.send(thread_id()).expect("somebody listens");
+            wait.recv().expect("somebody sends");
+        });
+        let id = id.recv().expect("it says so");
+        let can_say = is_on_cpu(id).is_some();
+        // It has said so, and will soon sleep.
+        while is_on_cpu(id) == Some(true) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert_eq!(is_on_cpu(id), can_say.then_some(false));
+        go.send(()).expect("it listens");
+        thread.join().expect("it does not panic");
+        assert_eq!(is_on_cpu(u64::MAX), None, "there is no such thread");
+    }
+
+    /// Goal: what was counted so far is never more than the exact time, whose question it is
+    /// that makes the kernel count. Method: both, after some work.
+    #[test]
+    fn what_was_counted_so_far_is_behind_the_clock() {
+        let begin = thread_clock().expect("Linux tells");
+        while thread_clock().expect("as before") < begin + Nanos::from_millis(2) {}
+        let (so_far, exact) = (usage_so_far(), usage());
+        assert!(so_far.cpu <= exact.cpu, "{so_far:?} {exact:?}");
+        assert!(so_far.runnable <= exact.runnable && so_far.voluntary <= exact.voluntary);
     }
 }

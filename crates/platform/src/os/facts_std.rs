@@ -28,7 +28,7 @@ pub(super) fn set_mask(_thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
     Err(MaskError("this system has no CPU masks".into()))
 }
 
-pub(super) fn threads_ready() -> Option<usize> {
+pub(super) fn is_on_cpu(_thread: u64) -> Option<bool> {
     None
 }
 
@@ -39,6 +39,10 @@ pub(super) fn usage() -> Usage {
         involuntary: None,
         voluntary: None,
     }
+}
+
+pub(super) fn usage_so_far() -> Usage {
+    usage()
 }
 
 pub(super) fn involuntary() -> Option<u64> {

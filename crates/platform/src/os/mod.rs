@@ -180,12 +180,16 @@ unsafe impl Platform for Os {
         treat::treat(thread, how)
     }
 
-    fn threads_ready(&self) -> Option<usize> {
-        facts::threads_ready()
+    fn is_on_cpu(&self, thread: u64) -> Option<bool> {
+        facts::is_on_cpu(thread)
     }
 
     fn usage(&self) -> Usage {
         facts::usage()
+    }
+
+    fn usage_so_far(&self) -> Usage {
+        facts::usage_so_far()
     }
 
     fn involuntary(&self) -> Option<u64> {

@@ -173,12 +173,6 @@ impl Kernel {
         self.on
     }
 
-    /// How many tasks run or could.
-    pub(crate) fn ready(&self) -> usize {
-        let cpus = (0..self.cores.len() as u32).map(Cpu);
-        cpus.map(|cpu| self.class.queued(cpu)).sum()
-    }
-
     /// The running program is busy for so long. True if it is through with that at once; else its stack
     /// has to be left, and it goes on when the time has come.
     pub(crate) fn spend(&mut self, time: Nanos) -> bool {

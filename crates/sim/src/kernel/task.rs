@@ -149,6 +149,10 @@ impl Control {
         now - self.since
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
     pub(crate) fn is_alive(&self) -> bool {
         self.phase != Phase::Ended
     }

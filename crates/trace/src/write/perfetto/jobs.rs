@@ -181,6 +181,7 @@ fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
             ("steered", notes)
         }
         EventKind::MaskRestored => ("all CPUs given back", number("seat")),
+        EventKind::Nudged => ("kernel asked to look again", number("seat")),
         EventKind::Recording if arg == 0 => ("recording off", vec![]),
         EventKind::Recording => ("recording on", vec![]),
         _ => return None,
