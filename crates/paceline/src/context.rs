@@ -279,7 +279,7 @@ impl<'a, P: Platform> Context<'a, P> {
 
     #[inline]
     fn run_in_own_lane(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
-        let parent = Ticket(slot.parent.load(Ordering::Relaxed));
+        let parent = slot.parent(flags);
         if self.own(|own| own.finished.count > 0 && own.finished.scope != parent) {
             self.flush_finished();
         }
