@@ -185,16 +185,19 @@ impl<P: Platform> Context<'_, P> {
 
     /// Tells everybody on a closed list that `job` is over.
     pub(crate) fn tell(&self, first: u32, job: Ticket, failed: bool, queue: Queue) {
-        let mut link = first;
-        while link != NIL {
+        let mut told = Some(Link::unpack(first));
+        while let Some(link) = told {
             // Everything is read before the successor is released: it may run, end and free the
             // links at once. Nor is anything fetched behind that release while it waits for its
             // line: so the next successor is looked up before it.
-            if let Link::InSlot { index, .. } = Link::unpack(link) {
+            if let Link::InSlot { index, .. } = link {
                 self.shared.slots.get(index).take_line();
             }
             let (to, next) = self.read_link(link);
-            self.prefetch_told(next);
+            told = (next != NIL).then(|| Link::unpack(next));
+            if let Some(next) = told {
+                self.prefetch_told(next);
+            }
             match Listener::unpack(to) {
                 None => {
                     if failed {
@@ -203,21 +206,20 @@ impl<P: Platform> Context<'_, P> {
                     self.release(Ticket(to), 1, queue);
                 }
                 Some(listener) => {
-                    if let Link::InBlock { number, .. } = Link::unpack(link) {
+                    if let Link::InBlock { number, .. } = link {
                         self.free_links(number);
                     }
                     self.notify(listener);
                 }
             }
-            link = next;
         }
     }
 
     /// Whom a link tells, and the number of the next one. The caller has not released that job yet, so
     /// neither the link nor the slot can be anything else meanwhile.
-    #[inline]
-    pub(crate) fn read_link(&self, link: u32) -> (u64, u32) {
-        match Link::unpack(link) {
+    #[inline(always)]
+    pub(crate) fn read_link(&self, link: Link) -> (u64, u32) {
+        match link {
             Link::InSlot { index, place } => {
                 let slot = self.shared.slots.get(index);
                 // Relaxed: as for the link, see `next`; the state was written before it, too.
@@ -234,11 +236,8 @@ impl<P: Platform> Context<'_, P> {
 
     /// Asks for the memory of the job that a link tells, which is about to be released.
     #[inline]
-    fn prefetch_told(&self, link: u32) {
-        if link == NIL {
-            return;
-        }
-        let index = match Link::unpack(link) {
+    fn prefetch_told(&self, link: Link) {
+        let index = match link {
             Link::InSlot { index, .. } => index,
             Link::InBlock { number, .. } => {
                 let to = Ticket(self.shared.links.get(number).to.load(Ordering::Relaxed));
@@ -287,7 +286,7 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn tell_listeners_only(&self, first: u32) {
         let mut link = first;
         while link != NIL {
-            let (to, next) = self.read_link(link);
+            let (to, next) = self.read_link(Link::unpack(link));
             link = next;
             if let Some(listener) = Listener::unpack(to) {
                 self.notify(listener);

@@ -223,7 +223,7 @@ impl<P: Platform> Context<'_, P> {
         // list is closed, which is the caller's to do.
         let mut link = LinksWord(slot.links.load(Ordering::Acquire)).link();
         while link < LinksWord::CLOSED {
-            let (to, next) = self.read_link(link);
+            let (to, next) = self.read_link(Link::unpack(link));
             match Listener::unpack(to) {
                 None => audience = Audience::Successors,
                 Some(Listener::Seat(_)) if to & Listener::GAVE_UP != 0 => {}

@@ -128,14 +128,14 @@ fn paceline_beats_both() {
     }
 }
 
-/// So it is with other graphs: with one worker within 0.4 %, with more it is better.
+/// So it is with other graphs: with one worker within 0.4 % on the second, else better.
 #[test]
 fn paceline_beats_2022_2_on_other_graphs() {
-    for seed in [2, 3] {
+    for (seed, tolerance) in [(2, 0.004), (3, 0.0)] {
         for workers in [1, 2, 3] {
             let [new, ours] = [NEW, Subject::Paceline].map(|who| frame(who, HALF, workers, seed));
             let text = format!("graph {seed}, {workers} workers: {new} {ours}");
-            assert!(ours < most(new, workers, 0.004), "{text}");
+            assert!(ours < most(new, workers, tolerance), "{text}");
         }
     }
 }

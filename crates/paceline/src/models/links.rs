@@ -27,7 +27,7 @@ use super::{
 };
 use crate::context::Context;
 use crate::context::Queue;
-use crate::job::{JobId, Label, Links, PLACES, Ticket};
+use crate::job::{JobId, Label, Link, Links, PLACES, Ticket};
 use crate::slab::NIL;
 
 /// Ends `job` and uses its slot again.
@@ -134,9 +134,9 @@ fn tell<P: Platform>(context: &Context<'_, P>, first: u32, job: Ticket) {
 fn tell_and_then_look<P: Platform>(context: &Context<'_, P>, first: u32, _: Ticket) {
     let mut link = first;
     while link != NIL {
-        let (to, _) = context.read_link(link);
+        let (to, _) = context.read_link(Link::unpack(link));
         context.release(Ticket(to), 1, Queue::Own);
-        link = context.read_link(link).1;
+        link = context.read_link(Link::unpack(link)).1;
     }
 }
 
