@@ -109,10 +109,10 @@ fn the_chart_of_2017_3() {
 /// 2022.2 beats 2017.3 at every number of workers; Paceline is never slower than one thread, beats 2017.3
 /// everywhere, and 2022.2 too: with one worker and pieces of 1 µs that one is a tenth of a percent ahead.
 ///
-/// With one worker nobody has to wait for anybody, and what decides is what two threads spend on 500 jobs beside
-/// the bodies: some 400 us of 7 ms. What Paceline does and 2022.2 does not: the search for what a wait needs,
-/// which runs nothing else (marks and looks at jobs that another thread has had: 38 us), and, because its main
-/// thread goes on as soon as it can, half as many edges again between jobs that are not over.
+/// With one worker nobody has to wait for anybody, and what decides is what two threads spend on 500 jobs
+/// beside the bodies: some 400 us of 7 ms. What Paceline does and 2022.2 does not: the search for what a wait
+/// needs, which runs nothing else (marks and looks at jobs that another thread has had: 38 us), and, because
+/// its main thread goes on as soon as it can, half as many edges again between jobs that are not over.
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {

@@ -238,8 +238,8 @@ impl<P: Platform> Slot<P> {
     /// The same for anybody; `None` also if `job` is over.
     #[inline]
     pub(crate) fn parent_of(&self, job: Ticket) -> Option<Ticket> {
-        // Acquire, partners: the Release stores in `allocate_slot` and `set_next`, by which the slot's next job
-        // has what is read here: then the state, read last, says that this one is over.
+        // Acquire, partners: the Release stores in `allocate_slot` and `set_next`, by which the slot's next
+        // job has what is read here: then the state, read last, says that this one is over.
         let parent = Ticket(self.parent.load(Ordering::Acquire));
         if parent.is_none() {
             return None;

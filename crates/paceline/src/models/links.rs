@@ -8,13 +8,13 @@
 //! second one's link is known, again. Then somebody asks for the parent of a job whose slot has had, or gets,
 //! links in that place. Last, a block of links that gets another user while somebody reads it.
 //! Bounds: two threads, two to four jobs, three preemptions for edges and two for waits.
-//! Planted bugs: adding is a load and a store instead of a compare-exchange, so that a link is hung into
-//! a list that was closed meanwhile, and its owner waits for ever; adding does not look at the
-//! generation, so that a link is hung into the list of the slot's next job; adding, closing and the end
-//! of a job without Release; counting down without AcqRel, so that the last predecessor to end does not
-//! pass on what the others did; looking for the next successor when the last one was released; what is
-//! next, or that there is a parent in its place, without Release; filling a block without Release, or without saying
-//! first that it is nobody's.
+//! Planted bugs: adding is a load and a store instead of a compare-exchange, so that a link is hung into a
+//! list that was closed meanwhile, and its owner waits for ever; adding does not look at the generation, so
+//! that a link is hung into the list of the slot's next job; adding, closing and the end of a job without
+//! Release; counting down without AcqRel, so that the last predecessor to end does not pass on what the
+//! others did; looking for the next successor when the last one was released; what is next, or that there
+//! is a parent in its place, without Release; filling a block without Release, or without saying first that
+//! it is nobody's.
 
 use std::sync::Arc;
 
