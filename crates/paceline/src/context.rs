@@ -279,8 +279,8 @@ impl<'a, P: Platform> Context<'a, P> {
 
     #[inline]
     fn run_in_own_lane(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
-        let parent = Ticket(slot.parent.load(Ordering::Relaxed));
-        if self.own(|own| own.finished.count > 0 && own.finished.scope != parent) {
+        let differs = |scope| scope != slot.parent(flags);
+        if self.own(|own| own.finished.count > 0 && differs(own.finished.scope)) {
             self.flush_finished();
         }
         // Relaxed: a hint for deadlock checks, which look at the state word before and after.

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::context::{Context, Queue};
 use crate::error::{GraphError, ScheduleError};
 use crate::job::{
-    JobId, Links, LinksWord, PLACES, Phase, Preds, Slot, Ticket, link_number, link_place,
+    JobId, Link, Links, LinksWord, PLACES, PLACES_IN_SLOT, Phase, Preds, Slot, Ticket,
 };
 use crate::slab::NIL;
 
@@ -87,7 +87,16 @@ impl<P: Platform> Context<'_, P> {
         slot.preds.store(first.and(number).0, Ordering::Release);
         let mut over = 0;
         for (place, &pred) in preds.iter().enumerate() {
-            if self.hang(pred, link_number(number, place), block) {
+            let hung = if first == Preds::NONE && place < PLACES_IN_SLOT {
+                let link = Link::InSlot {
+                    index: job.index(),
+                    place,
+                };
+                self.hang(pred, link, |next| slot.set_next(place, next))
+            } else {
+                self.hang_in_block(pred, number, place, block)
+            };
+            if hung {
                 self.record(EventKind::Edge, job, pred.0);
                 continue;
             }
@@ -111,7 +120,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// Hangs a link into the list of `from`; false if that job is over.
     #[inline]
-    pub(crate) fn hang(&self, from: Ticket, link: u32, block: &Links<P>) -> bool {
+    fn hang(&self, from: Ticket, link: Link, set_next: impl Fn(u32)) -> bool {
         let slot = self.shared.slot(from);
         // Acquire, partner: the swap in `close` and the Release store of `allocate_slot`: if the
         // list is closed, what the job did is visible.
@@ -120,8 +129,8 @@ impl<P: Platform> Context<'_, P> {
             if !head.is_open_for(from) {
                 return false;
             }
-            block.next[link_place(link)].store(head.link(), Ordering::Relaxed);
-            let new = LinksWord::new(from.generation(), link);
+            set_next(head.link());
+            let new = LinksWord::new(from.generation(), link.pack());
             // Release, partner: the Acquire half of the swap in `close`; the link's fields.
             let swapped =
                 slot.links
@@ -131,6 +140,21 @@ impl<P: Platform> Context<'_, P> {
                 Err(now) => head = LinksWord(now),
             }
         }
+    }
+
+    /// The same with a link of a block.
+    #[inline]
+    pub(crate) fn hang_in_block(
+        &self,
+        from: Ticket,
+        number: u32,
+        place: usize,
+        block: &Links<P>,
+    ) -> bool {
+        let next = &block.next[place];
+        // Relaxed: ordered by the CAS in `hang`.
+        let set_next = |to| next.store(to, Ordering::Relaxed);
+        self.hang(from, Link::InBlock { number, place }, set_next)
     }
 
     /// Calls `visit` with the predecessors of `job` that may not be over yet. If the job has started
@@ -231,7 +255,7 @@ impl<P: Platform> Context<'_, P> {
         let (number, block) = self.allocate_links()?;
         let mut first = slot.preds.load(Ordering::Relaxed);
         block.fill(&[pred], job.0, Preds(first).block());
-        if !self.hang(pred, link_number(number, 0), block) {
+        if !self.hang_in_block(pred, number, 0, block) {
             self.free_links(number);
             return Ok(false);
         }

@@ -10,7 +10,7 @@ use event::EventKind;
 use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
 
 use crate::context::{Context, Queue};
-use crate::job::{Label, LinksWord, Phase, Preds, Slot, StateWord, Ticket, link_block, link_place};
+use crate::job::{Label, Link, LinksWord, Phase, Preds, Slot, StateWord, Ticket};
 use crate::listen::Listener;
 use crate::seat::Finished;
 use crate::slab::NIL;
@@ -110,7 +110,7 @@ impl<P: Platform> Context<'_, P> {
         queue: Queue,
     ) {
         self.record(EventKind::Completed, job, ending.code());
-        let parent = Ticket(slot.parent.load(Ordering::Relaxed));
+        let parent = slot.parent(flags);
         let is_anonymous = flags & Slot::<P>::IS_ANONYMOUS != 0;
         if is_anonymous && matches!(ending, Ending::Done) {
             // It has no predecessors, and nobody can wait for it but its scope.
@@ -145,14 +145,16 @@ impl<P: Platform> Context<'_, P> {
         if preds != Preds::NONE {
             self.free_preds(preds);
         }
-        self.let_go(job, slot, flags, failed);
+        if self.let_go(job, slot, flags, failed) {
+            self.recycle(job, slot);
+        }
         if told != NIL {
             self.tell(told, job, failed, queue);
         }
     }
 
-    /// Moves the slot on to its next generation, or leaves the result to its handle.
-    pub(crate) fn let_go(&self, job: Ticket, slot: &Slot<P>, flags: u32, failed: bool) {
+    /// Leaves the result to its handle. Whether nobody needs the slot any more.
+    pub(crate) fn let_go(&self, job: Ticket, slot: &Slot<P>, flags: u32, failed: bool) -> bool {
         if flags & Slot::<P>::IS_HELD != 0 {
             let settled = StateWord::new(job.generation(), Phase::Settled, 0).pack();
             // Release, partner: the Acquire load in `is_over`: the result.
@@ -162,39 +164,40 @@ impl<P: Platform> Context<'_, P> {
                 .holders
                 .fetch_sub(Slot::<P>::FINISHER, Ordering::AcqRel);
             if before & Slot::<P>::HANDLE != 0 {
-                return;
+                return false;
             }
             if !failed && before & Slot::<P>::TAKEN == 0 {
                 // SAFETY: the job has just left its result, and the handle is gone.
                 unsafe { slot.drop_result() };
             }
         }
-        self.recycle(job, slot);
+        true
     }
 
     /// The slot is free for the next job. Callers: the last who needed it.
     #[inline]
     pub(crate) fn recycle(&self, job: Ticket, slot: &Slot<P>) {
-        let next = StateWord::new(job.generation() + 1, Phase::Free, 0).pack();
-        // Release, partner: the Acquire load in `is_over`: everything the job did.
-        slot.state.store(next, Ordering::Release);
+        slot.move_on(job);
         if job.generation() < Ticket::GENERATION_LAST {
             self.own(|own| self.shared.slots.free(&mut own.slots, job.index()));
         }
     }
 
     /// Tells everybody on a closed list that `job` is over.
-    fn tell(&self, first: u32, job: Ticket, failed: bool, queue: Queue) {
-        let mut link = first;
-        let mut to = self.told_by(link);
-        while link != NIL {
-            let block = self.shared.links.get(link_block(link));
+    pub(crate) fn tell(&self, first: u32, job: Ticket, failed: bool, queue: Queue) {
+        let mut told = Some(Link::unpack(first));
+        while let Some(link) = told {
             // Everything is read before the successor is released: it may run, end and free the
             // links at once. Nor is anything fetched behind that release while it waits for its
             // line: so the next successor is looked up before it.
-            let next = block.next[link_place(link)].load(Ordering::Relaxed);
-            let after = if next == NIL { 0 } else { self.told_by(next) };
-            self.prefetch_successor(Ticket(after));
+            if let Link::InSlot { index, .. } = link {
+                self.shared.slots.get(index).take_line();
+            }
+            let (to, next) = self.read_link(link);
+            told = (next != NIL).then(|| Link::unpack(next));
+            if let Some(next) = told {
+                self.prefetch_told(next);
+            }
             match Listener::unpack(to) {
                 None => {
                     if failed {
@@ -203,27 +206,48 @@ impl<P: Platform> Context<'_, P> {
                     self.release(Ticket(to), 1, queue);
                 }
                 Some(listener) => {
-                    self.free_links(link_block(link));
+                    if let Link::InBlock { number, .. } = link {
+                        self.free_links(number);
+                    }
                     self.notify(listener);
                 }
             }
-            (link, to) = (next, after);
         }
     }
 
-    /// Whom a link tells.
-    #[inline]
-    fn told_by(&self, link: u32) -> u64 {
-        let block = self.shared.links.get(link_block(link));
-        block.to.load(Ordering::Relaxed)
+    /// Whom a link tells, and the number of the next one. The caller has not released that job yet, so
+    /// neither the link nor the slot can be anything else meanwhile.
+    #[inline(always)]
+    pub(crate) fn read_link(&self, link: Link) -> (u64, u32) {
+        match link {
+            Link::InSlot { index, place } => {
+                let slot = self.shared.slots.get(index);
+                // Relaxed: as for the link, see `next`; the state was written before it, too.
+                let generation = slot.word(Ordering::Relaxed).generation;
+                (Ticket::new(index, generation).0, slot.next(place))
+            }
+            Link::InBlock { number, place } => {
+                let block = self.shared.links.get(number);
+                let next = block.next[place].load(Ordering::Relaxed);
+                (block.to.load(Ordering::Relaxed), next)
+            }
+        }
     }
 
-    /// Asks for the memory of a job that is about to be released.
+    /// Asks for the memory of the job that a link tells, which is about to be released.
     #[inline]
-    fn prefetch_successor(&self, job: Ticket) {
-        if job.generation() != 0 {
-            P::prefetch(&self.shared.slot(job).pending);
-        }
+    fn prefetch_told(&self, link: Link) {
+        let index = match link {
+            Link::InSlot { index, .. } => index,
+            Link::InBlock { number, .. } => {
+                let to = Ticket(self.shared.links.get(number).to.load(Ordering::Relaxed));
+                if to.generation() == 0 {
+                    return;
+                }
+                to.index()
+            }
+        };
+        P::prefetch(&self.shared.slots.get(index).pending);
     }
 
     /// Asks for what the end of a job will need while its body runs: the first links of each list.
@@ -233,7 +257,10 @@ impl<P: Platform> Context<'_, P> {
         // Acquire, partner: the Release CAS in `hang`: that the block exists.
         let told = LinksWord(slot.links.load(Ordering::Acquire)).link();
         if told < LinksWord::CLOSED {
-            P::prefetch(links.get(link_block(told)));
+            match Link::unpack(told) {
+                Link::InSlot { index, .. } => P::prefetch(&self.shared.slots.get(index).pending),
+                Link::InBlock { number, .. } => P::prefetch(links.get(number)),
+            }
         }
         // Relaxed: what held the job back has been acquired with the claim.
         let preds = Preds(slot.preds.load(Ordering::Relaxed));
@@ -259,9 +286,8 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn tell_listeners_only(&self, first: u32) {
         let mut link = first;
         while link != NIL {
-            let block = self.shared.links.get(link_block(link));
-            let to = block.to.load(Ordering::Relaxed);
-            link = block.next[link_place(link)].load(Ordering::Relaxed);
+            let (to, next) = self.read_link(Link::unpack(link));
+            link = next;
             if let Some(listener) = Listener::unpack(to) {
                 self.notify(listener);
             }

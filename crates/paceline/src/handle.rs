@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::job::{Body, JobId, Slot, Ticket};
 use crate::listen::Listener;
 use crate::shared::Shared;
+use crate::shutdown::DROPPED;
 
 /// A job with a result. The result is given once: by [`wait`](Job::wait), by
 /// [`try_wait`](Job::try_wait), or by awaiting the handle. Dropping it detaches the job, which runs
@@ -301,10 +302,10 @@ impl<P: Platform> Owner for Shared<P> {
             // SAFETY: the job is over and has not failed: the result is there, and only we are.
             unsafe { slot.drop_result() };
         }
-        let next = crate::job::StateWord::new(job.generation() + 1, crate::job::Phase::Free, 0);
-        // Release, partner: the Acquire load in `is_over`.
-        slot.state.store(next.pack(), Ordering::Release);
-        if job.generation() < Ticket::GENERATION_LAST {
+        slot.move_on(job);
+        // Relaxed: it was there before the job was let go, which the subtraction above has acquired.
+        let was_dropped = slot.pending.load(Ordering::Relaxed) >= DROPPED;
+        if !was_dropped && job.generation() < Ticket::GENERATION_LAST {
             self.slots.free_from_afar(job.index());
         }
     }

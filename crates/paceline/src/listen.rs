@@ -13,7 +13,7 @@ use platform::{Atomic, Lock, Memory, Ordering, Platform};
 
 use crate::context::Context;
 use crate::error::ScheduleError;
-use crate::job::{LinksWord, Slot, Ticket, link_block, link_number, link_place};
+use crate::job::{Link, LinksWord, Slot, Ticket};
 use crate::slab::NIL;
 
 /// Somebody to tell. Stored in [`Links::to`](crate::job::Links::to) where a ticket would be:
@@ -147,7 +147,7 @@ impl<P: Platform> Context<'_, P> {
         }
         let (block, links) = self.allocate_links()?;
         links.fill(&[], listener.pack(), NIL);
-        if !self.hang(target, link_number(block, 0), links) {
+        if !self.hang_in_block(target, block, 0, links) {
             self.free_links(block);
             return Ok(None);
         }
@@ -164,7 +164,9 @@ impl<P: Platform> Context<'_, P> {
         let slot = self.shared.slot(target);
         // Acquire, partner: the Release CAS in `hang`: the link.
         let head = LinksWord(slot.links.load(Ordering::Acquire));
-        let block = link_block(head.link());
+        let Link::InBlock { number: block, .. } = Link::unpack(head.link()) else {
+            return None;
+        };
         if !head.is_open_for(target) || !self.shared.links.exists(block) {
             return None;
         }
@@ -221,15 +223,14 @@ impl<P: Platform> Context<'_, P> {
         // list is closed, which is the caller's to do.
         let mut link = LinksWord(slot.links.load(Ordering::Acquire)).link();
         while link < LinksWord::CLOSED {
-            let links = self.shared.links.get(link_block(link));
-            let to = links.to.load(Ordering::Relaxed);
+            let (to, next) = self.read_link(Link::unpack(link));
             match Listener::unpack(to) {
                 None => audience = Audience::Successors,
                 Some(Listener::Seat(_)) if to & Listener::GAVE_UP != 0 => {}
                 Some(Listener::Waker(key)) if self.shared.wakers.is_dropped(key) => {}
                 Some(_) => return Audience::Somebody,
             }
-            link = links.next[link_place(link)].load(Ordering::Relaxed);
+            link = next;
         }
         audience
     }

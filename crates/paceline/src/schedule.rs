@@ -303,7 +303,13 @@ impl<P: Platform> Context<'_, P> {
         // and `parent_of`, where those that look for the slot's *last* job find out that it is over:
         // what that one did must be visible to them, although it is we who tell them.
         // A store first: a line that is read first travels twice, for the copy and for the right to write.
-        slot.flags.store(flags, Ordering::Relaxed);
+        let has_parent = if parent.is_none() {
+            0
+        } else {
+            Slot::<P>::HAS_PARENT
+        };
+        // Release, partner: the Acquire load in `parent_of`, see above.
+        slot.flags.store(flags | has_parent, Ordering::Release);
         let generation = slot.word(Ordering::Relaxed).generation;
         let ticket = Ticket::new(index, generation);
         // Release, partner: the Acquire load in `parent_of`, see above.

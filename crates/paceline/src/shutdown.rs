@@ -25,8 +25,9 @@ use crate::job::{Phase, Slot, Ticket};
 use crate::listen::Audience;
 use crate::shared::Shared;
 
-/// In the count of a job that was dropped unrun: more than there can be edges.
-const DROPPED: u32 = 1 << 31;
+/// In the count of a job that was dropped unrun: more than there can be edges. Its slot is not used again:
+/// links still lead to it, and on from it.
+pub(crate) const DROPPED: u32 = 1 << 31;
 
 /// How long to wait for a job before looking around again.
 const PERIOD: Nanos = Nanos::from_millis(1);
@@ -141,7 +142,9 @@ impl<P: Platform> Shared<P> {
         }
         context.record(EventKind::Completed, job, Ending::Cancelled.code());
         let told = context.close(job, slot, flags);
-        context.let_go(job, slot, flags, true);
+        if context.let_go(job, slot, flags, true) {
+            slot.move_on(job);
+        }
         // Told when it is over, as in `finish`. Successors are dropped one by one, too: nobody is
         // released.
         context.tell_listeners_only(told);

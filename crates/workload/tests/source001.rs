@@ -107,13 +107,12 @@ fn the_chart_of_2017_3() {
 }
 
 /// 2022.2 beats 2017.3 at every number of workers; Paceline is never slower than one thread, beats 2017.3
-/// everywhere and 2022.2 from two workers on.
+/// everywhere, and 2022.2 too: with one worker and pieces of 1 µs that one is a tenth of a percent ahead.
 ///
-/// With one worker 2022.2 is up to three tenths of a percent ahead. There nobody has to wait for anybody, and
-/// what decides is what two threads spend on 500 jobs beside the bodies: some 400 us of 7 ms. What Paceline
-/// does and 2022.2 does not: the search for what a wait needs, which runs nothing else (marks and looks at
-/// jobs that another thread has had: 38 us), and, because its main thread goes on as soon as it can, half as
-/// many edges again between jobs that are not over.
+/// With one worker nobody has to wait for anybody, and what decides is what two threads spend on 500 jobs
+/// beside the bodies: some 400 us of 7 ms. What Paceline does and 2022.2 does not: the search for what a wait
+/// needs, which runs nothing else (marks and looks at jobs that another thread has had: 38 us), and, because
+/// its main thread goes on as soon as it can, half as many edges again between jobs that are not over.
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {
@@ -123,19 +122,20 @@ fn paceline_beats_both() {
             let [old, new, ours] = times;
             let text = format!("{piece}, {workers} workers: {serial} {old} {new} {ours}");
             assert!(ours <= serial && new < old && ours < old, "{text}");
-            assert!(ours < most(new, workers, 0.003), "{text}");
+            let tolerance = if piece == ONE { 0.0015 } else { 0.0 };
+            assert!(ours < most(new, workers, tolerance), "{text}");
         }
     }
 }
 
-/// So it is with other graphs: with one worker within 1 %, with more it is better.
+/// So it is with other graphs: with one worker within 0.4 % on the second, else better.
 #[test]
 fn paceline_beats_2022_2_on_other_graphs() {
-    for seed in [2, 3] {
+    for (seed, tolerance) in [(2, 0.004), (3, 0.0)] {
         for workers in [1, 2, 3] {
             let [new, ours] = [NEW, Subject::Paceline].map(|who| frame(who, HALF, workers, seed));
             let text = format!("graph {seed}, {workers} workers: {new} {ours}");
-            assert!(ours < most(new, workers, 0.01), "{text}");
+            assert!(ours < most(new, workers, tolerance), "{text}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The links between jobs: "tell `to` when `from` is over".
 //!
-//! A link is in two lists. One is its predecessor's: those to tell, from [`Slot::links`] on by
-//! [`Links::next`], until that job is over. The other is its successor's: what holds it back, from
+//! A link is in two lists. One is its predecessor's: those to tell, from [`Slot::links`] on, each of which
+//! knows the next one, until that job is over. The other is its successor's: what holds it back, from
 //! [`Slot::preds`] on, until *that* job is over and gives the links back. The first always ends
 //! before the second, because the successor cannot start earlier.
 //!
@@ -10,9 +10,15 @@
 //! costs nothing if they fit a block ([`Preds`]), and else a look at each. A waiting thread
 //! or a pending future takes a block for itself; it is given back by the finisher of `from`.
 //!
-//! A link's number is that of its block and its place in it.
+//! Which link is next is known in one of two places ([`Link`]). For the first [`PLACES_IN_SLOT`] of a
+//! successor that is its slot ([`Slot::next`]), whose line the finisher has to have anyhow, to count down
+//! what holds the successor back; and the slot says itself who it is, for it cannot move on to another job
+//! before it was told. So the finisher does not touch the block, which stays in the cache of the thread
+//! that fills blocks. Further links, those that were added late, and listeners have their `next` in the
+//! block ([`Links::next`]).
 //!
 //! [`Slot::links`]: super::Slot::links
+//! [`Slot::next`]: super::Slot::next
 //! [`Slot::preds`]: super::Slot::preds
 
 use platform::{Atomic, Memory, Ordering};
@@ -25,9 +31,15 @@ pub(crate) const PLACES: usize = 4;
 
 const PLACE_BITS: u32 = PLACES.trailing_zeros();
 
-/// Blocks whose links can be numbered: numbers have 28 bits, and the two largest mean something
-/// else.
-pub(crate) const LINK_BLOCKS_MAX: u32 = (1 << (28 - PLACE_BITS)) - 1;
+/// Links whose `next` is in the slot of their successor.
+pub(crate) const PLACES_IN_SLOT: usize = 2;
+
+/// The number of the first link in a slot. Numbers have 28 bits: the upper quarter is for those, as many as
+/// there can be slots, and the two largest, which belong to no slot, mean something else.
+const FIRST_IN_SLOT: u32 = 3 << 26;
+
+/// Blocks whose links can be numbered.
+pub(crate) const LINK_BLOCKS_MAX: u32 = FIRST_IN_SLOT >> PLACE_BITS;
 
 /// The links of one successor, or some of them.
 #[repr(align(64))]
@@ -38,7 +50,7 @@ pub(crate) struct Links<M: Memory> {
     pub(crate) to: M::AtomicU64,
     /// The predecessors' tickets; 0 where there is no link.
     pub(crate) from: [M::AtomicU64; PLACES],
-    /// For each link the number of the next one in its predecessor's list.
+    /// For each link the number of the next one in its predecessor's list, unless the slot knows it.
     pub(crate) next: [M::AtomicU32; PLACES],
     /// The successor's next block.
     pub(crate) more: M::AtomicU32,
@@ -123,23 +135,44 @@ impl Preds {
 
 const _: () = assert!(LINK_BLOCKS_MAX < Preds::IS_ONLY && NIL < Preds::IS_ONLY);
 
-/// The number of a link.
-#[inline]
-pub(crate) fn link_number(block: u32, place: usize) -> u32 {
-    block << PLACE_BITS | place as u32
+/// Where a link is that hangs in a predecessor's list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Link {
+    /// One of a successor's first: its place in the slot with this index.
+    InSlot { index: u32, place: usize },
+    /// Another: its place in the block with this number.
+    InBlock { number: u32, place: usize },
 }
 
-/// The block of a link.
-#[inline]
-pub(crate) fn link_block(link: u32) -> u32 {
-    link >> PLACE_BITS
+impl Link {
+    #[inline]
+    pub(crate) fn pack(self) -> u32 {
+        match self {
+            Link::InSlot { index, place } => FIRST_IN_SLOT + (index << PLACE_BITS | place as u32),
+            Link::InBlock { number, place } => number << PLACE_BITS | place as u32,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn unpack(link: u32) -> Link {
+        let place = link as usize & (PLACES - 1);
+        match link.checked_sub(FIRST_IN_SLOT) {
+            Some(rest) => Link::InSlot {
+                index: rest >> PLACE_BITS,
+                place,
+            },
+            None => Link::InBlock {
+                number: link >> PLACE_BITS,
+                place,
+            },
+        }
+    }
 }
 
-/// The place of a link in its block.
-#[inline]
-pub(crate) fn link_place(link: u32) -> usize {
-    link as usize & (PLACES - 1)
-}
-
+const _: () = assert!(FIRST_IN_SLOT + (Ticket::INDEX_END << PLACE_BITS) - 1 == NIL);
+const _: () = assert!(
+    PLACES_IN_SLOT < PLACES - 1,
+    "the two largest numbers are free"
+);
 const _: () = assert!(size_of::<Links<platform::Os>>() == 64);
 const _: () = assert!(PLACES.is_power_of_two());

@@ -11,7 +11,5 @@ pub use id::JobId;
 pub(crate) use id::Ticket;
 pub use label::Label;
 pub(crate) use label::{LabelCache, Labels};
-pub(crate) use links::{
-    LINK_BLOCKS_MAX, Links, PLACES, Preds, link_block, link_number, link_place,
-};
+pub(crate) use links::{LINK_BLOCKS_MAX, Link, Links, PLACES, PLACES_IN_SLOT, Preds};
 pub(crate) use slot::{LinksWord, Phase, Slot, StateWord};

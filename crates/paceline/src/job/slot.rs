@@ -149,8 +149,9 @@ pub(crate) struct Slot<P: Platform> {
     pub(crate) state: P::AtomicU64,
     /// The list of those who want to be told; see above.
     pub(crate) links: P::AtomicU64,
-    /// The scope this job belongs to, or the job a scope was opened in; 0 if none. Written before
-    /// the job is published, then only read.
+    /// With HAS_PARENT: the scope this job belongs to, or the job it was made by. Without: of its first
+    /// links the numbers of those behind them, 28 bits each and inverted (0 is [`NIL`]). Written by the
+    /// thread that makes the job, the numbers each before its link is published; then only read.
     pub(crate) parent: P::AtomicU64,
     /// The last wait that found this job to be needed: `serial 48 | seat 16`. A hint for whom to
     /// wake when the job can run, and a visited mark for that wait. Any thread writes, all Relaxed.
@@ -164,7 +165,8 @@ pub(crate) struct Slot<P: Platform> {
     pub(crate) flags: P::AtomicU32,
     /// The label's number.
     pub(crate) label: P::AtomicU32,
-    /// Running: the seat that claimed it. Open: the block with the range's words.
+    /// Running: the seat that claimed it. Open: the block with the range's words. Before that nothing: see
+    /// [`take_line`](Slot::take_line).
     pub(crate) place: P::AtomicU32,
     /// Jobs with a handle: who still needs the slot ([`Slot::FINISHER`], [`Slot::HANDLE`]), and
     /// whether the handle has taken the result ([`Slot::TAKEN`]). The last to leave frees the slot.
@@ -205,6 +207,8 @@ impl<P: Platform> Slot<P> {
 
     /// It has no deadline: its ticket goes to the backlog.
     pub(crate) const IS_BACKGROUND: u32 = 1 << 8;
+    /// `parent` holds one, and not what is next in lists.
+    pub(crate) const HAS_PARENT: u32 = 1 << 9;
 
     /// Of `holders`: the thread that finishes the job.
     pub(crate) const FINISHER: u32 = 1;
@@ -212,6 +216,67 @@ impl<P: Platform> Slot<P> {
     pub(crate) const HANDLE: u32 = 1 << 1;
     /// Of `holders`: the result is no longer there.
     pub(crate) const TAKEN: u32 = 1 << 2;
+
+    /// The scope of the job, or the job that it was made by. For those who have the job to themselves, or do
+    /// not mind an answer about another one; `flags` are its own.
+    #[inline]
+    pub(crate) fn parent(&self, flags: u32) -> Ticket {
+        match flags & Slot::<P>::HAS_PARENT {
+            0 => Ticket::NONE,
+            _ => Ticket(self.parent.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// The job is over, and nobody needs its result: moves on to the next generation.
+    #[inline]
+    pub(crate) fn move_on(&self, job: Ticket) {
+        let next = StateWord::new(job.generation() + 1, Phase::Free, 0).pack();
+        // Release, partner: the Acquire load in `is_over`: everything the job did.
+        self.state.store(next, Ordering::Release);
+    }
+
+    /// The same for anybody; `None` also if `job` is over.
+    #[inline]
+    pub(crate) fn parent_of(&self, job: Ticket) -> Option<Ticket> {
+        // Acquire, partners: the Release stores in `allocate_slot` and `set_next`, by which the slot's next
+        // job has what is read here: then the state, read last, says that this one is over.
+        let parent = Ticket(self.parent.load(Ordering::Acquire));
+        if parent.is_none() {
+            return None;
+        }
+        // Acquire, partner: the Release store in `allocate_slot`, as above.
+        let has_one = self.flags.load(Ordering::Acquire) & Slot::<P>::HAS_PARENT != 0;
+        (has_one && !self.is_over(job)).then_some(parent)
+    }
+
+    /// Takes the line for writing, for one who is going to count down `pending` and reads something before:
+    /// a line that is read first travels twice. A store to what means nothing while the job waits.
+    #[inline]
+    pub(crate) fn take_line(&self) {
+        // Relaxed: whoever claims the job writes over it, behind the count that orders all of these before.
+        self.place.store(0, Ordering::Relaxed);
+    }
+
+    /// In the list in which this one of the job's first links is: the number of the link behind it. For the
+    /// finisher of the predecessor, before it releases the job.
+    #[inline]
+    pub(crate) fn next(&self, place: usize) -> u32 {
+        // Relaxed: written before the link was published, which the caller has from the list.
+        let words = self.parent.load(Ordering::Relaxed);
+        !(words >> (place as u32 * LinksWord::LINK_BITS)) as u32 & NIL
+    }
+
+    /// Sets it. Only for the thread that makes the job, before it publishes the link. The numbers share a
+    /// word: others may be reading that of a link that is published already, which stays what it is.
+    #[inline]
+    pub(crate) fn set_next(&self, place: usize, next: u32) {
+        let shift = place as u32 * LinksWord::LINK_BITS;
+        // Relaxed: only this thread writes it.
+        let others = self.parent.load(Ordering::Relaxed) & !(u64::from(NIL) << shift);
+        // Release, partner: the Acquire load in `parent_of`, as in `allocate_slot`.
+        self.parent
+            .store(others | u64::from(!next & NIL) << shift, Ordering::Release);
+    }
 
     #[inline]
     pub(crate) fn word(&self, order: Ordering) -> StateWord {
@@ -221,7 +286,7 @@ impl<P: Platform> Slot<P> {
     /// Whether the job with this ticket is over; if so, what it did is visible.
     #[inline]
     pub(crate) fn is_over(&self, ticket: Ticket) -> bool {
-        // Acquire, partner: the Release stores in `let_go` and `recycle` that move the slot on.
+        // Acquire, partner: the Release stores in `let_go` and `move_on`.
         self.word(Ordering::Acquire).is_over(ticket)
     }
 

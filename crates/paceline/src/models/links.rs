@@ -3,26 +3,31 @@
 //! predecessors did. The same for threads that wait.
 //! Method: one thread ends a job, and makes the next one in its slot at once, while another adds an
 //! edge from it, or waits for it, by the real code of `graph`, `schedule` and `wait`. Then everything
-//! that is ready is run. Then two threads, each of which ends one predecessor of the same job. Last, a block
-//! of links that gets another user while somebody reads it.
-//! Bounds: two threads, two or three jobs, three preemptions for edges and two for waits.
-//! Planted bugs: adding is a load and a store instead of a compare-exchange, so that a link is hung into
-//! a list that was closed meanwhile, and its owner waits for ever; adding does not look at the
-//! generation, so that a link is hung into the list of the slot's next job; adding, closing and the end
-//! of a job without Release; counting down without AcqRel, so that the last predecessor to end does not
-//! pass on what the others did; filling a block without Release, or without saying first that it is nobody's.
+//! that is ready is run. Then two threads, each of which ends one predecessor of the same job. Then one that
+//! ends the predecessor of two jobs while the other runs the first of these and uses its slot, in which the
+//! second one's link is known, again. Then somebody asks for the parent of a job whose slot has had, or gets,
+//! links in that place. Last, a block of links that gets another user while somebody reads it.
+//! Bounds: two threads, two to four jobs, three preemptions for edges and two for waits.
+//! Planted bugs: adding is a load and a store instead of a compare-exchange, so that a link is hung into a
+//! list that was closed meanwhile, and its owner waits for ever; adding does not look at the generation, so
+//! that a link is hung into the list of the slot's next job; adding, closing and the end of a job without
+//! Release; counting down without AcqRel, so that the last predecessor to end does not pass on what the
+//! others did; looking for the next successor when the last one was released; what is next, or that there
+//! is a parent in its place, without Release; filling a block without Release, or without saying first that
+//! it is nobody's.
 
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{Ordering, Platform};
+use platform::{Atomic, Ordering, Platform};
 use testkit::Loom;
 
 use super::{
     Notes, Ordered, Part, RACE, Site, Spoil, Spoiled, check, held_job, must_find, together,
 };
+use crate::context::Context;
 use crate::context::Queue;
-use crate::job::{JobId, Links, PLACES, Ticket};
+use crate::job::{JobId, Label, Link, Links, PLACES, Ticket};
 use crate::slab::NIL;
 
 /// Ends `job` and uses its slot again.
@@ -118,6 +123,164 @@ fn a_release_that_publishes_nothing_runs_the_successor_too_early() {
     must_find(LOST, 3, || join_two_edges(Spoiled::<NotCounted>::HERE, 0));
 }
 
+/// Tells those on a list that a job is over.
+type Tell<P> = fn(&Context<'_, P>, u32, Ticket);
+
+fn tell<P: Platform>(context: &Context<'_, P>, first: u32, job: Ticket) {
+    context.tell(first, job, false, Queue::Own);
+}
+
+/// As `tell`, but looks for the next link when the job that this one leads to was released.
+fn tell_and_then_look<P: Platform>(context: &Context<'_, P>, first: u32, _: Ticket) {
+    let mut link = first;
+    while link != NIL {
+        let (to, _) = context.read_link(Link::unpack(link));
+        context.release(Ticket(to), 1, Queue::Own);
+        link = context.read_link(Link::unpack(link)).1;
+    }
+}
+
+/// Runs one of two successors as soon as it is told, and uses its slot again.
+fn tell_two<P: Platform>(platform: P, first: usize, tell: Tell<P>) {
+    let site = Site::new(platform, 4, 2);
+    let ran = Notes::new();
+    let pred = held_job(&site.context(1));
+    let context = site.context(0);
+    let after = JobId::new(site.shared.id, pred);
+    for number in [1, 2] {
+        let (noted, here) = (ran.clone(), site.clone());
+        let successor = context.job("successor").after(after);
+        successor.schedule(move |_| noted.add((number, here.what_was_done())));
+    }
+    let runner = {
+        let site = site.clone();
+        Box::new(move || {
+            let context = site.context(0);
+            if context.run_any() {
+                held_job(&context);
+            }
+        })
+    };
+    let ender = {
+        let site = site.clone();
+        Box::new(move || {
+            let (context, slot) = (site.context(1), site.shared.slot(pred));
+            site.do_something();
+            let told = context.close(pred, slot, 0);
+            slot.move_on(pred);
+            tell(&context, told, pred);
+        })
+    };
+    together(first, [runner, ender]);
+    while context.run_any() {}
+    assert_eq!(ran.take(), [(1, 1), (2, 1)], "{LOST}");
+}
+
+#[test]
+fn all_successors_are_told_although_the_first_one_is_over() {
+    check(3, 2, |first| {
+        tell_two(Spoiled::<Ordered>::HERE, first, tell)
+    });
+}
+
+#[test]
+fn a_successor_that_is_looked_for_too_late_is_lost() {
+    must_find(LOST, 3, || {
+        tell_two(Spoiled::<Ordered>::HERE, 0, tell_and_then_look)
+    });
+}
+
+const MADE_BY: &str = "who made the job";
+
+/// A job whose slot knows its parent, one whose slot knows what is behind its link in the list of `gate`, or
+/// both, the other one first; meanwhile somebody asks who made the first.
+fn ask_for_the_parent<P: Platform>(platform: P, first: usize, parent_first: bool) {
+    let site = Site::new(platform, 6, 2);
+    let context = site.context(1);
+    let [gate, maker] = [(); 2].map(|()| held_job(&context));
+    let after = JobId::new(site.shared.id, gate);
+    let combine = move |context: &Context<'_, P>| {
+        let job = context.job("linked").after(after).try_combine();
+        job.expect("there is room").ticket()
+    };
+    combine(&context);
+    let label = Label {
+        name: "made",
+        site: std::panic::Location::caller(),
+    };
+    let old = match parent_first {
+        true => {
+            let made = context.allocate_slot(label, 0, maker);
+            let (job, slot) = made.expect("there is room");
+            // Release, partner: the CAS in `hold_back`, as for any new job.
+            slot.pending.store(1, Ordering::Release);
+            job
+        }
+        false => combine(&context),
+    };
+    let expected = parent_first.then_some(maker);
+    let asker = {
+        let site = site.clone();
+        Box::new(move || {
+            let parent = site.shared.slot(old).parent_of(old);
+            assert!(parent.is_none() || parent == expected, "{MADE_BY}");
+        })
+    };
+    let user = {
+        let site = site.clone();
+        Box::new(move || {
+            let context = site.context(1);
+            let next = match parent_first {
+                true => {
+                    context.release(old, 1, Queue::Own);
+                    context.finish_todo(Queue::Own);
+                    combine(&context)
+                }
+                false => {
+                    context.release(gate, 1, Queue::Own);
+                    context.finish_todo(Queue::Own);
+                    let made = || context.allocate_slot(label, 0, maker);
+                    let mut made = [(); 3].map(|()| made().expect("there is room").0);
+                    made.sort_by_key(|job| job.index() != old.index());
+                    made[0]
+                }
+            };
+            assert_eq!(next.index(), old.index(), "the slot is used again");
+        })
+    };
+    together(first, [asker, user]);
+}
+
+#[test]
+fn links_are_not_taken_for_a_parent() {
+    for parent_first in [true, false] {
+        check(3, 2, move |first| {
+            ask_for_the_parent(Loom, first, parent_first)
+        });
+    }
+}
+
+/// A new job's flags publish nothing.
+#[derive(Clone, Copy)]
+struct NotReleasedFlags;
+
+impl Spoil for NotReleasedFlags {
+    const FILE: &'static str = "schedule.rs";
+    fn store_small(_: Ordering) -> Ordering {
+        Ordering::Relaxed
+    }
+}
+
+#[test]
+fn links_without_release_are_taken_for_a_parent() {
+    must_find(MADE_BY, 3, || {
+        ask_for_the_parent(Spoiled::<NotReleasedBySlot>::HERE, 0, true)
+    });
+    must_find(MADE_BY, 3, || {
+        ask_for_the_parent(Spoiled::<NotReleasedFlags>::HERE, 0, false)
+    });
+}
+
 fn wait_for_the_end<P: Platform>(platform: P, first: usize) {
     let site = Site::new(platform, 4, 2);
     let job = held_job(&site.context(1));
@@ -187,12 +350,12 @@ fn an_edge_that_is_added_to_the_next_jobs_list_is_lost() {
     must_find(LOST, 3, || add_an_edge(Spoiled::<NoGeneration>::HERE, 0));
 }
 
-/// The end of a job publishes nothing.
+/// A slot publishes nothing: neither the end of a job nor what is next in a list.
 #[derive(Clone, Copy)]
 struct NotReleasedBySlot;
 
 impl Spoil for NotReleasedBySlot {
-    const FILE: &'static str = "graph.rs";
+    const FILE: &'static str = "job/slot.rs";
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }

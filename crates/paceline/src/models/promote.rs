@@ -61,7 +61,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "graph.rs";
+    const FILE: &'static str = "job/slot.rs";
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }

@@ -15,7 +15,7 @@ pub(super) type Word32 = <Loom as Memory>::AtomicU32;
 type Word64 = <Loom as Memory>::AtomicU64;
 
 /// A way to spoil memory, by default not at all. Of 32-bit words only [`count_down`](Spoil::count_down)
-/// is spoiled.
+/// and [`store_small`](Spoil::store_small) are spoiled.
 pub(super) trait Spoil: Send + Sync + Copy + 'static {
     /// A store follows, in the modification order, what it overwrites; see [`Ordered`].
     const ORDERED: bool = false;
@@ -41,6 +41,10 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
     }
     /// … of a subtraction from a 32-bit word,
     fn count_down(order: Ordering) -> Ordering {
+        order
+    }
+    /// … of a store to one,
+    fn store_small(order: Ordering) -> Ordering {
         order
     }
     /// … and of a fence.
@@ -199,7 +203,10 @@ impl<S: Spoil> Atomic<u32> for SpoiledCount<S> {
     }
     #[track_caller]
     fn store(&self, value: u32, order: Ordering) {
-        self.0.store(value, order);
+        match S::is_here() {
+            true => self.0.store(value, S::store_small(order)),
+            false => self.0.store(value, order),
+        }
     }
     #[track_caller]
     fn swap(&self, value: u32, order: Ordering) -> u32 {

@@ -73,12 +73,9 @@ impl<P: Platform> Context<'_, P> {
 
     /// The scope or job that `job` was made by, unless `job` is over.
     pub(crate) fn parent_of(&self, job: Ticket) -> Option<Ticket> {
-        let slot = self.shared.slot(job);
-        // Acquire, partner: the Release store in `allocate_slot`; also orders the look at the state.
-        let parent = Ticket(slot.parent.load(Ordering::Acquire));
-        // Looked at after the parent was read: it is this job's. A parent outlives what it made.
-        let known = !slot.is_over(job) && self.shared.slots.exists(parent.index());
-        (known && !parent.is_none()).then_some(parent)
+        // A parent outlives what it made.
+        let parent = self.shared.slot(job).parent_of(job)?;
+        self.shared.slots.exists(parent.index()).then_some(parent)
     }
 
     /// Walks on until it comes to a job that can be run, and runs it. False if a whole walk, begun

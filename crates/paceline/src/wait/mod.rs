@@ -121,7 +121,7 @@ impl<P: Platform> Context<'_, P> {
             let slot = self.shared.slot(ticket);
             // A stale ticket may look wanted: starting it fails. One that is not wanted is not
             // started even if it looks stale: a range that is just being opened does.
-            let child = slot.parent.load(Ordering::Relaxed) == wait.target.0;
+            let child = slot.parent(slot.flags.load(Ordering::Relaxed)) == wait.target;
             let wanted = child || self.is_wanted(ticket, wait);
             if !wanted && self.is_startable(ticket) {
                 return;
