@@ -22,7 +22,7 @@ use crate::read::builder::Builder;
 
 /// Events in a batch: little enough to be in a cache still when they are told, and enough that waking
 /// somebody for them is little beside it.
-const BATCH: usize = 16 << 10;
+const BATCH: usize = 4 << 10;
 
 /// Below this many events nobody is asked for help.
 const WORTH_HELP: usize = 2 * BATCH;
