@@ -64,12 +64,31 @@ fn examples() -> Vec<Vec<u8>> {
     names.iter().map(unpacked).collect()
 }
 
+/// A thread's track.
+fn track() -> Vec<u8> {
+    let thread = message(4, &[number(1, 5), number(2, 5)].concat());
+    [
+        number(10, 1),
+        message(60, &[number(1, 77), thread].concat()),
+    ]
+    .concat()
+}
+
+/// Something said on it: a slice begins (1) or ends (2), or a mark (3).
+fn said(time: u64, kind: u64) -> Vec<u8> {
+    let fields = [number(9, kind), number(11, 77), message(23, b"said")];
+    let event = message(11, &fields.concat());
+    [number(8, time), number(10, 1), event].concat()
+}
+
 /// Bundles of CPUs in turn, on three clocks, with switches of the same threads everywhere, markers, gaps, and
-/// between them packets that change what they mean: what machine it is, how the clocks stand.
+/// between them packets that change what they mean: what machine it is, how the clocks stand. Slices and
+/// marks of a program go on all the time.
 fn eventful(bundles: u64) -> Vec<u8> {
     let mut random = Random::new(7);
-    let mut packets = Vec::new();
+    let mut packets = vec![track()];
     for at in 0..bundles {
+        packets.push(said(at * 1_000 + random.below(500), 1 + at % 3));
         let cpu = random.below(11);
         let mut bundle = number(1, cpu);
         for step in 0..20 {

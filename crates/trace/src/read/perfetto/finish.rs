@@ -1,16 +1,15 @@
 //! The end of a file: one clock, one order, and everything to the builder.
 
-use std::collections::BTreeMap;
-
 use event::Cpu;
 
 use super::File;
 use super::bundles::Bundles;
 use super::clocks::{BOOT, Clock, Clocks, MONOTONIC};
-use super::merge::{Merged, Teller};
+use super::merge::Teller;
+use super::telling::{Telling, events};
 use super::track_events::Said;
-use super::tracks::{NOBODY, Tracks};
-use crate::read::builder::{Builder, Layout};
+use super::tracks::NOBODY;
+use crate::read::builder::Layout;
 use crate::{CpuFacts, Loss};
 
 impl File<'_> {
@@ -45,13 +44,19 @@ impl File<'_> {
         if !self.said.is_sorted_by_key(|said| said.time) {
             self.said.sort_by_key(|said| said.time);
         }
-        let (first, end) = tell(
+        for (loss, count) in self.bundles.losses().iter() {
+            self.builder.lose(loss, count);
+        }
+        self.builder.keep_heap();
+        let mut decoders = self.bundles.into_decoders();
+        let events = events(&mut decoders);
+        let telling = Telling::new(
             self.builder,
-            self.bundles,
-            &self.said,
             &mut self.tracks,
-            layout,
+            Teller::new(&decoders, layout),
+            &self.said,
         );
+        let (first, end) = telling.all(events, self.executor);
         self.tracks.finish(self.builder, end);
         let clocks = &self.clocks;
         let to_base = |(time, clock)| convert(clocks, base, clock, time);
@@ -136,45 +141,4 @@ fn convert_said(said: &mut Vec<Said>, clocks: &Clocks, base: Clock) -> u64 {
         time.is_some()
     });
     (before - said.len()) as u64
-}
-
-/// Tells everything in the order of its times; at one time what programs said comes first. The answer is the
-/// first time and the last.
-fn tell(
-    builder: &mut Builder,
-    bundles: Bundles,
-    said: &[Said],
-    tracks: &mut Tracks,
-    layout: Layout,
-) -> (u64, u64) {
-    for (loss, count) in bundles.losses().iter() {
-        builder.lose(loss, count);
-    }
-    builder.keep_heap();
-    let mut decoders = bundles.into_decoders();
-    let lists = decoders.iter_mut();
-    let lists = lists.flat_map(|decoder| std::mem::take(&mut decoder.cpus));
-    // The CPUs are in the order of their numbers, whoever decoded them.
-    let merged = Merged::new(lists.collect::<BTreeMap<_, _>>());
-    let mut teller = Teller::new(&decoders, layout);
-    let mut said = said;
-    let (mut first, mut end) = (None, 0);
-    for (cpu, time, what) in merged {
-        while let Some((before, others)) = said.split_first()
-            && before.time <= time
-        {
-            first.get_or_insert(before.time);
-            tracks.tell(builder, before.track, before.time, before.what);
-            said = others;
-        }
-        first.get_or_insert(time);
-        teller.tell(builder, cpu, time, what);
-        end = time;
-    }
-    for said in said {
-        first.get_or_insert(said.time);
-        tracks.tell(builder, said.track, said.time, said.what);
-        end = said.time;
-    }
-    (first.unwrap_or(0), end)
 }

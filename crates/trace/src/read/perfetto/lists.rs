@@ -71,6 +71,11 @@ impl Default for List {
 }
 
 impl List {
+    /// How many events there are.
+    pub(super) fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.entries.len()).sum()
+    }
+
     /// When the one was that came last.
     pub(super) fn latest(&self) -> Option<u64> {
         self.latest

@@ -4,7 +4,7 @@
 //! A file is a list of packets; each is of a sequence, which is what one writer wrote in its order, and
 //! sequences are in no order among themselves. So packets are read one by one and forgotten, what they say is
 //! kept small, and at the end of the file it is told to the builder in the order of its times: kernel
-//! events (`bundles.rs`, `ftrace.rs`, `compact.rs`, `merge.rs`) and what programs said
+//! events (`bundles.rs`, `ftrace.rs`, `compact.rs`, `merge.rs`, `telling.rs`) and what programs said
 //! (`track_events.rs`, `tracks.rs`), on one clock (`clocks.rs`).
 //!
 //! Files have millions of kernel events, so these are what is fast here: those of the usual kinds are read in
@@ -36,6 +36,7 @@ mod raw;
 mod sequences;
 mod source;
 mod supplement;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod track_events;
