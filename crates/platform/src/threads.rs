@@ -97,10 +97,6 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// Costs some ten microseconds on a real machine.
     fn is_on_cpu(&self, thread: u64) -> Option<bool>;
 
-    /// The CPU that this thread has, waits for, or had last; `None` if the platform cannot say. The caller
-    /// makes sure that the thread still lives. Costs some ten microseconds on a real machine.
-    fn cpu_of(&self, thread: u64) -> Option<u32>;
-
     /// What the calling thread has used so far. Costs some ten microseconds on a real machine.
     fn usage(&self) -> Usage;
 

@@ -351,14 +351,6 @@ unsafe impl Platform for Sim {
         ambient::with(treat).unwrap_or_else(|| Err(refused("no simulated machine is running")))
     }
 
-    fn cpu_of(&self, thread: u64) -> Option<u32> {
-        let task = Task(thread.checked_sub(1)? as u32);
-        let cpu_of = |engine: &Engine| {
-            engine.with_kernel(|kernel| Some(kernel.tasks.get(task.index())?.cpu.0))
-        };
-        ambient::with(cpu_of).flatten()
-    }
-
     fn is_on_cpu(&self, thread: u64) -> Option<bool> {
         let task = Task(thread.checked_sub(1)? as u32);
         let is_running = |engine: &Engine| {

@@ -99,10 +99,6 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.treat(thread, how)
         }
-        fn cpu_of(&self, thread: u64) -> Option<u32> {
-            let $this = self;
-            $behind.cpu_of(thread)
-        }
         fn is_on_cpu(&self, thread: u64) -> Option<bool> {
             let $this = self;
             $behind.is_on_cpu(thread)

@@ -331,10 +331,6 @@ unsafe impl Platform for Loom {
         Ok(())
     }
 
-    fn cpu_of(&self, _thread: u64) -> Option<u32> {
-        None
-    }
-
     fn is_on_cpu(&self, _thread: u64) -> Option<bool> {
         None
     }

@@ -35,7 +35,7 @@ const P99_MAX: u64 = 500_000;
 /// of a virtual machine takes up to 130 us.
 const CROWDED: u64 = 150_000;
 /// A nudge comes when a wake-up has taken so long, and again after each further such time: a small part of
-/// the slice that it waits for, and ten times what a nudge costs (seven system calls).
+/// the slice that it waits for, and a hundred times what a nudge costs (four system calls).
 pub(super) const NUDGE: Nanos = Nanos::from_micros(200);
 /// What has not helped until then is left to the ticks.
 const LAST_NUDGE: Nanos = Nanos::from_millis(4);
@@ -184,8 +184,7 @@ impl<P: Platform> Shared<P> {
         })
     }
 
-    /// Has the kernel look again at who runs on the CPU for which the worker on this seat waits, if it is
-    /// another one than the caller's.
+    /// Has the kernel look again at who runs on the CPU for which the worker on this seat waits.
     pub(super) fn nudge(&self, seat: &Seat<P>) -> bool {
         let slice = self
             .crew
@@ -193,10 +192,6 @@ impl<P: Platform> Shared<P> {
             .map_or(Nanos::ZERO, |slice| Nanos(slice.0 ^ 1));
         self.with_worker_thread(seat, |thread| {
             let platform = &self.platform;
-            let cpu = platform.cpu_of(thread);
-            if cpu.is_some() && cpu == platform.current_cpu() {
-                return false; // It waits behind the caller, whose slice would be looked at.
-            }
             let undo = platform.treat(thread, &Treatment::slice(slice));
             // Refused, or another class: it waits as before.
             undo.is_ok_and(|undo| platform.treat(thread, &undo).is_ok())

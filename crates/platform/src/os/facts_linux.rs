@@ -129,13 +129,6 @@ pub(super) fn is_on_cpu(thread: u64) -> Option<bool> {
     Some(came > left)
 }
 
-/// The 39th field of stat (see proc_pid_stat(5)); the second one, in brackets, may have anything in it.
-pub(super) fn cpu_of(thread: u64) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_whitespace().nth(36)?.parse().ok()
-}
-
 pub(super) fn current_cpu() -> Option<u32> {
     // SAFETY: no arguments, no preconditions.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
@@ -254,34 +247,6 @@ mod tests {
         go.send(()).expect("it listens");
         thread.join().expect("it does not panic");
         assert_eq!(is_on_cpu(u64::MAX), None, "there is no such thread");
-    }
-
-    /// Goal: the CPU of another thread is known. Method: one that may run on one CPU only, and whose name
-    /// looks like a part of the file.
-    #[test]
-    fn the_cpu_of_a_thread_is_known() {
-        let last = mask(0)
-            .expect("Linux tells")
-            .iter()
-            .max()
-            .expect("it has one");
-        let (send_id, id) = std::sync::mpsc::channel();
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let body = move || {
-            set_mask(thread_id(), &[last].into_iter().collect()).expect("a part of what it had");
-            send_id.send(thread_id()).expect("somebody listens");
-            wait.recv().expect("somebody sends");
-        };
-        let thread = std::thread::Builder::new()
-            .name("a) S 1 (b".into())
-            .spawn(body);
-        assert_eq!(cpu_of(id.recv().expect("it says so")), Some(last));
-        go.send(()).expect("it listens");
-        thread
-            .expect("it has begun")
-            .join()
-            .expect("it does not panic");
-        assert_eq!(cpu_of(u64::MAX), None, "there is no such thread");
     }
 
     /// Goal: what was counted so far is never more than the exact time, whose question it is

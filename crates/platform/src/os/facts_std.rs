@@ -28,10 +28,6 @@ pub(super) fn set_mask(_thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
     Err(MaskError("this system has no CPU masks".into()))
 }
 
-pub(super) fn cpu_of(_thread: u64) -> Option<u32> {
-    None
-}
-
 pub(super) fn is_on_cpu(_thread: u64) -> Option<bool> {
     None
 }

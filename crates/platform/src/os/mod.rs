@@ -180,10 +180,6 @@ unsafe impl Platform for Os {
         treat::treat(thread, how)
     }
 
-    fn cpu_of(&self, thread: u64) -> Option<u32> {
-        facts::cpu_of(thread)
-    }
-
     fn is_on_cpu(&self, thread: u64) -> Option<bool> {
         facts::is_on_cpu(thread)
     }
