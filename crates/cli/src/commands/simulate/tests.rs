@@ -289,7 +289,7 @@ fn a_job_system_asks_for_help() {
     let path = folder.path().join("hogs.toml");
     let text = "about = 'x'\nmachine = 'vm-2'\npolicy = 'eevdf-6.18'\nuntil = '1 s'\n\
                 [[thread]]\nname = 'hog'\ncount = 4\nphases = [{ work = '1 s' }]\n\
-                [program]\nkind = 'frames'\nframes = 30\nfps = 60\njobs = 40\n";
+                [program]\nkind = 'frames'\nframes = 30\nfps = 60\njobs = 400\n";
     std::fs::write(&path, text).unwrap();
     let frames = |options: &str| {
         let (job, outcome) = outcome(&format!("{}{options}", path.display()));
