@@ -247,6 +247,9 @@ impl<P: Platform> Builder<P> {
     /// which is granted or refused by itself, for all of these threads; [`JobSystem::os_help`] says which.
     /// Nothing is asked for by default, and nothing fails because a privilege is missing.
     ///
+    /// With a nice value below 0 comes a [slice](Builder::slice) that is longer by as much as the share is
+    /// larger, unless another slice is asked for, too.
+    ///
     /// A nice value below 0, and `SCHED_RR`, need a privilege on Linux (CAP_SYS_NICE, or a limit). Beside
     /// `SCHED_RR` no thread that is scheduled by shares runs on the same CPU: do not let workers spin then
     /// ([`WaitPolicy::Active`]), nor jobs run for long.
@@ -263,8 +266,9 @@ impl<P: Platform> Builder<P> {
     }
 
     /// Whether workers may change their own affinity masks to stay off the CPU of whoever wakes them,
-    /// where the kernel keeps putting them there although another CPU is idle; `true` by default. Masks
-    /// of the program's own threads are never touched either way.
+    /// where the kernel keeps putting them there, and whether the kernel is asked to look again where others
+    /// keep the CPU that a worker waits for; `true` by default. The program's own threads are never touched
+    /// either way.
     ///
     /// `false` leaves placement to the kernel: for programs that set the masks of workers themselves
     /// (from [`on_thread_start`](Builder::on_thread_start)), and for comparisons.

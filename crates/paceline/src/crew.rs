@@ -32,7 +32,7 @@ pub(crate) struct Crew<P: Platform> {
     workers_max: usize,
     stack_bytes: Option<usize>,
     /// The slice that workers ask the kernel for.
-    slice: Option<Nanos>,
+    pub(crate) slice: Option<Nanos>,
 }
 
 /// One place for a worker: its seat, and its thread while it has one.
@@ -85,11 +85,6 @@ impl<P: Platform> Crew<P> {
     pub(crate) fn set_target(&self, target: usize) {
         debug_assert!(target <= self.workers_max);
         self.target.store(target as u32, Ordering::Relaxed);
-    }
-
-    /// The slice that workers ask the kernel for.
-    pub(crate) fn slice(&self) -> Option<Nanos> {
-        self.slice
     }
 
     pub(crate) fn workers_max(&self) -> usize {

@@ -94,7 +94,7 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
 
     /// Whether this thread has a CPU at this moment; `None` if the platform cannot say. One that is neither
     /// on a CPU nor asleep is ready and waits for one. The caller makes sure that the thread still lives.
-    /// Costs some ten microseconds on a real machine.
+    /// Costs some thirty microseconds on a real machine.
     fn is_on_cpu(&self, thread: u64) -> Option<bool>;
 
     /// What the calling thread has used so far. Costs some ten microseconds on a real machine.

@@ -150,3 +150,30 @@ impl Helped {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: who is granted a larger share gets a slice that is larger by as much, nobody else gets any, and
+    /// what was wished for stays. Method: classes beside what is done for them.
+    #[test]
+    fn slices_fit_shares() {
+        let slice = Nanos::from_micros(400);
+        let done = |asked: Treatment, slice| Wish::new(asked, slice).treatment.slice;
+        let micros = |nice| done(Treatment::nice(nice), Some(slice)).map(|slice| slice.0 / 1_000);
+        assert_eq!([0, 5].map(micros), [None; 2]);
+        assert_eq!(
+            [-1, -3, -10].map(micros),
+            [Some(500), Some(781), Some(3_725)]
+        );
+        assert_eq!(done(Treatment::round_robin(1), Some(slice)), None);
+        assert_eq!(
+            done(Treatment::nice(-10), None),
+            None,
+            "the kernel's is wanted"
+        );
+        let other = Nanos::from_micros(300);
+        assert_eq!(done(Treatment::slice(other), Some(slice)), Some(other));
+    }
+}

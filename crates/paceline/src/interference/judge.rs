@@ -27,14 +27,15 @@
 //! rest of the machine to us however many we are: threads beyond it wait with a piece of the frame in their
 //! hands, and fewer lose nothing. Threads that *share* with us give each of ours a share: fewer threads get
 //! less, and who parks instead of spinning for some microseconds gives its CPU to a thread that keeps it
-//! until a tick. Row `load` is of the second kind: beside 4 hogs on 2 CPUs a frame takes 5.6 ms (p99 14 ms)
-//! with one worker and 8.9 ms (16 ms) without (docs/performance.md). Spinning was measured with `frames
-//! --wait passive` and `adaptive` in turns, four runs of 120 frames each, the machine not quiet: without it
-//! the mean frame of the graph was 2 % longer beside 2 hogs and 6 % beside 4 (p99 10 and 8 % shorter), that
-//! of the Mandelbrot set 8 % longer and 5 % shorter; on the simulated machine of 2 CPUs means were 2 to 8 %
-//! longer. That is nothing to be had for sure, and so nobody stops spinning who shares. (Whoever spins in
-//! vain stops in any case: see `SpinHabit`.) Which of both it is cannot be seen before; so it is tried, and
-//! what counts is what was got. Frame times would say the same, and are as uneven as frames are.
+//! until a tick. Row `load` is of the second kind: beside 4 hogs on 2 CPUs a frame takes 2.8 ms (p99 12 ms)
+//! with one worker and 8.5 ms (13 ms) without (`paceline bench load`, *paceline* and *serial*). Spinning
+//! was measured with `frames --wait passive` and `adaptive` in turns, four runs of 120 frames each, the
+//! machine not quiet: without it the mean frame of the graph was 2 % longer beside 2 hogs and 6 % beside 4
+//! (p99 10 and 8 % shorter), that of the Mandelbrot set 8 % longer and 5 % shorter; on the simulated
+//! machine of 2 CPUs means were 2 to 8 % longer. That is nothing to be had for sure, and so nobody stops
+//! spinning who shares. (Whoever spins in vain stops in any case: see `SpinHabit`.) Which of both it is
+//! cannot be seen before; so it is tried, and what counts is what was got. Frame times would say the same,
+//! and are as uneven as frames are.
 //!
 //! Invariant: workers that were wanted without regard to the machine ([`Load::fits`] is false) are not
 //! touched.

@@ -227,14 +227,6 @@ impl<P: Platform> Slot<P> {
         }
     }
 
-    /// The job is over, and nobody needs its result: moves on to the next generation.
-    #[inline]
-    pub(crate) fn move_on(&self, job: Ticket) {
-        let next = StateWord::new(job.generation() + 1, Phase::Free, 0).pack();
-        // Release, partner: the Acquire load in `is_over`: everything the job did.
-        self.state.store(next, Ordering::Release);
-    }
-
     /// The same for anybody; `None` also if `job` is over.
     #[inline]
     pub(crate) fn parent_of(&self, job: Ticket) -> Option<Ticket> {
@@ -247,6 +239,14 @@ impl<P: Platform> Slot<P> {
         // Acquire, partner: the Release store in `allocate_slot`, as above.
         let has_one = self.flags.load(Ordering::Acquire) & Slot::<P>::HAS_PARENT != 0;
         (has_one && !self.is_over(job)).then_some(parent)
+    }
+
+    /// The job is over, and nobody needs its result: moves on to the next generation.
+    #[inline]
+    pub(crate) fn move_on(&self, job: Ticket) {
+        let next = StateWord::new(job.generation() + 1, Phase::Free, 0).pack();
+        // Release, partner: the Acquire load in `is_over`: everything the job did.
+        self.state.store(next, Ordering::Release);
     }
 
     /// Takes the line for writing, for one who is going to count down `pending` and reads something before:

@@ -40,6 +40,7 @@ use crate::seat::WakeReport;
 
 pub(crate) use memory::Steer;
 pub(crate) use overdue::Steering;
+pub(crate) use preempted::Nudging;
 
 /// What a seat says of its worker's mask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -143,16 +143,15 @@ impl<P: Platform> Shared<P> {
         steering.on
             && self.noticed.are_preempted()
             && steering.is_crowded()
-            && self.crew.slice().is_some()
+            && self.crew.slice.is_some()
     }
 
     /// Notes when something is to be done about the worker on this seat, if it has been signalled.
     fn expect(&self, seat: &Seat<P>) {
-        if let Some(sent) = self.awaited_since(seat) {
-            let first = self.remedy(seat, Nanos::ZERO).again;
-            first
-                .into_iter()
-                .for_each(|first| self.steering.expect(sent + first));
+        if let Some(sent) = self.awaited_since(seat)
+            && let Some(first) = self.remedy(seat, Nanos::ZERO).again
+        {
+            self.steering.expect(sent + first);
         }
     }
 
@@ -183,20 +182,6 @@ impl<P: Platform> Shared<P> {
             restored
         })
     }
-
-    /// Has the kernel look again at who runs on the CPU for which the worker on this seat waits.
-    pub(super) fn nudge(&self, seat: &Seat<P>) -> bool {
-        let slice = self
-            .crew
-            .slice()
-            .map_or(Nanos::ZERO, |slice| Nanos(slice.0 ^ 1));
-        self.with_worker_thread(seat, |thread| {
-            let platform = &self.platform;
-            let undo = platform.treat(thread, &Treatment::slice(slice));
-            // Refused, or another class: it waits as before.
-            undo.is_ok_and(|undo| platform.treat(thread, &undo).is_ok())
-        })
-    }
 }
 
 impl<P: Platform> Context<'_, P> {
@@ -205,6 +190,24 @@ impl<P: Platform> Context<'_, P> {
         if self.shared.steering.on {
             self.shared.expect(self.shared.seats.get(index));
         }
+    }
+
+    /// Has the kernel look again at who runs on the CPU for which the worker on this seat waits. False if
+    /// that cannot be had: then it waits as before.
+    pub(super) fn nudge(&self, seat: &Seat<P>) -> bool {
+        let shared = self.shared;
+        let nudged = shared.with_worker_thread(seat, |thread| {
+            let platform = &shared.platform;
+            // Any slice will do that is not the one it has.
+            let other = shared.crew.slice.map(|slice| Nanos(slice.0 ^ 1));
+            let undo = other.map(|other| platform.treat(thread, &Treatment::slice(other)));
+            undo.is_some_and(|undo| undo.is_ok_and(|undo| platform.treat(thread, &undo).is_ok()))
+        });
+        if nudged {
+            self.seat.counters.nudges.add(1);
+            self.record(EventKind::Nudged, Ticket::NONE, seat.index.into());
+        }
+        nudged
     }
 
     /// Until when a waiter may sleep without looking for overdue workers.
@@ -254,9 +257,8 @@ impl<P: Platform> Context<'_, P> {
                 self.seat.counters.masks_restored.add(1);
                 self.record(EventKind::MaskRestored, Ticket::NONE, seat.index.into());
             }
-            if remedy.nudge && shared.nudge(seat) {
-                self.seat.counters.nudges.add(1);
-                self.record(EventKind::Nudged, Ticket::NONE, seat.index.into());
+            if remedy.nudge {
+                self.nudge(seat);
             }
         }
     }

@@ -10,37 +10,58 @@
 //! It does so for no longer than a slice of those others may take. A worker that runs is left alone: a nudge
 //! would end its slice, not theirs.
 
-use event::{EventKind, Nanos};
+use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
 
 use super::overdue::NUDGE;
 use crate::context::Context;
-use crate::job::Ticket;
 use crate::seat::{Role, Seat};
 
 /// The longest slice that Linux gives by itself is 2.8 ms; half of that on two CPUs.
 const LONGEST: Nanos = Nanos::from_millis(3);
 
+/// What a waiter remembers of it, from when it has nothing to run until it sleeps.
+#[derive(Clone, Copy)]
+pub(crate) struct Nudging {
+    /// Not any more from then on.
+    ends: Nanos,
+    /// Until then it spins, whatever makes it look around meanwhile, and asks for nothing.
+    next: Nanos,
+}
+
 impl<P: Platform> Context<'_, P> {
-    /// For a waiter without anything to run since `since`: nudges workers that have no CPU, and says until
-    /// when to spin before it looks again. `None`: there is none, or that took too long; it may sleep.
-    pub(crate) fn nudge_preempted(&self, since: Nanos, now: Nanos) -> Option<Nanos> {
+    /// For a waiter without anything to run: nudges workers that have no CPU, and says until when to spin
+    /// before it looks again. `None`: there is none, or that took too long; it may sleep.
+    pub(crate) fn nudge_preempted(
+        &self,
+        nudging: &mut Option<Nudging>,
+        now: Nanos,
+    ) -> Option<Nanos> {
         let shared = self.shared;
-        if !shared.nudges_pay() || now - since >= LONGEST {
+        if !shared.nudges_pay() {
             return None;
         }
-        let mut found = false;
-        for seat in shared.seats.iter().filter(|seat| self.may_hold_work(seat)) {
-            let is_on_cpu = shared.with_worker_thread(seat, |thread| {
-                shared.platform.is_on_cpu(thread) != Some(false)
-            });
-            if !is_on_cpu && shared.nudge(seat) {
-                found = true;
-                self.seat.counters.nudges.add(1);
-                self.record(EventKind::Nudged, Ticket::NONE, seat.index.into());
-            }
+        let nudging = nudging.get_or_insert(Nudging {
+            ends: now + LONGEST,
+            next: now,
+        });
+        if now < nudging.next {
+            return Some(nudging.next);
         }
-        found.then(|| now + NUDGE)
+        if now >= nudging.ends {
+            return None;
+        }
+        let is_off_cpu = |seat: &&Seat<P>| {
+            shared.with_worker_thread(seat, |thread| {
+                shared.platform.is_on_cpu(thread) == Some(false)
+            })
+        };
+        let workers = shared.seats.iter().filter(|seat| self.may_hold_work(seat));
+        let nudged = workers.filter(is_off_cpu).filter(|seat| self.nudge(seat));
+        (nudged.count() > 0).then(|| {
+            nudging.next = now + NUDGE;
+            nudging.next
+        })
     }
 
     /// Whether the worker on this seat may be in the middle of something. One that has been signalled and has

@@ -11,6 +11,7 @@ use crate::idle::Fenced;
 use crate::listen::Listener;
 use crate::policy::{Tuning, WaitPolicy};
 use crate::seat::Role;
+use crate::steer::Nudging;
 
 /// How long a waiter with nothing to run does what.
 #[derive(Clone, Copy)]
@@ -52,7 +53,8 @@ impl<P: Platform> Context<'_, P> {
         };
         shared.idle.begin_watch::<Fenced>();
         let mut patience = self.patience(deadline);
-        let (mut suspected, mut stuck_since, mut spun) = (None, None, false);
+        let mut nudging: Option<Nudging> = None;
+        let (mut suspected, mut spun) = (None, false);
         let result = loop {
             let epoch = shared.idle.epoch();
             if self.help_until_stuck(wait, walk) {
@@ -71,7 +73,7 @@ impl<P: Platform> Context<'_, P> {
                 spun = true;
                 continue;
             }
-            if let Some(until) = self.nudge_preempted(*stuck_since.get_or_insert(now), now) {
+            if let Some(until) = self.nudge_preempted(&mut nudging, now) {
                 shared.idle.spin(epoch, until.min(deadline));
                 spun = true;
                 continue;
@@ -98,7 +100,7 @@ impl<P: Platform> Context<'_, P> {
                 Rest::Parked => {
                     self.note_parked_since(now);
                     patience = self.patience(deadline);
-                    (stuck_since, spun) = (None, false);
+                    (nudging, spun) = (None, false);
                 }
             }
         };
