@@ -83,7 +83,7 @@ impl<P: Platform> Context<'_, P> {
         let (number, block) = self.allocate_links()?;
         let first = Preds(slot.preds.load(Ordering::Relaxed));
         block.fill(preds, job.0, first.block());
-        // Release, partner: the Acquire in `unfinished_preds`. A store: see the caller.
+        // Release, partner: the Acquire in `linked_preds`. A store: see the caller.
         slot.preds.store(first.and(number).0, Ordering::Release);
         let mut over = 0;
         for (place, &pred) in preds.iter().enumerate() {
@@ -157,9 +157,18 @@ impl<P: Platform> Context<'_, P> {
         self.hang(from, Link::InBlock { number, place }, set_next)
     }
 
-    /// Calls `visit` with the predecessors of `job` that may not be over yet. If the job has started
-    /// meanwhile all of them are; and if its links have got another user by now, it stops.
+    /// Calls `visit` with the predecessors of `job` that may not be over yet.
     pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
+        self.linked_preds(job, |pred| {
+            if !self.shared.slot(pred).is_over(pred) {
+                visit(pred);
+            }
+        });
+    }
+
+    /// Calls `visit` with the predecessors of `job` that it has links from, over or not. If the job has
+    /// started meanwhile all of them are; and if its links have got another user by now, it stops.
+    pub(crate) fn linked_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
         let links = &self.shared.links;
         // Acquire, partner: the Release stores of `preds`.
         let mut number = Preds(self.shared.slot(job).preds.load(Ordering::Acquire)).block();
@@ -171,12 +180,10 @@ impl<P: Platform> Context<'_, P> {
             let Some((from, more)) = links.get(number).read(job.0) else {
                 return;
             };
-            for pred in from {
-                let exists = !pred.is_none() && self.shared.slots.exists(pred.index());
-                if exists && !self.shared.slot(pred).is_over(pred) {
-                    visit(pred);
-                }
-            }
+            let linked = from.into_iter().filter(|pred| !pred.is_none());
+            linked
+                .filter(|pred| self.shared.slots.exists(pred.index()))
+                .for_each(&mut visit);
             number = more;
         }
     }
@@ -259,7 +266,7 @@ impl<P: Platform> Context<'_, P> {
             self.free_links(number);
             return Ok(false);
         }
-        // Release, partner: the Acquire in `unfinished_preds`.
+        // Release, partner: the Acquire in `linked_preds`.
         let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
         let with = |first: u32| Preds(first).and(number).0;
         while let Err(now) = slot

@@ -96,7 +96,7 @@ impl<P: Platform> Context<'_, P> {
                 own.serial
             });
             walk.visits_left = Tuning::SEARCH_VISITS_MAX;
-            walk.stack.push(wait.target);
+            self.visit(wait.target, wait, walk);
             self.walk_on(wait, walk)
         })
     }
@@ -105,37 +105,47 @@ impl<P: Platform> Context<'_, P> {
     fn walk_on(&self, wait: Wait, walk: &mut Walk) -> Option<Ticket> {
         while let Some(job) = walk.stack.pop() {
             let slot = self.shared.slot(job);
-            if walk.visits_left == 0 {
-                walk.stack.clear();
-                return None;
-            }
-            let Some((mark, is_new)) = self.mark(slot, walk.serial) else {
-                continue;
-            };
-            walk.visits_left -= 1;
             // Acquire, partner: the Release stores of the state: the links of a waiting job.
             let word = slot.word(Ordering::Acquire);
-            if word.is_over(job) {
-                // The slot's next job may have got the mark, and this wait does not need that one.
-                // Relaxed, as for marking; it fails if somebody else has marked it since.
-                let _ = slot
-                    .mark
-                    .compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
-                continue;
-            }
-            if is_new {
-                self.record(EventKind::Raised, job, wait.target.0);
-            }
             match word.phase {
+                _ if word.is_over(job) => {}
                 Phase::Ready => return Some(job),
                 Phase::Open if self.has_room_for_member(slot) => return Some(job),
-                Phase::Waiting => {
-                    self.unfinished_preds(job, |pred| walk.stack.push(pred));
-                }
+                Phase::Waiting => self.linked_preds(job, |pred| self.visit(pred, wait, walk)),
                 _ => {}
             }
         }
         None
+    }
+
+    /// The walk comes by a job: marks it, and puts it on the stack if there may be something to run, there or
+    /// behind it. Nothing of the job is read before it is marked, since that takes its line for writing: a
+    /// line that is read first travels twice.
+    fn visit(&self, job: Ticket, wait: Wait, walk: &mut Walk) {
+        if walk.visits_left == 0 {
+            walk.stack.clear();
+            return;
+        }
+        let slot = self.shared.slot(job);
+        let Some((mark, is_new)) = self.mark(slot, walk.serial) else {
+            return;
+        };
+        walk.visits_left -= 1;
+        let word = slot.word(Ordering::Relaxed);
+        if word.is_over(job) {
+            // The slot's next job may have got the mark, and this wait does not need that one.
+            // Relaxed, as for marking; it fails if somebody else has marked it since.
+            let _ = slot
+                .mark
+                .compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
+            return;
+        }
+        if is_new {
+            self.record(EventKind::Raised, job, wait.target.0);
+        }
+        if word.phase != Phase::Running {
+            walk.stack.push(job);
+        }
     }
 
     pub(super) fn help_descendant(&self, wait: Wait, look: Look) -> bool {
