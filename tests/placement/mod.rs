@@ -5,6 +5,7 @@
 //! cores wake up at low frequencies; and random programs under any order of steps.
 
 mod little;
+mod near;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -366,7 +366,11 @@ impl<P: Platform> Builder<P> {
         let follow = self.follows_machine.then(|| self.platform.now());
         let placement = environment.placement.unwrap_or(self.placement);
         let machine = (placement == Placement::Classes).then(|| topology.clone());
-        let reading = Reading::new(limits, asked, workers_max).divided_by(machine);
+        // Where nobody looks again, nobody would follow that thread.
+        let waiter = follow.and_then(|_| self.platform.current_cpu());
+        let reading = Reading::new(limits, asked, workers_max)
+            .near(waiter)
+            .divided_by(machine);
         let shared = Shared::new(Parts {
             seats: workers_max + SPARES_MAX + self.max_threads,
             guests_max: self.max_threads,

@@ -6,16 +6,22 @@
 //! their speed ([`slow`](crate::slow)). No mask is a single CPU unless a class is: within a class the
 //! kernel decides, and steering leaves out a CPU of the class for a while.
 //!
+//! Where there are several last-level caches, fast workers that have a core each beside the thread that waits
+//! have a mask of its cache ([`Plan`]). Which thread that is, shows who asks for a look at the machine
+//! ([`live`](crate::live)). A mask that leaves out idle CPUs is in the way where others want the rest: while
+//! threads are preempted there is none.
+//!
 //! Invariants
-//! - Where all usable CPUs are of one class, or classes are not reliable, or the program wants none of it
-//!   ([`Placement::Free`]), no mask is set and every worker is a fast one.
+//! - Where all usable CPUs are of one class, or classes are not reliable, every worker is a fast one, and no
+//!   mask is set but that of a cache. If the program wants none of it ([`Placement::Free`]), none at all.
+//! - Threads of the program's own, those with a role, too, are never held to a cache: workers follow them.
 //! - A mask has a CPU that may be used at this moment. It has those, too, that are away and would belong to
 //!   it: the kernel cuts them off, and what it leaves tells when they are back.
 //! - Of the regular workers, the first one is fast.
 
 use platform::Atomic;
 use platform::topology::Topology;
-use platform::{CpuSet, Lane, Limits, Lock, Ordering, Plan, PlannedWorker, Platform};
+use platform::{CpuSet, Distance, Lane, Limits, Lock, Ordering, Plan, PlannedWorker, Platform};
 
 use crate::live::common;
 use crate::seat::Seat;
@@ -28,8 +34,11 @@ use crate::steer::Mask;
 pub enum Placement {
     /// Where CPUs differ: jobs on the fast ones (the fastest class, and slower ones until there are four CPUs
     /// or half of all), [background](crate::NewJob::background) jobs anywhere, and the slow CPUs take part in
-    /// ranges with shares that fit their speed. Masks are those of classes, never of single CPUs. Where all
-    /// CPUs are equal nothing is done.
+    /// ranges with shares that fit their speed. Masks are those of classes, never of single CPUs.
+    ///
+    /// Where there are several last-level caches, workers stay in that of the thread that waits for them
+    /// (which may move) if there is a core for each: they hear from each other in a third of the time. Not
+    /// while other programs take their CPUs. Where CPUs are equal and share one cache nothing is done.
     #[default]
     Classes,
     /// Every worker runs everything, wherever the kernel puts it.
@@ -52,15 +61,16 @@ pub(crate) struct Place {
 const TIMES_UNKNOWN: u32 = 4 * 16;
 
 /// The places of so many workers; none if all may run everything everywhere. `seen`: every CPU that was ever
-/// usable.
+/// usable. `waiter`: the CPU of the thread that waits, if they are to be near it.
 pub(crate) fn places(
     machine: &Topology,
     limits: &Limits,
     workers: usize,
     seen: &CpuSet,
+    waiter: Option<u32>,
 ) -> Vec<Place> {
     let usable = limits.usable();
-    let plan = Plan::new(machine, limits, workers);
+    let plan = Plan::new(machine, limits, workers, waiter);
     let is_anywhere = |worker: &PlannedWorker| worker.takes(Lane::Frame) && worker.cpus == usable;
     if plan.workers.iter().all(is_anywhere) {
         return Vec::new();
@@ -70,9 +80,12 @@ pub(crate) fn places(
     let away = seen.difference(&usable);
     let place = |worker: &PlannedWorker| {
         let is_slow = !worker.takes(Lane::Frame);
-        let belongs = |cpu: &u32| match machine.class_of(*cpu) {
-            Some(class) => is_slow == (Some(class) < slowest_fast),
-            None => true,
+        // To a cache belongs what has it, too, and nothing else.
+        let near = waiter.filter(|_| !is_slow && worker.cpus != fast);
+        let belongs = |cpu: &u32| match (near, machine.class_of(*cpu)) {
+            (Some(near), _) => machine.distance(near, *cpu) <= Distance::Cache,
+            (None, Some(class)) => is_slow == (Some(class) < slowest_fast),
+            (None, None) => true,
         };
         let with_away: CpuSet = worker
             .cpus
@@ -190,6 +203,8 @@ impl<P: Platform> Shared<P> {
 
 #[cfg(test)]
 mod tests {
+    use platform::CpuPlace;
+
     use super::*;
 
     fn phone() -> Topology {
@@ -202,7 +217,7 @@ mod tests {
 
     fn lines(machine: &Topology, usable: &str, workers: usize) -> Vec<String> {
         let limits = Limits::of(CpuSet::parse(usable));
-        let places = places(machine, &limits, workers, machine.allowed());
+        let places = places(machine, &limits, workers, machine.allowed(), None);
         let kind = |place: &Place| if place.is_slow { "slow" } else { "fast" };
         let line = |place: &Place| format!("{} {} {}", place.cpus, kind(place), place.times_16);
         places.iter().map(line).collect()
@@ -225,6 +240,25 @@ mod tests {
         );
         assert_eq!(lines(&phone, "0-3", 3), [""; 0], "one class is left");
         assert_eq!(lines(&Topology::uniform(8), "0-7", 7), [""; 0]);
+    }
+
+    /// Goal: the mask of a cache has those of its CPUs, too, that are away, and no others. Method: a
+    /// desktop of two caches without one CPU of each.
+    #[test]
+    fn a_cache_has_its_cpus_that_are_away() {
+        let place = |cpu| CpuPlace {
+            cpu,
+            core: cpu,
+            cache: cpu / 4,
+            ..CpuPlace::default()
+        };
+        let desktop = Topology::new((0..8).map(place).collect(), 8, String::new());
+        let limits = Limits::of(CpuSet::parse("0-1,3-6"));
+        let [near, also] = &places(&desktop, &limits, 2, desktop.allowed(), Some(1))[..] else {
+            panic!("two places");
+        };
+        assert_eq!((near, near.cpus.to_string()), (also, "0-3".into()));
+        assert!(!near.is_slow);
     }
 
     /// Goal: nobody is held to classes that nobody knows the speed of, other than by their order; a class

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use event::Nanos;
-use paceline::Builder;
+use paceline::{Builder, Placement};
 use sim::{Machine, Sim, SimConfig};
 use workload::baseline::{BaselineKind, BaselineScene};
 use workload::busy::Busy;
@@ -19,7 +19,7 @@ use workload::graph::{Generator, GraphScene, JobGraph, Labels};
 enum Subject {
     Serial,
     Baseline(BaselineKind),
-    Paceline,
+    Paceline(Placement),
 }
 
 /// How many frames are looked at: with few workers the designs are within a percent of each other, and with
@@ -63,9 +63,12 @@ fn frame(subject: Subject, piece: Nanos, workers: usize, seed: u64) -> u64 {
                 timed(&mut || scene.run());
                 scene.verify().expect("the frame is right");
             }
-            Subject::Paceline => {
+            Subject::Paceline(placement) => {
                 let builder = Builder::with_platform(sim.clone()).workers(workers);
-                let js = builder.build().expect("there is room for the threads");
+                let js = builder
+                    .placement(placement)
+                    .build()
+                    .expect("there is room for the threads");
                 let mut scene = GraphScene::new(graph, Busy::NONE, Labels::OfKinds);
                 timed(&mut || scene.run(&js));
                 scene.verify().expect("the frame is right");
@@ -85,6 +88,8 @@ fn speed_up(subject: Subject, piece: Nanos, workers: usize) -> f64 {
 
 const OLD: Subject = Subject::Baseline(BaselineKind::Unity2017_3);
 const NEW: Subject = Subject::Baseline(BaselineKind::Unity2022_2);
+const OURS: Subject = Subject::Paceline(Placement::Classes);
+const OURS_ANYWHERE: Subject = Subject::Paceline(Placement::Free);
 const HALF: Nanos = Nanos(500);
 const ONE: Nanos = Nanos(1_000);
 
@@ -106,49 +111,56 @@ fn the_chart_of_2017_3() {
     );
 }
 
-/// 2022.2 beats 2017.3 at every number of workers; Paceline is never slower than one thread, beats 2017.3
-/// everywhere, and 2022.2 too: with one worker and pieces of 1 µs that one is a tenth of a percent ahead.
-///
-/// With one worker nobody has to wait for anybody, and what decides is what two threads spend on 500 jobs
-/// beside the bodies: some 400 us of 7 ms. What Paceline does and 2022.2 does not: the search for what a wait
-/// needs, which runs nothing else (marks and looks at jobs that another thread has had: 38 us), and, because
-/// its main thread goes on as soon as it can, half as many edges again between jobs that are not over.
+/// 2022.2 beats 2017.3 at every number of workers; Paceline beats both, and is never slower than one thread.
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {
         let serial = frame(Subject::Serial, piece, 0, 1);
         for workers in [1, 2, 3, 4, 8, 16, 31] {
-            let times = [OLD, NEW, Subject::Paceline].map(|who| frame(who, piece, workers, 1));
+            let times = [OLD, NEW, OURS].map(|who| frame(who, piece, workers, 1));
             let [old, new, ours] = times;
             let text = format!("{piece}, {workers} workers: {serial} {old} {new} {ours}");
-            assert!(ours <= serial && new < old && ours < old, "{text}");
-            let tolerance = if piece == ONE { 0.0015 } else { 0.0 };
-            assert!(ours < most(new, workers, tolerance), "{text}");
+            assert!(ours <= serial && new < old && ours < new, "{text}");
         }
     }
 }
 
-/// So it is with other graphs: with one worker within 0.4 % on the second, else better.
+/// So it is with other graphs where it is close, with few workers.
 #[test]
 fn paceline_beats_2022_2_on_other_graphs() {
-    for (seed, tolerance) in [(2, 0.004), (3, 0.0)] {
+    for seed in 2..=8 {
         for workers in [1, 2, 3] {
-            let [new, ours] = [NEW, Subject::Paceline].map(|who| frame(who, HALF, workers, seed));
-            let text = format!("graph {seed}, {workers} workers: {new} {ours}");
-            assert!(ours < most(new, workers, tolerance), "{text}");
+            let [new, ours] = [NEW, OURS].map(|who| frame(who, HALF, workers, seed));
+            assert!(ours < new, "graph {seed}, {workers} workers: {new} {ours}");
         }
     }
 }
 
-/// What must not be reached, if 2022.2 takes so long: a little more with one worker.
-fn most(new: u64, workers: usize, tolerance: f64) -> u64 {
-    let tolerance = if workers == 1 { tolerance } else { 0.0 };
-    (new as f64 * (1.0 + tolerance)) as u64
+/// Up to three workers have a core each in the cache of the thread that waits, and stay there. Left to the
+/// kernel, which puts them elsewhere as it does those of 2022.2, they win by less, and with one worker it
+/// depends on the graph: within 0.4 % on the second one.
+///
+/// Nobody has to wait for anybody there, and what decides is what two threads spend on 500 jobs beside the
+/// bodies: some 400 us of 7 ms. What Paceline does and 2022.2 does not: the search for what a wait needs,
+/// which runs nothing else (it marks and looks at jobs that another thread has had), and, because its main
+/// thread goes on as soon as it can, half as many edges again between jobs that are not over.
+#[test]
+fn left_to_the_kernel_it_is_close() {
+    for (seed, tolerance) in [(1, 0.0), (2, 0.004), (3, 0.0)] {
+        for workers in [1, 2, 3] {
+            let times = [NEW, OURS_ANYWHERE, OURS].map(|who| frame(who, HALF, workers, seed));
+            let [new, anywhere, ours] = times;
+            let text = format!("graph {seed}, {workers} workers: {new} {anywhere} {ours}");
+            let tolerance = if workers == 1 { tolerance } else { 0.0 };
+            assert!((anywhere as f64) < new as f64 * (1.0 + tolerance), "{text}");
+            assert!(ours < anywhere, "{text}");
+        }
+    }
 }
 
 /// With no workers at all the frame is run by the main thread, for a little more than without a job system.
 #[test]
 fn without_workers_little_is_lost() {
-    let speed_up = speed_up(Subject::Paceline, ONE, 0);
+    let speed_up = speed_up(OURS, ONE, 0);
     assert!((0.95..=1.0).contains(&speed_up), "{speed_up:.3}");
 }

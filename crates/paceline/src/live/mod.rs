@@ -11,6 +11,7 @@
 //!   [`CONFIRM`]: a CPU that is away for a moment costs no threads.
 //! - Workers that are too many retire by [`crew`](crate::crew), at their next idle point, with their queues
 //!   empty; those that are missing are started again.
+//! - Who asks for a look waits for the workers, if it is a thread outside: they are to be near it ([`near`]).
 //! - The threads that are asked about are the caller and all workers: their masks together say where this
 //!   job system may run. One thread that was pinned to a CPU does not make the machine small, and neither
 //!   does a worker that steers clear of one.
@@ -20,6 +21,7 @@
 //!   and is stored under the same lock.
 //! - What cannot be found out changes nothing.
 
+mod near;
 mod reading;
 
 use event::{EventKind, Nanos};
@@ -79,6 +81,8 @@ pub(crate) struct Live<M: Memory> {
     due: Padded<M::AtomicU64>,
     /// A look is asked of the next worker that has nothing to do.
     asked: M::AtomicU32,
+    /// The CPU of the thread outside that asked last, + 1; 0: not known. Relaxed: a hint.
+    waiter: M::AtomicU32,
     /// [`Width`], packed. Relaxed: a number that nothing is published with.
     width: M::AtomicU32,
     pub(crate) reading: M::Lock<Reading>,
@@ -88,6 +92,7 @@ impl<M: Memory> Live<M> {
     /// What was found at `now`. `cpus` restricts all workers.
     pub(crate) fn new(reading: Reading, cpus: Option<CpuSet>, follow: Option<Nanos>) -> Live<M> {
         let width = Width::of(&reading);
+        let waiter = reading.near.waiter().map_or(0, |cpu| cpu + 1);
         Live {
             is_on: follow.is_some(),
             cpus,
@@ -95,6 +100,7 @@ impl<M: Memory> Live<M> {
                 follow.map_or(u64::MAX, |now| (now + PERIOD).0),
             )),
             asked: M::AtomicU32::new(0),
+            waiter: M::AtomicU32::new(waiter),
             width: M::AtomicU32::new(width.pack()),
             reading: M::Lock::new(reading),
         }
@@ -161,12 +167,23 @@ impl<M: Memory> Live<M> {
         self.reading.with(|reading| reading.places().to_vec())
     }
 
-    /// The place of the worker with this ordinal; that of the first one for those without.
+    /// The place of the worker with this ordinal; that of the first one's class for those without.
     pub(crate) fn place(&self, ordinal: u32) -> Option<Place> {
         self.reading.with(|reading| {
-            let places = reading.places();
-            places.get(ordinal as usize).or(places.first()).cloned()
+            let place = reading.places().get(ordinal as usize);
+            place.or(reading.of_class()).cloned()
         })
+    }
+
+    /// A thread outside, which waits for the workers, is on this CPU.
+    fn saw_waiter(&self, cpu: Option<u32>) {
+        self.waiter
+            .store(cpu.map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
+    }
+
+    /// The CPU of that thread.
+    fn waiter(&self) -> Option<u32> {
+        self.waiter.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Whether the number of workers has to do with the machine's.
@@ -291,6 +308,9 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     fn ask_for_look(&self) {
         let shared = self.shared;
+        if self.seat.role == Role::Guest && shared.has_many_caches() {
+            shared.live.saw_waiter(shared.platform.current_cpu());
+        }
         if shared.live.ask() || shared.crew.active() == 0 {
             self.look_at_machine();
             return;
@@ -329,11 +349,12 @@ impl<P: Platform> Context<'_, P> {
         let usable = shared.limits().usable();
         let limits = limits_of(&shared.platform, &threads, shared.live.told_cpus(), &usable);
         let new = limits.usable();
-        if shared
-            .live
-            .reading
-            .with(|reading| reading.must_detect(&new))
-        {
+        let (waiter, are_preempted) = (shared.live.waiter(), shared.noticed.are_preempted());
+        let must_detect = shared.live.reading.with(|reading| {
+            reading.near.learn(waiter, are_preempted);
+            reading.must_detect(&new)
+        });
+        if must_detect {
             let machine = shared.platform.detect();
             shared.live.reading.with(|reading| {
                 let earlier = reading.machine.take();

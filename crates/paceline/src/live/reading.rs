@@ -3,6 +3,7 @@
 use event::Resized;
 use platform::{CpuSet, Limits, Topology};
 
+use super::near::Near;
 use crate::place::{Place, places};
 
 /// How many workers the program wants.
@@ -54,10 +55,14 @@ pub(crate) struct Reading {
     pub(super) most: usize,
     /// The system refused a thread last time.
     pub(super) undermanned: bool,
-    /// The machine, if workers are held to its classes.
+    /// The machine, if workers are held to its classes and caches.
     pub(super) machine: Option<Topology>,
-    /// The workers' places, if CPUs differ.
+    /// Whether workers are to be near the thread that waits for them.
+    pub(super) near: Near,
+    /// The workers' places, if CPUs differ or they are near that thread.
     places: Vec<Place>,
+    /// The place of threads that are held to classes only.
+    of_class: Option<Place>,
 }
 
 /// What a look has changed.
@@ -87,7 +92,9 @@ impl Reading {
             most: usize::MAX,
             undermanned: false,
             machine: None,
+            near: Near::to(None),
             places: Vec::new(),
+            of_class: None,
         }
     }
 
@@ -96,6 +103,12 @@ impl Reading {
         let mut reading = Reading { machine, ..self };
         reading.replan();
         reading
+    }
+
+    /// Workers are to be near the thread on this CPU, if one is given, unless others are there.
+    pub(crate) fn near(self, waiter: Option<u32>) -> Reading {
+        let near = Near::to(waiter);
+        Reading { near, ..self }
     }
 
     pub(crate) fn asked(&self) -> Asked {
@@ -112,6 +125,11 @@ impl Reading {
 
     pub(crate) fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// The place of threads without a number: that of fast workers, as far as it has to do with classes.
+    pub(crate) fn of_class(&self) -> Option<&Place> {
+        self.of_class.as_ref()
     }
 
     /// Every CPU that could ever be used.
@@ -132,9 +150,14 @@ impl Reading {
         let Some(machine) = &self.machine else {
             return false;
         };
-        let places = places(machine, &self.limits, self.workers(), &self.seen);
-        let has_changed = places != self.places;
-        self.places = places;
+        let find = |waiter| {
+            let workers = self.workers();
+            places(machine, &self.limits, workers, &self.seen, waiter)
+        };
+        let (found, of_class) = (find(self.near.waiter()), find(None).into_iter().next());
+        let has_changed = found != self.places;
+        self.places = found;
+        self.of_class = of_class;
         has_changed
     }
 

@@ -14,7 +14,7 @@ use crate::output;
 /// What a job system with default settings would do: one thread of the machine is left to whoever waits.
 fn plan(machine: &Topology) -> Plan {
     let workers = machine.effective_parallelism().saturating_sub(1).max(1);
-    Plan::new(machine, machine.limits(), workers)
+    Plan::new(machine, machine.limits(), workers, None)
 }
 
 #[derive(Serialize)]
