@@ -13,7 +13,7 @@ use crate::failure::UnwaitedPanic;
 use crate::live::{Asked, Live, Reading, caller, limits_of};
 use crate::place::Placement;
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
-use crate::shared::{Hooks, Parts, Shared};
+use crate::shared::{Hooks, Parts, Shared, cache_of};
 use crate::system::JobSystem;
 
 /// Settings of a job system; every one has a default.
@@ -368,6 +368,7 @@ impl<P: Platform> Builder<P> {
         let machine = (placement == Placement::Classes).then(|| topology.clone());
         // Where nobody looks again, nobody would follow that thread.
         let waiter = follow.and_then(|_| self.platform.current_cpu());
+        let waiter = waiter.map(|cpu| cache_of(topology, cpu));
         let reading = Reading::new(limits, asked, workers_max)
             .near(waiter)
             .divided_by(machine);

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Nanos, Sink};
-use platform::{Atomic, Padded, Platform, Treatment};
+use platform::{Atomic, Distance, Padded, Platform, Topology, Treatment};
 
 use crate::adopt::Helping;
 use crate::builder::JOBS_MAX;
@@ -206,6 +206,11 @@ impl<P: Platform> Shared<P> {
         }
     }
 
+    /// A CPU that stands for all that share a last-level cache with this one.
+    pub(crate) fn cache_of(&self, cpu: u32) -> u32 {
+        self.caches.get(cpu as usize).copied().unwrap_or(cpu)
+    }
+
     pub(crate) fn has_many_caches(&self) -> bool {
         !self.caches.is_empty()
     }
@@ -249,19 +254,19 @@ impl<P: Platform> Host for Shared<P> {
     }
 }
 
+/// A CPU that stands for all that share a last-level cache with this one.
+pub(crate) fn cache_of(topology: &Topology, cpu: u32) -> u32 {
+    let mut cpus = topology.allowed().iter();
+    let near = cpus.find(|&other| topology.distance(cpu, other) <= Distance::Cache);
+    near.unwrap_or(cpu)
+}
+
 fn caches<P: Platform>(platform: &P) -> Vec<u32> {
-    use platform::Distance;
     let topology = platform.topology();
     let cpus: Vec<u32> = topology.allowed().iter().collect();
-    let representative = |&cpu: &u32| {
-        let near = cpus
-            .iter()
-            .find(|&&other| topology.distance(cpu, other) <= Distance::Cache);
-        *near.unwrap_or(&cpu)
-    };
     let mut caches = vec![0; cpus.iter().max().map_or(0, |&cpu| cpu as usize + 1)];
     cpus.iter()
-        .for_each(|cpu| caches[*cpu as usize] = representative(cpu));
+        .for_each(|cpu| caches[*cpu as usize] = cache_of(topology, *cpu));
     match cpus
         .iter()
         .any(|&cpu| caches[cpu as usize] != caches[cpus[0] as usize])

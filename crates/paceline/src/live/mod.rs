@@ -81,7 +81,7 @@ pub(crate) struct Live<M: Memory> {
     due: Padded<M::AtomicU64>,
     /// A look is asked of the next worker that has nothing to do.
     asked: M::AtomicU32,
-    /// The CPU of the thread outside that asked last, + 1; 0: not known. Relaxed: a hint.
+    /// A CPU in the cache of the thread outside that asked last, + 1; 0: not known. Relaxed: a hint.
     waiter: M::AtomicU32,
     /// [`Width`], packed. Relaxed: a number that nothing is published with.
     width: M::AtomicU32,
@@ -175,13 +175,13 @@ impl<M: Memory> Live<M> {
         })
     }
 
-    /// A thread outside, which waits for the workers, is on this CPU.
+    /// A thread outside, which waits for the workers, is in the cache of this CPU.
     fn saw_waiter(&self, cpu: Option<u32>) {
         self.waiter
             .store(cpu.map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
     }
 
-    /// The CPU of that thread.
+    /// That CPU.
     fn waiter(&self) -> Option<u32> {
         self.waiter.load(Ordering::Relaxed).checked_sub(1)
     }
@@ -309,7 +309,8 @@ impl<P: Platform> Context<'_, P> {
     fn ask_for_look(&self) {
         let shared = self.shared;
         if self.seat.role == Role::Guest && shared.has_many_caches() {
-            shared.live.saw_waiter(shared.platform.current_cpu());
+            let cpu = shared.platform.current_cpu();
+            shared.live.saw_waiter(cpu.map(|cpu| shared.cache_of(cpu)));
         }
         if shared.live.ask() || shared.crew.active() == 0 {
             self.look_at_machine();

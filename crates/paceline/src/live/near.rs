@@ -3,16 +3,23 @@
 //! A mask of one cache ([`place`](crate::place)) leaves out CPUs that may be idle. So it goes when threads
 //! are preempted. Then they are not any more, which says nothing about how it would be with the mask: it
 //! comes back on trial, after twice as many looks each time that was in vain.
+//!
+//! Several threads may wait for the workers, each in another cache. These stay with the one where they are as
+//! long as every third look finds it.
 
 /// How many looks to do without after the first time, and at most: a look is once a second.
 const HOLD: u32 = 2;
 const HOLD_MAX: u32 = 64;
+/// So many looks in a row that find who waits elsewhere mean that it has moved.
+const MOVED: u32 = 3;
 
 /// What is remembered of it from look to look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Near {
-    /// The CPU of the thread that waits, if workers are to be near it.
+    /// A CPU in the cache of the thread that waits, if workers are to be near it.
     waiter: Option<u32>,
+    /// Looks in a row that found it elsewhere.
+    elsewhere: u32,
     /// How many looks to do without the next time, and how many of these are left.
     hold: u32,
     left: u32,
@@ -25,18 +32,19 @@ impl Near {
     pub(super) fn to(waiter: Option<u32>) -> Near {
         Near {
             waiter,
+            elsewhere: 0,
             hold: HOLD,
             left: 0,
             calm: 0,
         }
     }
 
-    /// The CPU to be near of by now.
+    /// The CPU to be near to by now.
     pub(super) fn waiter(self) -> Option<u32> {
         self.waiter
     }
 
-    /// A look: where that thread is, and whether threads are preempted.
+    /// A look: where that thread is (for one cache always the same CPU), and whether threads are preempted.
     pub(super) fn learn(&mut self, waiter: Option<u32>, are_preempted: bool) {
         let was_near = self.waiter.is_some();
         if are_preempted {
@@ -55,7 +63,13 @@ impl Near {
         if self.calm >= self.hold {
             self.hold = HOLD;
         }
-        self.waiter = waiter;
+        self.elsewhere = match was_near && waiter != self.waiter {
+            true => self.elsewhere + 1,
+            false => 0,
+        };
+        if !was_near || self.elsewhere >= MOVED {
+            (self.waiter, self.elsewhere) = (waiter, 0);
+        }
     }
 }
 
@@ -91,6 +105,20 @@ mod tests {
         let mut unknown = Near::to(None);
         unknown.learn(None, false);
         assert_eq!(unknown.waiter(), None);
+    }
+
+    /// Goal: workers follow a thread that has moved, and stay where they are while threads in several
+    /// caches wait. Method: courses of where each look finds one.
+    #[test]
+    fn who_moves_is_followed_and_who_visits_is_not() {
+        let mut near = Near::to(Some(0));
+        let mut at = |cpu| {
+            near.learn(Some(cpu), false);
+            near.waiter()
+        };
+        let moves = [0, 4, 4, 4, 4, 0, 4, 0, 0, 4].map(&mut at);
+        let expected = [0, 0, 0, 4, 4, 4, 4, 4, 4, 4];
+        assert_eq!(moves, expected.map(Some));
     }
 
     /// Goal: there is an end to that. Method: others are always there when it is tried.
