@@ -18,9 +18,13 @@ pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
 
 /// Writes one JSON object to standard output, on one line.
 pub(crate) fn print_json(object: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(object)
-        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
-    print(text)
+    print(json(object)?)
+}
+
+/// One JSON object on one line.
+pub(crate) fn json(object: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(object)
+        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
 }
 
 /// Says something to the person, on standard error.

@@ -43,6 +43,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME|TID")]
     thread: Option<String>,
     /// The slices with this text in their names, whatever they are; may be repeated
+    ///
+    /// Frames and awaited jobs of Paceline's job system have names, too: --slice 'frame 73'.
     #[arg(long, value_name = "TEXT")]
     slice: Vec<String>,
     /// Slices with this text in their names are waits, also where the thread runs: it spins
@@ -74,12 +76,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let selection = select::selection(&arguments, &timeline)?;
     let explanation = explain(&timeline, &selection);
     let account = Account::new(timeline, explanation, Nanos::ZERO);
-    match arguments.json {
-        true => output::print_json(&report::json(&account, arguments.annotate.as_deref()))?,
-        false => output::print(report::text(&account, output::columns()))?,
+    let text = match arguments.json {
+        true => output::json(&report::json(&account, arguments.annotate.as_deref()))?,
+        false => report::text(&account, output::columns()),
+    };
+    // The file first: whoever reads the text may stop before its end, which ends this process (`| head`).
+    if let Some(out) = &arguments.annotate {
+        annotate::annotate(&arguments.trace, account, out)?;
     }
-    match &arguments.annotate {
-        Some(out) => annotate::annotate(&arguments.trace, account, out),
-        None => Ok(()),
-    }
+    output::print(text)
 }
