@@ -42,8 +42,15 @@ pub(crate) fn table() -> Table {
 
 /// How many columns text on standard output may have: the terminal's, and 100 where it goes elsewhere.
 pub(crate) fn columns() -> usize {
+    usable(Table::new().width())
+}
+
+/// Terminals that nobody told their size say 0; on those that are narrower than this nothing can be read.
+fn usable(width: Option<u16>) -> usize {
     const ELSEWHERE: u16 = 100;
-    usize::from(Table::new().width().unwrap_or(ELSEWHERE))
+    const LEAST: u16 = 30;
+    let told = width.filter(|&width| width > 0);
+    usize::from(told.map_or(ELSEWHERE, |width| width.max(LEAST)))
 }
 
 /// Checks, before anything is run, that a file could be made at `path`.
@@ -74,6 +81,14 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: text has as many columns as fit and can be read. Method: a terminal, a narrow one, one that does
+    /// not know its size, and none.
+    #[test]
+    fn columns_can_be_read() {
+        let widths = [Some(80), Some(7), Some(0), None].map(usable);
+        assert_eq!(widths, [80, 30, 100, 100]);
+    }
 
     /// Goal: a file that cannot be made is refused before the run. Method: a folder, a file in a
     /// folder that is not there, and one beside the program.

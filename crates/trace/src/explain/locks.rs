@@ -1,8 +1,9 @@
 //! Who held what a thread slept for.
 //!
 //! A kernel does not tell who owns a lock. What tells: a lock that lends its waiter's priority; a futex that
-//! the waker and the sleeper both named; markers, of which those of Android's runtime name the owner. Without any of these a sleep is no lock here. With only
-//! the sleeper's marker, the holder is assumed to be who woke it.
+//! the waker and the sleeper both named; markers, of which those of Android's runtime name the owner. Without
+//! any of these a sleep is no lock here. With only the sleeper's marker, the holder is assumed to be who woke
+//! it.
 
 use event::{FutexCall, Nanos};
 

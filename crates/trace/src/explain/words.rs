@@ -45,8 +45,8 @@ pub(super) fn says(name: &str) -> Says {
     }
 }
 
-/// The number of a lock's owner, as Android's runtime names it: "Lock contention on a monitor lock (owner tid:
-/// 32403)", "monitor contention with owner main (1234) at void …".
+/// The number of a lock's owner, as Android's runtime names it: "Lock contention on a monitor lock (owner
+/// tid: 32403)", "monitor contention with owner main (1234) at void …".
 fn owner(name: &str) -> Option<u32> {
     let number = match name.split_once("(owner tid: ") {
         Some((_, rest)) => rest.split(')').next()?,

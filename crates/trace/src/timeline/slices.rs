@@ -51,8 +51,8 @@ pub(crate) struct Flow {
 pub(crate) struct Slices {
     /// By thread, in the order of their beginnings, outer ones first.
     pub(crate) slices: Nested<Slice>,
-    /// By thread: what an earlier explanation has left in the file. It is about what happened and no part of it,
-    /// so nobody goes by it; who asks for it by name gets it.
+    /// By thread: what an earlier explanation has left in the file. It is about what happened and no part of
+    /// it, so nobody goes by it; who asks for it by name gets it.
     pub(crate) found: Grouped<Slice>,
     /// By the thread that began them, in the order of their ends.
     pub(crate) asyncs: Grouped<Async>,

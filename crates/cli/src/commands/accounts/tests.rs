@@ -202,8 +202,8 @@ fn who_else_waited_is_counted() {
     assert_eq!(
         lines(InversionKind::Preemption),
         [
-            "  preemption: mid-comms (352) ran instead of low-holder while mid-comms (352) and 2 others waited \
-             for it: up to 7.00 µs (inferred)"
+            "  preemption: mid-comms (352) ran instead of low-holder while mid-comms (352) and 2 others \
+             waited for it: up to 7.00 µs (inferred)"
         ]
     );
     assert_eq!(lines(InversionKind::BusyWait).len(), 3);

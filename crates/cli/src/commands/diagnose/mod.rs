@@ -4,7 +4,6 @@
 
 mod annotate;
 mod capacity;
-mod load;
 mod report;
 mod select;
 
@@ -16,6 +15,7 @@ use trace::explain::explain;
 use trace::timeline::{self, Timeline};
 
 use super::accounts::Account;
+use super::trace_file;
 use crate::failure::Failure;
 use crate::output;
 
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.annotate {
         output::check_can_create("--annotate", path)?;
     }
-    let recording = load::load(&arguments.trace)?;
+    let recording = trace_file::load(&arguments.trace)?;
     let options = timeline::Options {
         capacities: arguments.capacity.clone().unwrap_or_default(),
         ..timeline::Options::default()

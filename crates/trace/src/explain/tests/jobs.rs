@@ -196,8 +196,8 @@ fn clamped() {
 }
 
 /// Goal: frames and waits of our own are found by their names, as slices are, and so is what an earlier
-/// explanation left in the file, which nobody goes by otherwise. Method: a wait in a frame, a slice and such a
-/// finding; each is asked for.
+/// explanation left in the file, which nobody goes by otherwise. Method: a wait in a frame, a slice and such
+/// a finding; each is asked for.
 #[test]
 fn by_name() {
     let mut script = graph();
