@@ -18,9 +18,13 @@ pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
 
 /// Writes one JSON object to standard output, on one line.
 pub(crate) fn print_json(object: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(object)
-        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
-    print(text)
+    print(json(object)?)
+}
+
+/// One JSON object on one line.
+pub(crate) fn json(object: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(object)
+        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
 }
 
 /// Says something to the person, on standard error.
@@ -38,8 +42,15 @@ pub(crate) fn table() -> Table {
 
 /// How many columns text on standard output may have: the terminal's, and 100 where it goes elsewhere.
 pub(crate) fn columns() -> usize {
+    usable(Table::new().width())
+}
+
+/// Terminals that nobody told their size say 0; on those that are narrower than this nothing can be read.
+fn usable(width: Option<u16>) -> usize {
     const ELSEWHERE: u16 = 100;
-    usize::from(Table::new().width().unwrap_or(ELSEWHERE))
+    const LEAST: u16 = 30;
+    let told = width.filter(|&width| width > 0);
+    usize::from(told.map_or(ELSEWHERE, |width| width.max(LEAST)))
 }
 
 /// Checks, before anything is run, that a file could be made at `path`.
@@ -70,6 +81,14 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: text has as many columns as fit and can be read. Method: a terminal, a narrow one, one that does
+    /// not know its size, and none.
+    #[test]
+    fn columns_can_be_read() {
+        let widths = [Some(80), Some(7), Some(0), None].map(usable);
+        assert_eq!(widths, [80, 30, 100, 100]);
+    }
 
     /// Goal: a file that cannot be made is refused before the run. Method: a folder, a file in a
     /// folder that is not there, and one beside the program.

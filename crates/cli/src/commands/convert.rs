@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use trace::{Losses, Recording};
 
+use super::trace_file;
 use crate::failure::Failure;
-use crate::jobs::OnJobs;
 use crate::output;
 
 /// Convert a trace to Perfetto's format
@@ -65,10 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         json,
     } = arguments;
     output::check_can_create("OUT", &output)?;
-    let shown = input.display();
-    let file = File::open(&input).map_err(|why| Failure::usage(format!("{shown}: {why}")))?;
-    let recording = trace::read::read_on(file, &shown.to_string(), &OnJobs::default());
-    let mut recording = recording.map_err(Failure::usage)?;
+    let mut recording = trace_file::load(&input)?;
     let written = write(&output, &recording)
         .map_err(|why| Failure::failed(format!("cannot write {}: {why}", output.display())))?;
     recording.losses.add(trace::Loss::Unbegun, written.unbegun);

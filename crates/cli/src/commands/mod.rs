@@ -9,6 +9,7 @@ mod frames;
 mod record;
 mod simulate;
 mod topology;
+mod trace_file;
 mod values;
 
 use std::ffi::OsString;

@@ -1,8 +1,9 @@
 //! Who held what a thread slept for.
 //!
 //! A kernel does not tell who owns a lock. What tells: a lock that lends its waiter's priority; a futex that
-//! the waker and the sleeper both named; markers. Without any of these a sleep is no lock here. With only
-//! the sleeper's marker, the holder is assumed to be who woke it.
+//! the waker and the sleeper both named; markers, of which those of Android's runtime name the owner. Without
+//! any of these a sleep is no lock here. With only the sleeper's marker, the holder is assumed to be who woke
+//! it.
 
 use event::{FutexCall, Nanos};
 
@@ -25,9 +26,14 @@ pub(super) fn held_by(
     if matches!(call, Some((_, FutexCall::LockPi))) {
         return Some(Confidence::Known);
     }
+    let wanted = wanted(timeline, says, sleeper, sleep.begin);
+    let named = wanted.and_then(|wanted| wanted.owner);
+    if named.is_some() && named == timeline.tid(timeline.task(waker)) {
+        return Some(Confidence::Known);
+    }
     let same_word = call.is_some_and(|(address, _)| woke_at(timeline, waker, address, sleep.end));
     let holds = holds(timeline, says, waker, sleep);
-    match (waits_for_lock(timeline, says, sleeper, sleep.begin), holds) {
+    match (wanted.is_some(), holds) {
         (true, _) if same_word => Some(Confidence::Known),
         (false, true) if same_word => Some(Confidence::Known),
         (true, true) => Some(Confidence::Inferred),
@@ -39,14 +45,14 @@ pub(super) fn held_by(
 /// Whether a thread fell asleep while it wanted a lock.
 pub(super) fn is_lock(timeline: &Timeline, says: &[Says], sleeper: u32, sleep: Stay) -> bool {
     matches!(call(timeline, sleeper, sleep), Some((_, FutexCall::LockPi)))
-        || waits_for_lock(timeline, says, sleeper, sleep.begin)
+        || wanted(timeline, says, sleeper, sleep.begin).is_some()
 }
 
-/// Whether the innermost slice at a time says that its thread wants a lock.
-fn waits_for_lock(timeline: &Timeline, says: &[Says], thread: u32, time: Nanos) -> bool {
-    let slice = timeline.slices.slices.before(thread, time).innermost;
-    let says = slice.and_then(|slice| says.get(slice.name.0 as usize));
-    says.is_some_and(|says| says.locks)
+/// What the innermost slice at a time says, if that is that its thread wants a lock.
+fn wanted(timeline: &Timeline, says: &[Says], thread: u32, time: Nanos) -> Option<Says> {
+    let slice = timeline.slices.slices.before(thread, time).innermost?;
+    let says = says.get(slice.name.0 as usize)?;
+    says.locks.then_some(*says)
 }
 
 /// Whether the waker had been lent the sleeper's priority until it woke it.

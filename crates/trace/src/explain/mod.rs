@@ -21,6 +21,7 @@ pub use answer::{
     Share, Wait, WaitKind, Who,
 };
 pub use selection::Selection;
+pub use waits::names;
 
 use std::collections::BTreeMap;
 

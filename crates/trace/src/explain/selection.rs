@@ -11,7 +11,8 @@ use event::{Nanos, Task};
 pub struct Selection {
     /// Of these threads only; none: of all.
     pub threads: Option<Vec<Task>>,
-    /// Instead of the usual ones, the slices whose names contain one of these texts.
+    /// Instead of the usual ones, the slices whose names contain one of these texts; frames and waits of our
+    /// job system have names, too (see [`names`](super::names)).
     pub slices: Vec<String>,
     /// Slices whose names contain one of these texts are waits, also where their thread does not sleep: it
     /// may spin.

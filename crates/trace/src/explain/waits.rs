@@ -71,20 +71,22 @@ pub(super) fn find(
             }
         }
     } else {
-        let named: Vec<bool> = timeline
-            .recording()
-            .names
-            .iter()
-            .map(|name| {
-                selection
-                    .slices
-                    .iter()
-                    .any(|text| name.contains(text.as_str()))
-            })
-            .collect();
-        let is_named = |slice: &Slice| named.get(slice.name.0 as usize) == Some(&true);
+        let texts = &selection.slices;
+        let is_meant = |name: &str| texts.iter().any(|text| name.contains(text.as_str()));
+        let names = timeline.recording().names.iter();
+        let meant: Vec<bool> = names.map(is_meant).collect();
+        let is_named = |slice: &Slice| meant.get(slice.name.0 as usize) == Some(&true);
         for &thread in &threads {
+            own(
+                timeline,
+                thread,
+                |wait| is_meant(&wait.name(timeline)),
+                &mut found,
+            );
             slices(timeline, thread, is_named, &mut found);
+            let others = timeline.slices.found.of(thread).iter();
+            let others = others.filter(|slice| is_named(slice));
+            found.extend(others.map(|slice| of_slice(timeline, thread, slice)));
         }
     }
     found.retain(|wait| wait.begin < wait.end);
@@ -97,8 +99,34 @@ pub(super) fn find(
     (found, omitted)
 }
 
+/// The names that [`Selection::slices`] is compared with: of slices, of frames and of awaited jobs.
+pub fn names(timeline: &Timeline) -> BTreeSet<String> {
+    let mut ours = Vec::new();
+    let mut marked = BTreeSet::new();
+    for thread in 0..timeline.threads().len() as u32 {
+        own(timeline, thread, |_| true, &mut ours);
+        let slices = timeline.slices.slices.of(thread).iter();
+        let slices = slices.chain(timeline.slices.found.of(thread));
+        marked.extend(slices.map(|slice| slice.name));
+    }
+    let marked = marked.into_iter();
+    let marked = marked.map(|name| timeline.recording().names.word(name).to_owned());
+    let ours = ours.iter().map(|wait| wait.name(timeline));
+    marked.chain(ours).collect()
+}
+
 /// Waits for jobs, frames, and slices that say that they are one of the two.
 fn usual(timeline: &Timeline, says: &[Says], thread: u32, found: &mut Vec<Found>) {
+    own(timeline, thread, |_| true, found);
+    let says_so = |slice: &Slice| {
+        let says = says.get(slice.name.0 as usize);
+        says.is_some_and(|says| says.waits || says.frame)
+    };
+    slices(timeline, thread, says_so, found);
+}
+
+/// Waits for jobs and frames of our job system.
+fn own(timeline: &Timeline, thread: u32, wanted: impl Fn(&Found) -> bool, found: &mut Vec<Found>) {
     let task = timeline.task(thread);
     let span = |kind, span: &crate::timeline::Span| Found {
         thread,
@@ -109,14 +137,10 @@ fn usual(timeline: &Timeline, says: &[Says], thread: u32, found: &mut Vec<Found>
         what: span.what,
     };
     let waits = timeline.jobs.waits.of(thread).iter();
-    found.extend(waits.map(|wait| span(WaitKind::Job, wait)));
+    let waits = waits.map(|wait| span(WaitKind::Job, wait));
     let frames = timeline.jobs.frames.of(thread).iter();
-    found.extend(frames.map(|frame| span(WaitKind::Frame, frame)));
-    let says_so = |slice: &Slice| {
-        let says = says.get(slice.name.0 as usize);
-        says.is_some_and(|says| says.waits || says.frame)
-    };
-    slices(timeline, thread, says_so, found);
+    let frames = frames.map(|frame| span(WaitKind::Frame, frame));
+    found.extend(waits.chain(frames).filter(wanted));
 }
 
 fn slices(
@@ -126,14 +150,19 @@ fn slices(
     found: &mut Vec<Found>,
 ) {
     let slices = timeline.slices.slices.of(thread).iter();
-    found.extend(slices.filter(|slice| wanted(slice)).map(|slice| Found {
+    let slices = slices.filter(|slice| wanted(slice));
+    found.extend(slices.map(|slice| of_slice(timeline, thread, slice)));
+}
+
+fn of_slice(timeline: &Timeline, thread: u32, slice: &Slice) -> Found {
+    Found {
         thread,
         task: timeline.task(thread),
         kind: WaitKind::Slice,
         begin: slice.begin,
         end: slice.end,
         what: slice.name.0.into(),
-    }));
+    }
 }
 
 /// A run that is shorter than this, and ends because the thread loses its CPU, got nowhere: to switch to a

@@ -335,7 +335,8 @@ fn cut_anywhere() {
 }
 
 /// Goal: a container that stops anywhere gives what is in its whole lines, or an error, and the cut is
-/// counted. Method: a page, gzip and atrace's zlib, cut at every byte.
+/// counted. Method: pages of both ages, gzip, atrace's zlib and Chrome's JSON around a kernel's text, cut at
+/// every byte.
 #[test]
 fn containers_cut_anywhere() {
     let page = page();
@@ -345,6 +346,20 @@ fn containers_cut_anywhere() {
         &[b"TRACE:\n", &zlib(SMALL.as_bytes())[..]].concat(),
     ];
     let all = read_bytes(SMALL.as_bytes()).unwrap();
+    let lines = SMALL.replace('\n', "\\n\\\n");
+    let old = format!("<html><script>var linuxPerfData = \"\\\n{lines}\";\n</script></html>\n");
+    let json = serde_json::json!({ "systemTraceEvents": SMALL, "traceEvents": [] }).to_string();
+    for whole in [&old, &json] {
+        let kernel = read_bytes(whole.as_bytes()).unwrap().kernel;
+        assert_eq!(kernel.len(), all.kernel.len());
+        for length in 0..whole.len() {
+            if let Ok(cut) = read_bytes(&whole.as_bytes()[..length]) {
+                assert!(cut.kernel.len() <= kernel.len(), "{length}");
+                let is_counted = cut.losses.get(Loss::Truncated) > 0;
+                assert!(is_counted || cut.kernel == kernel, "{length}");
+            }
+        }
+    }
     for bytes in [page.as_bytes(), packed[0], packed[1]] {
         for length in 0..bytes.len() {
             let Ok(found) = read_bytes(&bytes[..length]) else {

@@ -150,6 +150,16 @@ pub struct Annotation {
     pub end: Nanos,
 }
 
+impl Annotation {
+    /// What the names of tracks begin with on which an explanation wrote what it found.
+    pub const FOUND: &str = "paceline: ";
+
+    /// Whether it was found by an explanation: then it is about what happened and no part of it.
+    pub fn is_found(&self) -> bool {
+        self.track.starts_with(Annotation::FOUND)
+    }
+}
+
 impl Recording {
     /// From the first event to the last, marks, annotations and counters included; `None` if nothing
     /// happened.

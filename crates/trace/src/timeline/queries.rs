@@ -74,11 +74,12 @@ impl Timeline {
     }
 
     /// The threads with this name, or with this number of the kernel's, in the order of their numbers here.
+    /// Blanks around a name do not matter: kernels cut names anywhere.
     pub fn find(&self, name_or_tid: &str) -> Vec<Task> {
-        let tid: Option<u32> = name_or_tid.parse().ok();
+        let (name, tid): (_, Option<u32>) = (name_or_tid.trim(), name_or_tid.parse().ok());
         let threads = self.recording.threads.iter();
         let named = threads
-            .filter(|thread| thread.name == name_or_tid || (tid.is_some() && thread.tid == tid));
+            .filter(|thread| thread.name.trim() == name || (tid.is_some() && thread.tid == tid));
         let mut tasks: Vec<Task> = named.map(|thread| thread.task).collect();
         tasks.sort_unstable();
         tasks.dedup();

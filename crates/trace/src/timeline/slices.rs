@@ -51,6 +51,9 @@ pub(crate) struct Flow {
 pub(crate) struct Slices {
     /// By thread, in the order of their beginnings, outer ones first.
     pub(crate) slices: Nested<Slice>,
+    /// By thread: what an earlier explanation has left in the file. It is about what happened and no part of
+    /// it, so nobody goes by it; who asks for it by name gets it.
+    pub(crate) found: Grouped<Slice>,
     /// By the thread that began them, in the order of their ends.
     pub(crate) asyncs: Grouped<Async>,
     /// In the order of their numbers, then of time.
@@ -63,6 +66,7 @@ struct Builder {
     slices: Lists<Slice>,
     /// By thread: the positions of its open slices, the innermost last.
     open: Vec<Vec<usize>>,
+    found: Vec<(u32, Slice)>,
     asyncs: Vec<(u32, Async)>,
     /// By process, name and number: those that have begun.
     waiting: HashMap<(u64, Name, u64), Async>,
@@ -97,7 +101,11 @@ pub(super) fn find(
             name: recording.names.number(&note.name),
             depth: 0,
         };
-        builder.slices.push(tasks.position(on.0), slice);
+        let thread = tasks.position(on.0);
+        match note.is_found() {
+            true => builder.found.push((thread, slice)),
+            false => builder.slices.push(thread, slice),
+        }
     }
     builder.finish(tasks.numbers().len(), !recording.annotations.is_empty())
 }
@@ -160,6 +168,7 @@ impl Builder {
         self.flows.sort_unstable();
         Slices {
             slices: Nested::new(slices),
+            found: Grouped::new(threads, &self.found),
             asyncs: Grouped::new(threads, &self.asyncs),
             flows: self.flows,
         }

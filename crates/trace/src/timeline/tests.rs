@@ -233,8 +233,8 @@ fn where_threads_may_run() {
 }
 
 /// Goal: slices end as they began, inner ones first; what has no end ends with the recording, and what had no
-/// beginning is left out; both are counted. What was found out about a thread is a slice, too. Method: a few
-/// of each.
+/// beginning is left out; both are counted. What was found out about a thread is a slice, too, but not what
+/// an explanation found. Method: a few of each.
 #[test]
 fn slices() {
     let mut script = Script::new(&["a", "b"], 1);
@@ -258,6 +258,13 @@ fn slices() {
         name: "found".into(),
         begin: Nanos(12),
         end: Nanos(18),
+    });
+    script.recording.annotations.push(Annotation {
+        on: Some(Task(0)),
+        track: format!("{}waits", Annotation::FOUND),
+        name: "wait for what was explained before".into(),
+        begin: Nanos(11),
+        end: Nanos(19),
     });
     let timeline = script.timeline(50);
     let names = &timeline.recording().names;

@@ -156,9 +156,11 @@ impl Read for Lines<'_> {
     }
 }
 
+/// The words of a line, as `tobj` cuts them: at whatever Unicode calls white space, which is more than ASCII
+/// does. Of a line that is no text there are none; `tobj` says so when it gets there.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace)
-        .filter(|word| !word.is_empty())
+    let text = std::str::from_utf8(line).unwrap_or_default();
+    text.split_whitespace().map(str::as_bytes)
 }
 
 fn is_point_or_face(line: &[u8]) -> bool {
@@ -234,6 +236,11 @@ mod tests {
                 3,
             ),
             ("vn 1 2\nf 1//99 2//-99 3//9223372036854775807\n", 1),
+            ("\u{b}vt 0 0\nf 1/-9223372036854775807 2/9 3/9\n", 1),
+            (
+                "\u{2003}vn\u{b}0 0 1\nf\u{b}1//9 2//-9 3//9223372036854775807\n",
+                1,
+            ),
             (
                 "# f 9 9 9\no a\nusemtl m\nf 1 2 3\ng b\ns off\nf 1 3 4\nl 1 2\n",
                 2,

@@ -18,16 +18,16 @@ impl Account {
     fn wait_findings(&self, wait: &Wait) -> Vec<Annotation> {
         let on = |track: &str, name, begin, end| Annotation {
             on: Some(wait.thread),
-            track: track.to_owned(),
+            track: format!("{}{track}", Annotation::FOUND),
             name,
             begin,
             end,
         };
         let whole = format!("{}: {}", wait.name, self.mostly(wait));
-        let mut findings = vec![on("paceline: waits", whole, wait.begin, wait.end)];
+        let mut findings = vec![on("waits", whole, wait.begin, wait.end)];
         findings.extend(wait.segments.iter().map(|segment| {
             let name = self.segment_label(wait, segment);
-            on("paceline: causes", name, segment.begin, segment.end)
+            on("causes", name, segment.begin, segment.end)
         }));
         findings
     }
@@ -39,7 +39,7 @@ impl Account {
         let (waiter, ns) = (self.thread(inversion.waiter), short(inversion.ns));
         Some(Annotation {
             on: Some(inversion.holder),
-            track: "paceline: inversions".to_owned(),
+            track: format!("{}inversions", Annotation::FOUND),
             name: format!("{kind}: {runner} ran {ns} while {waiter} waited"),
             begin: inversion.begin,
             end: wait.end,

@@ -30,7 +30,7 @@ pub(super) struct Account {
     pub(super) explanation: Explanation,
     /// What counts as the beginning when times are told.
     origin: Nanos,
-    /// How many threads have each name.
+    /// How many threads have each name, as it is shown.
     namesakes: BTreeMap<String, usize>,
 }
 
@@ -39,7 +39,8 @@ impl Account {
     pub(super) fn new(timeline: Timeline, explanation: Explanation, origin: Nanos) -> Account {
         let mut namesakes = BTreeMap::new();
         for thread in &timeline.recording().threads {
-            *namesakes.entry(timeline.name(thread.task)).or_default() += 1;
+            let name = timeline.name(thread.task).trim().to_owned();
+            *namesakes.entry(name).or_default() += 1;
         }
         Account {
             timeline,
@@ -61,13 +62,15 @@ impl Account {
         self.explanation.waits.first()
     }
 
-    /// What to call a thread: its name, and its number where others have the same name.
+    /// What to call a thread: its name, and its number where others have the same name. Kernels keep 15 bytes
+    /// of a name, which may end in the middle of it, with a blank.
     fn thread(&self, task: Task) -> String {
         let name = self.timeline.name(task);
-        let is_alone = self.namesakes.get(&name).is_none_or(|&count| count == 1);
+        let name = name.trim();
+        let is_alone = self.namesakes.get(name).is_none_or(|&count| count == 1);
         match self.timeline.tid(task).filter(|_| !is_alone) {
             Some(tid) => format!("{name} ({tid})"),
-            None => name,
+            None => name.to_owned(),
         }
     }
 

@@ -23,11 +23,17 @@ struct Group<'a> {
     ns: Nanos,
     by: BTreeMap<Who, Nanos>,
     confidence: Confidence,
+    /// How many others waited for the same thread, each with less to complain of. Their times are not added:
+    /// they are mostly the same time.
+    also: usize,
 }
 
 impl Group<'_> {
-    /// Who had most of it.
+    /// Who had most of it; of a bad place, the CPU that was idle, if one was.
     fn runner(&self) -> Who {
+        if self.first.kind == InversionKind::Placement && self.by.contains_key(&Who::Idle) {
+            return Who::Idle;
+        }
         let most = self
             .by
             .iter()
@@ -114,6 +120,7 @@ impl Account {
                 ns: Nanos::ZERO,
                 by: BTreeMap::new(),
                 confidence: inversion.confidence,
+                also: 0,
             });
             group.waits.insert(inversion.wait);
             group.ns += inversion.ns;
@@ -124,7 +131,7 @@ impl Account {
         }
         let mut groups: Vec<Group<'_>> = groups.into_values().collect();
         groups.sort_by_key(|group| Reverse(group.ns));
-        groups
+        merged(groups)
     }
 
     /// The positions of the waits that are not inside of another wait of their thread.
@@ -165,11 +172,20 @@ impl Account {
         let runner = group.runner();
         let (ns, who, waiting) = (short(group.ns), self.thread(holder), self.thread(waiter));
         let (ran, is_own) = (self.who(runner), waiter == holder);
+        let (waiting, at_most) = match group.also {
+            0 => (waiting, ""),
+            more => (format!("{waiting} and {}", plural(more, "other")), "up to "),
+        };
         let while_waiting = match is_own {
             true => String::new(),
             false => format!(" while {waiting} waited for it"),
         };
         let what = match (kind, runner) {
+            (InversionKind::Lock, Who::Idle) => {
+                format!(
+                    "a CPU was idle while {who} could have run and held what {waiting} waited for"
+                )
+            }
             (InversionKind::Lock, _) => {
                 format!("{ran} ran while {who} held what {waiting} waited for")
             }
@@ -198,7 +214,7 @@ impl Account {
             _ => " (assumed)",
         };
         format!(
-            "{}: {what}: {ns}{times}{}{sure}",
+            "{}: {what}: {at_most}{ns}{times}{}{sure}",
             kind.word(),
             self.others(group)
         )
@@ -282,6 +298,31 @@ impl Account {
         }
         limits
     }
+}
+
+/// Groups that differ in who waited alone are one line, that of whoever waited longest: what kept a thread
+/// from running is told once, however many wait for that thread. Who burns a CPU by waiting is not merged.
+fn merged(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+    let mut merged: Vec<Group<'_>> = Vec::new();
+    let mut first: BTreeMap<(InversionKind, Task), usize> = BTreeMap::new();
+    for group in groups {
+        let Inversion {
+            kind,
+            waiter,
+            holder,
+            ..
+        } = *group.first;
+        if kind != InversionKind::BusyWait && waiter != holder {
+            let at = *first.entry((kind, holder)).or_insert(merged.len());
+            if let Some(known) = merged.get_mut(at) {
+                known.also += 1;
+                known.confidence = known.confidence.max(group.confidence);
+                continue;
+            }
+        }
+        merged.push(group);
+    }
+    merged
 }
 
 /// What is missing, in one line; nothing if nothing is.

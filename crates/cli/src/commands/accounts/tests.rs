@@ -181,6 +181,80 @@ Inversions:
     assert_eq!(account(vec![wait()], Vec::new()).inversions_text(80), None);
 }
 
+/// Goal: what keeps one thread from running is told once, for whoever lost most, however many wait for that
+/// thread; those who burn a CPU are told one by one. Method: three who wait for one thread.
+#[test]
+fn who_else_waited_is_counted() {
+    let waits = [BUS, COMMS, IDLE_ONE].map(|thread| Wait { thread, ..wait() });
+    let of = |kind, wait: usize, ns| Inversion {
+        kind,
+        wait,
+        waiter: waits[wait].thread,
+        ns: Nanos(ns),
+        ..inversion()
+    };
+    let lines = |kind| {
+        let inversions = vec![of(kind, 0, 3_000), of(kind, 1, 7_000), of(kind, 2, 5_000)];
+        let text = account(waits.to_vec(), inversions).inversions_text(200);
+        let lines: Vec<String> = text.unwrap().lines().map(str::to_owned).collect();
+        lines.into_iter().skip(1).step_by(2).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lines(InversionKind::Preemption),
+        [
+            "  preemption: mid-comms (352) ran instead of low-holder while mid-comms (352) and 2 others \
+             waited for it: up to 7.00 µs (inferred)"
+        ]
+    );
+    assert_eq!(lines(InversionKind::BusyWait).len(), 3);
+}
+
+/// Goal: an idle CPU is called one, also where others had more of the time, and nobody is said to run on it.
+/// Method: a placement and a lock with an idle CPU.
+#[test]
+fn idle_cpus_do_not_run() {
+    let by = vec![share(Who::Task(COMMS), 900_000), share(Who::Idle, 100_000)];
+    let placement = Inversion {
+        kind: InversionKind::Placement,
+        runner: Who::Idle,
+        by,
+        ..inversion()
+    };
+    let lock = Inversion {
+        runner: Who::Idle,
+        by: vec![share(Who::Idle, 8_400_000)],
+        ..inversion()
+    };
+    let text = |inversion| account(vec![wait()], vec![inversion]).inversions_text(200);
+    let placement = text(placement).unwrap();
+    let expected =
+        "placement: a CPU was idle that low-holder could have used while high-bus waited for it";
+    assert!(placement.contains(expected), "{placement}");
+    let lock = text(lock).unwrap();
+    let expected =
+        "lock: a CPU was idle while low-holder could have run and held what high-bus waited for";
+    assert!(lock.contains(expected), "{lock}");
+}
+
+/// Goal: a name that the kernel cut behind a blank is shown without it, and threads that then have the same
+/// name are told apart. Method: two such threads and another one.
+#[test]
+fn names_are_shown_without_blanks_around() {
+    let mut account = account(vec![wait()], Vec::new());
+    let recording = Recording {
+        threads: vec![
+            thread(BUS, "Runtime worker "),
+            thread(HOLDER, "Runtime worker"),
+        ],
+        ..Recording::default()
+    };
+    let timeline = Timeline::new(recording, &Options::default());
+    assert_eq!(timeline.find("Runtime worker"), [BUS, HOLDER]);
+    account = Account::new(timeline, account.explanation, Nanos::ZERO);
+    let names = [BUS, HOLDER].map(|task| account.thread(task));
+    assert_eq!(names, ["Runtime worker (350)", "Runtime worker (351)"]);
+}
+
 /// Goal: the objects have the keys of the contract, times since the beginning, and sums that are right.
 /// Method: read the JSON of the wait and the inversion back.
 #[test]

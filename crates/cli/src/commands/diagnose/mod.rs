@@ -4,7 +4,6 @@
 
 mod annotate;
 mod capacity;
-mod load;
 mod report;
 mod select;
 
@@ -16,6 +15,7 @@ use trace::explain::explain;
 use trace::timeline::{self, Timeline};
 
 use super::accounts::Account;
+use super::trace_file;
 use crate::failure::Failure;
 use crate::output;
 
@@ -43,6 +43,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME|TID")]
     thread: Option<String>,
     /// The slices with this text in their names, whatever they are; may be repeated
+    ///
+    /// Frames and awaited jobs of Paceline's job system have names, too: --slice 'frame 73'.
     #[arg(long, value_name = "TEXT")]
     slice: Vec<String>,
     /// Slices with this text in their names are waits, also where the thread runs: it spins
@@ -65,7 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.annotate {
         output::check_can_create("--annotate", path)?;
     }
-    let recording = load::load(&arguments.trace)?;
+    let recording = trace_file::load(&arguments.trace)?;
     let options = timeline::Options {
         capacities: arguments.capacity.clone().unwrap_or_default(),
         ..timeline::Options::default()
@@ -74,12 +76,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let selection = select::selection(&arguments, &timeline)?;
     let explanation = explain(&timeline, &selection);
     let account = Account::new(timeline, explanation, Nanos::ZERO);
-    match arguments.json {
-        true => output::print_json(&report::json(&account, arguments.annotate.as_deref()))?,
-        false => output::print(report::text(&account, output::columns()))?,
+    let text = match arguments.json {
+        true => output::json(&report::json(&account, arguments.annotate.as_deref()))?,
+        false => report::text(&account, output::columns()),
+    };
+    // The file first: whoever reads the text may stop before its end, which ends this process (`| head`).
+    if let Some(out) = &arguments.annotate {
+        annotate::annotate(&arguments.trace, account, out)?;
     }
-    match &arguments.annotate {
-        Some(out) => annotate::annotate(&arguments.trace, account, out),
-        None => Ok(()),
-    }
+    output::print(text)
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
+use trace::Wakers;
 
 use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, wrapped};
 
@@ -105,7 +106,15 @@ fn nothing(account: &Account) -> String {
         (true, false) => {
             "nothing in it says that it is a wait or a frame; name slices with --slice"
         }
-        _ => "no thread waited for another one; name slices with --slice",
+        (false, _) if recording.origin.wakers == Wakers::Unknown => {
+            "who woke whom is not in this trace; --thread explains the sleeps of a thread all the same"
+        }
+        (false, true) => {
+            "no thread waited for another one; --thread explains all sleeps of a thread"
+        }
+        (false, false) => {
+            "no thread waited for another one; name slices with --slice, or a thread with --thread"
+        }
     };
     format!("No wait was found: {why}.")
 }

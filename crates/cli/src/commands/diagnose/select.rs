@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trace::MarkKind;
-use trace::explain::Selection;
+use trace::explain::{Selection, names};
 use trace::timeline::Timeline;
 
 use super::Arguments;
@@ -34,30 +33,13 @@ pub(super) fn selection(arguments: &Arguments, timeline: &Timeline) -> Result<Se
     let given = [("--slice", &arguments.slice), ("--busy", &arguments.busy)];
     for (option, texts) in given {
         for text in texts {
-            let names = slices(timeline);
+            let names = names(timeline);
             if !names.iter().any(|name| name.contains(text)) {
                 return Err(unknown(option, "slice", text, names));
             }
         }
     }
     Ok(selection)
-}
-
-/// The names of all slices.
-fn slices(timeline: &Timeline) -> BTreeSet<String> {
-    let recording = timeline.recording();
-    let names = recording.marks.iter().filter_map(|mark| match mark.what {
-        MarkKind::Begin(name) | MarkKind::AsyncBegin { name, .. } => Some(name),
-        _ => None,
-    });
-    let names: BTreeSet<_> = names.collect();
-    let word = |name| recording.names.word(name).to_owned();
-    let notes = recording
-        .annotations
-        .iter()
-        .filter(|note| note.on.is_some());
-    let notes = notes.map(|note| note.name.clone());
-    names.into_iter().map(word).chain(notes).collect()
 }
 
 /// Says that there is no such thing and what there is, the most alike first.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::CpuSet;
+use crate::topology::cpuset::CPUS_MAX;
 
 /// Which core an Arm CPU is: who made it and which part it is. Its variant and revision are left out, since
 /// equal cores differ in them (as in Snapdragon X Elite).
@@ -109,7 +110,7 @@ impl Block {
             key if key.starts_with("processor") => {
                 let number = key["processor".len()..].trim();
                 let number = if number.is_empty() { value } else { number };
-                if let Some(cpu) = number.parse().ok().filter(|&cpu: &u32| cpu < 1 << 16) {
+                if let Some(cpu) = number.parse().ok().filter(|&cpu: &u32| cpu < CPUS_MAX) {
                     info.cpus.insert(cpu);
                     self.several |= self.cpu.is_some();
                     self.cpu = Some(cpu);

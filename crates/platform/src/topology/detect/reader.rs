@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use crate::CpuSet;
+use crate::topology::cpuset::CPUS_MAX;
 
 /// The folder that most is in.
 pub(super) const CPUS: &str = "sys/devices/system/cpu";
@@ -80,7 +81,7 @@ impl<'a> Reader<'a> {
     pub(super) fn numbered(&self, folder: &str, name: &str) -> Vec<u32> {
         let names = self.source.names(folder).into_iter();
         let numbers = names.filter_map(|entry| entry.strip_prefix(name)?.parse().ok());
-        let mut numbers: Vec<u32> = numbers.filter(|&number| number < 1 << 16).collect();
+        let mut numbers: Vec<u32> = numbers.filter(|&number| number < CPUS_MAX).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers

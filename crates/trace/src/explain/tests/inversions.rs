@@ -99,6 +99,15 @@ fn locks() {
         found(|script| script.futex(0, FutexCall::LockPi, 106, 1_003)),
         lock("known")
     );
+    // Android's runtime names the owner, who has to be who woke it: number 101 is.
+    assert_eq!(
+        found(|script| script.slice(0, "Lock contention on a lock (owner tid: 101)", 105, 1_005)),
+        lock("known")
+    );
+    assert_eq!(
+        found(|script| script.slice(0, "monitor contention with owner x (102)", 105, 1_005)),
+        lock("assumed")
+    );
     let none = "preemption: high waits for low, middle ran 800, known, fewer_threads";
     assert_eq!(found(|_| ()), none);
     // A futex alone may be a condition, and a marker alone may be about another lock.

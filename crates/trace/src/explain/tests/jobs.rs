@@ -2,9 +2,9 @@
 
 use event::{EventKind, Nanos, Task};
 
-use crate::Loss;
-use crate::explain::WaitKind;
+use crate::explain::{Selection, WaitKind, explain, names};
 use crate::script::{Script, told};
+use crate::{Annotation, Loss};
 
 const MAIN: u32 = 0;
 const WORKER: u32 = 1;
@@ -193,4 +193,52 @@ fn clamped() {
     let wait = &explanation.waits[0];
     assert_eq!(told(&timeline, wait)[0], "running 55 worker:");
     assert!(told(&timeline, wait).contains(&"running 5 main:".to_owned()));
+}
+
+/// Goal: frames and waits of our own are found by their names, as slices are, and so is what an earlier
+/// explanation left in the file, which nobody goes by otherwise. Method: a wait in a frame, a slice and such
+/// a finding; each is asked for.
+#[test]
+fn by_name() {
+    let mut script = graph();
+    script.job(7, MAIN, EventKind::FrameBegin, 73, 0);
+    script.job(10, MAIN, EventKind::WaitBegin, 2, 0);
+    body(&mut script, WORKER, 1, 42, 60);
+    script.job(60, WORKER, EventKind::Ready, 2, 0);
+    body(&mut script, WORKER, 2, 63, 100);
+    script.job(105, MAIN, EventKind::WaitEnd, 2, 0);
+    script.job(110, MAIN, EventKind::FrameEnd, 73, 0);
+    script.slice(OTHER, "second thoughts", 20, 30);
+    script.recording.annotations.push(Annotation {
+        on: Some(Task(MAIN)),
+        track: format!("{}waits", Annotation::FOUND),
+        name: "wait for job: found before".into(),
+        begin: Nanos(8),
+        end: Nanos(108),
+    });
+    let timeline = script.timeline(200);
+    let found = |texts: &[&str]| -> Vec<String> {
+        let slices = texts.iter().map(|text| (*text).to_owned()).collect();
+        let selection = Selection {
+            slices,
+            ..Selection::default()
+        };
+        let waits = explain(&timeline, &selection).waits.into_iter();
+        waits.map(|wait| wait.name).collect()
+    };
+    assert_eq!(found(&["frame 7"]), ["frame 73"]);
+    assert_eq!(found(&["second"]), ["second", "second thoughts"]);
+    assert_eq!(found(&["found"]), ["wait for job: found before"]);
+    assert_eq!(found(&["third"]), [""; 0]);
+    assert_eq!(found(&[]), ["frame 73", "second"]);
+    let names: Vec<String> = names(&timeline).into_iter().collect();
+    assert_eq!(
+        names,
+        [
+            "frame 73",
+            "second",
+            "second thoughts",
+            "wait for job: found before"
+        ]
+    );
 }

@@ -186,11 +186,14 @@ fn futex() {
 fn all_of_them() {
     let files = [
         "catapult-android41-dualcore.systrace.txt.gz",
+        "catapult-atrace-1cpu-missing-tgids.txt",
         "catapult-atrace-1cpu-raw.txt",
         "catapult-atrace-6cpu-markers.txt.gz",
         "lisa-juno-rtapp.report-N.txt.gz",
         "local-futex.ftrace.txt.gz",
         "local-futex.perf-sched-script.txt.gz",
+        "local-pathfinder-nopi.ftrace.txt.gz",
+        "local-pathfinder-pi.ftrace.txt.gz",
         "local-spin.ftrace.txt.gz",
         "ms-android12-emulator-a.pftrace.gz",
         "ms-galaxy-s20.perfetto-trace.gz",

@@ -58,7 +58,6 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
 }
 
 /// Reads a text that is known to be whole, such as a string in another format.
-#[allow(dead_code, reason = "for the reader of Chrome's JSON")]
 pub(crate) fn read_text(builder: &mut Builder, text: &[u8]) {
     Text::default().lines(builder, text);
 }
