@@ -117,7 +117,7 @@ fn percent(part: Nanos, whole: Nanos) -> String {
 }
 
 /// So many of something: "1 other", "2 others".
-fn plural(count: usize, what: &str) -> String {
+pub(super) fn plural(count: usize, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use trace::Wakers;
 
-use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, wrapped};
+use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, plural, wrapped};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -89,14 +89,13 @@ fn what(account: &Account) -> String {
         "" => "a trace".to_owned(),
         format => format!("a trace of format {format}"),
     };
-    format!(
-        "Read {of}: {}, {} CPUs, {} threads, {} scheduler events, {} marks.",
-        end - start,
-        cpus(account),
-        recording.threads.len(),
-        recording.kernel.len(),
-        recording.marks.len()
-    )
+    let counts = [
+        plural(cpus(account), "CPU"),
+        plural(recording.threads.len(), "thread"),
+        plural(recording.kernel.len(), "scheduler event"),
+        plural(recording.marks.len(), "mark"),
+    ];
+    format!("Read {of}: {}, {}.", end - start, counts.join(", "))
 }
 
 fn nothing(account: &Account) -> String {
