@@ -58,10 +58,10 @@ fn near(found: u64, expected: f64) -> bool {
     (found as f64 - expected * 1e6).abs() <= 2_000.0
 }
 
-/// Goal: a quota of a real program is found though no event tells of it. Method: the kernel counted 417 ms for
-/// which the group was put aside on its one CPU (`testdata/traces/README.md`). The hog, which always could
-/// have run, was so beside that CPU, idle, for no longer than that, and for nearly as long; the worst waits of
-/// `ui` are explained by it, and no remedy is to use other CPUs.
+/// Goal: a quota of a real program is found though no event tells of it. Method: the kernel counted 417 ms
+/// for which the group was put aside on its one CPU (`testdata/traces/README.md`). The hog, which always
+/// could have run, was so beside that CPU, idle, for no longer than that, and for nearly as long; the worst
+/// waits of `ui` are explained by it, and no remedy is to use other CPUs.
 #[test]
 fn quota() {
     let timeline = timeline("local-quota.ftrace.txt.gz");
