@@ -4,6 +4,7 @@ mod common;
 
 use common::{fine, guide_shows_what_is_printed, paceline};
 use serde_json::Value;
+use tempfile::TempDir;
 
 fn json(trace: &str, more: &[&str]) -> Value {
     let trace = format!("testdata/traces/{trace}");
@@ -95,6 +96,78 @@ fn with_priority_inheritance_there_is_none() {
         inversions.iter().all(|one| one["kind"] != "lock"),
         "{inversions:?}"
     );
+}
+
+/// A program that may use half a CPU: `ui` waits for `worker` all the time, and two hogs use the quota up.
+const QUOTA: &str = r#"
+about = "a test"
+machine = "vm-2"
+policy = "eevdf-6.18"
+
+[quota]
+cpus = 0.5
+
+[[thread]]
+name = "hog"
+count = 2
+repeat = 40
+phases = [{ work = "10 ms" }]
+
+[[thread]]
+name = "ui"
+repeat = 60
+phases = [{ post = "go" }, { take = "done" }]
+
+[[thread]]
+name = "worker"
+repeat = 60
+phases = [{ take = "go" }, { work = "3 ms" }, { post = "done" }]
+"#;
+
+/// Goal: in a simulated run it is known who was put aside by a quota, and for how long: as `simulate` says.
+/// Method: all that the worker does, and nearly all that its waiter does, is in waits of the waiter.
+#[test]
+fn a_simulated_quota_is_known() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (scenario, trace) = (path("quota.toml"), path("run.pftrace"));
+    std::fs::write(&scenario, QUOTA).unwrap();
+    let run = fine(&["simulate", &scenario, "--json", "--trace", &trace]);
+    let run: Value = serde_json::from_str(&run).unwrap();
+    let report = fine(&["diagnose", &trace, "--json", "--thread", "ui"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let waits = list(&report, "waits");
+    for thread in ["ui", "worker"] {
+        let reported = list(&run, "threads").iter();
+        let mut reported = reported.filter(|one| one["name"] == thread);
+        let reported = ns(reported.next().unwrap(), "throttled_ns");
+        let found = waits.iter();
+        let found: u64 = found
+            .map(|wait| of_causes(wait, thread, &["throttled"]))
+            .sum();
+        // A file's times are told apart by a nanosecond where the run's are equal.
+        assert!(
+            found.abs_diff(reported) < 1_000,
+            "{thread}: {found} of {reported}"
+        );
+    }
+    let causes = waits.iter().flat_map(|wait| list(wait, "causes"));
+    let throttled: Vec<&Value> = causes.filter(|one| one["kind"] == "throttled").collect();
+    assert!(throttled.iter().all(|one| one["confidence"] == "known"));
+    let all: u64 = throttled.iter().map(|one| ns(one, "ns")).sum();
+    assert!(all > 500_000_000, "{all}");
+    let inversions = list(&report, "inversions").iter();
+    let throttled: Vec<&Value> = inversions
+        .filter(|one| one["kind"] == "throttled")
+        .collect();
+    assert_eq!(throttled.iter().map(|one| ns(one, "ns")).sum::<u64>(), all);
+    assert_eq!(list(throttled[0], "remedies"), ["raise_quota", "fit_quota"]);
+    let (_, text, _) = paceline(&["diagnose", &trace, "--thread", "ui"]);
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = text.join(" ");
+    assert!(text.contains("the CPU quota was used up"), "{text}");
+    let inverted = "a CPU quota kept worker from running while ui waited for it";
+    assert!(text.contains(inverted), "{text}");
 }
 
 /// Goal: a busy wait is seen for what it is. Method: frame 5 of the program that spins: its main thread waits

@@ -153,6 +153,16 @@ pub enum KernelEventKind {
         /// Whether it waits for a device.
         io: bool,
     },
+    /// The CPU time that a task's group may use is used up: the task is put aside, or it may go on. Who runs
+    /// when it is put aside leaves its CPU next.
+    ///
+    /// Linux has no event for it, so only simulated kernels say it.
+    Throttle {
+        /// Who.
+        task: Task,
+        /// Whether it is put aside; else it may go on.
+        begins: bool,
+    },
     /// Events of this CPU are missing here: who runs is not known until the next switch.
     Lost {
         /// How many; 0: it is not known.
@@ -251,6 +261,9 @@ impl KernelEvent {
             ),
             KernelEventKind::Blocked { task: who, io } => (12, task(Some(who)), u64::from(io)),
             KernelEventKind::Lost { events } => (13, u64::from(events), 0),
+            KernelEventKind::Throttle { task: who, begins } => {
+                (14, task(Some(who)), u64::from(begins))
+            }
         };
         [self.time.0, u64::from(self.cpu.0) << 32 | kind, a, b]
     }

@@ -25,6 +25,7 @@ mod recording;
 #[cfg(test)]
 mod script;
 mod supplement;
+mod throttle;
 pub mod timeline;
 pub mod write;
 

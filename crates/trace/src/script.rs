@@ -81,6 +81,18 @@ impl Script {
         self.kernel(time, cpu.unwrap_or(0) as u32, what);
     }
 
+    /// A thread is put aside because a quota is used up, or may go on.
+    pub(crate) fn throttle(&mut self, time: u64, thread: u32, begins: bool) {
+        let task = Task(thread);
+        self.kernel(time, 0, KernelEventKind::Throttle { task, begins });
+    }
+
+    /// A thread is moved to another CPU's queue.
+    pub(crate) fn migrate(&mut self, time: u64, thread: u32, from: u32, to: u32) {
+        let (task, from, to) = (Task(thread), Cpu(from), Cpu(to));
+        self.kernel(time, from.0, KernelEventKind::Migrate { task, from, to });
+    }
+
     /// A thread may run on these CPUs only.
     pub(crate) fn pin(&mut self, thread: u32, cpus: &[u32]) {
         let cpus = cpus.iter().map(|&cpu| Cpu(cpu)).collect();

@@ -8,15 +8,15 @@
 //! for a rest, and soon after that to who is throttled. That a share is used up is noticed at ticks and when
 //! the CPU picks: what was used beyond it is a debt, which is paid first.
 //!
-//! A throttled task is in no queue of the class: it was moved away, so it keeps its lag. The trace says only
-//! that the task could go on and does not, as a real kernel's.
+//! A throttled task is in no queue of the class: it was moved away, so it keeps its lag. The trace says when
+//! it is put aside and when it may go on, which a real kernel's does not.
 //!
 //! Only tasks that the class schedules fairly are rationed ([`policy::Class::rations`]). Left out: groups in
 //! groups, and bursts.
 //!
 //! Invariant: a task is `Throttled` exactly if it is in `parked`; then it is neither queued nor running.
 
-use event::{Cpu, Nanos, Task};
+use event::{Cpu, KernelEventKind, Nanos, Task};
 use policy::{Dequeue, Enqueue};
 
 use super::{Kernel, Phase};
@@ -204,6 +204,7 @@ impl Kernel {
             if let Some(rations) = &mut self.rations {
                 rations.parked.push(task);
             }
+            self.record(cpu, KernelEventKind::Throttle { task, begins: true });
         }
         if let Some(rations) = &mut self.rations {
             rations.shares[cpu.index()]
@@ -257,6 +258,8 @@ impl Kernel {
             let control = &mut self.tasks[task.index()];
             control.is_parked = false;
             control.set_phase(Phase::Ready, now);
+            let begins = false;
+            self.record(cpu, KernelEventKind::Throttle { task, begins });
             let to = match self.may_run(task, cpu) {
                 true => cpu,
                 false => self.choose_cpu(task, None),
@@ -264,7 +267,7 @@ impl Kernel {
             self.tasks[task.index()].cpu = to;
             self.class.enqueue(to, task, Enqueue::Move, now);
             if to != cpu {
-                let what = event::KernelEventKind::Migrate {
+                let what = KernelEventKind::Migrate {
                     task,
                     from: cpu,
                     to,

@@ -50,6 +50,8 @@ pub struct Spent {
     pub run: Nanos,
     /// Ready for one.
     pub runnable: Nanos,
+    /// The part of it during which its group's quota kept it from running.
+    pub throttled: Nanos,
     /// Waiting for something else.
     pub sleep: Nanos,
 }
@@ -137,7 +139,11 @@ impl Control {
         let passed = now - self.since;
         match self.phase {
             Phase::Running => spent.run += passed,
-            Phase::Ready | Phase::Throttled => spent.runnable += passed,
+            Phase::Ready => spent.runnable += passed,
+            Phase::Throttled => {
+                spent.runnable += passed;
+                spent.throttled += passed;
+            }
             Phase::Blocked(_) => spent.sleep += passed,
             Phase::Ended => {}
         }

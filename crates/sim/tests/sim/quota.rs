@@ -152,6 +152,52 @@ fn nobody_is_lost() {
     assert!(report.deadlocked().is_some(), "{report}");
 }
 
+/// Goal: the trace says who is put aside and when, and each thread's time aside is what its report says;
+/// nobody runs meanwhile, and who ran leaves its CPU at once. Method: hogs and a sleeper with half a CPU
+/// under each fair policy; the events are put together by hand.
+#[test]
+fn the_trace_says_who_is_put_aside() {
+    let text = format!(
+        "{}[[thread]]\nname = \"sleeper\"\nrepeat = \"forever\"\n\
+         phases = [{{ work = \"2 ms\" }}, {{ sleep = \"8 ms\" }}]\n",
+        hogs(2, "[quota]\ncpus = 0.5")
+    );
+    for policy in POLICIES {
+        let (report, _) = on(2, policy, &text);
+        let threads = report.threads.len();
+        let (mut since, mut aside) = (vec![None; threads], vec![Nanos::ZERO; threads]);
+        let mut begun = 0;
+        for event in &report.trace {
+            match event.what {
+                KernelEventKind::Throttle { task, begins: true } => {
+                    assert_eq!(since[task.index()].replace(event.time), None, "{policy}");
+                    begun += 1;
+                }
+                KernelEventKind::Throttle { task, .. } => {
+                    let begin = since[task.index()].take().expect("it was put aside");
+                    aside[task.index()] += event.time - begin;
+                }
+                KernelEventKind::Switch { prev, next, .. } => {
+                    let when = prev.and_then(|prev| since[prev.index()]);
+                    assert!(when.is_none_or(|when| when == event.time), "{policy}");
+                    assert!(
+                        next.is_none_or(|next| since[next.index()].is_none()),
+                        "{policy}"
+                    );
+                }
+                _ => {}
+            }
+        }
+        assert!(begun >= 20, "{policy}: {begun}");
+        for (number, thread) in report.threads.iter().enumerate() {
+            let open = since[number].map_or(Nanos::ZERO, |since| report.now - since);
+            assert_eq!(thread.spent.throttled, aside[number] + open, "{policy}");
+            assert!(thread.spent.throttled > Nanos::ZERO, "{policy}");
+            assert!(thread.spent.throttled <= thread.spent.runnable, "{policy}");
+        }
+    }
+}
+
 /// Goal: the machine says what is wrong with a quota. Method: a table of files.
 #[test]
 fn senseless_quotas_are_refused() {

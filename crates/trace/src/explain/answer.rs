@@ -176,6 +176,8 @@ words! {
         Preempted = "preempted";
         /// It had been woken and did not run yet.
         WakeLatency = "wake_latency";
+        /// It could have run, and was put aside: the CPU time that its group may use was used up.
+        Throttled = "throttled";
         /// It could have run, and no CPU that it was allowed on was online.
         NoCore = "no_core";
         /// A job could have begun, and who ran it in the end was busy with another one.
@@ -198,6 +200,8 @@ words! {
 words! {
     /// Why a thread that somebody waited for did not run though it could. The first that fits.
     InversionKind {
+        /// It was put aside: the CPU time that its group may use was used up.
+        Throttled = "throttled";
         /// It held a lock that somebody on the path was blocked on.
         Lock = "lock";
         /// Somebody who waited for it ran on a CPU that it was allowed on.
@@ -241,6 +245,10 @@ words! {
         SamePriority = "same_priority";
         /// More CPUs to choose from.
         WiderAffinity = "wider_affinity";
+        /// A larger quota of CPU time for the group, or none.
+        RaiseQuota = "raise_quota";
+        /// Threads that fit the quota: no more of them busy than it has CPUs, and none that spins.
+        FitQuota = "fit_quota";
     }
 }
 

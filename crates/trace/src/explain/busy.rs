@@ -114,7 +114,8 @@ impl<'t> BusyWaits<'t> {
         let first = states.partition_point(|begin| begin <= slice.begin);
         let states = states.from(first.saturating_sub(1));
         let mut states = states.take_while(|state| state.begin < slice.end);
-        states.any(|state| !matches!(state.state, State::Running(_) | State::Runnable(_)))
+        states
+            .any(|state| !matches!(state.state, State::Running(_)) && state.state.ready().is_none())
     }
 
     fn awaited(&self, thread: u32, slice: &Slice) -> Option<BusyWait> {

@@ -12,9 +12,13 @@ use crate::timeline::{IDLE, Timeline, UNKNOWN};
 pub(super) enum Kept {
     /// No CPU that it was allowed on was online.
     Offline,
+    /// It was put aside: its CPU had nothing else to do, and went idle all the same.
+    Aside,
     /// Somebody who waited for it ran on one of them, and did nothing useful there.
     Waiter,
-    /// One of them was idle.
+    /// One of them was idle, and for so long that it cannot be said why.
+    Unclear,
+    /// One of them was idle, and its group had time left there.
     Idle,
     /// Others ran on all of them.
     Busy,
@@ -36,6 +40,14 @@ pub(super) struct Waiter {
     pub(super) since: Nanos,
 }
 
+/// The CPU in whose queue the thread was had nothing to do: [`Kept::Aside`] or [`Kept::Unclear`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Beside {
+    pub(super) begin: Nanos,
+    pub(super) end: Nanos,
+    pub(super) kept: Kept,
+}
+
 /// Something changes.
 #[derive(Clone, Copy)]
 enum Change {
@@ -43,8 +55,12 @@ enum Change {
     Runs(usize, u32),
     /// It goes online or offline.
     Online(usize, bool),
+    /// The quota of the thread's group is used up there, or there is more of it.
+    Closed(usize, bool),
     /// The waiter at this place begins or ends to run something that it waits for.
     Useful(usize, bool),
+    /// The thread begins or ends to be beside a CPU that has nothing to do.
+    Beside(Option<Kept>),
 }
 
 /// What CPUs are doing.
@@ -52,9 +68,12 @@ struct Now<'a> {
     waiters: &'a [Waiter],
     who: Vec<u32>,
     online: Vec<bool>,
+    closed: Vec<bool>,
     useful: Vec<u32>,
+    /// How many are online, and how many of these the thread could have had.
     count: u64,
     idle: u64,
+    beside: Option<Kept>,
 }
 
 impl Now<'_> {
@@ -66,8 +85,9 @@ impl Now<'_> {
     fn kept(&self, burnt: bool) -> Kept {
         match self.count {
             0 => Kept::Offline,
+            _ if self.beside == Some(Kept::Aside) => Kept::Aside,
             _ if burnt => Kept::Waiter,
-            _ if self.idle > 0 => Kept::Idle,
+            _ if self.idle > 0 => self.beside.unwrap_or(Kept::Idle),
             _ => Kept::Busy,
         }
     }
@@ -77,30 +97,41 @@ impl Now<'_> {
             && (0..self.who.len()).any(|at| self.online[at] && self.waits(self.who[at]))
     }
 
+    fn is_free(&self, at: usize) -> bool {
+        self.online[at] && !self.closed[at] && self.who[at] == IDLE
+    }
+
+    /// A CPU is changed.
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut Self)) {
+        self.idle -= u64::from(self.is_free(at));
+        self.count -= u64::from(self.online[at]);
+        change(self);
+        self.idle += u64::from(self.is_free(at));
+        self.count += u64::from(self.online[at]);
+    }
+
     /// Puts a change into effect, and says whether another set of CPUs is online.
     fn take(&mut self, change: Change) -> bool {
         match change {
             Change::Runs(at, who) => {
-                if self.online[at] {
-                    self.idle -= u64::from(self.who[at] == IDLE);
-                    self.idle += u64::from(who == IDLE);
-                }
-                self.who[at] = who;
+                self.change(at, |now| now.who[at] = who);
                 false
             }
-            Change::Online(at, online) if online != self.online[at] => {
-                let idle = u64::from(self.who[at] == IDLE);
-                if online {
-                    (self.count, self.idle) = (self.count + 1, self.idle + idle);
-                } else {
-                    (self.count, self.idle) = (self.count - 1, self.idle - idle);
-                }
-                self.online[at] = online;
-                true
+            Change::Online(at, online) => {
+                let was = self.online[at];
+                self.change(at, |now| now.online[at] = online);
+                was != online
             }
-            Change::Online(..) => false,
+            Change::Closed(at, closed) => {
+                self.change(at, |now| now.closed[at] = closed);
+                false
+            }
             Change::Useful(at, true) => {
                 self.useful[at] += 1;
+                false
+            }
+            Change::Beside(kept) => {
+                self.beside = kept;
                 false
             }
             Change::Useful(at, false) => {
@@ -117,9 +148,19 @@ pub(super) fn instead(
     thread: u32,
     lanes: &[u32],
     waiters: &[Waiter],
+    beside: &[Beside],
     (begin, end): (Nanos, Nanos),
 ) -> Vec<Stretch> {
-    let (mut now, mut changes) = at_first(timeline, lanes, waiters, (begin, end));
+    let (mut now, mut changes) = at_first(timeline, thread, lanes, waiters, (begin, end));
+    // In their order: one may begin when another ends.
+    for beside in beside.iter().filter(|beside| beside.end > begin) {
+        match beside.begin <= begin {
+            true => now.beside = Some(beside.kept),
+            false => changes.push((beside.begin, Change::Beside(Some(beside.kept)))),
+        }
+        changes.push((beside.end, Change::Beside(None)));
+    }
+    changes.retain(|(time, _)| *time < end);
     changes.sort_by_key(|(time, _)| *time);
     let mut stretches: Vec<Stretch> = Vec::new();
     let mut since = begin;
@@ -156,6 +197,7 @@ pub(super) fn instead(
 /// What these CPUs do at the beginning, and what changes until the end.
 fn at_first<'w>(
     timeline: &Timeline,
+    thread: u32,
     lanes: &[u32],
     waiters: &'w [Waiter],
     (begin, end): (Nanos, Nanos),
@@ -165,9 +207,11 @@ fn at_first<'w>(
         waiters,
         who: Vec::new(),
         online: Vec::new(),
+        closed: Vec::new(),
         useful: vec![0; waiters.len()],
         count: 0,
         idle: 0,
+        beside: None,
     };
     for (at, &lane) in lanes.iter().enumerate() {
         let lane = &timeline.lanes[lane as usize];
@@ -180,10 +224,22 @@ fn at_first<'w>(
         let later = later.take_while(|(since, _)| *since < end);
         changes.extend(later.map(|(since, online)| (*since, Change::Online(at, *online))));
         let online = lane.is_online(begin);
-        now.count += u64::from(online);
-        now.idle += u64::from(online && who == IDLE);
         now.who.push(who);
         now.online.push(online);
+        now.closed.push(false);
+        if timeline.is_rationed(thread) {
+            let from = lane.closed.partition_point(|(_, until)| *until <= begin);
+            let during = lane.closed[from..].iter();
+            for (since, until) in during.take_while(|(since, _)| *since < end) {
+                match *since <= begin {
+                    true => now.closed[at] = true,
+                    false => changes.push((*since, Change::Closed(at, true))),
+                }
+                changes.push((*until, Change::Closed(at, false)));
+            }
+        }
+        now.count += u64::from(online);
+        now.idle += u64::from(now.is_free(at));
     }
     for (at, waiter) in waiters.iter().enumerate() {
         // What it runs while it waits for a job is what it waits for.

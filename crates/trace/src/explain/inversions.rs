@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
 
+use super::beside::LONG;
 use super::instead::sum;
 use super::{
     CauseKind, Confidence, Inversion, InversionKind, Remedy, Segment, Selection, Wait, Who,
@@ -73,10 +74,22 @@ fn inversion(
     let runner = runner.or(by.first().map(|share| share.who));
     let runner = runner.unwrap_or(Who::Unknown);
     let priority = |task| timeline.priority(task, begin).map(|priority| priority.now);
+    let told = segments.iter().map(|segment| segment.confidence).max();
+    let confidence = told.unwrap_or(Confidence::Known);
     let slow = segments
         .iter()
         .any(|segment| segment.kind == CauseKind::RunningSlowCore);
-    let told = segments.iter().map(|segment| segment.confidence).max();
+    let is_unclear = segments
+        .iter()
+        .any(|segment| segment.confidence == Confidence::Assumed && segment.length() >= LONG);
+    let remedies = match kind {
+        InversionKind::Placement if slow => {
+            vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
+        }
+        // It may as well have been put aside.
+        InversionKind::Placement if is_unclear => vec![Remedy::WiderAffinity, Remedy::RaiseQuota],
+        _ => remedies(timeline, kind, holder, runner),
+    };
     Inversion {
         kind,
         wait: position,
@@ -94,29 +107,21 @@ fn inversion(
                 _ => None,
             },
         ],
-        confidence: told.unwrap_or(Confidence::Known),
-        remedies: remedies(timeline, kind, holder, runner, slow),
+        confidence,
+        remedies,
     }
 }
 
 /// What would take an inversion away.
-fn remedies(
-    timeline: &Timeline,
-    kind: InversionKind,
-    holder: Task,
-    runner: Who,
-    slow: bool,
-) -> Vec<Remedy> {
+fn remedies(timeline: &Timeline, kind: InversionKind, holder: Task, runner: Who) -> Vec<Remedy> {
     let related = |other: Task| {
         let process = timeline.process(holder);
         process.is_some() && process == timeline.process(other)
     };
     match kind {
+        InversionKind::Throttled => vec![Remedy::RaiseQuota, Remedy::FitQuota],
         InversionKind::Lock => vec![Remedy::PriorityInheritance, Remedy::SmallerGrains],
         InversionKind::BusyWait => vec![Remedy::Park, Remedy::FewerThreads],
-        InversionKind::Placement if slow => {
-            vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
-        }
         InversionKind::Placement => vec![Remedy::WiderAffinity, Remedy::SmallerGrains],
         InversionKind::NoCore => vec![Remedy::WiderAffinity, Remedy::FewerThreads],
         InversionKind::Preemption => match runner {

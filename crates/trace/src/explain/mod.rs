@@ -3,11 +3,13 @@
 #![doc = include_str!("README.md")]
 
 mod answer;
+mod beside;
 mod busy;
 mod instead;
 mod inversions;
 mod locks;
 mod path;
+mod runnable;
 mod selection;
 mod speed;
 #[cfg(test)]

@@ -186,8 +186,8 @@ fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<Found>) {
         if !matches!(stay.state, State::Running(_) | State::Awake) {
             continue;
         }
-        let preempted = State::Runnable(Since::Preempted);
-        let is_preempted = stays.peek().is_some_and(|next| next.state == preempted);
+        let next = stays.peek().and_then(|next| next.state.ready());
+        let is_preempted = next == Some(Since::Preempted);
         if is_preempted && stay.end - stay.begin < NOWHERE {
             continue;
         }

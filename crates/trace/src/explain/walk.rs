@@ -3,11 +3,11 @@
 use event::{Cpu, Nanos, Task};
 
 use super::busy::{BusyWait, BusyWaits};
-use super::instead::{Kept, Stretch, Waiter, instead, shares};
+use super::instead::{Waiter, shares};
 use super::speed::{Speeds, frequency};
 use super::words::Says;
-use super::{CauseKind, Confidence, InversionKind, Segment, Share, Who, locks};
-use crate::timeline::{Lane, NOBODY, Since, Span, State, Stay, Timeline, Waker};
+use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks};
+use crate::timeline::{Lane, NOBODY, Span, State, Stay, Timeline, Waker};
 
 /// So many steps may pass without getting anywhere: a recording can claim that threads woke each other in a
 /// circle at one instant.
@@ -57,7 +57,7 @@ pub(super) struct Walk<'g, 't> {
     /// How far it has come: what is after this has its segments.
     pub(super) time: Nanos,
     /// The latest segment first.
-    segments: Vec<Segment>,
+    pub(super) segments: Vec<Segment>,
     /// For whom the thread itself waited, and how long.
     awaited: Vec<(u32, Nanos, Confidence)>,
     steps: u32,
@@ -223,7 +223,8 @@ impl Walk<'_, '_> {
                 );
             }
             State::Awake => self.awake(thread, frame, from),
-            State::Runnable(since) => self.runnable(thread, frame, since, from),
+            State::Runnable(since) => self.runnable(thread, frame, stay, since, from),
+            State::Throttled(_) => self.throttled(thread, frame, from),
             State::Sleeping | State::Blocked => self.asleep(thread, frame, stay, from),
             State::Dead | State::Unknown => {
                 self.emit(Some(thread), CauseKind::Unknown, from, frame.confidence);
@@ -363,63 +364,6 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Where a thread may run, and how sure that is.
-    fn allowed(&self, thread: u32, time: Nanos) -> (Vec<u32>, Confidence) {
-        let timeline = self.ground.timeline;
-        let lanes: Vec<u32> = timeline.allowed_lanes(thread, time).collect();
-        match lanes.is_empty() {
-            true => (self.ground.everywhere.clone(), Confidence::Assumed),
-            false if timeline.is_told(thread) => (lanes, Confidence::Known),
-            false => (lanes, Confidence::Inferred),
-        }
-    }
-
-    fn runnable(&mut self, thread: u32, frame: Frame, since: Since, from: Nanos) {
-        let timeline = self.ground.timeline;
-        let waiters = self.stack.iter().filter_map(|frame| frame.waiter);
-        let waiters: Vec<Waiter> = waiters.filter(|waiter| waiter.thread != thread).collect();
-        let (lanes, told) = self.allowed(thread, from);
-        let during = (from, self.time);
-        let stretches = match lanes.is_empty() {
-            true => unknown(during),
-            false => instead(timeline, thread, &lanes, &waiters, during),
-        };
-        // Where no CPU is known, nobody can be said to have run instead.
-        let knows = !lanes.is_empty();
-        let lock = self.stack.iter().rev().find_map(|frame| match frame.on {
-            On::Thread(on) if on == thread => frame.lock,
-            _ => None,
-        });
-        let task = Some(timeline.task(thread));
-        for stretch in stretches.into_iter().rev() {
-            let kind = match (stretch.kept, since) {
-                (Kept::Offline, _) => CauseKind::NoCore,
-                (Kept::Waiter, _) => CauseKind::BusyWaitStolen,
-                (_, Since::Preempted) => CauseKind::Preempted,
-                (_, Since::Woken) => CauseKind::WakeLatency,
-            };
-            let inversion = match (lock, stretch.kept) {
-                (Some(_), _) => InversionKind::Lock,
-                (None, Kept::Waiter) => InversionKind::BusyWait,
-                (None, Kept::Idle) => InversionKind::Placement,
-                (None, Kept::Offline) => InversionKind::NoCore,
-                (None, Kept::Busy) => InversionKind::Preemption,
-            };
-            let lock = lock.unwrap_or(Confidence::Known);
-            self.segments.push(Segment {
-                begin: stretch.begin,
-                end: stretch.end,
-                thread: task,
-                kind,
-                by: stretch.by,
-                job: None,
-                confidence: frame.confidence.max(told).max(lock),
-                inversion: knows.then_some(inversion),
-            });
-        }
-        self.time = from;
-    }
-
     pub(super) fn emit(
         &mut self,
         thread: Option<u32>,
@@ -472,18 +416,6 @@ impl Walk<'_, '_> {
             .map(|(thread, _, confidence)| (timeline.task(*thread), *confidence));
         Walked { segments, awaited }
     }
-}
-
-/// Of a recording without CPUs it cannot be said who ran instead.
-fn unknown((begin, end): (Nanos, Nanos)) -> Vec<Stretch> {
-    let (who, ns) = (Who::Unknown, end - begin);
-    let by = vec![Share { who, ns }];
-    vec![Stretch {
-        begin,
-        end,
-        kept: Kept::Busy,
-        by,
-    }]
 }
 
 fn alike(a: &Segment, b: &Segment) -> bool {

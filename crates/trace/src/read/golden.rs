@@ -14,7 +14,7 @@ use super::tests::{file, text};
 use crate::{MarkKind, Recording};
 
 /// Every file of text.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "catapult-android41-dualcore.systrace.txt.gz",
     "catapult-atrace-1cpu-missing-tgids.txt",
     "catapult-atrace-1cpu-raw.txt",
@@ -25,6 +25,7 @@ const FILES: [&str; 14] = [
     "local-futex.perf-sched-script.txt.gz",
     "local-pathfinder-nopi.ftrace.txt.gz",
     "local-pathfinder-pi.ftrace.txt.gz",
+    "local-quota.ftrace.txt.gz",
     "local-spin.ftrace.txt.gz",
     "tracecompass-atrace-youtube.txt.gz",
     "tracecompass-desktop-critical-path.ftrace.txt",

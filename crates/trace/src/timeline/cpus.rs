@@ -42,12 +42,16 @@ pub(crate) struct Lane {
     pub(crate) frequencies: Vec<(Nanos, u32)>,
     /// From the beginning of an interrupt to the end of the outermost one.
     pub(crate) interrupts: Vec<(Nanos, Nanos)>,
+    /// From when to when somebody was put aside here: nobody else of that group could run here either.
+    pub(crate) closed: Vec<(Nanos, Nanos)>,
     /// What it can do at its highest frequency; the fastest CPU has the most.
     pub(crate) capacity: Option<u32>,
     /// Its highest frequency, told or seen.
     pub(crate) max_khz: Option<u32>,
     /// How many interrupts are open, and since when.
     open: (u32, Nanos),
+    /// How many threads are put aside here, and since when any.
+    aside: (u32, Nanos),
 }
 
 impl Lane {
@@ -61,9 +65,11 @@ impl Lane {
             online: Vec::new(),
             frequencies: Vec::new(),
             interrupts: Vec::new(),
+            closed: Vec::new(),
             capacity: None,
             max_khz: None,
             open: (0, begin),
+            aside: (0, begin),
         }
     }
 
@@ -106,6 +112,21 @@ impl Lane {
         if self.open.0 > 0 {
             self.open.0 = 0;
             self.interrupts.push((self.open.1, time));
+        }
+    }
+
+    /// One more thread is put aside here.
+    pub(super) fn put_aside(&mut self, time: Nanos) {
+        let (threads, since) = self.aside;
+        self.aside = (threads + 1, if threads == 0 { time } else { since });
+    }
+
+    /// One of them is no longer.
+    pub(super) fn let_go(&mut self, time: Nanos) {
+        let (threads, since) = self.aside;
+        self.aside.0 = threads.saturating_sub(1);
+        if threads == 1 {
+            self.closed.push((since, time));
         }
     }
 

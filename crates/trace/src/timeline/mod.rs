@@ -25,7 +25,7 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use event::{Cpu, Event, KernelEvent, KernelEventKind, Nanos, Task};
 
@@ -87,6 +87,10 @@ pub struct Timeline {
     facts: Vec<u32>,
     /// Whether the kernel says who ran when.
     pub(crate) has_switches: bool,
+    /// The threads of which it says that they were put aside because a quota was used up.
+    rationed: BTreeSet<u32>,
+    /// Whether it says who is moved to another CPU's queue.
+    pub(crate) has_migrations: bool,
     pub(crate) states: Histories<Interval>,
     wakes: Histories<Wake>,
     /// By thread, in the order of time: beginnings of runs that were inferred.
@@ -171,6 +175,8 @@ impl Timeline {
             span,
             facts,
             has_switches,
+            rationed: kernel.rationed,
+            has_migrations: kernel.has_migrations,
             told: vec![false; threads],
             allowed: Grouped::default(),
             capacities_told: false,

@@ -9,7 +9,7 @@ use super::priorities::{Priority, Step};
 use super::slices::Slice;
 use super::states::{State, Stay, Waker};
 use crate::explain::Who;
-use crate::{Losses, Recording};
+use crate::{Clock, Losses, Recording};
 
 impl Timeline {
     /// What it was made of, with its events in the order of their times.
@@ -231,6 +231,23 @@ impl Timeline {
                 state: State::Unknown,
             },
         }
+    }
+
+    /// The state that a thread came into at this time or next after it.
+    pub(crate) fn after(&self, thread: u32, time: Nanos) -> Option<State> {
+        let states = self.states.of(thread);
+        let next = states.partition_point(|begin| begin < time);
+        states.get(next).map(|next| next.state)
+    }
+
+    /// Whether the recording says who is put aside when a quota is used up, as only simulated ones do.
+    pub fn tells_throttling(&self) -> bool {
+        !self.rationed.is_empty() || self.recording.origin.clock == Clock::Virtual
+    }
+
+    /// Whether the recording says that a thread was put aside at any time: it is of a group with a quota.
+    pub(crate) fn is_rationed(&self, thread: u32) -> bool {
+        self.rationed.contains(&thread)
     }
 
     /// Whether it was inferred that a thread ran from this time on.

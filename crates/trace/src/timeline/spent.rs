@@ -12,6 +12,9 @@ pub struct Spent {
     pub running: Nanos,
     /// It could have run and did not.
     pub runnable: Nanos,
+    /// The part of it for which it was put aside because the CPU time that its group may use was used up, as
+    /// far as the recording says so.
+    pub throttled: Nanos,
     /// It waited for something other than a CPU.
     pub asleep: Nanos,
     /// How often it left its CPU because it had to wait, or had ended.
@@ -20,28 +23,32 @@ pub struct Spent {
     pub involuntary: u64,
 }
 
-const PREEMPTED: State = State::Runnable(Since::Preempted);
-
 impl Timeline {
     /// What a thread did with its time, from the beginning of the recording to its end. What is not known is
     /// in none of the sums.
     pub fn spent(&self, task: Task) -> Spent {
         let mut spent = Spent::default();
-        let mut ran = false;
+        let mut before = State::Unknown;
         for stay in self.stays(task) {
             let length = stay.end - stay.begin;
             match stay.state {
                 State::Running(_) => spent.running += length,
                 State::Runnable(_) => spent.runnable += length,
+                State::Throttled(_) => {
+                    spent.runnable += length;
+                    spent.throttled += length;
+                }
                 State::Sleeping | State::Blocked => spent.asleep += length,
                 State::Awake | State::Dead | State::Unknown => {}
             }
             match stay.state {
-                PREEMPTED => spent.involuntary += 1,
+                state if is_preempted(state) => {
+                    spent.involuntary += u64::from(!is_preempted(before));
+                }
                 State::Running(_) | State::Unknown => {}
-                _ => spent.voluntary += u64::from(ran),
+                _ => spent.voluntary += u64::from(matches!(before, State::Running(_))),
             }
-            ran = matches!(stay.state, State::Running(_));
+            before = stay.state;
         }
         spent
     }
@@ -49,20 +56,34 @@ impl Timeline {
     /// How often a thread lost its CPU, or gave it away, though it could have gone on.
     pub fn preemptions(&self, task: Task) -> usize {
         let thread = self.tasks.find(task.0);
-        thread.map_or(0, |thread| preemptions(self.states.of(thread).from(0)))
+        thread.map_or(0, |thread| {
+            let states = self.states.of(thread).from(0);
+            preemptions(State::Unknown, states)
+        })
     }
 
     /// The same, from one time until just before another one.
     pub(crate) fn preemptions_in(&self, thread: u32, (begin, end): (Nanos, Nanos)) -> usize {
         let states = self.states.of(thread);
         let first = states.partition_point(|other| other < begin);
-        preemptions(states.from(first).take_while(|state| state.begin < end))
+        let before = first.checked_sub(1).and_then(|at| states.get(at));
+        let before = before.map_or(State::Unknown, |before| before.state);
+        let within = states.from(first).take_while(|state| state.begin < end);
+        preemptions(before, within)
     }
 }
 
-fn preemptions(states: impl Iterator<Item = Interval>) -> usize {
-    let preempted = states.filter(|state| state.state == PREEMPTED);
-    preempted.count()
+/// How often a thread came to have lost its CPU; that it is put aside then, or no longer, changes nothing.
+fn preemptions(mut before: State, states: impl Iterator<Item = Interval>) -> usize {
+    let mut lost = |state: Interval| {
+        let before = std::mem::replace(&mut before, state.state);
+        is_preempted(state.state) && !is_preempted(before)
+    };
+    states.filter(|state| lost(*state)).count()
+}
+
+fn is_preempted(state: State) -> bool {
+    state.ready() == Some(Since::Preempted)
 }
 
 #[cfg(test)]
@@ -85,6 +106,7 @@ mod tests {
         let expected = Spent {
             running: Nanos(23),
             runnable: Nanos(22),
+            throttled: Nanos::ZERO,
             asleep: Nanos(15),
             voluntary: 1,
             involuntary: 1,

@@ -16,6 +16,8 @@ pub enum State {
     Awake,
     /// It could have run and did not.
     Runnable(Since),
+    /// The same, but the CPU time that its group may use was used up: it was put aside.
+    Throttled(Since),
     /// It waited for something.
     Sleeping,
     /// It waited for something that no signal can interrupt.
@@ -38,6 +40,14 @@ impl State {
     pub fn is_asleep(self) -> bool {
         matches!(self, State::Sleeping | State::Blocked)
     }
+
+    /// What it came from, if all it waits for is to run: its turn, or CPU time that its group may use.
+    pub fn ready(self) -> Option<Since> {
+        match self {
+            State::Runnable(since) | State::Throttled(since) => Some(since),
+            _ => None,
+        }
+    }
 }
 
 /// The beginning of a state; it lasts until the next one begins.
@@ -48,7 +58,7 @@ pub(crate) struct Interval {
 }
 
 /// The number of [`State::Running`] on CPU 0, in a history; those of other CPUs are behind it.
-const RUNNING: u32 = 8;
+const RUNNING: u32 = 9;
 
 impl Change for Interval {
     #[inline]
@@ -61,6 +71,8 @@ impl Change for Interval {
             State::Sleeping => 4,
             State::Blocked => 5,
             State::Dead => 6,
+            State::Throttled(Since::Preempted) => 7,
+            State::Throttled(Since::Woken) => 8,
             // No machine has so many that the last ones are one.
             State::Running(cpu) => cpu.0.saturating_add(RUNNING),
         };
@@ -77,6 +89,8 @@ impl Change for Interval {
             4 => State::Sleeping,
             5 => State::Blocked,
             6 => State::Dead,
+            7 => State::Throttled(Since::Preempted),
+            8 => State::Throttled(Since::Woken),
             _ => State::Unknown,
         };
         Interval { begin, state }

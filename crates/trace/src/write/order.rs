@@ -67,6 +67,7 @@ fn tasks(event: &KernelEvent) -> [Option<Task>; 2] {
         | KernelEventKind::Inherit { task, .. }
         | KernelEventKind::Priority { task, .. }
         | KernelEventKind::Blocked { task, .. }
+        | KernelEventKind::Throttle { task, .. }
         | KernelEventKind::FutexCall { task, .. }
         | KernelEventKind::FutexReturn { task, .. } => [Some(task), None],
         _ => [None, None],

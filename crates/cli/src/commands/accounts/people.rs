@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::CellAlignment;
 use event::{Nanos, Task};
-use trace::explain::{Confidence, Inversion, InversionKind, Remedy, Who};
+use trace::explain::{CauseKind, Confidence, Inversion, InversionKind, Remedy, Who};
 use trace::{Losses, Wakers};
 
 use super::{Account, plural, short};
@@ -192,8 +192,15 @@ impl Account {
             (InversionKind::BusyWait, _) => {
                 format!("{waiting} burnt the CPU that {who} needed, by waiting for it")
             }
+            (InversionKind::Throttled, _) => {
+                format!("a CPU quota kept {who} from running{while_waiting}")
+            }
             (InversionKind::Placement, Who::Idle) => {
-                format!("a CPU was idle that {who} could have used{while_waiting}")
+                let unless = match group.confidence {
+                    Confidence::Assumed => ", unless a CPU quota forbade it",
+                    _ => "",
+                };
+                format!("a CPU was idle that {who} could have used{while_waiting}{unless}")
             }
             (InversionKind::Placement, _) => {
                 format!("{ran} ran on a faster CPU than {who} did{while_waiting}")
@@ -222,6 +229,10 @@ impl Account {
 
     /// Who else had the CPU.
     fn others(&self, group: &Group<'_>) -> String {
+        if group.first.kind == InversionKind::Throttled {
+            // Whoever had a CPU took nothing away.
+            return String::new();
+        }
         let mut others: Vec<(Reverse<Nanos>, Task)> = group
             .by
             .iter()
@@ -255,6 +266,10 @@ impl Account {
             Remedy::SamePriority if waiter == holder => format!("a better priority for {waiter}"),
             Remedy::SamePriority => format!("the same priority for {waiter} and {holder}"),
             Remedy::WiderAffinity => format!("let {holder} use more CPUs"),
+            Remedy::RaiseQuota => "a larger CPU quota, or none".to_owned(),
+            Remedy::FitQuota => {
+                "no more busy threads than the quota has CPUs, and none that spins".to_owned()
+            }
             other => other.word().replace('_', " "),
         });
         let told: Vec<String> = told.collect();
@@ -288,13 +303,26 @@ impl Account {
         if recording.cpus.iter().all(|cpu| cpu.capacity.is_none()) {
             limits.push("how fast the CPUs are is not in the recording: see --capacity");
         }
-        let explanation = &self.explanation;
-        let causes = explanation.waits.iter().flat_map(|wait| &wait.causes);
-        if causes
-            .into_iter()
-            .any(|cause| cause.confidence == Confidence::Assumed)
-        {
+        let causes = self.explanation.waits.iter().flat_map(|wait| &wait.causes);
+        let assumed = causes.filter(|cause| cause.confidence == Confidence::Assumed);
+        let kinds: BTreeSet<CauseKind> = assumed.map(|cause| cause.kind).collect();
+        let is_ready = |kind: &CauseKind| {
+            matches!(
+                kind,
+                CauseKind::Throttled | CauseKind::Preempted | CauseKind::WakeLatency
+            )
+        };
+        if kinds.iter().any(|kind| !is_ready(kind)) {
             limits.push("whoever woke a thread is assumed to be whom it waited for");
+        }
+        let mut inversions = self.explanation.inversions.iter();
+        if inversions.any(|inversion| {
+            inversion.confidence == Confidence::Assumed
+                && inversion.remedies.contains(&Remedy::RaiseQuota)
+        }) {
+            limits.push(
+                "no event says when a CPU quota is used up: see cpu.stat of the control group",
+            );
         }
         limits
     }

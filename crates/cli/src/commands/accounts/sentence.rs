@@ -1,7 +1,9 @@
 //! One wait in words.
 
 use event::{Nanos, Task};
-use trace::explain::{Cause, CauseKind, InversionKind, Segment, Share, Wait, WaitKind, Who};
+use trace::explain::{
+    Cause, CauseKind, Confidence, InversionKind, Segment, Share, Wait, WaitKind, Who,
+};
 
 use super::bars::{Bar, draw};
 use super::{Account, plural, short};
@@ -22,6 +24,7 @@ struct Part {
     job: Option<u64>,
     ns: Nanos,
     by: Vec<Share>,
+    confidence: Confidence,
 }
 
 impl Account {
@@ -91,6 +94,7 @@ impl Account {
             job: segment.job,
             ns: segment.length(),
             by: segment.by.clone(),
+            confidence: segment.confidence,
         };
         self.label(wait, &part)
     }
@@ -105,6 +109,7 @@ impl Account {
             match same {
                 Some(part) => {
                     part.ns += cause.ns;
+                    part.confidence = part.confidence.max(cause.confidence);
                     part.job = part.job.filter(|_| part.job == cause.job);
                     add(&mut part.by, &cause.by);
                 }
@@ -114,6 +119,7 @@ impl Account {
                     job: cause.job,
                     ns: cause.ns,
                     by: cause.by.clone(),
+                    confidence: cause.confidence,
                 }),
             }
         }
@@ -149,6 +155,12 @@ impl Account {
             CauseKind::Running => format!("{who} ran {ns}"),
             CauseKind::RunningSlowCore => {
                 format!("{who} took {ns} longer than on the fastest CPU at its highest frequency")
+            }
+            CauseKind::Throttled if part.confidence == Confidence::Assumed => {
+                format!("{who} was put aside for {ns}, as by a CPU quota that is used up")
+            }
+            CauseKind::Throttled => {
+                format!("{who} was put aside for {ns}: the CPU quota was used up")
             }
             CauseKind::NoCore => {
                 format!("{who} could have run for {ns}, but no CPU it may use was online")
@@ -187,6 +199,7 @@ impl Account {
             CauseKind::RunningSlowCore => format!("{who} ran on a slow CPU"),
             CauseKind::Preempted | CauseKind::WakeLatency => format!("{who} runnable{alone}"),
             CauseKind::NoCore => format!("{who} runnable: no CPU online"),
+            CauseKind::Throttled => format!("{who} put aside: CPU quota"),
             CauseKind::QueuedBehind => format!("{who} busy with {}", self.job(part.job)),
             CauseKind::NotReady => "not ready".to_owned(),
             CauseKind::BusyWaitStolen => format!("{who} runnable: busy wait{alone}"),

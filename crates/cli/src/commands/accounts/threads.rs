@@ -14,6 +14,9 @@ pub(in crate::commands) struct ThreadJson {
     pub(in crate::commands) tid: Option<u32>,
     pub(in crate::commands) run_ns: u64,
     pub(in crate::commands) runnable_ns: u64,
+    /// The part of it for which a quota kept it from running; none: nobody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::commands) throttled_ns: Option<u64>,
     pub(in crate::commands) sleep_ns: u64,
     pub(in crate::commands) switches: Switches,
 }
@@ -43,6 +46,10 @@ impl Account {
                 tid: self.timeline.tid(task),
                 run_ns: spent.running.0,
                 runnable_ns: spent.runnable.0,
+                throttled_ns: self
+                    .timeline
+                    .tells_throttling()
+                    .then_some(spent.throttled.0),
                 sleep_ns: spent.asleep.0,
                 switches: Switches {
                     voluntary: spent.voluntary,

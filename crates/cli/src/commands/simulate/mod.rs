@@ -34,7 +34,8 @@ use crate::output;
 /// 1, and standard error has the report, the command that does it again, and where its trace is.
 ///
 /// JSON (one object): scenario, machine, policy, seed, trace_hash, makespan_ns, events, energy_uj
-/// (null if the machine's file does not say), threads[]{name,tid,run_ns,runnable_ns,sleep_ns,
+/// (null if the machine's file does not say), threads[]{name,tid,run_ns,runnable_ns,throttled_ns
+/// (the part of runnable_ns in which a quota kept it from running),sleep_ns,
 /// switches{voluntary,involuntary}}, frame_ns{mean,p50,p99,max} (null without frames), spans[]
 /// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
 /// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, quota{periods,throttled_periods,throttled_ns}

@@ -93,6 +93,7 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
         tid: u32::try_from(number + 1).ok(),
         run_ns: thread.spent.run.0,
         runnable_ns: thread.spent.runnable.0,
+        throttled_ns: Some(thread.spent.throttled.0),
         sleep_ns: thread.spent.sleep.0,
         switches: Switches {
             voluntary: thread.voluntary,
@@ -289,28 +290,27 @@ fn what(job: &Job, outcome: &Outcome) -> Table {
 
 fn threads(outcome: &Outcome) -> Table {
     let mut table = output::table();
-    table.set_header([
-        "tid",
-        "thread",
-        "ran",
-        "at a time",
-        "runnable",
-        "slept",
-        "switches: voluntary",
-        "involuntary",
-    ]);
+    let has_quota = outcome.ran.report.quota.is_some();
+    let only = |word: &str| has_quota.then(|| word.to_owned());
+    let header = ["tid", "thread", "ran", "at a time", "runnable"].map(str::to_owned);
+    let header = header.into_iter().chain(only("throttled"));
+    table.set_header(header.chain(["slept", "switches: voluntary", "involuntary"].map(Into::into)));
     let threads = outcome.ran.report.threads.iter().enumerate();
     for (number, thread) in threads.take(ROWS_MAX) {
-        table.add_row([
+        let spent = thread.spent;
+        let ready = [
             (number + 1).to_string(),
             thread.name.clone(),
-            thread.spent.run.to_string(),
+            spent.run.to_string(),
             at_a_time(thread).to_string(),
-            thread.spent.runnable.to_string(),
-            thread.spent.sleep.to_string(),
+            spent.runnable.to_string(),
+        ];
+        let ready = ready.into_iter().chain(only(&spent.throttled.to_string()));
+        table.add_row(ready.chain([
+            spent.sleep.to_string(),
             thread.voluntary.to_string(),
             thread.involuntary.to_string(),
-        ]);
+        ]));
     }
     align_right(&mut table, 2);
     table

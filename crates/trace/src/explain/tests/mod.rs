@@ -5,3 +5,4 @@ mod inversions;
 mod jobs;
 mod random;
 mod real;
+mod throttled;

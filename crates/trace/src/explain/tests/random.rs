@@ -44,6 +44,7 @@ fn what() -> impl Strategy<Value = KernelEventKind> {
         1 => (any::<bool>(), any::<bool>(), 0..3u32)
             .prop_map(|(begins, soft, number)| K::Interrupt { begins, soft, number }),
         1 => (task(), any::<bool>()).prop_map(|(task, io)| K::Blocked { task, io }),
+        1 => (task(), any::<bool>()).prop_map(|(task, begins)| K::Throttle { task, begins }),
         1 => (0..3u32).prop_map(|events| K::Lost { events }),
         1 => (0..4u32).prop_map(|khz| K::Frequency(khz * 1_000)),
         1 => any::<bool>().prop_map(K::Online),
@@ -241,6 +242,23 @@ proptest! {
                 prop_assert_eq!(by, inversion.ns.0);
                 prop_assert!(inversion.wait < explanation.waits.len());
             }
+        }
+    }
+
+    /// Goal: the same where times are long enough for it to matter which CPUs were idle. Method: the same
+    /// recordings, slower by half a million.
+    #[test]
+    fn sums_are_exact_beside_idle_cpus(mut recording in recording()) {
+        const SLOWER: u64 = 500_000;
+        let kernel = recording.kernel.iter_mut().map(|event| &mut event.time);
+        let marks = recording.marks.iter_mut().map(|mark| &mut mark.time);
+        let jobs = recording.jobs.iter_mut().map(|event| &mut event.time);
+        for time in kernel.chain(marks).chain(jobs) {
+            time.0 *= SLOWER;
+        }
+        let timeline = Timeline::new(recording, &Options::default());
+        for selection in selections() {
+            explain(&timeline, &selection).waits.iter().for_each(check);
         }
     }
 

@@ -5,7 +5,11 @@ use std::path::Path;
 
 use event::{KernelEventKind, Left, Nanos, Task};
 
-use crate::explain::{CauseKind, Explanation, InversionKind, Selection, Wait, Who, explain};
+use crate::explain::beside::beside;
+use crate::explain::instead::Kept;
+use crate::explain::{
+    CauseKind, Confidence, Explanation, InversionKind, Remedy, Selection, Wait, Who, explain,
+};
 use crate::read::read;
 use crate::script::check;
 use crate::timeline::{Options, Timeline};
@@ -52,6 +56,43 @@ fn instead(timeline: &Timeline, wait: &Wait, name: &str) -> u64 {
 /// Whether two times are the same but for what a trace in microseconds cannot tell.
 fn near(found: u64, expected: f64) -> bool {
     (found as f64 - expected * 1e6).abs() <= 2_000.0
+}
+
+/// Goal: a quota of a real program is found though no event tells of it. Method: the kernel counted 417 ms
+/// for which the group was put aside on its one CPU (`testdata/traces/README.md`). The hog, which always
+/// could have run, was so beside that CPU, idle, for no longer than that, and for nearly as long; the worst
+/// waits of `ui` are explained by it, and no remedy is to use other CPUs.
+#[test]
+fn quota() {
+    let timeline = timeline("local-quota.ftrace.txt.gz");
+    let hog = timeline.position(timeline.find("hog")[0]).unwrap();
+    let stays = timeline.stays(timeline.task(hog));
+    let ready = stays.filter(|stay| stay.state.ready().is_some());
+    let beside = ready.flat_map(|stay| beside(&timeline, hog, stay));
+    let aside = beside.filter(|beside| beside.kept == Kept::Aside);
+    let aside: u64 = aside.map(|beside| (beside.end - beside.begin).0).sum();
+    assert!((405_000_000..=416_970_812).contains(&aside), "{aside}");
+    let selection = Selection {
+        threads: Some(timeline.find("ui")),
+        ..Selection::default()
+    };
+    let found = explain(&timeline, &selection);
+    found.waits.iter().for_each(check);
+    let throttled = |wait: &Wait| {
+        let causes = wait.causes.iter();
+        let throttled = causes.filter(|cause| cause.kind == CauseKind::Throttled);
+        throttled.map(|cause| cause.ns.0).sum::<u64>()
+    };
+    for wait in &found.waits[..5] {
+        assert!(throttled(wait) * 10 > wait.length().0 * 8, "{wait:?}");
+    }
+    let of_quota = found.inversions.iter();
+    let of_quota = of_quota.filter(|one| one.kind == InversionKind::Throttled);
+    assert!(of_quota.clone().count() >= 5);
+    for one in of_quota {
+        assert_eq!(one.confidence, Confidence::Assumed);
+        assert!(!one.remedies.contains(&Remedy::WiderAffinity));
+    }
 }
 
 /// Goal: the truth about the recorded Pathfinder (`testdata/traces/README.md`): the longest wait takes
@@ -194,6 +235,7 @@ fn all_of_them() {
         "local-futex.perf-sched-script.txt.gz",
         "local-pathfinder-nopi.ftrace.txt.gz",
         "local-pathfinder-pi.ftrace.txt.gz",
+        "local-quota.ftrace.txt.gz",
         "local-spin.ftrace.txt.gz",
         "ms-android12-emulator-a.pftrace.gz",
         "ms-galaxy-s20.perfetto-trace.gz",

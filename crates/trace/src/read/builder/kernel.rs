@@ -144,6 +144,16 @@ impl Builder {
         }
     }
 
+    /// A task is put aside because its group may use no more CPU time, or may go on.
+    pub(crate) fn throttle(&mut self, at: &At, tid: u32, begins: bool) {
+        match self.people.task(tid) {
+            Some(task) => {
+                self.push(at.time, at.cpu, KernelEventKind::Throttle { task, begins });
+            }
+            None => self.lose(Loss::BadFields, 1),
+        }
+    }
+
     /// Who runs there goes into the kernel because of a futex. `op` is the system call's.
     pub(crate) fn futex_call(&mut self, at: &At, address: u64, op: u32) {
         // `include/uapi/linux/futex.h`; bits 7 and 8 say private and which clock.

@@ -19,7 +19,7 @@ use super::raw::{What, narrow};
 use super::wire::{Fields, Row, Value};
 use super::words::Texts;
 use crate::read::builder::Wake;
-use crate::{Loss, Losses};
+use crate::{Loss, Losses, throttle};
 
 /// Bits of `common_flags`: in a hard interrupt, in a soft one.
 pub(super) const IN_INTERRUPT: u64 = 0x08 | 0x10;
@@ -243,7 +243,8 @@ impl Decoder {
     fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<What, Option<Loss>> {
         if !matches!(
             kind,
-            11 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238..=240 | 329 | 330 | 353 | 491
+            11 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238
+                ..=240 | 327 | 329 | 330 | 353 | 491
         ) {
             return Err(Some(Loss::OtherEvents));
         }
@@ -273,6 +274,7 @@ impl Decoder {
             24 | 25 => interrupt(kind == 24, true, &row),
             235 | 236 | 238 | 239 => self.of_life(kind, &row, on),
             240 => return Err(None),
+            327 => return generic(body).ok_or(Some(Loss::OtherEvents)),
             329 | 330 => return self.syscall(kind == 329, body, &row, on),
             _ => return Err(Some(Loss::OtherEvents)),
         })
@@ -348,6 +350,29 @@ fn of_cpu(kind: u32, row: &Row<'_>) -> What {
             is_online: row.number(3) != 0,
         },
     }
+}
+
+/// An event of a kind that Perfetto has no message for. Those of simulated kernels are read: see
+/// `throttle.rs` of the crate.
+fn generic(body: &[u8]) -> Option<What> {
+    let (mut is_ours, mut tid, mut begins) = (false, None, None);
+    for (field, value) in Fields::of(body) {
+        match field {
+            1 => is_ours = value.bytes() == throttle::EVENT.as_bytes(),
+            2 => {
+                let row = Row::of(value.bytes())?;
+                let name = row.bytes(1);
+                if name == throttle::TID.as_bytes() {
+                    tid = u32::try_from(row.number(5)).ok();
+                } else if name == throttle::BEGINS.as_bytes() {
+                    begins = Some(row.number(5) != 0);
+                }
+            }
+            _ => {}
+        }
+    }
+    let (tid, begins) = (tid.filter(|_| is_ours)?, begins?);
+    Some(What::Throttle { tid, begins })
 }
 
 fn interrupt(begins: bool, soft: bool, row: &Row<'_>) -> What {

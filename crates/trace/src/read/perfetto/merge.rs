@@ -248,6 +248,7 @@ impl<'a> Teller<'a> {
             What::Idle { cpu, state } => builder.idle(&at, cpu, state),
             What::Online { cpu, is_online } => builder.online(&at, cpu, is_online),
             What::Blocked { tid, io } => builder.blocked(&at, tid, io),
+            What::Throttle { tid, begins } => builder.throttle(&at, tid, begins),
             What::Fork {
                 child,
                 on,

@@ -81,6 +81,10 @@ pub(super) enum What {
         on: u32,
         result: i32,
     },
+    Throttle {
+        tid: u32,
+        begins: bool,
+    },
     Marker {
         on: u32,
         text: Text,

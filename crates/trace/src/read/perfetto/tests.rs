@@ -267,6 +267,19 @@ fn bundles_come_into_one_order() {
     assert_eq!(recording.losses.get(Loss::Gaps), 1);
 }
 
+/// An event that the format has no message for.
+fn generic(time: u64, name: &str, values: &[(&str, u64)]) -> Vec<u8> {
+    let value = |(name, value): &(&str, u64)| {
+        let field = [message(1, name.as_bytes()), number(5, *value)];
+        message(2, &field.concat())
+    };
+    let values = values.iter().map(value);
+    let body: Vec<Vec<u8>> = std::iter::once(message(1, name.as_bytes()))
+        .chain(values)
+        .collect();
+    event(time, 7, 327, &body)
+}
+
 /// Kernel events of many kinds, and markers.
 fn events_of_every_kind() -> Vec<u8> {
     let wake = |time, tid, kind| {
@@ -333,6 +346,9 @@ fn events_of_every_kind() -> Vec<u8> {
                 number(4, 8),
             ],
         ),
+        generic(179, "paceline_throttle", &[("tid", 8), ("begins", 1)]),
+        generic(179, "paceline_throttle", &[("tid", 8)]),
+        generic(179, "block_rq_issue", &[("tid", 8), ("begins", 1)]),
         event(180, 7, 999, &[]),
         switch(200, ("ui", 7, 110), ("swapper/0", 0), 1),
     ];

@@ -5,6 +5,7 @@
 //! unknown, or follows from the rest (`lost.rs`); either is counted.
 
 mod lost;
+mod rare;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,6 +61,10 @@ pub(super) struct Kernel {
     pub(super) seen: Grouped<Seen>,
     /// By thread, in the order of time: beginnings of runs of which nothing but the end was recorded.
     pub(super) inferred: Grouped<Nanos>,
+    /// Threads that were ever put aside.
+    pub(super) rationed: BTreeSet<u32>,
+    /// Whether anything said of migrations.
+    pub(super) has_migrations: bool,
     pub(super) contradictions: u64,
     /// Switches from the idle task that were not recorded.
     pub(super) from_idle: u64,
@@ -89,6 +94,10 @@ pub(super) struct Builder<'a> {
     seen: Vec<(u32, Seen)>,
     /// The kernel's threads that put others elsewhere.
     movers: BTreeSet<u32>,
+    /// Threads that are put aside until there is CPU time for their group again, and on which CPUs.
+    aside: BTreeMap<u32, usize>,
+    rationed: BTreeSet<u32>,
+    has_migrations: bool,
     inferred: Vec<(u32, Nanos)>,
     contradictions: u64,
     from_idle: u64,
@@ -120,6 +129,9 @@ impl<'a> Builder<'a> {
             given: Vec::new(),
             seen: Vec::new(),
             movers: BTreeSet::new(),
+            aside: BTreeMap::new(),
+            rationed: BTreeSet::new(),
+            has_migrations: false,
             inferred: Vec::new(),
             contradictions: 0,
             from_idle: 0,
@@ -234,87 +246,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// An event that is not most of them.
-    #[inline(never)]
-    fn take_rare(&mut self, time: Nanos, lane: usize, what: KernelEventKind) {
-        match what {
-            KernelEventKind::Migrate { task, to, .. } => {
-                let (thread, to) = (self.thread(task), self.lane(to));
-                self.moved(time, thread, lane, to);
-            }
-            KernelEventKind::Lost { .. } => {
-                let who = self.lanes[lane].now().who;
-                if who < UNKNOWN {
-                    self.states.set(who, time, State::Unknown);
-                }
-                // Even if it was unknown before: nothing is to be guessed back beyond this.
-                self.lanes[lane].set(time, IDLE);
-                self.lanes[lane].set(time, UNKNOWN);
-                self.lanes[lane].end_interrupts(time);
-            }
-            KernelEventKind::Frequency(khz) => self.lanes[lane].frequencies.push((time, khz)),
-            KernelEventKind::Idle(Some(_)) if self.lanes[lane].now().who == UNKNOWN => {
-                self.lanes[lane].set(time, IDLE);
-            }
-            KernelEventKind::Online(online) => self.lanes[lane].online.push((time, online)),
-            KernelEventKind::Interrupt { begins, .. } => self.lanes[lane].interrupt(time, begins),
-            _ => self.note(time, what),
-        }
-    }
-
-    /// An event that changes no state.
-    fn note(&mut self, time: Nanos, what: KernelEventKind) {
-        match what {
-            KernelEventKind::Inherit { task, from } => {
-                let thread = self.thread(task);
-                let own = self.priorities.now(thread).map_or(0, |step| step.own);
-                match from.map(|from| self.thread(from)) {
-                    None => self.priorities.own(thread, time, own),
-                    Some(from) => {
-                        let lent = self.priorities.now(from).map_or(own, |step| step.now);
-                        self.priorities.lend(thread, time, lent.min(own), from);
-                    }
-                }
-            }
-            KernelEventKind::Priority {
-                task,
-                priority,
-                lent,
-            } => {
-                let thread = self.thread(task);
-                if lent {
-                    self.priorities.lend(thread, time, priority, NOBODY);
-                } else {
-                    self.priorities.own(thread, time, priority);
-                }
-            }
-            KernelEventKind::FutexCall {
-                task,
-                address,
-                call,
-            } => {
-                let thread = self.thread(task);
-                self.calls.insert(thread, self.futexes.len());
-                let (begin, end, address) = (time, self.span.1, address.get());
-                let futex = Futex {
-                    begin,
-                    end,
-                    address,
-                    call,
-                };
-                self.futexes.push((thread, futex));
-            }
-            KernelEventKind::FutexReturn { task, .. } => {
-                let thread = self.thread(task);
-                if let Some(call) = self.calls.remove(&thread) {
-                    self.futexes[call].1.end = time;
-                }
-            }
-            KernelEventKind::Blocked { task, io } => {
-                let thread = self.thread(task);
-                self.reasons.push((thread, Reason { time, io }));
-            }
-            _ => {}
+    /// The state of a thread that could run as of now.
+    #[inline]
+    fn ready(&self, thread: u32, since: Since) -> State {
+        match !self.aside.is_empty() && self.aside.contains_key(&thread) {
+            true => State::Throttled(since),
+            false => State::Runnable(since),
         }
     }
 
@@ -350,7 +287,7 @@ impl<'a> Builder<'a> {
             }
         }
         let state = match left {
-            Left::Runnable => State::Runnable(Since::Preempted),
+            Left::Runnable => self.ready(thread, Since::Preempted),
             Left::Sleeping => State::Sleeping,
             Left::Blocked => State::Blocked,
             Left::Dead => State::Dead,
@@ -371,6 +308,10 @@ impl<'a> Builder<'a> {
             true => None,
             false => self.early.remove(&thread),
         };
+        if !self.aside.is_empty() {
+            // Whoever runs is not put aside, whatever was missed.
+            self.let_go(time, thread);
+        }
         let before = self.states.now(thread);
         match before.map(|before| before.state) {
             Some(State::Running(cpu)) => {
@@ -413,9 +354,10 @@ impl<'a> Builder<'a> {
             Some(State::Running(_)) => {
                 self.early.insert(thread, wake);
             }
-            Some(State::Runnable(_)) => {}
+            Some(State::Runnable(_) | State::Throttled(_)) => {}
             _ => {
-                self.states.set(thread, time, State::Runnable(Since::Woken));
+                let ready = self.ready(thread, Since::Woken);
+                self.states.set(thread, time, ready);
                 self.wake_up(thread, wake);
             }
         }
@@ -431,6 +373,9 @@ impl<'a> Builder<'a> {
         for lane in &mut self.lanes {
             lane.end_interrupts(self.span.1);
         }
+        for lane in self.aside.into_values() {
+            self.lanes[lane].let_go(self.span.1);
+        }
         let threads = self.tasks.numbers().len();
         let mut seen = self.seen;
         seen.sort_unstable();
@@ -444,6 +389,8 @@ impl<'a> Builder<'a> {
             lanes: self.lanes,
             seen: Grouped::new(threads, &seen),
             inferred: Grouped::new(threads, &self.inferred),
+            rationed: self.rationed,
+            has_migrations: self.has_migrations,
             contradictions: self.contradictions,
             from_idle: self.from_idle,
         }

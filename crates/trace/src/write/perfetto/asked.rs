@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use event::{Nanos, Task};
+use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
 use flate2::read::MultiGzDecoder;
 
 use crate::oracle::ask;
-use crate::{Annotation, Recording};
+use crate::{Annotation, Recording, Thread};
 
 fn example(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
@@ -185,4 +185,54 @@ fn findings_are_on_top_of_what_was_there() {
         "all of it\t0\t10000\tnobody".to_owned(),
     ];
     assert_eq!(after[KERNEL.len() + 1], expected);
+}
+
+/// Goal: Perfetto keeps what is said of quotas, with its values, shows when a thread was put aside below that
+/// thread, and takes the thread for one that could run. Method: a thread that is put aside while it runs.
+#[test]
+fn who_is_put_aside_is_shown() {
+    let task = Task(0);
+    let at = |time, what| KernelEvent {
+        time: Nanos(time),
+        cpu: Cpu(0),
+        what,
+    };
+    let switch = |prev, next| KernelEventKind::Switch {
+        prev,
+        state: Left::Runnable,
+        next,
+    };
+    let throttle = |begins| KernelEventKind::Throttle { task, begins };
+    let recording = Recording {
+        threads: vec![Thread {
+            tid: Some(77),
+            ..Thread::new(task, "worker", None)
+        }],
+        kernel: vec![
+            at(1_000, switch(None, Some(task))),
+            at(5_000, throttle(true)),
+            at(5_000, switch(Some(task), None)),
+            at(9_000, throttle(false)),
+            at(9_500, switch(None, Some(task))),
+            at(9_900, switch(Some(task), None)),
+        ],
+        ..Recording::default()
+    };
+    let queries = [
+        "SELECT name, EXTRACT_ARG(arg_set_id, 'tid'), EXTRACT_ARG(arg_set_id, 'begins')
+         FROM ftrace_event WHERE name GLOB 'paceline*' ORDER BY ts",
+        "SELECT s.name, t.name, s.dur, tid FROM slice s JOIN track t ON t.id = s.track_id
+         JOIN thread_track p ON p.id = COALESCE(t.parent_id, t.id) JOIN thread USING (utid)",
+        "SELECT state, dur FROM thread_state JOIN thread USING (utid) WHERE tid = 77 AND dur > 0
+         ORDER BY ts LIMIT 3",
+    ];
+    let Some(answers) = ask(&written(&recording), &queries) else {
+        return;
+    };
+    assert_eq!(
+        answers[0],
+        ["paceline_throttle\t77\t1", "paceline_throttle\t77\t0"]
+    );
+    assert_eq!(answers[1], ["throttled\tCPU quota\t4000\t77"]);
+    assert_eq!(answers[2], ["Running\t4000", "R\t4500", "Running\t400"]);
 }

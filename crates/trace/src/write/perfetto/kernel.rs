@@ -10,14 +10,14 @@ use std::io::{self, Write};
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
 use super::messages::{
-    CpuState, Ftrace, FtraceEvent, FtraceEventBundle, IrqHandlerEntry, IrqHandlerExit,
-    SchedBlockedReason, SchedCpuHotplug, SchedMigrateTask, SchedPiSetprio, SchedSwitch,
-    SchedWaking, Softirq, SysEnter, SysExit,
+    CpuState, Ftrace, FtraceEvent, FtraceEventBundle, GenericField, GenericFtraceEvent,
+    IrqHandlerEntry, IrqHandlerExit, SchedBlockedReason, SchedCpuHotplug, SchedMigrateTask,
+    SchedPiSetprio, SchedSwitch, SchedWaking, Softirq, SysEnter, SysExit,
 };
 use super::packets::{Packets, stamp};
 use super::tracks::Tracks;
-use crate::nice;
 use crate::write::order::Order;
+use crate::{nice, throttle};
 
 /// Events of one bundle. Less is more packets, more is more memory.
 const BUNDLE: usize = 256;
@@ -146,6 +146,20 @@ fn interrupt(begins: bool, soft: bool, number: u32) -> Ftrace {
     }
 }
 
+fn throttling(tid: i32, begins: bool) -> Ftrace {
+    let field = |name: &str, value| GenericField {
+        name: Some(name.to_owned()),
+        uint_value: Some(value),
+    };
+    Ftrace::Generic(GenericFtraceEvent {
+        event_name: Some(throttle::EVENT.to_owned()),
+        field: vec![
+            field(throttle::TID, tid as u64),
+            field(throttle::BEGINS, begins.into()),
+        ],
+    })
+}
+
 impl<W: Write> Kernel<'_, '_, W> {
     fn write(&mut self, event: &KernelEvent, loan: Option<(i16, bool)>) -> io::Result<()> {
         let cpu = event.cpu;
@@ -247,6 +261,9 @@ impl<W: Write> Kernel<'_, '_, W> {
                     io_wait: Some(io.into()),
                 });
                 Record::from(what).on(current)
+            }
+            KernelEventKind::Throttle { task, begins } => {
+                Record::from(throttling(self.tracks.tid(task), begins)).on(current)
             }
             _ => return None,
         })

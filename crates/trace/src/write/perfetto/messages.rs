@@ -197,7 +197,7 @@ pub(super) struct FtraceEvent {
     pub(super) common_flags: Option<u32>,
     #[prost(
         oneof = "Ftrace",
-        tags = "4, 11, 13, 18, 19, 20, 24, 25, 36, 37, 329, 330, 353, 491"
+        tags = "4, 11, 13, 18, 19, 20, 24, 25, 36, 37, 327, 329, 330, 353, 491"
     )]
     pub(super) event: Option<Ftrace>,
 }
@@ -224,6 +224,8 @@ pub(super) enum Ftrace {
     IrqHandlerEntry(IrqHandlerEntry),
     #[prost(message, tag = "37")]
     IrqHandlerExit(IrqHandlerExit),
+    #[prost(message, tag = "327")]
+    Generic(GenericFtraceEvent),
     #[prost(message, tag = "329")]
     SysEnter(SysEnter),
     #[prost(message, tag = "330")]
@@ -341,6 +343,24 @@ pub(super) struct IrqHandlerExit {
     /// 1: it was this device's.
     #[prost(int32, optional, tag = "2")]
     pub(super) ret: Option<i32>,
+}
+
+/// An event that the format has no message for.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct GenericFtraceEvent {
+    #[prost(string, optional, tag = "1")]
+    pub(super) event_name: Option<String>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) field: Vec<GenericField>,
+}
+
+/// A value of it.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct GenericField {
+    #[prost(string, optional, tag = "1")]
+    pub(super) name: Option<String>,
+    #[prost(uint64, optional, tag = "5")]
+    pub(super) uint_value: Option<u64>,
 }
 
 /// A system call begins.

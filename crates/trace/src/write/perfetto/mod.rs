@@ -21,6 +21,7 @@ mod marks;
 mod messages;
 mod packets;
 mod people;
+mod throttled;
 mod tracks;
 
 use std::borrow::Cow;
@@ -82,6 +83,7 @@ pub fn perfetto(recording: &Recording, out: impl Write) -> io::Result<Written> {
     facts::write(recording, &events, &tracks, &mut packets)?;
 
     kernel::write(&kernel, begin, &mut tracks, &mut packets)?;
+    throttled::write(&kernel, end, &mut tracks, &mut packets)?;
 
     let marks = in_order(&recording.marks, |mark| mark.time);
     marks::write(&marks, end, recording, &mut tracks, &mut packets)?;

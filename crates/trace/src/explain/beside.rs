@@ -1,0 +1,153 @@
+//! Threads that could run while the CPU in whose queue they were had nothing to do.
+//!
+//! A CPU runs who is in its queue before it goes idle. So a thread that could run beside an idle CPU of its
+//! own waits for something else, and what keeps threads aside in ordinary programs is a quota of CPU time
+//! that is used up, of which no kernel has an event. It is *shown* where the CPU went idle, or back to sleep,
+//! when the thread was in its queue already. Where the CPU only stays idle it may have been slow to wake up:
+//! it slept deeply, or is a virtual one whose host had other things to do; even when the interrupt that woke
+//! the thread was its own, because then it is recorded before the CPU is up to speed.
+//!
+//! In whose queue a thread is follows from where it ran last, where its wake-up and migrations put it, and
+//! where it ran next: where these contradict each other, or no migrations are recorded, nothing is said. Nor
+//! is it of a thread that is woken while it could run: it was asleep. (A kernel's letters for states are not
+//! those of another, and recorders have been seen to print the wrong ones.)
+
+use event::{Cpu, KernelEventKind, Nanos};
+
+use super::instead::{Beside, Kept};
+use crate::timeline::{IDLE, Lane, State, Stay, Timeline};
+
+/// A CPU that had nothing to do for so long was not about to run the thread: switches, and leaving a deep
+/// sleep, mostly take far less. A quota's periods are mostly 100 of these.
+pub(super) const LONG: Nanos = Nanos::from_millis(1);
+
+/// So many events of one wait are looked at.
+const LOOK: usize = 1 << 16;
+
+/// So many states back a thread's last run is looked for.
+const BACK: usize = 4;
+
+/// When a thread came into a CPU's queue, and when it left it.
+struct Place {
+    begin: Nanos,
+    end: Nanos,
+    cpu: Cpu,
+    /// Times at which the CPU went to sleep in it.
+    slept: Vec<Nanos>,
+}
+
+/// Where a thread that could run all this time was beside its own CPU while that had nothing to do, in the
+/// order of time. Of a recording that tells who was put aside this is nothing.
+pub(super) fn beside(timeline: &Timeline, thread: u32, stay: Stay) -> Vec<Beside> {
+    let can_say = timeline.has_migrations && !timeline.tells_throttling();
+    if !can_say || stay.end - stay.begin < LONG {
+        return Vec::new();
+    }
+    let next = match timeline.after(thread, stay.end) {
+        Some(State::Running(cpu)) => Some(cpu),
+        None => None,
+        Some(_) => return Vec::new(),
+    };
+    let last = last_ran(timeline, thread, stay.begin);
+    let idles_long = |cpu: &Option<Cpu>| {
+        let lane = cpu.and_then(|cpu| timeline.lane(cpu));
+        lane.is_some_and(|lane| {
+            idle(lane, stay.begin, stay.end).any(|(_, begin, end)| end - begin >= LONG)
+        })
+    };
+    if !idles_long(&next) && !idles_long(&last) {
+        return Vec::new();
+    }
+    let places = places(timeline, thread, stay, last).unwrap_or_default();
+    if next.is_some() && places.last().map(|place| place.cpu) != next {
+        return Vec::new();
+    }
+    let beside = places.iter().flat_map(|place| of_place(timeline, place));
+    beside.collect()
+}
+
+fn of_place(timeline: &Timeline, place: &Place) -> Vec<Beside> {
+    let Some(lane) = timeline.lane(place.cpu) else {
+        return Vec::new();
+    };
+    let online = |(_, begin, _): &(Nanos, Nanos, Nanos)| lane.is_online(*begin);
+    let idle: Vec<_> = idle(lane, place.begin, place.end).filter(online).collect();
+    let is_shown = idle.iter().any(|&(since, begin, end)| {
+        let mut slept = place.slept.iter();
+        let went_idle = since >= place.begin && end - begin >= LONG;
+        went_idle || slept.any(|&time| time >= begin && time + LONG <= end)
+    });
+    let long = idle
+        .iter()
+        .filter(|(_, begin, end)| is_shown || *end - *begin >= LONG);
+    let kept = match is_shown {
+        true => Kept::Aside,
+        false => Kept::Unclear,
+    };
+    let beside = long.map(|&(_, begin, end)| Beside { begin, end, kept });
+    beside.collect()
+}
+
+/// When a CPU had nothing to do between two times: since when, and the part that is between them.
+fn idle(lane: &Lane, begin: Nanos, end: Nanos) -> impl Iterator<Item = (Nanos, Nanos, Nanos)> + '_ {
+    let runs = lane.runs_from(begin).take_while(move |run| run.begin < end);
+    let ends = lane.runs_from(begin).skip(1).map(|next| next.begin);
+    let runs = runs.zip(ends.chain([Nanos::MAX]));
+    runs.filter(|(run, _)| run.who == IDLE)
+        .map(move |(run, until)| (run.begin, run.begin.max(begin), until.min(end)))
+}
+
+/// The CPU that a thread ran on last before a time.
+fn last_ran(timeline: &Timeline, thread: u32, time: Nanos) -> Option<Cpu> {
+    let mut time = time;
+    for _ in 0..BACK {
+        let stay = timeline.before(thread, time);
+        match stay.state {
+            State::Running(cpu) => return Some(cpu),
+            State::Unknown | State::Dead => return None,
+            _ => time = stay.begin,
+        }
+    }
+    None
+}
+
+/// The queues a thread was in one after the other, if that is known.
+fn places(timeline: &Timeline, thread: u32, stay: Stay, last: Option<Cpu>) -> Option<Vec<Place>> {
+    let of = timeline.task(thread);
+    let events = &timeline.recording().kernel;
+    let from = events.partition_point(|event| event.time < stay.begin);
+    let until = from + events[from..].partition_point(|event| event.time <= stay.end);
+    if until - from > LOOK {
+        return None;
+    }
+    let place = |begin, cpu| Place {
+        begin,
+        end: stay.end,
+        cpu,
+        slept: Vec::new(),
+    };
+    let mut places: Vec<Place> = last.map(|cpu| place(stay.begin, cpu)).into_iter().collect();
+    for event in &events[from..until] {
+        let put = match event.what {
+            KernelEventKind::Waking { task, .. } if task == of && event.time > stay.begin => {
+                return None;
+            }
+            KernelEventKind::Waking { task, target, .. } if task == of => Some(target),
+            KernelEventKind::Migrate { task, to, .. } if task == of => Some(to),
+            _ => None,
+        };
+        if let Some(cpu) = put {
+            if let Some(place) = places.last_mut() {
+                place.end = event.time;
+            }
+            places.push(place(event.time, cpu));
+        }
+        if let Some(place) = places.last_mut()
+            && matches!(event.what, KernelEventKind::Idle(Some(_)))
+            && event.cpu == place.cpu
+        {
+            place.slept.push(event.time);
+        }
+    }
+    Some(places)
+}
