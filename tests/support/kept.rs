@@ -1,5 +1,5 @@
-//! A simulated run in which something was wrong, as a trace that can be looked at: what kernel and job system did, in
-//! Perfetto's format, which `paceline diagnose` and ui.perfetto.dev read.
+//! A simulated run in which something was wrong, as a trace that can be looked at: what kernel and job
+//! system did, in Perfetto's format, which `paceline diagnose` and ui.perfetto.dev read.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -62,12 +62,13 @@ pub(crate) fn seeds(default: u64) -> Range<u64> {
 /// The command that runs a test with one seed.
 pub(crate) fn replay(test: &str, seed: u64) -> String {
     format!(
-        "PACELINE_SEED={seed} cargo test -p paceline-tests --test integration -- --exact {test} --nocapture"
+        "PACELINE_SEED={seed} cargo test -p paceline-tests --test integration -- --exact {test} \
+         --nocapture"
     )
 }
 
-/// Calls `run` with each of the test's [`seeds`]. A failure is passed on, after the command that replays it was printed; with
-/// `PACELINE_KEEP_GOING` set, only after all seeds were tried.
+/// Calls `run` with each of the test's [`seeds`]. A failure is passed on, after the command that replays
+/// it was printed; with `PACELINE_KEEP_GOING` set, only after all seeds were tried.
 pub(crate) fn each_seed(test: &str, default: u64, run: impl Fn(u64)) {
     let keep_going = std::env::var_os("PACELINE_KEEP_GOING").is_some();
     let mut failed = None;

@@ -529,8 +529,9 @@ fn again(replay: &str, hash: &Value, folder: &TempDir) {
     assert_eq!(&report["trace_hash"], hash, "{line}");
 }
 
-/// Goal: a scenario's disturbances reach the run and are said, another seed is another run, and two hogs under RR
-/// are shown to run 100 ms at a time. Method: hogs beside stolen CPUs on two seeds, and the library's hogs.
+/// Goal: a scenario's disturbances reach the run and are said, another seed is another run, and two hogs
+/// under RR are shown to run 100 ms at a time. Method: hogs beside stolen CPUs on two seeds, and the
+/// library's hogs.
 #[test]
 fn disturbances_are_asked_for_in_files() {
     let folder = TempDir::new().unwrap();

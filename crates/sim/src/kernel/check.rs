@@ -1,5 +1,5 @@
-//! What must hold at every moment, whatever runs: asked after each decision, that of a tick to let a task go on
-//! included, if the configuration wants it.
+//! What must hold at every moment, whatever runs: asked after each decision, that of a tick to let a task go
+//! on included, if the configuration wants it.
 //!
 //! - *Work is conserved*: no CPU idles while a task waits in its own queue, if the policy promises that
 //!   ([`policy::Class::conserves_work`]). A CPU that is on its way (an interrupt, the end of a sleep state)

@@ -91,7 +91,8 @@ impl Scenario {
             .max()
     }
 
-    /// When its changes would take the last of so many CPUs offline, which the simulator, as Linux, does not do.
+    /// When its changes would take the last of so many CPUs offline, which the simulator, as Linux, does
+    /// not do.
     pub fn leaves_no_cpu(&self, cpus: usize) -> Option<Nanos> {
         let mut plan = self.plan();
         plan.sort_by_key(|(at, _)| *at);

@@ -43,8 +43,8 @@ pub struct Scenario {
     /// When it is over, if it does not end by itself.
     #[serde(default, deserialize_with = "span::maybe")]
     pub until: Option<Nanos>,
-    /// How long a thread may wait for a CPU; longer is a violation, found at the next tick or when the kernel decides next. See
-    /// [`SimConfig::starvation`](crate::SimConfig::starvation).
+    /// How long a thread may wait for a CPU; longer is a violation, found at the next tick or when the kernel
+    /// decides next. See [`SimConfig::starvation`](crate::SimConfig::starvation).
     #[serde(default, deserialize_with = "span::maybe")]
     pub starvation: Option<Nanos>,
     /// The threads, in the order in which they are started.

@@ -48,7 +48,8 @@ fn lost(ran: &Ran) -> Nanos {
 }
 
 /// Without a disturbance the two lose what ticks and switches take: microseconds. Where the host takes a CPU
-/// every 2 ms for up to 1 ms, of 100 ms, some 50 times half a millisecond; and other seeds steal at other times.
+/// every 2 ms for up to 1 ms, of 100 ms, some 50 times half a millisecond; and other seeds steal at other
+/// times.
 #[test]
 fn cpus_are_stolen() {
     let quiet = scenario("").unwrap();
