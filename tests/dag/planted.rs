@@ -9,6 +9,8 @@
 //! would be freed twice), and the notes are kept alive however often they are dropped.
 
 use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Parker, Platform, SpawnError, ThreadSpec};
@@ -16,9 +18,9 @@ use sim::{Sim, SimConfig};
 
 use super::plan::{Plan, Taste};
 use super::run::Ending;
-use super::simulated::{run_once, shape_of, world_of};
+use super::simulated::{Shape, run_once, shape_of, traced, world_of};
 use super::world::World;
-use crate::support::Random;
+use crate::support::{Random, replay, seeds};
 
 /// What is broken.
 trait Defect: Copy + Send + Sync + 'static {
@@ -216,10 +218,18 @@ unsafe impl<D: Defect> Platform for Broken<D> {
     testkit::forward_platform!(|this| this.0, |word| &word.0);
 }
 
-/// Runs programs on the broken platform until the oracles complain. Returns what they said first,
-/// and of which seed. `harmless`: the defect cannot make a job run twice or too early.
-fn find<D: Defect>(seeds: u64, harmless: bool) -> Option<(u64, String)> {
-    (0..seeds).find_map(|seed| {
+/// A program, and how it is run on the broken platform.
+struct Case<D> {
+    config: SimConfig,
+    shape: Shape,
+    plan: Plan,
+    /// The defect cannot make a job run twice or too early.
+    harmless: bool,
+    defect: PhantomData<D>,
+}
+
+impl<D: Defect> Case<D> {
+    fn of(seed: u64, harmless: bool) -> Case<D> {
         let mut random = Random::new(seed ^ 0x9148_7ed0);
         let taste = Taste {
             nodes: 16,
@@ -236,27 +246,80 @@ fn find<D: Defect>(seeds: u64, harmless: bool) -> Option<(u64, String)> {
             ..world_of(&mut random, seed)
         };
         let workers = 1 + random.below(3);
-        let shape = shape_of(&mut random, workers, Ending::Settled);
-        let plan = Plan::generate(&mut random, taste);
-        let world = World::new(plan);
-        if !harmless {
+        Case {
+            config,
+            shape: shape_of(&mut random, workers, Ending::Settled),
+            plan: Plan::generate(&mut random, taste),
+            harmless,
+            defect: PhantomData,
+        }
+    }
+
+    fn world(&self) -> Arc<World<Broken<D>>> {
+        let world = World::new(self.plan.clone());
+        if !self.harmless {
             // What runs twice is dropped twice: the notes must outlive that.
             (0..1000).for_each(|_| std::mem::forget(world.clone()));
         }
-        let run = run_once(config, &shape, world, |sim| Broken::<D>(sim, PhantomData));
-        let faults = run.faults(&shape);
+        world
+    }
+
+    /// What the oracles say of it.
+    fn faults(&self) -> Vec<String> {
+        let run = run_once(self.config.clone(), &self.shape, self.world(), broken);
+        run.faults(&self.shape)
+    }
+
+    /// Its trace, in this folder.
+    fn traced(&self, test: &str, folder: &Path) -> PathBuf {
+        let (config, world) = (self.config.clone(), self.world());
+        traced((test, folder), config, &self.shape, world, broken)
+    }
+}
+
+fn broken<D>(sim: Sim) -> Broken<D> {
+    Broken(sim, PhantomData)
+}
+
+/// Runs programs on the broken platform until the oracles complain. Returns what they said first,
+/// and of which seed.
+fn find<D: Defect>(most: u64, harmless: bool) -> Option<(u64, String)> {
+    seeds(most).find_map(|seed| {
+        let faults = Case::<D>::of(seed, harmless).faults();
         (!faults.is_empty()).then(|| (seed, faults.join("\n")))
     })
 }
 
-fn is_found<D: Defect>(what: &str, harmless: bool, says: impl Fn(&str) -> bool) {
+/// The defect is found, the seed it is found with finds the same again, and leaves a trace that can be read.
+fn is_found<D: Defect>(test: &str, what: &str, harmless: bool, says: impl Fn(&str) -> bool) {
+    let test = format!("dag::planted::{test}");
     let found = find::<D>(5_000, harmless);
     let (seed, fault) = found.unwrap_or_else(|| panic!("nobody noticed: {what}"));
     println!(
-        "{what}: seed {seed}: {}",
-        fault.lines().next().unwrap_or("")
+        "{what}: seed {seed}: {}; replay:\n  {}",
+        fault.lines().next().unwrap_or(""),
+        replay(&test, seed)
     );
     assert!(says(&fault), "{what}: {fault}");
+    let again = Case::<D>::of(seed, harmless);
+    assert_eq!(again.faults().join("\n"), fault, "{what}: again");
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = again.traced(&test, folder.path());
+    let bytes = std::fs::read(&path).expect("it was written");
+    let read = trace::read::read(&*bytes, "kept").expect("it can be read");
+    assert!(!read.kernel.is_empty(), "{what}: no kernel events");
+    let is_there = |name: &str| read.threads.iter().any(|thread| thread.name == name);
+    assert!(
+        is_there("main") && is_there("paceline 0"),
+        "{what}: {:?}",
+        read.threads
+    );
+    let said: Vec<&str> = read.annotations.iter().map(|of| &*of.name).collect();
+    println!(
+        "  its trace: {} bytes, {} events of jobs, {said:?}",
+        bytes.len(),
+        read.jobs.len()
+    );
 }
 
 #[test]
@@ -266,22 +329,40 @@ fn a_sound_platform_is_not_accused() {
 
 #[test]
 fn a_parker_that_forgets_is_found_as_a_deadlock() {
-    is_found::<ForgetsTokens>("forgotten tokens", true, |fault| fault.contains("deadlock"));
+    is_found::<ForgetsTokens>(
+        "a_parker_that_forgets_is_found_as_a_deadlock",
+        "forgotten tokens",
+        true,
+        |fault| fault.contains("deadlock"),
+    );
 }
 
 #[test]
 fn a_job_claimed_twice_is_found() {
-    is_found::<ClaimsTwice>("claims that succeed twice", false, |fault| {
-        fault.contains("runs 2 times")
-    });
+    is_found::<ClaimsTwice>(
+        "a_job_claimed_twice_is_found",
+        "claims that succeed twice",
+        false,
+        |fault| fault.contains("runs 2 times"),
+    );
 }
 
 #[test]
 fn a_subtraction_that_is_lost_is_found() {
-    is_found::<SubtractsInTwoSteps>("lost subtractions", false, |_| true);
+    is_found::<SubtractsInTwoSteps>(
+        "a_subtraction_that_is_lost_is_found",
+        "lost subtractions",
+        false,
+        |_| true,
+    );
 }
 
 #[test]
 fn an_edge_that_is_lost_is_found() {
-    is_found::<SwapsInTwoSteps>("lists closed in two steps", false, |_| true);
+    is_found::<SwapsInTwoSteps>(
+        "an_edge_that_is_lost_is_found",
+        "lists closed in two steps",
+        false,
+        |_| true,
+    );
 }

@@ -1,5 +1,6 @@
 //! The arm on simulated threads.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use event::{Event, MemorySink};
@@ -11,7 +12,7 @@ use super::oracle;
 use super::plan::{Plan, Taste};
 use super::run::{Ending, run};
 use super::world::World;
-use crate::support::{Random, each_seed, log};
+use crate::support::{Random, each_seed, kept, log};
 
 /// What a run is made with besides its plan.
 #[derive(Clone, Debug)]
@@ -130,8 +131,25 @@ impl<P: Platform> Run<P> {
     }
 }
 
+/// The run once more, which is the same, and what happened in it as a trace in this folder.
+pub(super) fn traced<P: Platform>(
+    (test, folder): (&str, &Path),
+    config: SimConfig,
+    shape: &Shape,
+    world: Arc<World<P>>,
+    platform: impl Fn(Sim) -> P,
+) -> PathBuf {
+    let config = SimConfig {
+        trace: true,
+        ..config
+    };
+    let run = run_once(config, shape, world, platform);
+    let faults = run.faults(shape);
+    kept::keep(folder, test, &run.report, &run.events, &faults)
+}
+
 /// Runs a plan twice and judges it.
-fn run_and_judge(config: SimConfig, shape: &Shape, plan: &Plan) {
+fn run_and_judge(test: &str, config: SimConfig, shape: &Shape, plan: &Plan) {
     let first = run_once(config.clone(), shape, World::new(plan.clone()), |sim| sim);
     let faults = first.faults(shape);
     if !faults.is_empty() {
@@ -139,6 +157,10 @@ fn run_and_judge(config: SimConfig, shape: &Shape, plan: &Plan) {
             plan.show();
             first.events.iter().for_each(|event| eprintln!("{event:?}"));
         }
+        let place = (test, &*std::env::temp_dir());
+        let again = World::new(plan.clone());
+        let trace = traced(place, config.clone(), shape, again, |sim| sim);
+        eprintln!("its trace is {}", trace.display());
         panic!("{shape:?}\n{config:?}\n{}", faults.join("\n"));
     }
     let second = run_once(config, shape, World::new(plan.clone()), |sim| sim);
@@ -166,7 +188,7 @@ fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
         let config = world_of(&mut random, seed);
         let shape = shape_of(&mut random, workers, ending);
         let plan = Plan::generate(&mut random, taste);
-        run_and_judge(config, &shape, &plan);
+        run_and_judge(test, config, &shape, &plan);
     });
 }
 

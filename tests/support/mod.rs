@@ -1,7 +1,9 @@
 //! What the tests share: seeds, randomness, a watchdog, and the oracle over recorded events.
 
+pub(crate) mod kept;
 pub(crate) mod log;
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -49,22 +51,30 @@ fn number(variable: &str) -> Option<u64> {
     Some(value.unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// Calls `run` with each seed of a test: `PACELINE_SEED` alone, or the first `PACELINE_SEEDS` or
-/// `default` ones. A failure is passed on, after the command that replays it was printed; with
-/// `PACELINE_KEEP_GOING` set, only after all seeds were tried.
-pub(crate) fn each_seed(test: &str, default: u64, run: impl Fn(u64)) {
-    let seeds = match number("PACELINE_SEED") {
+/// The seeds of a test: `PACELINE_SEED` alone, or the first `PACELINE_SEEDS` or `default` ones.
+pub(crate) fn seeds(default: u64) -> Range<u64> {
+    match number("PACELINE_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("PACELINE_SEEDS").unwrap_or(default),
-    };
+    }
+}
+
+/// The command that runs a test with one seed.
+pub(crate) fn replay(test: &str, seed: u64) -> String {
+    format!(
+        "PACELINE_SEED={seed} cargo test -p paceline-tests --test integration -- --exact {test} \
+         --nocapture"
+    )
+}
+
+/// Calls `run` with each of the test's [`seeds`]. A failure is passed on, after the command that replays
+/// it was printed; with `PACELINE_KEEP_GOING` set, only after all seeds were tried.
+pub(crate) fn each_seed(test: &str, default: u64, run: impl Fn(u64)) {
     let keep_going = std::env::var_os("PACELINE_KEEP_GOING").is_some();
     let mut failed = None;
-    for seed in seeds {
+    for seed in seeds(default) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run(seed))) {
-            eprintln!(
-                "seed {seed} failed; replay:\n  PACELINE_SEED={seed} \
-                 cargo test -p paceline-tests --test integration -- --exact {test}"
-            );
+            eprintln!("seed {seed} failed; replay:\n  {}", replay(test, seed));
             failed.get_or_insert(payload);
             if !keep_going {
                 break;

@@ -528,3 +528,46 @@ fn again(replay: &str, hash: &Value, folder: &TempDir) {
     let report = one_object(&String::from_utf8_lossy(&run.stdout));
     assert_eq!(&report["trace_hash"], hash, "{line}");
 }
+
+/// Goal: a scenario's disturbances reach the run and are said, another seed is another run, and two hogs
+/// under RR are shown to run 100 ms at a time. Method: hogs beside stolen CPUs on two seeds, and the
+/// library's hogs.
+#[test]
+fn disturbances_are_asked_for_in_files() {
+    let folder = TempDir::new().unwrap();
+    let head = "about = 'x'\nmachine = 'vm-2'\npolicy = 'eevdf-6.18'\n[[thread]]\nname = 'a'\ncount = 3\n\
+        phases = [{ work = '30 ms' }]\n";
+    let stolen = format!("{head}[perturb]\nstolen-every = '3 ms'\nstolen-max = '1 ms'\n");
+    let (quiet, stolen) = (
+        file(&folder, "q.toml", head),
+        file(&folder, "s.toml", &stolen),
+    );
+    let makespan = |scenario: &str, seed: &str| {
+        number(&json(&["simulate", scenario, "--seed", seed, "--json"])["makespan_ns"])
+    };
+    assert_eq!(makespan(&quiet, "1"), makespan(&quiet, "2"));
+    assert_ne!(makespan(&stolen, "1"), makespan(&stolen, "2"));
+    assert!(makespan(&stolen, "1") > makespan(&quiet, "1") + 1_000_000);
+    let said = fine(&["simulate", &stolen]);
+    let words = "a CPU is gone every 3.000 ms for up to 1.000 ms";
+    assert!(said.contains(words), "{said}");
+    let turns = fine(&["simulate", "time-slices", "--policy", "rr"]);
+    assert_eq!(turns.matches(" 100.000 ms ").count(), 2, "{turns}");
+}
+
+/// Goal: a change that would take the last CPU offline is bad input, and says when. Method: both CPUs of two.
+#[test]
+fn the_last_cpu_stays() {
+    let folder = TempDir::new().unwrap();
+    let text = "about = 'x'\nmachine = 'vm-2'\npolicy = 'eevdf-6.18'\n[[thread]]\nname = 'a'\n\
+        phases = [{ work = '30 ms' }]\n[[change]]\nat = '1 ms'\noffline = [0, 1]\n";
+    let run = command(&["simulate", &file(&folder, "off.toml", text)])
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(2));
+    let last = last_line(&run);
+    assert!(
+        last.contains("at 1.000 ms") && last.contains("--machine"),
+        "{last}"
+    );
+}

@@ -195,8 +195,8 @@ pub trait Class {
         false
     }
 
-    /// Whether a CPU of this class never idles while a task that it may run waits on its own queue.
-    /// Default: it does not.
+    /// Whether no CPU of this class ever idles while a task that it may run waits in its own queue. Default:
+    /// none does, and the simulator checks it.
     fn conserves_work(&self) -> bool {
         true
     }

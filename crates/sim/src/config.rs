@@ -7,9 +7,11 @@ use event::{Nanos, Random};
 use platform::{Quota, Topology};
 use policy::random::Order;
 use policy::{Class, Setting};
+use serde::Deserialize;
 
 use crate::kernel::Planned;
 use crate::machine::Machine;
+use crate::scenario::length;
 
 /// What to run under.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,8 +70,9 @@ impl CpuQuota {
     }
 }
 
-/// Disturbances, drawn from the seed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+/// Disturbances, drawn from the seed: in a scenario's file the table `[perturb]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Perturb {
     /// Once in so many waits that would block, `park` and `spin_until` return early for no reason, as
     /// they may; 0: never.
@@ -77,10 +80,19 @@ pub struct Perturb {
     /// Once in so many steps, a step takes longer; 0: never.
     pub delay_one_in: u64,
     /// By how much at most.
+    #[serde(deserialize_with = "length")]
     pub delay_max: Nanos,
     /// By how much a tick may be late; zero: never. On real machines some are: interrupts are off for a
     /// while, and a hypervisor has other guests.
+    #[serde(deserialize_with = "length")]
     pub tick_late_max: Nanos,
+    /// How long it takes on the average until the machine's host takes a CPU away from whoever works on it,
+    /// each time another one that is drawn as well; zero: never.
+    #[serde(deserialize_with = "length")]
+    pub stolen_every: Nanos,
+    /// For how long at most.
+    #[serde(deserialize_with = "length")]
+    pub stolen_max: Nanos,
 }
 
 impl SimConfig {
@@ -199,7 +211,7 @@ impl fmt::Display for SimConfig {
             "machine {}, policy {}, seed {}",
             self.machine.name, self.policy, self.seed
         )?;
-        if self.perturb.is_on() || self.perturb.spurious_one_in > 0 {
+        if self.perturb != Perturb::default() {
             write!(f, ", {:?}", self.perturb)?;
         }
         Ok(())
@@ -207,6 +219,24 @@ impl fmt::Display for SimConfig {
 }
 
 impl Perturb {
+    /// What is wrong with it, in a line.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let has = |time: Nanos| time > Nanos::ZERO;
+        if (self.delay_one_in > 0) != has(self.delay_max) {
+            return Err("perturb: `delay-one-in` and `delay-max` belong together".into());
+        }
+        if has(self.stolen_every) != has(self.stolen_max) {
+            return Err("perturb: `stolen-every` and `stolen-max` belong together".into());
+        }
+        match has(self.stolen_every) && self.stolen_max > self.stolen_every {
+            true => Err(format!(
+                "perturb: more is stolen than there is: give a `stolen-max` up to {}",
+                self.stolen_every
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Whether steps are delayed.
     pub(crate) fn is_on(&self) -> bool {
         self.delay_one_in > 0

@@ -149,6 +149,8 @@ pub struct ThreadReport {
     pub voluntary: u64,
     /// How often it lost its CPU although it could have gone on.
     pub involuntary: u64,
+    /// How often it had a CPU for a while: from getting it to losing it.
+    pub stints: u64,
     /// What it did when the run ended.
     pub state: ThreadState,
 }

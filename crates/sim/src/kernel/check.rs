@@ -1,5 +1,5 @@
-//! What must hold at every moment, whatever runs: asked after each decision, if the configuration wants
-//! it.
+//! What must hold at every moment, whatever runs: asked after each decision, that of a tick to let a task go
+//! on included, if the configuration wants it.
 //!
 //! - *Work is conserved*: no CPU idles while a task waits in its own queue, if the policy promises that
 //!   ([`policy::Class::conserves_work`]). A CPU that is on its way (an interrupt, the end of a sleep state)
@@ -121,5 +121,106 @@ mod tests {
         let (_, violation) = kernel.trace.into_parts();
         let (_, what) = violation.expect("it is found");
         assert!(what.contains("CPU 0 idles while 1 tasks wait"), "{what}");
+    }
+
+    /// Goal: a clock that runs back is found. Method: a decision at 7 ns, then one at 6.
+    #[test]
+    fn time_that_runs_back_is_a_violation() {
+        let machine = Arc::new(Machine::ideal(1));
+        let trace = Trace::new(false, true);
+        let lazy = Box::new(Lazy(Vec::new()));
+        let mut kernel = Kernel::new(machine, lazy, Vec::new(), Nanos::MAX, None, trace);
+        for (time, is_fine) in [(5, true), (7, true), (7, true), (6, false)] {
+            kernel.now = Nanos(time);
+            kernel.check(Cpu(0));
+            assert_eq!(kernel.trace.checks(), is_fine, "at {time} ns");
+            kernel.record(Cpu(0), event::KernelEventKind::Online(true));
+        }
+        let (_, violation) = kernel.trace.into_parts();
+        let (when, what) = violation.expect("it is found");
+        assert_eq!((when, &*what), (Nanos(6), "time ran back from 7 ns"));
+    }
+
+    /// EEVDF that lets whoever runs go on, whatever the tick says.
+    struct Stubborn(Box<dyn Class>);
+
+    impl Class for Stubborn {
+        fn name(&self) -> &'static str {
+            "stubborn"
+        }
+        fn set_cpus(&mut self, cpus: usize) {
+            self.0.set_cpus(cpus);
+        }
+        fn add(&mut self, task: Task, attr: &Attr) {
+            self.0.add(task, attr);
+        }
+        fn set_attr(&mut self, task: Task, attr: &Attr, now: Nanos) {
+            self.0.set_attr(task, attr, now);
+        }
+        fn enqueue(&mut self, cpu: Cpu, task: Task, why: Enqueue, now: Nanos) {
+            self.0.enqueue(cpu, task, why, now);
+        }
+        fn dequeue(&mut self, cpu: Cpu, task: Task, why: Dequeue, now: Nanos) {
+            self.0.dequeue(cpu, task, why, now);
+        }
+        fn pick(&mut self, cpu: Cpu, prev: Option<Task>, now: Nanos) -> Option<Task> {
+            self.0.pick(cpu, prev, now)
+        }
+        fn tick(&mut self, cpu: Cpu, task: Task, now: Nanos) -> bool {
+            self.0.tick(cpu, task, now);
+            false
+        }
+        fn preempts(&mut self, cpu: Cpu, running: Task, queued: Task, now: Nanos) -> bool {
+            self.0.preempts(cpu, running, queued, now)
+        }
+        fn yields(&mut self, cpu: Cpu, task: Task, now: Nanos) {
+            self.0.yields(cpu, task, now);
+        }
+        fn queued(&self, cpu: Cpu) -> usize {
+            self.0.queued(cpu)
+        }
+        fn check(&self, now: Nanos) -> Result<(), String> {
+            self.0.check(now)
+        }
+    }
+
+    /// Goal: lag beyond its bound is found, and the fault names the task. Method: two tasks, of which one is
+    /// not preempted for a second; and the class as it is, which preempts, and of which nothing is said.
+    #[test]
+    fn lag_without_a_bound_is_a_violation() {
+        let violation = |spoil: fn(Box<dyn Class>) -> Box<dyn Class>| {
+            let mut machine = Machine::ideal(1);
+            machine.kernel.tick = Nanos::from_millis(4);
+            let setting = policy::Setting {
+                cpus: 1,
+                tick: machine.kernel.tick,
+                seed: 1,
+            };
+            let class = policy::named("eevdf-6.18", setting).expect("it is in the catalogue");
+            let (until, trace) = (Nanos::from_secs(1), Trace::new(false, true));
+            let mut kernel = Kernel::new(
+                Arc::new(machine),
+                spoil(class),
+                Vec::new(),
+                until,
+                None,
+                trace,
+            );
+            for name in ["a", "b"] {
+                kernel.begin(name.into(), Attr::default(), Mask::default(), None);
+            }
+            while let Next::Resume(_) = kernel.next() {
+                while kernel.work(Nanos::from_millis(1)) {}
+            }
+            kernel.trace.into_parts().1
+        };
+        assert_eq!(violation(|class| class), None);
+        let found = violation(|class| Box::new(Stubborn(class)));
+        let (when, what) = found.expect("it is found");
+        assert!(
+            what.contains("task ") && what.contains("has a lag of"),
+            "{what}"
+        );
+        assert!(when < Nanos::from_secs(1), "{when}");
     }
 }

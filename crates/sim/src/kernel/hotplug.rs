@@ -12,7 +12,8 @@ pub enum Planned {
     Offline(Cpu),
     /// The CPU takes tasks again.
     Online(Cpu),
-    /// A task's mask is irrelevant meanwhile: the host takes the CPU away until then.
+    /// The host takes the CPU away for so long from whoever works on it. A CPU that idles, and a program that
+    /// spins, have nothing to lose.
     Stolen(Cpu, event::Nanos),
     /// The cluster of this CPU may not run faster than so many kHz.
     Cap(Cpu, u32),

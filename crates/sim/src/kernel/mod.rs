@@ -19,6 +19,7 @@ mod core;
 mod hotplug;
 mod quota;
 mod schedule;
+mod steals;
 mod sync;
 mod task;
 mod ticks;
@@ -44,6 +45,7 @@ use ticks::Ticks;
 pub(crate) use self::core::{Core, FULL};
 pub use hotplug::Planned;
 pub use quota::QuotaUse;
+pub(crate) use steals::Steals;
 pub use task::Spent;
 pub(crate) use task::{Busy, Control, Phase, task};
 
@@ -69,6 +71,7 @@ pub(crate) struct Kernel {
     speeds: Speeds,
     cores: Vec<Core>,
     ticks: Ticks,
+    steals: Steals,
     calendar: Box<Calendar>,
     pub(crate) tasks: Vec<Control>,
     /// When blocked tasks go on by themselves: (time, order, task, its wait).
@@ -127,6 +130,7 @@ impl Kernel {
             calendar: Calendar::new(cpus),
             cores: cores.collect(),
             ticks: Ticks::new(machine.kernel.tick, Nanos::ZERO, 0),
+            steals: Steals::none(),
             speeds,
             machine,
             class,
@@ -154,6 +158,11 @@ impl Kernel {
             ticks: Ticks::new(self.machine.kernel.tick, late_max, seed),
             ..self
         }
+    }
+
+    /// The same whose host takes CPUs away.
+    pub(crate) fn with_steals(self, steals: Steals) -> Kernel {
+        Kernel { steals, ..self }
     }
 
     /// The task whose program runs.
@@ -320,6 +329,8 @@ impl Kernel {
         if time == Nanos::MAX || self.is_stuck(by_itself, planned) {
             return ControlFlow::Break(Next::Deadlock);
         }
+        let stolen = self.steals.due();
+        let time = time.min(stolen);
         if time > self.until {
             self.now = self.until;
             return ControlFlow::Break(Next::TimeUp);
@@ -327,7 +338,8 @@ impl Kernel {
         // Now and then even if nothing is to come: programs may be stuck.
         let look_again = time + STUCK;
         let after_the_end = self.until + Nanos(1);
-        self.beside_cpus = by_itself.min(planned).min(after_the_end).min(look_again);
+        let beside_cpus = by_itself.min(planned).min(stolen);
+        self.beside_cpus = beside_cpus.min(after_the_end).min(look_again);
         if time == timer {
             self.now = time;
             self.timer_rings();
@@ -338,6 +350,10 @@ impl Kernel {
         } else if time == quota {
             self.now = time;
             self.hand_out_quota();
+        } else if time == stolen {
+            self.now = time;
+            let (cpu, away) = self.steals.next(self.cores.len());
+            self.carry_out(Planned::Stolen(cpu, away));
         } else {
             return ControlFlow::Continue(false);
         }

@@ -178,7 +178,11 @@ impl Kernel {
         let anew = self.class.tick(cpu, running, self.now);
         match anew || !self.has_ration(cpu, running) {
             true => self.reschedule(cpu),
-            false => self.ask_for_timer(cpu),
+            false => {
+                self.ask_for_timer(cpu);
+                // To let who runs go on is a decision as well.
+                self.check(cpu);
+            }
         }
     }
 

@@ -93,6 +93,8 @@ pub(crate) struct Control {
     pub(crate) charged: Nanos,
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,
+    /// How often it has run and stopped.
+    stints: u64,
 }
 
 impl Control {
@@ -120,6 +122,7 @@ impl Control {
             charged: Nanos::ZERO,
             voluntary: 0,
             involuntary: 0,
+            stints: 0,
         }
     }
 
@@ -128,6 +131,7 @@ impl Control {
         if let Phase::Blocked(_) = self.phase {
             self.last_sleep = self.in_phase_for(now);
         }
+        self.stints = self.stints_until(now);
         self.spent = self.spent_until(now);
         self.since = now;
         self.phase = phase;
@@ -148,6 +152,11 @@ impl Control {
             Phase::Ended => {}
         }
         spent
+    }
+
+    /// How often it has had a CPU up to now: no time on it does not count.
+    pub(crate) fn stints_until(&self, now: Nanos) -> u64 {
+        self.stints + u64::from(self.is_running() && now > self.since)
     }
 
     /// For how long it has been in its phase.

@@ -47,6 +47,7 @@ impl Engine {
             spent: control.spent_until(now),
             voluntary: control.voluntary,
             involuntary: control.involuntary,
+            stints: control.stints_until(now),
             state: match (waits_for(control), control.is_alive(), &program.panic) {
                 (_, false, Some(message)) => ThreadState::Panicked(message.clone()),
                 (_, false, None) => ThreadState::Ended,

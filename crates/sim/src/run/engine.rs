@@ -26,7 +26,7 @@ use super::fiber::{Fiber, Ran, Suspender};
 use super::life::{Program, Stack};
 use super::tag::Tag;
 use crate::config::SimConfig;
-use crate::kernel::{Kernel, Next};
+use crate::kernel::{Kernel, Next, Steals};
 use crate::lines::Access;
 use crate::report::On;
 use crate::trace::{Trace, stir};
@@ -124,8 +124,10 @@ impl Engine {
         let (machine, plan) = (config.machine.clone(), config.plan.clone());
         const PERTURB_STREAM: u64 = 0x7e27_bed0_5eed_0001;
         const TICK_STREAM: u64 = 0x7e27_bed0_5eed_0002;
+        const STEAL_STREAM: u64 = 0x7e27_bed0_5eed_0003;
         let kernel = Kernel::new(machine, class, plan, config.until, config.starvation, trace)
             .with_late_ticks(config.perturb.tick_late_max, config.seed ^ TICK_STREAM)
+            .with_steals(Steals::new(&config.perturb, config.seed ^ STEAL_STREAM))
             .with_quota(config.quota.clone());
         let is_disturbed = asks_at_steps || config.perturb.is_on();
         Engine {

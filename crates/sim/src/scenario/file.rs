@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use event::{Cpu, Nanos};
+use event::Nanos;
 use policy::{Attr, Discipline};
 use serde::Deserialize;
 
+use super::changes::Change;
 use super::quota::QuotaPlan;
 use super::run::MAIN;
 use super::span::{self, Span};
 use crate::kernel::{admits, task};
-use crate::{Planned, SimConfig};
+use crate::{Perturb, SimConfig};
 
 /// The most threads of a scenario, and the most phases of one.
 const THREADS_MAX: usize = 4096;
@@ -42,8 +43,8 @@ pub struct Scenario {
     /// When it is over, if it does not end by itself.
     #[serde(default, deserialize_with = "span::maybe")]
     pub until: Option<Nanos>,
-    /// How long a thread may wait for a CPU; longer is a violation, found when the kernel decides next. See
-    /// [`SimConfig::starvation`](crate::SimConfig::starvation).
+    /// How long a thread may wait for a CPU; longer is a violation, found at the next tick or when the kernel
+    /// decides next. See [`SimConfig::starvation`](crate::SimConfig::starvation).
     #[serde(default, deserialize_with = "span::maybe")]
     pub starvation: Option<Nanos>,
     /// The threads, in the order in which they are started.
@@ -64,6 +65,9 @@ pub struct Scenario {
     /// What happens to the machine from outside.
     #[serde(default, rename = "change")]
     pub changes: Vec<Change>,
+    /// What is disturbed on purpose, drawn from the seed.
+    #[serde(default)]
+    pub perturb: Perturb,
     /// Real code that runs beside the threads; whoever runs the scenario knows what it means.
     #[serde(default)]
     pub program: Option<toml::Table>,
@@ -244,27 +248,6 @@ pub enum WaitKind {
     Park,
 }
 
-/// Something that happens to the machine.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Change {
-    /// When.
-    #[serde(deserialize_with = "span::one")]
-    pub at: Nanos,
-    /// These CPUs take no tasks any more.
-    #[serde(default)]
-    pub offline: Vec<u32>,
-    /// These CPUs take tasks again.
-    #[serde(default)]
-    pub online: Vec<u32>,
-    /// The clusters of these CPUs …
-    #[serde(default)]
-    pub cap: Vec<u32>,
-    /// … may not run faster than this.
-    #[serde(default)]
-    pub mhz: Option<u32>,
-}
-
 /// A scenario that cannot be read, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadScenario(pub String);
@@ -322,32 +305,8 @@ impl Scenario {
         if let Some(quota) = &self.quota {
             quota.check(self)?;
         }
-        for change in &self.changes {
-            if change.cap.is_empty() != change.mhz.is_none() {
-                return Err(format!(
-                    "change at {}: `cap` and `mhz` belong together",
-                    change.at
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// The changes of the machine as the simulator takes them.
-    pub fn plan(&self) -> Vec<(Nanos, Planned)> {
-        let of = |change: &Change| {
-            let at = change.at;
-            let khz = change.mhz.unwrap_or(0).saturating_mul(1000);
-            let off = change.offline.iter().map(|&cpu| Planned::Offline(Cpu(cpu)));
-            let on = change.online.iter().map(|&cpu| Planned::Online(Cpu(cpu)));
-            let cap = change
-                .cap
-                .iter()
-                .map(move |&cpu| Planned::Cap(Cpu(cpu), khz));
-            let all: Vec<_> = off.chain(on).chain(cap).map(|what| (at, what)).collect();
-            all
-        };
-        self.changes.iter().flat_map(of).collect()
+        self.perturb.check()?;
+        self.changes.iter().try_for_each(Change::check)
     }
 
     /// Whether the policy of this configuration takes all threads that are there when time begins.
@@ -371,14 +330,6 @@ impl Scenario {
             class.add(task(number), &attr);
         }
         Ok(())
-    }
-
-    /// The highest CPU that it names.
-    pub fn highest_cpu(&self) -> Option<u32> {
-        let threads = self.threads.iter().flat_map(|thread| &thread.cpus);
-        let changes = self.changes.iter();
-        let changes = changes.flat_map(|change| [&change.offline, &change.online, &change.cap]);
-        threads.chain(changes.flatten()).max().copied()
     }
 }
 

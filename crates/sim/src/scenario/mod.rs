@@ -33,6 +33,7 @@
 //! A scenario may also have a `[program]`: real code that runs beside the threads, such as the job system
 //! with a scene. What programs there are is not known here; whoever runs the scenario knows.
 
+mod changes;
 mod file;
 mod library;
 mod objects;
@@ -41,9 +42,11 @@ pub mod rtapp;
 mod run;
 mod span;
 
+pub use changes::Change;
 pub use file::{
-    BadScenario, Change, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan, WaitKind,
+    BadScenario, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan, WaitKind,
 };
 pub use quota::QuotaPlan;
 pub use run::{Measured, Ran, run, run_watched, run_with};
 pub use span::Span;
+pub(crate) use span::one as length;

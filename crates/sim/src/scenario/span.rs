@@ -37,7 +37,7 @@ fn parse(text: &str) -> Result<Nanos, String> {
 }
 
 /// For fields that hold one length.
-pub(super) fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+pub(crate) fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
     Of::<Length>::deserialize(deserializer).map(|length| Nanos(length.0))
 }
 

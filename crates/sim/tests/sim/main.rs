@@ -3,6 +3,7 @@
 
 mod checks;
 mod order;
+mod perturb;
 mod policies;
 mod quota;
 mod sources;

@@ -130,6 +130,13 @@ fn yields_per_second_are_one_over_the_slice() {
         (200.0..260.0).contains(&long),
         "{long:.1} long yields a second"
     );
+    // A look at the flag and a yield are a step each; the other thread has a handful.
+    let yields = ran.report.steps as f64 / 2.0 / seconds;
+    let law = 1.0 / 1.4e-3;
+    assert!(
+        (yields / law - 1.0).abs() < 0.01,
+        "{yields:.1} yields a second, by the law {law:.1}"
+    );
     let used = share(ran.report.threads[1].spent.run, ran.report.now);
     assert!(used < 0.005, "the poller used {used:.4}");
 }

@@ -7,7 +7,7 @@ use event::Nanos;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sim::machine::ClusterUse;
-use sim::{On, ThreadReport, ThreadState};
+use sim::{Perturb, ThreadReport};
 
 use super::checks::Check;
 use super::library::{List, assumed};
@@ -275,6 +275,9 @@ fn what(job: &Job, outcome: &Outcome) -> Table {
         let said = format!("{}: {}", answer.asked, answer.words());
         row("help of the kernel", said);
     }
+    if scenario.perturb != Perturb::default() {
+        row("disturbed", disturbances(&scenario.perturb));
+    }
     row("seed", job.seed.to_string());
     row("time", report.now.to_string());
     row(
@@ -286,6 +289,27 @@ fn what(job: &Job, outcome: &Outcome) -> Table {
         row("trace", format!("{path}, {} events", traced.events));
     }
     table
+}
+
+/// What is disturbed on purpose.
+fn disturbances(perturb: &Perturb) -> String {
+    let mut all = Vec::new();
+    if perturb.spurious_one_in > 0 {
+        let one_in = perturb.spurious_one_in;
+        all.push(format!("1 in {one_in} waits returns early for no reason"));
+    }
+    if perturb.delay_one_in > 0 {
+        let (one_in, most) = (perturb.delay_one_in, perturb.delay_max);
+        all.push(format!("1 in {one_in} steps takes up to {most} longer"));
+    }
+    if perturb.tick_late_max > Nanos::ZERO {
+        all.push(format!("ticks are up to {} late", perturb.tick_late_max));
+    }
+    if perturb.stolen_every > Nanos::ZERO {
+        let (every, most) = (perturb.stolen_every, perturb.stolen_max);
+        all.push(format!("a CPU is gone every {every} for up to {most}"));
+    }
+    all.join("; ")
 }
 
 fn threads(outcome: &Outcome) -> Table {
@@ -318,13 +342,7 @@ fn threads(outcome: &Outcome) -> Table {
 
 /// How long a thread ran from getting a CPU to losing it, on the average.
 fn at_a_time(thread: &ThreadReport) -> Nanos {
-    let last = match thread.state {
-        ThreadState::Blocked(On::Word { .. }) | ThreadState::Runnable => 1,
-        ThreadState::Blocked(_) => 0,
-        ThreadState::Ended | ThreadState::Panicked(_) => 1,
-    };
-    let stints = thread.voluntary + thread.involuntary + last;
-    Nanos(thread.spent.run.0 / stints.max(1))
+    Nanos(thread.spent.run.0 / thread.stints.max(1))
 }
 
 fn span_table(job: &Job, outcome: &Outcome) -> Table {

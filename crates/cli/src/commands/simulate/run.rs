@@ -171,6 +171,7 @@ impl Job {
         config.until = self.scenario.until.unwrap_or(Nanos::MAX);
         config.starvation = self.scenario.starvation;
         config.quota = self.scenario.cpu_quota();
+        config.perturb = self.scenario.perturb;
         config.checks = true;
         config.trace = keep != Keep::Nothing;
         config
@@ -195,6 +196,12 @@ impl Job {
             return Err(Failure::Usage(format!(
                 "scenario {scenario} names CPU {highest}, and {machine} has {cpus}, from 0 on; use \
                  another --machine"
+            )));
+        }
+        if let Some(at) = self.scenario.leaves_no_cpu(cpus) {
+            return Err(Failure::Usage(format!(
+                "scenario {scenario}: the change at {at} takes the last CPU of {machine} offline; leave one \
+                 online, or use another --machine"
             )));
         }
         let (threads, most) = (

@@ -37,6 +37,7 @@ use event::Nanos;
 use self::json::Json;
 use super::file::{BadScenario, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan};
 use super::span::Span;
+use crate::Perturb;
 
 /// The machine of scenarios whose file names none.
 pub const MACHINE: &str = "vm-2";
@@ -148,6 +149,7 @@ fn scenario(name: &str, file: &Json) -> Result<Scenario, String> {
         semaphores: BTreeMap::new(),
         quota: None,
         changes: Vec::new(),
+        perturb: Perturb::default(),
         program: None,
     })
 }

@@ -77,11 +77,9 @@ fn find(name: &'static str, seed: u64) -> Result<Found, Failure> {
     let on = |cpus: &[u32], full| job(&lab::run(&scene(name, cpus, JOB, full)?, POLICY, seed)?);
     let mut held = scene(name, &small, JOB, false)?;
     held.changes.push(Change {
-        at: Nanos::ZERO,
-        offline: Vec::new(),
-        online: Vec::new(),
         cap: small.clone(),
         mhz: Some(lowest.div_ceil(1000)),
+        ..Change::default()
     });
     let long = lab::run(
         &scene(name, &small, Nanos::from_millis(30), false)?,
