@@ -127,12 +127,14 @@ impl Wish {
 /// with nine times the share still does with nine times the slice; with the short one it would lose its CPU
 /// at the first tick, for as long as others run between two ticks, although they get a ninth.
 fn fitting_slice(class: Class, slice: Nanos) -> Option<Nanos> {
-    /// What a step of niceness is worth (sched(7)).
-    const STEP: f64 = 1.25;
+    /// What a step of niceness is worth, 1.25 (sched(7)), and how many there are.
+    const STEP: (u128, u128) = (5, 4);
+    const STEPS: u32 = 20;
     match class {
         Class::Fair { nice } if nice < 0 => {
-            let share = STEP.powi(-i32::from(nice));
-            Some(Nanos((slice.0 as f64 * share) as u64))
+            let steps = u32::from(nice.unsigned_abs()).min(STEPS);
+            let larger = u128::from(slice.0) * STEP.0.pow(steps) / STEP.1.pow(steps);
+            Some(Nanos(larger.try_into().unwrap_or(u64::MAX)))
         }
         _ => None,
     }
