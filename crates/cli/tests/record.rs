@@ -184,10 +184,10 @@ fn start_with(command: &mut Command, ignores_int: bool) {
     unsafe { command.pre_exec(set) };
 }
 
-/// Goal: the kernel's instance is gone, and the trace there, when Ctrl-C ends the command, or TERM, whether
-/// the command gets it from outside or not; after KILL at least the instance is gone. Started with Ctrl-C
-/// ignored, that ends nothing, and TERM does. Method: a long sleep, signals to its process group, as a
-/// terminal sends them, and TERM to the recorder alone, too; what it inherits is set, whatever these tests
+/// Goal: the kernel's instance is gone, and the trace there, when Ctrl-C ends the command, or TERM or HUP,
+/// whether the command gets it from outside or not; after KILL at least the instance is gone. Started with
+/// Ctrl-C ignored, that ends nothing, and TERM does. Method: a long sleep, signals to its process group, as
+/// a terminal sends them, and to the recorder alone, too; what it inherits is set, whatever these tests
 /// inherited.
 #[test]
 fn nothing_stays_behind_when_it_is_interrupted() {
@@ -200,6 +200,9 @@ fn nothing_stays_behind_when_it_is_interrupted() {
         (false, &["-TERM"], "", "(signal: 15"),
         (true, &["-INT", "-TERM"], "-", "(signal: 15"),
         (true, &["-INT", "-TERM"], "", "(signal: 15"),
+        (false, &["-INT"], "", "(signal: 2"),
+        (false, &["-HUP"], "", "(signal: 1"),
+        (false, &["-HUP"], "-", "(signal: 1"),
         (false, &["-KILL"], "-", ""),
     ] {
         let is_seen = interrupted(&Interruption {

@@ -19,8 +19,8 @@ use crate::output;
 /// Everything that runs on the machine meanwhile is recorded: who runs on which CPU, who wakes whom,
 /// migrations, priorities, frequencies, idle CPUs. It goes through the kernel's tracefs, in an instance
 /// of its own (paceline-PID) that is removed afterwards, and needs root: if that is missing, nothing is
-/// run. Ctrl-C ends the command, and so does SIGTERM; the trace is written all the same. The exit code is 1
-/// if the command fails.
+/// run. Ctrl-C ends the command, and so do SIGTERM, SIGINT and SIGHUP to this process, which are passed on;
+/// the trace is written all the same. The exit code is 1 if the command fails.
 ///
 /// JSON (one object): path, events (of the kernel, in the file), lost (that did not fit --buffer-kb),
 /// bytes, status (exit code of the command; null if a signal ended it).
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         output::check_can_create("--text", text)?;
     }
     let tracer = Tracer::start(arguments.buffer_kb).map_err(Failure::failed)?;
-    let signals = Signals::new();
+    let mut signals = Signals::new();
     let status = signals.wait_for(start(&arguments)?)?;
     let recorded = tracer.finish(arguments.text.as_deref())?;
     let report = write(&arguments, &recorded.recording, status)?;
@@ -111,24 +111,21 @@ fn start(arguments: &Arguments) -> Result<Child, Failure> {
 struct Signals {
     /// Until the file is written.
     #[cfg(unix)]
-    term: platform::os::interrupts::PassTermination,
+    passed_on: platform::os::interrupts::PassSignals,
 }
 
 impl Signals {
     fn new() -> Signals {
         Signals {
             #[cfg(unix)]
-            term: platform::os::interrupts::PassTermination::new(),
+            passed_on: platform::os::interrupts::PassSignals::new(),
         }
     }
 
-    /// SIGTERM is passed on to the command; Ctrl-C it has got from the terminal already.
-    fn wait_for(&self, mut child: Child) -> Result<ExitStatus, Failure> {
+    /// Signals are passed on to the command; Ctrl-C it has got from the terminal already.
+    fn wait_for(&mut self, mut child: Child) -> Result<ExitStatus, Failure> {
         #[cfg(unix)]
-        let status = {
-            let _ignored = platform::os::interrupts::IgnoreInterrupts::new();
-            self.term.wait(&mut child)
-        };
+        let status = self.passed_on.wait(&mut child);
         #[cfg(not(unix))]
         let status = child.wait();
         status.map_err(|error| Failure::failed(format!("cannot wait for the command: {error}")))
