@@ -188,6 +188,16 @@ pub enum Left {
     Dead = 2,
     /// It waits for something that no signal can interrupt: mostly a device, a page or a kernel lock.
     Blocked = 3,
+    /// It could have gone on, and the kernel says that it was put aside in the midst of the kernel's own code
+    /// (`R+`). Most of those that are put aside are [`Runnable`](Self::Runnable): this is no test for it.
+    Preempted = 4,
+}
+
+impl Left {
+    /// Whether it could have gone on.
+    pub fn is_runnable(self) -> bool {
+        matches!(self, Left::Runnable | Left::Preempted)
+    }
 }
 
 /// What a futex call is for.

@@ -64,7 +64,7 @@ impl Kernel {
         if let Some(prev) = prev {
             let control = &mut self.tasks[prev.index()];
             match why {
-                Left::Runnable => {
+                Left::Runnable | Left::Preempted => {
                     control.left = match control.spins_on {
                         Some(_) => Busy::NOTHING,
                         None => core.left(now),

@@ -25,6 +25,7 @@ fn cpu() -> impl Strategy<Value = Cpu> {
 fn left() -> impl Strategy<Value = Left> {
     prop_oneof![
         3 => Just(Left::Runnable),
+        1 => Just(Left::Preempted),
         3 => Just(Left::Sleeping),
         1 => Just(Left::Blocked),
         1 => Just(Left::Dead),

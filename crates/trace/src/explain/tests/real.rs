@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use event::{KernelEventKind, Left, Nanos, Task};
+use event::{KernelEventKind, Nanos, Task};
 
 use crate::explain::beside::beside;
 use crate::explain::instead::Kept;
@@ -249,11 +249,7 @@ fn all_of_them() {
         let counted = timeline.recording().kernel.iter().filter(|event| {
             matches!(
                 event.what,
-                KernelEventKind::Switch {
-                    prev: Some(_),
-                    state: Left::Runnable,
-                    ..
-                }
+                KernelEventKind::Switch { prev: Some(_), state, .. } if state.is_runnable()
             )
         });
         let counted = counted.count();

@@ -17,6 +17,29 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
+    /// Every bit that says that the task was put aside in the midst of the kernel's code.
+    fn preempted(self) -> u64 {
+        match self {
+            Layout::Unknown => 0x1900,
+            Layout::Before4_8 => 0x800,
+            Layout::From4_8 => 0x1000,
+            Layout::From4_14 => 0x100,
+        }
+    }
+
+    /// What such a kernel writes of a task that stops. Where it is not known which it is, what the oldest
+    /// ones write: so Perfetto reads it.
+    pub(crate) fn bits(self, left: Left) -> u64 {
+        match (left, self) {
+            (Left::Runnable, _) => 0,
+            (Left::Sleeping, _) => 0x01,
+            (Left::Blocked, _) => UNINTERRUPTIBLE,
+            (Left::Dead, _) => 0x10,
+            (Left::Preempted, Layout::Unknown) => Layout::Before4_8.preempted(),
+            (Left::Preempted, _) => self.preempted(),
+        }
+    }
+
     /// That of a kernel by its release, such as "4.19.113-android".
     pub(crate) fn of(release: &str) -> Layout {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
@@ -39,24 +62,18 @@ const ENDED: u64 = 0x10 | 0x20;
 ///
 /// Up to 0x20 they mean the same everywhere. 0x40 is a dead task before 4.14 and a parked one since; 0x80
 /// and 0x100 stand beside others (wake-kill, waking) before and for idle and preempted since; whatever is
-/// above them says no more than that the task could have gone on, or comes with a bit that says why not.
+/// above them says that the task was preempted, or comes with a bit that says why it could not have gone on.
 pub(crate) fn from_bits(bits: u64, layout: Layout) -> Left {
     let is_old = match layout {
         Layout::Unknown => bits & !0x1ff != 0,
         Layout::From4_14 => false,
         Layout::Before4_8 | Layout::From4_8 => true,
     };
-    let preempted = match layout {
-        Layout::Unknown => 0x1900,
-        Layout::Before4_8 => 0x800,
-        Layout::From4_8 => 0x1000,
-        Layout::From4_14 => 0x100,
-    };
     let is_only_0x400 = layout != Layout::From4_14 && bits == 0x400;
     if bits & ENDED != 0 || bits & 0x40 != 0 && is_old {
         Left::Dead
-    } else if bits & preempted != 0 || is_only_0x400 {
-        Left::Runnable
+    } else if bits & layout.preempted() != 0 || is_only_0x400 {
+        Left::Preempted
     } else if bits & UNINTERRUPTIBLE != 0 {
         Left::Blocked
     } else if bits & (SLEEPS | 0x40 | 0x80) != 0 || bits & 0x200 != 0 {
@@ -68,10 +85,12 @@ pub(crate) fn from_bits(bits: u64, layout: Layout) -> Left {
 
 /// What letters say, such as `S`, `R+` or `D|K`; none if they are not the kernel's.
 pub(crate) fn from_letters(letters: &[u8]) -> Option<Left> {
-    let (mut sleeps, mut blocked, mut ended, mut runnable) = (false, false, false, false);
+    let (mut sleeps, mut blocked, mut ended) = (false, false, false);
+    let (mut runnable, mut preempted) = (false, false);
     for letter in letters {
         match letter {
-            b'R' | b'+' | b'W' => runnable = true,
+            b'R' | b'W' => runnable = true,
+            b'+' => preempted = true,
             b'S' | b'T' | b't' | b'P' | b'I' => sleeps = true,
             b'D' => blocked = true,
             b'X' | b'Z' | b'x' => ended = true,
@@ -81,6 +100,7 @@ pub(crate) fn from_letters(letters: &[u8]) -> Option<Left> {
     }
     match () {
         () if letters.is_empty() => None,
+        () if preempted => Some(Left::Preempted),
         () if runnable => Some(Left::Runnable),
         () if ended => Some(Left::Dead),
         () if blocked => Some(Left::Blocked),
@@ -98,12 +118,13 @@ mod tests {
     #[test]
     fn bits_by_kernel() {
         let all = [Layout::Before4_8, Layout::From4_8, Layout::From4_14];
-        let (dead, asleep, ready) = (Left::Dead, Left::Sleeping, Left::Runnable);
+        let (dead, asleep) = (Left::Dead, Left::Sleeping);
+        let (ready, preempted) = (Left::Runnable, Left::Preempted);
         for (bits, wanted) in [
             (0x40, [dead, dead, asleep]),
-            (0x100, [ready; 3]),
-            (0x800, [ready; 3]),
-            (0x1000, [ready; 3]),
+            (0x100, [ready, ready, preempted]),
+            (0x800, [preempted, ready, ready]),
+            (0x1000, [ready, preempted, ready]),
             (0x01, [asleep; 3]),
             (0x02, [Left::Blocked; 3]),
             (0x82, [Left::Blocked; 3]),
@@ -115,15 +136,32 @@ mod tests {
             let got = all.map(|layout| from_bits(bits, layout));
             assert_eq!(got, wanted, "{bits:#x}");
         }
-        assert_eq!(from_bits(0x400, Layout::Before4_8), ready, "before 4.2");
+        assert_eq!(from_bits(0x400, Layout::Before4_8), preempted, "before 4.2");
         assert_eq!(
             from_bits(0x101, Layout::From4_14),
-            ready,
+            preempted,
             "S when preempted"
         );
-        assert_eq!(from_bits(0x801, Layout::Before4_8), ready);
+        assert_eq!(from_bits(0x801, Layout::Before4_8), preempted);
         assert_eq!(from_bits(0x40, Layout::Unknown), asleep);
-        assert_eq!(from_bits(0x1001, Layout::Unknown), ready);
+        assert_eq!(from_bits(0x1001, Layout::Unknown), preempted);
+    }
+
+    /// Goal: what is written for a kernel is read as it was meant. Method: each state, each layout.
+    #[test]
+    fn bits_are_read_back() {
+        let old = [Layout::Unknown, Layout::Before4_8];
+        for layout in old.into_iter().chain([Layout::From4_8, Layout::From4_14]) {
+            for left in [
+                Left::Runnable,
+                Left::Sleeping,
+                Left::Blocked,
+                Left::Dead,
+                Left::Preempted,
+            ] {
+                assert_eq!(from_bits(layout.bits(left), layout), left, "{layout:?}");
+            }
+        }
     }
 
     /// Goal: a release says which layout. Method: the releases around each border.
@@ -155,7 +193,8 @@ mod tests {
     fn letters() {
         for (text, wanted) in [
             ("R", Some(Left::Runnable)),
-            ("R+", Some(Left::Runnable)),
+            ("R+", Some(Left::Preempted)),
+            ("S+", Some(Left::Preempted)),
             ("S", Some(Left::Sleeping)),
             ("I", Some(Left::Sleeping)),
             ("D", Some(Left::Blocked)),

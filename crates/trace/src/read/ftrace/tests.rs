@@ -46,17 +46,17 @@ fn switches() {
     );
     for (event, state) in [
         (format!("{prev} prev_state=S ==> {next}"), Left::Sleeping),
-        (format!("{prev} prev_state=R+ ==> {next}"), Left::Runnable),
+        (format!("{prev} prev_state=R+ ==> {next}"), Left::Preempted),
         (format!("{prev} prev_state=D|K ==> {next}"), Left::Blocked),
         (
             format!("{prev} prev_state=X ==> {next} expeller_type=0"),
             Left::Dead,
         ),
         (format!("{prev} prev_state=1 {next}"), Left::Sleeping),
-        (format!("{prev} prev_state=0x100 {next}"), Left::Runnable),
-        (format!("{prev} prev_state=1024 {next}"), Left::Runnable),
+        (format!("{prev} prev_state=0x100 {next}"), Left::Preempted),
+        (format!("{prev} prev_state=1024 {next}"), Left::Preempted),
         ("me:1 [120] S ==> a b:c:2 [-1]".to_owned(), Left::Sleeping),
-        ("me:1 [120] R+ ==> a b:c:2 [-1]".to_owned(), Left::Runnable),
+        ("me:1 [120] R+ ==> a b:c:2 [-1]".to_owned(), Left::Preempted),
         ("me:1 [120] 64 ==> a b:c:2 [-1]".to_owned(), Left::Sleeping),
     ] {
         let (events, found) = one(&format!("sched_switch: {event}"));
@@ -452,7 +452,7 @@ fn made() -> impl Strategy<Value = Made> {
     let states = prop::sample::select(vec![
         ("S", Left::Sleeping),
         ("R", Left::Runnable),
-        ("R+", Left::Runnable),
+        ("R+", Left::Preempted),
         ("D", Left::Blocked),
         ("Z", Left::Dead),
         ("I", Left::Sleeping),

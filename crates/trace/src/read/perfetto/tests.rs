@@ -99,16 +99,17 @@ fn summary(recording: &Recording) -> String {
 /// Goal: real files are read whole. Method: counts of two, against the table of `testdata/traces/README.md`,
 /// which was counted by Perfetto's trace processor: switches (all lines "switch"), wake-ups (the first file
 /// has no `sched_waking`; of the second, 15470 and the 39 first ones of new tasks), frequencies, idle states,
-/// kernels, and which CPUs ran something. All other lines: as they are now.
+/// kernels, which CPUs ran something, and of the second how many were preempted (`R+`). All other lines: as
+/// they are now.
 #[test]
 fn real_files_are_read_whole() {
     let galaxy = summary(&read_all(&example("ms-galaxy-s20.perfetto-trace.gz")));
     assert_eq!(galaxy, GALAXY, "\n{galaxy}");
-    assert_eq!(5_653 + 1_326 + 4 + 1_030 + 7_254, 15_267);
+    assert_eq!(5_653 + 1_326 + 4 + 905 + 125 + 7_254, 15_267);
     assert_eq!(4_619 + 4_124, 8_743);
     let emulator = summary(&read_all(&example("ms-android12-emulator-a.pftrace.gz")));
     assert_eq!(emulator, EMULATOR, "\n{emulator}");
-    assert_eq!(3_074 + 202 + 39 + 6_133 + 15_250, 24_698);
+    assert_eq!(3_074 + 202 + 39 + 4_557 + 1_576 + 15_250, 24_698);
     assert_eq!(13_489 + 2_020, 15_470 + 39);
 }
 
@@ -124,7 +125,8 @@ mark Instant: 1
 switch from idle: 5653
 switch, left Blocked: 1326
 switch, left Dead: 4
-switch, left Runnable: 1030
+switch, left Preempted: 905
+switch, left Runnable: 125
 switch, left Sleeping: 7254
 woken by a task: 4619
 woken by an interrupt: 4124
@@ -141,7 +143,8 @@ Priority: 1281
 switch from idle: 3074
 switch, left Blocked: 202
 switch, left Dead: 39
-switch, left Runnable: 6133
+switch, left Preempted: 4557
+switch, left Runnable: 1576
 switch, left Sleeping: 15250
 woken by a task: 13489
 woken by an interrupt: 2020

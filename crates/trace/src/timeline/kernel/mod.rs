@@ -287,7 +287,7 @@ impl<'a> Builder<'a> {
             }
         }
         let state = match left {
-            Left::Runnable => self.ready(thread, Since::Preempted),
+            Left::Runnable | Left::Preempted => self.ready(thread, Since::Preempted),
             Left::Sleeping => State::Sleeping,
             Left::Blocked => State::Blocked,
             Left::Dead => State::Dead,

@@ -16,6 +16,7 @@ use super::messages::{
 };
 use super::packets::{Packets, stamp};
 use super::tracks::Tracks;
+use crate::read::builder::Layout;
 use crate::write::order::Order;
 use crate::{nice, throttle};
 
@@ -54,12 +55,14 @@ struct Kernel<'a, 'r, W> {
     /// Own priorities of those that were given another one than they began with.
     own: HashMap<Task, i32>,
     begin: Nanos,
+    layout: Layout,
 }
 
-/// Writes kernel events that are in the order of their times; `begin` is that of the recording.
+/// Writes kernel events that are in the order of their times; `begin` is that of the recording, and the
+/// kernel that is named in it has the states of `layout`.
 pub(super) fn write<W: Write>(
     events: &[KernelEvent],
-    begin: Nanos,
+    (begin, layout): (Nanos, Layout),
     tracks: &mut Tracks<'_>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
@@ -71,6 +74,7 @@ pub(super) fn write<W: Write>(
         inherited: HashMap::new(),
         own: HashMap::new(),
         begin,
+        layout,
     };
     let mut rest = events;
     while let Some((event, after)) = rest.split_first() {
@@ -360,13 +364,7 @@ impl<W: Write> Kernel<'_, '_, W> {
             prev_comm: Some(name(prev)),
             prev_pid: Some(prev.map_or(0, |task| self.tracks.tid(task))),
             prev_prio: Some(priority(prev)),
-            // These are the same in all kernels' layouts.
-            prev_state: Some(match state {
-                Left::Runnable => 0,
-                Left::Sleeping => 1,
-                Left::Blocked => 2,
-                Left::Dead => 0x10,
-            }),
+            prev_state: Some(self.layout.bits(state).cast_signed()),
             next_comm: Some(name(next)),
             next_pid: Some(next.map_or(0, |task| self.tracks.tid(task))),
             next_prio: Some(priority(next)),

@@ -50,6 +50,8 @@ pub(super) struct SystemInfo {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Utsname {
+    #[prost(string, optional, tag = "1")]
+    pub(super) sysname: Option<String>,
     #[prost(string, optional, tag = "3")]
     pub(super) release: Option<String>,
 }

@@ -33,6 +33,7 @@ pub use self::annotate::annotate;
 use self::packets::Packets;
 use self::tracks::Tracks;
 use super::Written;
+use crate::read::builder::Layout;
 use crate::{Annotation, Loss, Recording};
 
 /// Writes a recording as a Perfetto trace.
@@ -76,13 +77,15 @@ pub fn perfetto(recording: &Recording, out: impl Write) -> io::Result<Written> {
     let kernel = in_order(&recording.kernel, |event| event.time);
     let events = in_order(&recording.jobs, |event| event.time);
     let mut packets = Packets::begin(out, begin, facts::head(recording, &kernel))?;
+    let mut layout = Layout::Unknown;
     if let Some(release) = &recording.origin.kernel {
         packets.release(release)?;
+        layout = Layout::of(release);
     }
     let mut tracks = Tracks::introduce(recording, &mut packets)?;
     facts::write(recording, &events, &tracks, &mut packets)?;
 
-    kernel::write(&kernel, begin, &mut tracks, &mut packets)?;
+    kernel::write(&kernel, (begin, layout), &mut tracks, &mut packets)?;
     throttled::write(&kernel, end, &mut tracks, &mut packets)?;
 
     let marks = in_order(&recording.marks, |mark| mark.time);

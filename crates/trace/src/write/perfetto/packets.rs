@@ -244,6 +244,8 @@ impl<W: Write> Packets<W> {
     /// Writes which kernel it was.
     pub(super) fn release(&mut self, release: &str) -> io::Result<()> {
         let utsname = Utsname {
+            // Perfetto looks at the release of no other.
+            sysname: Some("Linux".to_owned()),
             release: Some(release.to_owned()),
         };
         self.put(TracePacket {

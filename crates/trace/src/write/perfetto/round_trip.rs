@@ -31,7 +31,13 @@ fn cpus() -> impl Strategy<Value = Cpu> {
 
 fn kernel() -> impl Strategy<Value = KernelEventKind> {
     let one = || proptest::option::of(tasks());
-    let state = [Left::Runnable, Left::Sleeping, Left::Dead, Left::Blocked];
+    let state = [
+        Left::Runnable,
+        Left::Preempted,
+        Left::Sleeping,
+        Left::Dead,
+        Left::Blocked,
+    ];
     let state = proptest::sample::select(state.to_vec());
     let call = [
         FutexCall::Wait,
