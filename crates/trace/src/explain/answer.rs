@@ -245,6 +245,10 @@ words! {
         SamePriority = "same_priority";
         /// More CPUs to choose from.
         WiderAffinity = "wider_affinity";
+        /// A mask that leaves out, for a while, the busy CPU in whose queue the thread was.
+        MoveAway = "move_away";
+        /// CPUs that sleep less deeply, and so wake up sooner.
+        LighterSleep = "lighter_sleep";
         /// A larger quota of CPU time for the group, or none.
         RaiseQuota = "raise_quota";
         /// Threads that fit the quota: no more of them busy than it has CPUs, and none that spins.

@@ -7,7 +7,7 @@ use event::{Nanos, Task};
 use super::beside::LONG;
 use super::instead::sum;
 use super::{
-    CauseKind, Confidence, Inversion, InversionKind, Remedy, Segment, Selection, Wait, Who,
+    CauseKind, Confidence, Inversion, InversionKind, Remedy, Segment, Selection, Share, Wait, Who,
 };
 use crate::timeline::Timeline;
 
@@ -76,20 +76,7 @@ fn inversion(
     let priority = |task| timeline.priority(task, begin).map(|priority| priority.now);
     let told = segments.iter().map(|segment| segment.confidence).max();
     let confidence = told.unwrap_or(Confidence::Known);
-    let slow = segments
-        .iter()
-        .any(|segment| segment.kind == CauseKind::RunningSlowCore);
-    let is_unclear = segments
-        .iter()
-        .any(|segment| segment.confidence == Confidence::Assumed && segment.length() >= LONG);
-    let remedies = match kind {
-        InversionKind::Placement if slow => {
-            vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
-        }
-        // It may as well have been put aside.
-        InversionKind::Placement if is_unclear => vec![Remedy::WiderAffinity, Remedy::RaiseQuota],
-        _ => remedies(timeline, kind, holder, runner),
-    };
+    let remedies = remedies(timeline, (kind, holder, runner), segments, &by);
     Inversion {
         kind,
         wait: position,
@@ -112,23 +99,46 @@ fn inversion(
     }
 }
 
-/// What would take an inversion away.
-fn remedies(timeline: &Timeline, kind: InversionKind, holder: Task, runner: Who) -> Vec<Remedy> {
+/// What would take an inversion away: its kind, who could have run and who ran, its parts, and everybody
+/// who ran.
+fn remedies(
+    timeline: &Timeline,
+    (kind, holder, runner): (InversionKind, Task, Who),
+    segments: &[&Segment],
+    by: &[Share],
+) -> Vec<Remedy> {
     let related = |other: Task| {
         let process = timeline.process(holder);
         process.is_some() && process == timeline.process(other)
     };
-    match kind {
-        InversionKind::Throttled => vec![Remedy::RaiseQuota, Remedy::FitQuota],
-        InversionKind::Lock => vec![Remedy::PriorityInheritance, Remedy::SmallerGrains],
-        InversionKind::BusyWait => vec![Remedy::Park, Remedy::FewerThreads],
-        InversionKind::Placement => vec![Remedy::WiderAffinity, Remedy::SmallerGrains],
-        InversionKind::NoCore => vec![Remedy::WiderAffinity, Remedy::FewerThreads],
-        InversionKind::Preemption => match runner {
-            Who::Task(other) if related(other) => {
-                vec![Remedy::FewerThreads, Remedy::SmallerGrains]
-            }
-            _ => vec![Remedy::SamePriority, Remedy::SmallerGrains],
-        },
+    let mut parts = segments.iter();
+    let is_slow = parts.any(|part| part.kind == CauseKind::RunningSlowCore);
+    let is_unclear =
+        |part: &&Segment| part.confidence == Confidence::Assumed && part.length() >= LONG;
+    let is_nobody = by.iter().all(|share| share.who == Who::Idle);
+    let for_idle = match is_nobody {
+        true => Remedy::LighterSleep,
+        false => Remedy::MoveAway,
+    };
+    match (kind, runner) {
+        (InversionKind::Throttled, _) => vec![Remedy::RaiseQuota, Remedy::FitQuota],
+        (InversionKind::BusyWait, _) => vec![Remedy::Park, Remedy::FewerThreads],
+        (InversionKind::NoCore, _) => vec![Remedy::WiderAffinity, Remedy::FewerThreads],
+        (InversionKind::Placement, _) if is_slow => {
+            vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
+        }
+        // It may as well have been put aside.
+        (InversionKind::Placement, _) if segments.iter().any(is_unclear) => {
+            vec![for_idle, Remedy::RaiseQuota]
+        }
+        (InversionKind::Placement, _) => vec![for_idle, Remedy::SmallerGrains],
+        // Nobody is in the way of who holds the lock: a priority that is lent changes nothing.
+        (InversionKind::Lock, _) if is_nobody => vec![for_idle, Remedy::SmallerGrains],
+        (InversionKind::Lock, Who::Idle) => vec![Remedy::PriorityInheritance, for_idle],
+        (InversionKind::Lock, _) => vec![Remedy::PriorityInheritance, Remedy::SmallerGrains],
+        (InversionKind::Preemption, Who::Task(other)) if related(other) => {
+            vec![Remedy::FewerThreads, Remedy::SmallerGrains]
+        }
+        (InversionKind::Preemption, _) => vec![Remedy::SamePriority, Remedy::SmallerGrains],
     }
 }

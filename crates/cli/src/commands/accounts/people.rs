@@ -266,6 +266,10 @@ impl Account {
             Remedy::SamePriority if waiter == holder => format!("a better priority for {waiter}"),
             Remedy::SamePriority => format!("the same priority for {waiter} and {holder}"),
             Remedy::WiderAffinity => format!("let {holder} use more CPUs"),
+            Remedy::MoveAway => {
+                format!("keep {holder} off the busy CPU for a while, and it is put on the idle one")
+            }
+            Remedy::LighterSleep => "CPUs that sleep less deeply and so wake up sooner".to_owned(),
             Remedy::RaiseQuota => "a larger CPU quota, or none".to_owned(),
             Remedy::FitQuota => {
                 "no more busy threads than the quota has CPUs, and none that spins".to_owned()

@@ -242,9 +242,52 @@ fn placement() {
     let found = of_ui(&explanation);
     assert_eq!(
         words(&timeline, found[0]),
-        "placement: ui waits for worker, Idle ran 300, known, wider_affinity"
+        "placement: ui waits for worker, Idle ran 300, known, move_away"
     );
     assert_eq!(found.len(), 1);
+}
+
+/// Goal: where no CPU was busy, what would help is that they wake up sooner. Method: the worker is woken for
+/// the CPU that it had left, and both CPUs idle until it begins.
+#[test]
+fn a_cpu_that_is_slow_to_wake_up() {
+    let mut script = Script::new(&NAMES, 2);
+    script.run(0, 0, UI);
+    script.run(0, 1, WORKER);
+    script.sleep(50, 1, None);
+    script.wake(100, Some(UI), WORKER);
+    script.sleep(100, 0, None);
+    script.run(500, 1, WORKER);
+    script.wake(600, Some(WORKER), UI);
+    script.sleep(600, 1, None);
+    script.run(605, 0, UI);
+    let (timeline, explanation) = script.explain(700);
+    assert_eq!(
+        words(&timeline, of_ui(&explanation)[0]),
+        "placement: ui waits for worker, Idle ran 400, known, lighter_sleep"
+    );
+}
+
+/// Goal: a priority that is lent is no remedy where nobody is in the way of a lock's owner. Method: an
+/// interrupt wakes the owner, and both CPUs idle until it runs.
+#[test]
+fn a_lock_beside_idle_cpus() {
+    let mut script = Script::new(&["high", "low"], 2);
+    script.run(0, 1, 1);
+    script.sleep(50, 1, None);
+    script.run(100, 0, 0);
+    script.slice(0, "lock bus", 105, 1_005);
+    script.sleep(110, 0, None);
+    script.wake(150, None, 1);
+    script.run(900, 1, 1);
+    script.wake(1_000, Some(1), 0);
+    script.sleep(1_001, 1, None);
+    script.run(1_002, 0, 0);
+    let (timeline, explanation) = script.explain(1_100);
+    assert_eq!(
+        words(&timeline, of_ui(&explanation)[0]),
+        "lock: high waits for low, Idle ran 750, assumed, lighter_sleep"
+    );
 }
 
 /// Goal: short delays are no news. Method: the same recording with a longer least time.

@@ -337,5 +337,5 @@ fn nothing_is_made_up() {
     let placement = found.1.inversions.iter();
     let mut placement = placement.filter(|one| one.kind == InversionKind::Placement);
     let remedies = &placement.next().expect("one").remedies;
-    assert_eq!(remedies, &[Remedy::WiderAffinity, Remedy::RaiseQuota]);
+    assert_eq!(remedies, &[Remedy::LighterSleep, Remedy::RaiseQuota]);
 }
