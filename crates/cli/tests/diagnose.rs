@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::fs::File;
+
 use common::{fine, guide_shows_what_is_printed, paceline};
+use event::KernelEventKind;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -124,8 +127,33 @@ repeat = 60
 phases = [{ take = "go" }, { work = "3 ms" }, { post = "done" }]
 "#;
 
+/// When a thread was put aside, and until when, as the events of a written trace say.
+fn put_aside(trace: &str, name: &str) -> Vec<(u64, u64)> {
+    let recording = trace::read::read(File::open(trace).unwrap(), trace).unwrap();
+    let is_it = |thread: &&trace::Thread| thread.name == name;
+    let it = recording.threads.iter().find(is_it).unwrap().task;
+    let mut times = recording.kernel.iter().filter_map(|event| {
+        let of_it = matches!(event.what, KernelEventKind::Throttle { task, .. } if task == it);
+        of_it.then_some(event.time.0)
+    });
+    let mut spans = Vec::new();
+    while let (Some(from), Some(until)) = (times.next(), times.next()) {
+        spans.push((from, until));
+    }
+    spans
+}
+
+/// How long two threads were put aside at the same time.
+fn both(one: &[(u64, u64)], other: &[(u64, u64)]) -> u64 {
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
+    pairs
+        .map(|(a, b)| a.1.min(b.1).saturating_sub(a.0.max(b.0)))
+        .sum()
+}
+
 /// Goal: in a simulated run it is known who was put aside by a quota, and for how long: as `simulate` says.
-/// Method: all that the worker does, and nearly all that its waiter does, is in waits of the waiter.
+/// Method: all that the worker does, and nearly all that its waiter does, is in waits of the waiter. While
+/// both are put aside (the worker after its post), it is the waiter whom that keeps from going on.
 #[test]
 fn a_simulated_quota_is_known() {
     let folder = TempDir::new().unwrap();
@@ -141,14 +169,25 @@ fn a_simulated_quota_is_known() {
         let reported = list(&run, "threads").iter();
         let mut reported = reported.filter(|one| one["name"] == thread);
         let reported = ns(reported.next().unwrap(), "throttled_ns");
+        let aside = put_aside(&trace, thread);
+        let all: u64 = aside.iter().map(|(from, until)| until - from).sum();
+        assert!(
+            all.abs_diff(reported) < 1_000,
+            "{thread}: {all}, {reported}"
+        );
+        let overlap = match thread {
+            "worker" => both(&aside, &put_aside(&trace, "ui")),
+            _ => 0,
+        };
+        let expected = reported - overlap;
         let found = waits.iter();
         let found: u64 = found
             .map(|wait| of_causes(wait, thread, &["throttled"]))
             .sum();
         // A file's times are told apart by a nanosecond where the run's are equal.
         assert!(
-            found.abs_diff(reported) < 1_000,
-            "{thread}: {found} of {reported}"
+            found.abs_diff(expected) < 1_000,
+            "{thread}: {found} of {expected} of {reported}"
         );
     }
     let causes = waits.iter().flat_map(|wait| list(wait, "causes"));

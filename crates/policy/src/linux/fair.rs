@@ -9,22 +9,23 @@
 //! - A CPU that would idle takes one waiting task from the CPU with the greatest load that has more than
 //!   one task, near ones first (newidle balance): the one that has not run for the longest time.
 //! - A CPU that idles already is kicked to do the same when a busy one has more than one task at its tick
-//!   (nohz idle balance), unless the kernel packs ([`Placement::Pack`]).
+//!   (nohz idle balance). It leaves a task that has run in the last 0.5 ms (`sched_migration_cost`), as one
+//!   has that the same tick put aside; after two vain looks that does not count (`cache_nice_tries`). So
+//!   one of two spinners goes to the idle CPU at the third tick, as measured on `vm-2` (13 to 15 ms).
 //! - A busy CPU looks around every 16 ms times the CPUs that share its cache (`busy_factor`), less a
 //!   tick, so that periods are not multiples of each other; and every second time a tick later, in place
 //!   of the noise of real ticks: without it tasks that take turns by ticks would always be found the
 //!   same way. It takes a task over if the other CPU has over 17 % more load (`imbalance_pct`), if the
-//!   task is not more than the difference, and if it has not run in the last 0.5 ms
-//!   (`sched_migration_cost`); after two vain looks that does not count (`cache_nice_tries`). So three
-//!   spinners on two CPUs take turns in sharing one.
+//!   task is not more than the difference, and under the same condition. So three spinners on two CPUs take
+//!   turns in sharing one.
 //!
-//! Simpler than Linux: loads are sums of weights, not averages over time; there is one level of domains; an
-//! idle CPU takes tasks that have just run, too, and does so however short its idle times have been; no
-//! task is pushed off while it runs (active balance), and capacities do not count.
+//! Simpler than Linux: loads are sums of weights, not averages over time; there is one level of domains; a
+//! CPU that would idle takes tasks that have just run, too, and does so however short its idle times have
+//! been; no task is pushed off while it runs (active balance), and capacities do not count.
 
 use event::{Cpu, Nanos, Task};
 
-use crate::{Attr, Cpus, Dequeue, Enqueue, Idleness, Placement};
+use crate::{Attr, Cpus, Dequeue, Enqueue, Idleness};
 
 /// A fair class. Calls come as those of a [`Class`](crate::Class), for fair tasks only, except `add`.
 pub(super) trait Fair {
@@ -107,31 +108,86 @@ const BUSY_INTERVAL: Nanos = Nanos::from_millis(16);
 /// How many vain looks it takes until what has just run is taken, too.
 const NICE_TRIES: u32 = 2;
 
-/// When each busy CPU looks at others next.
+/// Why a CPU looks at others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Why {
+    /// It would idle from now on.
+    New,
+    /// It idles, and a busy one has more than one task at its tick.
+    Kicked,
+    /// It is busy, and this is its tick.
+    Busy,
+}
+
+/// When CPUs look at others.
 #[derive(Debug)]
 pub(super) struct Balance {
     tick: Nanos,
-    due: Vec<Nanos>,
-    /// How often each has looked.
-    looks: Vec<u64>,
-    /// How often in a row each has found too much elsewhere and taken nothing.
-    vain: Vec<u32>,
+    /// Of each CPU while it is busy.
+    busy: Vec<Looks>,
+    /// Of each CPU while it idles.
+    idle: Vec<Looks>,
+}
+
+/// What a CPU remembers of its looks at others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Looks {
+    /// No other one before.
+    due: Nanos,
+    /// How many there were.
+    count: u64,
+    /// How often in a row it has taken nothing.
+    vain: u32,
 }
 
 impl Balance {
     pub(super) fn new(tick: Nanos) -> Balance {
         Balance {
             tick,
-            due: Vec::new(),
-            looks: Vec::new(),
-            vain: Vec::new(),
+            busy: Vec::new(),
+            idle: Vec::new(),
         }
     }
 
     pub(super) fn set_cpus(&mut self, cpus: usize) {
-        self.due = vec![Nanos::ZERO; cpus];
-        self.looks = vec![0; cpus];
-        self.vain = vec![0; cpus];
+        self.busy = vec![Looks::default(); cpus];
+        self.idle = vec![Looks::default(); cpus];
+    }
+
+    /// Begins a look if it is due, and says how many were in vain; `near`: how many CPUs share its cache.
+    fn begin(&mut self, (cpu, why): (Cpu, Why), near: usize, now: Nanos) -> Option<u32> {
+        let looks = match why {
+            Why::Busy => &mut self.busy[cpu.index()],
+            Why::Kicked => &mut self.idle[cpu.index()],
+            Why::New => return Some(0),
+        };
+        if now < looks.due {
+            return None;
+        }
+        looks.count += 1;
+        let wait = match why {
+            Why::Busy => {
+                let later = Nanos(self.tick.0 * (looks.count % 2));
+                Nanos(BUSY_INTERVAL.0 * near as u64) - self.tick + later
+            }
+            // Several busy CPUs may kick it at one tick.
+            _ => Nanos(self.tick.0 / 2),
+        };
+        looks.due = now + wait;
+        Some(looks.vain)
+    }
+
+    fn end(&mut self, (cpu, why): (Cpu, Why), found: bool) {
+        let (busy, idle) = (&mut self.busy[cpu.index()], &mut self.idle[cpu.index()]);
+        let looks = match why {
+            Why::Busy => busy,
+            Why::Kicked => idle,
+            Why::New => {
+                (busy.vain, idle.vain) = (0, 0);
+                return;
+            }
+        };
+        looks.vain = if found { 0 } else { looks.vain + 1 };
     }
 
     /// The task that this CPU should take over. `queued`: how many tasks of any class a CPU has.
@@ -144,24 +200,15 @@ impl Balance {
         now: Nanos,
     ) -> Option<(Task, Cpu)> {
         let (cpu, idleness) = to;
-        let idles_already = idleness == Idleness::New && cpus.current(cpu).is_none();
-        if idles_already && cpus.placement() == Placement::Pack {
-            return None;
-        }
+        let why = match (idleness, cpus.current(cpu)) {
+            (Idleness::Busy, _) => Why::Busy,
+            (Idleness::New, Some(_)) => Why::New,
+            (Idleness::New, None) => Why::Kicked,
+        };
         let all = || (0..cpus.len() as u32).map(Cpu);
-        if idleness == Idleness::Busy {
-            let due = &mut self.due[cpu.index()];
-            if now < *due {
-                return None;
-            }
-            let near = all().filter(|&other| cpus.share_cache(cpu, other)).count();
-            let looks = &mut self.looks[cpu.index()];
-            *looks += 1;
-            let later = Nanos(self.tick.0 * (*looks % 2));
-            *due = now + (Nanos(BUSY_INTERVAL.0 * near as u64) - self.tick) + later;
-        }
+        let near = all().filter(|&other| cpus.share_cache(cpu, other)).count();
+        let vain = self.begin((cpu, why), near, now)?;
         let here = fair.load(cpu);
-        let vain = self.vain[cpu.index()];
         // A CPU's only task is about to run there.
         let crowded = all().filter(|&other| other != cpu && queued(other) > 1);
         let moves = |from: Cpu, waiting: &Waiting| {
@@ -169,7 +216,12 @@ impl Balance {
             let worth = || fair.load(from) * 100 > here * 117 && waiting.weight <= excess;
             let never_ran = waiting.ran == Nanos::ZERO;
             let cold = || never_ran || now - waiting.ran >= MIGRATION_COST || vain >= NICE_TRIES;
-            cpus.allows(waiting.task, cpu) && (idleness == Idleness::New || worth() && cold())
+            let goes = match why {
+                Why::New => true,
+                Why::Kicked => cold(),
+                Why::Busy => worth() && cold(),
+            };
+            cpus.allows(waiting.task, cpu) && goes
         };
         let best_of = |from: Cpu| {
             let candidates = fair.waiting(from).filter(|waiting| moves(from, waiting));
@@ -181,8 +233,7 @@ impl Balance {
             (!cpus.share_cache(cpu, *from), -fair.load(*from), distance)
         };
         let found = crowded.filter_map(best_of).min_by_key(key);
-        let is_vain = idleness == Idleness::Busy && found.is_none();
-        self.vain[cpu.index()] = if is_vain { vain + 1 } else { 0 };
+        self.end((cpu, why), found.is_some());
         found
     }
 }

@@ -25,6 +25,28 @@ fn an_idle_cpu_takes_what_waits() {
     }
 }
 
+/// Goal: a CPU that idles takes one of two spinners at its third look: who waits has just been put aside,
+/// by a tick, and is left alone twice. If it has waited for long, it goes at the first one. Method: the
+/// other CPU is away until just after a tick (ticks are every 4 ms), or until 1 ms after; the CPU time of
+/// 60 ms says until when it was idle.
+#[test]
+fn an_idle_cpu_takes_a_spinner_at_its_third_look() {
+    // Those that switch at every tick here.
+    for policy in ["eevdf-6.18", "eevdf-6.6"] {
+        for (online, taken) in [(us(28_100), ms(36)), (ms(29), ms(29))] {
+            let mut machine = Machine::named(policy, 2, 2, TICK);
+            for _ in 0..2 {
+                machine.add(Script::forever(Attr::default(), &[SPIN]));
+            }
+            machine.plan(ms(5), Change::Offline(Cpu(1)));
+            machine.plan(online, Change::Online(Cpu(1)));
+            machine.go(ms(60));
+            let used: u64 = machine.accounts.iter().map(|account| account.cpu.0).sum();
+            assert_eq!(ms(120).0 - used + ms(5).0, taken.0, "{policy}");
+        }
+    }
+}
+
 /// Goal: three spinners on two CPUs share in turn. Method: 10 s; each within 20 % of two thirds.
 #[test]
 fn three_spinners_share_two_cpus() {
