@@ -167,18 +167,25 @@ struct Interruption {
     ended_by: &'static str,
 }
 
-/// Gives the command the usual SIGINT, or has it ignored, whatever this process was started with.
+/// Gives the command the usual signals, or has SIGINT ignored, whatever this process was started with: `&`
+/// of a script has SIGINT ignored, nohup SIGHUP.
 fn start_with(command: &mut Command, ignores_int: bool) {
-    let disposition = match ignores_int {
+    let of_int = match ignores_int {
         true => libc::SIG_IGN,
         false => libc::SIG_DFL,
     };
     let set = move || {
-        // SAFETY: signal() may be called between fork and exec, and neither disposition runs anything.
-        match unsafe { libc::signal(libc::SIGINT, disposition) } {
-            libc::SIG_ERR => Err(std::io::Error::last_os_error()),
-            _ => Ok(()),
+        for (number, disposition) in [
+            (libc::SIGINT, of_int),
+            (libc::SIGHUP, libc::SIG_DFL),
+            (libc::SIGTERM, libc::SIG_DFL),
+        ] {
+            // SAFETY: signal() may be called between fork and exec, and neither disposition runs anything.
+            if unsafe { libc::signal(number, disposition) } == libc::SIG_ERR {
+                return Err(std::io::Error::last_os_error());
+            }
         }
+        Ok(())
     };
     // SAFETY: the closure calls signal() alone and allocates nothing.
     unsafe { command.pre_exec(set) };
