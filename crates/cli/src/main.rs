@@ -7,6 +7,7 @@
 mod commands;
 mod failure;
 mod help;
+mod html;
 mod jobs;
 mod kernel;
 mod load;

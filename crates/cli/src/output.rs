@@ -53,6 +53,18 @@ fn usable(width: Option<u16>) -> usize {
     usize::from(told.map_or(ELSEWHERE, |width| width.max(LEAST)))
 }
 
+/// A text in so many columns, its end left out if need be.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    match text.chars().count() > columns {
+        true => text
+            .chars()
+            .take(columns.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
+        false => text.to_owned(),
+    }
+}
+
 /// Checks, before anything is run, that a file could be made at `path`.
 pub(crate) fn check_can_create(option: &str, path: &Path) -> Result<(), Failure> {
     let shown = path.display();
@@ -70,6 +82,18 @@ pub(crate) fn check_can_create(option: &str, path: &Path) -> Result<(), Failure>
         ))),
         _ => Ok(()),
     }
+}
+
+/// Whether both names are of one file.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| {
+        // A file that is not there yet has a folder, which may have many names as well.
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        let name = path.file_name()?;
+        Some(path.canonicalize().unwrap_or_else(|_| folder.join(name)))
+    };
+    whole(one).is_some_and(|one| whole(other) == Some(one))
 }
 
 /// Writes a file in whole.

@@ -1,10 +1,12 @@
 //! `paceline diagnose` as its users meet it, on traces of which is known what happened.
 
 mod common;
+#[path = "common/guide.rs"]
+mod guide;
 
 use std::fs::File;
 
-use common::{fine, guide_shows_what_is_printed, paceline};
+use common::{fine, paceline};
 use event::KernelEventKind;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -430,5 +432,5 @@ fn bad_input_is_one_line() {
 /// begins with `$ paceline` and compare what stands below it; `…` at the end stands for more lines.
 #[test]
 fn the_guide_shows_what_is_printed() {
-    guide_shows_what_is_printed("docs/diagnose.md", 3);
+    guide::shows_what_is_printed("docs/diagnose.md", 3);
 }

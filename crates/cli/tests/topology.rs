@@ -1,8 +1,10 @@
 //! `paceline topology` as its users meet it, on machines of which is known what they are.
 
 mod common;
+#[path = "common/guide.rs"]
+mod guide;
 
-use common::{fine, guide_shows_what_is_printed, paceline};
+use common::{fine, paceline};
 use serde_json::{Value, json};
 
 fn topology(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -118,5 +120,5 @@ fn bad_machines_are_one_line() {
 /// begins with `$ paceline` is run and compared with what stands below it.
 #[test]
 fn the_guide_shows_what_is_printed() {
-    guide_shows_what_is_printed("docs/topology.md", 3);
+    guide::shows_what_is_printed("docs/topology.md", 3);
 }

@@ -98,6 +98,24 @@ impl Timeline {
 
     /// What a thread did, from the beginning of the recording to its end, without gaps.
     pub fn stays(&self, task: Task) -> impl Iterator<Item = Stay> + '_ {
+        self.stays_from(task, Nanos::ZERO)
+    }
+
+    /// The part of it that a stretch of time has, without gaps: the first may begin before `begin`, the
+    /// last may end after `end`.
+    pub fn stays_within(
+        &self,
+        task: Task,
+        begin: Nanos,
+        end: Nanos,
+    ) -> impl Iterator<Item = Stay> + '_ {
+        let stays = self.stays_from(task, begin);
+        let stays = stays.skip_while(move |stay| stay.end <= begin);
+        stays.take_while(move |stay| stay.begin < end)
+    }
+
+    /// All stays but, maybe, some that end before a time.
+    fn stays_from(&self, task: Task, time: Nanos) -> impl Iterator<Item = Stay> + '_ {
         let thread = self.tasks.find(task.0).unwrap_or(NOBODY);
         let states = self.states.of(thread);
         let (begin, end) = self.span;
@@ -107,15 +125,17 @@ impl Timeline {
             end: first,
             state: State::Unknown,
         };
-        let ends = states.from(1).map(|next| next.begin);
-        let known = states.from(0).zip(ends.chain([end]));
+        let from = states.partition_point(|begin| begin < time);
+        let from = from.saturating_sub(1);
+        let ends = states.from(from + 1).map(|next| next.begin);
+        let known = states.from(from).zip(ends.chain([end]));
         let known = known.map(|(interval, end)| Stay {
             begin: interval.begin,
             end,
             state: interval.state,
         });
         Some(unknown)
-            .filter(|unknown| unknown.begin < unknown.end)
+            .filter(|unknown| unknown.begin < unknown.end && from == 0)
             .into_iter()
             .chain(known)
     }
@@ -123,12 +143,59 @@ impl Timeline {
     /// Who had a CPU, from the beginning of the recording to its end, without gaps. Times that are not known
     /// are [`Who::Unknown`].
     pub fn runs(&self, cpu: Cpu) -> impl Iterator<Item = (Nanos, Nanos, Who)> + '_ {
+        self.runs_from(cpu, Nanos::ZERO)
+    }
+
+    /// The part of it that a stretch of time has, without gaps: the first may begin before `begin`, the
+    /// last may end after `end`.
+    pub fn runs_within(
+        &self,
+        cpu: Cpu,
+        begin: Nanos,
+        end: Nanos,
+    ) -> impl Iterator<Item = (Nanos, Nanos, Who)> + '_ {
+        let runs = self.runs_from(cpu, begin);
+        let runs = runs.skip_while(move |(_, until, _)| *until <= begin);
+        runs.take_while(move |(from, ..)| *from < end)
+    }
+
+    /// All runs but, maybe, some that end before a time.
+    fn runs_from(&self, cpu: Cpu, time: Nanos) -> impl Iterator<Item = (Nanos, Nanos, Who)> + '_ {
         let lane = self.lane(cpu).into_iter();
-        lane.flat_map(|lane| {
-            let ends = lane.runs.from(1).map(|next| next.begin);
-            let runs = lane.runs.from(0).zip(ends.chain([self.span.1]));
+        lane.flat_map(move |lane| {
+            let from = lane.runs.partition_point(|begin| begin < time);
+            let from = from.saturating_sub(1);
+            let ends = lane.runs.from(from + 1).map(|next| next.begin);
+            let runs = lane.runs.from(from).zip(ends.chain([self.span.1]));
             runs.map(|(run, end)| (run.begin, end, self.who(run.who)))
         })
+    }
+
+    /// What a thread says it did in a stretch of time: the bodies of our jobs, else its slices; outer ones
+    /// before those inside of them, each with its name. They may begin before `begin` and end after `end`.
+    pub fn named_within(&self, task: Task, begin: Nanos, end: Nanos) -> Vec<(Nanos, Nanos, &str)> {
+        let Some(thread) = self.tasks.find(task.0) else {
+            return Vec::new();
+        };
+        let touches = |from: Nanos, to: Nanos| from < end && to > begin;
+        let bodies = self.jobs.bodies.of(thread).iter();
+        let bodies = bodies.filter(|body| touches(body.begin, body.end));
+        let bodies: Vec<_> = bodies
+            .map(|body| {
+                let id = self.jobs.jobs[body.job as usize].id;
+                (body.begin, body.end, self.label(id).unwrap_or("job"))
+            })
+            .collect();
+        if !bodies.is_empty() {
+            return bodies;
+        }
+        let slices = self.slices.slices.of(thread).iter();
+        let slices = slices.filter(|slice| touches(slice.begin, slice.end));
+        let named = slices.map(|slice| {
+            let name = self.recording.names.word(slice.name);
+            (slice.begin, slice.end, name)
+        });
+        named.collect()
     }
 
     /// Whether a CPU was online at a time.

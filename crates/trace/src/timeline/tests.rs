@@ -332,3 +332,36 @@ fn wakers() {
         assert_eq!(found.waits[0].causes[0].kind.word(), kind);
     }
 }
+
+/// Goal: a stretch of a thread's or a CPU's time is that part of all of it. Method: every stretch between the
+/// moments of a small recording, and beside them, against all stays and runs filtered.
+#[test]
+fn stretches_are_parts_of_the_whole() {
+    let switch = |prev: Option<u32>, state, next: Option<u32>| KernelEventKind::Switch {
+        prev: prev.map(Task),
+        state,
+        next: next.map(Task),
+    };
+    let mut script = Script::new(&["a", "b", "never"], 1);
+    script.kernel(10, 0, switch(None, Left::Runnable, Some(0)));
+    script.kernel(20, 0, switch(Some(0), Left::Runnable, Some(1)));
+    script.kernel(30, 0, switch(Some(1), Left::Sleeping, Some(0)));
+    script.kernel(30, 0, switch(Some(0), Left::Sleeping, None));
+    let timeline = script.timeline(50);
+    for (begin, end) in (0..60).flat_map(|begin| (begin + 1..60).map(move |end| (begin, end))) {
+        let (begin, end) = (Nanos(begin), Nanos(end));
+        let touches = |from: Nanos, to: Nanos| from < to && from < end && to > begin;
+        for task in [0, 1, 2, 9].map(Task) {
+            let all = timeline.stays(task);
+            let all: Vec<_> = all.filter(|stay| touches(stay.begin, stay.end)).collect();
+            let within = timeline.stays_within(task, begin, end);
+            let within: Vec<_> = within.filter(|stay| stay.begin < stay.end).collect();
+            assert_eq!(within, all, "{task:?} {begin} {end}");
+        }
+        let all = timeline.runs(Cpu(0));
+        let all: Vec<_> = all.filter(|(from, to, _)| touches(*from, *to)).collect();
+        let within = timeline.runs_within(Cpu(0), begin, end);
+        let within: Vec<_> = within.filter(|(from, to, _)| from < to).collect();
+        assert_eq!(within, all, "{begin} {end}");
+    }
+}

@@ -3,6 +3,7 @@
 use event::Nanos;
 
 use super::{percent, short};
+use crate::output::cut;
 
 /// The widest label.
 const LABEL_MAX: usize = 46;
@@ -58,18 +59,6 @@ pub(super) fn draw(bars: &[Bar], whole: Nanos, columns: usize) -> Vec<String> {
 fn label(bar: &Bar) -> String {
     let indent = if bar.is_part { "  " } else { "" };
     format!("{indent}{}", bar.label)
-}
-
-/// The label in so many columns, its end left out if need be.
-fn cut(label: &str, width: usize) -> String {
-    match label.chars().count() > width {
-        true => label
-            .chars()
-            .take(width.saturating_sub(1))
-            .chain(['…'])
-            .collect(),
-        false => label.to_owned(),
-    }
 }
 
 /// A bar in eighths of a column; parts of others are lighter, and of whole columns.

@@ -1,5 +1,5 @@
-//! What was found out about waits, as every command says it: as JSON, and as the few lines that matter to a
-//! person.
+//! What was found out about waits, as every command says it: as JSON, as the few lines that matter to a
+//! person, and as a page for a browser.
 //!
 //! Crate `trace` explains; here is only how it is said. What a command adds of its own (where a frame began,
 //! what a trace lacks) is said there.
@@ -7,6 +7,7 @@
 mod bars;
 mod findings;
 mod json;
+mod page;
 mod people;
 mod sentence;
 #[cfg(test)]

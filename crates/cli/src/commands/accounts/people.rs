@@ -17,8 +17,8 @@ const INVERSIONS_MAX: usize = 6;
 const WAITS_MAX: usize = 10;
 
 /// Inversions of the same kind between the same threads; a wait inside of another one has the same ones.
-struct Group<'a> {
-    first: &'a Inversion,
+pub(super) struct Group<'a> {
+    pub(super) first: &'a Inversion,
     waits: BTreeSet<usize>,
     ns: Nanos,
     by: BTreeMap<Who, Nanos>,
@@ -28,7 +28,35 @@ struct Group<'a> {
     also: usize,
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
+    /// One that has nothing yet.
+    fn like(first: &'a Inversion) -> Group<'a> {
+        Group {
+            first,
+            waits: BTreeSet::new(),
+            ns: Nanos::ZERO,
+            by: BTreeMap::new(),
+            confidence: first.confidence,
+            also: 0,
+        }
+    }
+
+    fn add(&mut self, inversion: &Inversion) {
+        self.waits.insert(inversion.wait);
+        self.ns += inversion.ns;
+        self.confidence = self.confidence.max(inversion.confidence);
+        for share in &inversion.by {
+            *self.by.entry(share.who).or_default() += share.ns;
+        }
+    }
+
+    /// One inversion alone.
+    pub(super) fn alone(inversion: &'a Inversion) -> Group<'a> {
+        let mut group = Group::like(inversion);
+        group.add(inversion);
+        group
+    }
+
     /// Who had most of it; of a bad place, the CPU that was idle, if one was.
     fn runner(&self) -> Who {
         if self.first.kind == InversionKind::Placement && self.by.contains_key(&Who::Idle) {
@@ -108,26 +136,15 @@ impl Account {
         }
     }
 
-    fn groups(&self) -> Vec<Group<'_>> {
+    /// The inversions of waits that are not inside of others, those that cost most first.
+    pub(super) fn groups(&self) -> Vec<Group<'_>> {
         let outermost = self.outermost();
         let mut groups = BTreeMap::new();
         let inversions = self.explanation.inversions.iter();
         for inversion in inversions.filter(|inversion| outermost.contains(&inversion.wait)) {
             let key = (inversion.kind, inversion.waiter, inversion.holder);
-            let group: &mut Group<'_> = groups.entry(key).or_insert_with(|| Group {
-                first: inversion,
-                waits: BTreeSet::new(),
-                ns: Nanos::ZERO,
-                by: BTreeMap::new(),
-                confidence: inversion.confidence,
-                also: 0,
-            });
-            group.waits.insert(inversion.wait);
-            group.ns += inversion.ns;
-            group.confidence = group.confidence.max(inversion.confidence);
-            for share in &inversion.by {
-                *group.by.entry(share.who).or_default() += share.ns;
-            }
+            let group = groups.entry(key).or_insert_with(|| Group::like(inversion));
+            group.add(inversion);
         }
         let mut groups: Vec<Group<'_>> = groups.into_values().collect();
         groups.sort_by_key(|group| Reverse(group.ns));
@@ -135,7 +152,7 @@ impl Account {
     }
 
     /// The positions of the waits that are not inside of another wait of their thread.
-    fn outermost(&self) -> BTreeSet<usize> {
+    pub(super) fn outermost(&self) -> BTreeSet<usize> {
         let waits = &self.explanation.waits;
         let mut in_time: Vec<usize> = (0..waits.len()).collect();
         // Of those that begin together, the longest first.
@@ -162,7 +179,7 @@ impl Account {
     }
 
     /// One kind of inversion in words.
-    fn inverted(&self, group: &Group<'_>) -> String {
+    pub(super) fn inverted(&self, group: &Group<'_>) -> String {
         let Inversion {
             kind,
             waiter,
@@ -253,7 +270,8 @@ impl Account {
         }
     }
 
-    fn remedies(&self, inversion: &Inversion) -> String {
+    /// What would take it away, in words.
+    pub(super) fn remedies(&self, inversion: &Inversion) -> String {
         let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
         let told = inversion.remedies.iter().map(|remedy| match remedy {
             Remedy::Park => format!("let {waiter} sleep while it waits instead of spinning"),

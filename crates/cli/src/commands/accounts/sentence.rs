@@ -18,11 +18,11 @@ const BAR_PART_MIN: u64 = 200;
 
 /// Causes that are one thing to a person: a thread could have run, whether it had run just before or not;
 /// jobs were in the way, whichever.
-struct Part {
-    kind: CauseKind,
+pub(super) struct Part {
+    pub(super) kind: CauseKind,
     thread: Option<Task>,
     job: Option<u64>,
-    ns: Nanos,
+    pub(super) ns: Nanos,
     by: Vec<Share>,
     confidence: Confidence,
 }
@@ -99,7 +99,8 @@ impl Account {
         self.label(wait, &part)
     }
 
-    fn parts(&self, wait: &Wait) -> Vec<Part> {
+    /// The causes of a wait as a person counts them, the longest first.
+    pub(super) fn parts(&self, wait: &Wait) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         for cause in &wait.causes {
             let kind = kind(cause);
@@ -190,7 +191,7 @@ impl Account {
     }
 
     /// One part, in a few words.
-    fn label(&self, wait: &Wait, part: &Part) -> String {
+    pub(super) fn label(&self, wait: &Wait, part: &Part) -> String {
         let who = self.path(wait, part.thread);
         let alone = alone(&part.by).map(|share| format!(": {}", self.ran(share.who)));
         let alone = alone.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What threads did with their time: the objects of `threads[]`, and a table.
 
-use comfy_table::CellAlignment;
+use comfy_table::{CellAlignment, Table};
 use event::Task;
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ impl Account {
     }
 
     /// The same for people.
-    pub(in crate::commands) fn threads_table(&self) -> Option<String> {
+    pub(in crate::commands) fn threads_table(&self) -> Option<Table> {
         let mut table = output::table();
         table.set_header(["thread", "ran", "runnable", "slept", "waited", "preempted"]);
         for task in self.own_threads()? {
@@ -78,6 +78,6 @@ impl Account {
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        Some(table.to_string())
+        Some(table)
     }
 }

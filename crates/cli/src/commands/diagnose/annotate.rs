@@ -14,13 +14,6 @@ pub(super) fn annotate(original: &Path, account: Account, out: &Path) -> Result<
         let shown = out.display();
         Failure::Failed(format!("--annotate: cannot write {shown}: {error}"))
     };
-    let is_the_same = same(original, out).map_err(failed)?;
-    if is_the_same {
-        let shown = out.display();
-        return Err(Failure::Usage(format!(
-            "--annotate {shown}: this is the trace itself; give another file"
-        )));
-    }
     let findings = account.findings();
     let mut recording = account.timeline.into_recording();
     let mut file = BufWriter::new(File::create(out).map_err(failed)?);
@@ -32,9 +25,4 @@ pub(super) fn annotate(original: &Path, account: Account, out: &Path) -> Result<
         trace::write::perfetto(&recording, &mut file).map_err(failed)?;
     }
     file.flush().map_err(failed)
-}
-
-/// Whether both names are of one file.
-fn same(original: &Path, out: &Path) -> io::Result<bool> {
-    Ok(out.exists() && original.canonicalize()? == out.canonicalize()?)
 }

@@ -4,6 +4,7 @@
 
 mod annotate;
 mod capacity;
+mod page;
 mod report;
 mod select;
 
@@ -32,8 +33,8 @@ use crate::output;
 /// thread, tid, job, ns, by[]{who, thread, tid, ns}, confidence}, sum_ns} (worst first, at most 1000),
 /// waits_omitted, inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner, runner_tid, by[], wait
 /// (its position in waits), start_ns, ns, priorities{waiter, holder, runner}, confidence, remedies[]},
-/// losses{}, limits[] (what the trace cannot know), annotated (the file, or null). Times are the trace's.
-/// who in by[]: thread, idle, offline or unknown.
+/// losses{}, limits[] (what the trace cannot know), annotated and report (the files, or null). Times are the
+/// trace's. who in by[]: thread, idle, offline or unknown.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The file
@@ -58,15 +59,18 @@ pub(crate) struct Arguments {
     /// A Perfetto trace stays as it is, byte for byte, with the findings behind it; other formats become one.
     #[arg(long, value_name = "F.pftrace")]
     annotate: Option<PathBuf>,
+    /// Write a page for a browser: the waits as pictures of who ran where, over time, and by their causes
+    ///
+    /// One file that holds all it shows, so that it can be kept, sent and opened offline.
+    #[arg(long, value_name = "F.html")]
+    report: Option<PathBuf>,
     /// Write one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    if let Some(path) = &arguments.annotate {
-        output::check_can_create("--annotate", path)?;
-    }
+    arguments.check()?;
     let recording = trace_file::load(&arguments.trace)?;
     let options = timeline::Options {
         capacities: arguments.capacity.clone().unwrap_or_default(),
@@ -77,12 +81,35 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let explanation = explain(&timeline, &selection);
     let account = Account::new(timeline, explanation, Nanos::ZERO);
     let text = match arguments.json {
-        true => output::json(&report::json(&account, arguments.annotate.as_deref()))?,
+        true => output::json(&report::json(&account, &arguments))?,
         false => report::text(&account, output::columns()),
     };
-    // The file first: whoever reads the text may stop before its end, which ends this process (`| head`).
+    // The files first: whoever reads the text may stop before its end, which ends this process (`| head`).
+    if let Some(out) = &arguments.report {
+        page::write(out, &arguments.trace, &account)?;
+    }
     if let Some(out) = &arguments.annotate {
         annotate::annotate(&arguments.trace, account, out)?;
     }
     output::print(text)
+}
+
+impl Arguments {
+    /// Files that cannot be made, and those that would take another one's place.
+    fn check(&self) -> Result<(), Failure> {
+        let files = [("--annotate", &self.annotate), ("--report", &self.report)];
+        let mut given = vec![("the trace itself", &self.trace)];
+        for (option, path) in files {
+            let Some(path) = path else { continue };
+            output::check_can_create(option, path)?;
+            if let Some((what, _)) = given.iter().find(|(_, other)| output::is_same(path, other)) {
+                let shown = path.display();
+                return Err(Failure::Usage(format!(
+                    "{option} {shown}: this is {what}; give another file"
+                )));
+            }
+            given.push(("the file of --annotate", path));
+        }
+        Ok(())
+    }
 }

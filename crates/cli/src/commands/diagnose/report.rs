@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use trace::Wakers;
 
+use super::Arguments;
 use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, plural, wrapped};
 
 /// The object of `--json`.
@@ -24,9 +25,10 @@ pub(super) struct Report<'a> {
     losses: BTreeMap<&'static str, u64>,
     limits: Vec<&'static str>,
     annotated: Option<&'a Path>,
+    report: Option<&'a Path>,
 }
 
-pub(super) fn json<'a>(account: &'a Account, annotated: Option<&'a Path>) -> Report<'a> {
+pub(super) fn json<'a>(account: &'a Account, arguments: &'a Arguments) -> Report<'a> {
     let recording = account.timeline.recording();
     let (start, end) = account.timeline.span();
     let losses = account.timeline.losses().iter();
@@ -43,7 +45,8 @@ pub(super) fn json<'a>(account: &'a Account, annotated: Option<&'a Path>) -> Rep
         inversions: account.inversions_json(),
         losses: losses.map(|(loss, count)| (loss.word(), count)).collect(),
         limits: account.limits(),
-        annotated,
+        annotated: arguments.annotate.as_deref(),
+        report: arguments.report.as_deref(),
     }
 }
 
@@ -82,7 +85,7 @@ pub(super) fn text(account: &Account, columns: usize) -> String {
 }
 
 /// What was read.
-fn what(account: &Account) -> String {
+pub(super) fn what(account: &Account) -> String {
     let recording = account.timeline.recording();
     let (start, end) = account.timeline.span();
     let of = match recording.origin.format.as_str() {
@@ -98,7 +101,8 @@ fn what(account: &Account) -> String {
     format!("Read {of}: {}, {}.", end - start, counts.join(", "))
 }
 
-fn nothing(account: &Account) -> String {
+/// Why there is nothing to say.
+pub(super) fn nothing(account: &Account) -> String {
     let recording = account.timeline.recording();
     let why = match (recording.kernel.is_empty(), recording.marks.is_empty()) {
         (true, true) => "neither scheduler events nor marks are in this trace",

@@ -225,6 +225,7 @@ mod tests {
         let costs = Costs::new(&["say \"hi\" = [1]"]);
         costs.add(0, 1, Nanos(1_000));
         let outcome = Outcome {
+            timed: Vec::new(),
             scene: "graph",
             graph: Some("g".into()),
             title: String::new(),

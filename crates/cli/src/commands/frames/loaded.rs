@@ -83,6 +83,7 @@ impl Loaded {
             records,
             trace: None,
             trace_text: None,
+            report: None,
             panic_at: None,
             help: Vec::new(),
         })

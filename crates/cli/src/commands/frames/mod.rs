@@ -9,6 +9,7 @@ pub(super) mod costs;
 mod image;
 pub(super) mod interference;
 pub(super) mod loaded;
+mod page;
 mod probe;
 pub(super) mod recorder;
 mod report;
@@ -47,10 +48,10 @@ use crate::{help, output};
 /// kernel is null where it may not be recorded), os_help[]{asked, granted, why}, interference{noticed,
 /// most_workers, decisions[]{frame, decided, workers, waited, switches_per_frame}} (what other threads of the
 /// machine did to this run, and what was decided; waited: for a CPU, as a part of the time that threads ran
-/// or waited), quiet, noise{}, machine{}. With --trace, waits and inversions are those that `diagnose` finds
-/// in the recording, times since the first frame. Without it, waits are the ten longest of the main thread by
-/// a stopwatch (thread, name, frame, start_ns since the first frame, duration_ns, causes null), and
-/// inversions is null.
+/// or waited), quiet, noise{}, machine{}. With --trace or --report, waits and inversions are those that
+/// `diagnose` finds in the recording, times since the first frame. Else waits are the ten longest of the
+/// main thread by a stopwatch (thread, name, frame, start_ns since the first frame, duration_ns, causes
+/// null), and inversions is null.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What a frame does [default: graph]
@@ -115,6 +116,12 @@ pub(crate) struct Arguments {
     /// compare the frames' times only with those of other traced runs.
     #[arg(long, value_name = "F.pftrace")]
     trace: Option<PathBuf>,
+    /// Write a page for a browser: all frames over time, and where the time of the longest ones went
+    ///
+    /// One file that holds all it shows, so that it can be kept, sent and opened offline. The run is
+    /// recorded for it as for --trace, with or without that.
+    #[arg(long, value_name = "F.html")]
+    report: Option<PathBuf>,
     /// For testing: copy the kernel's own text for --trace to this file
     #[arg(long, value_name = "F.txt", hide = true, requires = "trace")]
     trace_text: Option<PathBuf>,
@@ -170,6 +177,7 @@ struct Options {
     records: bool,
     trace: Option<PathBuf>,
     trace_text: Option<PathBuf>,
+    report: Option<PathBuf>,
     panic_at: Option<String>,
     help: Vec<Treatment>,
 }
@@ -202,10 +210,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if let (Some(path), Some(costs)) = (&options.costs, outcome.costs) {
         output::write_file(path, costs.to_toml(&outcome)?.as_bytes())?;
     }
-    if let (Some(path), Some(recording)) = (&options.trace, outcome.recording.take()) {
-        outcome.traced = Some(recorder::write(path, &recording)?);
+    if let Some(recording) = outcome.recording.take() {
+        if let Some(path) = &options.trace {
+            outcome.traced = Some(recorder::write(path, &recording)?);
+        }
         let origin = recorder::first_frame(&recording);
         outcome.account = Some(Account::of(recording, origin));
+    }
+    if let Some(path) = &options.report {
+        page::write(path, &outcome)?;
     }
     match json {
         true => output::print_json(&report::json(&outcome)),
@@ -227,9 +240,10 @@ impl Arguments {
             image: self.image,
             costs: self.record_costs,
             compares: true,
-            records: self.trace.is_some(),
+            records: self.trace.is_some() || self.report.is_some(),
             trace: self.trace,
             trace_text: self.trace_text,
+            report: self.report,
             panic_at: self.panic_at,
             help: self.os_help,
         })
@@ -274,6 +288,7 @@ impl Arguments {
             ("--record-costs", &self.record_costs),
             ("--trace", &self.trace),
             ("--trace-text", &self.trace_text),
+            ("--report", &self.report),
         ];
         let given = files
             .iter()

@@ -105,12 +105,13 @@ pub(super) fn table(outcome: &Outcome) -> String {
         ];
         parts.extend(told.into_iter().flatten().map(|text| format!("\n{text}")));
         parts.push(format!("\n{}", account.waits_table()));
-        parts.extend(account.threads_table());
+        parts.extend(account.threads_table().map(|table| table.to_string()));
     }
     parts.join("\n")
 }
 
-fn what(outcome: &Outcome) -> Table {
+/// What was run, where and how.
+pub(super) fn what(outcome: &Outcome) -> Table {
     let mut table = output::table();
     let mut row = |key: &str, value: &dyn Display| {
         table.add_row([key.to_owned(), value.to_string()]);
@@ -159,7 +160,8 @@ fn trace_row(traced: &Traced) -> String {
     }
 }
 
-fn times(outcome: &Outcome) -> Table {
+/// How long frames took.
+pub(super) fn times(outcome: &Outcome) -> Table {
     let mut table = output::table();
     let Times {
         mean,
@@ -197,7 +199,7 @@ fn times(outcome: &Outcome) -> Table {
 }
 
 /// What the job system has counted, for the whole run and per frame.
-fn counts(outcome: &Outcome) -> Table {
+pub(super) fn counts(outcome: &Outcome) -> Table {
     let mut table = output::table();
     table.set_header(["counted by the job system", "in all", "per frame"]);
     let about_frames = ["frames", "frames_missed"];

@@ -41,6 +41,8 @@ pub(super) struct Outcome {
     pub(super) workers: usize,
     pub(super) frames: u64,
     pub(super) times: Times,
+    /// When each frame began, since the first one, and its length, if there is to be a page about them.
+    pub(super) timed: Vec<(Nanos, Nanos)>,
     /// A frame on one thread; zero if none was measured.
     pub(super) serial: Nanos,
     pub(super) missed: u64,
@@ -69,6 +71,7 @@ pub(super) struct Outcome {
 /// What the loop itself finds out.
 struct Measured {
     frame_ns: Vec<u64>,
+    timed: Vec<(Nanos, Nanos)>,
     waits: Waits,
     checksum: u64,
     /// What the main thread has spent on checking results.
@@ -138,6 +141,7 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
         workers,
         frames,
         times: Times::of(&measured.frame_ns),
+        timed: measured.timed,
         serial,
         missed: stats.frames_missed,
         period: options.period,
@@ -240,6 +244,7 @@ fn frames(
     let mut progress = Progress::new("frames", options.frames.into());
     let mut measured = Measured {
         frame_ns: Vec::with_capacity(options.frames as usize),
+        timed: Vec::new(),
         waits: Waits::new(Os.now()),
         checksum: 0,
         checks: Nanos::ZERO,
@@ -256,7 +261,11 @@ fn frames(
         };
         let done = scene.run_watched(js, &frame, &mut look);
         drop(frame);
-        measured.frame_ns.push((Os.now() - begin).0);
+        let took = Os.now() - begin;
+        measured.frame_ns.push(took.0);
+        if options.report.is_some() {
+            measured.timed.push((begin - measured.waits.origin(), took));
+        }
         done.map_err(|error| Failure::Failed(format!("frame {number}: {}", why(&error))))?;
         let before = thread_cpu();
         measured.checksum = scene.verify().map_err(|wrong| {

@@ -39,6 +39,11 @@ impl Waits {
         }
     }
 
+    /// When the first frame began.
+    pub(super) fn origin(&self) -> Nanos {
+        self.origin
+    }
+
     /// The waits that follow are this frame's.
     pub(super) fn begin_frame(&mut self, frame: u64) {
         self.frame = frame;

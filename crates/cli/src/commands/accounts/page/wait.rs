@@ -1,0 +1,134 @@
+//! One wait in detail: its picture, its causes with who ran instead, and its inversions.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use event::Nanos;
+use maud::{Markup, html};
+use trace::explain::{Cause, CauseKind, Inversion, Share, Wait, Who};
+
+use super::super::people::Group;
+use super::super::{Account, percent, short};
+use super::bar::{bar, class};
+
+/// How many causes are told, and how many of those who ran instead in each; what is shorter than a 200th of
+/// the wait is summed up, but for the first few.
+const CAUSES_MAX: usize = 24;
+const SHARES_MAX: usize = 8;
+const FEW: usize = 4;
+/// How many inversions, those that cost most.
+const INVERSIONS_MAX: usize = 8;
+const PART_MIN: u64 = 200;
+
+impl Account {
+    pub(super) fn details(&self, at: usize) -> Markup {
+        let wait = &self.explanation.waits[at];
+        let inversions = self.explanation.inversions.iter();
+        let mut inversions: Vec<&Inversion> = inversions.filter(|it| it.wait == at).collect();
+        inversions.sort_by_key(|inversion| Reverse(inversion.ns));
+        html! {
+            (bar(self, wait, "bar full"))
+            (self.picture(wait).draw())
+            (self.causes(wait))
+            @if !inversions.is_empty() { (self.inversions_of(&inversions)) }
+        }
+    }
+
+    fn causes(&self, wait: &Wait) -> Markup {
+        let is_told = |cause: &&Cause| is_long(cause.ns, wait);
+        let told = wait.causes.iter().take_while(is_told).count();
+        let told = told.max(FEW).min(wait.causes.len().min(CAUSES_MAX));
+        let (shown, rest) = wait.causes.split_at(told);
+        html! {
+            table {
+                thead { tr {
+                    th { "cause" } th { "thread on the path" } th.number { "time" } th.number { "of it" }
+                    th { "confidence" }
+                } }
+                tbody {
+                    @for cause in shown { (self.cause(wait, cause)) }
+                    @for (kind, count, ns) in summed(rest) {
+                        tr {
+                            td {
+                                span class=(format!("swatch {}", class(kind))) {}
+                                " " (count) " more: " (kind.word())
+                            }
+                            td {}
+                            td.number { (short(ns)) } td.number { (percent(ns, wait.length())) } td {}
+                        }
+                    }
+                    tr {
+                        td { "sum" } td {}
+                        td.number { (wait.sum()) } td.number { (percent(wait.sum(), wait.length())) } td {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn cause(&self, wait: &Wait, cause: &Cause) -> Markup {
+        let label = cause.job.and_then(|job| self.timeline.label(job));
+        let job = label.map_or(String::new(), |label| format!(" `{label}`"));
+        let is_told = |share: &&Share| is_long(share.ns, wait);
+        let told = cause.by.iter().take_while(is_told).count().max(1);
+        let (shown, rest) = cause.by.split_at(told.min(cause.by.len().min(SHARES_MAX)));
+        let rest_ns = rest.iter().fold(Nanos::ZERO, |sum, share| sum + share.ns);
+        html! {
+            tr {
+                td { span class=(format!("swatch {}", class(cause.kind))) {} " " (cause.kind.word()) (job) }
+                td { (cause.thread.map_or("nobody known".to_owned(), |task| self.thread(task))) }
+                td.number { (short(cause.ns)) }
+                td.number { (percent(cause.ns, wait.length())) }
+                td { (cause.confidence.word()) }
+            }
+            @for share in shown {
+                tr {
+                    td.part colspan="2" { (self.ran_instead(share.who)) }
+                    td.number { (short(share.ns)) } td.number { (percent(share.ns, wait.length())) } td {}
+                }
+            }
+            @if !rest.is_empty() {
+                tr {
+                    td.part colspan="2" { (rest.len()) " more" }
+                    td.number { (short(rest_ns)) } td.number { (percent(rest_ns, wait.length())) } td {}
+                }
+            }
+        }
+    }
+
+    fn ran_instead(&self, who: Who) -> String {
+        match who {
+            Who::Task(_) => format!("meanwhile {} ran", self.who(who)),
+            _ => self.who(who),
+        }
+    }
+
+    fn inversions_of(&self, inversions: &[&Inversion]) -> Markup {
+        let (told, rest) = inversions.split_at(inversions.len().min(INVERSIONS_MAX));
+        let alone = told.iter().map(|inversion| Group::alone(inversion));
+        html! {
+            h3 { "Inversions in it" }
+            ul.findings { @for group in alone { (self.group(&group)) } }
+            @if !rest.is_empty() { p.note { (rest.len()) " more, each shorter." } }
+        }
+    }
+}
+
+/// Whether it is enough of a wait to be told apart.
+fn is_long(part: Nanos, wait: &Wait) -> bool {
+    part.0.saturating_mul(PART_MIN) >= wait.length().0
+}
+
+/// Causes by kind, that which has most first: how many, and how much.
+fn summed(causes: &[Cause]) -> Vec<(CauseKind, usize, Nanos)> {
+    let mut kinds: BTreeMap<CauseKind, (usize, Nanos)> = BTreeMap::new();
+    for cause in causes {
+        let (count, ns) = kinds.entry(cause.kind).or_default();
+        *count += 1;
+        *ns += cause.ns;
+    }
+    let kinds = kinds.into_iter();
+    let mut summed: Vec<_> = kinds.map(|(kind, (count, ns))| (kind, count, ns)).collect();
+    summed.sort_by_key(|(_, _, ns)| Reverse(*ns));
+    summed
+}

@@ -1,0 +1,23 @@
+//! `--report`: what was found out about a trace, as a page for a browser.
+
+use std::path::Path;
+
+use maud::html;
+
+use super::report::{nothing, what};
+use crate::commands::accounts::Account;
+use crate::failure::Failure;
+use crate::html;
+
+/// Writes the page about a trace.
+pub(super) fn write(path: &Path, trace: &Path, account: &Account) -> Result<(), Failure> {
+    let name = trace.file_name().unwrap_or(trace.as_os_str());
+    let title = format!("Where the time went: {}", name.to_string_lossy());
+    let body = html! {
+        p.note { (what(account)) }
+        @if account.worst().is_some() { (account.page()) } @else { p.lead { (nothing(account)) } }
+        h2 { "What the trace cannot know" }
+        (account.limits_page())
+    };
+    html::write(path, &title, &body)
+}
