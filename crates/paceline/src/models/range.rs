@@ -1,6 +1,6 @@
 //! Goal: every item of a range is handed out exactly once.
-//! Method: the owner of a word takes from its front while one or two thieves cut its back off and then
-//! work on what they have cut, which another thief may cut again.
+//! Method: the owner of a word takes from its front while one or two thieves cut its back off. A thief keeps
+//! the first item of what it has cut to itself; the rest becomes its word, which another thief may cut again.
 //! Bounds: three or four items, one thief with three preemptions or two with two.
 //! Planted bug: a word is changed by a load and a store instead of a compare-exchange, so that an item is
 //! taken at the front and cut off at the back. (A word's orderings are Relaxed already.)
@@ -54,9 +54,12 @@ impl<M: Memory> Loop<M> {
                 .into_iter()
                 .find_map(|other| cut_half::<M>(&it.words[other]));
             if let Some(items) = cut {
-                // As `RangeBlock::steal_for`.
-                it.words[me].store(word(items.lo, items.hi), Ordering::Relaxed);
-                it.use_up(me, 1);
+                // As `Context::steal`.
+                it.out.add(items.lo);
+                if items.len() > 1 {
+                    it.words[me].store(word(items.lo + 1, items.hi), Ordering::Relaxed);
+                    it.use_up(me, 1);
+                }
             }
         })
     }

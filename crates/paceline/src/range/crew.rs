@@ -216,23 +216,16 @@ impl<P: Platform> Context<'_, P> {
         if let Some(known) = self.cost_of(slot) {
             pace.expect(known);
         }
-        if share.me != 0 && share.block.steal_for(share.me).is_none() {
-            return;
-        }
-        let word = &share.block.words[share.me];
-        let len = || Items::unpack(word.load(Ordering::Relaxed)).len();
-        loop {
-            let mut left = len();
-            while left > 0
-                && let Some(items) = take_front::<P>(word, pace.next_block(self, left))
-            {
-                let part = range.start + items.lo as usize..range.start + items.hi as usize;
-                (range.body)(part, self);
-                left = len();
-                pace.ran(self, items.len(), left);
-                if left == 0 {
-                    break;
-                }
+        let mut next = match share.me {
+            0 => self.take_own(share, &pace, share.block.len_of(0)),
+            _ => self.steal(share, &pace).map(|(first, _)| first),
+        };
+        while let Some(items) = next {
+            let part = range.start + items.lo as usize..range.start + items.hi as usize;
+            (range.body)(part, self);
+            let left = share.block.len_of(share.me);
+            pace.ran(self, items.len(), left);
+            if left > 0 {
                 if self.worth_inviting(pace.cost(), u64::from(left)) && self.can_invite() {
                     self.invite(share.job);
                 }
@@ -240,16 +233,78 @@ impl<P: Platform> Context<'_, P> {
                     offers += self.offer_to_slow(share, pace.cost(), left);
                 }
             }
-            match share.block.steal_for(share.me) {
-                Some(items) => {
-                    self.seat.counters.splits.add(1);
-                    let cut = u64::from(items.lo) << 32 | u64::from(items.len());
-                    self.record(EventKind::Split, share.job, cut);
-                }
-                None => break,
+            next = self.take_own(share, &pace, left);
+            if next.is_none()
+                && let Some((first, stolen)) = self.steal(share, &pace)
+            {
+                self.seat.counters.splits.add(1);
+                let cut = u64::from(stolen.lo) << 32 | u64::from(stolen.len());
+                self.record(EventKind::Split, share.job, cut);
+                next = Some(first);
             }
         }
-        self.seat.counters.blocks.add(pace.blocks);
-        self.learn(slot.label.load(Ordering::Relaxed), pace.measured());
+        if pace.blocks > 0 {
+            self.seat.counters.blocks.add(pace.blocks);
+            self.learn(slot.label.load(Ordering::Relaxed), pace.measured());
+        }
+    }
+
+    /// The next block of the own share, in which `left` items are left.
+    #[inline]
+    fn take_own(&self, share: &Share<'_, P>, pace: &Pace, left: u32) -> Option<Items> {
+        match left {
+            0 => None,
+            left => take_front::<P>(&share.block.words[share.me], pace.next_block(self, left)),
+        }
+    }
+
+    /// Steals half of the largest share of another member: what to run first of it, and all of it. What is
+    /// left of it then is the own share.
+    ///
+    /// Nobody sees what is run first. If it stood in the own word until it is taken from there, another
+    /// member without items could steal it meanwhile, and be stolen from in turn: the last items of a range
+    /// would go from one to the other, and nobody would run them.
+    fn steal(&self, share: &Share<'_, P>, pace: &Pace) -> Option<(Items, Items)> {
+        let stolen = share.block.steal_for(share.me)?;
+        let (first, rest) = stolen.take_front(pace.next_block(self, stolen.len()));
+        if rest.len() > 0 {
+            share.block.keep(share.me, rest);
+        }
+        Some((first, stolen))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::Os;
+
+    use super::*;
+    use crate::Builder;
+
+    /// Goal: what a thief runs first cannot be stolen from it, so each item is stolen once for each time
+    /// that half of a share is, and the last one once. Method: members without items steal in turn from one
+    /// who has one item, or eight.
+    #[test]
+    fn what_is_run_first_is_nobody_elses() {
+        let js = Builder::new().workers(0).build().unwrap();
+        js.enter(|cx| {
+            let items = |lo, hi| Items { lo, hi };
+            let block = RangeBlock::<Os>::empty();
+            block.members.store(3, Ordering::Relaxed);
+            let pace = Pace::new(cx, 1);
+            let steal = |me| {
+                let job = Ticket::NONE;
+                let block = &block;
+                cx.steal(&Share { job, block, me }, &pace)
+            };
+            block.keep(0, items(0, 1));
+            assert_eq!(steal(1), Some((items(0, 1), items(0, 1))));
+            assert_eq!(steal(2), None);
+            block.keep(0, items(0, 8));
+            assert_eq!(steal(1), Some((items(4, 5), items(4, 8))));
+            assert_eq!([0, 1, 2].map(|member| block.len_of(member)), [4, 3, 0]);
+            assert_eq!(steal(2), Some((items(2, 3), items(2, 4))));
+            assert_eq!([0, 1, 2].map(|member| block.len_of(member)), [2, 3, 1]);
+        });
     }
 }

@@ -3,7 +3,8 @@
 //! A range being run is a word `hi 32 | lo 32` for each thread that takes part. The owner of a word
 //! takes a block from `lo`; a member without items cuts the largest word of another in half at `hi`.
 //! Both are one CAS on one word, nothing is allocated or queued per piece, and a member that is
-//! preempted strands one block, never its whole share.
+//! preempted strands one block, never its whole share. The first block of what was cut stands in no
+//! word: every cut leads to items that are run, whatever others do meanwhile.
 //!
 //! The words belong to the range, in a block that is reused only when every member has left: an
 //! interval of items is handed out once, so a word that looks as it did before *is* what it was, and

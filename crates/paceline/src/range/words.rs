@@ -136,7 +136,7 @@ impl<M: Memory> RangeBlock<M> {
         (self.members.load(Ordering::Relaxed) as usize).min(CREW_MAX)
     }
 
-    /// Cuts the largest share of another member in half and makes it the own one.
+    /// Cuts the largest share of another member in half.
     pub(super) fn steal_for(&self, me: usize) -> Option<Items> {
         loop {
             let share =
@@ -144,11 +144,15 @@ impl<M: Memory> RangeBlock<M> {
             let others = (0..self.members()).filter(|&other| other != me);
             let victim = others.max_by_key(share).filter(|other| share(other) > 0)?;
             if let Some(items) = cut_half::<M>(&self.words[victim]) {
-                // Nobody changes an empty word but its owner.
-                self.words[me].store(items.pack(), Ordering::Relaxed);
                 return Some(items);
             }
         }
+    }
+
+    /// Makes items the share of a member that has none.
+    pub(super) fn keep(&self, member: usize, items: Items) {
+        // Relaxed: as in `change`. A store will do: nobody changes an empty word but its owner.
+        self.words[member].store(items.pack(), Ordering::Relaxed);
     }
 
     /// How many items a member has that it has not yet taken.
