@@ -146,3 +146,35 @@ fn frames_have_a_page() {
     let (code, _, err) = paceline(&["frames", "--report", "no/such/folder/page.html"]);
     assert!(code == Some(2) && err.contains("make it first"), "{err}");
 }
+
+/// Goal: a simulated run has a page, whose bytes follow from the seed. Method: the inversion of source 000,
+/// twice; a frame of the job system, with the names of its jobs; a file that cannot be made.
+#[test]
+fn simulated_runs_have_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page.html");
+    let path = path.to_str().unwrap();
+    let page_of = |scenario: &str| {
+        fine(&["simulate", scenario, "--report", path]);
+        whole(path)
+    };
+    let page = page_of("galaxy-s22-inversion");
+    for part in [
+        "busy_wait: UnityMain burnt the CPU that Job worker 3 needed",
+        "modelled, not measured",
+        "RasterizeJob",
+        "CPU 4: offline",
+        "<h2>What must hold</h2>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page, page_of("galaxy-s22-inversion"));
+    let page = page_of("job-graph");
+    assert!(
+        page.contains("<h2>Frames</h2>") && page.contains("<title>parallel "),
+        "{}",
+        page.len()
+    );
+    let (code, _, err) = paceline(&["simulate", "barrier", "--report", "no/such/page.html"]);
+    assert!(code == Some(2) && err.contains("make it first"), "{err}");
+}

@@ -22,6 +22,7 @@ use trace::explain::{Explanation, Selection, Wait, Who, explain};
 use trace::timeline::{Options, Timeline};
 
 pub(super) use json::{InversionJson, WaitJson};
+pub(super) use page::frames as frames_page;
 pub(super) use people::{losses, wrapped};
 pub(super) use threads::{Switches, ThreadJson};
 

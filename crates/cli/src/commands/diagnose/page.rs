@@ -16,7 +16,6 @@ pub(super) fn write(path: &Path, trace: &Path, account: &Account) -> Result<(), 
     let body = html! {
         p.note { (what(account)) }
         @if account.worst().is_some() { (account.page()) } @else { p.lead { (nothing(account)) } }
-        h2 { "What the trace cannot know" }
         (account.limits_page())
     };
     html::write(path, &title, &body)

@@ -10,6 +10,7 @@ mod frames;
 mod kept;
 mod library;
 pub(super) use library::unknown;
+mod page;
 mod program;
 mod recording;
 mod report;
@@ -40,7 +41,7 @@ use crate::output;
 /// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
 /// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, quota{periods,throttled_periods,throttled_ns}
 /// (throttled_ns summed over CPUs; null without a quota), waits[] and inversions[] (as `diagnose` has them,
-/// of the kernel's events, with --trace of those of jobs too; null if there are too many),
+/// of the kernel's events, with --trace or --report of those of jobs too; null if there are too many),
 /// checks[]{name,ok,note}, stats{} of the job system, os_help[]{asked,granted,why}, interference{} of the job
 /// system as in `frames` (null without one), trace{path,events,lost,bytes}, assumed{values,assumed} of the
 /// machine's file, replay, notes[]. With --list, --machines or --policies: one list with
@@ -77,6 +78,12 @@ pub(crate) struct Arguments {
     /// trace hash, than without this option.
     #[arg(long, value_name = "F.pftrace")]
     trace: Option<PathBuf>,
+    /// Write a page for a browser: the longest waits as pictures of who ran where, and all tables
+    ///
+    /// One file that holds all it shows. What jobs did is kept for it as with --trace, which has the same
+    /// run.
+    #[arg(long, value_name = "F.html")]
+    report: Option<PathBuf>,
     /// Give up after so many steps of the program [default: 4000000000; 1000000 if the policy looks
     /// for errors]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -111,6 +118,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let job = arguments.job()?;
     let outcome = run::run(&job)?;
+    if let Some(path) = &job.report {
+        page::write(path, &job, &outcome)?;
+    }
     match json {
         true => output::print_json(&report::json(&job, &outcome))?,
         false => output::print(report::text(&job, &outcome))?,
@@ -136,8 +146,9 @@ fn judge(job: &Job, outcome: &Outcome) -> Result<(), Failure> {
 
 impl Arguments {
     fn job(self) -> Result<Job, Failure> {
-        if let Some(path) = &self.trace {
-            output::check_can_create("--trace", path)?;
+        for (option, path) in [("--trace", &self.trace), ("--report", &self.report)] {
+            let Some(path) = path else { continue };
+            output::check_can_create(option, path)?;
         }
         let given = self.scenario.clone().expect("clap asks for one");
         let scenario = library::scenario(&given).map_err(Failure::Usage)?;
@@ -164,6 +175,7 @@ impl Arguments {
             help: self.os_help,
             steps: self.steps,
             trace: self.trace,
+            report: self.report,
             scenario,
         })
     }
@@ -200,6 +212,9 @@ impl Arguments {
         }
         if let Some(trace) = &self.trace {
             option("--trace", &trace.to_string_lossy());
+        }
+        if let Some(report) = &self.report {
+            option("--report", &report.to_string_lossy());
         }
         words.join(" ")
     }

@@ -82,7 +82,7 @@ struct Span {
 }
 
 /// What every report has to say.
-const NOTES: [&str; 1] = [
+pub(super) const NOTES: [&str; 1] = [
     "modelled, not measured: costs are those of the machine's file, and what data bodies move is left out",
 ];
 
@@ -242,7 +242,7 @@ fn explained(account: &Account) -> String {
     }
 }
 
-fn what(job: &Job, outcome: &Outcome) -> Table {
+pub(super) fn what(job: &Job, outcome: &Outcome) -> Table {
     let (scenario, machine, report) = (&job.scenario, &job.machine, &outcome.ran.report);
     let mut table = output::table();
     let mut row = |key: &str, value: String| {
@@ -312,7 +312,7 @@ fn disturbances(perturb: &Perturb) -> String {
     all.join("; ")
 }
 
-fn threads(outcome: &Outcome) -> Table {
+pub(super) fn threads(outcome: &Outcome) -> Table {
     let mut table = output::table();
     let has_quota = outcome.ran.report.quota.is_some();
     let only = |word: &str| has_quota.then(|| word.to_owned());
@@ -345,7 +345,7 @@ fn at_a_time(thread: &ThreadReport) -> Nanos {
     Nanos(thread.spent.run.0 / thread.stints.max(1))
 }
 
-fn span_table(job: &Job, outcome: &Outcome) -> Table {
+pub(super) fn span_table(job: &Job, outcome: &Outcome) -> Table {
     let mut table = output::table();
     let spans = spans(job, outcome);
     if spans.is_empty() {
@@ -377,7 +377,7 @@ fn span_table(job: &Job, outcome: &Outcome) -> Table {
     table
 }
 
-fn clusters(job: &Job, outcome: &Outcome) -> Table {
+pub(super) fn clusters(job: &Job, outcome: &Outcome) -> Table {
     let mut table = output::table();
     table.set_header(["cluster", "busy", "idle", "energy", "hottest"]);
     let unknown = || "unknown".to_owned();
@@ -402,7 +402,7 @@ fn clusters(job: &Job, outcome: &Outcome) -> Table {
     table
 }
 
-fn checks(outcome: &Outcome) -> Table {
+pub(super) fn checks(outcome: &Outcome) -> Table {
     let mut table = output::table();
     table.set_header(["check", "", "of what"]);
     for check in &outcome.checks {

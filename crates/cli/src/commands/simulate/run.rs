@@ -38,6 +38,7 @@ pub(super) struct Job {
     pub(super) help: Vec<Treatment>,
     pub(super) steps: Option<u64>,
     pub(super) trace: Option<PathBuf>,
+    pub(super) report: Option<PathBuf>,
     /// The command that does it again.
     pub(super) replay: String,
 }
@@ -80,9 +81,10 @@ const EXPLAINED_EVENTS_MAX: u64 = 1_000_000;
 /// Runs it, and writes its trace if one is wanted or something is wrong.
 pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
     job.check()?;
-    let keep = match job.trace {
-        Some(_) => Keep::All,
-        None => Keep::Nothing,
+    let keeps_all = job.trace.is_some() || job.report.is_some();
+    let keep = match keeps_all {
+        true => Keep::All,
+        false => Keep::Nothing,
     };
     let (ran, told) = job.simulate(keep)?;
     // A thread that the scenario's program started: that could not be known before.
@@ -101,9 +103,11 @@ pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
     };
     let (events, is_wrong) = (outcome.ran.report.events, outcome.failed().is_some());
     let mut kept = None;
-    if let Some(path) = &job.trace {
+    if keeps_all {
         let recording = recording::of(job, &outcome.ran, outcome.told.jobs.take());
-        outcome.traced = Some(recording::write(path, &recording)?);
+        if let Some(path) = &job.trace {
+            outcome.traced = Some(recording::write(path, &recording)?);
+        }
         kept = Some(recording);
     } else if events <= EXPLAINED_EVENTS_MAX || (is_wrong && events <= TRACE_EVENTS_MAX) {
         // A run is a function of its seed: the same once more, with its events kept.
@@ -113,7 +117,7 @@ pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
     if let Some(recording) = kept.as_ref().filter(|_| is_wrong && job.trace.is_none()) {
         outcome.traced = Some(recording::write_somewhere(job, recording)?);
     }
-    let kept = kept.filter(|_| events <= EXPLAINED_EVENTS_MAX || job.trace.is_some());
+    let kept = kept.filter(|_| events <= EXPLAINED_EVENTS_MAX || keeps_all);
     outcome.account = kept.map(|recording| Account::of(recording, Nanos::ZERO));
     Ok(outcome)
 }

@@ -5,6 +5,7 @@
 
 mod bar;
 mod cast;
+mod frames;
 mod picture;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,8 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use trace::explain::Wait;
+
+pub(in crate::commands) use frames::frames;
 
 use self::bar::bar;
 use super::people::Group;
@@ -31,7 +34,7 @@ impl Account {
     pub(in crate::commands) fn page(&self) -> Markup {
         let told = self.told();
         let Some((worst, more)) = told.split_first() else {
-            return html! {};
+            return html! { p.lead { "No thread waited for another one, as far as is known." } };
         };
         let pictures = more.len().min(PICTURES_MAX - 1);
         html! {
@@ -75,7 +78,9 @@ impl Account {
     pub(in crate::commands) fn limits_page(&self) -> Markup {
         let limits = self.limits();
         html! {
-            @if let Some(losses) = losses(self.timeline.losses()) { p.note { (losses) } }
+            @let losses = losses(self.timeline.losses());
+            @if losses.is_some() || !limits.is_empty() { h2 { "What is not known" } }
+            @if let Some(losses) = losses { p.note { (losses) } }
             @if !limits.is_empty() { p.note { "Not known: " (limits.join("; ")) "." } }
         }
     }
