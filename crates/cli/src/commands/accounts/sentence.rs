@@ -293,7 +293,7 @@ fn kind(cause: &Cause) -> CauseKind {
 }
 
 /// Sums up shares, the longest first.
-fn add(sum: &mut Vec<Share>, more: &[Share]) {
+pub(super) fn add(sum: &mut Vec<Share>, more: &[Share]) {
     for share in more {
         match sum.iter_mut().find(|known| known.who == share.who) {
             Some(known) => known.ns += share.ns,

@@ -1,11 +1,12 @@
 //! Pages about explanations that are made by hand.
 
 use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
-use trace::explain::{Explanation, Selection, explain};
+use trace::explain::{Cause, CauseKind, Confidence, Explanation, Selection, explain};
 use trace::timeline::{Options, Timeline};
 use trace::{Recording, Thread};
 
 use super::super::Account;
+use super::wait::merged;
 
 /// A thread that sleeps for 9 ms until another one has worked, which could not run for 6 of them.
 fn account() -> Account {
@@ -81,6 +82,41 @@ fn the_page_shows_who_ran() {
         page.matches("class=\"hatch").count(),
         0,
         "the pattern is the frame's"
+    );
+}
+
+/// Goal: the table of causes says who ran instead and sums up what differs in jobs alone, and its sum is
+/// the wait's length. Method: the sleep above; causes by hand, of two threads and three jobs.
+#[test]
+fn causes_are_summed_up() {
+    let account = account();
+    let page = account.page().into_string();
+    let sum = account.worst().unwrap().sum().to_string();
+    assert!(
+        page.contains(&format!(
+            "<td>sum</td><td></td><td class=\"number\">{sum}</td>"
+        )),
+        "{page}"
+    );
+    let cause = |thread, job, ns| Cause {
+        kind: CauseKind::QueuedBehind,
+        thread: Some(Task(thread)),
+        job: Some(job),
+        ns: Nanos(ns),
+        by: Vec::new(),
+        confidence: Confidence::Known,
+    };
+    let rows = merged(&[cause(1, 10, 7), cause(2, 11, 6), cause(2, 12, 5)]);
+    let rows = rows
+        .iter()
+        .map(|row| (row.cause.thread, row.cause.job, row.cause.ns.0, row.jobs));
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(
+        rows,
+        [
+            (Some(Task(2)), Some(11), 11, 2),
+            (Some(Task(1)), Some(10), 7, 1)
+        ]
     );
 }
 

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use trace::explain::{Cause, CauseKind, Inversion, Share, Wait, Who};
 
 use super::super::people::Group;
+use super::super::sentence::add;
 use super::super::{Account, percent, short};
 use super::bar::{bar, class};
 
@@ -35,10 +36,11 @@ impl Account {
     }
 
     fn causes(&self, wait: &Wait) -> Markup {
-        let is_told = |cause: &&Cause| is_long(cause.ns, wait);
-        let told = wait.causes.iter().take_while(is_told).count();
-        let told = told.max(FEW).min(wait.causes.len().min(CAUSES_MAX));
-        let (shown, rest) = wait.causes.split_at(told);
+        let rows = merged(&wait.causes);
+        let is_told = |row: &&Row| is_long(row.cause.ns, wait);
+        let told = rows.iter().take_while(is_told).count();
+        let told = told.max(FEW).min(rows.len().min(CAUSES_MAX));
+        let (shown, rest) = rows.split_at(told);
         html! {
             table {
                 thead { tr {
@@ -46,7 +48,7 @@ impl Account {
                     th { "confidence" }
                 } }
                 tbody {
-                    @for cause in shown { (self.cause(wait, cause)) }
+                    @for row in shown { (self.row(wait, row)) }
                     @for (kind, count, ns) in summed(rest) {
                         tr {
                             td {
@@ -66,9 +68,13 @@ impl Account {
         }
     }
 
-    fn cause(&self, wait: &Wait, cause: &Cause) -> Markup {
+    fn row(&self, wait: &Wait, Row { cause, jobs }: &Row) -> Markup {
         let label = cause.job.and_then(|job| self.timeline.label(job));
-        let job = label.map_or(String::new(), |label| format!(" `{label}`"));
+        let job = match (label, jobs) {
+            (None, _) => String::new(),
+            (Some(label), 1) => format!(" `{label}`"),
+            (Some(label), jobs) => format!(", {jobs} jobs, the longest `{label}`"),
+        };
         let is_told = |share: &&Share| is_long(share.ns, wait);
         let told = cause.by.iter().take_while(is_told).count().max(1);
         let (shown, rest) = cause.by.split_at(told.min(cause.by.len().min(SHARES_MAX)));
@@ -119,10 +125,41 @@ fn is_long(part: Nanos, wait: &Wait) -> bool {
     part.0.saturating_mul(PART_MIN) >= wait.length().0
 }
 
-/// Causes by kind, that which has most first: how many, and how much.
-fn summed(causes: &[Cause]) -> Vec<(CauseKind, usize, Nanos)> {
-    let mut kinds: BTreeMap<CauseKind, (usize, Nanos)> = BTreeMap::new();
+/// Causes of one kind with the same thread on the path.
+pub(super) struct Row {
+    /// Summed up; its job is the longest one.
+    pub(super) cause: Cause,
+    /// How many they were: each had a job of its own in the way, if it is more than one.
+    pub(super) jobs: usize,
+}
+
+/// Causes that differ in their jobs alone as one, the longest first.
+pub(super) fn merged(causes: &[Cause]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
     for cause in causes {
+        let is_same =
+            |row: &&mut Row| (row.cause.kind, row.cause.thread) == (cause.kind, cause.thread);
+        match rows.iter_mut().find(is_same) {
+            Some(row) => {
+                row.cause.ns += cause.ns;
+                row.cause.confidence = row.cause.confidence.max(cause.confidence);
+                add(&mut row.cause.by, &cause.by);
+                row.jobs += 1;
+            }
+            None => rows.push(Row {
+                cause: cause.clone(),
+                jobs: 1,
+            }),
+        }
+    }
+    rows.sort_by_key(|row| Reverse(row.cause.ns));
+    rows
+}
+
+/// Rows by kind, that which has most first: how many, and how much.
+fn summed(rows: &[Row]) -> Vec<(CauseKind, usize, Nanos)> {
+    let mut kinds: BTreeMap<CauseKind, (usize, Nanos)> = BTreeMap::new();
+    for Row { cause, .. } in rows {
         let (count, ns) = kinds.entry(cause.kind).or_default();
         *count += 1;
         *ns += cause.ns;
