@@ -234,9 +234,9 @@ fn a_recorded_job_takes_one_stamp_per_boundary() {
 
 /// Goal: a frame ends that is recorded, on a machine with many CPUs, where the last items of a loop are
 /// wanted by many. Method: the frame of source 001 on 12 to 31 workers of a simulated 3950X, a few seeds,
-/// with a bound of steps ten times what it takes. (What was stolen used to stand in the thief's word until
-/// it ran it, and a recorded thief took long enough to be stolen from: two of them passed one item back and
-/// forth for ever.)
+/// with a bound of some four times the steps that it takes. (What was stolen used to stand in the thief's
+/// word until it ran it, and a recorded thief took long enough to be stolen from: two of them passed one
+/// item back and forth for ever.)
 #[test]
 fn recorded_frames_end_with_many_workers() {
     let generator = Generator::default();

@@ -141,8 +141,8 @@ fn frames_have_a_page() {
         assert!(page.contains(part), "{part}");
     }
     let worst = &report["waits"][0];
-    let tid = worst["causes"][0]["kind"].as_str().unwrap();
-    assert!(page.contains(tid), "{worst}");
+    let cause = worst["causes"][0]["kind"].as_str().unwrap();
+    assert!(page.contains(cause), "{worst}");
     let (code, _, err) = paceline(&["frames", "--report", "no/such/folder/page.html"]);
     assert!(code == Some(2) && err.contains("make it first"), "{err}");
 }

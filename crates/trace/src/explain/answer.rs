@@ -147,11 +147,11 @@ pub enum Who {
 }
 
 macro_rules! words {
-    ($(#[$about:meta])* $kind:ident { $($(#[$doc:meta])* $name:ident = $word:literal;)* }) => {
+    ($(#[$about:meta])* $kind:ident { $($(#[doc = $doc:literal])* $name:ident = $word:literal;)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
-        pub enum $kind { $($(#[$doc])* $name,)* }
+        pub enum $kind { $($(#[doc = $doc])* $name,)* }
 
         impl $kind {
             /// Every one.
@@ -160,6 +160,11 @@ macro_rules! words {
             /// The word for it in JSON and in lists.
             pub fn word(self) -> &'static str {
                 match self { $($kind::$name => $word,)* }
+            }
+
+            /// What it means, in a sentence or two.
+            pub fn about(self) -> &'static str {
+                match self { $($kind::$name => concat!($($doc),*).trim(),)* }
             }
         }
     };

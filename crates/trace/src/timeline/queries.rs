@@ -198,6 +198,19 @@ impl Timeline {
         named.collect()
     }
 
+    /// The parts of a stretch of time in which a CPU was offline.
+    pub fn offline_within(&self, cpu: Cpu, begin: Nanos, end: Nanos) -> Vec<(Nanos, Nanos)> {
+        let changes = self.lane(cpu).into_iter().flat_map(|lane| &lane.online);
+        let inside = changes.map(|(time, _)| *time);
+        let inside = inside.filter(|time| (begin..end).contains(time));
+        let starts: Vec<Nanos> = std::iter::once(begin).chain(inside).collect();
+        let ends = starts.iter().skip(1).copied().chain([end]);
+        let parts = starts.iter().copied().zip(ends);
+        parts
+            .filter(|(from, to)| from < to && !self.is_online(cpu, *from))
+            .collect()
+    }
+
     /// Whether a CPU was online at a time.
     pub fn is_online(&self, cpu: Cpu, time: Nanos) -> bool {
         self.lane(cpu).is_some_and(|lane| lane.is_online(time))

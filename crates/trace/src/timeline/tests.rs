@@ -365,3 +365,26 @@ fn stretches_are_parts_of_the_whole() {
         assert_eq!(within, all, "{begin} {end}");
     }
 }
+
+/// Goal: a CPU is offline from when it goes until it comes back, and before its first return. Method: one
+/// that goes and returns, one that returns first, one of which nothing is said; stretches that begin or end
+/// within.
+#[test]
+fn offline_times_are_told() {
+    let mut script = Script::new(&["a"], 3);
+    script.kernel(10, 0, KernelEventKind::Online(false));
+    script.kernel(30, 0, KernelEventKind::Online(true));
+    script.kernel(20, 1, KernelEventKind::Online(true));
+    let timeline = script.timeline(50);
+    let offline = |cpu, begin, end| -> Vec<(u64, u64)> {
+        let parts = timeline.offline_within(Cpu(cpu), Nanos(begin), Nanos(end));
+        parts.into_iter().map(|(from, to)| (from.0, to.0)).collect()
+    };
+    assert_eq!(offline(0, 0, 50), [(10, 30)]);
+    assert_eq!(
+        [offline(0, 15, 20), offline(0, 10, 40)],
+        [[(15, 20)], [(10, 30)]]
+    );
+    assert_eq!(offline(1, 5, 50), [(5, 20)]);
+    assert!(offline(0, 30, 50).is_empty() && offline(2, 0, 50).is_empty());
+}

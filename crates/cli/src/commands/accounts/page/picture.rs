@@ -151,27 +151,25 @@ impl Account {
     }
 
     fn cpu_lane(&self, cpu: Cpu, cast: &Cast, (begin, end): (Nanos, Nanos)) -> Lane {
-        let piece = |(from, to, who): (Nanos, Nanos, Who)| {
-            let is_online = self.timeline.is_online(cpu, from);
-            let ink = match who {
-                Who::Task(task) => cast.ink(task),
-                _ if !is_online => Ink::Fill("nowhere"),
-                Who::Unknown => Ink::Fill("unknown"),
-                _ => Ink::Line,
-            };
-            let label = match who {
-                Who::Task(task) => self.thread(task),
-                _ if !is_online => "offline".to_owned(),
-                Who::Idle => "idle".to_owned(),
-                _ => "not known".to_owned(),
-            };
+        let said = |label: String, from, to, ink| {
             let title = format!("CPU {}: {label}, {}", cpu.0, short(to - from));
             piece(from, to, ink, label, title)
         };
-        let runs = self.timeline.runs_within(cpu, begin, end);
+        let run = |(from, to, who): (Nanos, Nanos, Who)| match who {
+            Who::Task(task) => said(self.thread(task), from, to, cast.ink(task)),
+            Who::Unknown => said("not known".to_owned(), from, to, Ink::Fill("unknown")),
+            _ => said("idle".to_owned(), from, to, Ink::Line),
+        };
+        let runs = self.timeline.runs_within(cpu, begin, end).map(run);
+        let offline = self.timeline.offline_within(cpu, begin, end).into_iter();
+        let offline =
+            offline.map(|(from, to)| said("offline".to_owned(), from, to, Ink::Fill("nowhere")));
+        let mut pieces: Vec<Piece> = runs.chain(offline).collect();
+        // Nobody tells a CPU's idle time to end when it goes offline: that comes on top.
+        pieces.sort_by_key(|piece| piece.begin);
         Lane {
             name: format!("CPU {}", cpu.0),
-            pieces: runs.map(piece).collect(),
+            pieces,
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Pages about explanations that are made by hand.
 
 use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
-use trace::explain::{Cause, CauseKind, Confidence, Explanation, Selection, explain};
+use trace::explain::{
+    Cause, CauseKind, Confidence, Explanation, InversionKind, Selection, explain,
+};
 use trace::timeline::{Options, Timeline};
 use trace::{Recording, Thread};
 
 use super::super::Account;
+use super::bar::class;
 use super::wait::merged;
 
 /// A thread that sleeps for 9 ms until another one has worked, which could not run for 6 of them.
@@ -147,4 +150,19 @@ fn without_waits_it_says_so() {
         "{page}"
     );
     assert!(account.links().is_empty());
+}
+
+/// Goal: every cause has a colour that the style knows, none but what is not known has that of it, and
+/// every word is explained. Method: all kinds there are.
+#[test]
+fn every_kind_has_a_colour_and_a_meaning() {
+    let style = include_str!("../../../html/style.css");
+    for &kind in CauseKind::ALL {
+        let class = class(kind);
+        assert!(style.contains(&format!("\n.{class} {{ fill:")), "{class}");
+        assert_eq!(class == "unknown", kind == CauseKind::Unknown, "{kind:?}");
+        assert!(kind.about().ends_with('.'), "{kind:?}: {}", kind.about());
+    }
+    let mut inversions = InversionKind::ALL.iter();
+    assert!(inversions.all(|kind| kind.about().ends_with('.')));
 }
