@@ -84,8 +84,32 @@ pub(crate) fn check_can_create(option: &str, path: &Path) -> Result<(), Failure>
     }
 }
 
-/// Whether both names are of one file.
-pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+/// Checks, before anything is run, that files can be made, each given by an option, and that none takes the
+/// place of another one of them, or of one that is read: `reads` says what that is.
+pub(crate) fn check_files(
+    reads: &[(&str, &Path)],
+    writes: &[(&str, Option<&Path>)],
+) -> Result<(), Failure> {
+    // What is no file may be the name of something else.
+    let reads = reads.iter().filter(|(_, path)| path.is_file());
+    let reads = reads.map(|&(what, path)| (what.to_owned(), path));
+    let mut taken: Vec<(String, &Path)> = reads.collect();
+    for &(option, path) in writes {
+        let Some(path) = path else { continue };
+        check_can_create(option, path)?;
+        if let Some((what, _)) = taken.iter().find(|(_, other)| is_same(path, other)) {
+            let shown = path.display();
+            return Err(Failure::Usage(format!(
+                "{option} {shown}: this is {what}; give another file"
+            )));
+        }
+        taken.push((format!("the file of {option}"), path));
+    }
+    Ok(())
+}
+
+/// Whether both names are of one file. Devices and pipes keep nothing, so nothing takes a place there.
+fn is_same(one: &Path, other: &Path) -> bool {
     let whole = |path: &Path| {
         // A file that is not there yet has a folder, which may have many names as well.
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
@@ -93,7 +117,8 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
         let name = path.file_name()?;
         Some(path.canonicalize().unwrap_or_else(|_| folder.join(name)))
     };
-    whole(one).is_some_and(|one| whole(other) == Some(one))
+    let keeps = |path: &Path| !path.exists() || path.is_file();
+    keeps(one) && whole(one).is_some_and(|one| whole(other) == Some(one))
 }
 
 /// Writes a file in whole.

@@ -108,6 +108,31 @@ fn pages_take_no_others_place() {
         );
         assert!(err.contains(part), "{arguments:?}: {err}");
     }
+    let both = ["--report", &new, "--trace", &new];
+    for arguments in [
+        &["convert", &trace, &other_name][..],
+        &[&["frames"], &both[..]].concat(),
+        &[&["simulate", "barrier"], &both[..]].concat(),
+    ] {
+        let (code, out, err) = paceline(arguments);
+        assert_eq!(
+            (code, out.as_str(), err.lines().count()),
+            (Some(2), "", 1),
+            "{err}"
+        );
+        assert!(err.contains("give another file"), "{arguments:?}: {err}");
+    }
+    // What keeps nothing may be given as often as one likes.
+    if cfg!(unix) {
+        fine(&[
+            "simulate",
+            "barrier",
+            "--trace",
+            "/dev/null",
+            "--report",
+            "/dev/null",
+        ]);
+    }
     assert_eq!(fs::read(&trace).unwrap(), before);
     assert!(!folder.path().join("new").exists());
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         output,
         json,
     } = arguments;
-    output::check_can_create("OUT", &output)?;
+    output::check_files(&[("the trace itself", &input)], &[("OUT", Some(&output))])?;
     let mut recording = trace_file::load(&input)?;
     let written = write(&output, &recording)
         .map_err(|why| Failure::failed(format!("cannot write {}: {why}", output.display())))?;

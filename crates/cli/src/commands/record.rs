@@ -63,10 +63,13 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    output::check_can_create("--output", &arguments.output)?;
-    if let Some(text) = &arguments.text {
-        output::check_can_create("--text", text)?;
-    }
+    output::check_files(
+        &[],
+        &[
+            ("--output", Some(&arguments.output)),
+            ("--text", arguments.text.as_deref()),
+        ],
+    )?;
     let tracer = Tracer::start(arguments.buffer_kb).map_err(Failure::failed)?;
     let mut signals = Signals::new();
     let status = signals.wait_for(start(&arguments)?)?;

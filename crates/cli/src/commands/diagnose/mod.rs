@@ -70,7 +70,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    arguments.check()?;
+    output::check_files(
+        &[("the trace itself", &arguments.trace)],
+        &[
+            ("--annotate", arguments.annotate.as_deref()),
+            ("--report", arguments.report.as_deref()),
+        ],
+    )?;
     let recording = trace_file::load(&arguments.trace)?;
     let options = timeline::Options {
         capacities: arguments.capacity.clone().unwrap_or_default(),
@@ -92,24 +98,4 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         annotate::annotate(&arguments.trace, account, out)?;
     }
     output::print(text)
-}
-
-impl Arguments {
-    /// Files that cannot be made, and those that would take another one's place.
-    fn check(&self) -> Result<(), Failure> {
-        let files = [("--annotate", &self.annotate), ("--report", &self.report)];
-        let mut given = vec![("the trace itself", &self.trace)];
-        for (option, path) in files {
-            let Some(path) = path else { continue };
-            output::check_can_create(option, path)?;
-            if let Some((what, _)) = given.iter().find(|(_, other)| output::is_same(path, other)) {
-                let shown = path.display();
-                return Err(Failure::Usage(format!(
-                    "{option} {shown}: this is {what}; give another file"
-                )));
-            }
-            given.push(("the file of --annotate", path));
-        }
-        Ok(())
-    }
 }

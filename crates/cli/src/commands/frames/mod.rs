@@ -17,7 +17,7 @@ mod run;
 mod waits;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -283,19 +283,23 @@ impl Arguments {
         if let Some(what) = contradiction {
             return Err(Failure::Usage(what));
         }
-        let files = [
-            ("--image", &self.image),
-            ("--record-costs", &self.record_costs),
-            ("--trace", &self.trace),
-            ("--trace-text", &self.trace_text),
-            ("--report", &self.report),
+        let reads = [
+            ("the file of --graph", self.graph.as_ref().map(Path::new)),
+            ("the file of --mesh", self.mesh.as_deref()),
         ];
-        let given = files
-            .iter()
-            .filter_map(|(option, path)| Some((*option, path.as_ref()?)));
-        given
+        let reads = reads
             .into_iter()
-            .try_for_each(|(option, path)| output::check_can_create(option, path))
+            .filter_map(|(what, path)| Some((what, path?)));
+        output::check_files(
+            &reads.collect::<Vec<_>>(),
+            &[
+                ("--image", self.image.as_deref()),
+                ("--record-costs", self.record_costs.as_deref()),
+                ("--trace", self.trace.as_deref()),
+                ("--trace-text", self.trace_text.as_deref()),
+                ("--report", self.report.as_deref()),
+            ],
+        )
     }
 
     fn scene(&self) -> SceneName {

@@ -146,11 +146,14 @@ fn judge(job: &Job, outcome: &Outcome) -> Result<(), Failure> {
 
 impl Arguments {
     fn job(self) -> Result<Job, Failure> {
-        for (option, path) in [("--trace", &self.trace), ("--report", &self.report)] {
-            let Some(path) = path else { continue };
-            output::check_can_create(option, path)?;
-        }
         let given = self.scenario.clone().expect("clap asks for one");
+        output::check_files(
+            &[("the scenario's file", Path::new(&given))],
+            &[
+                ("--trace", self.trace.as_deref()),
+                ("--report", self.report.as_deref()),
+            ],
+        )?;
         let scenario = library::scenario(&given).map_err(Failure::Usage)?;
         let of_scenario = |why: String| format!("scenario {}: {why}", scenario.name);
         let machine = match &self.machine {
