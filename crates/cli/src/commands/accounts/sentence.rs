@@ -20,11 +20,14 @@ const BAR_PART_MIN: u64 = 200;
 /// jobs were in the way, whichever.
 pub(super) struct Part {
     pub(super) kind: CauseKind,
-    thread: Option<Task>,
-    job: Option<u64>,
+    pub(super) thread: Option<Task>,
+    /// None: there was no job, or there were several.
+    pub(super) job: Option<u64>,
     pub(super) ns: Nanos,
-    by: Vec<Share>,
-    confidence: Confidence,
+    pub(super) by: Vec<Share>,
+    pub(super) confidence: Confidence,
+    /// How many causes it is made of.
+    pub(super) count: usize,
 }
 
 impl Account {
@@ -95,37 +98,14 @@ impl Account {
             ns: segment.length(),
             by: segment.by.clone(),
             confidence: segment.confidence,
+            count: 1,
         };
         self.label(wait, &part)
     }
 
     /// The causes of a wait as a person counts them, the longest first.
     pub(super) fn parts(&self, wait: &Wait) -> Vec<Part> {
-        let mut parts: Vec<Part> = Vec::new();
-        for cause in &wait.causes {
-            let kind = kind(cause);
-            let same = parts
-                .iter_mut()
-                .find(|part| (part.kind, part.thread) == (kind, cause.thread));
-            match same {
-                Some(part) => {
-                    part.ns += cause.ns;
-                    part.confidence = part.confidence.max(cause.confidence);
-                    part.job = part.job.filter(|_| part.job == cause.job);
-                    add(&mut part.by, &cause.by);
-                }
-                None => parts.push(Part {
-                    kind,
-                    thread: cause.thread,
-                    job: cause.job,
-                    ns: cause.ns,
-                    by: cause.by.clone(),
-                    confidence: cause.confidence,
-                }),
-            }
-        }
-        parts.sort_by_key(|part| std::cmp::Reverse(part.ns));
-        parts
+        merged(&wait.causes, kind)
     }
 
     fn head(&self, wait: &Wait) -> String {
@@ -292,8 +272,39 @@ fn kind(cause: &Cause) -> CauseKind {
     }
 }
 
+/// Causes of the same kind, as `kind` tells it, with the same thread on the path, as one; the longest first.
+pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for cause in causes {
+        let kind = kind(cause);
+        let same = parts
+            .iter_mut()
+            .find(|part| (part.kind, part.thread) == (kind, cause.thread));
+        match same {
+            Some(part) => {
+                part.ns += cause.ns;
+                part.confidence = part.confidence.max(cause.confidence);
+                part.job = part.job.filter(|_| part.job == cause.job);
+                part.count += 1;
+                add(&mut part.by, &cause.by);
+            }
+            None => parts.push(Part {
+                kind,
+                thread: cause.thread,
+                job: cause.job,
+                ns: cause.ns,
+                by: cause.by.clone(),
+                confidence: cause.confidence,
+                count: 1,
+            }),
+        }
+    }
+    parts.sort_by_key(|part| std::cmp::Reverse(part.ns));
+    parts
+}
+
 /// Sums up shares, the longest first.
-pub(super) fn add(sum: &mut Vec<Share>, more: &[Share]) {
+fn add(sum: &mut Vec<Share>, more: &[Share]) {
     for share in more {
         match sum.iter_mut().find(|known| known.who == share.who) {
             Some(known) => known.ns += share.ns,

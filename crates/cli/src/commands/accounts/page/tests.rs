@@ -8,8 +8,8 @@ use trace::timeline::{Options, Timeline};
 use trace::{Recording, Thread};
 
 use super::super::Account;
+use super::super::sentence::merged;
 use super::bar::class;
-use super::wait::merged;
 
 /// A thread that sleeps for 9 ms until another one has worked, which could not run for 6 of them.
 fn account() -> Account {
@@ -109,18 +109,13 @@ fn causes_are_summed_up() {
         by: Vec::new(),
         confidence: Confidence::Known,
     };
-    let rows = merged(&[cause(1, 10, 7), cause(2, 11, 6), cause(2, 12, 5)]);
-    let rows = rows
-        .iter()
-        .map(|row| (row.cause.thread, row.cause.job, row.cause.ns.0, row.jobs));
-    let rows: Vec<_> = rows.collect();
-    assert_eq!(
-        rows,
-        [
-            (Some(Task(2)), Some(11), 11, 2),
-            (Some(Task(1)), Some(10), 7, 1)
-        ]
-    );
+    let causes = [cause(1, 10, 7), cause(2, 11, 6), cause(2, 12, 5)];
+    let rows = merged(&causes, |cause| cause.kind).into_iter();
+    let rows: Vec<_> = rows
+        .map(|row| (row.thread, row.job, row.ns.0, row.count))
+        .collect();
+    let (first, second) = (Some(Task(2)), Some(Task(1)));
+    assert_eq!(rows, [(first, None, 11, 2), (second, Some(10), 7, 1)]);
 }
 
 /// Goal: every link of a page leads somewhere in it. Method: all addresses, all names.

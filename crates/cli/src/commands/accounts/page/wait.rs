@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use event::Nanos;
 use maud::{Markup, html};
-use trace::explain::{Cause, CauseKind, Inversion, Share, Wait, Who};
+use trace::explain::{CauseKind, Inversion, Share, Wait, Who};
 
 use super::super::people::Group;
-use super::super::sentence::add;
+use super::super::sentence::{Part, merged};
 use super::super::{Account, percent, short};
 use super::bar::{bar, class};
 
@@ -36,8 +36,8 @@ impl Account {
     }
 
     fn causes(&self, wait: &Wait) -> Markup {
-        let rows = merged(&wait.causes);
-        let is_told = |row: &&Row| is_long(row.cause.ns, wait);
+        let rows = merged(&wait.causes, |cause| cause.kind);
+        let is_told = |row: &&Part| is_long(row.ns, wait);
         let told = rows.iter().take_while(is_told).count();
         let told = told.max(FEW).min(rows.len().min(CAUSES_MAX));
         let (shown, rest) = rows.split_at(told);
@@ -68,12 +68,13 @@ impl Account {
         }
     }
 
-    fn row(&self, wait: &Wait, Row { cause, jobs }: &Row) -> Markup {
+    fn row(&self, wait: &Wait, cause: &Part) -> Markup {
         let label = cause.job.and_then(|job| self.timeline.label(job));
-        let job = match (label, jobs) {
-            (None, _) => String::new(),
-            (Some(label), 1) => format!(" `{label}`"),
-            (Some(label), jobs) => format!(", {jobs} jobs, the longest `{label}`"),
+        // They differ in their jobs alone.
+        let job = match (label, cause.count) {
+            (Some(label), _) => format!(" `{label}`"),
+            (None, 1) => String::new(),
+            (None, jobs) => format!(", {jobs} jobs"),
         };
         let is_told = |share: &&Share| is_long(share.ns, wait);
         let told = cause.by.iter().take_while(is_told).count().max(1);
@@ -125,41 +126,10 @@ fn is_long(part: Nanos, wait: &Wait) -> bool {
     part.0.saturating_mul(PART_MIN) >= wait.length().0
 }
 
-/// Causes of one kind with the same thread on the path.
-pub(super) struct Row {
-    /// Summed up; its job is the longest one.
-    pub(super) cause: Cause,
-    /// How many they were: each had a job of its own in the way, if it is more than one.
-    pub(super) jobs: usize,
-}
-
-/// Causes that differ in their jobs alone as one, the longest first.
-pub(super) fn merged(causes: &[Cause]) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    for cause in causes {
-        let is_same =
-            |row: &&mut Row| (row.cause.kind, row.cause.thread) == (cause.kind, cause.thread);
-        match rows.iter_mut().find(is_same) {
-            Some(row) => {
-                row.cause.ns += cause.ns;
-                row.cause.confidence = row.cause.confidence.max(cause.confidence);
-                add(&mut row.cause.by, &cause.by);
-                row.jobs += 1;
-            }
-            None => rows.push(Row {
-                cause: cause.clone(),
-                jobs: 1,
-            }),
-        }
-    }
-    rows.sort_by_key(|row| Reverse(row.cause.ns));
-    rows
-}
-
 /// Rows by kind, that which has most first: how many, and how much.
-fn summed(rows: &[Row]) -> Vec<(CauseKind, usize, Nanos)> {
+fn summed(rows: &[Part]) -> Vec<(CauseKind, usize, Nanos)> {
     let mut kinds: BTreeMap<CauseKind, (usize, Nanos)> = BTreeMap::new();
-    for Row { cause, .. } in rows {
+    for cause in rows {
         let (count, ns) = kinds.entry(cause.kind).or_default();
         *count += 1;
         *ns += cause.ns;
