@@ -189,6 +189,8 @@ unsafe impl<D: Defect> Memory for Broken<D> {
     type Cell<T> = <Sim as Memory>::Cell<T>;
     type Lock<T: Send> = <Sim as Memory>::Lock<T>;
 
+    const UNWINDS: bool = Sim::UNWINDS;
+
     fn fence(order: Ordering) {
         Sim::fence(order);
     }

@@ -116,7 +116,9 @@ impl<P: Platform> Run<P> {
                 Err(why) => faults.push(why),
             }
             if shape.ending == Ending::Settled {
-                let helping = log::check_helping(&self.events, |label| self.world.part(label));
+                let no_workers = shape.workers == 0;
+                let part = |label| self.world.part(label);
+                let helping = log::check_helping(&self.events, no_workers, part);
                 faults.extend(helping.err());
             }
         } else {

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use event::{Event, EventKind};
+use event::{Event, EventKind, Why};
 
 /// `arg` of a completed event whose job was cancelled.
 const CANCELLED: u64 = 2;
@@ -201,8 +201,15 @@ pub(crate) enum Part {
 }
 
 /// Checks that no thread ran anything in the middle of a wait but what it waited for: the job, its
-/// ancestors, and parts of these. `part` says so of a label's number.
-pub(crate) fn check_helping(events: &[Event], part: impl Fn(u64) -> Part) -> Result<(), String> {
+/// ancestors, and parts of these. `part` says so of a label's number. If `no_workers`, a wait may also run
+/// what it claims as the next of anything.
+pub(crate) fn check_helping(
+    events: &[Event],
+    no_workers: bool,
+    part: impl Fn(u64) -> Part,
+) -> Result<(), String> {
+    // Jobs that a seat claimed as something that it waits for. (Who joins a range claims nothing.)
+    let mut claimed_as_needed = BTreeSet::new();
     let mut family = Family::default();
     let edges = events.iter().filter(|event| event.kind == EventKind::Edge);
     edges.for_each(|edge| family.before.entry(edge.job).or_default().push(edge.arg));
@@ -215,9 +222,14 @@ pub(crate) fn check_helping(events: &[Event], part: impl Fn(u64) -> Part) -> Res
                 family.wholes.insert(event.job, makers);
             }
             EventKind::WaitBegin => stack.push(Frame::Wait(event.job)),
+            EventKind::Claimed if event.arg != Why::Next as u64 => {
+                claimed_as_needed.insert((event.seat, event.job));
+            }
             EventKind::Begin => {
+                let is_any = no_workers && !claimed_as_needed.contains(&(event.seat, event.job));
                 if let Some(&Frame::Wait(target)) = stack.last()
                     && !family.is_needed(event.job, target)
+                    && !is_any
                 {
                     return Err(format!("a wait for {target:x} ran {:x}", event.job));
                 }

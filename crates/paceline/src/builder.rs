@@ -6,14 +6,17 @@ use std::sync::Arc;
 use event::{Nanos, Sink};
 use platform::{CpuSet, Limits, Os, Platform, Treatment};
 
-use crate::crew::SPARES_MAX;
+use crate::border::Hooks;
+use crate::crew::{SPARES, SPARES_MAX, Stuck};
 use crate::deque::RING_MAX;
 use crate::environment::{self, Environment, Workers};
+use crate::error::WaitError;
 use crate::failure::UnwaitedPanic;
 use crate::live::{Asked, Live, Reading, caller, limits_of};
 use crate::place::Placement;
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
-use crate::shared::{Hooks, Parts, Shared, cache_of};
+use crate::seat::VISITORS_MAX;
+use crate::shared::{Parts, Shared, cache_of};
 use crate::system::JobSystem;
 
 /// Settings of a job system; every one has a default.
@@ -37,6 +40,7 @@ pub struct Builder<P: Platform = Os> {
     reserve: usize,
     max_jobs: u32,
     max_threads: usize,
+    max_spares: usize,
     queue_capacity: usize,
     stack_bytes: Option<usize>,
     slice: Option<Nanos>,
@@ -81,6 +85,8 @@ pub enum BuildError {
     },
     /// The system refused a thread.
     Thread(platform::SpawnError),
+    /// This process is a fork of the one that made the job system, which cannot be resized here.
+    Forked,
 }
 
 impl fmt::Display for BuildError {
@@ -100,6 +106,7 @@ impl fmt::Display for BuildError {
                  may be used: name one of these"
             ),
             BuildError::Thread(error) => error.fmt(f),
+            BuildError::Forked => WaitError::Forked.fmt(f),
         }
     }
 }
@@ -148,6 +155,7 @@ impl<P: Platform> Builder<P> {
             reserve: 1,
             max_jobs: 1 << 20,
             max_threads: 256,
+            max_spares: SPARES,
             queue_capacity: RING_MAX,
             stack_bytes: None,
             slice: Some(Tuning::SLICE),
@@ -170,7 +178,9 @@ impl<P: Platform> Builder<P> {
     /// there are as many as that leaves, at least 1, until it grows again. A larger number is taken to be
     /// meant that way, and stays. The environment variable `PACELINE_WORKERS` wins over this call.
     ///
-    /// With no workers at all, jobs run inside waits and in `flush`, `poll` and `pump`.
+    /// With no workers at all, jobs run inside waits and in `flush`, `poll` and `pump`. A wait then runs what
+    /// the job needs, and, if that is not enough, whatever else is ready. (A wait inside a job does that only
+    /// if no other thread uses the job system, and after a quarter of a second.)
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
@@ -202,18 +212,28 @@ impl<P: Platform> Builder<P> {
     }
 
     /// How many jobs may be alive (waiting, ready or running) at the same time at least; 2^20 by
-    /// default, at most [`JOBS_MAX`]. There is room for a few more, because each thread keeps up to
-    /// 62 free slots at hand. Memory is taken as it is needed: about 200 bytes for each job that was
-    /// ever alive at the same time as the others.
+    /// default, at most [`JOBS_MAX`]. There is room for a few more: each thread that has used the job system
+    /// keeps up to 62 free slots at hand, which come on top. Memory is taken as it is needed: about 200 bytes
+    /// for each job that was ever alive at the same time as the others.
     pub fn max_jobs(mut self, jobs: u32) -> Self {
         self.max_jobs = jobs;
         self
     }
 
-    /// How many outside threads may use the job system at the same time; 256 by default, at most
-    /// [`THREADS_MAX`].
+    /// How many outside threads may use the job system; 256 by default, at most [`THREADS_MAX`]. A thread
+    /// counts from its first call until it ends. A further one gets
+    /// [`ScheduleError::TooManyThreads`](crate::ScheduleError::TooManyThreads); it can complete and drop
+    /// events, and drop the job system, all the same.
     pub fn max_threads(mut self, threads: usize) -> Self {
         self.max_threads = threads;
+        self
+    }
+
+    /// How many spare workers there may be; 256 by default, at most [`SPARES_MAX`](crate::SPARES_MAX). A
+    /// spare is a further thread that works while every worker waits inside a job and other work is ready. If
+    /// that many wait, too, what is ready has to wait for one of them: see [`on_stuck`](Builder::on_stuck).
+    pub fn max_spares(mut self, spares: usize) -> Self {
+        self.max_spares = spares;
         self
     }
 
@@ -301,31 +321,46 @@ impl<P: Platform> Builder<P> {
 
     /// Names the worker threads, by seat. Linux shows the first 15 bytes.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
-        self.hooks.name = Some(Arc::new(name));
+        self.hooks.set_name(name);
         self
     }
 
     /// Called on each worker thread before its first job, with its seat.
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.start = Some(Arc::new(hook));
+        self.hooks.set_start(hook);
         self
     }
 
     /// Called on each worker thread after its last job, with its seat.
     pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.stop = Some(Arc::new(hook));
+        self.hooks.set_stop(hook);
         self
     }
 
     /// Called when a job panics and nobody hears of it: no wait, future, handle or scope for the job,
     /// nor for the first job at the end of a chain that was cancelled because of it. At most once a
-    /// panic, on the thread that found out. A wait that begins later is told all the same. A panic of
-    /// the hook itself goes nowhere.
+    /// panic, on the thread that found out, when the job is over. A wait that begins later is told all the
+    /// same.
+    ///
+    /// A panic of this hook, or of another one, is counted
+    /// ([`Stats::hook_panics`](crate::Stats::hook_panics)) and has no other consequence.
     pub fn on_unwaited_panic(
         mut self,
         hook: impl Fn(&UnwaitedPanic) + Send + Sync + 'static,
     ) -> Self {
-        self.hooks.unwaited = Some(Arc::new(hook));
+        self.hooks.set_unwaited(hook);
+        self
+    }
+
+    /// Called when work is ready that no thread may run: every worker waits inside a job, and a further
+    /// [spare](Builder::max_spares) cannot be started. That may end by itself, if what they wait for does not
+    /// depend on that work, or be a deadlock. Called on a thread that is about to wait, once until spares can
+    /// be started again. Without a hook a line is printed to the standard error output.
+    ///
+    /// Jobs that wait for each other's results are better scheduled with
+    /// [`after`](crate::NewJob::after), which holds no thread.
+    pub fn on_stuck(mut self, hook: impl Fn(&Stuck) + Send + Sync + 'static) -> Self {
+        self.hooks.set_stuck(hook);
         self
     }
 
@@ -358,25 +393,22 @@ impl<P: Platform> Builder<P> {
             },
         };
         let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
-        // Room to grow: a program that starts small may resize up to the machine and beyond, and a machine
-        // that starts with one CPU (phones do) has others.
         let topology = self.platform.topology();
-        let room = 4 * parallelism.max(topology.present().len());
-        let workers_max = workers.unwrap_or(1).max(room).min(WORKERS_MAX);
         let follow = self.follows_machine.then(|| self.platform.now());
         let placement = environment.placement.unwrap_or(self.placement);
         let machine = (placement == Placement::Classes).then(|| topology.clone());
         // Where nobody looks again, nobody would follow that thread.
         let waiter = follow.and_then(|_| self.platform.current_cpu());
         let waiter = waiter.map(|cpu| cache_of(topology, cpu));
-        let reading = Reading::new(limits, asked, workers_max)
+        let reading = Reading::new(limits, asked, WORKERS_MAX)
             .near(waiter)
             .divided_by(machine);
         let shared = Shared::new(Parts {
-            seats: workers_max + SPARES_MAX + self.max_threads,
+            seats: WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX,
             guests_max: self.max_threads,
+            spares_max: self.max_spares,
             queue: self.queue_capacity,
-            workers_max,
+            workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
             spin: SpinPolicy { policy },
             live: Live::new(reading, cpus, follow),
@@ -408,6 +440,7 @@ impl<P: Platform> Builder<P> {
             1,
             THREADS_MAX as u64,
         )?;
+        in_range("max_spares", self.max_spares as u64, 0, SPARES_MAX as u64)?;
         in_range(
             "queue_capacity",
             self.queue_capacity as u64,

@@ -4,7 +4,6 @@
 //! holds what all of them use: the seat's own data, queues, publishing, and running one job.
 
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use event::{EventKind, Nanos, Withheld};
 use platform::{Atomic, Ordering, Platform, SharedCell};
@@ -174,7 +173,11 @@ impl<'a, P: Platform> Context<'a, P> {
             idle.bump();
         }
         if now.watching > 0 {
-            self.alert_watchers(fresh, queue);
+            match self.shared.crew.active() {
+                // Waiters run anything then.
+                0 => self.alert_all(),
+                _ => self.alert_watchers(fresh, queue),
+            }
         }
         let mut untold = fresh;
         let mut why = Withheld::Searched;
@@ -188,7 +191,7 @@ impl<'a, P: Platform> Context<'a, P> {
             } else {
                 why = Withheld::NobodySleeps;
                 if now.blocked > 0 {
-                    self.shared.consider_spare();
+                    self.consider_spare();
                 }
             }
         } else {
@@ -293,18 +296,20 @@ impl<'a, P: Platform> Context<'a, P> {
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
             self.prefetch_links(slot);
         }
-        let run = || {
-            // SAFETY: as above; the body is run once, because a claim is won once.
-            unsafe { slot.body.with_mut(|body| (table.run)(body, self)) }
-        };
         if flags & Slot::<P>::IS_RANGE != 0 {
-            // A range opens itself, catches its panics and leaves as a member of its crew.
-            self.in_frame(job, run);
+            // It opens itself, catches its panics and leaves as a member of its crew. Others read the closure
+            // meanwhile, which stays where it is: nothing is written through the pointer, so the cell is not
+            // kept.
+            let body = slot.body_for_crew();
+            // SAFETY: as above; the body is opened once, because a claim is won once.
+            self.in_frame(job, || unsafe { table.open(body, self) });
             return;
         }
         self.seat.counters.jobs.add(1);
         self.record(EventKind::Begin, job, 0);
-        let ending = match self.in_frame(job, || catch_unwind(AssertUnwindSafe(run))) {
+        // SAFETY: as above; the body is run once, because a claim is won once.
+        let run = || unsafe { slot.body.with_mut(|body| table.run(body, self)) };
+        let ending = match self.in_frame(job, run) {
             Ok(()) => Ending::Done,
             Err(payload) => Ending::Panicked(payload),
         };
@@ -313,15 +318,27 @@ impl<'a, P: Platform> Context<'a, P> {
         self.after_job();
     }
 
-    /// Runs `f` as (part of) a job.
+    /// Runs `f` as (part of) a job, or for [`Ticket::NONE`] as code of the program's that is no job's.
     #[inline]
     pub(crate) fn in_frame<R>(&self, job: Ticket, f: impl FnOnce() -> R) -> R {
+        /// Takes the frame off, also when something unwinds.
+        struct Framed<'c, 'a, P: Platform>(&'c Context<'a, P>, *const Frame);
+        impl<P: Platform> Drop for Framed<'_, '_, P> {
+            #[inline]
+            fn drop(&mut self) {
+                self.0.own(|own| own.frame = self.1);
+            }
+        }
         let outer = self.own(|own| own.frame);
         let frame = Frame { job, outer };
         self.own(|own| own.frame = &raw const frame);
-        let result = f();
-        self.own(|own| own.frame = outer);
-        result
+        let _framed = Framed(self, outer);
+        f()
+    }
+
+    /// Whether the thread is inside code of the program's that the job system has called.
+    pub(crate) fn is_called_back(&self) -> bool {
+        self.own(|own| !own.frame.is_null())
     }
 
     /// What every finished job leaves to do.

@@ -8,7 +8,8 @@
 //! Two threads that close a cycle at the same moment both write what they wait for, fence, and then
 //! look: at least one of them sees the other.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
@@ -18,21 +19,22 @@ use crate::error::WaitError;
 use crate::job::{Label, Phase, Ticket};
 
 impl<P: Platform> Context<'_, P> {
+    /// Whether there is any way in which this thread could wait for itself: cycles of edges alone need an
+    /// edge that was added late; cycles through this thread need a job that it is in the middle of.
+    pub(crate) fn may_be_in_cycle(&self) -> bool {
+        !self.current_job().is_none() || self.shared.late_edges.load(Ordering::Relaxed) != 0
+    }
+
     /// The error to report if the wait for `target`, which this thread is about to park in, can
-    /// never end.
+    /// never end. Takes time in proportion to what the target depends on.
     pub(crate) fn find_cycle(&self, target: Ticket) -> Option<WaitError> {
-        let in_a_job = !self.current_job().is_none();
-        // Cycles of edges alone need an edge that was added late; cycles through this thread need a
-        // job it is in the middle of.
-        if !in_a_job && self.shared.late_edges.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
         // SeqCst, partner: the same fence of whoever closes the cycle at the same moment: one of us
         // sees what the other waits for.
         P::fence(Ordering::SeqCst);
         let mut walk = Walk {
             context: self,
-            done: HashSet::new(),
+            mine: self.waiting_for_me(),
+            seen: HashMap::new(),
             path: Vec::new(),
         };
         walk.leads_back(target).then(|| WaitError::Deadlock {
@@ -40,34 +42,61 @@ impl<P: Platform> Context<'_, P> {
         })
     }
 
+    /// The jobs that this thread is in the middle of, and the scopes that wait for them.
+    fn waiting_for_me(&self) -> HashSet<Ticket> {
+        let mut mine = HashSet::new();
+        self.any_running(|running| {
+            let mut above = Some(running).filter(|job| !job.is_none());
+            // What is in the set already has its own in it, too.
+            while let Some(job) = above.filter(|&job| mine.insert(job)) {
+                above = self.parent_of(job);
+            }
+            false
+        });
+        mine
+    }
+
     /// The jobs from `from` to `to` along unfinished predecessors, if `to` is an ancestor of `from`
-    /// or `from` itself.
+    /// or `from` itself. Takes time in proportion to the ancestors of `from`.
     pub(crate) fn path_to_ancestor(&self, from: Ticket, to: Ticket) -> Option<Vec<Label>> {
-        let mut done = HashSet::new();
-        let mut stack = vec![vec![from]];
-        while let Some(path) = stack.pop() {
-            let last = *path.last()?;
-            if last == to {
-                return Some(
-                    path.iter()
-                        .map(|&j| self.label_of(self.shared.slot(j)))
-                        .collect(),
-                );
+        // By which job each was found; the first one by itself.
+        let mut found_by = HashMap::from([(from, from)]);
+        let mut stack = vec![from];
+        while let Some(job) = stack.pop() {
+            if job == to {
+                let mut path = vec![job];
+                let mut last = job;
+                while last != from {
+                    last = found_by[&last];
+                    path.push(last);
+                }
+                let label = |&job: &Ticket| self.label_of(self.shared.slot(job));
+                return Some(path.iter().rev().map(label).collect());
             }
-            if done.insert(last) {
-                self.unfinished_preds(last, |pred| {
-                    stack.push([path.as_slice(), &[pred]].concat());
-                });
-            }
+            self.unfinished_preds(job, |pred| {
+                if let Entry::Vacant(place) = found_by.entry(pred) {
+                    place.insert(job);
+                    stack.push(pred);
+                }
+            });
         }
         None
     }
 }
 
+/// How far a job's own search is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    OnPath,
+    /// No cycle was found from it.
+    Done,
+}
+
 struct Walk<'c, 'a, P: Platform> {
     context: &'c Context<'a, P>,
-    /// Jobs from which no cycle was found.
-    done: HashSet<Ticket>,
+    /// What waits for this thread.
+    mine: HashSet<Ticket>,
+    seen: HashMap<Ticket, Seen>,
     path: Vec<Ticket>,
 }
 
@@ -78,20 +107,24 @@ impl<P: Platform> Walk<'_, '_, P> {
         let mut stack = vec![Some(start)];
         while let Some(step) = stack.pop() {
             let Some(job) = step else {
-                self.path.pop();
+                let left = self.path.pop();
+                left.into_iter()
+                    .for_each(|job| _ = self.seen.insert(job, Seen::Done));
                 continue;
             };
             let slot = self.context.shared.slot(job);
             if slot.is_over(job) {
                 continue;
             }
-            if self.is_mine(job) || self.path.contains(&job) {
+            let seen = self.seen.get(&job).copied();
+            if seen == Some(Seen::OnPath) || self.mine.contains(&job) {
                 self.path.push(job);
                 return true;
             }
-            if !self.done.insert(job) {
+            if seen == Some(Seen::Done) {
                 continue;
             }
+            self.seen.insert(job, Seen::OnPath);
             self.path.push(job);
             stack.push(None);
             self.push_awaited(job, &mut stack);
@@ -120,21 +153,6 @@ impl<P: Platform> Walk<'_, '_, P> {
         self.path.iter().map(label).collect()
     }
 
-    /// Whether this thread is in the middle of the job, or of one that the job (a scope) waits for.
-    fn is_mine(&self, job: Ticket) -> bool {
-        self.context.any_running(|running| {
-            let mut above = Some(running);
-            for _ in 0..NESTING_MAX {
-                match above {
-                    Some(same) if same == job => return true,
-                    Some(other) => above = self.context.parent_of(other),
-                    None => return false,
-                }
-            }
-            false
-        })
-    }
-
     fn push_awaited(&self, job: Ticket, stack: &mut Vec<Option<Ticket>>) {
         let slot = self.context.shared.slot(job);
         // Acquire, partner: the CAS of the claim: the runner's seat.
@@ -145,10 +163,9 @@ impl<P: Platform> Walk<'_, '_, P> {
             }
             Phase::Running => {
                 let seat = slot.place.load(Ordering::Relaxed) as usize;
-                if seat >= self.context.shared.seats.len() {
+                let Some(seat) = self.context.shared.seats.find(seat) else {
                     return;
-                }
-                let seat = self.context.shared.seats.get(seat);
+                };
                 let awaited = seat.waits_for.load(Ordering::Relaxed);
                 if seat.waits_until.load(Ordering::Relaxed) != Nanos::MAX.0 {
                     return;
@@ -166,5 +183,3 @@ impl<P: Platform> Walk<'_, '_, P> {
         self.context.shared.slots.exists(job.index())
     }
 }
-
-const NESTING_MAX: usize = 256;

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::failure::RECORDS_MAX;
 use crate::{JobId, Label};
 
 /// Why a wait did not end with "done".
@@ -44,6 +45,8 @@ pub enum WaitError {
         /// The event.
         label: Label,
     },
+    /// The job failed, and how is not known any more: that is kept of the last 4096 failures.
+    Forgotten,
     /// The job system was shut down before the job could run.
     ShutDown,
     /// The waiting thread could not take part; see the reason.
@@ -99,6 +102,11 @@ impl fmt::Display for WaitError {
                  stayed there; make a new job system in the child",
             ),
             WaitError::Refused(error) => error.fmt(f),
+            WaitError::Forgotten => write!(
+                f,
+                "the job failed, and how is not known any more: the last {RECORDS_MAX} failures are kept; \
+                 wait for it earlier"
+            ),
             WaitError::ShutDown => f.write_str("the job system was shut down before the job ran"),
         }
     }
@@ -121,7 +129,7 @@ pub enum ScheduleError {
         /// The limit set by `max_jobs`.
         max_jobs: u32,
     },
-    /// More outside threads than it was made for are using the job system at the same time.
+    /// More outside threads than it was made for have called the job system and not ended.
     TooManyThreads {
         /// The limit set by `max_threads`.
         max_threads: usize,
@@ -135,6 +143,8 @@ pub enum ScheduleError {
     },
     /// This process is the child of a `fork`; see [`WaitError::Forked`].
     Forked,
+    /// The calling thread is recording an event of this job system: its sink made the call.
+    InSink,
     /// A range has more items than can be counted (2³² − 1).
     TooLong {
         /// Its number of items.
@@ -153,7 +163,7 @@ impl fmt::Display for ScheduleError {
             ScheduleError::TooManyThreads { max_threads } => {
                 write!(
                     f,
-                    "more than {max_threads} outside threads use this job system at the same time; \
+                    "more than {max_threads} outside threads have called this job system and not ended; \
                      raise max_threads"
                 )
             }
@@ -165,6 +175,10 @@ impl fmt::Display for ScheduleError {
                 "{id:?} belongs to another job system; a job can only depend on jobs of its own"
             ),
             ScheduleError::Forked => WaitError::Forked.fmt(f),
+            ScheduleError::InSink => f.write_str(
+                "a sink cannot call the job system whose event it is recording; hand the event to another \
+                 thread",
+            ),
             ScheduleError::TooLong { items } => {
                 write!(
                     f,

@@ -35,7 +35,12 @@ impl<P: Platform> JobSystem<P> {
     /// println!("{}", js.explain().join("\n"));
     /// ```
     pub fn explain(&self) -> Vec<String> {
-        self.shared().live.explain()
+        match self.shared().is_forked() {
+            true => vec![
+                "No workers: they stayed in the process that this one is a fork of.".to_owned(),
+            ],
+            false => self.shared().live.explain(),
+        }
     }
 }
 

@@ -16,15 +16,15 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::Location;
 use std::ptr;
-use std::thread;
 
 use event::{EventKind, Nanos};
 use platform::Platform;
 
+use crate::border::{Once, Payload, UnwindGuard, UserValue, caught};
 use crate::context::{Context, Queue};
-use crate::job::{Label, Once, Slot, Ticket};
+use crate::job::{Label, Slot, Ticket};
 use crate::policy::Tuning;
 
 /// A seat's unpromoted forks.
@@ -137,7 +137,7 @@ struct Header<P: Platform> {
 struct Fork<P: Platform, B, R> {
     header: Header<P>,
     body: UnsafeCell<ManuallyDrop<B>>,
-    result: UnsafeCell<Option<thread::Result<R>>>,
+    result: UnsafeCell<Option<Result<R, Payload>>>,
 }
 
 /// A promoted fork, as the body of a job.
@@ -167,7 +167,7 @@ where
         unsafe {
             let fork = fork.cast::<Fork<P, B, R>>();
             let body = ManuallyDrop::take(&mut *(*fork).body.get());
-            *(*fork).result.get() = Some(catch_unwind(AssertUnwindSafe(|| body(context))));
+            *(*fork).result.get() = Some(caught(|| body(context)));
         }
     }
 }
@@ -240,48 +240,53 @@ impl<P: Platform> Context<'_, P> {
         };
         // From the whole fork: the pointer is cast back to it.
         let header = (&raw const fork).cast::<Header<P>>();
+        let guard = UnwindGuard::<P>::new("a join whose second half is on offer");
         // SAFETY: the frame is this function's and is left only when the fork is off the list.
         self.own(|own| unsafe { own.forks.push(header) });
         self.offer(len == 0);
-        let ra = catch_unwind(AssertUnwindSafe(|| a(self)));
+        let ra = caught(|| a(self));
         let job = fork.header.job.get();
         if job.is_none() {
             // Everything pushed after it is gone again, so it is the newest.
             self.own(|own| own.forks.pop());
+            guard.disarm();
+            // SAFETY: it is off the list and was never promoted: nobody else has the body.
+            let b = unsafe { ManuallyDrop::take(&mut *fork.body.get()) };
             return match ra {
                 Ok(ra) => {
-                    // SAFETY: it is off the list and was never promoted: nobody else has the body.
-                    let rb = unsafe { ManuallyDrop::take(&mut *fork.body.get()) }(self);
+                    let rb = b(self);
                     if len == 0 {
                         self.note_tree_end(site);
                     }
                     (ra, rb)
                 }
                 Err(payload) => {
-                    // SAFETY: as above; it is dropped instead of run.
-                    drop(unsafe { ManuallyDrop::take(&mut *fork.body.get()) });
-                    resume_unwind(payload)
+                    // The second half is dropped instead of run.
+                    self.shared.discard(UserValue::new(b));
+                    payload.resume()
                 }
             };
         }
-        self.wait_for_fork(job);
+        self.wait_for_borrowers(job);
+        guard.disarm();
         if len == 0 {
             self.note_tree_end(site);
         }
-        let rb = fork
-            .result
-            .into_inner()
-            .expect("a finished fork has a result");
-        match (ra, rb) {
+        let rb = fork.result.into_inner();
+        match (ra, rb.expect("a finished fork has a result")) {
             (Ok(ra), Ok(rb)) => (ra, rb),
-            (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
+            (Err(payload), rb) => {
+                match rb {
+                    Ok(rb) => self.shared.discard(UserValue::new(rb)),
+                    Err(second) => self.shared.discard(second),
+                }
+                payload.resume()
+            }
+            (Ok(ra), Err(payload)) => {
+                self.shared.discard(UserValue::new(ra));
+                payload.resume()
+            }
         }
-    }
-
-    /// Waits until a promoted fork is over, whatever happens: it runs on our stack.
-    #[cold]
-    fn wait_for_fork(&self, job: Ticket) {
-        while !matches!(self.wait_until(job, Nanos::MAX), Ok(true)) {}
     }
 
     /// Promotes the oldest fork if somebody would take it.

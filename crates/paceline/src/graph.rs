@@ -3,12 +3,15 @@
 //! Successors, waiters and futures hang in the same list (see `edges` and `listen`). Finishing is
 //! iterative: what has no body, and what was cancelled, is finished by the same loop, however long
 //! the chain.
-
-use std::any::Any;
+//!
+//! Code of the program's runs in two places of it. A closure that will not be called is dropped before the
+//! job is over. A result that nothing waits for is dropped, and the hook for unwaited panics called, when
+//! everybody has been told: they may wait for this job, or for what comes after it.
 
 use event::EventKind;
-use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
+use platform::{Atomic, Ordering, Parker, Platform};
 
+use crate::border::Payload;
 use crate::context::{Context, Queue};
 use crate::job::{Label, Link, LinksWord, Phase, Preds, Slot, StateWord, Ticket};
 use crate::listen::Listener;
@@ -18,7 +21,7 @@ use crate::slab::NIL;
 /// How a job ended.
 pub(crate) enum Ending {
     Done,
-    Panicked(Box<dyn Any + Send>),
+    Panicked(Payload),
     /// A part of it panicked, which is on record already.
     PanicNoted,
     /// A failure is on record already; the body did not run.
@@ -33,6 +36,20 @@ impl Ending {
             Ending::Cancelled => 2,
         }
     }
+}
+
+/// How many ends of a scope's jobs a thread keeps to itself at most.
+pub(crate) const FINISHED_MAX: u32 = 1 << 16;
+
+/// What a job that is over leaves in its slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Left {
+    /// The slot can be used again.
+    Nothing,
+    /// A result that no handle will take.
+    Result,
+    /// What the handle will take, or leave.
+    ToHandle,
 }
 
 impl<P: Platform> Context<'_, P> {
@@ -73,7 +90,7 @@ impl<P: Platform> Context<'_, P> {
             let flags = slot.flags.load(Ordering::Relaxed);
             let cancelled = flags & Slot::<P>::CANCELLED != 0;
             if flags & Slot::<P>::HAS_BODY != 0 {
-                self.discard_body(slot);
+                self.discard_body(job, slot);
                 self.seat.counters.cancelled.add(1);
             }
             let ending = if cancelled {
@@ -85,17 +102,12 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    /// Drops a body that will not run. The caller has the job to itself.
-    pub(crate) fn discard_body(&self, slot: &Slot<P>) {
-        // SAFETY: the job is not ready and never will be (or is being shut down), so nobody else
-        // touches table and body; HAS_BODY says that both were filled by the scheduler, whose
-        // writes happened before the release that brought us here.
-        unsafe {
-            let table = slot.table.with(|table| *table);
-            if let Some(table) = table {
-                slot.body.with_mut(|body| (table.discard)(body));
-            }
-        }
+    /// Drops a closure that will not run, or of a range that is through. The caller has the job to itself.
+    pub(crate) fn discard_body(&self, job: Ticket, slot: &Slot<P>) {
+        // SAFETY: the job is not ready and never will be (or is being shut down, or its crew has left), so
+        // nobody else touches table and body; both were filled by the scheduler, whose writes happened before
+        // the release that brought us here.
+        self.discard_held(job, || unsafe { slot.discard_body() });
     }
 
     /// The job is over: closes its list, lets the slot go and tells everybody. The caller has the
@@ -116,62 +128,73 @@ impl<P: Platform> Context<'_, P> {
             // It has no predecessors, and nobody can wait for it but its scope.
             self.recycle(job, slot);
         } else {
-            self.finish_named(job, slot, flags, ending, parent, queue);
+            self.finish_named(job, slot, flags, ending, queue);
         }
         if flags & Slot::<P>::IN_SCOPE != 0 {
             self.finished_in(parent, queue);
         }
     }
 
-    fn finish_named(
-        &self,
-        job: Ticket,
-        slot: &Slot<P>,
-        flags: u32,
-        ending: Ending,
-        parent: Ticket,
-        queue: Queue,
-    ) {
+    fn finish_named(&self, job: Ticket, slot: &Slot<P>, flags: u32, ending: Ending, queue: Queue) {
         let failed = !matches!(ending, Ending::Done);
         if let Ending::Panicked(payload) = ending {
-            let in_scope = flags & Slot::<P>::IN_SCOPE != 0;
-            self.record_panic(if in_scope { parent } else { job }, slot, payload);
+            self.record_panic(job, slot, flags, payload);
         }
-        if failed {
-            self.report(job, self.audience(job, slot, flags));
-        }
+        let unheard = match failed {
+            true => self.unheard_panic(job, self.audience(job, slot, flags)),
+            false => None,
+        };
         let preds = Preds(slot.preds.load(Ordering::Relaxed));
         let told = self.close(job, slot, flags);
         if preds != Preds::NONE {
             self.free_preds(preds);
         }
-        if self.let_go(job, slot, flags, failed) {
+        let left = self.let_go(job, slot, flags, failed);
+        if left == Left::Nothing {
             self.recycle(job, slot);
         }
         if told != NIL {
             self.tell(told, job, failed, queue);
         }
+        if left == Left::Result {
+            self.drop_result(job, slot);
+            self.recycle(job, slot);
+        }
+        if let Some(panic) = unheard {
+            self.report(&panic);
+        }
     }
 
-    /// Leaves the result to its handle. Whether nobody needs the slot any more.
-    pub(crate) fn let_go(&self, job: Ticket, slot: &Slot<P>, flags: u32, failed: bool) -> bool {
-        if flags & Slot::<P>::IS_HELD != 0 {
-            let settled = StateWord::new(job.generation(), Phase::Settled, 0).pack();
-            // Release, partner: the Acquire load in `is_over`: the result.
-            slot.state.store(settled, Ordering::Release);
-            // AcqRel, partner: the handle's own subtraction: the last one sees both sides done.
-            let before = slot
-                .holders
-                .fetch_sub(Slot::<P>::FINISHER, Ordering::AcqRel);
-            if before & Slot::<P>::HANDLE != 0 {
-                return false;
-            }
-            if !failed && before & Slot::<P>::TAKEN == 0 {
-                // SAFETY: the job has just left its result, and the handle is gone.
-                unsafe { slot.drop_result() };
-            }
+    /// Leaves the result to its handle. What is left in the slot.
+    pub(crate) fn let_go(&self, job: Ticket, slot: &Slot<P>, flags: u32, failed: bool) -> Left {
+        if flags & Slot::<P>::IS_HELD == 0 {
+            return Left::Nothing;
         }
-        true
+        if failed {
+            // Relaxed: published by the Release store below.
+            slot.flags.fetch_or(Slot::<P>::FAILED, Ordering::Relaxed);
+        }
+        let settled = StateWord::new(job.generation(), Phase::Settled, 0).pack();
+        // Release, partner: the Acquire load in `is_over`: the result.
+        slot.state.store(settled, Ordering::Release);
+        // AcqRel, partner: the handle's own subtraction: the last one sees both sides done.
+        let before = slot
+            .holders
+            .fetch_sub(Slot::<P>::FINISHER, Ordering::AcqRel);
+        if before & Slot::<P>::HANDLE != 0 {
+            Left::ToHandle
+        } else if failed || before & Slot::<P>::TAKEN != 0 {
+            Left::Nothing
+        } else {
+            Left::Result
+        }
+    }
+
+    /// Drops a result that no handle will take. The caller is the last that needs the slot.
+    #[cold]
+    fn drop_result(&self, job: Ticket, slot: &Slot<P>) {
+        // SAFETY: the job has just left its result, and the handle is gone.
+        self.discard_held(job, || unsafe { slot.drop_result() });
     }
 
     /// The slot is free for the next job. Callers: the last who needed it.
@@ -321,7 +344,7 @@ impl<P: Platform> Context<'_, P> {
     fn finished_in(&self, scope: Ticket, queue: Queue) {
         let other = self.own(|own| {
             let before = own.finished;
-            if before.scope == scope {
+            if before.scope == scope && before.count < FINISHED_MAX {
                 own.finished.count += 1;
                 return None;
             }

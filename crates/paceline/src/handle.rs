@@ -11,12 +11,13 @@ use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use event::Nanos;
-use platform::{Atomic, Ordering, Parker, Platform, SharedCell};
+use platform::{Atomic, Ordering, Platform, SharedCell};
 
-use crate::context::{Context, Queue};
+use crate::border::Body;
+use crate::context::Queue;
 use crate::error::{ScheduleError, WaitError};
 use crate::failure::Failure;
-use crate::job::{Body, JobId, Slot, Ticket};
+use crate::job::{JobId, Slot, Ticket};
 use crate::listen::Listener;
 use crate::shared::Shared;
 use crate::shutdown::DROPPED;
@@ -107,7 +108,8 @@ impl<T> Job<T> {
         self.take()
     }
 
-    /// Waits until the job is over, but not longer than `timeout`; then the handle comes back.
+    /// Waits until the job is over, but not longer than `timeout`; then the handle comes back. What it runs
+    /// meanwhile: see [`JobSystem::wait_timeout`](crate::JobSystem::wait_timeout).
     ///
     /// # Errors
     /// As [`try_wait`](Job::try_wait).
@@ -265,9 +267,10 @@ impl fmt::Debug for Event {
 
 impl<P: Platform> Owner for Shared<P> {
     fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
-        self.context()
-            .map_err(WaitError::from)?
-            .wait_until(job, deadline)
+        let context = self.enter().map_err(WaitError::from)?;
+        let waited = context.wait_until(job, deadline);
+        self.end_if_deferred(&context);
+        waited
     }
 
     fn now(&self) -> Nanos {
@@ -279,7 +282,13 @@ impl<P: Platform> Owner for Shared<P> {
     }
 
     fn verdict(&self, job: Ticket) -> Result<(), WaitError> {
-        self.failures.verdict(job)
+        // Relaxed: written before the job was over, which the caller has acquired. The slot is still this
+        // job's.
+        let flags = self.slot(job).flags.load(Ordering::Relaxed);
+        match flags & Slot::<P>::FAILED {
+            0 => Ok(()),
+            _ => Err(self.failures.why(job)),
+        }
     }
 
     fn result(&self, job: Ticket) -> *mut Body {
@@ -298,9 +307,12 @@ impl<P: Platform> Owner for Shared<P> {
         if before & Slot::<P>::FINISHER != 0 {
             return; // Not quite over: the finisher frees the slot.
         }
-        if !taken && !self.failures.has(job) {
+        // Relaxed: see `verdict`.
+        let failed = slot.flags.load(Ordering::Relaxed) & Slot::<P>::FAILED != 0;
+        if !taken && !failed {
             // SAFETY: the job is over and has not failed: the result is there, and only we are.
-            unsafe { slot.drop_result() };
+            let dropped = unsafe { slot.drop_result() };
+            self.count_drop(dropped);
         }
         slot.move_on(job);
         // Relaxed: it was there before the job was let go, which the subtraction above has acquired.
@@ -323,31 +335,38 @@ impl<P: Platform> Owner for Shared<P> {
             let is_kept = self.wakers.replace(key, job, Some(waker.clone()));
             return Ok(is_kept.then_some(key));
         }
-        let context = self.context().map_err(WaitError::from)?;
+        let context = self.enter().map_err(WaitError::from)?;
         let key = self.wakers.keep(job, waker.clone());
         let key = key.ok_or(WaitError::Refused(ScheduleError::TooManyEdges))?;
-        match context.listen(job, Listener::Waker(key)) {
+        match context.hang_listener(job, Listener::Waker(key)) {
             Ok(Some(_)) => Ok(Some(key)),
             not_listening => {
-                self.wakers.take(key);
+                self.wakers
+                    .take(key)
+                    .into_iter()
+                    .for_each(|waker| self.discard(waker));
                 not_listening.map(|_| None).map_err(WaitError::from)
             }
         }
     }
 
     fn forget(&self, job: Ticket, waker: u32) {
-        self.wakers.replace(waker, job, None);
+        // A fork's child has no use for it, and a thread of the parent's may have held the lock.
+        if !self.is_forked() {
+            self.wakers.replace(waker, job, None);
+        }
     }
 
     fn complete_event(&self, job: Ticket, abandoned: bool) {
-        let Some(context) = self.context_at_last() else {
+        // In a fork's child nothing comes of it.
+        let Ok(context) = self.enter_at_last() else {
             return;
         };
         let queue: Queue = context.queue();
         if abandoned {
             let slot = self.slot(job);
             let label = context.label_of(slot);
-            self.failures.add(job, Failure::Abandoned { label });
+            context.forget(self.failures.add(job, Failure::Abandoned { label }));
             // Relaxed: published by the release.
             slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
         }
@@ -355,23 +374,6 @@ impl<P: Platform> Owner for Shared<P> {
         context.release(job, 1, queue);
         context.finish_todo(queue);
         context.publish(queue, false);
-    }
-}
-
-impl<P: Platform> Shared<P> {
-    /// The calling thread's context; if all seats are taken, waits for one. `None` in a fork's
-    /// child.
-    fn context_at_last(&self) -> Option<Context<'_, P>> {
-        const PERIOD: Nanos = Nanos::from_millis(1);
-        loop {
-            match self.context() {
-                Ok(context) => return Some(context),
-                Err(ScheduleError::TooManyThreads { .. }) => {
-                    let now = self.platform.now();
-                    self.platform.parker().park(now + PERIOD);
-                }
-                Err(_) => return None,
-            }
-        }
+        self.end_if_deferred(&context);
     }
 }

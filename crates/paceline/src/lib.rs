@@ -34,12 +34,14 @@
 //! others. ARCHITECTURE.md is the map; every file begins with what it is about.
 
 mod adopt;
+mod border;
 mod builder;
 mod context;
 mod crew;
 mod cycle;
 mod deque;
 mod edges;
+mod entry;
 mod environment;
 mod error;
 mod explain;
@@ -66,6 +68,7 @@ mod scope;
 mod seat;
 mod shared;
 mod shutdown;
+mod sitting;
 mod slab;
 mod slow;
 mod stats;
@@ -77,6 +80,7 @@ mod worker;
 pub use adopt::{Adopted, Help, Role};
 pub use builder::{BuildError, Builder, JOBS_MAX, THREADS_MAX, WORKERS_MAX};
 pub use context::Context;
+pub use crew::{SPARES_MAX, Stuck};
 pub use error::{GraphError, ScheduleError, WaitError};
 pub use explain::explain;
 pub use failure::UnwaitedPanic;

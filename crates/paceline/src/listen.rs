@@ -1,16 +1,18 @@
 //! Who wants to be told when a job is over without being a job: waiting threads and pending futures.
 //!
-//! A listener hangs in the same list as the job's successors (see `graph`), so whoever finishes the
-//! job tells both in one walk. One that gives up (a wait that timed out, a future that was dropped)
-//! stays in the list, where it costs one needless wake-up at most. It is marked, because a panic of
-//! which only such listeners would be told is a panic nobody hears of.
+//! A listener hangs in the same list as the job's successors (see `graph`), so whoever finishes the job tells
+//! both in one walk. One that gives up (a wait that timed out, a future that was dropped) stays in the list,
+//! where it costs one needless wake-up at most. It is marked, because a panic of which only such listeners
+//! would be told is a panic nobody hears of. A seat remembers where it has given up ([`Ears`]), and takes its
+//! link up again when it waits for that job the next time: so a seat has one link in the list of a job,
+//! however often it waits.
 
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
 
 use platform::{Atomic, Lock, Memory, Ordering, Platform};
 
+use crate::border::{UserValue, caught};
 use crate::context::Context;
 use crate::error::ScheduleError;
 use crate::job::{Link, LinksWord, Slot, Ticket};
@@ -64,7 +66,7 @@ struct WakerTable {
 struct Pending {
     job: Ticket,
     /// None once the future was dropped. The number stays in use: it is in a link.
-    waker: Option<Waker>,
+    waker: Option<UserValue<Waker>>,
 }
 
 impl<M: Memory> Wakers<M> {
@@ -75,6 +77,8 @@ impl<M: Memory> Wakers<M> {
     /// Keeps a waker until it is taken; the number is free again then. `None` if all numbers are
     /// taken.
     pub(crate) fn keep(&self, job: Ticket, waker: Waker) -> Option<u32> {
+        // Dropped when the lock is free again, if there is no room.
+        let mut waker = Some(UserValue::new(waker));
         self.0.with(|table| {
             if table.wakers.len() >= Listener::NUMBERS as usize {
                 return None;
@@ -84,7 +88,7 @@ impl<M: Memory> Wakers<M> {
             }
             let key = table.next;
             table.next = (table.next + 1) % Listener::NUMBERS;
-            let waker = Some(waker);
+            let waker = waker.take();
             table.wakers.insert(key, Pending { job, waker });
             Some(key)
         })
@@ -92,8 +96,9 @@ impl<M: Memory> Wakers<M> {
 
     /// Another waker for the same future, or none if it was dropped. False if the waker was taken:
     /// the job is over.
-    pub(crate) fn replace(&self, key: u32, job: Ticket, mut waker: Option<Waker>) -> bool {
-        // Whichever is not needed is dropped when the lock is free again: it may run anybody's code.
+    pub(crate) fn replace(&self, key: u32, job: Ticket, waker: Option<Waker>) -> bool {
+        let mut waker = waker.map(UserValue::new);
+        // Whichever is not needed is dropped when the lock is free again.
         self.0.with(|table| {
             let pending = table.wakers.get_mut(&key);
             let pending = pending.filter(|pending| pending.job == job);
@@ -105,7 +110,7 @@ impl<M: Memory> Wakers<M> {
         })
     }
 
-    pub(crate) fn take(&self, key: u32) -> Option<Waker> {
+    pub(crate) fn take(&self, key: u32) -> Option<UserValue<Waker>> {
         self.0.with(|table| table.wakers.remove(&key))?.waker
     }
 
@@ -117,11 +122,33 @@ impl<M: Memory> Wakers<M> {
     }
 }
 
-/// The block that holds a listener's link.
-#[derive(Clone, Copy)]
+/// A seat's links in the lists of jobs.
+pub(crate) struct Ears {
+    /// Of the waits that this thread is in the middle of, the innermost last.
+    in_use: Vec<(Ticket, u32)>,
+    /// Of waits that gave up: the block of the link, by the job in whose list it hangs.
+    given_up: HashMap<Ticket, u32>,
+    /// When there are so many of these, those of jobs that are over are forgotten.
+    sweep_at: usize,
+}
+
+impl Ears {
+    const SWEEP_AT: usize = 64;
+
+    pub(crate) fn new() -> Ears {
+        Ears {
+            in_use: Vec::new(),
+            given_up: HashMap::new(),
+            sweep_at: Ears::SWEEP_AT,
+        }
+    }
+}
+
+/// A wait that will be told when its job is over.
+#[must_use = "it ends with `end_listening`"]
 pub(crate) struct Listening {
+    target: Ticket,
     block: u32,
-    listener: Listener,
     /// The link is that of another wait of this seat, underneath this one.
     is_borrowed: bool,
 }
@@ -136,73 +163,88 @@ pub(crate) enum Audience {
 }
 
 impl<P: Platform> Context<'_, P> {
-    /// Asks to be told when `target` is over. `None` if it already is.
-    pub(crate) fn listen(
+    /// Asks for this thread to be woken when `target` is over. `None` if it already is.
+    pub(crate) fn listen(&self, target: Ticket) -> Result<Option<Listening>, ScheduleError> {
+        let listener = Listener::Seat(self.seat.index);
+        let (outer, earlier) = self.own(|own| {
+            let mut outer = own.ears.in_use.iter().filter(|(job, _)| *job == target);
+            let outer = outer.next().map(|(_, block)| *block);
+            let earlier = match own.ears.given_up.is_empty() {
+                true => None,
+                false => own.ears.given_up.remove(&target),
+            };
+            (outer, earlier)
+        });
+        let block = match (outer, earlier) {
+            (Some(block), _) => Some(block),
+            (None, Some(block)) => self.take_up(target, block, listener),
+            (None, None) => self.hang_listener(target, listener)?,
+        };
+        let Some(block) = block else { return Ok(None) };
+        self.own(|own| own.ears.in_use.push((target, block)));
+        Ok(Some(Listening {
+            target,
+            block,
+            is_borrowed: outer.is_some(),
+        }))
+    }
+
+    /// Has a listener told when `target` is over: the block of its link, or `None` if it already is.
+    pub(crate) fn hang_listener(
         &self,
         target: Ticket,
         listener: Listener,
-    ) -> Result<Option<Listening>, ScheduleError> {
-        if let Some(listening) = self.listen_again(target, listener) {
-            return Ok(Some(listening));
-        }
+    ) -> Result<Option<u32>, ScheduleError> {
         let (block, links) = self.allocate_links()?;
         links.fill(&[], listener.pack(), NIL);
         if !self.hang_in_block(target, block, 0, links) {
             self.free_links(block);
             return Ok(None);
         }
-        Ok(Some(Listening {
-            block,
-            listener,
-            is_borrowed: false,
-        }))
+        Ok(Some(block))
     }
 
-    /// Takes up the newest link of `target` if it is this listener's: a wait that timed out has left
-    /// it there, and waits that are repeated until they succeed must not pile up links.
-    fn listen_again(&self, target: Ticket, listener: Listener) -> Option<Listening> {
-        let slot = self.shared.slot(target);
-        // Acquire, partner: the Release CAS in `hang`: the link.
-        let head = LinksWord(slot.links.load(Ordering::Acquire));
-        let Link::InBlock { number: block, .. } = Link::unpack(head.link()) else {
-            return None;
-        };
-        if !head.is_open_for(target) || !self.shared.links.exists(block) {
+    /// Takes up a link that this seat has in the list of `target` from an earlier wait; `None` if that job is
+    /// over. As long as its list is open all its links are in it, and whoever closes it later tells this one.
+    fn take_up(&self, target: Ticket, block: u32, listener: Listener) -> Option<u32> {
+        // Acquire, partner: the swap in `close`, as in `has_ended`: if the job is over, what it did is
+        // visible.
+        let head = LinksWord(self.shared.slot(target).links.load(Ordering::Acquire));
+        if !head.is_open_for(target) {
             return None;
         }
-        let links = self.shared.links.get(block);
-        let to = links.to.load(Ordering::Relaxed);
-        // Acquire, partner: the Release stores to a block that is used again.
-        P::fence(Ordering::Acquire);
-        // The list is still open with the same link on top: it was not freed meanwhile.
-        let is_here = slot.links.load(Ordering::Relaxed) == head.0;
-        if !is_here || to & !Listener::GAVE_UP != listener.pack() {
-            return None;
-        }
+        let to = &self.shared.links.get(block).to;
+        let (given_up, now) = (listener.pack() | Listener::GAVE_UP, listener.pack());
         // Relaxed: who finishes the job tells this listener whether or not it is marked. In a link that has
         // just been freed it changes nothing, and in one that is used again it fails.
-        let (relaxed, now) = (Ordering::Relaxed, listener.pack());
-        let _ = links.to.compare_exchange(to, now, relaxed, relaxed);
-        Some(Listening {
-            block,
-            listener,
-            is_borrowed: to & Listener::GAVE_UP == 0,
-        })
+        let relaxed = Ordering::Relaxed;
+        let _ = to.compare_exchange(given_up, now, relaxed, relaxed);
+        Some(block)
     }
 
-    /// The listener does not wait any more, although the job may not be over.
-    pub(crate) fn give_up(&self, listening: Listening) {
-        if listening.is_borrowed {
+    /// The innermost wait is through. `is_over`: its job is over, and with it the link; else the link stays
+    /// where it is, for the next wait.
+    pub(crate) fn end_listening(&self, listening: Listening, is_over: bool) {
+        let Listening { target, block, .. } = listening;
+        self.own(|own| own.ears.in_use.pop());
+        if is_over || listening.is_borrowed {
             return;
         }
-        let links = self.shared.links.get(listening.block);
-        let now = listening.listener.pack();
-        let relaxed = Ordering::Relaxed;
+        let now = Listener::Seat(self.seat.index).pack();
+        let to = &self.shared.links.get(block).to;
         // Relaxed: only a hint for `audience`. If the link has been freed it is not this seat's any
         // more: of one seat's waits only the innermost gets here, so none of them can have got it.
-        let _ = links
-            .to
-            .compare_exchange(now, now | Listener::GAVE_UP, relaxed, relaxed);
+        let relaxed = Ordering::Relaxed;
+        let _ = to.compare_exchange(now, now | Listener::GAVE_UP, relaxed, relaxed);
+        self.own(|own| {
+            let ears = &mut own.ears;
+            ears.given_up.insert(target, block);
+            if ears.given_up.len() >= ears.sweep_at {
+                let is_open = |job: &Ticket| !self.shared.slot(*job).has_ended(*job);
+                ears.given_up.retain(|job, _| is_open(job));
+                ears.sweep_at = Ears::SWEEP_AT.max(2 * ears.given_up.len());
+            }
+        });
     }
 
     /// Who will be told how the job ended. The caller is finishing it, and its list is still open.
@@ -254,8 +296,7 @@ impl<P: Platform> Context<'_, P> {
             }
             Listener::Waker(key) => {
                 if let Some(waker) = self.shared.wakers.take(key) {
-                    // Somebody else's code; the others on the list are told all the same.
-                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                    self.call_hook(|| caught(|| waker.into_inner().wake()));
                 }
             }
         }
@@ -277,7 +318,7 @@ mod tests {
         let target = event.id().ticket();
         js.enter(|cx| {
             let slot = cx.shared.slot(target);
-            let listen = || match cx.listen(target, Listener::Seat(cx.seat.index)) {
+            let listen = || match cx.listen(target) {
                 Ok(Some(listening)) => listening,
                 _ => panic!("the event is not over and there are links"),
             };
@@ -286,15 +327,49 @@ mod tests {
             let (outer, inner) = (listen(), listen());
             assert_eq!((outer.is_borrowed, inner.is_borrowed), (false, true));
             assert_eq!(audience(), Audience::Somebody);
-            cx.give_up(inner);
+            cx.end_listening(inner, false);
             assert_eq!(audience(), Audience::Somebody);
-            cx.give_up(outer);
+            cx.end_listening(outer, false);
             assert_eq!(audience(), Audience::Nobody);
             let again = listen();
             assert!(!again.is_borrowed, "the link that was given up is taken up");
             assert_eq!(audience(), Audience::Somebody);
-            cx.give_up(again);
+            cx.end_listening(again, false);
+            assert_eq!(
+                cx.shared
+                    .links
+                    .iter()
+                    .filter(|(_, links)| links.to.load(Ordering::Relaxed) != 0)
+                    .count(),
+                1
+            );
         });
         event.complete();
+    }
+
+    /// Goal: a seat has one link in the list of a job, however many jobs it polls in turn, and forgets those
+    /// of jobs that are over. Method: many rounds over many events that are not complete, then over others.
+    #[test]
+    fn polling_many_jobs_in_turn_keeps_one_link_each() {
+        const EVENTS: usize = if cfg!(miri) { 5 } else { 100 };
+        let js = Builder::new().workers(0).max_jobs(256).build().unwrap();
+        let used = || js.enter(|cx| cx.shared.links.iter().count());
+        let mut most = None;
+        for _ in 0..4 {
+            let events: Vec<_> = (0..EVENTS).map(|_| js.event("polled")).collect();
+            for _ in 0..20 {
+                for event in &events {
+                    let over = js.wait_timeout(event.id(), std::time::Duration::ZERO);
+                    assert!(!over.unwrap());
+                }
+            }
+            let kept = js.enter(|cx| cx.own(|own| own.ears.given_up.len()));
+            assert!(
+                (EVENTS..=2 * EVENTS + Ears::SWEEP_AT).contains(&kept),
+                "{kept}"
+            );
+            assert_eq!(*most.get_or_insert_with(used), used());
+            events.into_iter().for_each(|event| event.complete());
+        }
     }
 }

@@ -148,8 +148,8 @@ impl Tuning {
     /// and 1.3.) Row `load` of `paceline bench` measures what it is worth beside such threads (*kernel's
     /// slice* is the row without).
     pub(crate) const SLICE: Nanos = Nanos::from_micros(400);
-    /// Every this many jobs a worker looks at the outside queues before its own, so that jobs which
-    /// keep making jobs cannot shut everybody else out. (Go uses the same number.)
+    /// Every this many jobs a worker looks elsewhere before it takes the newest of its own, so that jobs
+    /// which keep making jobs cannot shut everybody else out. (Go uses the same number.)
     pub(crate) const FAIRNESS: u32 = 61;
     /// Private forks a seat keeps on offer. A fork list serves thieves from its old end, and each
     /// steal takes half of what is left of the tree, so a few are as good as all of them; joins
@@ -157,8 +157,9 @@ impl Tuning {
     pub(crate) const FORKS_ON_OFFER: u32 = 4;
     /// Tickets moved from the injector at a time.
     pub(crate) const INJECTOR_BATCH: usize = 256;
-    /// Jobs visited by one search for runnable ancestors before it gives up for this round.
-    pub(crate) const SEARCH_VISITS_MAX: usize = 1 << 16;
+    /// Jobs visited by one search for runnable ancestors that are known to have been visited by their marks
+    /// alone; from then on the search keeps a set of them.
+    pub(crate) const SEARCH_VISITS_BY_MARK: usize = 1 << 16;
 }
 
 /// What waking a worker takes, as measured: a moving average.

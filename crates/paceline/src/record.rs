@@ -15,17 +15,21 @@ use std::sync::Arc;
 use event::{Event, EventKind, Nanos, Sink, Why};
 use platform::{Atomic, Ordering, Platform};
 
+use crate::border::{Payload, UserSink};
 use crate::context::Context;
 use crate::job::Ticket;
 use crate::seat::Seat;
 use crate::shared::Shared;
+use crate::sitting::InSink;
 
 /// So many more events may share the stamp of one.
 const STAMP_USES: u32 = 8;
 
 /// Where events go.
 pub(crate) struct Tap<P: Platform> {
-    sink: Arc<dyn Sink>,
+    sink: UserSink,
+    /// The sink calls no job system.
+    is_leaf: bool,
     is_on: P::AtomicU32,
     seats: Box<[Heard<P>]>,
 }
@@ -52,7 +56,9 @@ impl<P: Platform> Tap<P> {
             woken_by: P::AtomicU32::new(0),
             thread: P::AtomicU64::new(0),
         };
+        let sink = UserSink::new(sink);
         Tap {
+            is_leaf: sink.is_leaf(),
             sink,
             is_on: P::AtomicU32::new(u32::from(is_on)),
             seats: (0..seats).map(heard).collect(),
@@ -87,7 +93,7 @@ impl<P: Platform> Shared<P> {
 
     /// Switches recording on or off.
     pub(crate) fn set_recording(&self, on: bool) {
-        let (Some(tap), Ok(context)) = (&self.tap, self.context()) else {
+        let (Some(tap), Ok(context)) = (&self.tap, self.enter()) else {
             return;
         };
         if tap.is_on() != on {
@@ -126,13 +132,34 @@ impl<P: Platform> Context<'_, P> {
 
     #[inline]
     fn put(&self, tap: &Tap<P>, time: Nanos, kind: EventKind, job: Ticket, arg: u64) {
-        tap.sink.record(&Event {
+        let event = Event {
             time,
             job: job.0,
             arg,
             seat: self.seat.index,
             kind,
+        };
+        match tap.is_leaf {
+            true => self.note_sink(tap.sink.record(&event)),
+            false => self.call_sink(|| tap.sink.record(&event)),
+        }
+    }
+
+    /// Calls a sink that may call back: what it calls of this job system is refused.
+    fn call_sink(&self, call: impl FnOnce() -> Result<(), Payload>) {
+        let called = self.in_frame(Ticket::NONE, || {
+            let _in_sink = InSink::new(&self.shared.platform, self.shared.id.get());
+            call()
         });
+        self.note_sink(called);
+    }
+
+    /// A sink that panicked is counted.
+    #[inline]
+    fn note_sink(&self, called: Result<(), Payload>) {
+        if called.is_err() {
+            self.call_hook(|| called);
+        }
     }
 
     /// The time of an event that happens now.
@@ -196,7 +223,7 @@ impl<P: Platform> Context<'_, P> {
         if let Some(tap) = &self.shared.tap {
             let thread = self.shared.platform.thread_id();
             tap.heard(self.seat).thread.store(thread, Ordering::Relaxed);
-            tap.sink.seat_taken(self.seat.index);
+            self.call_sink(|| tap.sink.seat_taken(self.seat.index));
             self.record(EventKind::Seated, Ticket::NONE, thread);
         }
     }

@@ -8,12 +8,11 @@ use event::EventKind;
 use platform::{Atomic, Ordering, Platform, SharedCell};
 use smallvec::SmallVec;
 
+use crate::border::{Body, BodyTable, Once, Typed};
 use crate::context::Context;
 use crate::error::ScheduleError;
 use crate::handle::{Event, Job};
-use crate::job::{
-    Body, BodyTable, JobId, Label, LinksWord, Once, Phase, Preds, Slot, StateWord, Ticket,
-};
+use crate::job::{JobId, Label, LinksWord, Phase, Preds, Slot, StateWord, Ticket};
 use crate::policy::Grain;
 use crate::range::{RangeTable, SharedRange};
 use crate::shared::Shared;
@@ -30,11 +29,43 @@ use crate::slab::NIL;
 /// ```
 #[must_use = "describe the job, then schedule it"]
 pub struct NewJob<'a, P: Platform> {
-    context: Result<Context<'a, P>, ScheduleError>,
+    from: Origin<'a, P>,
     label: Label,
     after: Predecessors,
     /// The flag of its lane, beside that of the job that schedules it.
     lane: u32,
+}
+
+/// Where a job is described. A description outlives any particular call (it may be kept in a thread-local, by
+/// a thread that is ending), so it holds no context of its own: only [`Context::job`] has one to lend.
+enum Origin<'a, P: Platform> {
+    Outside(&'a Shared<P>),
+    Inside(&'a Context<'a, P>),
+}
+
+impl<'a, P: Platform> Origin<'a, P> {
+    #[inline]
+    fn shared(&self) -> &'a Shared<P> {
+        match self {
+            Origin::Outside(shared) => shared,
+            Origin::Inside(context) => context.shared,
+        }
+    }
+
+    /// Calls `make` with the calling thread's context.
+    #[inline]
+    fn make<R>(
+        self,
+        make: impl FnOnce(&Context<'_, P>) -> Result<R, ScheduleError>,
+    ) -> Result<R, ScheduleError> {
+        match self {
+            Origin::Outside(shared) => {
+                let entry = shared.enter()?;
+                make(&entry)
+            }
+            Origin::Inside(context) => make(context),
+        }
+    }
 }
 
 /// What a job being described waits for; the first few without a heap allocation.
@@ -56,13 +87,18 @@ impl Predecessors {
 
 impl<'a, P: Platform> NewJob<'a, P> {
     #[track_caller]
-    pub(crate) fn new(context: Result<Context<'a, P>, ScheduleError>, name: &'static str) -> Self {
+    pub(crate) fn outside(shared: &'a Shared<P>, name: &'static str) -> Self {
+        NewJob::new(Origin::Outside(shared), name)
+    }
+
+    #[track_caller]
+    fn new(from: Origin<'a, P>, name: &'static str) -> Self {
         let label = Label {
             name,
             site: Location::caller(),
         };
         NewJob {
-            context,
+            from,
             label,
             after: Predecessors::default(),
             lane: 0,
@@ -86,10 +122,9 @@ impl<'a, P: Platform> NewJob<'a, P> {
 
     /// The job starts only after this one has ended.
     pub fn after(mut self, id: JobId) -> Self {
-        let pool = self.context.as_ref().map(|cx| cx.shared.id);
-        match pool {
-            Ok(pool) if pool != id.pool => self.after.foreign = Some(id),
-            _ => self.after.tickets.push(id.ticket()),
+        match self.from.shared().id == id.pool {
+            true => self.after.tickets.push(id.ticket()),
+            false => self.after.foreign = Some(id),
         }
         self
     }
@@ -119,11 +154,12 @@ impl<'a, P: Platform> NewJob<'a, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'static,
     {
-        let (cx, after) = (self.context?, self.after);
-        // SAFETY: the body borrows nothing ('static).
-        let ticket =
-            unsafe { cx.submit(self.label, self.lane, &after, body, &Once::<P, F>::TABLE)? };
-        Ok(JobId::new(cx.shared.id, ticket))
+        let table = &Once::<P, F>::TABLE;
+        self.from.make(|cx| {
+            // SAFETY: the body borrows nothing ('static).
+            let ticket = unsafe { cx.submit(self.label, self.lane, &self.after, body, table)? };
+            Ok(JobId::new(cx.shared.id, ticket))
+        })
     }
 
     /// Schedules a body whose result is kept for the returned handle.
@@ -147,13 +183,14 @@ impl<'a, P: Platform> NewJob<'a, P> {
         F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (cx, after) = (self.context?, self.after);
-        let owner = cx.owner();
         let held = Slot::<P>::IS_HELD | self.lane;
-        // SAFETY: the body borrows nothing ('static).
-        let ticket =
-            unsafe { cx.submit(self.label, held, &after, body, &Typed::<P, F, T>::TABLE)? };
-        Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
+        let table = &Typed::<P, F, T>::TABLE;
+        self.from.make(|cx| {
+            let owner = cx.owner();
+            // SAFETY: the body borrows nothing ('static).
+            let ticket = unsafe { cx.submit(self.label, held, &self.after, body, table)? };
+            Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
+        })
     }
 
     /// Schedules `body` over all parts of `range`; several threads take part. `body` is called with
@@ -182,13 +219,14 @@ impl<'a, P: Platform> NewJob<'a, P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
     {
-        let (cx, after) = (self.context?, self.after);
         let body = SharedRange::new(range, grain, body)?;
         let flags = Slot::<P>::IS_RANGE | self.lane;
         let table = &RangeTable::<P, F>::TABLE;
-        // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { cx.submit(self.label, flags, &after, body, table)? };
-        Ok(JobId::new(cx.shared.id, ticket))
+        self.from.make(|cx| {
+            // SAFETY: the body borrows nothing ('static).
+            let ticket = unsafe { cx.submit(self.label, flags, &self.after, body, table)? };
+            Ok(JobId::new(cx.shared.id, ticket))
+        })
     }
 
     /// A job without a body: over when all it depends on is over.
@@ -196,12 +234,13 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// # Errors
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_combine(self) -> Result<JobId, ScheduleError> {
-        let (cx, after) = (self.context?, self.after);
-        after.check_own()?;
-        let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
-        let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
-        cx.wire(ticket, slot, &after.tickets)?;
-        Ok(JobId::new(cx.shared.id, ticket))
+        self.after.check_own()?;
+        self.from.make(|cx| {
+            let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
+            let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
+            cx.wire(ticket, slot, &self.after.tickets)?;
+            Ok(JobId::new(cx.shared.id, ticket))
+        })
     }
 
     /// A job without a body that is over when the returned event is completed (and all it depends on
@@ -210,45 +249,21 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// # Errors
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_event(self) -> Result<Event, ScheduleError> {
-        let (cx, after) = (self.context?, self.after);
-        let owner = cx.owner();
-        after.check_own()?;
-        let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
-        let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
-        // Held by the event itself, which its completion releases, and by us until it is wired.
-        let after = cx.not_over(ticket, &after.tickets);
-        let wired = cx.add_edges(ticket, slot, &after, 2);
-        // Without a handle nobody can complete it: then it is cancelled.
-        cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
-        cx.finish_todo(cx.queue());
-        wired?;
-        Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
+        self.after.check_own()?;
+        self.from.make(|cx| {
+            let owner = cx.owner();
+            let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
+            let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
+            // Held by the event itself, which its completion releases, and by us until it is wired.
+            let after = cx.not_over(ticket, &self.after.tickets);
+            let wired = cx.add_edges(ticket, slot, &after, 2);
+            // Without a handle nobody can complete it: then it is cancelled.
+            cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
+            cx.finish_todo(cx.queue());
+            wired?;
+            Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
+        })
     }
-}
-
-/// The table of a body with a result, which replaces the closure in the slot.
-struct Typed<P, F, T>(std::marker::PhantomData<(P, F, T)>);
-
-impl<P: Platform, F: FnOnce(&Context<'_, P>) -> T, T> Typed<P, F, T> {
-    const TABLE: BodyTable<P> = BodyTable {
-        run: |body, context| {
-            // SAFETY: the table is stored beside a body that holds an `F`; once it is taken out
-            // the memory is free for the result.
-            unsafe {
-                let result = Body::take::<F>(body)(context);
-                Body::put(body, result);
-            }
-        },
-        join: BodyTable::<P>::NO_JOIN,
-        discard: |body| {
-            // SAFETY: as above.
-            drop(unsafe { Body::take::<F>(body) });
-        },
-        drop_result: |body| {
-            // SAFETY: `run` has put a `T` there.
-            drop(unsafe { Body::take::<T>(body) });
-        },
-    };
 }
 
 impl<P: Platform> Context<'_, P> {
@@ -264,13 +279,7 @@ impl<P: Platform> Context<'_, P> {
     /// Begins the description of a job.
     #[track_caller]
     pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
-        NewJob::new(Ok(self.again()), name)
-    }
-
-    /// The same context once more, for a callee that keeps one.
-    pub(crate) fn again(&self) -> Context<'_, P> {
-        // SAFETY: `self` is this thread's; the copy stays on it, too.
-        unsafe { Context::new(self.shared, self.seat) }
+        NewJob::new(Origin::Inside(self), name)
     }
 
     /// The job system, for a handle that keeps it.

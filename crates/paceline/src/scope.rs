@@ -3,18 +3,23 @@
 //! A scope is a slot without a body that counts its jobs in `pending`. While the scope's closure runs
 //! a large guard is part of the count, so that it cannot reach zero; at the end the guard is replaced
 //! by the number of jobs spawned. The thread that opened the scope counts its own spawns in a plain
-//! word meanwhile: spawning costs no read-modify-write there.
+//! word meanwhile: spawning costs no read-modify-write there. Ends are subtracted from the guard until then,
+//! so that word is added to the count before it could use up the guard.
 
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::Location;
 
-use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
 
+use crate::border::Once;
+use crate::border::{UnwindGuard, UserValue, caught};
 use crate::context::{Context, Queue};
 use crate::error::ScheduleError;
-use crate::job::{Label, Once, Slot, Ticket};
+use crate::graph::FINISHED_MAX;
+use crate::idle::SEATS_LIMIT;
+use crate::job::{Label, Slot, Ticket};
 use crate::shared::Shared;
+use crate::shutdown::DROPPED;
 
 /// A region in which jobs may borrow from the stack; made by `scope`.
 pub struct Scope<'scope, 'env: 'scope, P: Platform> {
@@ -29,8 +34,20 @@ pub struct Scope<'scope, 'env: 'scope, P: Platform> {
     _env: PhantomData<&'env mut &'env ()>,
 }
 
-/// What the count of an open scope holds besides its jobs: more than there can be jobs.
+/// What the count of an open scope holds besides its jobs: more than [`UNCOUNTED_MAX`].
 const GUARD: u32 = 1 << 30;
+
+/// How many spawns of the opener are in no count at most. (A test has a smaller number.)
+const UNCOUNTED_MAX: u32 = if cfg!(test) { 100 } else { 1 << 29 };
+
+// In the count are, besides the guard: jobs that have not ended (fewer than 2^24, as many as tickets can
+// name), ends that their threads have not subtracted yet (see `Context::finished_in`), and spawns that were
+// added.
+const _: () = {
+    let ended = SEATS_LIMIT as u64 * FINISHED_MAX as u64;
+    let most = GUARD as u64 + UNCOUNTED_MAX as u64 + Ticket::INDEX_END as u64 + ended;
+    assert!(UNCOUNTED_MAX < GUARD && most < DROPPED as u64);
+};
 
 impl<P: Platform> Context<'_, P> {
     /// Calls `f` with a scope whose jobs may borrow what outlives the call; returns when `f` and all
@@ -59,6 +76,7 @@ impl<P: Platform> Context<'_, P> {
             name: "scope",
             site: Location::caller(),
         };
+        self.check_stack();
         let slot = self.allocate_slot(label, 0, self.current_job());
         let (job, slot) = slot.unwrap_or_else(|| panic!("{}", self.full()));
         // Release, partner: the CAS in `hold_back`: that the slot is another job's now.
@@ -72,19 +90,27 @@ impl<P: Platform> Context<'_, P> {
             _scope: PhantomData,
             _env: PhantomData,
         };
-        let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+        let guard = UnwindGuard::<P>::new("a scope whose jobs borrow");
+        let result = caught(|| f(&scope));
         scope.closed.store(1, Ordering::Relaxed);
         let spawned = scope.spawned.load(Ordering::Relaxed);
         self.release(job, GUARD - spawned, Queue::Own);
         self.finish_todo(Queue::Own);
         // The jobs borrow from here: the scope is not left before they are through.
-        while !matches!(self.wait_until(job, Nanos::MAX), Ok(true)) {}
-        match result {
-            Ok(result) => {
-                self.resume(self.shared.failures.verdict(job));
-                result
+        self.wait_for_borrowers(job);
+        guard.disarm();
+        match (result, self.shared.failures.take(job)) {
+            (Ok(result), None) => result,
+            (Ok(result), Some(failure)) => {
+                self.shared.discard(UserValue::new(result));
+                self.raise(failure)
             }
-            Err(payload) => resume_unwind(payload),
+            (Err(payload), failure) => {
+                failure
+                    .into_iter()
+                    .for_each(|failure| self.forget_failure(failure));
+                payload.resume()
+            }
         }
     }
 }
@@ -126,7 +152,7 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'scope,
     {
-        let cx = self.shared.context()?;
+        let cx = self.shared.enter()?;
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
         let allocated = cx.allocate_slot(Label { name, site }, flags, self.job);
         let (job, slot) = allocated.ok_or_else(|| cx.full())?;
@@ -143,8 +169,11 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     fn count(&self, cx: &Context<'_, P>) {
         let alone = cx.seat.index == self.opener && self.closed.load(Ordering::Relaxed) == 0;
         if alone {
-            let spawned = self.spawned.load(Ordering::Relaxed);
-            self.spawned.store(spawned + 1, Ordering::Relaxed);
+            let spawned = self.spawned.load(Ordering::Relaxed) + 1;
+            self.spawned.store(spawned, Ordering::Relaxed);
+            if spawned == UNCOUNTED_MAX {
+                self.add_spawned();
+            }
         } else {
             // Relaxed: the spawner is a job of the scope or runs inside its closure, so the count
             // is not zero, and its own end comes after this.
@@ -152,6 +181,50 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
                 .slot(self.job)
                 .pending
                 .fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    /// Adds the opener's spawns to the count. Called by the opener.
+    #[cold]
+    fn add_spawned(&self) {
+        let spawned = self.spawned.load(Ordering::Relaxed);
+        self.spawned.store(0, Ordering::Relaxed);
+        // Relaxed: the guard keeps the count above zero, and its end comes after this.
+        let pending = &self.shared.slot(self.job).pending;
+        pending.fetch_add(spawned, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Builder;
+    use platform::Os;
+
+    use super::*;
+
+    /// Goal: a scope ends after its last job, however many it has. Method: a guard for a hundred spawns, and
+    /// many times as many, run at once or all together, or by a worker; the count is right all the time.
+    #[test]
+    fn a_scope_outlives_any_number_of_jobs() {
+        let rounds = if cfg!(miri) { 3 } else { 50 };
+        for workers in [0, 1] {
+            let js = Builder::new()
+                .workers(workers)
+                .max_jobs(1 << 16)
+                .build()
+                .unwrap();
+            let ran = <Os as platform::Memory>::AtomicU32::new(0);
+            js.scope(|scope| {
+                for round in 0..rounds {
+                    for _ in 0..UNCOUNTED_MAX {
+                        scope.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed));
+                    }
+                    let pending =
+                        || js.enter(|cx| cx.shared.slot(scope.job).pending.load(Ordering::Relaxed));
+                    assert!((GUARD - UNCOUNTED_MAX..DROPPED).contains(&pending()));
+                    while workers == 0 && round % 2 == 0 && js.poll() {}
+                }
+            });
+            assert_eq!(ran.load(Ordering::Relaxed), rounds * UNCOUNTED_MAX);
         }
     }
 }

@@ -1,16 +1,15 @@
 //! Seats: what a thread needs to take part, whether it is ours or only passing through.
 //!
-//! Every worker has a seat for life. An outside thread is given one the first time it calls into the
-//! job system and keeps it until the thread ends (or the job system does): nobody registers, and
-//! scheduling from the main thread costs what it costs from a worker. What a departed thread left in
-//! its queues can still be stolen, and the next outside thread gets the seat.
+//! Every worker has a seat for life. An outside thread is given one the first time it calls into the job
+//! system and keeps it until the thread ends (or the job system does): nobody registers, and scheduling from
+//! the main thread costs what it costs from a worker. What a departed thread left in its queues can still be
+//! stolen, and the next outside thread gets the seat. A thread that cannot keep one is lent a seat for the
+//! length of a call (`entry`).
 //!
 //! Invariants
 //! - A seat's `own` part is touched only by the thread that sits there; [`Context`](crate::Context)
 //!   is the only way in, and cannot leave its thread.
 //! - Seats are created once, in ascending order, and live as long as the job system.
-
-use std::sync::Weak;
 
 use event::{Nanos, Why};
 use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
@@ -19,6 +18,7 @@ use crate::deque::Deque;
 use crate::fork::ForkList;
 use crate::interference::Sampler;
 use crate::job::{LabelCache, Ticket};
+use crate::listen::Ears;
 use crate::policy::SpinHabit;
 use crate::range::Unshared;
 use crate::record::Stamp;
@@ -41,6 +41,8 @@ pub(crate) enum Role {
 pub(crate) struct Seat<P: Platform> {
     pub(crate) index: u32,
     pub(crate) role: Role,
+    /// A guest's seat that is lent for the length of a call and never kept.
+    is_for_visitors: bool,
     /// Tickets made by jobs that ran here, and by scopes opened here.
     pub(crate) deque: Deque<P>,
     /// Guests: tickets of jobs scheduled from outside any job. Taken one at a time, oldest first, so
@@ -94,6 +96,12 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) todo: Vec<Ticket>,
     /// What this thread waits for, the innermost wait last.
     pub(crate) awaited: Vec<Ticket>,
+    /// Where it has asked to be told.
+    pub(crate) ears: Ears,
+    /// Waits of this thread that have nothing to run, each inside of the one before.
+    pub(crate) watches: u32,
+    /// Below this address its stack is kept in reserve; see `wait/stack.rs`.
+    pub(crate) stack_limit: usize,
     /// Scratch of the search for runnable ancestors.
     pub(crate) search: Vec<Ticket>,
     pub(crate) steer: Steer,
@@ -137,13 +145,20 @@ impl<P: Platform> Seat<P> {
     pub(crate) const RETIRES: u32 = 1;
     /// Of a worker's `flag`: it is a slow one from its next idle point on.
     pub(crate) const IS_SLOW: u32 = 1 << 1;
+    /// Of a spare's `flag`: it rests until it is needed again.
+    pub(crate) const RESTS: u32 = 1 << 2;
     /// Who has no number has the place of the first one, which is fast.
     pub(crate) const NO_ORDINAL: u32 = u32::MAX;
 
-    fn new(platform: &P, index: u32, role: Role, queue: usize) -> Seat<P> {
+    fn new(platform: &P, index: u32, kind: SeatKind, queue: usize) -> Seat<P> {
+        let SeatKind {
+            role,
+            is_for_visitors,
+        } = kind;
         Seat {
             index,
             role,
+            is_for_visitors,
             deque: Deque::new(queue),
             inbox: (role == Role::Guest).then(|| Deque::new(queue)),
             parker: platform.parker(),
@@ -162,6 +177,9 @@ impl<P: Platform> Seat<P> {
                 links: Cache::new(),
                 blocks: Cache::new(),
                 awaited: Vec::new(),
+                ears: Ears::new(),
+                watches: 0,
+                stack_limit: 0,
                 labels: LabelCache::new(),
                 costs: Vec::new(),
                 forks: ForkList::new(),
@@ -192,6 +210,12 @@ impl<P: Platform> Seat<P> {
         }
     }
 
+    /// Whether a regular worker is to be here.
+    pub(crate) fn is_wanted(&self) -> bool {
+        // Relaxed: changed under the roster's lock, which the caller holds.
+        self.flag.load(Ordering::Relaxed) & Seat::<P>::RETIRES == 0
+    }
+
     /// Sends a wake-up that the sleeper can measure. Returns whether a system call was needed.
     pub(crate) fn wake(&self, platform: &P) -> bool {
         // Relaxed: published by the parker's own edge (unpark → park).
@@ -203,6 +227,17 @@ impl<P: Platform> Seat<P> {
         self.parker.unpark()
     }
 }
+
+/// What a seat is made for.
+#[derive(Clone, Copy)]
+struct SeatKind {
+    role: Role,
+    is_for_visitors: bool,
+}
+
+/// How many guests there may be beyond those that keep their seats: threads in the middle of a call that must
+/// not fail for want of a seat, such as the completion of an event.
+pub(crate) const VISITORS_MAX: usize = 63;
 
 /// All seats. The array is made for the maximum; seats are added as threads need them.
 pub(crate) struct Seats<P: Platform> {
@@ -251,27 +286,54 @@ impl<P: Platform> Seats<P> {
         self.count.load(Ordering::Acquire) as usize
     }
 
+    /// The seat with this index. The caller has the index from something that happened after the seat was
+    /// made: from `len`, from `add`, from what its thread published. (For others: [`find`](Seats::find).)
     #[inline]
     pub(crate) fn get(&self, index: usize) -> &Seat<P> {
-        // SAFETY: indices come from `len`, from `add` or from a mark written by a thread that had
-        // the seat; all of them happened after the pointer was written, and it never changes.
+        // SAFETY: the pointer was written before the seat's index got to anybody (see above), and it never
+        // changes.
         unsafe { self.seats[index].with(|seat| &**seat) }
+    }
+
+    /// The seat with an index that was read from a word that orders nothing, such as a mark: `None` if its
+    /// making is not visible here.
+    #[inline]
+    pub(crate) fn find(&self, index: usize) -> Option<&Seat<P>> {
+        (index < self.len()).then(|| self.get(index))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Seat<P>> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// A new seat, or `None` if all exist already.
+    /// A new seat for a thread of ours, or `None` if all exist already.
     pub(crate) fn add(&self, platform: &P, role: Role) -> Option<&Seat<P>> {
+        let is_for_visitors = false;
+        self.add_kind(
+            platform,
+            SeatKind {
+                role,
+                is_for_visitors,
+            },
+        )
+    }
+
+    fn add_kind(&self, platform: &P, kind: SeatKind) -> Option<&Seat<P>> {
         self.growth.with(|()| {
-            let guests = self.iter().filter(|seat| seat.role == Role::Guest).count();
-            if role == Role::Guest && guests >= self.guests_max {
-                return None; // The rest is for workers that may still come.
+            let alike = |seat: &&Seat<P>| {
+                seat.role == kind.role && seat.is_for_visitors == kind.is_for_visitors
+            };
+            let most = match (kind.role, kind.is_for_visitors) {
+                (Role::Guest, false) => self.guests_max,
+                (Role::Guest, true) => VISITORS_MAX,
+                _ => usize::MAX,
+            };
+            if most < usize::MAX && self.iter().filter(alike).count() >= most {
+                return None; // The rest is for others that may still come.
             }
             let index = self.count.load(Ordering::Relaxed);
             let place = self.seats.get(index as usize)?;
-            let make = || Seat::new(platform, index, role, self.queue);
+            let make = || Seat::new(platform, index, kind, self.queue);
             let seat = Box::into_raw(Box::new(P::on_own_lines(make)));
             // SAFETY: `count` does not cover this place yet and the lock keeps other writers out.
             unsafe { place.with_mut(|pointer| *pointer = seat) };
@@ -281,26 +343,38 @@ impl<P: Platform> Seats<P> {
         })
     }
 
-    /// A guest's seat: one that was left, or a new one. The caller sits there from now on.
-    pub(crate) fn take_guest(&self, platform: &P) -> Option<&Seat<P>> {
-        let left = self
-            .iter()
-            .filter(|seat| seat.role == Role::Guest)
-            .find(|seat| {
-                // Acquire, partner: the Release store in `leave`: what the last guest did to `own`.
-                seat.flag
-                    .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-            });
-        left.or_else(|| {
-            let seat = self.add(platform, Role::Guest)?;
-            // Another guest may grab the new seat first; then ask again. Acquire, partner: as above.
-            match seat
-                .flag
+    /// A guest's seat: one that was left, or a new one. The caller sits there from now on. A visitor gets one
+    /// even if guests have taken all that they may have, as long as there are not too many visitors.
+    pub(crate) fn take_guest(&self, platform: &P, visits: bool) -> Option<&Seat<P>> {
+        let guest = |is_for_visitors| SeatKind {
+            role: Role::Guest,
+            is_for_visitors,
+        };
+        let usual = self.take_kind(platform, guest(false));
+        usual.or_else(|| {
+            visits
+                .then(|| self.take_kind(platform, guest(true)))
+                .flatten()
+        })
+    }
+
+    fn take_kind(&self, platform: &P, kind: SeatKind) -> Option<&Seat<P>> {
+        // Acquire, partner: the Release store in `leave`: what the last guest did to `own`.
+        let take = |seat: &&Seat<P>| {
+            seat.flag
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            {
-                Ok(_) => Some(seat),
-                Err(_) => self.take_guest(platform),
+                .is_ok()
+        };
+        let fits = |seat: &&Seat<P>| {
+            seat.role == kind.role && seat.is_for_visitors == kind.is_for_visitors
+        };
+        let left = self.iter().filter(fits).find(take);
+        left.or_else(|| {
+            let seat = self.add_kind(platform, kind)?;
+            // Another guest may grab the new seat first; then ask again.
+            match take(&seat) {
+                true => Some(seat),
+                false => self.take_kind(platform, kind),
             }
         })
     }
@@ -320,106 +394,6 @@ impl<P: Platform> Drop for Seats<P> {
             unsafe {
                 self.seats[index].with(|seat| drop(Box::from_raw((*seat).cast_mut())));
             }
-        }
-    }
-}
-
-/// Which seats the calling thread sits on, one per job system it has used: what the platform's
-/// thread-local word points to.
-pub(crate) struct Sitting {
-    entries: Vec<Entry>,
-    /// Where it has, or once had, a role: who wants to know of its end though it may have no seat there.
-    roles: Vec<Weak<dyn Host>>,
-}
-
-struct Entry {
-    pool: u32,
-    /// An erased `*const Seat<P>`, valid while the job system with that number lives.
-    seat: *const (),
-    index: u32,
-    owner: Weak<dyn Host>,
-}
-
-/// What a departing thread needs of a job system whose platform it does not know.
-pub(crate) trait Host: Send + Sync {
-    /// A guest's thread has ended.
-    fn guest_left(&self, seat: u32);
-    /// The calling thread, which had a role at some time, ends.
-    fn role_thread_ends(&self);
-}
-
-/// The calling thread's seat in the job system `pool`, if it has one.
-#[inline]
-pub(crate) fn current<P: Platform>(platform: &P, pool: u32) -> Option<*const Seat<P>> {
-    let sitting = platform.local().cast::<Sitting>();
-    if sitting.is_null() {
-        return None;
-    }
-    // SAFETY: the word is only ever set by `sitting`, to a live box that `stand_up` frees when the
-    // thread ends; no reference is kept beyond this function.
-    let entries = unsafe { &(*sitting).entries };
-    entries
-        .iter()
-        .find(|entry| entry.pool == pool)
-        .map(|entry| entry.seat.cast())
-}
-
-/// The calling thread's record, made if it has none. It is this thread's alone, and nobody keeps a reference
-/// to it: [`current`] and those that change it let go before they return.
-fn sitting<P: Platform>(platform: &P) -> *mut Sitting {
-    let known = platform.local().cast::<Sitting>().cast_mut();
-    if !known.is_null() {
-        return known;
-    }
-    let new = Box::into_raw(Box::new(Sitting {
-        entries: Vec::new(),
-        roles: Vec::new(),
-    }));
-    platform.set_local(new.cast_const().cast(), stand_up);
-    new
-}
-
-/// Notes that the calling thread has a role there, so that the owner hears of its end.
-pub(crate) fn note_role<P: Platform>(platform: &P, owner: Weak<dyn Host>) {
-    // SAFETY: the box belongs to this thread, and no other reference to it exists (see `sitting`).
-    let roles = unsafe { &mut (*sitting(platform)).roles };
-    roles.retain(|known| known.strong_count() > 0);
-    if !roles.iter().any(|known| known.ptr_eq(&owner)) {
-        roles.push(owner);
-    }
-}
-
-/// Notes that the calling thread sits on this seat.
-pub(crate) fn sit<P: Platform>(platform: &P, pool: u32, seat: &Seat<P>, owner: Weak<dyn Host>) {
-    // SAFETY: the box belongs to this thread, and no other reference to it exists (see `sitting`).
-    let entries = unsafe { &mut (*sitting(platform)).entries };
-    entries.retain(|entry| entry.owner.strong_count() > 0);
-    let place = std::ptr::from_ref(seat).cast();
-    // The newest first: a thread mostly uses the job system it used last.
-    entries.insert(
-        0,
-        Entry {
-            pool,
-            seat: place,
-            index: seat.index,
-            owner,
-        },
-    );
-}
-
-/// The thread ends: its roles with it, and all its seats are free again.
-///
-/// # Safety
-/// `word` was set by `sitting` on this thread and is not used any more.
-unsafe fn stand_up(word: *const ()) {
-    // SAFETY: made by `Box::into_raw` in `sitting`; the caller hands it back.
-    let sitting = unsafe { Box::from_raw(word.cast::<Sitting>().cast_mut()) };
-    for host in sitting.roles.iter().filter_map(Weak::upgrade) {
-        host.role_thread_ends();
-    }
-    for entry in sitting.entries {
-        if let Some(host) = entry.owner.upgrade() {
-            host.guest_left(entry.index);
         }
     }
 }

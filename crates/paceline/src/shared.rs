@@ -7,11 +7,10 @@ use event::{Nanos, Sink};
 use platform::{Atomic, Distance, Padded, Platform, Topology, Treatment};
 
 use crate::adopt::Helping;
+use crate::border::{Hooks, Panics};
 use crate::builder::JOBS_MAX;
-use crate::context::Context;
 use crate::crew::Crew;
-use crate::error::ScheduleError;
-use crate::failure::{Failures, UnwaitedPanic};
+use crate::failure::Failures;
 use crate::idle::Idle;
 use crate::injector::Injector;
 use crate::interference::Noticed;
@@ -21,25 +20,13 @@ use crate::live::Live;
 use crate::policy::{SpinPolicy, WakeCost};
 use crate::range::RangeBlock;
 use crate::record::Tap;
-use crate::seat::{self, Host, Role, Seat, Seats};
+use crate::seat::{Role, Seats};
+use crate::shutdown::Ending;
+use crate::sitting::Host;
 use crate::slab::Slab;
 use crate::slow::Slow;
 use crate::stats::Stats;
 use crate::steer::Steering;
-
-/// Called with a worker's index when its thread starts or stops.
-pub(crate) type ThreadHook = Arc<dyn Fn(usize) + Send + Sync>;
-/// Called with panics of jobs nobody waits for.
-pub(crate) type PanicHook = Arc<dyn Fn(&UnwaitedPanic) + Send + Sync>;
-
-/// What the program wants to be told or asked.
-#[derive(Clone, Default)]
-pub(crate) struct Hooks {
-    pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
-    pub(crate) start: Option<ThreadHook>,
-    pub(crate) stop: Option<ThreadHook>,
-    pub(crate) unwaited: Option<PanicHook>,
-}
 
 /// The job system itself; [`JobSystem`](crate::JobSystem) is the door to it.
 pub(crate) struct Shared<P: Platform> {
@@ -72,6 +59,10 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) frames: P::AtomicU64,
     pub(crate) tap: Option<Tap<P>>,
     pub(crate) hooks: Hooks,
+    /// Panics of the program's code that no job fails of.
+    pub(crate) panics: Panics<P>,
+    /// How far its end is.
+    pub(crate) ending: Ending<P>,
     pub(crate) max_jobs: u32,
     pub(crate) fork_epoch: u32,
     /// The last-level cache of each CPU, by CPU number; empty if there is only one.
@@ -84,6 +75,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) seats: usize,
     pub(crate) guests_max: usize,
     pub(crate) workers_max: usize,
+    pub(crate) spares_max: usize,
     pub(crate) queue: usize,
     pub(crate) max_jobs: u32,
     pub(crate) spin: SpinPolicy,
@@ -106,6 +98,7 @@ const _: () = assert!(JOBS_MAX * LINK_BLOCKS_PER_JOB <= LINK_BLOCKS_MAX);
 impl<P: Platform> Shared<P> {
     pub(crate) fn new(parts: Parts<P>) -> Arc<Shared<P>> {
         let seats = parts.seats as u32;
+        let slots_max = Slab::<P, Slot<P>>::with_hoards(parts.max_jobs, seats);
         Arc::new_cyclic(|this| Shared {
             id: platform::fresh_pool_id(),
             this: this.clone(),
@@ -120,9 +113,14 @@ impl<P: Platform> Shared<P> {
             backlog: Padded(Injector::new()),
             slow: Slow::new(parts.seats),
             labels: Labels::new(),
-            failures: Failures::new(),
+            failures: Failures::new(slots_max),
             wakers: Wakers::new(),
-            crew: Crew::new(parts.workers_max, parts.stack_bytes, parts.slice),
+            crew: Crew::new(
+                parts.workers_max,
+                parts.spares_max,
+                parts.stack_bytes,
+                parts.slice,
+            ),
             helping: Helping::new(parts.help, parts.slice),
             live: parts.live,
             noticed: Noticed::new(),
@@ -135,6 +133,8 @@ impl<P: Platform> Shared<P> {
                 .sink
                 .map(|sink| Tap::new(sink, parts.recording, parts.seats)),
             hooks: parts.hooks,
+            panics: Panics::new(),
+            ending: Ending::new(),
             max_jobs: parts.max_jobs,
             fork_epoch: parts.platform.fork_epoch(),
             caches: caches(&parts.platform),
@@ -146,38 +146,6 @@ impl<P: Platform> Shared<P> {
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.platform.fork_epoch() != self.fork_epoch
-    }
-
-    /// The calling thread's way in; gives it a seat if it has none.
-    #[inline]
-    pub(crate) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
-        if self.is_forked() {
-            return Err(ScheduleError::Forked);
-        }
-        let seat = match seat::current(&self.platform, self.id.get()) {
-            // SAFETY: the entry carries this job system's number, which is never reused, so the
-            // pointer is to one of our seats, and they live as long as `self`.
-            Some(seat) => unsafe { &*seat },
-            None => {
-                let seat = self.sit_down()?;
-                // SAFETY: as below.
-                let context = unsafe { Context::new(self, seat) };
-                context.forget_usage();
-                context.record_seated();
-                return Ok(context);
-            }
-        };
-        // SAFETY: the thread's own record says that it sits here.
-        Ok(unsafe { Context::new(self, seat) })
-    }
-
-    #[cold]
-    fn sit_down(&self) -> Result<&Seat<P>, ScheduleError> {
-        let seat = self.seats.take_guest(&self.platform);
-        let max_threads = self.seats.guests_max();
-        let seat = seat.ok_or(ScheduleError::TooManyThreads { max_threads })?;
-        seat::sit(&self.platform, self.id.get(), seat, self.host());
-        Ok(seat)
     }
 
     pub(crate) fn host(&self) -> Weak<dyn Host> {
@@ -236,6 +204,7 @@ impl<P: Platform> Shared<P> {
         self.seats
             .iter()
             .for_each(|seat| seat.counters.add_to(&mut total));
+        self.panics.add_to(&mut total);
         total
     }
 }

@@ -1,6 +1,6 @@
 //! The end of a job system.
 //!
-//! 1. Everything that is ready, and what becomes ready by that, is run; the calling thread takes
+//! 1. Everything that is ready, and what becomes ready by that, is run; the thread that ends it takes
 //!    part. So does a thread that is inside a handle's wait: what it is in the middle of is waited
 //!    for.
 //! 2. The workers are told to stop. Each leaves when it finds no work any more, and is joined.
@@ -10,19 +10,26 @@
 //!
 //! A job that never returns keeps step 1 from ending, as it would keep any thread from being joined.
 //!
+//! Mostly the thread that drops the job system does all that. It cannot if it is in the middle of a call of
+//! the job system's own: the last owner was in a job's body, its result, a hook, a waker. Then it would wait
+//! for itself. Nor should it while it unwinds from a panic. So it only tells the workers to stop and leaves
+//! the rest to others ([`Ending`]): the last worker to leave does it, or, where there is none, the call that
+//! has run that code, when it is through.
+//!
 //! An event may be completed by any thread at any time, also during step 4 and after it. So a job is
 //! dropped by a compare-exchange on `pending`, the word that releasing it counts down: either the
 //! release came first (and the job is run after all), or [`DROPPED`] is in the count, which then
 //! never comes to zero, however many releases follow.
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, Ordering, Parker, Platform};
+use platform::{Atomic, Memory, Ordering, Parker, Platform};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::graph::Ending;
+use crate::graph::{Ending as JobEnding, Left};
 use crate::job::{Phase, Slot, Ticket};
 use crate::listen::Audience;
+use crate::seat::Role;
 use crate::shared::Shared;
 
 /// In the count of a job that was dropped unrun: more than there can be edges. Its slot is not used again:
@@ -31,6 +38,39 @@ pub(crate) const DROPPED: u32 = 1 << 31;
 
 /// How long to wait for a job before looking around again.
 const PERIOD: Nanos = Nanos::from_millis(1);
+
+/// How far the end is, and who brings it about.
+pub(crate) struct Ending<M: Memory>(M::AtomicU32);
+
+impl<M: Memory> Ending<M> {
+    /// The owner is gone, and could not end it.
+    const DEFERRED: u32 = 1;
+    /// A thread ends it, or has done so.
+    const CLAIMED: u32 = 1 << 1;
+
+    pub(crate) fn new() -> Ending<M> {
+        Ending(M::AtomicU32::new(0))
+    }
+
+    fn defer(&self) {
+        // Relaxed: ordered by the caller's fence.
+        self.0.fetch_or(Ending::<M>::DEFERRED, Ordering::Relaxed);
+    }
+
+    /// Whether a thread has yet to end it.
+    #[inline]
+    fn is_due(&self) -> bool {
+        // Relaxed: ordered by the caller's fence, or a hint.
+        self.0.load(Ordering::Relaxed) == Ending::<M>::DEFERRED
+    }
+
+    /// Whether the caller is the one that ends it.
+    fn claim(&self) -> bool {
+        // Relaxed: it only decides who does it.
+        let before = self.0.fetch_or(Ending::<M>::CLAIMED, Ordering::Relaxed);
+        before & Ending::<M>::CLAIMED == 0
+    }
+}
 
 /// What a look at all jobs found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,25 +83,70 @@ enum Found {
 }
 
 impl<P: Platform> Shared<P> {
-    /// See the module.
+    /// The last owner is gone; see the module.
     pub(crate) fn shut_down(&self) {
-        let Ok(context) = self.context() else {
-            // More threads than seats: this one cannot run jobs, but it can stop the workers.
-            self.stop();
-            return;
-        };
-        if !context.current_job().is_none() {
-            // The last owner was a job: its thread can neither wait for itself nor run what might
-            // wait for it. The others run what is ready before they leave.
-            self.signal_stop();
+        let unwinds = std::thread::panicking();
+        // In a sink of this job system there is no way in; the thread is in the middle of a call, then.
+        let context = self.enter_at_last().ok();
+        let context = context.as_ref().filter(|context| !context.is_called_back());
+        if let Some(context) =
+            context.filter(|context| context.seat.role == Role::Guest && !unwinds)
+        {
+            return self.end(context);
+        }
+        self.ending.defer();
+        self.signal_stop();
+        // SeqCst, partner: the fence in `end_if_last`: either the last worker sees that it has to end the job
+        // system, or it is seen here that it has left.
+        P::fence(Ordering::SeqCst);
+        if let Some(context) = context.filter(|_| self.crew.active() == 0) {
+            match unwinds {
+                true => self.end_unrun(context),
+                false => self.end(context),
+            }
+        }
+    }
+
+    /// The calling worker has left, and does not count any more: if it was the last, and the owner is gone,
+    /// it ends the job system.
+    pub(crate) fn end_if_last(&self, context: &Context<'_, P>) {
+        // SeqCst, partner: the fence in `shut_down`.
+        P::fence(Ordering::SeqCst);
+        if self.crew.active() == 0 && self.ending.is_due() {
+            self.end(context);
+        }
+    }
+
+    /// The calling thread comes out of a call in which it may have run a job that was the job system's last
+    /// owner.
+    #[inline]
+    pub(crate) fn end_if_deferred(&self, context: &Context<'_, P>) {
+        if self.ending.is_due() && !context.is_called_back() && self.crew.active() == 0 {
+            self.end(context);
+        }
+    }
+
+    /// Runs what can run, drops the rest, unless another thread does.
+    #[cold]
+    fn end(&self, context: &Context<'_, P>) {
+        if !self.ending.claim() {
             return;
         }
         context.flush();
-        self.run_what_can_run(&context);
+        self.run_what_can_run(context);
         self.stop();
-        while self.run_what_can_run(&context) == Found::Held {
-            self.drop_what_is_held(&context);
+        while self.run_what_can_run(context) == Found::Held {
+            self.drop_what_is_held(context);
         }
+    }
+
+    /// Drops everything, on a thread that unwinds from a panic, where there are no workers.
+    fn end_unrun(&self, context: &Context<'_, P>) {
+        if !self.ending.claim() {
+            return;
+        }
+        // Nothing runs here, and drops of some jobs may make others ready.
+        while self.drop_what_is_ready(context) | self.drop_what_is_held(context) {}
     }
 
     /// Runs until nothing is ready and nothing runs elsewhere. Returns what is left.
@@ -97,7 +182,23 @@ impl<P: Platform> Shared<P> {
         found
     }
 
-    fn drop_what_is_held(&self, context: &Context<'_, P>) {
+    /// Drops jobs that nothing has claimed. Whether there were any.
+    fn drop_what_is_ready(&self, context: &Context<'_, P>) -> bool {
+        let mut has_dropped = false;
+        for (index, slot) in self.slots.iter() {
+            let word = slot.word(Ordering::Relaxed);
+            let job = Ticket::new(index, word.generation);
+            if word.phase == Phase::Ready && slot.claim(job) {
+                has_dropped = true;
+                self.drop_unrun(context, job, slot);
+            }
+        }
+        has_dropped
+    }
+
+    /// Drops jobs that something holds back. Whether there were any.
+    fn drop_what_is_held(&self, context: &Context<'_, P>) -> bool {
+        let mut has_dropped = false;
         for (index, slot) in self.slots.iter() {
             // Acquire, partner: the Release stores of the state: the count and the body.
             let word = slot.word(Ordering::Acquire);
@@ -114,6 +215,7 @@ impl<P: Platform> Shared<P> {
                     Ordering::Relaxed,
                 ) {
                     Ok(_) => {
+                        has_dropped = true;
                         self.drop_unrun(context, Ticket::new(index, word.generation), slot);
                         break;
                     }
@@ -126,27 +228,32 @@ impl<P: Platform> Shared<P> {
                 P::spin_until(&slot.state, |now| now != seen, self.platform.now() + PERIOD);
             }
         }
+        has_dropped
     }
 
     /// A job that can never run, and that nobody can release any more.
     fn drop_unrun(&self, context: &Context<'_, P>, job: Ticket, slot: &Slot<P>) {
-        self.failures.add(job, Failure::ShutDown);
+        context.forget(self.failures.add(job, Failure::ShutDown));
         let flags = slot.flags.load(Ordering::Relaxed);
         // What depends on it is dropped as well: nobody hears through that.
-        match context.audience(job, slot, flags) {
-            Audience::Somebody => context.report(job, Audience::Somebody),
-            Audience::Nobody | Audience::Successors => context.report(job, Audience::Nobody),
-        }
+        let audience = match context.audience(job, slot, flags) {
+            Audience::Somebody => Audience::Somebody,
+            Audience::Nobody | Audience::Successors => Audience::Nobody,
+        };
+        let unheard = context.unheard_panic(job, audience);
         if flags & Slot::<P>::HAS_BODY != 0 {
-            context.discard_body(slot);
+            context.discard_body(job, slot);
         }
-        context.record(EventKind::Completed, job, Ending::Cancelled.code());
+        context.record(EventKind::Completed, job, JobEnding::Cancelled.code());
         let told = context.close(job, slot, flags);
-        if context.let_go(job, slot, flags, true) {
+        if context.let_go(job, slot, flags, true) == Left::Nothing {
             slot.move_on(job);
         }
         // Told when it is over, as in `finish`. Successors are dropped one by one, too: nobody is
         // released.
         context.tell_listeners_only(told);
+        if let Some(panic) = unheard {
+            context.report(&panic);
+        }
     }
 }

@@ -89,7 +89,7 @@ impl<P: Platform> Context<'_, P> {
         });
         shared.idle.begin_block::<Fenced>();
         // It may have been the last that could run what there is.
-        shared.consider_spare();
+        self.consider_spare();
         loop {
             while self.run_slow_work() {}
             self.flush_finished();
@@ -184,7 +184,7 @@ impl<P: Platform> Context<'_, P> {
         match slow.call_for::<Fenced>(&shared.backlog, &shared.idle) {
             Called::Worker(seat) => self.wake_worker(seat),
             Called::Enough => {}
-            Called::Nobody => shared.consider_spare(),
+            Called::Nobody => self.consider_spare(),
         }
     }
 
@@ -205,17 +205,27 @@ impl<P: Platform> Context<'_, P> {
             shared.idle.bump();
         }
         if now.watching > 0 {
-            self.alert_watcher_of(job);
+            match shared.crew.active() {
+                // Waiters run anything then.
+                0 => self.alert_all(),
+                _ => self.alert_watcher_of(job),
+            }
         }
         self.wake_for_slow_work();
     }
 
     /// Runs something as part of a job of a lane: what it schedules is of that lane, too. `lane`: the flag.
     pub(crate) fn in_lane<R>(&self, lane: u32, run: impl FnOnce() -> R) -> R {
+        /// Restores the lane, also when something unwinds.
+        struct InLane<'c, 'a, P: Platform>(&'c Context<'a, P>, u32);
+        impl<P: Platform> Drop for InLane<'_, '_, P> {
+            fn drop(&mut self) {
+                self.0.own(|own| own.lane = self.1);
+            }
+        }
         let outer = self.own(|own| std::mem::replace(&mut own.lane, lane));
-        let result = run();
-        self.own(|own| own.lane = outer);
-        result
+        let _in_lane = InLane(self, outer);
+        run()
     }
 
     /// Whether the innermost job that runs here is in the background: so is what it schedules, and each range

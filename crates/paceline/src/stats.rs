@@ -45,6 +45,11 @@ counters! {
     cancelled,
     /// Bodies that panicked.
     panicked,
+    /// Captures of bodies, results and payloads of panics that panicked when the job system dropped them. The
+    /// job ended as it would have without.
+    drop_panics,
+    /// Hooks, sinks and wakers that panicked.
+    hook_panics,
     /// Tickets taken from another seat's queue.
     steals,
     /// Halves cut off another thread's range.
@@ -61,8 +66,10 @@ counters! {
     parks,
     /// Jobs run from inside a wait.
     helps,
-    /// Spare workers started because all others were blocked in waits.
+    /// Times a spare worker was put to work because all others were blocked in waits.
     spares,
+    /// Times that could not be done: there are as many spares as may be, or the system refused a thread.
+    spares_refused,
     /// Tickets that did not fit a queue and went to the injector.
     overflow,
     /// Workers that woke up on the CPU of the thread that had woken them.

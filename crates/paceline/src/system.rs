@@ -10,6 +10,7 @@ use platform::{Limits, Os, Platform};
 
 use crate::builder::{BuildError, Builder};
 use crate::context::Context;
+use crate::entry::Entry;
 use crate::error::{GraphError, ScheduleError, WaitError};
 use crate::frame::Frame;
 use crate::handle::Event;
@@ -25,10 +26,12 @@ use crate::stats::Stats;
 /// Every method may be called from any thread, also from inside jobs. A thread that never called
 /// before needs no registration and may end at any time.
 ///
-/// Dropping it runs what has been scheduled and can run, then stops the workers. What can never run
-/// any more (because it depends on an event that was not completed) is dropped unrun; handles and
-/// ids of such jobs report [`WaitError::ShutDown`]. While unwinding from a panic it only tells the
-/// workers to stop. In the child of a `fork` it does nothing.
+/// Dropping it runs what has been scheduled and can run, then stops the workers. What can never run any more
+/// (because it depends on an event that was not completed) is dropped unrun; handles and ids of such jobs
+/// report [`WaitError::ShutDown`]. Where the drop cannot wait for all that (it is part of a job, a hook or a
+/// result of this very job system, or its thread is unwinding from a panic), it tells the workers to stop and
+/// returns; the last one to leave does the rest, or without workers the call that ran the job. In the child
+/// of a `fork` it does nothing.
 pub struct JobSystem<P: Platform = Os> {
     shared: Arc<Shared<P>>,
 }
@@ -66,10 +69,7 @@ impl<P: Platform> JobSystem<P> {
     /// # Panics
     /// If more threads than [`Builder::max_threads`] use the job system, or in a fork's child.
     pub fn enter<R>(&self, f: impl FnOnce(&Context<'_, P>) -> R) -> R {
-        match self.shared.context() {
-            Ok(context) => f(&context),
-            Err(error) => panic!("{error}"),
-        }
+        f(&self.enter_or_panic())
     }
 
     /// Schedules a job that depends on nothing. It may start at once, on a worker; nothing runs
@@ -88,7 +88,7 @@ impl<P: Platform> JobSystem<P> {
     /// Begins the description of a job.
     #[track_caller]
     pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
-        NewJob::new(self.shared.context(), name)
+        NewJob::outside(&self.shared, name)
     }
 
     /// A job that is over when all of these are.
@@ -147,6 +147,9 @@ impl<P: Platform> JobSystem<P> {
 
     /// Waits for a job, but not longer than `timeout`. False: it is not over yet.
     ///
+    /// Where there are workers, this thread runs nothing meanwhile: a body that has begun could not be cut
+    /// short. Without workers it runs what the job needs, and may be late by as much as the last body takes.
+    ///
     /// # Errors
     /// As [`try_wait`](JobSystem::try_wait).
     pub fn wait_timeout(&self, id: JobId, timeout: Duration) -> Result<bool, WaitError> {
@@ -155,7 +158,7 @@ impl<P: Platform> JobSystem<P> {
 
     fn wait_until(&self, id: JobId, deadline: Nanos) -> Result<bool, WaitError> {
         self.check_own(id)?;
-        let context = self.shared.context()?;
+        let context = self.shared.enter()?;
         let over = context.wait_until(id.ticket(), deadline)?;
         if over {
             self.shared.failures.verdict(id.ticket())?;
@@ -222,7 +225,7 @@ impl<P: Platform> JobSystem<P> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, P>) -> R,
     {
-        self.context_or_panic().scope(f)
+        self.enter_or_panic().scope(f)
     }
 
     /// As [`Context::join`]; reads the thread's seat once. In a recursion join on the context.
@@ -233,7 +236,7 @@ impl<P: Platform> JobSystem<P> {
         B: FnOnce(&Context<'_, P>) -> RB + Send,
         RB: Send,
     {
-        self.context_or_panic().join(a, b)
+        self.enter_or_panic().join(a, b)
     }
 
     /// As [`Context::parallel_for`].
@@ -242,13 +245,13 @@ impl<P: Platform> JobSystem<P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
-        self.context_or_panic().parallel_for(range, grain, body);
+        self.enter_or_panic().parallel_for(range, grain, body);
     }
 
     #[track_caller]
-    fn context_or_panic(&self) -> Context<'_, P> {
+    fn enter_or_panic(&self) -> Entry<'_, P> {
         self.shared
-            .context()
+            .enter()
             .unwrap_or_else(|error: ScheduleError| panic!("{error}"))
     }
 
@@ -276,7 +279,11 @@ impl<P: Platform> JobSystem<P> {
     /// assert!(js.limits().effective_parallelism() >= 1);
     /// ```
     pub fn limits(&self) -> Limits {
-        self.shared.limits()
+        match self.shared.is_forked() {
+            // What the parent knew is behind a lock, which a thread of the parent's may have held.
+            true => self.shared.platform.limits(),
+            false => self.shared.limits(),
+        }
     }
 
     /// Changes the number of workers while everything runs. Those that are too many leave when they
@@ -284,9 +291,12 @@ impl<P: Platform> JobSystem<P> {
     /// for, as with [`Builder::workers`].
     ///
     /// # Errors
-    /// If that is more than four times the machine's threads (and more than there were at the
-    /// start), or if the system refuses a thread.
+    /// If that is more than [`WORKERS_MAX`](crate::WORKERS_MAX), if the system refuses a thread, or in a
+    /// fork's child.
     pub fn resize(&self, workers: usize) -> Result<(), BuildError> {
+        if self.shared.is_forked() {
+            return Err(BuildError::Forked);
+        }
         let most = self.shared.crew.workers_max();
         if workers > most {
             let range = (0, most as u64);
@@ -298,7 +308,7 @@ impl<P: Platform> JobSystem<P> {
         }
         self.shared.resize(workers).map_err(BuildError::Thread)?;
         if self.is_recording()
-            && let Ok(context) = self.shared.context()
+            && let Ok(context) = self.shared.enter()
         {
             context.record(EventKind::Resized, Ticket::NONE, workers as u64);
         }
@@ -311,9 +321,12 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// All labels used so far; [`EventKind::Created`] refers to them by
-    /// position.
+    /// position. None in a fork's child.
     pub fn labels(&self) -> Vec<Label> {
-        self.shared.labels.all()
+        match self.shared.is_forked() {
+            true => Vec::new(),
+            false => self.shared.labels.all(),
+        }
     }
 
     /// Switches recording on or off while everything runs; nothing happens without a
@@ -342,13 +355,8 @@ impl<P: Platform> JobSystem<P> {
 
 impl<P: Platform> Drop for JobSystem<P> {
     fn drop(&mut self) {
-        if self.shared.is_forked() {
-            return;
+        if !self.shared.is_forked() {
+            self.shared.shut_down();
         }
-        if std::thread::panicking() {
-            self.shared.signal_stop();
-            return;
-        }
-        self.shared.shut_down();
     }
 }

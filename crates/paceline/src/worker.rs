@@ -68,20 +68,45 @@ impl<P: Platform> Context<'_, P> {
             .or_else(|| self.fetch_from_elsewhere())
     }
 
-    /// Once in a while: outside work first, even though there is work here. What is left here is
-    /// announced, since this thread does not run it next.
+    /// Once in a while: work that would otherwise have to wait for as long as there is newer work here. In
+    /// turn that is work from outside, what lies in the queues of others (the scope of an outside thread that
+    /// is busy otherwise, what a waiter has left behind), and the oldest here, which jobs that make jobs for
+    /// ever would bury. What is left here is announced, since this thread does not run it next.
     #[cold]
     fn next_in_fairness(&self) -> Option<Ticket> {
         self.leave_waker();
-        let ticket = self
-            .take_from_injector()
-            .or_else(|| self.take_from_inboxes())
-            .or_else(|| self.take_from_backlog())?;
-        if self.seat.deque.len() > 0 {
+        let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
+        let first = match turn % 3 {
+            0 => None,
+            1 => self.take_oldest_elsewhere(),
+            _ => self.seat.deque.take_oldest(),
+        };
+        let ticket = first.or_else(|| self.take_from_outside())?;
+        // Guests announce all they make.
+        if self.seat.role != Role::Guest && self.seat.deque.len() > 0 {
             self.own(|own| own.fresh += 1);
             self.publish(Queue::Own, false);
         }
         Some(ticket)
+    }
+
+    /// Work that no job of this thread has made.
+    fn take_from_outside(&self) -> Option<Ticket> {
+        self.take_from_injector()
+            .or_else(|| self.take_from_inboxes())
+            .or_else(|| self.take_from_backlog())
+    }
+
+    /// The oldest ticket of another seat's deque.
+    fn take_oldest_elsewhere(&self) -> Option<Ticket> {
+        self.victims(|seat| {
+            if seat.deque.len() == 0 || seat.index == self.seat.index {
+                return None;
+            }
+            let ticket = seat.deque.steal_one()?;
+            self.note_steal(seat, 1);
+            Some(ticket)
+        })
     }
 
     /// A ticket from elsewhere for a thread that does not count as searching. What came along with
@@ -344,8 +369,12 @@ impl<P: Platform> Context<'_, P> {
             || (self.seat.role == Role::Spare && self.shared.has_free_worker())
     }
 
-    /// Runs one ready job of any kind on the calling thread. True if there was one.
+    /// Runs one ready job of any kind on the calling thread. True if there was one, and there is stack for
+    /// it.
     pub(crate) fn run_any(&self) -> bool {
+        if !self.has_stack() {
+            return false; // It was called by a job that was run like this, by a job, and so on.
+        }
         loop {
             let Some(ticket) = self.next() else {
                 return false;

@@ -22,6 +22,11 @@ pub unsafe trait Memory: Sized + 'static {
     /// A mutual-exclusion lock for cold paths.
     type Lock<T: Send>: Lock<T>;
 
+    /// Whether operations of this memory may unwind: those of a world that ends an execution in the middle,
+    /// as a model checker does that has found something. A guard that aborts the process when something
+    /// unwinds through it has to stay out of the way there.
+    const UNWINDS: bool = false;
+
     /// A fence. Store-buffering edges ("I wrote mine, now I look at yours") use a SeqCst fence and
     /// not SeqCst accesses: the model checker treats the latter as weaker than they are.
     fn fence(order: Ordering);

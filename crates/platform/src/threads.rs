@@ -40,8 +40,15 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     fn local(&self) -> *const ();
 
     /// Sets the calling thread's word. `at_exit` is called with the word that is set when the
-    /// thread ends, unless that is null.
-    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ()));
+    /// thread ends, unless that is null. False if it will not be called any more: the thread is ending, and
+    /// only destructors of its own thread-locals still run. The word is set all the same.
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) -> bool;
+
+    /// The lowest address of the calling thread's stack that may be used; `None` if the platform cannot say.
+    /// Stacks grow down. May cost some file accesses: for once a thread.
+    fn stack_end(&self) -> Option<usize> {
+        None
+    }
 
     /// What the machine is.
     fn topology(&self) -> &Topology;
@@ -179,6 +186,9 @@ pub trait Thread: Send + 'static {
     /// # Errors
     /// The payload of the panic that ended the thread.
     fn join(self) -> Result<(), Box<dyn Any + Send>>;
+
+    /// Whether this is the calling thread, which cannot join itself.
+    fn is_current(&self) -> bool;
 }
 
 /// What a thread has used of the machine; `None` where the system does not count it.

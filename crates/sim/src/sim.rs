@@ -244,9 +244,9 @@ unsafe impl Platform for Sim {
     ///
     /// # Panics
     /// Outside a simulated thread: nothing would ever call `at_exit`.
-    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) -> bool {
         ambient::with(|engine| engine.set_local(word, at_exit))
-            .expect("only simulated threads have a local word");
+            .expect("only simulated threads have a local word")
     }
 
     fn topology(&self) -> &Topology {

@@ -297,6 +297,8 @@ unsafe impl<M: Memory> Memory for Counted<M> {
     type Cell<T> = M::Cell<T>;
     type Lock<T: Send> = CountedLock<M::Lock<T>>;
 
+    const UNWINDS: bool = M::UNWINDS;
+
     #[inline]
     fn fence(order: Ordering) {
         match order {

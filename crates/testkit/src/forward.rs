@@ -55,9 +55,13 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.local()
         }
-        fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
+        fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) -> bool {
             let $this = self;
-            $behind.set_local(word, at_exit);
+            $behind.set_local(word, at_exit)
+        }
+        fn stack_end(&self) -> Option<usize> {
+            let $this = self;
+            $behind.stack_end()
         }
         fn topology(&self) -> &platform::Topology {
             let $this = self;

@@ -171,6 +171,8 @@ unsafe impl Memory for Loom {
     type Cell<T> = LoomCell<T>;
     type Lock<T: Send> = LoomLock<T>;
 
+    const UNWINDS: bool = true;
+
     fn fence(order: Ordering) {
         modelled::fence(order);
     }
@@ -236,6 +238,11 @@ impl Thread for LoomThread {
     #[track_caller]
     fn join(self) -> Result<(), Box<dyn Any + Send>> {
         self.0.join()
+    }
+
+    #[track_caller]
+    fn is_current(&self) -> bool {
+        self.0.thread().id() == ::loom::thread::current().id()
     }
 }
 
@@ -307,11 +314,12 @@ unsafe impl Platform for Loom {
         SLOT.try_with(|slot| slot.word.get()).unwrap_or(ptr::null())
     }
 
-    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
-        let _ = SLOT.try_with(|slot| {
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) -> bool {
+        let set = SLOT.try_with(|slot| {
             slot.word.set(word);
             slot.at_exit.set(Some(at_exit));
         });
+        set.is_ok()
     }
 
     fn topology(&self) -> &Topology {

@@ -96,6 +96,11 @@ const RULES: &[Rule] = &[
         check: words::yields,
     },
     Rule {
+        name: "border",
+        says: "the job system catches panics, and so calls the program's code, in one folder",
+        check: words::border,
+    },
+    Rule {
         name: "unsafe",
         says: "unsafe code is in the files listed in tidy/unsafe_code.rs and nowhere else",
         check: unsafe_code::check,

@@ -60,6 +60,28 @@ const NO_YIELD: &[&str] = &[
     "crates/workload/",
 ];
 
+/// What catches a panic, and the one folder of the job system that does: code of the program's is called
+/// there.
+const CATCHES: &str = "catch_unwind";
+const BORDER: &str = "crates/paceline/src/border/";
+
+/// Rule "border": the job system catches panics of the program's code in one place.
+pub(super) fn border(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in tree.rust() {
+        if !file.path.starts_with("crates/paceline/src/") || file.path.starts_with(BORDER) {
+            continue;
+        }
+        for (index, line) in source.lines.iter().enumerate() {
+            if words(&line.code).any(|(_, word)| word == CATCHES) {
+                let message = format!("{CATCHES}: call the program's code through {BORDER}");
+                findings.push(file.finding(index + 1, message));
+            }
+        }
+    }
+    findings
+}
+
 /// Rule "words": none of the words above, in any text file. Captured data may hold anything.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -242,6 +264,19 @@ mod tests {
         assert_eq!(shown(&yields(&Tree::of(&[(path, text)]))), expected);
         for may in ["crates/testkit/src/a.rs", YIELDS_FOR_EXPERIMENTS] {
             assert!(yields(&Tree::of(&[(may, text)])).is_empty(), "{may}");
+        }
+    }
+
+    #[test]
+    fn panics_are_caught_at_the_border() {
+        let text = "//! catch_unwind\nfn f() { catch_unwind(g) }\n";
+        let path = "crates/paceline/src/a.rs";
+        let expected = [format!(
+            "{path}:2: catch_unwind: call the program's code through {BORDER}"
+        )];
+        assert_eq!(shown(&border(&Tree::of(&[(path, text)]))), expected);
+        for may in ["crates/sim/src/a.rs", "crates/paceline/src/border/a.rs"] {
+            assert!(border(&Tree::of(&[(may, text)])).is_empty(), "{may}");
         }
     }
 

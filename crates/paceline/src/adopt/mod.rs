@@ -24,8 +24,9 @@ use std::marker::PhantomData;
 use event::Nanos;
 use platform::{CpuSet, Lock, Platform, Treatment};
 
-use crate::seat::{self, Role as SeatRole, Seat};
+use crate::seat::{Role as SeatRole, Seat};
 use crate::shared::Shared;
+use crate::sitting;
 use crate::system::JobSystem;
 
 use wish::Wish;
@@ -166,7 +167,7 @@ impl<P: Platform> Shared<P> {
     fn adopt(&self, thread: u64) {
         // Where threads have no names nothing can be done to one by its name.
         if thread != 0 {
-            seat::note_role(&self.platform, self.host());
+            sitting::note_role(&self.platform, self.host());
         }
         self.helping.state.with(|state| {
             let is_first = state.threads.is_empty();
@@ -305,7 +306,10 @@ impl<P: Platform> JobSystem<P> {
     pub fn adopt(&self, role: Role) -> Adopted<'_, P> {
         let shared = self.shared();
         let thread = shared.platform.thread_id();
-        shared.adopt(thread);
+        // In a fork's child there is nothing to be treated like.
+        if !shared.is_forked() {
+            shared.adopt(thread);
+        }
         Adopted {
             system: self,
             role,
@@ -315,9 +319,12 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// What the kernel was asked for by [`Builder::os_help`](crate::Builder::os_help), wish by wish, and what
-    /// it said.
+    /// it said. Nothing in a fork's child.
     pub fn os_help(&self) -> Vec<Help> {
-        self.shared().help()
+        match self.shared().is_forked() {
+            true => Vec::new(),
+            false => self.shared().help(),
+        }
     }
 }
 

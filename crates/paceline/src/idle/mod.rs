@@ -180,7 +180,7 @@ impl<M: Memory> Idle<M> {
             let mut seen = bits.load(Ordering::Relaxed);
             while seen != 0 {
                 let bit = seen & seen.wrapping_neg();
-                // AcqRel: edge I1, partner: `cancel_sleep`.
+                // AcqRel: edge I1, partner: `cancel_sleep`; edge I5, partner: `begin_sleep`.
                 let before = bits.fetch_and(!bit, Ordering::AcqRel);
                 if before & bit != 0 {
                     return Some(index * 64 + bit.trailing_zeros() as usize);
@@ -212,7 +212,8 @@ impl<M: Memory> Idle<M> {
 
     /// Step 4: from searching to sleeping. The caller looks once more before it parks.
     pub(crate) fn begin_sleep<F: Fences<M>>(&self, seat: usize) {
-        self.sleepers[seat / 64].fetch_or(1 << (seat % 64), Ordering::Relaxed);
+        // Release: edge I5, partner: `pick`: the seat itself, for wakers that were let in by another sleeper.
+        self.sleepers[seat / 64].fetch_or(1 << (seat % 64), Ordering::Release);
         let change = IdleWord::SLEEPING.wrapping_sub(IdleWord::SEARCHING);
         // Release: edge I2, partner: `wake_one` and the like: our bit.
         self.word.fetch_add(change, Ordering::Release);

@@ -331,6 +331,9 @@ impl<P: Platform> JobSystem<P> {
     /// assert!(js.interference().decisions.is_empty(), "there was no frame yet");
     /// ```
     pub fn interference(&self) -> Interference {
+        if self.shared().is_forked() {
+            return Interference::default();
+        }
         let noticed = &self.shared().noticed;
         noticed.state.with(|state| Interference {
             is_noticed: state.judge.is_noticed(),

@@ -1,12 +1,10 @@
 //! Jobs as data: what identifies one, what it is made of, where it lives.
 
-mod body;
 mod id;
 mod label;
 mod links;
 mod slot;
 
-pub(crate) use body::{Body, BodyTable, Once};
 pub use id::JobId;
 pub(crate) use id::Ticket;
 pub use label::Label;

@@ -26,9 +26,9 @@
 
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
-use super::body::{Body, BodyTable};
 use super::id::Ticket;
 use super::links::Preds;
+use crate::border::{Body, BodyTable, Payload};
 use crate::slab::NIL;
 
 /// Where a job is in its life.
@@ -209,6 +209,8 @@ impl<P: Platform> Slot<P> {
     pub(crate) const IS_BACKGROUND: u32 = 1 << 8;
     /// `parent` holds one, and not what is next in lists.
     pub(crate) const HAS_PARENT: u32 = 1 << 9;
+    /// A job that a handle holds has failed: there is no result. Written before the slot is let go.
+    pub(crate) const FAILED: u32 = 1 << 10;
 
     /// Of `holders`: the thread that finishes the job.
     pub(crate) const FINISHER: u32 = 1;
@@ -317,15 +319,38 @@ impl<P: Platform> Slot<P> {
     /// Drops the result of a typed job.
     ///
     /// # Safety
-    /// The job has run to its end, its result is still there, and the caller is the last who needs
-    /// the slot.
-    pub(crate) unsafe fn drop_result(&self) {
+    /// The job has run to its end without failing, its result is still there, and the caller is the last who
+    /// needs the slot.
+    pub(crate) unsafe fn drop_result(&self) -> Result<(), Payload> {
         // SAFETY: the caller's promise; the table was written before the job was published.
         unsafe {
-            if let Some(table) = self.table.with(|table| *table) {
-                self.body.with_mut(|body| (table.drop_result)(body));
+            match self.table.with(|table| *table) {
+                Some(table) => self.body.with_mut(|body| table.drop_result(body)),
+                None => Ok(()),
             }
         }
+    }
+
+    /// Drops the closure of a job that was not run, or of a range that is through.
+    ///
+    /// # Safety
+    /// The closure is there, and the caller has the job to itself.
+    pub(crate) unsafe fn discard_body(&self) -> Result<(), Payload> {
+        // SAFETY: the caller's promise; the table was written before the job was published.
+        unsafe {
+            match self.table.with(|table| *table) {
+                Some(table) => self.body.with_mut(|body| table.discard(body)),
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// Where the closure of a range lies, for the members of its crew, who share it. The cell's rule, that
+    /// nothing writes while it is read, is theirs to keep: it is written when the last of them has left.
+    pub(crate) fn body_for_crew(&self) -> *mut Body {
+        // SAFETY: nothing is read or written through the pointer here. A member has acquired what was written
+        // to the cell, with its claim or by joining.
+        unsafe { self.body.with(|body| body.cast_mut()) }
     }
 }
 

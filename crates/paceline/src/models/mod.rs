@@ -40,12 +40,13 @@ use testkit::Loom;
 use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
 
 use crate::WaitPolicy;
+use crate::border::Hooks;
 use crate::context::Context;
 use crate::job::{Label, Ticket};
 use crate::live::{Asked, Live, Reading};
 use crate::policy::SpinPolicy;
 use crate::seat::Role;
-use crate::shared::{Hooks, Parts, Shared};
+use crate::shared::{Parts, Shared};
 
 /// What one thread of a model does.
 type Part = Box<dyn FnOnce() + Send>;
@@ -126,6 +127,7 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
         seats: workers + guests,
         guests_max: guests,
         workers_max: workers,
+        spares_max: 0,
         queue: 2,
         max_jobs: jobs,
         spin: SpinPolicy {
@@ -175,13 +177,15 @@ impl<P: Platform> Drop for Site<P> {
 }
 
 impl<P: Platform> Site<P> {
-    /// Room for `jobs` jobs and `seats` threads of the model.
+    /// Room for `jobs` jobs and `seats` threads of the model. There is one more worker, which is busy: so no
+    /// thread is on its own, and no spare is needed.
     fn new(platform: P, jobs: u32, seats: usize) -> Site<P> {
         let shared = shared(platform, jobs, seats, 0);
         for _ in 0..seats {
             let seat = shared.seats.add(&shared.platform, Role::Worker);
-            assert!(seat.is_some(), "there is a seat for each");
+            shared.make_room_for(seat.expect("there is a seat for each"));
         }
+        shared.crew.pretend_active(seats + 1);
         Site {
             shared,
             done: Arc::new(SharedCell::new(0)),

@@ -28,6 +28,7 @@ struct Lockers<M: Memory> {
 impl<M: Memory> Lockers<M> {
     fn new() -> Arc<Self> {
         let slab = Slab::new(2, 3, || Locker(SharedCell::new(0)));
+        slab.make_room_for_cache(2);
         let mut cache = Cache::new();
         let two = [0, 1].map(|_| slab.allocate(&mut cache).expect("there is room").0);
         two.into_iter().for_each(|index| slab.free_from_afar(index));

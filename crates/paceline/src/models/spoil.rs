@@ -255,6 +255,8 @@ unsafe impl<S: Spoil> Memory for Spoiled<S> {
     type Cell<T> = <Loom as Memory>::Cell<T>;
     type Lock<T: Send> = <Loom as Memory>::Lock<T>;
 
+    const UNWINDS: bool = Loom::UNWINDS;
+
     #[track_caller]
     fn fence(order: Ordering) {
         match S::is_here() {

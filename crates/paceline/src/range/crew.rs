@@ -1,7 +1,6 @@
 //! Running a range together: opening it, joining and leaving its crew, doing a share.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use event::EventKind;
 use platform::{Atomic, Ordering, Platform, SharedCell};
@@ -9,8 +8,8 @@ use platform::{Atomic, Ordering, Platform, SharedCell};
 use super::pace::Pace;
 use super::slow::{NO_WORD, SLOW_OFFERS};
 use super::words::{CREW_MAX, Items, RangeBlock, SharedRange, take_front};
+use crate::border::caught;
 use crate::context::{Context, Queue};
-use crate::failure::Failure;
 use crate::graph::Ending;
 use crate::job::{Phase, Slot, StateWord, Ticket};
 
@@ -42,9 +41,7 @@ impl<P: Platform> Context<'_, P> {
             self.leave_range(job, slot);
         } else {
             // No block to be had: run it alone. Nobody can join, so nobody else can leave.
-            self.run_part(job, || {
-                (range.body)(range.start..range.start + range.items as usize, self);
-            });
+            self.run_part(job, || range.run(items, self));
             self.leave_range(job, slot);
         }
         self.after_job();
@@ -126,10 +123,9 @@ impl<P: Platform> Context<'_, P> {
                 .table
                 .with(|table| *table)
                 .expect("an open range has a body");
+            let body = slot.body_for_crew();
             self.in_lane(lane, || {
-                self.in_frame(job, || {
-                    slot.body.with(|body| (table.join)(body, self, number));
-                });
+                self.in_frame(job, || table.join(body, self, number));
             });
         }
     }
@@ -147,14 +143,8 @@ impl<P: Platform> Context<'_, P> {
             self.note_trial(slot, self.shared.blocks.get(index));
             self.own(|own| self.shared.blocks.free(&mut own.blocks, index));
         }
-        // SAFETY: the crew is empty and nobody can join any more; the body is dropped once.
-        unsafe {
-            let table = slot
-                .table
-                .with(|table| *table)
-                .expect("an open range has a body");
-            slot.body.with_mut(|body| (table.discard)(body));
-        }
+        // The crew is empty and nobody can join any more.
+        self.discard_body(job, slot);
         let flags = slot.flags.load(Ordering::Relaxed);
         let panicked = flags & Slot::<P>::PANICKED != 0;
         let ending = if panicked {
@@ -187,16 +177,13 @@ impl<P: Platform> Context<'_, P> {
     fn run_part(&self, job: Ticket, part: impl FnOnce()) -> bool {
         self.seat.counters.jobs.add(1);
         self.record(EventKind::Begin, job, 0);
-        let done = catch_unwind(AssertUnwindSafe(part));
+        let done = caught(part);
         let ran = done.is_ok();
         if let Err(payload) = done {
             let slot = self.shared.slot(job);
-            self.seat.counters.panicked.add(1);
-            let label = self.label_of(slot);
-            self.shared
-                .failures
-                .add(job, Failure::panicked(label, payload));
-            // Relaxed: ordered by the member's leaving.
+            // Relaxed, both: the flags that matter were there before; ordered by the member's leaving.
+            let flags = slot.flags.load(Ordering::Relaxed);
+            self.record_panic(job, slot, flags, payload);
             slot.flags.fetch_or(Slot::<P>::PANICKED, Ordering::Relaxed);
         }
         self.record(EventKind::End, job, 0);
@@ -221,8 +208,7 @@ impl<P: Platform> Context<'_, P> {
             _ => self.steal(share, &pace).map(|(first, _)| first),
         };
         while let Some(items) = next {
-            let part = range.start + items.lo as usize..range.start + items.hi as usize;
-            (range.body)(part, self);
+            range.run(items, self);
             let left = share.block.len_of(share.me);
             pace.ran(self, items.len(), left);
             if left > 0 {

@@ -24,11 +24,11 @@ pub(crate) mod words;
 use std::ops::Range;
 use std::panic::Location;
 
-use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
 
+use crate::border::UnwindGuard;
 use crate::context::{Context, Queue};
-use crate::error::{ScheduleError, WaitError};
+use crate::error::ScheduleError;
 use crate::graph::Ending;
 use crate::job::{Label, Slot, Ticket};
 use crate::policy::Grain;
@@ -75,10 +75,15 @@ impl<P: Platform> Context<'_, P> {
         if left.len() == 0 {
             return;
         }
+        let guard = UnwindGuard::<P>::new("a loop that other threads share");
         // SAFETY: this function does not return before the job has ended, whatever happens.
         let shared = unsafe { self.share_range(label, &range, left) };
+        if let Ok(job) = shared {
+            self.finish_shared(job, &range);
+        }
+        guard.disarm();
         match shared {
-            Ok(job) => self.finish_shared(job, &range),
+            Ok(job) => self.raise_panic_of(job),
             // No slot or no block to be had: it stays private.
             Err(_) => run.rest(left),
         }
@@ -93,14 +98,7 @@ impl<P: Platform> Context<'_, P> {
         self.in_frame(job, || self.run_share(range, 0));
         self.leave_range(job, slot);
         self.after_job();
-        let over = self.wait_until(job, Nanos::MAX);
-        if !matches!(over, Ok(true)) {
-            // The members run code of ours on our stack: it is not left before they have.
-            while !slot.is_over(job) {
-                let _ = self.wait_until(job, Nanos::MAX);
-            }
-        }
-        self.resume(self.shared.failures.verdict(job));
+        self.wait_for_borrowers(job);
     }
 
     /// Makes a job of what is left of a private loop. The caller is its first member.
@@ -119,14 +117,8 @@ impl<P: Platform> Context<'_, P> {
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
         let allocated = self.allocate_slot(label, flags, self.current_job());
         let (job, slot) = allocated.ok_or_else(|| self.full())?;
-        let body = SharedRange {
-            start: range.start,
-            items: range.items,
-            grain: range.grain,
-            body: range.body,
-        };
         // SAFETY: the table is that of the body; the rest is the caller's promise.
-        unsafe { self.put_body(slot, body, &RangeTable::<P, &F>::TABLE) };
+        unsafe { self.put_body(slot, range.again(), &RangeTable::<P, &F>::TABLE) };
         if !self.open(job, slot, left) {
             self.drop_unopened(job, slot);
             return Err(self.full());
@@ -138,18 +130,6 @@ impl<P: Platform> Context<'_, P> {
     fn drop_unopened(&self, job: Ticket, slot: &Slot<P>) {
         slot.flags.store(0, Ordering::Relaxed);
         self.finish(job, slot, 0, Ending::Done, Queue::Own);
-    }
-
-    /// Re-raises what a wait found.
-    pub(crate) fn resume(&self, verdict: Result<(), WaitError>) {
-        match verdict {
-            Ok(()) => {}
-            Err(WaitError::Panicked {
-                payload: Some(payload),
-                ..
-            }) => std::panic::resume_unwind(payload),
-            Err(error) => panic!("{error}"),
-        }
     }
 }
 
@@ -205,11 +185,7 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
 
     fn block(&mut self, left: Items) -> Items {
         let (items, rest) = left.take_front(self.pace.next_block(self.context, left.len()));
-        let start = self.range.start;
-        (self.range.body)(
-            start + items.lo as usize..start + items.hi as usize,
-            self.context,
-        );
+        self.range.run(items, self.context);
         self.pace.ran(self.context, items.len(), rest.len());
         rest
     }

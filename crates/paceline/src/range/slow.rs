@@ -191,8 +191,7 @@ impl<P: Platform> Context<'_, P> {
             let Some(items) = share.block.cut_piece(most) else {
                 break;
             };
-            let part = range.start + items.lo as usize..range.start + items.hi as usize;
-            (range.body)(part, self);
+            range.run(items, self);
             let now = self.shared.platform.now();
             let cost = ((now - last).0 * 1000 / u64::from(items.len())).max(1);
             last = now;

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use platform::{Atomic, Memory, Ordering, Padded, Platform};
 
+use crate::border::{Body, BodyTable};
 use crate::context::Context;
 use crate::error::ScheduleError;
-use crate::job::{Body, BodyTable};
 use crate::policy::Grain;
 
 use super::trial::Tried;
@@ -181,7 +181,7 @@ pub(crate) struct SharedRange<F> {
     pub(super) start: usize,
     pub(super) items: u32,
     pub(super) grain: u32,
-    pub(super) body: F,
+    body: F,
 }
 
 impl<F> SharedRange<F> {
@@ -196,30 +196,46 @@ impl<F> SharedRange<F> {
             body,
         })
     }
+
+    /// Calls the body with these items.
+    #[inline]
+    pub(super) fn run<P: Platform>(&self, items: Items, context: &Context<'_, P>)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>),
+    {
+        let part = self.start + items.lo as usize..self.start + items.hi as usize;
+        (self.body)(part, context);
+    }
+}
+
+impl<F> SharedRange<&F> {
+    /// The same range once more, for a job.
+    pub(super) fn again(&self) -> Self {
+        SharedRange { ..*self }
+    }
 }
 
 /// The table of a range's body, by platform and closure.
 pub(crate) struct RangeTable<P, F>(std::marker::PhantomData<(P, F)>);
 
 impl<P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> RangeTable<P, F> {
-    pub(crate) const TABLE: BodyTable<P> = BodyTable {
-        run: |body, context| {
+    pub(crate) const TABLE: BodyTable<P> = BodyTable::of_range(
+        |body, context| {
             // SAFETY: the table is stored beside a body that holds a `SharedRange<F>`, which stays
             // there until the last member has left.
             let range = unsafe { Body::peek::<SharedRange<F>>(body) };
             context.open_range(range);
         },
-        join: |body, context, number| {
+        |body, context, number| {
             // SAFETY: as above; the caller is a member.
             let range = unsafe { Body::peek::<SharedRange<F>>(body) };
             context.run_share(range, number);
         },
-        discard: |body| {
+        |body| {
             // SAFETY: as above; nobody is a member any more, or nobody ever was.
             drop(unsafe { Body::take::<SharedRange<F>>(body) });
         },
-        drop_result: BodyTable::<P>::NO_RESULT,
-    };
+    );
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use platform::{Atomic, Lock, Memory, Ordering, Os, Padded, SharedCell};
 
 use crate::builder::{THREADS_MAX, WORKERS_MAX};
 use crate::crew::SPARES_MAX;
+use crate::seat::VISITORS_MAX;
 
 /// Words of an event.
 const WORDS: usize = 4;
@@ -141,7 +142,7 @@ impl Rings<Os> {
 impl<M: Memory> Rings<M> {
     /// As [`new`](Rings::new), in another world's memory.
     pub fn in_memory(capacity: usize) -> (Arc<Rings<M>>, RingReader<M>) {
-        let seats = WORKERS_MAX + SPARES_MAX + THREADS_MAX;
+        let seats = WORKERS_MAX + SPARES_MAX + THREADS_MAX + VISITORS_MAX;
         let place = |_| Place {
             made: M::AtomicU32::new(0),
             ring: M::Cell::new(None),
@@ -176,6 +177,10 @@ impl<M: Memory> Sink for Rings<M> {
             Some(ring) => ring.put(event),
             None => _ = self.strays.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    fn is_leaf(&self) -> bool {
+        true
     }
 
     fn seat_taken(&self, seat: u32) {

@@ -21,7 +21,7 @@ mod chunks;
 
 use platform::{Atomic, Memory, Ordering};
 
-use chunks::Chunks;
+pub(crate) use chunks::Chunks;
 
 /// No entry, no magazine, no link: the end of a list. Fits the 28 bits of a links word.
 pub(crate) const NIL: u32 = (1 << 28) - 1;
@@ -42,7 +42,10 @@ pub(crate) struct Slab<M: Memory, T> {
     /// `tag 32 | topmost magazine 32`, each.
     full: M::AtomicU64,
     empty: M::AtomicU64,
+    /// How many entries may be live at least.
     limit: u32,
+    /// How many caches there are, or more.
+    caches: M::AtomicU32,
     /// Entries never used before that a cache is given at a time.
     portion: u32,
     make: fn() -> T,
@@ -118,15 +121,15 @@ impl Cache {
 
 impl<M: Memory, T> Slab<M, T> {
     /// An empty slab that will hold at least `limit` live entries, and no more than `limit` plus
-    /// what `caches` caches can hoard.
+    /// what the caches can hoard, of which there will be `caches` at most (see
+    /// [`make_room_for_cache`](Slab::make_room_for_cache)).
     pub(crate) fn new(limit: u32, caches: u32, make: fn() -> T) -> Slab<M, T> {
         let usual = limit;
-        let hoarded = caches.saturating_mul(2 * ROUNDS as u32);
-        let limit = limit.saturating_add(hoarded).min(LIMIT_MAX);
+        let most = Self::with_hoards(limit, caches);
         // At worst every entry was freed from afar and has a magazine to itself, and every thread is
         // about to fill one.
-        let magazines = limit + 2 * caches + 2;
-        let entries = Chunks::new(limit, usual);
+        let magazines = most + 2 * caches + 2;
+        let entries = Chunks::new(most, usual);
         let portion = entries.chunk_len().min(ROUNDS as u32);
         Slab {
             entries,
@@ -136,9 +139,22 @@ impl<M: Memory, T> Slab<M, T> {
             full: M::AtomicU64::new(u64::from(NIL)),
             empty: M::AtomicU64::new(u64::from(NIL)),
             limit,
+            caches: M::AtomicU32::new(0),
             portion,
             make,
         }
+    }
+
+    /// The limit of all entries, those that lie in caches included.
+    pub(crate) fn with_hoards(limit: u32, caches: u32) -> u32 {
+        let hoarded = caches.saturating_mul(2 * ROUNDS as u32);
+        limit.saturating_add(hoarded).min(LIMIT_MAX)
+    }
+
+    /// There is a cache with this number: what it hoards does not count against the limit.
+    pub(crate) fn make_room_for_cache(&self, number: u32) {
+        // Relaxed: a number; the thread that is about to use the cache sees it.
+        self.caches.fetch_max(number + 1, Ordering::Relaxed);
     }
 
     /// The entry with this index, which came from [`Slab::allocate`], possibly long ago.
@@ -237,12 +253,19 @@ impl<M: Memory, T> Slab<M, T> {
     /// Entries never used before.
     fn fresh(&self) -> Option<Rounds> {
         // Relaxed: each number is handed out once; the entries are published on their own.
-        let first = self.fresh_entry.fetch_add(self.portion, Ordering::Relaxed);
-        if first >= self.limit {
-            self.fresh_entry.fetch_sub(self.portion, Ordering::Relaxed);
-            return None;
-        }
-        let end = (first + self.portion).min(self.limit);
+        let limit = Self::with_hoards(self.limit, self.caches.load(Ordering::Relaxed));
+        let mut first = self.fresh_entry.load(Ordering::Relaxed);
+        let end = loop {
+            if first >= limit {
+                return None;
+            }
+            let end = (first + self.portion).min(limit);
+            let (order, fresh) = (Ordering::Relaxed, &self.fresh_entry);
+            match fresh.compare_exchange(first, end, order, order) {
+                Ok(_) => break end,
+                Err(now) => first = now,
+            }
+        };
         self.entries.ensure(end - 1, self.make);
         let mut rounds = Rounds::NONE;
         rounds.len = (end - first) as usize;
@@ -298,6 +321,26 @@ mod tests {
     use super::*;
     use platform::Os;
     use std::collections::HashSet;
+
+    /// Goal: at least `limit` entries can be live at the same time whatever caches hoard, and no more than
+    /// all hoards besides. Method: caches hoard as much as they can, then one takes all there is.
+    #[test]
+    fn hoards_do_not_count_against_the_limit() {
+        for (limit, others) in [(1, 0), (10, 1), (100, 3), (1000, 7)] {
+            let slab = Slab::<Os, u8>::new(limit, 8, || 0);
+            (0..=others).for_each(|cache| slab.make_room_for_cache(cache));
+            for _ in 0..others {
+                let mut cache = Cache::new();
+                let taken = |_| slab.allocate(&mut cache).map(|(index, _)| index);
+                let taken: Vec<u32> = (0..2 * ROUNDS).map_while(taken).collect();
+                taken.iter().for_each(|&index| slab.free(&mut cache, index));
+            }
+            let mut cache = Cache::new();
+            let live = std::iter::from_fn(|| slab.allocate(&mut cache)).count();
+            let most = limit as usize + (others as usize + 1) * 2 * ROUNDS;
+            assert!((limit as usize..=most).contains(&live), "{live} of {limit}");
+        }
+    }
 
     #[test]
     fn entries_are_handed_out_once() {

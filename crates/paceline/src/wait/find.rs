@@ -3,7 +3,9 @@
 //! Upwards along the links for ancestors of the target ([`Walk`]), and through the queues for what
 //! they have made.
 
-use event::EventKind;
+use std::collections::HashSet;
+
+use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Platform};
 
 use super::Wait;
@@ -17,10 +19,38 @@ use crate::policy::Tuning;
 pub(super) struct Walk {
     pub(super) stack: Vec<Ticket>,
     /// Of this seat: the mark of jobs that this walk has visited.
-    pub(super) serial: u64,
-    /// How many more it may visit: two waiters that overwrite each other's marks visit jobs more
-    /// than once.
-    pub(super) visits_left: usize,
+    serial: u64,
+    /// How many visits it relies on marks for. Two waiters that overwrite each other's marks visit jobs more
+    /// than once, in the worst case once for each path to them.
+    visits_left: usize,
+    /// What was visited after that, each once.
+    visited: HashSet<Ticket>,
+    /// When the wait may run anything, although it is in the middle of a job.
+    pub(super) last_resort: Nanos,
+}
+
+impl Walk {
+    /// A walk that has not begun. `stack` is empty.
+    pub(super) fn with(stack: Vec<Ticket>) -> Walk {
+        Walk {
+            stack,
+            serial: 0,
+            visits_left: 0,
+            visited: HashSet::new(),
+            last_resort: Nanos::MAX,
+        }
+    }
+
+    /// Whether a visit is not known to be a repeated one.
+    fn is_first_visit(&mut self, job: Ticket) -> bool {
+        match self.visits_left.checked_sub(1) {
+            Some(left) => {
+                self.visits_left = left;
+                true
+            }
+            None => self.visited.insert(job),
+        }
+    }
 }
 
 /// How far to look for descendants.
@@ -95,7 +125,8 @@ impl<P: Platform> Context<'_, P> {
                 own.serial += 1;
                 own.serial
             });
-            walk.visits_left = Tuning::SEARCH_VISITS_MAX;
+            walk.visits_left = Tuning::SEARCH_VISITS_BY_MARK;
+            walk.visited.clear();
             self.visit(wait.target, wait, walk);
             self.walk_on(wait, walk)
         })
@@ -122,15 +153,13 @@ impl<P: Platform> Context<'_, P> {
     /// behind it. Nothing of the job is read before it is marked, since that takes its line for writing: a
     /// line that is read first travels twice.
     fn visit(&self, job: Ticket, wait: Wait, walk: &mut Walk) {
-        if walk.visits_left == 0 {
-            walk.stack.clear();
-            return;
-        }
         let slot = self.shared.slot(job);
         let Some((mark, is_new)) = self.mark(slot, walk.serial) else {
             return;
         };
-        walk.visits_left -= 1;
+        if !walk.is_first_visit(job) {
+            return;
+        }
         let word = slot.word(Ordering::Relaxed);
         if word.is_over(job) {
             // The slot's next job may have got the mark, and this wait does not need that one.

@@ -106,14 +106,27 @@ impl<P: Platform> Context<'_, P> {
             let Some(known) = job else { return };
             let mark = self.shared.slot(known).mark.load(Ordering::Relaxed);
             if let Some(mark) = Mark::unpack(mark) {
+                // A mark orders nothing. If the making of that seat is not visible here, its thread has
+                // marked the job after this one's fence: the look behind its own fence sees what is published
+                // here.
                 match mark.is_shared {
-                    false => self.alert(self.shared.seats.get(mark.seat as usize)),
-                    true => self.shared.seats.iter().for_each(|seat| self.alert(seat)),
+                    false => self
+                        .shared
+                        .seats
+                        .find(mark.seat as usize)
+                        .into_iter()
+                        .for_each(|seat| self.alert(seat)),
+                    true => self.alert_all(),
                 }
                 return;
             }
             job = self.parent_of(known);
         }
+    }
+
+    /// Wakes every thread that waits.
+    pub(crate) fn alert_all(&self) {
+        self.shared.seats.iter().for_each(|seat| self.alert(seat));
     }
 
     fn alert(&self, seat: &Seat<P>) {

@@ -7,6 +7,17 @@
 //! waiter's frame could take for ever, or wait for something the waiter holds. That is the most
 //! reported defect of the field (rayon #592 and #957, Taskflow #649, oneTBB #1316 …).
 //!
+//! Three things bend the rule:
+//!
+//! - Where there are no workers at all, a waiter without anything of its own runs whatever is ready: what it
+//!   waits for may be an event that such a job completes, and no other thread may ever come. In the middle of
+//!   a job, for which what it runs might wait, it does so as a last resort: if no other thread uses the job
+//!   system, and none has come for [`LAST_RESORT`](watch::LAST_RESORT).
+//! - A wait with a deadline runs nothing where there are workers, because a body that has begun cannot be cut
+//!   short. Without workers it may be late by one job.
+//! - A waiter that has little of its thread's stack left starts no further body on it. With workers it rests,
+//!   and a spare takes over; without them the wait panics (`stack`).
+//!
 //! Finding ancestors is a depth-first walk along the links, from the target up. Each job on the way
 //! is *marked* with the waiter's seat, so that whoever makes one of them ready, or publishes work for
 //! one, knows whom to wake. A mark is a hint, the walk after the fence is what the waiter relies on:
@@ -27,6 +38,7 @@
 
 mod find;
 mod mark;
+mod stack;
 mod watch;
 
 use event::{EventKind, Nanos, Why};
@@ -35,22 +47,58 @@ use platform::{Atomic, Ordering, Platform};
 use crate::context::{Context, Queue};
 use crate::error::WaitError;
 use crate::job::{Slot, Ticket};
-use crate::seat::Role;
+use crate::seat::{Role, Seat};
 
 use find::{Look, Walk};
+pub(crate) use stack::limit as stack_limit;
 
 /// One wait in progress.
 #[derive(Clone, Copy)]
 struct Wait {
     target: Ticket,
+    /// [`Nanos::MAX`] for none.
+    deadline: Nanos,
+    /// The target's jobs borrow from the waiter's stack: the wait cannot fail.
+    is_for_borrowers: bool,
+}
+
+impl Wait {
+    /// Whether the wait ends by itself.
+    fn is_timed(self) -> bool {
+        self.deadline != Nanos::MAX
+    }
 }
 
 impl<P: Platform> Context<'_, P> {
     /// Waits until the job is over or `deadline` has come. `Ok(false)`: it is not over yet.
     pub(crate) fn wait_until(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+        self.do_wait(Wait {
+            target,
+            deadline,
+            is_for_borrowers: false,
+        })
+    }
+
+    /// Waits until a job that borrows from the caller's stack is over, whatever happens.
+    pub(crate) fn wait_for_borrowers(&self, target: Ticket) {
+        let wait = Wait {
+            target,
+            deadline: Nanos::MAX,
+            is_for_borrowers: true,
+        };
+        while !matches!(self.do_wait(wait), Ok(true)) {}
+    }
+
+    fn do_wait(&self, wait: Wait) -> Result<bool, WaitError> {
+        let Wait {
+            target, deadline, ..
+        } = wait;
         self.flush();
         if self.shared.slot(target).is_over(target) {
             return Ok(true);
+        }
+        if !wait.is_for_borrowers {
+            self.check_stack();
         }
         if self.seat.role == Role::Guest {
             self.follow_machine();
@@ -67,15 +115,10 @@ impl<P: Platform> Context<'_, P> {
             std::mem::take(&mut own.search)
         });
         stack.clear();
-        let wait = Wait { target };
-        let mut walk = Walk {
-            stack,
-            serial: 0,
-            visits_left: 0,
-        };
+        let mut walk = Walk::with(stack);
         let result = match self.help_until_stuck(wait, &mut walk) {
             true => Ok(true),
-            false => self.watch(wait, &mut walk, deadline),
+            false => self.watch(wait, &mut walk),
         };
         // Kept for the next wait. (A wait inside a job that this one runs has its own.)
         self.own(|own| {
@@ -98,19 +141,63 @@ impl<P: Platform> Context<'_, P> {
     /// Runs what the wait may run. True when the target is over, false when there is nothing to run
     /// at the moment.
     fn help_until_stuck(&self, wait: Wait, walk: &mut Walk) -> bool {
+        let is_over = || self.shared.slot(wait.target).is_over(wait.target);
         loop {
-            self.help_with_own(wait);
+            let may_help = self.may_help(wait);
+            if may_help {
+                self.help_with_own(wait);
+            }
             self.flush_finished();
-            if self.shared.slot(wait.target).is_over(wait.target) {
+            if is_over() {
                 return true;
             }
-            let helped = self.help_ancestor(wait, walk)
-                || self.fetch_tickets(wait)
-                || self.help_descendant(wait, Look::Quick);
+            let helped = may_help
+                && (self.help_ancestor(wait, walk)
+                    || self.fetch_tickets(wait)
+                    || self.help_descendant(wait, Look::Quick)
+                    || self.help_anything(wait, walk));
             if !helped {
-                return self.shared.slot(wait.target).is_over(wait.target);
+                return is_over();
             }
         }
+    }
+
+    /// Whether the wait may run bodies at this moment.
+    fn may_help(&self, wait: Wait) -> bool {
+        let alone = self.shared.crew.active() == 0;
+        match alone {
+            true => wait.is_for_borrowers || self.has_stack(),
+            false => !wait.is_timed() && self.has_stack(),
+        }
+    }
+
+    /// Whether the rule that a waiter runs only what it waits for does not hold here; see the module.
+    fn may_run_anything(&self, walk: &Walk) -> bool {
+        self.shared.crew.active() == 0
+            && (!self.is_called_back()
+                || self.shared.platform.now() >= walk.last_resort && self.is_only_guest())
+    }
+
+    fn is_only_guest(&self) -> bool {
+        // Relaxed: a guest that comes at this moment is not waited for.
+        let is_taken = |seat: &Seat<P>| seat.flag.load(Ordering::Relaxed) != 0;
+        let guests = self.shared.seats.iter();
+        let mut guests = guests.filter(|seat| seat.role == Role::Guest && is_taken(seat));
+        guests.all(|seat| seat.index == self.seat.index)
+    }
+
+    /// Without workers: runs something that is ready, whatever it is.
+    fn help_anything(&self, wait: Wait, walk: &mut Walk) -> bool {
+        if !self.may_run_anything(walk) {
+            return false;
+        }
+        walk.last_resort = Nanos::MAX;
+        while let Some(ticket) = self.next() {
+            if self.help(ticket, self.shared.slot(ticket), wait) {
+                return true;
+            }
+        }
+        false
     }
 
     /// As long as the wait may run the newest ticket of the own deque, runs it. That is the common
@@ -181,7 +268,8 @@ impl<P: Platform> Context<'_, P> {
         match ticket == wait.target {
             true => Why::Awaited,
             false if self.is_marked(ticket) => Why::Needed,
-            false => Why::Part,
+            false if self.descends(ticket, wait) => Why::Part,
+            false => Why::Next,
         }
     }
 

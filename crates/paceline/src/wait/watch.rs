@@ -8,7 +8,6 @@ use super::find::{Look, Walk};
 use crate::context::Context;
 use crate::error::WaitError;
 use crate::idle::Fenced;
-use crate::listen::Listener;
 use crate::policy::{Tuning, WaitPolicy};
 use crate::seat::Role;
 use crate::steer::Nudging;
@@ -35,26 +34,42 @@ enum Rest {
 /// of a thread that is just now changing its mind does not.
 const DEADLOCK_CONFIRM: Nanos = Nanos::from_millis(1);
 
+/// How long a thread waits in the middle of a job, without workers and with work that it does not need, for
+/// another thread to come; see the module above.
+pub(super) const LAST_RESORT: Nanos = Nanos::from_millis(250);
+
+/// How many times as long as a search for a deadlock took there is no further one: where waiters are woken
+/// often, and what they wait for is large, searches take a bounded part of the time.
+const DEADLOCK_REST: u64 = 16;
+
+/// What a waiter knows of a possible deadlock.
+#[derive(Clone, Copy)]
+struct Suspicion {
+    /// One was seen, since then.
+    since: Option<Nanos>,
+    /// When to look again.
+    next: Nanos,
+}
+
 impl<P: Platform> Context<'_, P> {
     /// Nothing to run: asks to be told, spins, parks.
-    pub(super) fn watch(
-        &self,
-        wait: Wait,
-        walk: &mut Walk,
-        deadline: Nanos,
-    ) -> Result<bool, WaitError> {
+    pub(super) fn watch(&self, wait: Wait, walk: &mut Walk) -> Result<bool, WaitError> {
         let shared = self.shared;
-        let slot = shared.slot(wait.target);
-        let listening = match self.listen(wait.target, Listener::Seat(self.seat.index)) {
+        let (slot, deadline) = (shared.slot(wait.target), wait.deadline);
+        let listening = match self.listen(wait.target) {
             Ok(Some(listening)) => listening,
             Ok(None) => return Ok(true),
             // No link to be had (all are in use): look once a millisecond.
-            Err(_) => return self.poll_for(wait, walk, deadline),
+            Err(_) => return self.poll_for(wait, walk),
         };
-        shared.idle.begin_watch::<Fenced>();
+        self.begin_watch();
         let mut patience = self.patience(deadline);
         let mut nudging: Option<Nudging> = None;
-        let (mut suspected, mut spun) = (None, false);
+        let mut suspicion = Suspicion {
+            since: None,
+            next: Nanos::ZERO,
+        };
+        let mut spun = false;
         let result = loop {
             let epoch = shared.idle.epoch();
             if self.help_until_stuck(wait, walk) {
@@ -78,21 +93,9 @@ impl<P: Platform> Context<'_, P> {
                 spun = true;
                 continue;
             }
-            // A wait with a deadline ends, whoever waits for whom.
-            let endless = deadline == Nanos::MAX;
-            let cycle = endless.then(|| self.find_cycle(wait.target)).flatten();
-            let until = match cycle {
-                None => {
-                    suspected = None;
-                    deadline
-                }
-                Some(error) => {
-                    let since = *suspected.get_or_insert(now);
-                    if now - since >= DEADLOCK_CONFIRM {
-                        break Err(error);
-                    }
-                    deadline.min(since + DEADLOCK_CONFIRM)
-                }
+            let until = match self.look_for_deadlock(wait, now, &mut suspicion) {
+                Ok(next_look) => deadline.min(next_look).min(self.last_resort(walk, now)),
+                Err(error) => break Err(error),
             };
             match self.rest(wait, walk, patience.spin_until, until) {
                 Rest::None => {}
@@ -104,11 +107,63 @@ impl<P: Platform> Context<'_, P> {
                 }
             }
         };
-        shared.idle.end_watch();
-        if !matches!(result, Ok(true)) {
-            self.give_up(listening);
-        }
+        self.end_watch();
+        self.end_listening(listening, matches!(result, Ok(true)));
         result
+    }
+
+    /// Publishers tell this thread about new work from now on. Of waits inside waits the outermost one
+    /// counts: the word counts threads.
+    fn begin_watch(&self) {
+        let outer = self.own(|own| {
+            own.watches += 1;
+            own.watches - 1
+        });
+        match outer {
+            0 => _ = self.shared.idle.begin_watch::<Fenced>(),
+            // SeqCst, partner: the publisher's fence (F in `idle`), as for the outermost one.
+            _ => P::fence(Ordering::SeqCst),
+        }
+    }
+
+    fn end_watch(&self) {
+        let outer = self.own(|own| {
+            own.watches -= 1;
+            own.watches
+        });
+        if outer == 0 {
+            self.shared.idle.end_watch();
+        }
+    }
+
+    /// Looks for a deadlock that this wait is a part of, if it is time for that. When to look again, if
+    /// anything wakes this thread before; or what to report.
+    fn look_for_deadlock(
+        &self,
+        wait: Wait,
+        now: Nanos,
+        suspicion: &mut Suspicion,
+    ) -> Result<Nanos, WaitError> {
+        // A wait with a deadline ends by itself.
+        if wait.is_timed() || !self.may_be_in_cycle() {
+            return Ok(Nanos::MAX);
+        }
+        if now < suspicion.next {
+            return Ok(suspicion.next);
+        }
+        let Some(error) = self.find_cycle(wait.target) else {
+            let then = self.shared.platform.now();
+            suspicion.since = None;
+            suspicion.next = then + Nanos(DEADLOCK_REST * (then - now).0);
+            // What closes a cycle later looks for it, too.
+            return Ok(Nanos::MAX);
+        };
+        let since = *suspicion.since.get_or_insert(now);
+        suspicion.next = since + DEADLOCK_CONFIRM;
+        match now - since >= DEADLOCK_CONFIRM {
+            true => Err(error),
+            false => Ok(suspicion.next),
+        }
     }
 
     fn patience(&self, deadline: Nanos) -> Patience {
@@ -146,12 +201,20 @@ impl<P: Platform> Context<'_, P> {
         self.begin_block();
         // SeqCst, partner: the publisher's fence (F in `idle`): it sees the marks, or we its ticket.
         P::fence(Ordering::SeqCst);
-        let found = self
-            .find_ancestor(wait, walk)
-            .or_else(|| self.find_descendant(wait, Look::Thorough));
+        let found = match self.may_help(wait) {
+            true => self
+                .find_ancestor(wait, walk)
+                .or_else(|| self.find_descendant(wait, Look::Thorough)),
+            false => None,
+        };
         let mut rest = Rest::None;
-        if found.is_none() && !self.shared.slot(wait.target).is_over(wait.target) {
-            self.replace_blocked();
+        let is_over = || self.shared.slot(wait.target).is_over(wait.target);
+        if found.is_none() && !is_over() && !self.must_run_anything(wait, walk) {
+            if let Some(stuck) = self.replace_blocked() {
+                self.end_block();
+                self.tell_stuck(&stuck);
+                return Rest::None;
+            }
             if self.shared.platform.now() < spin_until {
                 self.shared.idle.spin(epoch, spin_until.min(until));
                 rest = Rest::Spun;
@@ -170,15 +233,28 @@ impl<P: Platform> Context<'_, P> {
         rest
     }
 
+    /// Whether there are no workers, and something that this thread has to run therefore.
+    fn must_run_anything(&self, wait: Wait, walk: &Walk) -> bool {
+        self.may_run_anything(walk) && self.may_help(wait) && self.shared.has_work()
+    }
+
+    /// When this thread has to look again whether it is on its own, if there is work that it could run then.
+    fn last_resort(&self, walk: &mut Walk, now: Nanos) -> Nanos {
+        if self.shared.crew.active() == 0 && self.is_called_back() && self.shared.has_work() {
+            walk.last_resort = walk.last_resort.min(now + LAST_RESORT);
+        }
+        walk.last_resort
+    }
+
     #[cold]
-    fn poll_for(&self, wait: Wait, walk: &mut Walk, deadline: Nanos) -> Result<bool, WaitError> {
+    fn poll_for(&self, wait: Wait, walk: &mut Walk) -> Result<bool, WaitError> {
         const PERIOD: Nanos = Nanos::from_millis(1);
         loop {
             let now = self.shared.platform.now();
-            if self.help_until_stuck(wait, walk) || now >= deadline {
+            if self.help_until_stuck(wait, walk) || now >= wait.deadline {
                 return Ok(self.shared.slot(wait.target).is_over(wait.target));
             }
-            self.rest(wait, walk, Nanos::ZERO, deadline.min(now + PERIOD));
+            self.rest(wait, walk, Nanos::ZERO, wait.deadline.min(now + PERIOD));
         }
     }
 }

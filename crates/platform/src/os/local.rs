@@ -32,9 +32,11 @@ pub(super) fn get() -> *const () {
     WORD.with(Cell::get)
 }
 
-pub(super) fn set(word: *const (), at_exit: unsafe fn(*const ())) {
+/// Sets the word. False while the thread's other destructors run and the guard is gone: then the word
+/// will not be destroyed.
+pub(super) fn set(word: *const (), at_exit: unsafe fn(*const ())) -> bool {
     WORD.with(|cell| cell.set(word));
-    // While the thread's other destructors run the guard may be gone: then the setter's word is
-    // simply not destroyed, which is what any thread-local can expect at that point.
-    let _ = GUARD.try_with(|guard| guard.at_exit.set(Some(at_exit)));
+    GUARD
+        .try_with(|guard| guard.at_exit.set(Some(at_exit)))
+        .is_ok()
 }

@@ -37,6 +37,13 @@ mod fork;
 #[path = "fork_none.rs"]
 mod fork;
 
+#[cfg(all(unix, not(miri)))]
+#[path = "stack_unix.rs"]
+mod stack;
+#[cfg(not(all(unix, not(miri))))]
+#[path = "stack_none.rs"]
+mod stack;
+
 #[cfg(unix)]
 pub mod guardian;
 #[cfg(unix)]
@@ -95,6 +102,10 @@ impl Thread for OsThread {
     fn join(self) -> Result<(), Box<dyn Any + Send>> {
         self.0.join()
     }
+
+    fn is_current(&self) -> bool {
+        stack::is_current(&self.0)
+    }
 }
 
 // SAFETY: `spawn` hands the body to a std thread, which runs it once; `local` starts as null on
@@ -118,7 +129,9 @@ unsafe impl Platform for Os {
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<OsThread, SpawnError> {
         let environment = float::environment();
-        let mut builder = std::thread::Builder::new().name(spec.name);
+        // A name ends at a NUL for the system, and std panics at one.
+        let name = spec.name.replace('\0', "?");
+        let mut builder = std::thread::Builder::new().name(name);
         if let Some(bytes) = spec.stack_bytes {
             builder = builder.stack_size(bytes);
         }
@@ -143,8 +156,12 @@ unsafe impl Platform for Os {
         local::get()
     }
 
-    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
-        local::set(word, at_exit);
+    fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) -> bool {
+        local::set(word, at_exit)
+    }
+
+    fn stack_end(&self) -> Option<usize> {
+        stack::end()
     }
 
     fn topology(&self) -> &Topology {

@@ -48,10 +48,17 @@ impl Engine {
         local.map_or(ptr::null(), |local| local.word)
     }
 
-    pub(crate) fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) {
+    /// Sets the calling thread's word. True: it is destroyed whenever the thread ends.
+    pub(crate) fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) -> bool {
         let local = Local { word, at_exit };
         let me = self.current.get();
         self.programs.borrow_mut()[me.index()].local = (!word.is_null()).then_some(local);
+        true
+    }
+
+    /// Whether the calling thread has this number.
+    pub(super) fn me_is(&self, number: usize) -> bool {
+        self.me().index() == number
     }
 
     /// The quota that the calling thread shares with others, if there is one.

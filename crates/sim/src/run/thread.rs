@@ -91,4 +91,9 @@ impl Thread for SimThread {
             .unwrap_or_else(PoisonError::into_inner);
         payload.take().map_or(Ok(()), Err)
     }
+
+    fn is_current(&self) -> bool {
+        let is_me = |engine: &Engine| engine.run == self.run && engine.me_is(self.number);
+        ambient::with(is_me).unwrap_or(false)
+    }
 }

@@ -1,0 +1,179 @@
+//! A worker thread from start to end.
+
+use platform::{Atomic, Lock, Ordering, Parker, Platform};
+
+use crate::border::UnwindGuard;
+use crate::context::Context;
+use crate::seat::{Role, Seat};
+use crate::shared::Shared;
+use crate::sitting::sit;
+
+impl<P: Platform> Shared<P> {
+    /// The name for the thread on this seat.
+    pub(super) fn thread_name(&self, seat: usize) -> String {
+        let asked = self.hooks.thread_name(seat);
+        let asked = asked.and_then(|asked| self.call_hook(|| asked));
+        asked.unwrap_or_else(|| format!("paceline {seat}"))
+    }
+
+    pub(super) fn worker_main(&self, index: usize) {
+        let guard = UnwindGuard::<P>::new("a worker");
+        let seat = self.seats.get(index);
+        sit(&self.platform, self.id.get(), seat, self.host());
+        let is_named = self.steering.on || self.live.is_on || self.helping.is_asked;
+        let named = is_named.then(|| Named::new(self, seat));
+        self.place_newcomer(seat);
+        self.help_newcomer(seat);
+        // SAFETY: the thread was started for this seat and just sat down on it; a post has one
+        // thread at a time (the next is started only after this one was joined).
+        let context = unsafe { Context::new(self, seat) };
+        context.begin_sitting();
+        self.work(&context);
+        drop(named);
+        guard.disarm();
+    }
+
+    fn work(&self, context: &Context<'_, P>) {
+        let index = context.worker();
+        let starts = || self.hooks.thread_starts(index).unwrap_or(Ok(()));
+        let stops = || self.hooks.thread_stops(index).unwrap_or(Ok(()));
+        context.call_hook(starts);
+        loop {
+            match context.is_to_be_slow() {
+                true => context.slow_loop(),
+                false => context.work_loop(),
+            }
+            if self.stays(context) {
+                continue;
+            }
+            // A publisher may have counted on this worker just before it left.
+            self.pass_on(context);
+            if self.rests(context) {
+                continue;
+            }
+            context.call_hook(stops);
+            self.end_if_last(context);
+            if self.has_left(context) {
+                return;
+            }
+            context.call_hook(starts);
+        }
+    }
+
+    /// Whether a worker that came out of its loop is wanted again by now; if not, nobody counts on it
+    /// any more when this returns.
+    fn stays(&self, context: &Context<'_, P>) -> bool {
+        self.crew.roster.with(|_| {
+            let stays = !context.must_leave();
+            if !stays {
+                self.crew.active.fetch_sub(1, Ordering::Relaxed);
+            }
+            stays
+        })
+    }
+
+    /// A spare rests instead of ending, if no other does, until it is needed again. False if it is to end.
+    fn rests(&self, context: &Context<'_, P>) -> bool {
+        let seat = context.seat;
+        if seat.role != Role::Spare {
+            return false;
+        }
+        let may_rest = self.crew.roster.with(|roster| {
+            let is_resting = |seat: &Seat<P>| seat.flag.load(Ordering::Relaxed) != 0;
+            let mut posts = roster.posts.iter();
+            let has_rested = posts.any(|post| {
+                post.role == Role::Spare && is_resting(self.seats.get(post.seat as usize))
+            });
+            let may_rest = !has_rested && !self.crew.is_stopping();
+            if may_rest {
+                // Relaxed: changed under this lock.
+                seat.flag.store(Seat::<P>::RESTS, Ordering::Relaxed);
+            }
+            may_rest
+        });
+        // Acquire, partner: the Release store in `wake_resting`.
+        let is_resting = || seat.flag.load(Ordering::Acquire) & Seat::<P>::RESTS != 0;
+        while may_rest && is_resting() {
+            if self.crew.is_stopping() {
+                return false;
+            }
+            seat.parker.park(event::Nanos::MAX);
+        }
+        may_rest
+    }
+
+    /// The last thing a worker does: its post can be filled again. False if it is wanted after all,
+    /// because the number of workers was raised meanwhile.
+    fn has_left(&self, context: &Context<'_, P>) -> bool {
+        let seat = context.seat;
+        self.crew.roster.with(|roster| {
+            // Relaxed: only changed under this lock.
+            let retires = seat.flag.load(Ordering::Relaxed) & Seat::<P>::RETIRES != 0;
+            let retired = seat.role == Role::Spare || retires;
+            if !retired && !self.crew.is_stopping() {
+                self.crew.active.fetch_add(1, Ordering::Relaxed);
+                return false;
+            }
+            roster.post(seat.index).left = true;
+            true
+        })
+    }
+
+    /// A worker has its name now: if its place has changed since it was started, it goes there.
+    fn place_newcomer(&self, seat: &Seat<P>) {
+        let places = self.live.places();
+        if places.is_empty() {
+            return;
+        }
+        self.crew.roster.with(|roster| {
+            let post = roster.posts.iter().find(|post| post.seat == seat.index);
+            if let Some(cpus) = post.and_then(|post| post.given.as_ref()) {
+                // Refused: as for the mask that it was started with.
+                let _ = self.platform.set_mask(self.platform.thread_id(), cpus);
+            }
+        });
+    }
+
+    /// Gets somebody else to work if there is any.
+    fn pass_on(&self, context: &Context<'_, P>) {
+        // SeqCst, partner: the publisher's fence (F in `idle`): it saw that this worker was going, or
+        // we see its ticket.
+        P::fence(Ordering::SeqCst);
+        if self.has_work() {
+            // Those that spin have perhaps looked before it was there.
+            self.idle.bump();
+            if self.crew.active() == 0 {
+                // Waiters run anything then.
+                context.alert_all();
+            }
+            match self.idle.wake_one() {
+                Some(seat) => context.wake_worker(seat),
+                None => context.consider_spare(),
+            }
+        }
+    }
+}
+
+/// A worker thread whose seat has its name, for others to change its mask; until it ends, whichever
+/// way.
+struct Named<'a, P: Platform> {
+    shared: &'a Shared<P>,
+    seat: &'a Seat<P>,
+}
+
+impl<'a, P: Platform> Named<'a, P> {
+    fn new(shared: &'a Shared<P>, seat: &'a Seat<P>) -> Named<'a, P> {
+        // Relaxed: see `with_worker_thread`.
+        seat.thread
+            .store(shared.platform.thread_id(), Ordering::Relaxed);
+        Named { shared, seat }
+    }
+}
+
+impl<P: Platform> Drop for Named<'_, P> {
+    fn drop(&mut self) {
+        let roster = &self.shared.crew.roster;
+        roster.with(|_| self.seat.thread.store(0, Ordering::Relaxed));
+        self.shared.forget_helped(self.seat);
+    }
+}

@@ -1,0 +1,192 @@
+//! Spare workers.
+//!
+//! A *spare* is one more worker that works only while every other one is blocked inside a wait, so that ready
+//! work which nobody may run from inside a wait still runs. Spares leave as soon as a regular worker is free
+//! again; one of them rests then, since a program that needed a spare mostly needs one again, and starting a
+//! thread takes longer than most jobs.
+//!
+//! There is a limit to them, and the system may refuse a thread. Then ready work has to wait until a thread
+//! comes out of its wait, which may be never: the program is told ([`Stuck`]).
+
+use std::fmt;
+
+use event::EventKind;
+use platform::{Atomic, Lock, Ordering, Parker, Platform};
+
+use super::Post;
+use crate::context::Context;
+use crate::idle::Fenced;
+use crate::job::Ticket;
+use crate::seat::{Role, Seat};
+use crate::shared::Shared;
+
+/// The most that [`Builder::max_spares`](crate::Builder::max_spares) can be.
+pub const SPARES_MAX: usize = 960;
+
+/// Spares without that setting.
+pub(crate) const SPARES: usize = 256;
+
+/// Work is ready that no thread may run: every worker waits inside a job, and no further spare can be
+/// started. Given to [`Builder::on_stuck`](crate::Builder::on_stuck).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// How many workers wait, spares included.
+    pub waiting: usize,
+    /// Why there is no further spare.
+    pub why: String,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "all {} workers wait inside jobs while other work is ready, and no spare can be started: {}; \
+             schedule with `after` instead of waiting inside of jobs, or raise max_spares",
+            self.waiting, self.why
+        )
+    }
+}
+
+/// Where a spare is to come from.
+enum Source {
+    /// It rested.
+    Rested(u32),
+    /// A thread is to be started on this seat.
+    Vacant(u32),
+    /// There are as many as may be.
+    Exhausted,
+    /// Another thread was faster.
+    NotNeeded,
+}
+
+impl<P: Platform> Shared<P> {
+    /// Whether more than one worker is not blocked in a wait: then a spare is one too many.
+    pub(crate) fn has_free_worker(&self) -> bool {
+        self.crew.active() > self.idle.load().blocked as usize + 1
+    }
+
+    /// If every worker is blocked in a wait while there is work: one more worker. If that cannot be, what to
+    /// tell the program, once until it can.
+    fn consider_spare(&self, context: &Context<'_, P>) -> Option<Stuck> {
+        let active = self.crew.active();
+        let blocked = self.idle.load().blocked as usize;
+        if active == 0 || blocked < active || !self.has_work() || self.crew.is_stopping() {
+            return None;
+        }
+        let ended = self.crew.roster.with(|roster| roster.reap(Role::Spare));
+        self.bury(ended);
+        let working = match self.find_spare(active) {
+            Source::Rested(seat) => Ok(Some(seat)),
+            Source::Vacant(seat) => {
+                let is_needed = |_: &Seat<P>| self.crew.active() == active;
+                let started = self.start(seat, is_needed);
+                started
+                    .map(|started| started.then_some(seat))
+                    .map_err(|error| error.to_string())
+            }
+            Source::Exhausted => Err(format!(
+                "the limit is {} (max_spares)",
+                self.crew.spares_max
+            )),
+            Source::NotNeeded => Ok(None),
+        };
+        match working {
+            Ok(Some(seat)) => {
+                // Relaxed: see below.
+                self.crew.is_stuck.store(0, Ordering::Relaxed);
+                context.seat.counters.spares.add(1);
+                context.record(EventKind::Spare, Ticket::NONE, u64::from(seat));
+                None
+            }
+            Ok(None) => None,
+            Err(why) => {
+                context.seat.counters.spares_refused.add(1);
+                // Relaxed: one of those that see 0 tells it; nothing is published with it.
+                let is_told = self.crew.is_stuck.swap(1, Ordering::Relaxed) != 0;
+                let waiting = active;
+                (!is_told).then_some(Stuck { waiting, why })
+            }
+        }
+    }
+
+    fn find_spare(&self, active: usize) -> Source {
+        self.crew.roster.with(|roster| {
+            if self.crew.active() != active || self.crew.is_stopping() {
+                return Source::NotNeeded;
+            }
+            let seat_of = |post: &Post<P>| self.seats.get(post.seat as usize);
+            let spares = || roster.posts.iter().filter(|post| post.role == Role::Spare);
+            // Relaxed: changed under this lock.
+            let rests = |post: &&Post<P>| seat_of(post).flag.load(Ordering::Relaxed) != 0;
+            if let Some(post) = spares().find(rests) {
+                self.wake_resting(seat_of(post));
+                return Source::Rested(post.seat);
+            }
+            if let Some(post) = spares().find(|post| post.is_vacant()) {
+                return Source::Vacant(post.seat);
+            }
+            if spares().count() >= self.crew.spares_max {
+                return Source::Exhausted;
+            }
+            let added = self.add_post(roster, Role::Spare);
+            added.map_or(Source::Exhausted, Source::Vacant)
+        })
+    }
+
+    /// A spare that rests works again. Called under the roster's lock.
+    fn wake_resting(&self, seat: &Seat<P>) {
+        self.crew.active.fetch_add(1, Ordering::Relaxed);
+        // Release, partner: the Acquire load in `rests`.
+        seat.flag.store(0, Ordering::Release);
+        seat.parker.unpark();
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// This worker is about to rest inside a wait. The caller looks for work once more afterwards,
+    /// then calls [`replace_blocked`](Context::replace_blocked).
+    pub(crate) fn begin_block(&self) {
+        if self.counts_when_blocked() {
+            self.shared.idle.begin_block::<Fenced>();
+        }
+    }
+
+    /// Sees to it that a spare works if every worker is blocked in a wait while there is work.
+    #[cold]
+    pub(crate) fn consider_spare(&self) {
+        if let Some(stuck) = self.shared.consider_spare(self) {
+            self.tell_stuck(&stuck);
+        }
+    }
+
+    /// This worker is blocked and found nothing it may run. If it was the last one, others' work needs a
+    /// spare. What there is to tell if there can be none: when this worker is not blocked any more.
+    pub(crate) fn replace_blocked(&self) -> Option<Stuck> {
+        match self.seat.role {
+            Role::Guest => None,
+            _ => self.shared.consider_spare(self),
+        }
+    }
+
+    /// Guests are no workers, and slow workers count as blocked all the time.
+    fn counts_when_blocked(&self) -> bool {
+        self.seat.role != Role::Guest && !self.own(|own| own.is_slow)
+    }
+
+    /// It goes on.
+    pub(crate) fn end_block(&self) {
+        if self.counts_when_blocked() {
+            self.shared.idle.end_block();
+        }
+    }
+
+    #[cold]
+    pub(crate) fn tell_stuck(&self, stuck: &Stuck) {
+        let hooks = &self.shared.hooks;
+        match hooks.hears_of_stuck() {
+            true => _ = self.call_hook(|| hooks.stuck(stuck).unwrap_or(Ok(()))),
+            false => eprintln!("paceline: {stuck}"),
+        }
+    }
+}

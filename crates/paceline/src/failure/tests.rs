@@ -1,0 +1,102 @@
+//! Goal: what is kept of failures is bounded, and what is forgotten is not taken for a success.
+
+use std::panic::Location;
+
+use platform::Os;
+
+use super::*;
+
+fn label() -> Label {
+    Label {
+        name: "failed",
+        site: Location::caller(),
+    }
+}
+
+fn is_forgotten(failures: &Failures<Os>, job: Ticket) -> bool {
+    matches!(failures.verdict(job), Err(WaitError::Forgotten))
+}
+
+fn is_known(failures: &Failures<Os>, job: Ticket) -> bool {
+    matches!(failures.verdict(job), Err(WaitError::Abandoned { .. }))
+}
+
+fn abandon(failures: &Failures<Os>, job: Ticket) -> usize {
+    let surplus = failures.add(job, Failure::Abandoned { label: label() });
+    surplus.0.iter().flatten().count()
+}
+
+/// Method: more failures than are kept, each in a slot of its own. The last ones are known, of the others it
+/// is known that they failed; other jobs of these slots have not.
+#[test]
+fn old_failures_are_forgotten_but_not_taken_back() {
+    let failures = Failures::<Os>::new(1 << 16);
+    let ticket = |index| Ticket::new(index, 5);
+    let all = RECORDS_MAX as u32 + 10;
+    let surplus: usize = (0..all)
+        .map(|index| abandon(&failures, ticket(index)))
+        .sum();
+    assert_eq!(surplus, 10);
+    for index in 0..all {
+        assert!(failures.has(ticket(index)));
+        assert_eq!(is_forgotten(&failures, ticket(index)), index < 10);
+        assert_eq!(is_known(&failures, ticket(index)), index >= 10);
+        for other in [Ticket::new(index, 4), Ticket::new(index, 6)] {
+            assert!(failures.verdict(other).is_ok());
+        }
+    }
+    assert!(failures.verdict(ticket(all)).is_ok());
+    assert!(failures.verdict(ticket((1 << 16) - 1)).is_ok());
+}
+
+/// Method: all failures are in the same slot: the kept ones are told apart by their generations.
+#[test]
+fn failures_of_one_slot_are_told_apart() {
+    let failures = Failures::<Os>::new(64);
+    let ticket = |generation| Ticket::new(7, generation);
+    let last = 2 * (RECORDS_MAX as u64 + 10);
+    // Every second job fails.
+    let failed = (2..=last).step_by(2);
+    failed
+        .clone()
+        .for_each(|generation| _ = abandon(&failures, ticket(generation)));
+    let kept = failed.skip(10);
+    for generation in kept {
+        assert!(is_known(&failures, ticket(generation)), "{generation}");
+        assert!(failures.verdict(ticket(generation - 1)).is_ok());
+    }
+}
+
+/// Method: parts of one scope fail; the first is kept, whatever else fails meanwhile, until it is taken.
+#[test]
+fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
+    let failures = Failures::<Os>::new(1 << 16);
+    let scope = Ticket::new(9, 3);
+    let part = |text: &'static str| Failure::panicked(label(), Payload::new(Box::new(text)));
+    assert_eq!(
+        failures
+            .add_part(scope, part("first"))
+            .0
+            .iter()
+            .flatten()
+            .count(),
+        0
+    );
+    assert_eq!(
+        failures
+            .add_part(scope, part("second"))
+            .0
+            .iter()
+            .flatten()
+            .count(),
+        1
+    );
+    for index in 10..2 * RECORDS_MAX as u32 {
+        abandon(&failures, Ticket::new(index, 2));
+    }
+    match failures.take(scope) {
+        Some(Failure::Panicked { message, .. }) => assert_eq!(&*message, "first"),
+        _ => panic!("it was not kept"),
+    }
+    assert!(failures.take(scope).is_none());
+}
