@@ -8,6 +8,7 @@
 
 mod budget;
 mod dag;
+mod defects;
 mod idle;
 mod interference;
 mod live;

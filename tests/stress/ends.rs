@@ -15,7 +15,7 @@ fn bodies_and_results_are_dropped_once() {
                 })
             };
             let large = || {
-                let (body, result) = (ledger.large(1), ledger.large(2));
+                let (body, result) = (Large::new(ledger, 1), Large::new(ledger, 2));
                 js.job("large").run(move |_| {
                     let body = body;
                     assert_eq!(body.numbers[round % 100], 1);
@@ -53,7 +53,7 @@ fn bodies_and_results_are_dropped_once() {
                 drop(block_on(js, woken));
             });
             // Bodies that panic, bodies that never run, their handles dropped early and late.
-            let (a, b, c) = (ledger.token(), ledger.large(0), ledger.token());
+            let (a, b, c) = (ledger.token(), Large::new(ledger, 0), ledger.token());
             let bad = js.job("bad").run(move |_| -> Token {
                 let _a = &a;
                 fail("bad")
@@ -145,7 +145,7 @@ fn shutdown_with_work_in_flight() {
                 }
                 let held: Vec<_> = (0..50)
                     .map(|_| {
-                        let (token, next) = (ledger.token(), ledger.large(0));
+                        let (token, next) = (ledger.token(), Large::new(ledger, 0));
                         let first = js.job("held").after(gate.id()).run(move |_| token);
                         let second = js.job("held too").after(first.id()).run(move |_| next);
                         (first, second)

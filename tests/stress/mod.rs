@@ -11,7 +11,7 @@ mod limits;
 mod threads;
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -24,7 +24,8 @@ use paceline::{
 };
 use platform::Os;
 
-use crate::support::{Random, watched};
+use crate::support::ledger::{Ledger, Token};
+use crate::support::{Random, fail, watched};
 
 const WORKERS: [usize; 5] = [0, 1, 2, 8, 32];
 
@@ -62,11 +63,6 @@ fn sum(cx: &Context<'_, Os>, values: &[u64]) -> u64 {
     }
 }
 
-/// Unwinds without the noise of the panic hook.
-fn fail(message: &'static str) -> ! {
-    resume_unwind(Box::new(message))
-}
-
 /// What `f` panicked with.
 fn panic_of(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it panics");
@@ -78,59 +74,19 @@ fn panic_of(f: impl FnOnce()) -> String {
     }
 }
 
-/// Counts how often each of its tokens was dropped.
-#[derive(Default)]
-struct Ledger {
-    drops: Mutex<Vec<u32>>,
-}
-
-/// One of a ledger's values.
-struct Token {
-    number: usize,
-    ledger: Arc<Ledger>,
-}
-
-impl Ledger {
-    fn token(self: &Arc<Ledger>) -> Token {
-        let mut drops = self.drops.lock().expect("nobody panics inside");
-        drops.push(0);
-        Token {
-            number: drops.len() - 1,
-            ledger: Arc::clone(self),
-        }
-    }
-
-    fn large(self: &Arc<Ledger>, number: u64) -> Large {
-        Large {
-            _token: self.token(),
-            numbers: [number; 100],
-        }
-    }
-
-    #[track_caller]
-    fn check_each_dropped_once(&self, at_least: usize) {
-        let drops = self.drops.lock().expect("nobody panics inside");
-        assert!(
-            drops.len() >= at_least,
-            "only {} tokens were made",
-            drops.len()
-        );
-        for (number, &drops) in drops.iter().enumerate() {
-            assert_eq!(drops, 1, "drops of token {number}");
-        }
-    }
-}
-
-impl Drop for Token {
-    fn drop(&mut self) {
-        self.ledger.drops.lock().expect("nobody panics inside")[self.number] += 1;
-    }
-}
-
 /// Too large for a slot: such bodies and results lie elsewhere.
 struct Large {
     _token: Token,
     numbers: [u64; 100],
+}
+
+impl Large {
+    fn new(ledger: &Arc<Ledger>, number: u64) -> Large {
+        Large {
+            _token: ledger.token(),
+            numbers: [number; 100],
+        }
+    }
 }
 
 struct Unparker(thread::Thread);

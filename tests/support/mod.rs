@@ -1,6 +1,7 @@
 //! What the tests share: seeds, randomness, a watchdog, and the oracle over recorded events.
 
 pub(crate) mod kept;
+pub(crate) mod ledger;
 pub(crate) mod log;
 
 use std::ops::Range;
@@ -86,16 +87,22 @@ pub(crate) fn each_seed(test: &str, default: u64, run: impl Fn(u64)) {
     }
 }
 
-/// How long a test may hang before the process is ended. Not a bound on speed: a test that has not
-/// finished by then never will.
-const HANG: Duration = Duration::from_secs(150);
+/// Unwinds without the noise of the panic hook.
+pub(crate) fn fail(message: &'static str) -> ! {
+    resume_unwind(Box::new(message))
+}
+
+/// How long a test may hang before the process is ended, in seconds; `PACELINE_HANG` is another number.
+/// Not a bound on speed: a test that has not finished by then never will.
+const HANG: u64 = 150;
 
 /// Calls `f`; if that never returns, says what hung and ends the process.
 pub(crate) fn watched<R>(what: &str, f: impl FnOnce() -> R) -> R {
     let (done, watch) = mpsc::channel::<()>();
     let what = what.to_owned();
+    let hang = Duration::from_secs(number("PACELINE_HANG").unwrap_or(HANG));
     let watcher = std::thread::spawn(move || {
-        if watch.recv_timeout(HANG) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if watch.recv_timeout(hang) == Err(mpsc::RecvTimeoutError::Timeout) {
             eprintln!("{what}: hangs");
             std::process::abort();
         }

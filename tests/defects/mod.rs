@@ -1,0 +1,120 @@
+//! Defects that the runtime once had, each as a program that must end well.
+//!
+//! Goal: code of the program may panic, wait, schedule and drop anything wherever the runtime calls it.
+//! Nothing hangs, nothing is left early, and all workers live on.
+//!
+//! Method: a program sets up the situation with flags that its own jobs raise, so that it does not depend
+//! on luck. It then counts what ran and what was dropped. A program that hangs is ended by
+//! [`watched`](crate::support::watched). A loop that waits for a count has no bound of its own.
+
+mod drops;
+mod forgotten;
+mod owners;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+
+use paceline::{Builder, JobId, JobSystem};
+
+use crate::support::fail;
+use crate::support::ledger::Token;
+
+/// With nothing but the thread that waits, with one worker, and with two.
+const FEW: [usize; 3] = [0, 1, 2];
+
+/// A job system with room for little.
+fn small(workers: usize) -> Builder {
+    Builder::new().workers(workers).max_jobs(1 << 10)
+}
+
+fn system(workers: usize) -> JobSystem {
+    small(workers).build().expect("threads can be started")
+}
+
+fn until(flag: impl Fn() -> bool) {
+    while !flag() {
+        thread::yield_now();
+    }
+}
+
+/// A flag that several threads know.
+#[derive(Clone, Default)]
+struct Flag(Arc<AtomicBool>);
+
+impl Flag {
+    fn raise(&self) {
+        self.0.store(true, SeqCst);
+    }
+
+    fn is_up(&self) -> bool {
+        self.0.load(SeqCst)
+    }
+
+    fn wait(&self) {
+        until(|| self.is_up());
+    }
+}
+
+/// A number that several threads count up.
+#[derive(Clone, Default)]
+struct Count(Arc<AtomicUsize>);
+
+impl Count {
+    /// Returns the number from before.
+    fn up(&self) -> usize {
+        self.0.fetch_add(1, SeqCst)
+    }
+
+    fn get(&self) -> usize {
+        self.0.load(SeqCst)
+    }
+}
+
+/// A value whose end panics, except during another panic. What it owns is dropped all the same.
+struct Bomb {
+    _token: Token,
+}
+
+impl Bomb {
+    fn new(token: Token) -> Bomb {
+        Bomb { _token: token }
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            fail("a bomb");
+        }
+    }
+}
+
+/// Waits for jobs from outside the job system: the workers run them without help. Without workers they are
+/// run here.
+fn let_run(js: &JobSystem, ids: &[JobId]) {
+    js.flush();
+    until(|| ids.iter().all(|&id| js.is_done(id)));
+}
+
+/// Ends well if every worker still works: so many jobs as there are workers must all run at the same time,
+/// and no other thread helps. Without workers: if a job still runs here.
+fn all_workers_work(js: &JobSystem) {
+    let (workers, met) = (js.workers(), Count::default());
+    for _ in 0..workers.max(1) {
+        let met = met.clone();
+        js.job("meets the others").schedule(move |_| {
+            met.up();
+            until(|| met.get() >= workers);
+        });
+    }
+    js.flush();
+    until(|| met.get() >= workers.max(1));
+}
+
+/// Drops the job system, which must not panic.
+fn ends_well(js: JobSystem) {
+    let ended = catch_unwind(AssertUnwindSafe(|| drop(js)));
+    assert!(ended.is_ok(), "the end of the job system panicked");
+}
