@@ -7,10 +7,12 @@
 //! on luck. It then counts what ran and what was dropped. A program that hangs is ended by
 //! [`watched`](crate::support::watched). A loop that waits for a count has no bound of its own.
 
+mod borrows;
 mod drops;
 mod forgotten;
 mod owners;
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -75,20 +77,46 @@ impl Count {
 /// A value whose end panics, except during another panic. What it owns is dropped all the same.
 struct Bomb {
     _token: Token,
+    /// Raised when it goes off.
+    off: Flag,
+    is_dud: bool,
 }
 
 impl Bomb {
     fn new(token: Token) -> Bomb {
-        Bomb { _token: token }
+        Bomb::with_flag(token, Flag::default())
+    }
+
+    fn with_flag(token: Token, off: Flag) -> Bomb {
+        Bomb {
+            _token: token,
+            off,
+            is_dud: false,
+        }
+    }
+
+    /// Panics with it.
+    fn throw(self) -> ! {
+        std::panic::resume_unwind(Box::new(self))
     }
 }
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        if !thread::panicking() {
+        if !self.is_dud && !thread::panicking() {
+            self.off.raise();
             fail("a bomb");
         }
     }
+}
+
+/// The payload of a panic may be a bomb. True if it was one; it is dropped and does not go off.
+fn defuse(payload: Box<dyn Any + Send>) -> bool {
+    let bomb = payload.downcast::<Bomb>();
+    bomb.is_ok_and(|mut bomb| {
+        bomb.is_dud = true;
+        true
+    })
 }
 
 /// Waits for jobs from outside the job system: the workers run them without help. Without workers they are
