@@ -145,7 +145,7 @@ fn a_loop_with_several_panics() {
             }
         };
         let left = borrower.check("loop", || {
-            js.parallel_for(0..1_000_000, Grain::Items(1), &body);
+            js.parallel_for(0..1_000_000, Grain::Items(1), body);
         });
         assert!(defuse(left.expect_err("it panics")), "the first payload");
         assert_eq!(bombs.get(), 2);
@@ -317,7 +317,7 @@ fn a_loop_and_a_sink_that_panics() {
                 borrower.run();
             }
         };
-        js.parallel_for(0..20_000, Grain::Items(1), &body);
+        js.parallel_for(0..20_000, Grain::Items(1), body);
     });
 }
 

@@ -11,6 +11,7 @@ mod borrows;
 mod drops;
 mod forgotten;
 mod owners;
+mod seats;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
