@@ -18,7 +18,6 @@ use paceline::{Context, Grain, WaitPolicy};
 use platform::Os;
 
 use crate::support::ledger::Ledger;
-use crate::support::watched;
 
 /// The job that would borrow.
 #[derive(Clone, Default)]

@@ -10,7 +10,6 @@ use super::*;
 use paceline::{Grain, WaitError};
 
 use crate::support::ledger::Ledger;
-use crate::support::watched;
 
 /// Jobs behind a gate. Each job's value panics at its end, with each of [`FEW`] numbers of workers. The job
 /// is over all the same, a successor is told, as many successors run as `runs` says, and the job system

@@ -14,7 +14,7 @@ use paceline::{Grain, WaitPolicy};
 use platform::{Os, Parker, Platform};
 use sim::{Order, Sim, SimConfig};
 
-use crate::support::{Random, each_seed, watched};
+use crate::support::{Random, each_seed};
 
 /// Where the thread rests that must not help. Jobs tell it when something has happened.
 struct Bench<P: Platform> {

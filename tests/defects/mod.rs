@@ -10,19 +10,20 @@
 mod borrows;
 mod drops;
 mod forgotten;
+mod hooks;
 mod owners;
 mod seats;
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
 use paceline::{Builder, JobId, JobSystem};
 
-use crate::support::fail;
 use crate::support::ledger::Token;
+use crate::support::{self, fail};
 
 /// With nothing but the thread that waits, with one worker, and with two.
 const FEW: [usize; 3] = [0, 1, 2];
@@ -98,7 +99,7 @@ impl Bomb {
 
     /// Panics with it.
     fn throw(self) -> ! {
-        std::panic::resume_unwind(Box::new(self))
+        resume_unwind(Box::new(self))
     }
 }
 
@@ -118,6 +119,22 @@ fn defuse(payload: Box<dyn Any + Send>) -> bool {
         bomb.is_dud = true;
         true
     })
+}
+
+/// Calls `f` under the watchdog. A panic that comes out of the runtime is passed on as a text, since nothing
+/// outside expects a bomb.
+fn watched(what: &str, f: impl FnOnce()) {
+    let result = support::watched(what, || catch_unwind(AssertUnwindSafe(f)));
+    if let Err(payload) = result {
+        match payload.downcast_ref::<&'static str>() {
+            Some(text) => panic!("{what}: a panic came up: {text}"),
+            None if payload.is::<Bomb>() => {
+                defuse(payload);
+                panic!("{what}: a bomb came up");
+            }
+            None => resume_unwind(payload),
+        }
+    }
 }
 
 /// Waits for jobs from outside the job system: the workers run them without help. Without workers they are

@@ -12,7 +12,6 @@ use std::sync::Mutex;
 use paceline::{Grain, Job, WaitError};
 
 use crate::support::ledger::Ledger;
-use crate::support::watched;
 
 const READY: usize = 20;
 

@@ -17,7 +17,7 @@ use paceline::{Job, NewJob, WaitError};
 use platform::{Os, Platform, Quota};
 use sim::{Order, Sim, SimConfig};
 
-use crate::support::{Random, each_seed, watched};
+use crate::support::{Random, each_seed};
 
 /// Counts events of one seat that come from another thread than the one that sits there.
 #[derive(Default)]
