@@ -201,7 +201,7 @@ pub(crate) fn judge<P: Platform>(world: &World<P>, ending: Ending, log: Option<&
             format!("{} jobs never ended", log.unfinished())
         });
     }
-    if ending.is_settled() {
+    if ending == Ending::Settled {
         judge_stats(world, &mut fates, log);
     }
 }

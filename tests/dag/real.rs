@@ -26,14 +26,14 @@ fn run_and_judge(shape: &Shape, plan: &Plan) {
     assert!(wrong.is_empty(), "{shape:?}\n{}", wrong.join("\n"));
 }
 
-fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
+fn programs(test: &str, seeds: u64, ending: Ending) {
     each_seed(test, seeds, |seed| {
         let mut random = Random::new(seed ^ 0x0ea1_0000);
-        let workers = *random.pick(workers);
+        let workers = *random.pick(&[0, 1, 2, 8, 32]);
         let taste = Taste {
             nodes: *random.pick(&[8, 40, 200]),
             has_workers: workers > 0,
-            waits_by_id: ending.is_settled(),
+            waits_by_id: ending == Ending::Settled,
             events: true,
             ranges: true,
             results: true,
@@ -47,23 +47,16 @@ fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
     });
 }
 
-const WORKERS: [usize; 5] = [0, 1, 2, 8, 32];
-
 #[test]
 fn programs_on_threads() {
-    let test = "dag::real::programs_on_threads";
-    programs(test, 300, &WORKERS, Ending::Settled);
-}
-
-/// Goal and method: as on simulated threads.
-#[test]
-fn programs_on_threads_that_are_left_to_the_workers() {
-    let test = "dag::real::programs_on_threads_that_are_left_to_the_workers";
-    programs(test, 300, &WORKERS[1..], Ending::Unattended);
+    programs("dag::real::programs_on_threads", 300, Ending::Settled);
 }
 
 #[test]
 fn programs_on_threads_dropped_with_work_in_flight() {
-    let test = "dag::real::programs_on_threads_dropped_with_work_in_flight";
-    programs(test, 200, &WORKERS, Ending::Abrupt);
+    programs(
+        "dag::real::programs_on_threads_dropped_with_work_in_flight",
+        200,
+        Ending::Abrupt,
+    );
 }

@@ -32,23 +32,14 @@ struct Place<'a, P: Platform> {
 pub(crate) enum Ending {
     /// Everything is waited for, then the job system is dropped.
     Settled,
-    /// All that was scheduled ends while the job system is not called any more. Then as above.
-    Unattended,
     /// The job system is dropped at once.
     Abrupt,
-}
-
-impl Ending {
-    /// Whether there is no job left when the job system is dropped.
-    pub(crate) fn is_settled(self) -> bool {
-        self != Ending::Abrupt
-    }
 }
 
 /// The whole program, from the main thread.
 pub(crate) fn run<P: Platform>(world: &Arc<World<P>>, js: JobSystem<P>, ending: Ending) {
     let js = Arc::new(js);
-    if ending.is_settled() {
+    if ending == Ending::Settled {
         *world.js.lock().unwrap() = Some(js.clone());
     }
     let threads: Vec<P::Thread> = (1..world.plan.threads.len())
@@ -70,10 +61,7 @@ pub(crate) fn run<P: Platform>(world: &Arc<World<P>>, js: JobSystem<P>, ending: 
             .join()
             .unwrap_or_else(|payload| resume_unwind(payload));
     }
-    if ending == Ending::Unattended {
-        rest_outside(world, &js);
-    }
-    if ending.is_settled() {
+    if ending == Ending::Settled {
         settle(world, &js);
         *world.stats.lock().unwrap() = Some(js.stats());
         *world.labels.lock().unwrap() = js.labels();
@@ -92,26 +80,6 @@ fn run_thread<P: Platform>(world: &Arc<World<P>>, js: &JobSystem<P>, thread: usi
         }
         .act(&world.plan.threads[thread]);
     });
-}
-
-/// Rests until every node is over, also those that are made meanwhile, and does not call the job system:
-/// whether a job is over is read from its slot. What has been published is run without a further call, or
-/// it was forgotten.
-fn rest_outside<P: Platform>(world: &World<P>, js: &JobSystem<P>) {
-    /// Far longer than any program.
-    const AGES: Nanos = Nanos::from_millis(100_000);
-    const PERIOD_MAX: Nanos = Nanos::from_millis(100);
-    let (platform, mut period) = (js.platform(), Nanos(1_000));
-    let (begin, parker) = (platform.now(), platform.parker());
-    let is_running = |notes: &NodeNotes| notes.id.get().is_some_and(|&id| !js.is_done(id));
-    while let Some(node) = world.nodes.iter().position(is_running) {
-        let now = platform.now();
-        if now - begin > AGES {
-            return world.is_wrong(format!("n{node} was forgotten: it does not end by itself"));
-        }
-        parker.park(now + period);
-        period = (period + period).min(PERIOD_MAX);
-    }
 }
 
 /// Waits for every node, also for those that are made meanwhile.

@@ -115,7 +115,7 @@ impl<P: Platform> Run<P> {
                 Ok(lives) => oracle::judge(&self.world, shape.ending, Some(&lives)),
                 Err(why) => faults.push(why),
             }
-            if shape.ending.is_settled() {
+            if shape.ending == Ending::Settled {
                 let no_workers = shape.workers == 0;
                 let part = |label| self.world.part(label);
                 let helping = log::check_helping(&self.events, no_workers, part);
@@ -180,7 +180,7 @@ fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
         let taste = Taste {
             nodes: *random.pick(&[3, 8, 16, 40]),
             has_workers: workers > 0,
-            waits_by_id: ending.is_settled(),
+            waits_by_id: ending == Ending::Settled,
             events: true,
             ranges: true,
             results: true,
@@ -221,19 +221,6 @@ fn programs_with_several_workers() {
         3000,
         &[3, 4],
         Ending::Settled,
-    );
-}
-
-/// Goal: what was published is run by the workers alone. Method: when the threads of the program have ended,
-/// the job system is not called again before all jobs are over. A waiter would run a job that was forgotten,
-/// and so hide the loss.
-#[test]
-fn programs_that_are_left_to_the_workers() {
-    programs(
-        "dag::simulated::programs_that_are_left_to_the_workers",
-        3000,
-        &[1, 2, 3, 4],
-        Ending::Unattended,
     );
 }
 
