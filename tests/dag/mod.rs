@@ -5,14 +5,17 @@
 //! thousands of orders and on the operating system (`real`), with few slots of every kind so that
 //! limits are reached. Runs on simulated threads are made twice and must be equal to the byte.
 //!
-//! Oracle: `oracle` for what the program saw, `support::log` for what was recorded. A wake-up that
-//! was lost is a deadlock of the simulated machine. Runtimes broken on purpose (`planted`) must be
-//! found out.
+//! Oracle: `oracle` for what the program saw, `support::log` for what was recorded. A thread that was
+//! not told is a deadlock of the simulated machine; a worker that was not told is one where the work is
+//! left to the workers (`left`), since waiters find by themselves what they need. Runtimes broken on
+//! purpose (`planted`) must be found out.
 
+mod left;
 mod oracle;
 mod plan;
 mod planted;
 mod real;
 mod run;
 mod simulated;
+mod theme;
 mod world;

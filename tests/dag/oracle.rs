@@ -201,7 +201,7 @@ pub(crate) fn judge<P: Platform>(world: &World<P>, ending: Ending, log: Option<&
             format!("{} jobs never ended", log.unfinished())
         });
     }
-    if ending == Ending::Settled {
+    if ending != Ending::Abrupt {
         judge_stats(world, &mut fates, log);
     }
 }

@@ -5,6 +5,7 @@
 //! than whoever completes it. So no program made here can wait in a circle, in whatever order it
 //! runs, and a run that does not end is the runtime's fault.
 
+use super::theme::Theme;
 use crate::support::Random;
 
 /// What a node is.
@@ -63,11 +64,26 @@ pub(crate) enum Action {
     Pump,
 }
 
+impl Action {
+    /// Whether a plan without it would have fewer nodes, or events that nobody ends.
+    pub(super) fn makes_or_ends(&self) -> bool {
+        matches!(
+            self,
+            Action::Create(_)
+                | Action::CreatePair { .. }
+                | Action::Complete(_)
+                | Action::Abandon(_)
+        )
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) after: Vec<usize>,
     pub(crate) body: Vec<Action>,
+    /// Its job has no deadline.
+    pub(crate) background: bool,
 }
 
 /// What programs a test wants.
@@ -89,6 +105,12 @@ pub(crate) struct Taste {
     pub(crate) borrowing: bool,
     /// Percentage of bodies that panic.
     pub(crate) panics: usize,
+    /// Percentage of nodes that are background jobs.
+    pub(crate) background: usize,
+    /// What the first nodes are.
+    pub(crate) theme: Theme,
+    /// Fewer items than this are in each range.
+    pub(crate) items: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -100,22 +122,22 @@ pub(crate) struct Plan {
 
 /// Who makes a node and runs actions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
+pub(super) enum Owner {
     Thread(usize),
     Node(usize),
 }
 
-struct Generator<'a> {
-    random: &'a mut Random,
+pub(super) struct Generator<'a> {
+    pub(super) random: &'a mut Random,
     taste: Taste,
-    plan: Plan,
-    node_ranks: Vec<usize>,
-    thread_ranks: Vec<usize>,
+    pub(super) plan: Plan,
+    pub(super) node_ranks: Vec<usize>,
+    pub(super) thread_ranks: Vec<usize>,
 }
 
 impl Plan {
     pub(crate) fn generate(random: &mut Random, taste: Taste) -> Plan {
-        let nodes = 1 + random.below(taste.nodes);
+        let nodes = (1 + random.below(taste.nodes)).max(taste.theme.nodes());
         let threads = 1 + random.below(3);
         let mut ranks: Vec<usize> = (0..nodes + threads).collect();
         random.shuffle(&mut ranks);
@@ -131,12 +153,16 @@ impl Plan {
             node_ranks: ranks,
             thread_ranks,
         };
+        let theme = taste.theme;
+        generator.begin(theme);
         while generator.plan.nodes.len() < nodes {
             generator.add_node(nodes);
         }
         generator.add_predecessors();
         generator.add_actions();
+        generator.follow(theme);
         generator.fold_bodies();
+        generator.send_some_to_the_background();
         generator.plan
     }
 
@@ -146,8 +172,13 @@ impl Plan {
             eprintln!("thread {thread}: {list:?}");
         }
         for (number, node) in self.nodes.iter().enumerate() {
+            let lane = if node.background {
+                " in the background"
+            } else {
+                ""
+            };
             eprintln!(
-                "n{number} {:?} after {:?}: {:?}",
+                "n{number} {:?}{lane} after {:?}: {:?}",
                 node.kind, node.after, node.body
             );
         }
@@ -167,18 +198,18 @@ impl Generator<'_> {
         }
     }
 
-    fn list(&mut self, owner: Owner) -> &mut Vec<Action> {
+    pub(super) fn list(&mut self, owner: Owner) -> &mut Vec<Action> {
         match owner {
             Owner::Thread(thread) => &mut self.plan.threads[thread],
             Owner::Node(node) => &mut self.plan.nodes[node].body,
         }
     }
 
-    fn has_body(&self, node: usize) -> bool {
+    pub(super) fn has_body(&self, node: usize) -> bool {
         matches!(self.plan.nodes[node].kind, Kind::Single | Kind::Typed)
     }
 
-    fn thread(&mut self) -> Owner {
+    pub(super) fn thread(&mut self) -> Owner {
         Owner::Thread(self.random.below(self.plan.threads.len()))
     }
 
@@ -193,11 +224,12 @@ impl Generator<'_> {
         self.thread()
     }
 
-    fn push_node(&mut self, kind: Kind) -> usize {
+    pub(super) fn push_node(&mut self, kind: Kind) -> usize {
         self.plan.nodes.push(Node {
             kind,
             after: Vec::new(),
             body: Vec::new(),
+            background: false,
         });
         self.plan.nodes.len() - 1
     }
@@ -214,15 +246,17 @@ impl Generator<'_> {
                 }
             }
             0..25 => self.create(Kind::Combine),
-            25..40 if self.taste.ranges => {
-                let items = self.random.below(40);
-                let panics = items > 0 && self.random.chance(self.taste.panics);
-                let panics_at = panics.then(|| self.random.below(items));
-                self.create(Kind::Range { items, panics_at });
-            }
+            25..40 if self.taste.ranges => self.add_range(),
             40..60 if self.taste.results => self.create(Kind::Typed),
             _ => self.create(Kind::Single),
         }
+    }
+
+    pub(super) fn add_range(&mut self) {
+        let items = self.random.below(self.taste.items);
+        let panics = items > 0 && self.random.chance(self.taste.panics);
+        let panics_at = panics.then(|| self.random.below(items));
+        self.create(Kind::Range { items, panics_at });
     }
 
     fn create(&mut self, kind: Kind) {
@@ -387,6 +421,15 @@ impl Generator<'_> {
                 }
             }
             self.plan.nodes[node].body = body;
+        }
+    }
+
+    fn send_some_to_the_background(&mut self) {
+        if self.taste.background == 0 {
+            return;
+        }
+        for node in &mut self.plan.nodes {
+            node.background = self.random.chance(self.taste.background);
         }
     }
 

@@ -19,6 +19,7 @@ use sim::{Sim, SimConfig};
 use super::plan::{Plan, Taste};
 use super::run::Ending;
 use super::simulated::{Shape, run_once, shape_of, traced, world_of};
+use super::theme::Theme;
 use super::world::World;
 use crate::support::{Random, replay, seeds};
 
@@ -242,6 +243,9 @@ impl<D: Defect> Case<D> {
             results: harmless,
             borrowing: harmless,
             panics: 0,
+            background: 0,
+            theme: Theme::None,
+            items: 40,
         };
         let config = SimConfig {
             steps_max: 300_000,

@@ -15,6 +15,7 @@ use event::Nanos;
 use paceline::{Context, Event, Grain, Job, JobId, JobSystem, NewJob, ScheduleError};
 use platform::{Parker, Platform, Thread, ThreadSpec};
 
+use super::left;
 use super::oracle;
 use super::plan::{Action, Kind};
 use super::world::{Count, Luggage, NodeNotes, Prize, World, name};
@@ -32,6 +33,8 @@ struct Place<'a, P: Platform> {
 pub(crate) enum Ending {
     /// Everything is waited for, then the job system is dropped.
     Settled,
+    /// The workers are left alone until everything has run; then as [`Settled`](Ending::Settled).
+    Left,
     /// The job system is dropped at once.
     Abrupt,
 }
@@ -39,7 +42,7 @@ pub(crate) enum Ending {
 /// The whole program, from the main thread.
 pub(crate) fn run<P: Platform>(world: &Arc<World<P>>, js: JobSystem<P>, ending: Ending) {
     let js = Arc::new(js);
-    if ending == Ending::Settled {
+    if ending != Ending::Abrupt {
         *world.js.lock().unwrap() = Some(js.clone());
     }
     let threads: Vec<P::Thread> = (1..world.plan.threads.len())
@@ -61,7 +64,10 @@ pub(crate) fn run<P: Platform>(world: &Arc<World<P>>, js: JobSystem<P>, ending: 
             .join()
             .unwrap_or_else(|payload| resume_unwind(payload));
     }
-    if ending == Ending::Settled {
+    if ending == Ending::Left {
+        left::leave_to_the_workers(world, js.platform());
+    }
+    if ending != Ending::Abrupt {
         settle(world, &js);
         *world.stats.lock().unwrap() = Some(js.stats());
         *world.labels.lock().unwrap() = js.labels();
@@ -212,7 +218,10 @@ impl<P: Platform> Place<'_, P> {
         let (after, ids): (Vec<usize>, Vec<JobId>) = planned.after.iter().filter_map(id_of).unzip();
         // Before the job is made: its body looks at them.
         *notes.after.lock().unwrap() = after;
-        let job = self.job(node).after_all(&ids);
+        let mut job = self.job(node).after_all(&ids);
+        if planned.background {
+            job = job.background();
+        }
         let made = match planned.kind {
             Kind::Single => {
                 let luggage = world.luggage(node, event);
@@ -475,7 +484,9 @@ fn run_part<P: Platform>(
 ) {
     let (world, node) = (&luggage.world, luggage.node);
     oracle::part_starts(world, node);
-    context.work(Nanos(part.len() as u64 * 500));
+    if !node.is_multiple_of(3) {
+        context.work(Nanos(part.len() as u64 * 500));
+    }
     for item in part {
         if panics_at == Some(item) {
             fail();

@@ -3,16 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use event::{Event, MemorySink};
+use event::{Event, MemorySink, Nanos};
 use paceline::{Builder, JobSystem, WaitPolicy};
 use platform::Platform;
 use sim::{Order, Sim, SimConfig, SimReport};
 
+use super::left;
 use super::oracle;
 use super::plan::{Plan, Taste};
 use super::run::{Ending, run};
+use super::theme::Theme;
 use super::world::World;
 use crate::support::{Random, each_seed, kept, log};
+
+/// How many steps a run may take: far more than any does.
+pub(super) const STEPS_MAX: u64 = 3_000_000;
+
+/// So many steps that are late may lie between a job that is ready and the worker that takes it.
+const LATE_STEPS: u64 = 200;
 
 /// What a run is made with besides its plan.
 #[derive(Clone, Debug)]
@@ -36,7 +44,7 @@ pub(crate) fn world_of(random: &mut Random, seed: u64) -> SimConfig {
         .with_cpus_shown(*random.pick(&[1, 2, 4]))
         .with_spurious(random.chance(50));
     SimConfig {
-        steps_max: 3_000_000,
+        steps_max: STEPS_MAX,
         ..config
     }
 }
@@ -46,7 +54,7 @@ pub(crate) fn shape_of(random: &mut Random, workers: usize, ending: Ending) -> S
         WaitPolicy::Adaptive,
         WaitPolicy::Passive,
         WaitPolicy::Active,
-        WaitPolicy::For(event::Nanos(2_000)),
+        WaitPolicy::For(Nanos(2_000)),
     ];
     Shape {
         workers,
@@ -115,7 +123,7 @@ impl<P: Platform> Run<P> {
                 Ok(lives) => oracle::judge(&self.world, shape.ending, Some(&lives)),
                 Err(why) => faults.push(why),
             }
-            if shape.ending == Ending::Settled {
+            if shape.ending != Ending::Abrupt {
                 let no_workers = shape.workers == 0;
                 let part = |label| self.world.part(label);
                 let helping = log::check_helping(&self.events, no_workers, part);
@@ -124,8 +132,20 @@ impl<P: Platform> Run<P> {
         } else {
             oracle::judge(&self.world, shape.ending, None);
         }
+        left::judge(&self.world);
+        if shape.traced && self.has_equal_cpus() {
+            let late = self.report.config.perturb.delay_max;
+            let wakes = log::check_wakes(&self.events, Nanos(late.0 * LATE_STEPS));
+            faults.extend(wakes.err());
+        }
         faults.extend(self.world.wrong.lock().unwrap().drain(..));
         faults
+    }
+
+    /// Whether each worker takes all work.
+    fn has_equal_cpus(&self) -> bool {
+        let shown = self.report.config.shown.as_ref();
+        shown.is_none_or(|shown| shown.classes().len() < 2)
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
@@ -151,7 +171,7 @@ pub(super) fn traced<P: Platform>(
 }
 
 /// Runs a plan twice and judges it.
-fn run_and_judge(test: &str, config: SimConfig, shape: &Shape, plan: &Plan) {
+pub(super) fn run_and_judge(test: &str, config: SimConfig, shape: &Shape, plan: &Plan) {
     let first = run_once(config.clone(), shape, World::new(plan.clone()), |sim| sim);
     let faults = first.faults(shape);
     if !faults.is_empty() {
@@ -180,12 +200,15 @@ fn programs(test: &str, seeds: u64, workers: &[usize], ending: Ending) {
         let taste = Taste {
             nodes: *random.pick(&[3, 8, 16, 40]),
             has_workers: workers > 0,
-            waits_by_id: ending == Ending::Settled,
+            waits_by_id: ending != Ending::Abrupt,
             events: true,
             ranges: true,
             results: true,
             borrowing: true,
             panics: *random.pick(&[0, 10]),
+            background: 0,
+            theme: Theme::None,
+            items: 40,
         };
         let config = world_of(&mut random, seed);
         let shape = shape_of(&mut random, workers, ending);

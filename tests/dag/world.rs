@@ -3,12 +3,14 @@
 //! They are std's atomics and locks, which are no steps of a simulated machine: no lock is held
 //! while the job system is called.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use paceline::{Event, Job, JobId, JobSystem, Label, Stats};
 use platform::Platform;
 
+use super::left::Bell;
 use super::plan::{Kind, Plan};
 use crate::support::log::Part;
 
@@ -18,10 +20,12 @@ pub(crate) struct Count(AtomicUsize);
 
 impl Count {
     pub(crate) fn up(&self) {
-        self.0.fetch_add(1, Relaxed);
+        // Release, partner: the load in `get`: what was counted before this.
+        self.0.fetch_add(1, Release);
     }
     pub(crate) fn get(&self) -> usize {
-        self.0.load(Relaxed)
+        // Acquire, partner: the addition in `up`.
+        self.0.load(Acquire)
     }
 }
 
@@ -54,6 +58,8 @@ pub(crate) struct World<P: Platform> {
     pub(crate) prizes_dropped: Count,
     /// Calls of the hook.
     pub(crate) unwaited_panics: Count,
+    /// Tells the main thread that bodies are gone, if it wants to know.
+    pub(super) bell: Bell<P>,
     /// For waits inside bodies; nothing if the plan has none.
     pub(super) js: Mutex<Option<Arc<JobSystem<P>>>>,
     pub(crate) stats: Mutex<Option<Stats>>,
@@ -81,11 +87,12 @@ pub(super) struct Luggage<P: Platform> {
 
 impl<P: Platform> Drop for Luggage<P> {
     fn drop(&mut self) {
-        self.world.bodies_dropped.up();
         if let Some((event, handle)) = self.event.take() {
             self.world.nodes[event].abandoned.store(true, Relaxed);
             drop(handle);
         }
+        self.world.bodies_dropped.up();
+        self.world.bell.body_is_gone();
     }
 }
 
@@ -113,6 +120,7 @@ impl<P: Platform> World<P> {
             prizes_made: Count::default(),
             prizes_dropped: Count::default(),
             unwaited_panics: Count::default(),
+            bell: Bell::default(),
             js: Mutex::new(None),
             stats: Mutex::new(None),
             labels: Mutex::new(Vec::new()),

@@ -7,10 +7,11 @@
 //! - What an edge holds back neither begins nor completes before what it waits for has completed.
 //! - Waits begin and end in pairs that nest on each seat.
 //! - A waiter runs only what it waits for ([`check_helping`]).
+//! - No job is ready while a worker sleeps ([`check_wakes`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use event::{Event, EventKind, Why};
+use event::{Event, EventKind, Nanos, Why};
 
 /// `arg` of a completed event whose job was cancelled.
 const CANCELLED: u64 = 2;
@@ -173,6 +174,54 @@ impl Reader {
 
 fn ensure(holds: bool, why: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why.to_owned()) }
+}
+
+/// Checks that no job was ready while a worker slept, for longer than `most`: published work is never
+/// forgotten, not even for a while. For simulated machines, where steps take no time or little.
+pub(crate) fn check_wakes(events: &[Event], most: Nanos) -> Result<(), String> {
+    // Since when it is known, at the latest; none until the clock is read again.
+    let mut ready: BTreeMap<u64, Option<Nanos>> = BTreeMap::new();
+    let mut asleep: BTreeMap<u32, Option<Nanos>> = BTreeMap::new();
+    let mut now = Nanos::ZERO;
+    for event in events {
+        if event.time > now || has_own_stamp(event.kind) {
+            now = now.max(event.time);
+            let since = ready.values().flatten().min();
+            let slept = asleep.values().flatten().min();
+            if let (Some(&since), Some(&slept)) = (since, slept)
+                && now - since.max(slept) > most
+            {
+                return Err(format!(
+                    "a job lies there from {} to {now} while a worker sleeps: {ready:x?}, {asleep:?}",
+                    since.max(slept)
+                ));
+            }
+            let (jobs, seats) = (ready.values_mut(), asleep.values_mut());
+            jobs.chain(seats)
+                .for_each(|since| _ = since.get_or_insert(now));
+        }
+        match event.kind {
+            EventKind::Ready => drop(ready.insert(event.job, None)),
+            EventKind::Claimed => drop(ready.remove(&event.job)),
+            EventKind::Park if event.job == 0 => drop(asleep.insert(event.seat, None)),
+            EventKind::Unpark if event.job == 0 => drop(asleep.remove(&event.seat)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether the clock is read for each event of this kind. Others may have the time of the event before.
+fn has_own_stamp(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Created
+            | EventKind::End
+            | EventKind::Park
+            | EventKind::Unpark
+            | EventKind::WaitBegin
+            | EventKind::WaitEnd
+    )
 }
 
 /// What a thread is in the middle of.

@@ -81,6 +81,14 @@ const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} \
 const TSAN_INTEGRATION: &str = "cargo +nightly test -Zbuild-std --target {host} \
     --target-dir {target}/tsan -p paceline-tests --test integration -- stress reproducers dag::real";
 
+/// Random programs that are waited for or dropped.
+const CAMPAIGN: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
+    dag::simulated";
+
+/// Those that are left to the workers.
+const CAMPAIGN_LEFT: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
+    dag::left";
+
 /// Every stage, cheapest first, so that a simple mistake is reported soon.
 pub(crate) const STAGES: &[Stage] = &[
     Stage {
@@ -255,16 +263,23 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "campaign",
-        purpose: "a quarter of a million random programs on simulated threads",
+        purpose: "a third of a million random programs on simulated threads",
         switch: Switch::Off("minutes; run it after changes to the runtime"),
         needs: &[],
         counts_tests: true,
         limit_minutes: 60,
         beside: false,
-        steps: &[Step::Run {
-            line: "cargo test --profile release-test -p paceline-tests --test integration -- dag::simulated",
-            env: &[("PACELINE_SEEDS", "60000")],
-        }],
+        steps: &[
+            Step::Run {
+                line: CAMPAIGN,
+                env: &[("PACELINE_SEEDS", "60000")],
+            },
+            // What is left to the workers is lost in few orders: more of them.
+            Step::Run {
+                line: CAMPAIGN_LEFT,
+                env: &[("PACELINE_SEEDS", "120000")],
+            },
+        ],
     },
     Stage {
         name: "examples",

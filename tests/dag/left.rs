@@ -1,0 +1,171 @@
+//! Work that is left to the workers.
+//!
+//! Goal: published work is never forgotten: what is ready runs although no outside thread waits for it or
+//! helps with it.
+//!
+//! Method: the threads of a random program do what they do and end; the main thread then parks on a bell of
+//! its own, outside of the job system, until the last body is gone. A waiter would find a ready job by
+//! itself, announced or not; here only the workers can find it. On simulated threads a job that was
+//! never announced shows in one of these ways:
+//!
+//! - as a deadlock, if all workers sleep, or spin on a word that nothing will write (policy `Active`);
+//! - as time that passes, if they are [`PATIENT`] and find the job when they look for the last time: the main
+//!   thread rests for longer than [`PATIENCE`];
+//! - in the log, if a worker slept while the job was ready (`support::log::check_wakes`), however the run
+//!   went on. That is asked of other endings, too.
+//!
+//! Plans for this ending have workers at all times, and threads end their events before they leave, so that
+//! everything can run. Half of the programs have a [`Theme`], which makes what the oracle is there for more
+//! frequent. The steps come in the orders of the other arms, or (in seven of ten) on several CPUs on which
+//! steps take no time and a few are late: that holds threads back for as long as others need to go to sleep.
+
+use std::sync::OnceLock;
+
+use event::Nanos;
+use paceline::WaitPolicy;
+use platform::{CpuSet, Parker, Platform, Topology};
+use sim::{Machine, Perturb, SimConfig};
+
+use super::plan::{Plan, Taste};
+use super::run::Ending;
+use super::simulated::{STEPS_MAX, Shape, run_and_judge, shape_of, world_of};
+use super::theme::Theme;
+use super::world::World;
+use crate::support::{Random, each_seed};
+
+/// Workers that spin for much longer than all of a program takes, and then look around once more.
+const PATIENT: WaitPolicy = WaitPolicy::For(Nanos::from_secs(1));
+
+/// The simulated time in which the workers must be through with what was left to them. Work is nearly the
+/// only thing that takes time there, and a plan has a few milliseconds of it.
+const PATIENCE: Nanos = Nanos::from_millis(50);
+
+/// Where the main thread rests while the workers are left alone.
+pub(crate) struct Bell<P: Platform> {
+    parker: OnceLock<P::Parker>,
+    /// For how long it rested.
+    took: OnceLock<Nanos>,
+}
+
+impl<P: Platform> Default for Bell<P> {
+    fn default() -> Self {
+        Bell {
+            parker: OnceLock::new(),
+            took: OnceLock::new(),
+        }
+    }
+}
+
+impl<P: Platform> Bell<P> {
+    /// A body has run or was dropped, and is counted.
+    pub(super) fn body_is_gone(&self) {
+        if let Some(parker) = self.parker.get() {
+            parker.unpark();
+        }
+    }
+}
+
+/// Rests until no body is left. All other threads have ended, so only bodies make new ones. What has no
+/// body ends together with the last of its predecessors.
+pub(super) fn leave_to_the_workers<P: Platform>(world: &World<P>, platform: &P) {
+    let since = platform.now();
+    let parker = world.bell.parker.get_or_init(|| platform.parker());
+    // In this order: a body that is gone has made all it makes.
+    let all_gone = || {
+        let gone = world.bodies_dropped.get();
+        gone == world.bodies_made.get()
+    };
+    while !all_gone() {
+        parker.park(Nanos::MAX);
+    }
+    let took = platform.now() - since;
+    world.bell.took.set(took).expect("a world ends once");
+}
+
+/// Whether the workers were through with it in time. For simulated time: on a real machine other programs
+/// take some.
+pub(super) fn judge<P: Platform>(world: &World<P>) {
+    let took = world.bell.took.get().copied().unwrap_or_default();
+    world.expect(took <= PATIENCE, || {
+        format!("the workers took {took} for what was left to them")
+    });
+}
+
+/// A program for this ending, and what it is run under.
+pub(super) struct Case {
+    pub(super) config: SimConfig,
+    pub(super) shape: Shape,
+    pub(super) plan: Plan,
+}
+
+impl Case {
+    /// The one with this seed. With a theme: one of these.
+    pub(super) fn of(seed: u64, themes: &[Theme]) -> Case {
+        let mut random = Random::new(seed ^ 0x1ef7_0000);
+        let workers = *random.pick(&[1, 2, 3]);
+        let taste = Taste {
+            nodes: *random.pick(&[3, 5, 8, 16]),
+            has_workers: true,
+            waits_by_id: true,
+            events: true,
+            ranges: true,
+            results: true,
+            borrowing: true,
+            panics: *random.pick(&[0, 0, 10]),
+            background: *random.pick(&[0, 20]),
+            theme: *random.pick(themes),
+            items: *random.pick(&[9, 40]),
+        };
+        let mut config = match random.chance(70) {
+            true => with_late_steps(&mut random, seed),
+            false => world_of(&mut random, seed),
+        };
+        // Masks are no hindrance there: it is one CPU that is shown as many.
+        if config.perturb.delay_one_in == 0 && random.chance(30) {
+            config.shown = Some(two_classes());
+        }
+        let mut shape = shape_of(&mut random, workers, Ending::Left);
+        if random.chance(50) {
+            shape.policy = *random.pick(&[WaitPolicy::Active, PATIENT]);
+        }
+        let plan = Plan::generate(&mut random, taste);
+        Case {
+            config,
+            shape,
+            plan,
+        }
+    }
+}
+
+/// A machine with a CPU for each thread. Steps take no time there, but now and then one is late.
+fn with_late_steps(random: &mut Random, seed: u64) -> SimConfig {
+    SimConfig {
+        perturb: Perturb {
+            delay_one_in: *random.pick(&[8, 32, 128]),
+            delay_max: *random.pick(&[30, 1_000, 30_000].map(Nanos)),
+            ..Perturb::default()
+        },
+        steps_max: STEPS_MAX,
+        ..SimConfig::on(Machine::ideal(24), "eevdf-6.18", seed)
+    }
+    .with_cpus_shown(*random.pick(&[1, 2, 4]))
+}
+
+/// Two fast CPUs and two slow ones.
+fn two_classes() -> Topology {
+    let halves = vec![
+        (CpuSet::parse("0-1"), Some(300)),
+        (CpuSet::parse("2-3"), Some(1024)),
+    ];
+    Topology::uniform(4).with_classes(halves)
+}
+
+#[test]
+fn programs_left_to_the_workers() {
+    let test = "dag::left::programs_left_to_the_workers";
+    each_seed(test, 4000, |seed| {
+        let themes = [Theme::None, Theme::None, Theme::Range, Theme::Event];
+        let case = Case::of(seed, &themes);
+        run_and_judge(test, case.config, &case.shape, &case.plan);
+    });
+}

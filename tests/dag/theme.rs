@@ -1,0 +1,96 @@
+//! First nodes that the rest of a random program has to do with: what seldom happens by itself.
+
+use super::plan::{Action, Generator, Kind};
+
+/// What the first nodes of a program are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Theme {
+    /// Like any others.
+    None,
+    /// A range. Half of the nodes follow it, and threads wait for it before they end: the last member of
+    /// its crew may be a thread that then calls nothing any more.
+    Range,
+    /// An event and its owner, which works on after it has completed the event. Half of the nodes follow the
+    /// owner, and bodies wait for the event: spares come, and leave while the owner still works.
+    Event,
+}
+
+/// How long threads and bodies work in between.
+const WORK: [u64; 5] = [0, 0, 300, 1_000, 3_000];
+
+impl Theme {
+    /// How many nodes it begins with.
+    pub(super) fn nodes(self) -> usize {
+        match self {
+            Theme::None => 0,
+            Theme::Range => 1,
+            Theme::Event => 2,
+        }
+    }
+}
+
+impl Generator<'_> {
+    /// Makes the first nodes. Anything else may need them, for they have the lowest ranks.
+    pub(super) fn begin(&mut self, theme: Theme) {
+        match theme {
+            Theme::None => {}
+            Theme::Range => {
+                self.add_range();
+                self.take_rank(0, 0);
+            }
+            Theme::Event => {
+                let creator = self.thread();
+                let event = self.push_node(Kind::Event);
+                let owner = self.push_node(Kind::Single);
+                self.list(creator).push(Action::CreatePair { event, owner });
+                self.take_rank(owner, 0);
+                self.take_rank(event, 1);
+            }
+        }
+    }
+
+    /// Gives this rank to the node. What had it gets the node's.
+    fn take_rank(&mut self, node: usize, rank: usize) {
+        let old = self.node_ranks[node];
+        let all = self.node_ranks.iter_mut().chain(&mut self.thread_ranks);
+        all.filter(|other| **other == rank)
+            .for_each(|other| *other = old);
+        self.node_ranks[node] = rank;
+    }
+
+    /// Adds what the other nodes and the threads have to do with the first ones.
+    pub(super) fn follow(&mut self, theme: Theme) {
+        let first = theme.nodes();
+        if theme == Theme::None {
+            return;
+        }
+        for node in first..self.plan.nodes.len() {
+            if self.random.chance(50) {
+                self.plan.nodes[node].after.push(first - 1);
+            } else if theme == Theme::Event && self.has_body(node) && self.random.chance(60) {
+                let body = &mut self.plan.nodes[node].body;
+                let at = self.random.below(body.len() + 1);
+                body.insert(at, Action::Wait(0));
+            }
+        }
+        let work = *self.random.pick(&WORK);
+        match theme {
+            Theme::None => {}
+            Theme::Range => {
+                let only_makes = self.random.chance(50);
+                for thread in &mut self.plan.threads {
+                    if only_makes {
+                        thread.retain(Action::makes_or_ends);
+                    }
+                    if self.random.chance(80) {
+                        thread.extend([Action::Work(work), Action::Wait(0)]);
+                    }
+                }
+            }
+            Theme::Event => {
+                let owner = &mut self.plan.nodes[1].body;
+                owner.extend([Action::Complete(0), Action::Work(work)]);
+            }
+        }
+    }
+}
