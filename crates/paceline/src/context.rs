@@ -248,7 +248,8 @@ impl<'a, P: Platform> Context<'a, P> {
     }
 
     /// Tries to start what a ticket names: claims the job, or joins the crew of a range. False if
-    /// the ticket is stale.
+    /// the ticket is stale, or nothing of the range was left. Even then the caller publishes: it may have
+    /// been the last to leave the range, and have made ready what that held back.
     #[inline]
     pub(crate) fn start(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
         if slot.claim(ticket) {

@@ -16,7 +16,7 @@
 //!   have made waits for others. (In a wait it runs what it waits for, as everybody does.)
 //! - Where there are no slow workers nothing here is written.
 
-use platform::{Atomic, Memory, Ordering, Padded, Parker, Platform};
+use platform::{Atomic, Memory, Omission, Ordering, Padded, Parker, Platform};
 
 use event::{EventKind, Nanos};
 
@@ -114,8 +114,11 @@ impl<P: Platform> Context<'_, P> {
         let Some(job) = self.take_from_backlog() else {
             return false;
         };
-        if self.start(job, self.shared.slot(job)) {
+        let ran = self.start(job, self.shared.slot(job));
+        if ran {
             self.flush_finished();
+        }
+        if ran || P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
             self.publish(Queue::Own, false);
         }
         true

@@ -6,7 +6,7 @@
 //! the protocol from there on is in `idle`.
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, Ordering, Parker, Platform};
+use platform::{Atomic, Omission, Ordering, Parker, Platform};
 
 use crate::context::{Context, Queue};
 use crate::deque::{Deque, STEAL_MAX};
@@ -45,7 +45,8 @@ impl<P: Platform> Context<'_, P> {
 
     #[inline]
     fn run_one(&self, ticket: Ticket) {
-        if self.start(ticket, self.shared.slot(ticket)) {
+        let ran = self.start(ticket, self.shared.slot(ticket));
+        if ran || P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
             self.publish(Queue::Own, true);
         }
     }
@@ -379,9 +380,14 @@ impl<P: Platform> Context<'_, P> {
             let Some(ticket) = self.next() else {
                 return false;
             };
-            if self.start(ticket, self.shared.slot(ticket)) {
+            let ran = self.start(ticket, self.shared.slot(ticket));
+            if ran {
                 self.flush_finished();
+            }
+            if ran || P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
                 self.publish(Queue::Own, false);
+            }
+            if ran {
                 return true;
             }
         }

@@ -16,6 +16,7 @@
 
 mod id;
 mod memory;
+mod omission;
 pub mod os;
 mod padded;
 mod threads;
@@ -25,6 +26,7 @@ mod treatment;
 pub use core::sync::atomic::Ordering;
 pub use id::fresh_pool_id;
 pub use memory::{Atomic, Lock, Memory, SharedCell};
+pub use omission::Omission;
 pub use os::Os;
 pub use padded::Padded;
 pub use threads::{MaskError, Parker, Platform, Poll, SpawnError, Thread, ThreadSpec, Usage};

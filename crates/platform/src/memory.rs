@@ -4,6 +4,8 @@ use core::sync::atomic::Ordering;
 
 use event::Nanos;
 
+use crate::Omission;
+
 /// Shared memory: atomics, fences, cells, locks, and waiting by spinning.
 ///
 /// All functions are static: a structure that needs nothing but memory carries a type parameter and
@@ -26,6 +28,10 @@ pub unsafe trait Memory: Sized + 'static {
     /// as a model checker does that has found something. A guard that aborts the process when something
     /// unwinds through it has to stay out of the way there.
     const UNWINDS: bool = false;
+
+    /// The step that the job system leaves out on this platform: none, but where a test plants a bug. Being a
+    /// constant it costs nothing.
+    const OMITS: Option<Omission> = None;
 
     /// A fence. Store-buffering edges ("I wrote mine, now I look at yours") use a SeqCst fence and
     /// not SeqCst accesses: the model checker treats the latter as weaker than they are.

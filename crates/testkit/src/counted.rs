@@ -17,7 +17,9 @@ use std::ops::Sub;
 use std::sync::atomic::AtomicU64;
 
 use event::Nanos;
-use platform::{Atomic, Lock, Memory, Ordering, Os, Parker, Platform, SpawnError, ThreadSpec};
+use platform::{
+    Atomic, Lock, Memory, Omission, Ordering, Os, Parker, Platform, SpawnError, ThreadSpec,
+};
 
 /// How many operations of each sort.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -292,6 +294,7 @@ impl<T, L: Lock<T>> Lock<T> for CountedLock<L> {
 // SAFETY: every operation is `M`'s own on a word, cell or lock of `M`; counting adds accesses to
 // other memory only. `M` is the keeper of the memory model.
 unsafe impl<M: Memory> Memory for Counted<M> {
+    const OMITS: Option<Omission> = M::OMITS;
     type AtomicU32 = CountedAtomic<M::AtomicU32>;
     type AtomicU64 = CountedAtomic<M::AtomicU64>;
     type Cell<T> = M::Cell<T>;
