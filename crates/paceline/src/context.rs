@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 
 use event::{EventKind, Nanos, Withheld};
-use platform::{Atomic, Ordering, Platform, SharedCell};
+use platform::{Atomic, Omission, Ordering, Platform, SharedCell};
 
 use crate::graph::Ending;
 use crate::idle::{Fenced, IdleWord};
@@ -248,8 +248,7 @@ impl<'a, P: Platform> Context<'a, P> {
     }
 
     /// Tries to start what a ticket names: claims the job, or joins the crew of a range. False if
-    /// the ticket is stale, or nothing of the range was left. Even then the caller publishes: it may have
-    /// been the last to leave the range, and have made ready what that held back.
+    /// the ticket is stale, or nothing of the range was left; then the caller has nothing to publish.
     #[inline]
     pub(crate) fn start(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
         if slot.claim(ticket) {
@@ -267,7 +266,12 @@ impl<'a, P: Platform> Context<'a, P> {
             return false;
         }
         self.flush_finished();
-        self.join_range(ticket, slot)
+        let joined = self.join_range(ticket, slot);
+        if !joined && P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
+            // It may have been the last to leave the range, and have made ready what that held back.
+            self.publish(Queue::Own, false);
+        }
+        joined
     }
 
     /// Runs a job this thread has claimed, and finishes it.

@@ -109,16 +109,18 @@ impl<P: Platform> Context<'_, P> {
         }
         if let Some((job, slot)) = self.offered_share() {
             self.flush_finished();
-            return self.join_range_slowly(job, slot);
+            let joined = self.join_range_slowly(job, slot);
+            if P::OMITS != Some(Omission::AnnounceAfterSlowShare) {
+                // It may have been the last to leave the range, and have made ready what that held back.
+                self.publish(Queue::Own, false);
+            }
+            return joined;
         }
         let Some(job) = self.take_from_backlog() else {
             return false;
         };
-        let ran = self.start(job, self.shared.slot(job));
-        if ran {
+        if self.start(job, self.shared.slot(job)) {
             self.flush_finished();
-        }
-        if ran || P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
             self.publish(Queue::Own, false);
         }
         true

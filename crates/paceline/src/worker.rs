@@ -30,7 +30,7 @@ impl<P: Platform> Context<'_, P> {
                 self.run_one(ticket);
                 if self.seat.role == Role::Spare && self.must_leave() {
                     self.flush_finished();
-                    self.publish(Queue::Own, false);
+                    self.announce_what_is_left();
                     return;
                 }
             }
@@ -45,10 +45,19 @@ impl<P: Platform> Context<'_, P> {
 
     #[inline]
     fn run_one(&self, ticket: Ticket) {
-        let ran = self.start(ticket, self.shared.slot(ticket));
-        if ran || P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
+        if self.start(ticket, self.shared.slot(ticket)) {
             self.publish(Queue::Own, true);
         }
+    }
+
+    /// This thread will not take the next ticket from its deque, although it may have kept quiet about one in
+    /// order to do so.
+    fn announce_what_is_left(&self) {
+        let announces = P::OMITS != Some(Omission::AnnounceBeforeLeaving);
+        if announces && self.seat.deque.len() > 0 {
+            self.own(|own| own.fresh += 1);
+        }
+        self.publish(Queue::Own, false);
     }
 
     /// The next ticket for a thread that may run anything.
@@ -84,9 +93,8 @@ impl<P: Platform> Context<'_, P> {
         };
         let ticket = first.or_else(|| self.take_from_outside())?;
         // Guests announce all they make.
-        if self.seat.role != Role::Guest && self.seat.deque.len() > 0 {
-            self.own(|own| own.fresh += 1);
-            self.publish(Queue::Own, false);
+        if self.seat.role != Role::Guest {
+            self.announce_what_is_left();
         }
         Some(ticket)
     }
@@ -116,8 +124,7 @@ impl<P: Platform> Context<'_, P> {
     fn fetch_from_elsewhere(&self) -> Option<Ticket> {
         let ticket = self.find_elsewhere()?;
         if self.seat.deque.len() > 0 {
-            self.own(|own| own.fresh += 1);
-            self.publish(Queue::Own, false);
+            self.announce_moved();
         }
         Some(ticket)
     }
@@ -268,13 +275,24 @@ impl<P: Platform> Context<'_, P> {
     }
 
     fn leave_search(&self, found: Found) -> Found {
-        if self.shared.idle.end_search::<Fenced>()
+        let is_last = self.shared.idle.end_search::<Fenced>();
+        if self.seat.deque.len() > 0 && P::OMITS != Some(Omission::AnnounceMoved) {
+            // What came along with it was in no queue for a moment, in which others may have looked that spin
+            // now.
+            self.announce_moved();
+        } else if is_last
             && self.shared.has_work()
             && let Some(seat) = self.shared.idle.wake_one()
         {
             self.wake_worker(seat);
         }
         found
+    }
+
+    /// Announces tickets that were moved to the own deque.
+    fn announce_moved(&self) {
+        self.own(|own| own.fresh += 1);
+        self.publish(Queue::Own, false);
     }
 
     /// From searching through sleeping to searching again: until woken, or until there turns out to
@@ -380,14 +398,9 @@ impl<P: Platform> Context<'_, P> {
             let Some(ticket) = self.next() else {
                 return false;
             };
-            let ran = self.start(ticket, self.shared.slot(ticket));
-            if ran {
+            if self.start(ticket, self.shared.slot(ticket)) {
                 self.flush_finished();
-            }
-            if ran || P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
                 self.publish(Queue::Own, false);
-            }
-            if ran {
                 return true;
             }
         }

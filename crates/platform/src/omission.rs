@@ -6,4 +6,10 @@
 pub enum Omission {
     /// Who joined a range in vain, and was the last to leave it, announces what the range held back.
     AnnounceAfterVainJoin,
+    /// A spare announces a single ticket too, and a worker that leaves has searchers look again.
+    AnnounceBeforeLeaving,
+    /// A searcher that has moved several tickets to its own queue announces those that it does not run next.
+    AnnounceMoved,
+    /// A slow worker that took part in a range announces what its end has made ready.
+    AnnounceAfterSlowShare,
 }

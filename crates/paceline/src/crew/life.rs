@@ -1,6 +1,6 @@
 //! A worker thread from start to end.
 
-use platform::{Atomic, Lock, Ordering, Parker, Platform};
+use platform::{Atomic, Lock, Omission, Ordering, Parker, Platform};
 
 use crate::border::UnwindGuard;
 use crate::context::Context;
@@ -140,8 +140,10 @@ impl<P: Platform> Shared<P> {
         // we see its ticket.
         P::fence(Ordering::SeqCst);
         if self.has_work() {
-            // Those that spin have perhaps looked before it was there.
-            self.idle.bump();
+            if P::OMITS != Some(Omission::AnnounceBeforeLeaving) {
+                // Those that spin have perhaps looked before it was there.
+                self.idle.bump();
+            }
             if self.crew.active() == 0 {
                 // Waiters run anything then.
                 context.alert_all();

@@ -42,7 +42,7 @@ mod stack;
 mod watch;
 
 use event::{EventKind, Nanos, Why};
-use platform::{Atomic, Omission, Ordering, Platform};
+use platform::{Atomic, Ordering, Platform};
 
 use crate::context::{Context, Queue};
 use crate::error::WaitError;
@@ -258,8 +258,6 @@ impl<P: Platform> Context<'_, P> {
             self.own(|own| own.why = Why::Next);
         } else {
             self.seat.counters.helps.add(1);
-        }
-        if helped || P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
             // Unlike a worker, a waiter may not be allowed to run what it has just made ready.
             self.publish(Queue::Own, false);
         }
