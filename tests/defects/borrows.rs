@@ -4,9 +4,9 @@
 //! Once a panic that came up inside such a wait left it: of a payload that was dropped there, of a hook that
 //! named a spare worker, of a sink at the beginning of the wait. Jobs went on in memory that was another's.
 //!
-//! Method: a job of the scope, join or loop is in the middle of its body on a worker when the panic comes up
-//! on the thread that waits. It goes on for a moment after that. It must have ended when the wait is left. In
-//! truth it borrows nothing that goes away, so that a failure is a failure and no accident.
+//! Method: a job of the scope, join or loop is in the middle of its body on a worker when the panic comes
+//! up on the thread that waits. It goes on for a moment after that. It must have ended when the wait is
+//! left. In truth it borrows nothing that goes away, so that a failure is a failure and no accident.
 
 use super::*;
 
@@ -184,9 +184,9 @@ fn a_join_with_two_panics() {
     });
 }
 
-/// Goal: a hook that names threads may panic. It is called while a worker waits in a scope and a spare worker
-/// is started for what only that may run. Method: the only worker opens a scope whose job main runs, because
-/// main waits for the worker's job. Something else that is ready makes the worker start a spare.
+/// Goal: a hook that names threads may panic. It is called while a worker waits in a scope and a spare
+/// worker is started for what only that may run. Method: the only worker opens a scope whose job main runs,
+/// because main waits for the worker's job. Something else that is ready makes the worker start a spare.
 #[test]
 fn a_scope_and_a_hook_that_names_a_spare() {
     watched("a scope and the name of a spare", || {
@@ -320,10 +320,10 @@ fn a_loop_and_a_sink_that_panics() {
     });
 }
 
-/// Goal: a thread that is new to the job system may wait for what another one makes ready at that moment: the
-/// mark that it leaves, and the seat that the mark names, are read properly. Method: an outside thread calls
-/// for the first time and waits; another one completes what it waits for, or gives it one more dependency.
-/// Nothing orders the two but the job system. (On most machines this cannot go wrong; Miri and
+/// Goal: a thread that is new to the job system may wait for what another one makes ready at that moment:
+/// the mark that it leaves, and the seat that the mark names, are read properly. Method: an outside thread
+/// calls for the first time and waits; another one completes what it waits for, or gives it one more
+/// dependency. Nothing orders the two but the job system. (On most machines this cannot go wrong; Miri and
 /// ThreadSanitizer see it where it does.)
 #[test]
 fn marks_of_new_threads() {

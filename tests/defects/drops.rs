@@ -37,8 +37,8 @@ fn costs_nothing(what: &str, runs: usize, make: impl Fn(&JobSystem, &Arc<Ledger>
     }
 }
 
-/// Goal: the result of a job whose handle is gone may panic when it is dropped. Method: the handle is dropped
-/// while a gate holds the job; its result is a bomb. Successors run.
+/// Goal: the result of a job whose handle is gone may panic when it is dropped. Method: the handle is
+/// dropped while a gate holds the job; its result is a bomb. Successors run.
 #[test]
 fn a_result_that_nothing_takes_panics_at_its_end() {
     costs_nothing("a detached result", 1, |js, ledger, gate| {
@@ -90,9 +90,9 @@ fn a_closure_of_a_range_panics_at_its_end() {
 }
 
 /// Goal: such a panic does not come out of a wait, and the thread that waited is in the middle of no job
-/// afterwards. Method: main waits for a range whose closure is a bomb, then opens scopes and joins, which ask
-/// for the job that the thread is in. An interpreter that checks pointers (Miri) sees the dead frame which
-/// that question once found.
+/// afterwards. Method: main waits for a range whose closure is a bomb, then opens scopes and joins, which
+/// ask for the job that the thread is in. An interpreter that checks pointers (Miri) sees the dead frame
+/// which that question once found.
 #[test]
 fn a_wait_does_not_raise_the_end_of_a_closure() {
     for workers in FEW {
@@ -118,9 +118,9 @@ fn a_wait_does_not_raise_the_end_of_a_closure() {
     }
 }
 
-/// Goal: what can never run any more is dropped at the end of the job system, all of it, although some of it
-/// panics; its handles report the end. Method: jobs behind an event that is never completed, every second one
-/// with a bomb.
+/// Goal: what can never run any more is dropped at the end of the job system, all of it, although some of
+/// it panics; its handles report the end. Method: jobs behind an event that is never completed, every
+/// second one with a bomb.
 #[test]
 fn what_is_dropped_unrun_at_the_end_panics() {
     for workers in FEW {
@@ -148,8 +148,8 @@ fn what_is_dropped_unrun_at_the_end_panics() {
 }
 
 /// Goal: a handle that drops its job's result gives the job's place back although the result panics.
-/// Method: far more handles than there is room for jobs, each dropped after its job is over. The panic may or
-/// may not reach the thread that drops the handle.
+/// Method: far more handles than there is room for jobs, each dropped after its job is over. The panic may
+/// or may not reach the thread that drops the handle.
 #[test]
 fn a_handle_gives_its_place_back_though_the_result_panics() {
     const ROUNDS: usize = 20_000;

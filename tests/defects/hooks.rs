@@ -114,8 +114,8 @@ fn the_last_hook_of_spares_panics() {
     });
 }
 
-/// Goal: a panic that nothing waits for may have a payload that panics when it is dropped: when the job system
-/// ends, or when there are too many of them to be remembered. Method: more such panics than are remembered.
+/// Goal: a panic that nothing waits for may have a payload that panics when it is dropped: when the job
+/// system ends, or when there are too many of them to be remembered. Method: more such panics than that.
 #[test]
 fn payloads_panic_at_their_end() {
     for workers in FEW {
@@ -140,8 +140,8 @@ fn payloads_panic_at_their_end() {
 /// A hook that needs the job system it belongs to.
 type Home = Arc<OnceLock<Weak<JobSystem>>>;
 
-/// Goal: the hook for panics that nothing waits for may wait for the job that it is told about: that is over,
-/// and the wait says how. Method: by its id, which the hook takes from where main left it.
+/// Goal: the hook for panics that nothing waits for may wait for the job that it is told about: that is
+/// over, and the wait says how. Method: by its id, which the hook takes from where main left it.
 #[test]
 fn the_hook_waits_for_the_job_it_is_told_about() {
     for workers in FEW {
@@ -222,8 +222,8 @@ impl Sink for Full {
     }
 }
 
-/// Goal: a sink may panic at each event, and nothing else changes. Method: scopes, joins, loops, dependencies,
-/// panics, waits and changes of the number of workers, all of which are counted.
+/// Goal: a sink may panic at each event, and nothing else changes. Method: scopes, joins, loops,
+/// dependencies, panics, waits and changes of the number of workers, all of which are counted.
 #[test]
 fn a_sink_that_panics_at_each_event() {
     for workers in FEW {

@@ -8,9 +8,11 @@
 //! [`watched`](crate::support::watched). A loop that waits for a count has no bound of its own.
 
 mod borrows;
+mod bounds;
 mod drops;
 mod forgotten;
 mod hooks;
+mod order;
 mod owners;
 mod seats;
 

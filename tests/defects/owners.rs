@@ -48,7 +48,7 @@ impl Left {
     fn check(self) {
         let verdict = self.held.try_wait().map(drop);
         assert!(matches!(verdict, Err(WaitError::ShutDown)), "{verdict:?}");
-        until(|| self.ledger.is_settled());
+        until(|| self.ledger.kept() == 0);
         self.ledger.check_each_dropped_once(READY + 1);
         assert_eq!(self.ran.get(), READY, "jobs that ran");
         drop(self.never);
@@ -269,8 +269,8 @@ fn the_last_owner_goes_with_an_outside_thread() {
     }
 }
 
-/// Goal: a job system may be dropped by a thread for which there is no seat. Method: the one seat for outside
-/// threads is main's; another thread drops the job system.
+/// Goal: a job system may be dropped by a thread for which there is no seat. Method: the one seat for
+/// outside threads is main's; another thread drops the job system.
 #[test]
 fn the_last_owner_goes_on_a_thread_without_a_seat() {
     for workers in FEW {

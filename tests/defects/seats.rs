@@ -1,9 +1,9 @@
 //! Seats: one thread at a time on each, and none needed to complete an event or to end.
 //!
-//! Once a description of a job that was kept in a thread-local outlived the seat of its thread, and scheduled
-//! its job on a seat where another thread sat. A worker was started a second time while the job system ended.
-//! Events could not be completed while all seats were taken. And each thread whose thread-locals used the job
-//! system after the runtime's own had gone took a seat with it for ever.
+//! Once a description of a job that was kept in a thread-local outlived the seat of its thread, and
+//! scheduled its job on a seat where another thread sat. A worker was started a second time while the job
+//! system ended. Events could not be completed while all seats were taken. And each thread whose
+//! thread-locals used the job system after the runtime's own had gone took a seat with it for ever.
 
 use super::*;
 
@@ -59,9 +59,10 @@ thread_local! {
 }
 
 /// Goal: a description of a job may outlive the seat of its thread; the job is scheduled all the same, on a
-/// seat that is nobody else's. Method: a thread-local that comes into being before the thread's first call is
-/// dropped after the thread's seat was given back. At that moment another thread has sat down. A sink sees
-/// from which thread each event of that one's seat comes. (Miri and ThreadSanitizer see the race itself.)
+/// seat that is nobody else's. Method: a thread-local that comes into being before the thread's first call
+/// is dropped after the thread's seat was given back. At that moment another thread has sat down. A sink
+/// sees from which thread each event of that one's seat comes. (Miri and ThreadSanitizer see the race
+/// itself.)
 #[test]
 fn a_described_job_outlives_its_seat() {
     watched("a described job", || {
@@ -131,8 +132,8 @@ fn crowded(workers: usize) -> JobSystem {
     js.expect("threads can be started")
 }
 
-/// Goal: an event can be completed, or dropped, by a thread for which there is no seat. Method: all seats are
-/// taken by threads that wait for it.
+/// Goal: an event can be completed, or dropped, by a thread for which there is no seat. Method: all seats
+/// are taken by threads that wait for it.
 #[test]
 fn an_event_that_all_seats_wait_for() {
     for (workers, drops) in FEW.into_iter().flat_map(|few| [(few, false), (few, true)]) {
@@ -217,8 +218,8 @@ thread_local! {
     static AT_THE_END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
 }
 
-/// Many more threads than there are seats come and end, one after the other, and each leaves something to its
-/// thread-local. `is_early`: that comes into being before the thread's first call, and goes after the
+/// Many more threads than there are seats come and end, one after the other, and each leaves something to
+/// its thread-local. `is_early`: that comes into being before the thread's first call, and goes after the
 /// runtime's own.
 fn threads_come_and_end(js: &Arc<JobSystem>, make: impl Fn(Arc<JobSystem>) -> AtTheEnd + Sync) {
     const THREADS: usize = 60;

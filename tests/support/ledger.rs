@@ -24,10 +24,10 @@ impl Ledger {
         }
     }
 
-    /// Whether all tokens are gone, so that a check of them is due.
-    pub(crate) fn is_settled(self: &Arc<Ledger>) -> bool {
+    /// How many tokens there still are.
+    pub(crate) fn kept(&self) -> usize {
         let drops = self.drops.lock().expect("nothing panics inside");
-        drops.iter().all(|&drops| drops > 0)
+        drops.iter().filter(|&&drops| drops == 0).count()
     }
 
     #[track_caller]
