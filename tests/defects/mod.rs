@@ -12,6 +12,7 @@ mod bounds;
 mod drops;
 mod forgotten;
 mod hooks;
+mod matrix;
 mod order;
 mod owners;
 mod seats;
@@ -71,6 +72,10 @@ impl Count {
     /// Returns the number from before.
     fn up(&self) -> usize {
         self.0.fetch_add(1, SeqCst)
+    }
+
+    fn down(&self) {
+        self.0.fetch_sub(1, SeqCst);
     }
 
     fn get(&self) -> usize {
