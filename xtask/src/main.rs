@@ -17,13 +17,13 @@ mod fuzz;
 mod oracle;
 mod peers;
 mod process;
+mod program;
 mod source;
 mod stages;
 mod targets;
 mod test;
 mod tidy;
 mod tools;
-mod validate;
 
 use std::process::ExitCode;
 
@@ -54,7 +54,7 @@ enum Task {
     /// Feed the parsers and readers what nobody would write, for some minutes each.
     Fuzz(fuzz::Options),
     /// Compare the simulator with the kernel of the machine at hand; `validate --help` says how.
-    Validate(validate::Options),
+    Validate(program::Options),
     /// Compile the libraries for other systems and processors (no linking, no running).
     CheckTargets(targets::Options),
 }
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Task::Peers(options) => peers::run(&context, options),
         Task::Oracle(options) => oracle::run(&context, options),
         Task::Fuzz(options) => fuzz::run(&context, options),
-        Task::Validate(options) => validate::run(&context, options),
+        Task::Validate(options) => program::run(&context, "validate", options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {
