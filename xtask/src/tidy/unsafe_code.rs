@@ -41,6 +41,7 @@ const ALLOWED: &[&str] = &[
     "tests/dag/planted.rs",
     // Wakers by hand: only these see that they are cloned.
     "tests/defects/matrix/wakers.rs",
+    "tests/hostile/misuse/fork.rs",
     "tests/idle.rs",
     "tests/process.rs",
     // Threads of the machine at hand as experiments want them, and a platform that only passes on.
