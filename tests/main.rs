@@ -7,6 +7,7 @@
 //! seed, which is how a failure is replayed.
 
 mod budget;
+mod campaign;
 mod dag;
 mod defects;
 mod idle;

@@ -6,6 +6,7 @@
 //! - `cargo xtask oracle` fetches Perfetto's trace processor, which judges what crate `trace` says;
 //! - `cargo xtask fuzz` feeds parsers and readers what nobody would write;
 //! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
+//! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
 //! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
@@ -55,6 +56,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Compare the simulator with the kernel of the machine at hand; `validate --help` says how.
     Validate(program::Options),
+    /// Run programs written to break the job system; `hostile --help` says how.
+    Hostile(program::Options),
     /// Compile the libraries for other systems and processors (no linking, no running).
     CheckTargets(targets::Options),
 }
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Oracle(options) => oracle::run(&context, options),
         Task::Fuzz(options) => fuzz::run(&context, options),
         Task::Validate(options) => program::run(&context, "validate", options),
+        Task::Hostile(options) => program::run(&context, "hostile", options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {
@@ -91,11 +95,16 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
-    /// What follows `validate` is for the program that compares, its `--help` included.
+    /// What follows `validate` or `hostile` is for the program, its `--help` included.
     #[test]
-    fn validate_passes_its_arguments_on() {
-        let parsed = Arguments::try_parse_from(["xtask", "validate", "--only", "V1,V4", "--help"]);
-        let Ok(Task::Validate(_)) = parsed.map(|arguments| arguments.task) else {
+    fn programs_are_given_their_arguments() {
+        let task = |words: &[&str]| {
+            let parsed = Arguments::try_parse_from([&["xtask"], words].concat());
+            parsed.map(|arguments| arguments.task)
+        };
+        let validate = task(&["validate", "--only", "V1,V4", "--help"]);
+        let hostile = task(&["hostile", "--jobs", "1e9", "--only", "liveness", "--help"]);
+        let (Ok(Task::Validate(_)), Ok(Task::Hostile(_))) = (validate, hostile) else {
             panic!("they were taken for xtask's own");
         };
     }

@@ -1,6 +1,7 @@
-//! Programs of crate `tests` that are part of the product: `cargo xtask validate`.
+//! Programs of crate `tests` that are part of the product: `cargo xtask validate` and `cargo xtask hostile`.
 //!
-//! They are built here and given all arguments. What they do is said where they are: `tests/validate`.
+//! They are built here and given all arguments. What they do is said where they are: `tests/validate`,
+//! `tests/hostile`.
 
 use std::process::{self, ExitStatus};
 
