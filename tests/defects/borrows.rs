@@ -201,9 +201,10 @@ fn a_scope_and_a_hook_that_names_a_spare() {
             }
         });
         let js = js.build().expect("threads can be started");
-        let queued = Flag::default();
-        let (inside, is_queued) = (borrower.clone(), queued.clone());
+        let (queued, opened) = (Flag::default(), Flag::default());
+        let (inside, is_queued, opening) = (borrower.clone(), queued.clone(), opened.clone());
         let opens = js.job("opens a scope").schedule(move |cx| {
+            opening.raise();
             let left = inside.check("scope", || {
                 cx.scope(|scope| {
                     let runs = inside.clone();
@@ -221,6 +222,8 @@ fn a_scope_and_a_hook_that_names_a_spare() {
                 js.job("for a spare").schedule(move |_| runs.raise());
                 queued.raise();
             });
+            // The worker has it: this thread runs what is in the scope.
+            opened.wait();
             assert!(js.try_wait(opens).is_ok());
         });
         spared.wait();

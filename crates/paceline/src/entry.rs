@@ -1,13 +1,9 @@
-//! How a thread gets in: every call from outside begins with an [`Entry`].
+//! How a thread gets in: every call from outside begins with the thread's context.
 //!
-//! An entry is the thread's context. Mostly the thread has a seat, and keeps it; a thread that calls for the
-//! first time is given one. There are two cases in which it cannot keep one, and is lent one until the call
-//! returns:
-//!
-//! - The thread is ending: what gives its seats back has been called, and now a destructor of one of its
-//!   thread-locals uses the job system.
-//! - All seats for outside threads are taken, and the call cannot fail: the completion of an event, the end
-//!   of the job system. (Other calls fail with [`ScheduleError::TooManyThreads`].)
+//! Mostly the thread has a seat, and keeps it until it ends; a thread that calls for the first time is given one.
+//! It may be that it cannot keep one: all seats for outside threads are taken, or the thread is ending and what
+//! would give the seat back has been called already. Most calls fail then. Those that cannot, the completion of
+//! an event and the end of the job system, are lent a seat until they return ([`Lent`]).
 
 use std::ops::Deref;
 
@@ -21,27 +17,27 @@ use crate::shared::Shared;
 use crate::sitting;
 use crate::wait;
 
-/// A call into the job system.
-pub(crate) struct Entry<'a, P: Platform> {
+/// The context of a call that cannot fail for want of a seat.
+pub(crate) struct Lent<'a, P: Platform> {
     context: Context<'a, P>,
     /// The seat is given back when the call returns.
     is_lent: bool,
 }
 
-impl<'a, P: Platform> Deref for Entry<'a, P> {
+impl<'a, P: Platform> Deref for Lent<'a, P> {
     type Target = Context<'a, P>;
 
-    #[inline]
     fn deref(&self) -> &Context<'a, P> {
         &self.context
     }
 }
 
-impl<P: Platform> Drop for Entry<'_, P> {
-    #[inline]
+impl<P: Platform> Drop for Lent<'_, P> {
     fn drop(&mut self) {
         if self.is_lent {
-            self.context.shared.take_back(self.context.seat);
+            let Context { shared, seat, .. } = self.context;
+            sitting::stand_up_from(&shared.platform, shared.id.get(), seat);
+            shared.seats.leave(seat.index);
         }
     }
 }
@@ -66,22 +62,18 @@ impl<P: Platform> Shared<P> {
     /// The calling thread's way in; gives it a seat if it has none.
     ///
     /// # Errors
-    /// In a fork's child, in a sink of this job system, or if all seats are taken.
+    /// In a fork's child, in a sink of this job system, if all seats are taken, or if the thread is ending.
     #[inline]
-    pub(crate) fn enter(&self) -> Result<Entry<'_, P>, ScheduleError> {
+    pub(crate) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
         if self.is_forked() {
             return Err(ScheduleError::Forked);
         }
         match sitting::current(&self.platform, self.id.get()) {
-            Some(seat) => {
-                // SAFETY: the thread's record carries this job system's number, which is never reused, so the
-                // pointer is to one of our seats, and they live as long as `self`. It says that the thread
-                // sits there.
-                let context = unsafe { Context::new(self, &*seat) };
-                let is_lent = false;
-                Ok(Entry { context, is_lent })
-            }
-            None => self.sit_down(false),
+            // SAFETY: the thread's record carries this job system's number, which is never reused, so the
+            // pointer is to one of our seats, and they live as long as `self`. It says that the thread
+            // sits there.
+            Some(seat) => Ok(unsafe { Context::new(self, &*seat) }),
+            None => self.sit_down(),
         }
     }
 
@@ -89,49 +81,45 @@ impl<P: Platform> Shared<P> {
     ///
     /// # Errors
     /// In a fork's child, or in a sink of this job system.
-    pub(crate) fn enter_at_last(&self) -> Result<Entry<'_, P>, ScheduleError> {
+    pub(crate) fn context_at_last(&self) -> Result<Lent<'_, P>, ScheduleError> {
         const PERIOD: Nanos = Nanos::from_millis(1);
-        loop {
-            match self.enter() {
-                Err(ScheduleError::TooManyThreads { .. }) => {}
-                entered => return entered,
+        let (context, is_lent) = loop {
+            match self.context() {
+                Err(ScheduleError::TooManyThreads { .. } | ScheduleError::ThreadEnds) => {}
+                entered => break (entered?, false),
             }
-            match self.sit_down(true) {
-                Err(ScheduleError::TooManyThreads { .. }) => {
-                    // As many threads as can be lent a seat are in the middle of such a call.
-                    let now = self.platform.now();
-                    self.platform.parker().park(now + PERIOD);
-                }
-                entered => return entered,
+            if let Some(seat) = self.seats.take_guest(&self.platform, true) {
+                break (self.take_seat(seat), true);
             }
-        }
+            // As many threads as can be lent a seat are in the middle of such a call.
+            let now = self.platform.now();
+            self.platform.parker().park(now + PERIOD);
+        };
+        Ok(Lent { context, is_lent })
     }
 
     #[cold]
-    fn sit_down(&self, visits: bool) -> Result<Entry<'_, P>, ScheduleError> {
+    fn sit_down(&self) -> Result<Context<'_, P>, ScheduleError> {
         let platform = &self.platform;
         if sitting::is_in_sink(platform, self.id.get()) {
             return Err(ScheduleError::InSink);
         }
-        let is_lent = visits || !sitting::keeps_seats(platform);
-        let seat = self.seats.take_guest(platform, is_lent);
-        let Some(seat) = seat else {
-            sitting::forget_unkept(platform);
-            let max_threads = self.seats.guests_max();
-            return Err(ScheduleError::TooManyThreads { max_threads });
-        };
+        if !sitting::keeps_seats(platform) {
+            return Err(ScheduleError::ThreadEnds);
+        }
+        let max_threads = self.seats.guests_max();
+        let seat = self.seats.take_guest(platform, false);
+        let seat = seat.ok_or(ScheduleError::TooManyThreads { max_threads })?;
+        Ok(self.take_seat(seat))
+    }
+
+    /// The calling thread, for which the seat was taken, sits down.
+    fn take_seat<'a>(&'a self, seat: &'a Seat<P>) -> Context<'a, P> {
         self.make_room_for(seat);
-        sitting::sit(platform, self.id.get(), seat, self.host());
+        sitting::sit(&self.platform, self.id.get(), seat, self.host());
         // SAFETY: the thread has just sat down there.
         let context = unsafe { Context::new(self, seat) };
         context.begin_sitting();
-        Ok(Entry { context, is_lent })
-    }
-
-    /// A call has returned for which the seat was lent.
-    #[cold]
-    fn take_back(&self, seat: &Seat<P>) {
-        sitting::stand_up_from(&self.platform, self.id.get(), seat);
-        self.seats.leave(seat.index);
+        context
     }
 }

@@ -145,6 +145,9 @@ pub enum ScheduleError {
     Forked,
     /// The calling thread is recording an event of this job system: its sink made the call.
     InSink,
+    /// The calling thread is ending, and has given back what it had in this job system. (Not on Unix, where that
+    /// is the last thing that a thread does.)
+    ThreadEnds,
     /// A range has more items than can be counted (2³² − 1).
     TooLong {
         /// Its number of items.
@@ -178,6 +181,9 @@ impl fmt::Display for ScheduleError {
             ScheduleError::InSink => f.write_str(
                 "a sink cannot call the job system whose event it is recording; hand the event to another \
                  thread",
+            ),
+            ScheduleError::ThreadEnds => f.write_str(
+                "this thread is ending: a destructor of one of its thread-locals cannot use the job system",
             ),
             ScheduleError::TooLong { items } => {
                 write!(

@@ -40,7 +40,7 @@ impl<'js, P: Platform> Frame<'js, P> {
         // Relaxed: a number.
         let number = shared.frames.fetch_add(1, Ordering::Relaxed);
         let mut start = shared.platform.now();
-        let context = shared.enter();
+        let context = shared.context();
         if let Ok(cx) = &context {
             cx.follow_machine_at(start);
             if cx.follow_interference(start) {
@@ -97,7 +97,7 @@ impl<P: Platform> Drop for Frame<'_, P> {
         let shared = self.system.shared();
         let end = shared.platform.now();
         let missed = end > self.deadline;
-        if let Ok(cx) = shared.enter() {
+        if let Ok(cx) = shared.context() {
             cx.seat.counters.frames.add(1);
             cx.seat.counters.frames_missed.add(u64::from(missed));
             cx.record(EventKind::FrameEnd, Ticket(self.number), u64::from(missed));

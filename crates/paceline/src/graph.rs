@@ -38,9 +38,6 @@ impl Ending {
     }
 }
 
-/// How many ends of a scope's jobs a thread keeps to itself at most.
-pub(crate) const FINISHED_MAX: u32 = 1 << 16;
-
 /// What a job that is over leaves in its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
@@ -183,7 +180,10 @@ impl<P: Platform> Context<'_, P> {
             .fetch_sub(Slot::<P>::FINISHER, Ordering::AcqRel);
         if before & Slot::<P>::HANDLE != 0 {
             Left::ToHandle
-        } else if failed || before & Slot::<P>::TAKEN != 0 {
+        } else if failed {
+            self.forget(self.shared.failures.let_go(job));
+            Left::Nothing
+        } else if before & Slot::<P>::TAKEN != 0 {
             Left::Nothing
         } else {
             Left::Result
@@ -344,8 +344,10 @@ impl<P: Platform> Context<'_, P> {
     fn finished_in(&self, scope: Ticket, queue: Queue) {
         let other = self.own(|own| {
             let before = own.finished;
-            if before.scope == scope && before.count < FINISHED_MAX {
-                own.finished.count += 1;
+            if before.scope == scope
+                && let Some(count) = before.count.checked_add(1)
+            {
+                own.finished.count = count;
                 return None;
             }
             own.finished = Finished { scope, count: 1 };
@@ -373,7 +375,7 @@ impl<P: Platform> Context<'_, P> {
 
     fn subtract(&self, due: Finished, queue: Queue) {
         if due.count > 0 {
-            self.release(due.scope, due.count, queue);
+            self.release(due.scope, due.count.into(), queue);
         }
     }
 }

@@ -45,9 +45,8 @@ pub(crate) trait Owner: Send + Sync {
     fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError>;
     fn now(&self) -> Nanos;
     fn is_over(&self, job: Ticket) -> bool;
-    fn verdict(&self, job: Ticket) -> Result<(), WaitError>;
-    /// Where the result of a job that is over lies. Null if it has none (it failed).
-    fn result(&self, job: Ticket) -> *mut Body;
+    /// Where the result of a job that is over lies, or why there is none.
+    fn result(&self, job: Ticket) -> Result<*mut Body, WaitError>;
     /// The handle needs the slot no longer. `taken`: the
     /// result is no longer there.
     fn let_go(&self, job: Ticket, taken: bool);
@@ -124,8 +123,7 @@ impl<T> Job<T> {
     /// The result of a job that is over.
     fn take(self) -> Result<T, WaitError> {
         let job = self.id.ticket();
-        self.owner.verdict(job)?;
-        let result = self.owner.result(job);
+        let result = self.owner.result(job)?;
         let this = ManuallyDrop::new(self);
         // SAFETY: the job is over and has not failed, so its body was replaced by a `T` (that is
         // what its table does), visible since `is_over`; this handle is the only one and is gone.
@@ -201,11 +199,8 @@ impl Owner for Spent {
     fn is_over(&self, _: Ticket) -> bool {
         true
     }
-    fn verdict(&self, _: Ticket) -> Result<(), WaitError> {
+    fn result(&self, _: Ticket) -> Result<*mut Body, WaitError> {
         panic!("a job's result was asked for again after it had been given")
-    }
-    fn result(&self, _: Ticket) -> *mut Body {
-        std::ptr::null_mut()
     }
     fn let_go(&self, _: Ticket, _: bool) {}
     fn notify(&self, _: Ticket, _: &Waker, _: Option<u32>) -> Result<Option<u32>, WaitError> {
@@ -267,7 +262,7 @@ impl fmt::Debug for Event {
 
 impl<P: Platform> Owner for Shared<P> {
     fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
-        let context = self.enter().map_err(WaitError::from)?;
+        let context = self.context().map_err(WaitError::from)?;
         let waited = context.wait_until(job, deadline);
         self.end_if_deferred(&context);
         waited
@@ -281,19 +276,14 @@ impl<P: Platform> Owner for Shared<P> {
         self.slot(job).has_ended(job)
     }
 
-    fn verdict(&self, job: Ticket) -> Result<(), WaitError> {
-        // Relaxed: written before the job was over, which the caller has acquired. The slot is still this
-        // job's.
-        let flags = self.slot(job).flags.load(Ordering::Relaxed);
-        match flags & Slot::<P>::FAILED {
-            0 => Ok(()),
+    fn result(&self, job: Ticket) -> Result<*mut Body, WaitError> {
+        let slot = self.slot(job);
+        // Relaxed: written before the job was over, which the caller has acquired. The slot is still this job's.
+        match slot.flags.load(Ordering::Relaxed) & Slot::<P>::FAILED {
+            // SAFETY: the pointer is only made here; who reads through it vouches for the result.
+            0 => Ok(unsafe { slot.body.with_mut(|body| body) }),
             _ => Err(self.failures.why(job)),
         }
-    }
-
-    fn result(&self, job: Ticket) -> *mut Body {
-        // SAFETY: the pointer is only made here; who reads through it vouches for the result.
-        unsafe { self.slot(job).body.with_mut(|body| body) }
     }
 
     fn let_go(&self, job: Ticket, taken: bool) {
@@ -307,9 +297,11 @@ impl<P: Platform> Owner for Shared<P> {
         if before & Slot::<P>::FINISHER != 0 {
             return; // Not quite over: the finisher frees the slot.
         }
-        // Relaxed: see `verdict`.
+        // Relaxed: see `result`.
         let failed = slot.flags.load(Ordering::Relaxed) & Slot::<P>::FAILED != 0;
-        if !taken && !failed {
+        if failed {
+            self.forget(self.failures.let_go(job));
+        } else if !taken {
             // SAFETY: the job is over and has not failed: the result is there, and only we are.
             let dropped = unsafe { slot.drop_result() };
             self.count_drop(dropped);
@@ -335,7 +327,7 @@ impl<P: Platform> Owner for Shared<P> {
             let is_kept = self.wakers.replace(key, job, Some(waker.clone()));
             return Ok(is_kept.then_some(key));
         }
-        let context = self.enter().map_err(WaitError::from)?;
+        let context = self.context().map_err(WaitError::from)?;
         let key = self.wakers.keep(job, waker.clone());
         let key = key.ok_or(WaitError::Refused(ScheduleError::TooManyEdges))?;
         match context.hang_listener(job, Listener::Waker(key)) {
@@ -359,7 +351,7 @@ impl<P: Platform> Owner for Shared<P> {
 
     fn complete_event(&self, job: Ticket, abandoned: bool) {
         // In a fork's child nothing comes of it.
-        let Ok(context) = self.enter_at_last() else {
+        let Ok(context) = self.context_at_last() else {
             return;
         };
         let queue: Queue = context.queue();

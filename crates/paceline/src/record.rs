@@ -93,7 +93,7 @@ impl<P: Platform> Shared<P> {
 
     /// Switches recording on or off.
     pub(crate) fn set_recording(&self, on: bool) {
-        let (Some(tap), Ok(context)) = (&self.tap, self.enter()) else {
+        let (Some(tap), Ok(context)) = (&self.tap, self.context()) else {
             return;
         };
         if tap.is_on() != on {

@@ -59,10 +59,7 @@ impl<'a, P: Platform> Origin<'a, P> {
         make: impl FnOnce(&Context<'_, P>) -> Result<R, ScheduleError>,
     ) -> Result<R, ScheduleError> {
         match self {
-            Origin::Outside(shared) => {
-                let entry = shared.enter()?;
-                make(&entry)
-            }
+            Origin::Outside(shared) => make(&shared.context()?),
             Origin::Inside(context) => make(context),
         }
     }

@@ -15,7 +15,6 @@ use crate::border::Once;
 use crate::border::{UnwindGuard, UserValue, caught};
 use crate::context::{Context, Queue};
 use crate::error::ScheduleError;
-use crate::graph::FINISHED_MAX;
 use crate::idle::SEATS_LIMIT;
 use crate::job::{Label, Slot, Ticket};
 use crate::shared::Shared;
@@ -25,9 +24,10 @@ use crate::shutdown::DROPPED;
 pub struct Scope<'scope, 'env: 'scope, P: Platform> {
     shared: &'scope Shared<P>,
     job: Ticket,
-    /// The seat that opened the scope, and how many jobs it has spawned: written by that thread only.
+    /// The seat that opened the scope, and how many jobs it may spawn until it adds them to the count: written
+    /// by that thread only.
     opener: u32,
-    spawned: P::AtomicU32,
+    spawns_left: P::AtomicU32,
     /// Set (by the opener) when the closure has returned: from then on spawns are counted directly.
     closed: P::AtomicU32,
     _scope: PhantomData<&'scope mut &'scope ()>,
@@ -44,7 +44,7 @@ const UNCOUNTED_MAX: u32 = if cfg!(test) { 100 } else { 1 << 29 };
 // name), ends that their threads have not subtracted yet (see `Context::finished_in`), and spawns that were
 // added.
 const _: () = {
-    let ended = SEATS_LIMIT as u64 * FINISHED_MAX as u64;
+    let ended = SEATS_LIMIT as u64 * u16::MAX as u64;
     let most = GUARD as u64 + UNCOUNTED_MAX as u64 + Ticket::INDEX_END as u64 + ended;
     assert!(UNCOUNTED_MAX < GUARD && most < DROPPED as u64);
 };
@@ -85,7 +85,7 @@ impl<P: Platform> Context<'_, P> {
             shared: self.shared,
             job,
             opener: self.seat.index,
-            spawned: P::AtomicU32::new(0),
+            spawns_left: P::AtomicU32::new(UNCOUNTED_MAX),
             closed: P::AtomicU32::new(0),
             _scope: PhantomData,
             _env: PhantomData,
@@ -93,7 +93,7 @@ impl<P: Platform> Context<'_, P> {
         let guard = UnwindGuard::<P>::new("a scope whose jobs borrow");
         let result = caught(|| f(&scope));
         scope.closed.store(1, Ordering::Relaxed);
-        let spawned = scope.spawned.load(Ordering::Relaxed);
+        let spawned = UNCOUNTED_MAX - scope.spawns_left.load(Ordering::Relaxed);
         self.release(job, GUARD - spawned, Queue::Own);
         self.finish_todo(Queue::Own);
         // The jobs borrow from here: the scope is not left before they are through.
@@ -152,7 +152,7 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'scope,
     {
-        let cx = self.shared.enter()?;
+        let cx = self.shared.context()?;
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
         let allocated = cx.allocate_slot(Label { name, site }, flags, self.job);
         let (job, slot) = allocated.ok_or_else(|| cx.full())?;
@@ -169,9 +169,9 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     fn count(&self, cx: &Context<'_, P>) {
         let alone = cx.seat.index == self.opener && self.closed.load(Ordering::Relaxed) == 0;
         if alone {
-            let spawned = self.spawned.load(Ordering::Relaxed) + 1;
-            self.spawned.store(spawned, Ordering::Relaxed);
-            if spawned == UNCOUNTED_MAX {
+            let left = self.spawns_left.load(Ordering::Relaxed) - 1;
+            self.spawns_left.store(left, Ordering::Relaxed);
+            if left == 0 {
                 self.add_spawned();
             }
         } else {
@@ -186,11 +186,10 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     /// Adds the opener's spawns to the count. Called by the opener.
     #[cold]
     fn add_spawned(&self) {
-        let spawned = self.spawned.load(Ordering::Relaxed);
-        self.spawned.store(0, Ordering::Relaxed);
+        self.spawns_left.store(UNCOUNTED_MAX, Ordering::Relaxed);
         // Relaxed: the guard keeps the count above zero, and its end comes after this.
         let pending = &self.shared.slot(self.job).pending;
-        pending.fetch_add(spawned, Ordering::Relaxed);
+        pending.fetch_add(UNCOUNTED_MAX, Ordering::Relaxed);
     }
 }
 

@@ -137,7 +137,8 @@ pub(crate) struct Frame {
 #[derive(Clone, Copy)]
 pub(crate) struct Finished {
     pub(crate) scope: Ticket,
-    pub(crate) count: u32,
+    /// Not more than fit: then they are subtracted.
+    pub(crate) count: u16,
 }
 
 impl<P: Platform> Seat<P> {

@@ -87,7 +87,7 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn shut_down(&self) {
         let unwinds = std::thread::panicking();
         // In a sink of this job system there is no way in; the thread is in the middle of a call, then.
-        let context = self.enter_at_last().ok();
+        let context = self.context_at_last().ok();
         let context = context.as_ref().filter(|context| !context.is_called_back());
         if let Some(context) =
             context.filter(|context| context.seat.role == Role::Guest && !unwinds)
@@ -233,8 +233,8 @@ impl<P: Platform> Shared<P> {
 
     /// A job that can never run, and that nobody can release any more.
     fn drop_unrun(&self, context: &Context<'_, P>, job: Ticket, slot: &Slot<P>) {
-        context.forget(self.failures.add(job, Failure::ShutDown));
         let flags = slot.flags.load(Ordering::Relaxed);
+        context.note_failure(job, slot, flags, Failure::ShutDown);
         // What depends on it is dropped as well: nobody hears through that.
         let audience = match context.audience(job, slot, flags) {
             Audience::Somebody => Audience::Somebody,

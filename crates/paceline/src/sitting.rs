@@ -104,7 +104,9 @@ pub(crate) fn forget_unkept<P: Platform>(platform: &P) {
 /// Whether the calling thread keeps its seats until it ends; false while it is ending.
 pub(crate) fn keeps_seats<P: Platform>(platform: &P) -> bool {
     // SAFETY: the box belongs to this thread, and no other reference to it exists (see `sitting`).
-    unsafe { (*sitting(platform)).is_kept }
+    let is_kept = unsafe { (*sitting(platform)).is_kept };
+    forget_unkept(platform);
+    is_kept
 }
 
 /// The calling thread calls the sink of the job system `pool`: until this is dropped it does not find its

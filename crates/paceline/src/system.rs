@@ -10,7 +10,6 @@ use platform::{Limits, Os, Platform};
 
 use crate::builder::{BuildError, Builder};
 use crate::context::Context;
-use crate::entry::Entry;
 use crate::error::{GraphError, ScheduleError, WaitError};
 use crate::frame::Frame;
 use crate::handle::Event;
@@ -69,7 +68,7 @@ impl<P: Platform> JobSystem<P> {
     /// # Panics
     /// If more threads than [`Builder::max_threads`] use the job system, or in a fork's child.
     pub fn enter<R>(&self, f: impl FnOnce(&Context<'_, P>) -> R) -> R {
-        f(&self.enter_or_panic())
+        f(&self.context_or_panic())
     }
 
     /// Schedules a job that depends on nothing. It may start at once, on a worker; nothing runs
@@ -158,7 +157,7 @@ impl<P: Platform> JobSystem<P> {
 
     fn wait_until(&self, id: JobId, deadline: Nanos) -> Result<bool, WaitError> {
         self.check_own(id)?;
-        let context = self.shared.enter()?;
+        let context = self.shared.context()?;
         let over = context.wait_until(id.ticket(), deadline)?;
         if over {
             self.shared.failures.verdict(id.ticket())?;
@@ -225,7 +224,7 @@ impl<P: Platform> JobSystem<P> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, P>) -> R,
     {
-        self.enter_or_panic().scope(f)
+        self.context_or_panic().scope(f)
     }
 
     /// As [`Context::join`]; reads the thread's seat once. In a recursion join on the context.
@@ -236,7 +235,7 @@ impl<P: Platform> JobSystem<P> {
         B: FnOnce(&Context<'_, P>) -> RB + Send,
         RB: Send,
     {
-        self.enter_or_panic().join(a, b)
+        self.context_or_panic().join(a, b)
     }
 
     /// As [`Context::parallel_for`].
@@ -245,13 +244,13 @@ impl<P: Platform> JobSystem<P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
-        self.enter_or_panic().parallel_for(range, grain, body);
+        self.context_or_panic().parallel_for(range, grain, body);
     }
 
     #[track_caller]
-    fn enter_or_panic(&self) -> Entry<'_, P> {
+    fn context_or_panic(&self) -> Context<'_, P> {
         self.shared
-            .enter()
+            .context()
             .unwrap_or_else(|error: ScheduleError| panic!("{error}"))
     }
 
@@ -308,7 +307,7 @@ impl<P: Platform> JobSystem<P> {
         }
         self.shared.resize(workers).map_err(BuildError::Thread)?;
         if self.is_recording()
-            && let Ok(context) = self.shared.enter()
+            && let Ok(context) = self.shared.context()
         {
             context.record(EventKind::Resized, Ticket::NONE, workers as u64);
         }

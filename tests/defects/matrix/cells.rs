@@ -1,7 +1,7 @@
 //! The programs of the cells.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use paceline::{Event, Grain, Job, JobId, JobSystem, WaitError};
 use platform::Platform;
@@ -193,7 +193,7 @@ impl<P: Platform> Program<P> {
                 js.resize(js.workers() + 1).expect("one more is possible");
             }
             (Kind::NameHook, Place::Worker) => {
-                (0..js.workers()).for_each(|_| self.need_a_spare(js));
+                self.need_a_spare(js);
                 js.flush();
                 rest_until(&self.world.platform, acted);
             }
@@ -201,14 +201,25 @@ impl<P: Platform> Program<P> {
         }
     }
 
-    /// A job that keeps a worker in a wait until a spare worker has run something.
+    /// Jobs that keep all workers in waits until a spare has run something. It is made when each worker is in the
+    /// middle of one of these jobs, so that no worker can run it.
     fn need_a_spare(&self, js: &JobSystem<P>) {
-        js.job("needs a spare").schedule(|cx| {
-            let event = cx.job("event").try_event().expect("there is room");
-            let after = cx.job("after").after(event.id()).run(|_| ());
-            cx.job("completes").schedule(move |_| event.complete());
-            after.try_wait().expect("it is completed");
-        });
+        let event = js.event("event");
+        let (id, workers) = (event.id(), js.workers());
+        let (event, begun) = (Arc::new(Mutex::new(Some(event))), Count::default());
+        for _ in 0..workers {
+            let (event, begun) = (event.clone(), begun.clone());
+            js.job("needs a spare").schedule(move |cx| {
+                let after = cx.job("after").after(id).run(|_| ());
+                if begun.up() + 1 == workers {
+                    cx.job("completes").schedule(move |_| {
+                        let event = event.lock().unwrap().take();
+                        event.expect("this runs once").complete();
+                    });
+                }
+                after.try_wait().expect("it is completed");
+            });
+        }
     }
 
     /// Has the code called in its place.

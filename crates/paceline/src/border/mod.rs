@@ -182,12 +182,6 @@ impl<P: Platform> Shared<P> {
 }
 
 impl<P: Platform> Context<'_, P> {
-    /// Drops a value of the program's as part of `job`, if there is one: what the drop waits for can be told
-    /// from what it is part of.
-    pub(crate) fn discard<T>(&self, job: Ticket, value: UserValue<T>) {
-        self.in_frame(job, || self.shared.discard(value));
-    }
-
     /// Drops what a job holds, its closure or its result.
     pub(crate) fn discard_held(&self, job: Ticket, drop_it: impl FnOnce() -> Result<(), Payload>) {
         self.in_frame(job, || self.shared.count_drop(drop_it()));

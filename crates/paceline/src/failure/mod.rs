@@ -7,10 +7,12 @@
 //! What is kept is bounded. The last [`RECORDS_MAX`] failures are kept in full, payloads of panics included.
 //! Of older ones a mark is left, a word a slot with the generation of the last job there that failed: it says
 //! *that* the job failed, until a later job of the same slot fails, too. The mark is also what is looked at
-//! first, so that a predecessor that ended well costs no lock. Records of scopes and loops are no part of
-//! that: the thread that waits for one takes its record away.
+//! first, so that a predecessor that ended well costs no lock.
 //!
-//! Handles do not rely on any of this: a job that is held by one says in its own flags that it failed.
+//! Two sorts of records are kept for as long as they are needed, however many others there are. Those of
+//! scopes and loops: the thread that waits for one takes its record away. And those of jobs that a handle
+//! holds, until the handle is gone. (That such a job failed is also in its own flags: what lies in its slot
+//! must not be taken for a result.)
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +25,7 @@ use crate::context::Context;
 use crate::error::WaitError;
 use crate::job::{Label, Slot, Ticket};
 use crate::listen::Audience;
+use crate::shared::Shared;
 use crate::slab::Chunks;
 
 /// How many failures are remembered in full.
@@ -143,6 +146,16 @@ impl Records {
         }
         None
     }
+
+    /// A record that can be forgotten; gives back the one that is.
+    fn queue(&mut self, ticket: Ticket) -> Option<Failure> {
+        self.in_order.push_back(ticket);
+        let oldest = match self.in_order.len() > RECORDS_MAX {
+            true => self.in_order.pop_front(),
+            false => None,
+        };
+        self.by_job.remove(&oldest?)
+    }
 }
 
 /// Failures that nothing keeps any more. They hold payloads: values of the program's, which are dropped when
@@ -165,24 +178,31 @@ impl<M: Memory> Failures<M> {
         self.mark(ticket);
         self.records.with(|records| {
             let surplus = records.add(ticket, failure);
-            if surplus.is_none() {
-                records.in_order.push_back(ticket);
-            }
-            let oldest = match records.in_order.len() > RECORDS_MAX {
-                true => records.in_order.pop_front(),
-                false => None,
+            let forgotten = match surplus {
+                None => records.queue(ticket),
+                Some(_) => None,
             };
-            let forgotten = oldest.and_then(|oldest| records.by_job.remove(&oldest));
             Surplus([forgotten, surplus])
         })
     }
 
-    /// Records a failure of a part of `whole`, a scope or a loop whose thread will
-    /// [`take`](Failures::take) the record. The first one stays: it is the one that is raised again.
-    pub(crate) fn add_part(&self, whole: Ticket, failure: Failure) -> Surplus {
-        self.mark(whole);
-        let surplus = self.records.with(|records| records.add(whole, failure));
+    /// The same for a record that is kept until it is [taken](Failures::take) or
+    /// [let go](Failures::let_go): that of a scope or loop a part of which failed, or of a job with a handle.
+    fn keep(&self, ticket: Ticket, failure: Failure) -> Surplus {
+        self.mark(ticket);
+        let surplus = self.records.with(|records| records.add(ticket, failure));
         Surplus([None, surplus])
+    }
+
+    /// The handle of a job that failed is gone: the record is kept as any other.
+    pub(crate) fn let_go(&self, ticket: Ticket) -> Surplus {
+        let forgotten = self
+            .records
+            .with(|records| match records.by_job.contains_key(&ticket) {
+                true => records.queue(ticket),
+                false => None,
+            });
+        Surplus([forgotten, None])
     }
 
     fn mark(&self, ticket: Ticket) {
@@ -296,15 +316,29 @@ impl<P: Platform> Context<'_, P> {
     }
 
     pub(crate) fn forget_failure(&self, failure: Failure) {
+        self.in_frame(Ticket::NONE, || self.shared.forget_failure(failure));
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// As [`Context::forget`], for the drop of a handle.
+    pub(crate) fn forget(&self, surplus: Surplus) {
+        let failures = surplus.0.into_iter().flatten();
+        failures.for_each(|failure| self.forget_failure(failure));
+    }
+
+    fn forget_failure(&self, failure: Failure) {
         if let Failure::Panicked {
             payload: Some(payload),
             ..
         } = failure
         {
-            self.discard(Ticket::NONE, payload);
+            self.discard(payload);
         }
     }
+}
 
+impl<P: Platform> Context<'_, P> {
     /// `job` must not run, because `before` failed. Called while `job` is held back.
     #[cold]
     pub(crate) fn cancel(&self, job: Ticket, before: Ticket) {
@@ -315,8 +349,8 @@ impl<P: Platform> Context<'_, P> {
             label,
             message: None,
         });
-        let failure = Failure::Cancelled { label, cause };
-        self.forget(self.shared.failures.add(job, failure));
+        let flags = slot.flags.load(Ordering::Relaxed);
+        self.note_failure(job, slot, flags, Failure::Cancelled { label, cause });
         // Relaxed: published by the release that the caller does next.
         slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
     }
@@ -326,11 +360,18 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn record_panic(&self, job: Ticket, slot: &Slot<P>, flags: u32, payload: Payload) {
         self.seat.counters.panicked.add(1);
         let failure = Failure::panicked(self.label_of(slot), payload);
+        self.note_failure(job, slot, flags, failure);
+    }
+
+    /// Records a failure under the name of the job, or of the scope that will raise it again.
+    #[cold]
+    pub(crate) fn note_failure(&self, job: Ticket, slot: &Slot<P>, flags: u32, failure: Failure) {
         let failures = &self.shared.failures;
-        let surplus = if flags & Slot::<P>::IN_SCOPE != 0 {
-            failures.add_part(slot.parent(flags), failure)
-        } else if flags & Slot::<P>::IS_AWAITED != 0 {
-            failures.add_part(job, failure)
+        let has = |flag| flags & flag != 0;
+        let surplus = if has(Slot::<P>::IN_SCOPE) {
+            failures.keep(slot.parent(flags), failure)
+        } else if has(Slot::<P>::IS_AWAITED | Slot::<P>::IS_HELD) {
+            failures.keep(job, failure)
         } else {
             failures.add(job, failure)
         };

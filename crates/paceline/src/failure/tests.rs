@@ -75,7 +75,7 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
     let part = |text: &'static str| Failure::panicked(label(), Payload::new(Box::new(text)));
     assert_eq!(
         failures
-            .add_part(scope, part("first"))
+            .keep(scope, part("first"))
             .0
             .iter()
             .flatten()
@@ -84,7 +84,7 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
     );
     assert_eq!(
         failures
-            .add_part(scope, part("second"))
+            .keep(scope, part("second"))
             .0
             .iter()
             .flatten()
@@ -99,4 +99,25 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
         _ => panic!("it was not kept"),
     }
     assert!(failures.take(scope).is_none());
+}
+
+/// Method: a job with a handle fails, and so do more others than are kept; it is known as long as the handle is
+/// there, and then as long as any other.
+#[test]
+fn what_a_handle_holds_is_not_forgotten() {
+    let failures = Failures::<Os>::new(1 << 16);
+    let job = Ticket::new(9, 3);
+    let label = label();
+    let surplus = failures.keep(job, Failure::Abandoned { label });
+    assert_eq!(surplus.0.iter().flatten().count(), 0);
+    for index in 10..2 * RECORDS_MAX as u32 {
+        abandon(&failures, Ticket::new(index, 2));
+    }
+    assert!(is_known(&failures, job));
+    assert_eq!(failures.let_go(job).0.iter().flatten().count(), 1);
+    assert!(is_known(&failures, job));
+    for index in 10..10 + RECORDS_MAX as u32 {
+        abandon(&failures, Ticket::new(index, 3));
+    }
+    assert!(is_forgotten(&failures, job));
 }

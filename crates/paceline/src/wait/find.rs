@@ -23,8 +23,8 @@ pub(super) struct Walk {
     /// How many visits it relies on marks for. Two waiters that overwrite each other's marks visit jobs more
     /// than once, in the worst case once for each path to them.
     visits_left: usize,
-    /// What was visited after that, each once.
-    visited: HashSet<Ticket>,
+    /// What was visited after that, each once. Mostly there is no such set.
+    visited: Option<HashSet<Ticket>>,
     /// When the wait may run anything, although it is in the middle of a job.
     pub(super) last_resort: Nanos,
 }
@@ -36,7 +36,7 @@ impl Walk {
             stack,
             serial: 0,
             visits_left: 0,
-            visited: HashSet::new(),
+            visited: None,
             last_resort: Nanos::MAX,
         }
     }
@@ -48,7 +48,7 @@ impl Walk {
                 self.visits_left = left;
                 true
             }
-            None => self.visited.insert(job),
+            None => self.visited.get_or_insert_default().insert(job),
         }
     }
 }
@@ -126,7 +126,7 @@ impl<P: Platform> Context<'_, P> {
                 own.serial
             });
             walk.visits_left = Tuning::SEARCH_VISITS_BY_MARK;
-            walk.visited.clear();
+            walk.visited = None;
             self.visit(wait.target, wait, walk);
             self.walk_on(wait, walk)
         })

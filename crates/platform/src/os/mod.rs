@@ -5,7 +5,6 @@
 
 mod clock;
 mod float;
-mod local;
 mod memory;
 mod poll;
 
@@ -36,6 +35,13 @@ mod fork;
 #[cfg(not(all(unix, not(miri))))]
 #[path = "fork_none.rs"]
 mod fork;
+
+#[cfg(all(unix, not(miri)))]
+#[path = "local_unix.rs"]
+mod local;
+#[cfg(not(all(unix, not(miri))))]
+#[path = "local_std.rs"]
+mod local;
 
 #[cfg(all(unix, not(miri)))]
 #[path = "stack_unix.rs"]
@@ -109,7 +115,7 @@ impl Thread for OsThread {
 }
 
 // SAFETY: `spawn` hands the body to a std thread, which runs it once; `local` starts as null on
-// every thread and its destructor runs on the owning thread (see `local.rs`). The clock is
+// every thread and its destructor runs on the owning thread (see `local_unix.rs`). The clock is
 // monotonic per thread (see `clock.rs`).
 unsafe impl Platform for Os {
     type Parker = OsParker;

@@ -1,8 +1,9 @@
-//! One word per thread, with a destructor.
+//! One word per thread, with a destructor, as std offers it.
 //!
 //! Two thread-locals, because reading one that has a destructor costs a check on every access and
 //! this word is read by every public entry point: the word itself is plain, a guard beside it (only
-//! touched by `set`) runs the destructor.
+//! touched by `set`) runs the destructor. It is one of the thread's destructors: others may run after it, and
+//! find that no further word will be destroyed.
 
 use std::cell::Cell;
 use std::ptr;
