@@ -59,7 +59,7 @@ impl<M: Memory> Ending<M> {
 
     /// Whether a thread has yet to end it.
     #[inline]
-    fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         // Relaxed: ordered by the caller's fence, or a hint.
         self.0.load(Ordering::Relaxed) == Ending::<M>::DEFERRED
     }

@@ -6,7 +6,7 @@
 //!
 //! Invariants
 //! - A seat has one thread at a time: a post is vacant only after its last thread was joined.
-//! - No thread is started once the job system is stopping. Both are decided under the roster's lock.
+//! - No thread is started once a thread joins the workers. Both are decided under the roster's lock.
 //! - No thread joins itself, and no code of the program's is called under the lock.
 
 mod life;
@@ -132,7 +132,8 @@ impl<P: Platform> Shared<P> {
         };
         let started = filled.and_then(|vacant| {
             let mut vacant = vacant.into_iter();
-            vacant.try_for_each(|seat| self.start(seat, |seat| seat.is_wanted()).map(|_| ()))
+            let is_wanted = |seat: &Seat<P>| !self.crew.is_stopping() && seat.is_wanted();
+            vacant.try_for_each(|seat| self.start(seat, is_wanted).map(|_| ()))
         });
         // Spinners look whether they are to leave.
         self.idle.bump();
@@ -230,7 +231,7 @@ impl<P: Platform> Shared<P> {
         self.crew.roster.with(|roster| {
             let seat = self.seats.get(index as usize);
             let post = roster.post(index);
-            if self.crew.is_stopping() || !post.is_vacant() || !is_wanted(seat) {
+            if !post.is_vacant() || !is_wanted(seat) {
                 return Ok(false);
             }
             self.spawn_worker(seat, post, name).map(|()| true)

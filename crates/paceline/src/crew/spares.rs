@@ -71,7 +71,7 @@ impl<P: Platform> Shared<P> {
     fn consider_spare(&self, context: &Context<'_, P>) -> Option<Stuck> {
         let active = self.crew.active();
         let blocked = self.idle.load().blocked as usize;
-        if active == 0 || blocked < active || !self.has_work() || self.crew.is_stopping() {
+        if active == 0 || blocked < active || !self.has_work() || !self.may_add_spare() {
             return None;
         }
         let ended = self.crew.roster.with(|roster| roster.reap(Role::Spare));
@@ -79,7 +79,7 @@ impl<P: Platform> Shared<P> {
         let working = match self.find_spare(active) {
             Source::Rested(seat) => Ok(Some(seat)),
             Source::Vacant(seat) => {
-                let is_needed = |_: &Seat<P>| self.crew.active() == active;
+                let is_needed = |_: &Seat<P>| self.crew.active() == active && self.may_add_spare();
                 let started = self.start(seat, is_needed);
                 started
                     .map(|started| started.then_some(seat))
@@ -110,9 +110,15 @@ impl<P: Platform> Shared<P> {
         }
     }
 
+    /// Whether a spare can still be of use. If the owner has left the end to the workers it can: what they
+    /// wait for has to run before they leave. (Else the thread that ends the job system runs it.)
+    fn may_add_spare(&self) -> bool {
+        !self.crew.is_stopping() || self.ending.is_due()
+    }
+
     fn find_spare(&self, active: usize) -> Source {
         self.crew.roster.with(|roster| {
-            if self.crew.active() != active || self.crew.is_stopping() {
+            if self.crew.active() != active || !self.may_add_spare() {
                 return Source::NotNeeded;
             }
             let seat_of = |post: &Post<P>| self.seats.get(post.seat as usize);

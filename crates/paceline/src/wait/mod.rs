@@ -118,6 +118,7 @@ impl<P: Platform> Context<'_, P> {
         let mut walk = Walk::with(stack);
         let result = match self.help_until_stuck(wait, &mut walk) {
             true => Ok(true),
+            false if self.is_late(wait) => Ok(false),
             false => self.watch(wait, &mut walk),
         };
         // Kept for the next wait. (A wait inside a job that this one runs has its own.)
@@ -142,8 +143,11 @@ impl<P: Platform> Context<'_, P> {
     /// at the moment.
     fn help_until_stuck(&self, wait: Wait, walk: &mut Walk) -> bool {
         let is_over = || self.shared.slot(wait.target).is_over(wait.target);
+        let mut is_first = true;
         loop {
-            let may_help = self.may_help(wait);
+            // Without workers a wait with a deadline runs one body at least, or polling would lead nowhere.
+            let may_help = self.may_help(wait) && (is_first || !self.is_late(wait));
+            is_first = false;
             if may_help {
                 self.help_with_own(wait);
             }
@@ -160,6 +164,10 @@ impl<P: Platform> Context<'_, P> {
                 return is_over();
             }
         }
+    }
+
+    fn is_late(&self, wait: Wait) -> bool {
+        wait.is_timed() && self.shared.platform.now() >= wait.deadline
     }
 
     /// Whether the wait may run bodies at this moment.
@@ -214,8 +222,8 @@ impl<P: Platform> Context<'_, P> {
                 return;
             }
             self.seat.deque.take_newest();
-            if wanted {
-                self.help(ticket, slot, wait);
+            if wanted && self.help(ticket, slot, wait) && wait.is_timed() {
+                return; // It may be late by now.
             }
         }
     }
