@@ -11,11 +11,14 @@ mod borrows;
 mod bounds;
 mod drops;
 mod forgotten;
+#[cfg(unix)]
+mod forks;
 mod hooks;
 mod matrix;
 mod order;
 mod owners;
 mod seats;
+mod stack;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

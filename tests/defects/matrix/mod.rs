@@ -188,14 +188,14 @@ fn on_threads(kind: Kind) {
     for cell in cells_of(kind) {
         for &workers in workers_of(cell) {
             watched(&format!("{cell}, {workers} workers"), || {
-                (0..3).for_each(|_| cells::run(cell, workers, Os));
+                (0..5).for_each(|_| cells::run(cell, workers, Os));
             });
         }
     }
 }
 
 fn simulated(kind: Kind) {
-    const SEEDS: u64 = 10;
+    const SEEDS: u64 = 30;
     for cell in cells_of(kind) {
         for &workers in workers_of(cell) {
             for seed in 0..SEEDS {

@@ -39,7 +39,8 @@ const ALLOWED: &[&str] = &[
     "crates/cli/tests/record.rs",
     // Tests of the process itself (fork, registers, usage), and a planted platform.
     "tests/dag/planted.rs",
-    // Wakers by hand: only these see that they are cloned.
+    // Forks, and wakers by hand: only these see that they are cloned.
+    "tests/defects/forks.rs",
     "tests/defects/matrix/wakers.rs",
     "tests/hostile/misuse/fork.rs",
     "tests/idle.rs",
