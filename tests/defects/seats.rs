@@ -59,9 +59,9 @@ thread_local! {
 }
 
 /// Goal: a description of a job may outlive the seat of its thread; the job is scheduled all the same, on a
-/// seat that is nobody else's. Method: a thread-local that comes into being before the thread's first call
-/// is dropped after the thread's seat was given back. At that moment another thread has sat down. A sink
-/// sees from which thread each event of that one's seat comes. (Miri and ThreadSanitizer see the race
+/// seat that no other thread has. Method: a thread-local that comes into being before the thread's first
+/// call is dropped after the thread's seat was given back. At that moment another thread has sat down. A
+/// sink sees from which thread each event of that one's seat comes. (Miri and ThreadSanitizer see the race
 /// itself.)
 #[test]
 fn a_described_job_outlives_its_seat() {
