@@ -9,6 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use event::Nanos;
+use sim::{Machine, Perturb, SimConfig};
+
 /// SplitMix64: a stream of numbers that is a function of its seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
@@ -84,6 +87,20 @@ pub(crate) fn each_seed(test: &str, default: u64, run: impl Fn(u64)) {
     }
     if let Some(payload) = failed {
         resume_unwind(payload);
+    }
+}
+
+/// Several CPUs, and now and then a thread that stands still in some place until all others rest: that is how
+/// work is lost.
+pub(crate) fn delays(seed: u64) -> SimConfig {
+    let machine = Machine::named("ryzen-5800x").expect("it is in the library");
+    SimConfig {
+        perturb: Perturb {
+            delay_one_in: 20,
+            delay_max: Nanos::from_millis(1),
+            ..Perturb::default()
+        },
+        ..SimConfig::on(machine, "eevdf-6.18", seed)
     }
 }
 
