@@ -107,7 +107,7 @@ impl Fault {
         if self.what != What::Growth {
             add(format!("--seed {seed} --repeat"));
         }
-        if !options.without.is_empty() {
+        if *kind == Kind::Programs && !options.without.is_empty() {
             add(format!("--without {}", options.without.join(",")));
         }
         command

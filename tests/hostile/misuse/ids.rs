@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
@@ -142,24 +142,36 @@ pub(super) fn wait_for_each_other(trial: &Trial) -> Verdict {
     )
 }
 
-/// Two loops poll one event for hours. Dependencies can still be made.
+/// Two loops poll one event in turn, for hours. Dependencies can still be made.
 pub(super) fn polled_by_two(trial: &Trial) -> Verdict {
-    /// Far more than there is room for listeners.
-    const POLLS: usize = 3_000;
-    let js = trial.build(trial.builder().max_jobs(64));
+    /// Each loop's: far more than there is room for listeners.
+    const POLLS: usize = 4_000;
+    /// Long enough for a wait to ask to be told.
+    const MOMENT: Duration = Duration::from_micros(20);
+    let js = trial.build(trial.builder().max_jobs(64).max_threads(8));
     let quit = js.event("quit");
     let id = quit.id();
+    let turns = [Barrier::new(2), Barrier::new(2)];
+    let poll = || _ = js.wait_timeout(id, MOMENT);
     thread::scope(|threads| {
-        for _ in 0..2 {
-            threads.spawn(|| {
-                for _ in 0..POLLS {
-                    _ = js.wait_timeout(id, Duration::from_micros(1));
-                    watchdog::progress();
-                }
-            });
+        threads.spawn(|| {
+            for _ in 0..POLLS {
+                turns[0].wait();
+                poll();
+                turns[1].wait();
+            }
+        });
+        for _ in 0..POLLS {
+            poll();
+            watchdog::progress();
+            turns[0].wait();
+            turns[1].wait();
         }
     });
-    let after = js.job("after").after(id).try_schedule(|_| ());
+    // By a thread that has nothing at hand from before.
+    let schedule = || js.job("after").after(id).try_schedule(|_| ());
+    let after = thread::scope(|threads| threads.spawn(schedule).join());
+    let after = after.map_err(|_| "scheduling panicked")?;
     let after = fine("schedule after so many polls", after)?;
     quit.complete();
     fine("wait", js.try_wait(after))

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use paceline::{Event, JobSystem, NewJob};
 use platform::Os;
@@ -45,59 +46,61 @@ pub(super) fn late(trial: &Trial) -> Verdict {
 static FOR_EVER: OnceLock<JobSystem> = OnceLock::new();
 static RAN: AtomicU64 = AtomicU64::new(0);
 
-/// Schedules its job when the thread ends.
-struct Schedules(Option<NewJob<'static, Os>>);
+/// The thread's own seat is given back; another thread has it.
+static LEFT: Barrier = Barrier::new(2);
+static TAKEN: Barrier = Barrier::new(2);
+
+/// Schedules its jobs when the thread ends.
+#[derive(Default)]
+struct Schedules(Vec<NewJob<'static, Os>>);
 
 impl Drop for Schedules {
     fn drop(&mut self) {
-        if let Some(job) = self.0.take() {
+        LEFT.wait();
+        TAKEN.wait();
+        for job in self.0.drain(..) {
             job.schedule(|_| _ = RAN.fetch_add(1, Ordering::SeqCst));
         }
     }
 }
 
 thread_local! {
-    static SCHEDULES: RefCell<Option<Schedules>> = const { RefCell::new(None) };
+    static SCHEDULES: RefCell<Schedules> = RefCell::default();
 }
 
-/// The description of a job outlives its thread's seat, while other threads take seats.
+/// The description of a job outlives its thread's seat, which another thread has by then.
 pub(super) fn new_job(trial: &Trial) -> Verdict {
     const THREADS: u64 = 20;
-    let js = FOR_EVER.get_or_init(|| {
-        trial
-            .builder()
-            .build()
-            .unwrap_or_else(|error| panic!("{error}"))
-    });
+    const JOBS: u64 = 500;
+    let builder = || trial.builder().build();
+    let js = FOR_EVER.get_or_init(|| builder().unwrap_or_else(|error| panic!("{error}")));
     let before = RAN.load(Ordering::SeqCst);
-    let busy = |_| {
-        thread::spawn(|| {
-            for _ in 0..2_000 {
-                js.schedule(|_| ());
-                js.poll();
-                watchdog::progress();
-            }
-        })
-    };
-    let busy: Vec<_> = (0..2).map(busy).collect();
     for _ in 0..THREADS {
-        let thread = thread::spawn(|| {
+        let leaves = thread::spawn(|| {
             SCHEDULES.with(|place| {
                 js.enter(|_| ());
-                *place.borrow_mut() = Some(Schedules(Some(js.job("late"))));
+                let jobs = (0..JOBS).map(|_| js.job("late"));
+                place.borrow_mut().0.extend(jobs);
             });
         });
+        let takes = thread::spawn(|| {
+            LEFT.wait();
+            js.enter(|_| ());
+            TAKEN.wait();
+            for _ in 0..JOBS {
+                js.schedule(|_| _ = RAN.fetch_add(1, Ordering::SeqCst));
+            }
+        });
         check(
-            thread.join().is_ok(),
+            leaves.join().is_ok(),
             "a thread-local's destructor panicked",
         )?;
+        check(takes.join().is_ok(), "a thread that schedules panicked")?;
+        watchdog::progress();
     }
-    for thread in busy {
-        check(thread.join().is_ok(), "a thread that schedules panicked")?;
-    }
-    while RAN.load(Ordering::SeqCst) < before + THREADS {
+    while RAN.load(Ordering::SeqCst) < before + 2 * THREADS * JOBS {
         if !js.poll() {
-            thread::sleep(std::time::Duration::from_micros(100));
+            thread::sleep(Duration::from_micros(100));
         }
     }
     Ok(())
