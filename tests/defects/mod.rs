@@ -19,6 +19,7 @@ mod order;
 mod owners;
 mod seats;
 mod stack;
+mod told;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

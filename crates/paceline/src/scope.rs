@@ -55,7 +55,8 @@ impl<P: Platform> Context<'_, P> {
     ///
     /// # Panics
     /// When everything is through: with `f`'s panic, or else the first of a job's. Also if the job
-    /// table is full.
+    /// table is full, or if there is no stack left for the jobs of a further scope and no worker (see
+    /// [`JobSystem::wait`](crate::JobSystem::wait)).
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

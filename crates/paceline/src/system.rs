@@ -121,9 +121,13 @@ impl<P: Platform> JobSystem<P> {
 
     /// Waits for a job. Meanwhile this thread runs what the job needs, and nothing else.
     ///
+    /// Jobs that wait nest on the stack: about two kilobytes a level, and what their bodies take. Where less than
+    /// 128 KiB are left (of small stacks: a quarter), the thread starts no further job on top of that and leaves
+    /// it to the workers.
+    ///
     /// # Panics
     /// With the job's own panic (the first who waits gets its payload); with the reason if the job
-    /// was cancelled, the wait can never end, or the id is foreign.
+    /// was cancelled, the wait can never end, or the id is foreign; if there is no stack left and no worker.
     pub fn wait(&self, id: JobId) {
         match self.try_wait(id) {
             Ok(()) => {}
