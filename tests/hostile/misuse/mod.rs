@@ -55,6 +55,7 @@ const CASES: &[Case] = &[
     case("many-waits", waits::many_waits),
     case("event-without-workers", waits::event_without_workers),
     case("deadline", waits::deadline_runs_nothing),
+    case("polling-workers", waits::polling_workers),
     case("deep", waits::deep),
     case("starved-scope", waits::starved_scope),
     case("starved-job", waits::starved_job),

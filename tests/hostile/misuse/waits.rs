@@ -101,6 +101,29 @@ pub(super) fn deadline_runs_nothing(trial: &Trial) -> Verdict {
     )
 }
 
+/// All workers poll, each in a loop of short waits, for a job that another thread has to run.
+pub(super) fn polling_workers(trial: &Trial) -> Verdict {
+    if trial.workers() == 0 {
+        return Ok(());
+    }
+    let js = trial.system();
+    let poll = |_| {
+        let theirs = Arc::clone(&js);
+        js.schedule(move |cx| {
+            let target = cx.schedule(|_| ());
+            let moment = Duration::from_micros(20);
+            while let Ok(false) = theirs.wait_timeout(target, moment) {}
+        })
+    };
+    let jobs: Vec<_> = (0..trial.workers()).map(poll).collect();
+    js.flush();
+    // Without helping.
+    while !jobs.iter().all(|&job| js.is_done(job)) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
 fn until(flag: &AtomicBool) {
     while !flag.load(Ordering::SeqCst) {
         thread::sleep(Duration::from_micros(100));
