@@ -119,8 +119,8 @@ fn planted_growth_is_named() {
     let programs = [
         "--only",
         "programs",
-        "--minutes",
-        "0.005",
+        "--jobs",
+        "50000",
         "--workers",
         "1,2",
         "--policy",

@@ -121,9 +121,9 @@ impl<P: Platform> JobSystem<P> {
 
     /// Waits for a job. Meanwhile this thread runs what the job needs, and nothing else.
     ///
-    /// Jobs that wait nest on the stack: about two kilobytes a level, and what their bodies take. Where less than
-    /// 128 KiB are left (of small stacks: a quarter), the thread starts no further job on top of that and leaves
-    /// it to the workers.
+    /// Jobs that wait nest on the stack: about two kilobytes a level, and what their bodies take. Where less
+    /// than 128 KiB are left (of small stacks: a quarter), the thread starts no further job on top of that
+    /// and leaves it to the workers.
     ///
     /// # Panics
     /// With the job's own panic (the first who waits gets its payload); with the reason if the job
@@ -150,8 +150,9 @@ impl<P: Platform> JobSystem<P> {
 
     /// Waits for a job, but not longer than `timeout`. False: it is not over yet.
     ///
-    /// Where there are workers, this thread runs nothing meanwhile: a body that has begun could not be cut
-    /// short. Without workers it runs what the job needs, and may be late by as much as the last body takes.
+    /// An outside thread runs nothing meanwhile if there are workers, because a body that has begun cannot be
+    /// cut short. Without workers, and inside a job, this thread runs what the job needs and may be late by
+    /// as much as the last body takes.
     ///
     /// # Errors
     /// As [`try_wait`](JobSystem::try_wait).

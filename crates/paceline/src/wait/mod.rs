@@ -13,8 +13,10 @@
 //!   waits for may be an event that such a job completes, and no other thread may ever come. In the middle of
 //!   a job, for which what it runs might wait, it does so as a last resort: if no other thread uses the job
 //!   system, and none has come for [`LAST_RESORT`](watch::LAST_RESORT).
-//! - A wait with a deadline runs nothing where there are workers, because a body that has begun cannot be cut
-//!   short. Without workers it may be late by one job.
+//! - A wait of an outside thread that has a deadline runs nothing where there are workers, because a body
+//!   that has begun cannot be cut short. Without workers it may be late by one body. So may a wait in the
+//!   middle of a job: jobs on all workers that wait for a moment, again and again, would else keep each other
+//!   from ever running what they wait for.
 //! - A waiter that has little of its thread's stack left starts no further body on it. With workers it rests,
 //!   and a spare takes over; without them the wait panics (`stack`).
 //!
@@ -145,7 +147,7 @@ impl<P: Platform> Context<'_, P> {
         let is_over = || self.shared.slot(wait.target).is_over(wait.target);
         let mut is_first = true;
         loop {
-            // Without workers a wait with a deadline runs one body at least, or polling would lead nowhere.
+            // A wait with a deadline that may run bodies runs one at least, or polling would lead nowhere.
             let may_help = self.may_help(wait) && (is_first || !self.is_late(wait));
             is_first = false;
             if may_help {
@@ -175,7 +177,7 @@ impl<P: Platform> Context<'_, P> {
         let alone = self.shared.crew.active() == 0;
         match alone {
             true => wait.is_for_borrowers || self.has_stack(),
-            false => !wait.is_timed() && self.has_stack(),
+            false => (!wait.is_timed() || self.is_called_back()) && self.has_stack(),
         }
     }
 
