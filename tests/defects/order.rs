@@ -212,6 +212,47 @@ fn a_wait_with_a_deadline_does_not_help() {
     });
 }
 
+/// Goal: an outside thread that polls with a deadline ends although all workers are blocked where the job
+/// system does not see it. Method: each worker's job joins an outside thread, in the operating system; that
+/// thread polls for a job that is ready, for one that needs it, or for a range.
+#[test]
+fn polling_for_what_a_blocked_worker_should_run() {
+    for workers in [1, 2] {
+        watched(&format!("polls, {workers} blocked workers"), || {
+            let js = std::sync::Arc::new(system(workers));
+            let blocked = Count::default();
+            let joins: Vec<_> = (0..workers)
+                .map(|_| {
+                    let (outside, up, all) = (js.clone(), blocked.clone(), blocked.clone());
+                    let poller = thread::spawn(move || {
+                        until(|| all.get() == workers);
+                        let ready = outside.schedule(|_| ());
+                        let range = outside.job("range").schedule_for(
+                            0..100,
+                            paceline::Grain::Items(1),
+                            |_, _| (),
+                        );
+                        let last = outside.job("last").after(ready).schedule(|_| ());
+                        for id in [last, range] {
+                            while let Ok(false) = outside.wait_timeout(id, Duration::from_micros(5))
+                            {
+                            }
+                        }
+                    });
+                    js.schedule(move |_| {
+                        up.up();
+                        poller.join().expect("it does not panic");
+                    })
+                })
+                .collect();
+            js.flush();
+            // No job of the loop may end up here: this thread only looks on.
+            until(|| joins.iter().all(|id| js.is_done(*id)));
+            ends_well(std::sync::Arc::into_inner(js).expect("the pollers have gone"));
+        });
+    }
+}
+
 /// Goal: without workers such a wait runs what is needed, and ends when the deadline has passed. Method: a
 /// chain of jobs of which one lasts longer than the deadline; the wait comes back before the next one.
 #[test]

@@ -162,6 +162,7 @@ impl<P: Platform> Walk<'_, '_, P> {
                     .unfinished_preds(job, |pred| stack.push(Some(pred)));
             }
             Phase::Running => {
+                // Relaxed: it was said to be nowhere before the job was ready, so it is this job's place.
                 let seat = slot.place.load(Ordering::Relaxed) as usize;
                 let Some(seat) = self.context.shared.seats.find(seat) else {
                     return;

@@ -321,6 +321,7 @@ impl<P: Platform> Context<'_, P> {
         // Release, partner: the Acquire load in `parent_of`, see above.
         slot.parent.store(parent.0, Ordering::Release);
         slot.label.store(number, Ordering::Relaxed);
+        slot.place.store(Slot::<P>::NOWHERE, Ordering::Relaxed);
         slot.preds.store(Preds::NONE.0, Ordering::Relaxed);
         // Release, partner: the Acquire CAS in `mark`, see above.
         slot.mark.store(0, Ordering::Release);

@@ -100,6 +100,9 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) ears: Ears,
     /// Waits of this thread that have nothing to run, each inside of the one before.
     pub(crate) watches: u32,
+    /// Waits with a deadline, one after the other, that left to nobody what they could have run; see
+    /// `wait/poll.rs`.
+    pub(crate) vain_polls: u32,
     /// Below this address its stack is kept in reserve; see `wait/stack.rs`.
     pub(crate) stack_limit: usize,
     /// Scratch of the search for runnable ancestors.
@@ -180,6 +183,7 @@ impl<P: Platform> Seat<P> {
                 awaited: Vec::new(),
                 ears: Ears::new(),
                 watches: 0,
+                vain_polls: 0,
                 stack_limit: 0,
                 labels: LabelCache::new(),
                 costs: Vec::new(),

@@ -152,7 +152,8 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// An outside thread runs nothing meanwhile if there are workers, because a body that has begun cannot be
     /// cut short. Without workers, and inside a job, this thread runs what the job needs and may be late by
-    /// as much as the last body takes.
+    /// as much as the last body takes. So does an outside thread whose last 64 waits with a timeout were in
+    /// vain although each could have run something: a blocked worker may be what keeps the job from running.
     ///
     /// # Errors
     /// As [`try_wait`](JobSystem::try_wait).

@@ -165,8 +165,8 @@ pub(crate) struct Slot<P: Platform> {
     pub(crate) flags: P::AtomicU32,
     /// The label's number.
     pub(crate) label: P::AtomicU32,
-    /// Running: the seat that claimed it. Open: the block with the range's words. Before that nothing: see
-    /// [`take_line`](Slot::take_line).
+    /// Running: the seat that claimed it, as soon as that has said so. Open: the block with the range's words.
+    /// Before that [`Slot::NOWHERE`].
     pub(crate) place: P::AtomicU32,
     /// Jobs with a handle: who still needs the slot ([`Slot::FINISHER`], [`Slot::HANDLE`]), and
     /// whether the handle has taken the result ([`Slot::TAKEN`]). The last to leave frees the slot.
@@ -212,6 +212,9 @@ impl<P: Platform> Slot<P> {
     /// A job that a handle holds has failed: there is no result. Written before the slot is let go.
     pub(crate) const FAILED: u32 = 1 << 10;
 
+    /// Of `place`: no seat has the job, or none has said so yet.
+    pub(crate) const NOWHERE: u32 = u32::MAX;
+
     /// Of `holders`: the thread that finishes the job.
     pub(crate) const FINISHER: u32 = 1;
     /// Of `holders`: the handle.
@@ -256,7 +259,7 @@ impl<P: Platform> Slot<P> {
     #[inline]
     pub(crate) fn take_line(&self) {
         // Relaxed: whoever claims the job writes over it, behind the count that orders all of these before.
-        self.place.store(0, Ordering::Relaxed);
+        self.place.store(Slot::<P>::NOWHERE, Ordering::Relaxed);
     }
 
     /// In the list in which this one of the job's first links is: the number of the link behind it. For the
@@ -366,7 +369,7 @@ impl<P: Platform> Slot<P> {
             preds: P::AtomicU32::new(Preds::NONE.0),
             flags: P::AtomicU32::new(0),
             label: P::AtomicU32::new(0),
-            place: P::AtomicU32::new(0),
+            place: P::AtomicU32::new(Slot::<P>::NOWHERE),
             holders: P::AtomicU32::new(0),
             table: P::Cell::new(None),
             body: P::Cell::new(Body::EMPTY),

@@ -16,7 +16,7 @@
 //! - A wait of an outside thread that has a deadline runs nothing where there are workers, because a body
 //!   that has begun cannot be cut short. Without workers it may be late by one body. So may a wait in the
 //!   middle of a job: jobs on all workers that wait for a moment, again and again, would else keep each other
-//!   from ever running what they wait for.
+//!   from ever running what they wait for. So may, in the end, an outside thread that polls (`poll`).
 //! - A waiter that has little of its thread's stack left starts no further body on it. With workers it rests,
 //!   and a spare takes over; without them the wait panics (`stack`).
 //!
@@ -40,6 +40,7 @@
 
 mod find;
 mod mark;
+mod poll;
 mod stack;
 mod watch;
 
@@ -123,6 +124,9 @@ impl<P: Platform> Context<'_, P> {
             false if self.is_late(wait) => Ok(false),
             false => self.watch(wait, &mut walk),
         };
+        if wait.is_timed() {
+            self.note_poll(wait, &mut walk, matches!(result, Ok(false)));
+        }
         // Kept for the next wait. (A wait inside a job that this one runs has its own.)
         self.own(|own| {
             own.search = walk.stack;
@@ -177,7 +181,11 @@ impl<P: Platform> Context<'_, P> {
         let alone = self.shared.crew.active() == 0;
         match alone {
             true => wait.is_for_borrowers || self.has_stack(),
-            false => (!wait.is_timed() || self.is_called_back()) && self.has_stack(),
+            false => {
+                let is_allowed =
+                    !wait.is_timed() || self.is_called_back() || self.has_polled_enough();
+                is_allowed && self.has_stack()
+            }
         }
     }
 
