@@ -11,24 +11,23 @@
 //! - as a deadlock, if all workers sleep, or spin on a word that nothing will write (policy `Active`);
 //! - as time that passes, if they are [`PATIENT`] and find the job when they look for the last time: the main
 //!   thread rests for longer than [`PATIENCE`];
-//! - in the log, if a worker slept while the job was ready (`support::log::check_wakes`), however the run
-//!   went on. That is asked of other endings, too.
+//! - in the log, if a worker had nothing to do while the job was ready (`support::log::check_wakes`), however
+//!   the run went on. That is asked of other endings, too.
 //!
 //! Plans for this ending have workers at all times, and threads end their events before they leave, so that
-//! everything can run. Half of the programs have a [`Theme`], which makes what the oracle is there for more
-//! frequent. The steps come in the orders of the other arms, or (in seven of ten) on several CPUs on which
-//! steps take no time and a few are late: that holds threads back for as long as others need to go to sleep.
+//! everything can run. Most programs have a [`Theme`], which makes frequent what the oracle is there for. In
+//! seven of ten a few steps are late: that holds threads back for as long as others need to go to sleep.
 
 use std::sync::OnceLock;
 
 use event::Nanos;
 use paceline::WaitPolicy;
 use platform::{CpuSet, Parker, Platform, Topology};
-use sim::{Machine, Perturb, SimConfig};
+use sim::{Perturb, SimConfig};
 
 use super::plan::{Plan, Taste};
 use super::run::Ending;
-use super::simulated::{STEPS_MAX, Shape, run_and_judge, shape_of, world_of};
+use super::simulated::{Shape, run_and_judge, shape_of, world_of};
 use super::theme::Theme;
 use super::world::World;
 use crate::support::{Random, each_seed};
@@ -36,8 +35,8 @@ use crate::support::{Random, each_seed};
 /// Workers that spin for much longer than all of a program takes, and then look around once more.
 const PATIENT: WaitPolicy = WaitPolicy::For(Nanos::from_secs(1));
 
-/// The simulated time in which the workers must be through with what was left to them. Work is nearly the
-/// only thing that takes time there, and a plan has a few milliseconds of it.
+/// The simulated time in which the workers must be through with what was left to them. Apart from late steps,
+/// work is the only thing that takes time there, and a plan has a few milliseconds of it.
 const PATIENCE: Nanos = Nanos::from_millis(50);
 
 /// Where the main thread rests while the workers are left alone.
@@ -99,12 +98,16 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The one with this seed. With a theme: one of these.
+    /// The one with this seed. It has one of these themes.
     pub(super) fn of(seed: u64, themes: &[Theme]) -> Case {
         let mut random = Random::new(seed ^ 0x1ef7_0000);
         let workers = *random.pick(&[1, 2, 3]);
+        let theme = *random.pick(themes);
         let taste = Taste {
-            nodes: *random.pick(&[3, 5, 8, 16]),
+            nodes: match theme {
+                Theme::Batch => 1,
+                _ => *random.pick(&[3, 5, 8, 16]),
+            },
             has_workers: true,
             waits_by_id: true,
             events: true,
@@ -113,20 +116,25 @@ impl Case {
             borrowing: true,
             panics: *random.pick(&[0, 0, 10]),
             background: *random.pick(&[0, 20]),
-            theme: *random.pick(themes),
+            theme,
             items: *random.pick(&[9, 40]),
         };
-        let mut config = match random.chance(70) {
-            true => with_late_steps(&mut random, seed),
-            false => world_of(&mut random, seed),
-        };
-        // Masks are no hindrance there: it is one CPU that is shown as many.
-        if config.perturb.delay_one_in == 0 && random.chance(30) {
+        let mut config = world_of(&mut random, seed);
+        if random.chance(70) {
+            config = with_late_steps(&mut random, config);
+        }
+        if random.chance(10) {
             config.shown = Some(two_classes());
         }
         let mut shape = shape_of(&mut random, workers, Ending::Left);
         if random.chance(50) {
             shape.policy = *random.pick(&[WaitPolicy::Active, PATIENT]);
+        }
+        if theme == Theme::Batch {
+            // Only workers that spin can miss it, and only the log shows it.
+            shape.policy = *random.pick(&[WaitPolicy::Active, PATIENT]);
+            shape.traced = true;
+            shape.workers = 3;
         }
         let plan = Plan::generate(&mut random, taste);
         Case {
@@ -137,18 +145,16 @@ impl Case {
     }
 }
 
-/// A machine with a CPU for each thread. Steps take no time there, but now and then one is late.
-fn with_late_steps(random: &mut Random, seed: u64) -> SimConfig {
+/// The same with late steps: a thread is held back, at any point, for as long as others have steps to take.
+fn with_late_steps(random: &mut Random, config: SimConfig) -> SimConfig {
     SimConfig {
         perturb: Perturb {
-            delay_one_in: *random.pick(&[8, 32, 128]),
-            delay_max: *random.pick(&[30, 1_000, 30_000].map(Nanos)),
-            ..Perturb::default()
+            delay_one_in: *random.pick(&[16, 64, 256]),
+            delay_max: *random.pick(&[10, 1_000, 30_000].map(Nanos)),
+            ..config.perturb
         },
-        steps_max: STEPS_MAX,
-        ..SimConfig::on(Machine::ideal(24), "eevdf-6.18", seed)
+        ..config
     }
-    .with_cpus_shown(*random.pick(&[1, 2, 4]))
 }
 
 /// Two fast CPUs and two slow ones.
@@ -164,7 +170,14 @@ fn two_classes() -> Topology {
 fn programs_left_to_the_workers() {
     let test = "dag::left::programs_left_to_the_workers";
     each_seed(test, 4000, |seed| {
-        let themes = [Theme::None, Theme::None, Theme::Range, Theme::Event];
+        let themes = [
+            Theme::None,
+            Theme::None,
+            Theme::Range,
+            Theme::Range,
+            Theme::Event,
+            Theme::Batch,
+        ];
         let case = Case::of(seed, &themes);
         run_and_judge(test, case.config, &case.shape, &case.plan);
     });

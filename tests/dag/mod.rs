@@ -10,6 +10,7 @@
 //! left to the workers (`left`), since waiters find by themselves what they need. Runtimes broken on
 //! purpose (`planted`) must be found out.
 
+mod broken;
 mod left;
 mod oracle;
 mod plan;
@@ -17,5 +18,6 @@ mod planted;
 mod real;
 mod run;
 mod simulated;
+mod slow;
 mod theme;
 mod world;

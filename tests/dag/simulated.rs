@@ -20,7 +20,7 @@ use crate::support::{Random, each_seed, kept, log};
 pub(super) const STEPS_MAX: u64 = 3_000_000;
 
 /// So many steps that are late may lie between a job that is ready and the worker that takes it.
-const LATE_STEPS: u64 = 200;
+const LATE_STEPS: u64 = 50;
 
 /// What a run is made with besides its plan.
 #[derive(Clone, Debug)]
@@ -135,7 +135,11 @@ impl<P: Platform> Run<P> {
         left::judge(&self.world);
         if shape.traced && self.has_equal_cpus() {
             let late = self.report.config.perturb.delay_max;
-            let wakes = log::check_wakes(&self.events, Nanos(late.0 * LATE_STEPS));
+            let wakes = log::check_wakes(
+                &self.events,
+                &self.report.threads,
+                Nanos(late.0 * LATE_STEPS),
+            );
             faults.extend(wakes.err());
         }
         faults.extend(self.world.wrong.lock().unwrap().drain(..));

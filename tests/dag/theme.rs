@@ -13,7 +13,12 @@ pub(crate) enum Theme {
     /// An event and its owner, which works on after it has completed the event. Half of the nodes follow the
     /// owner, and bodies wait for the event: spares come, and leave while the owner still works.
     Event,
+    /// A job that makes three others and works on: one worker steals two of them, another one the third.
+    Batch,
 }
+
+/// How many jobs there are in a batch, with the one that makes the others.
+const BATCH: usize = 4;
 
 /// How long threads and bodies work in between.
 const WORK: [u64; 5] = [0, 0, 300, 1_000, 3_000];
@@ -25,6 +30,7 @@ impl Theme {
             Theme::None => 0,
             Theme::Range => 1,
             Theme::Event => 2,
+            Theme::Batch => BATCH,
         }
     }
 }
@@ -46,6 +52,18 @@ impl Generator<'_> {
                 self.take_rank(owner, 0);
                 self.take_rank(event, 1);
             }
+            Theme::Batch => {
+                let creator = self.thread();
+                for node in 0..BATCH {
+                    self.push_node(Kind::Single);
+                    self.take_rank(node, node);
+                    let made = Action::Create(node);
+                    match node {
+                        0 => self.list(creator).push(made),
+                        _ => self.plan.nodes[0].body.push(made),
+                    }
+                }
+            }
         }
     }
 
@@ -61,8 +79,10 @@ impl Generator<'_> {
     /// Adds what the other nodes and the threads have to do with the first ones.
     pub(super) fn follow(&mut self, theme: Theme) {
         let first = theme.nodes();
-        if theme == Theme::None {
-            return;
+        match theme {
+            Theme::None => return,
+            Theme::Batch => return self.work_in_batch(),
+            Theme::Range | Theme::Event => {}
         }
         for node in first..self.plan.nodes.len() {
             if self.random.chance(50) {
@@ -75,7 +95,7 @@ impl Generator<'_> {
         }
         let work = *self.random.pick(&WORK);
         match theme {
-            Theme::None => {}
+            Theme::None | Theme::Batch => {}
             Theme::Range => {
                 let only_makes = self.random.chance(50);
                 for thread in &mut self.plan.threads {
@@ -88,9 +108,31 @@ impl Generator<'_> {
                 }
             }
             Theme::Event => {
+                let is_pair =
+                    |action: &Action| matches!(action, Action::CreatePair { event: 0, .. });
+                for thread in &mut self.plan.threads {
+                    // Half of the time after others, which then run first.
+                    if self.random.chance(50)
+                        && let Some(pair) = thread.iter().position(is_pair)
+                    {
+                        let pair = thread.remove(pair);
+                        thread.push(pair);
+                    }
+                }
                 let owner = &mut self.plan.nodes[1].body;
                 owner.extend([Action::Complete(0), Action::Work(work)]);
             }
         }
+    }
+
+    /// The jobs of a batch do this and nothing else.
+    fn work_in_batch(&mut self) {
+        let makes = (1..BATCH).map(Action::Create);
+        let works = [40_000, 3_000, 3_000, 0].map(Action::Work);
+        for (node, work) in self.plan.nodes.iter_mut().zip(works) {
+            node.after.clear();
+            node.body = vec![work];
+        }
+        self.plan.nodes[0].body.splice(..0, makes);
     }
 }

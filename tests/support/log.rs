@@ -7,11 +7,12 @@
 //! - What an edge holds back neither begins nor completes before what it waits for has completed.
 //! - Waits begin and end in pairs that nest on each seat.
 //! - A waiter runs only what it waits for ([`check_helping`]).
-//! - No job is ready while a worker sleeps ([`check_wakes`]).
+//! - No job is ready while a worker has nothing to do ([`check_wakes`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::{Event, EventKind, Nanos, Why};
+use sim::ThreadReport;
 
 /// `arg` of a completed event whose job was cancelled.
 const CANCELLED: u64 = 2;
@@ -176,39 +177,103 @@ fn ensure(holds: bool, why: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why.to_owned()) }
 }
 
-/// Checks that no job was ready while a worker slept, for longer than `most`: published work is never
-/// forgotten, not even for a while. For simulated machines, where steps take no time or little.
-pub(crate) fn check_wakes(events: &[Event], most: Nanos) -> Result<(), String> {
-    // Since when it is known, at the latest; none until the clock is read again.
-    let mut ready: BTreeMap<u64, Option<Nanos>> = BTreeMap::new();
-    let mut asleep: BTreeMap<u32, Option<Nanos>> = BTreeMap::new();
+/// Checks that no job was ready while a worker had nothing to do, for longer than `most`: published work is
+/// never forgotten, not even for a while. For simulated machines, where steps take no time or little.
+///
+/// A worker that is in no body and in no wait sleeps or spins. Nothing is asked of spares: they rest.
+pub(crate) fn check_wakes(
+    events: &[Event],
+    threads: &[ThreadReport],
+    most: Nanos,
+) -> Result<(), String> {
+    let spares = events.iter().filter(|event| event.kind == EventKind::Spare);
+    let mut idle = Idle {
+        spares: spares.map(|event| event.arg as u32).collect(),
+        ..Idle::default()
+    };
     let mut now = Nanos::ZERO;
     for event in events {
-        if event.time > now || has_own_stamp(event.kind) {
+        let is_exact = event.time > now || has_own_stamp(event.kind);
+        if is_exact {
             now = now.max(event.time);
-            let since = ready.values().flatten().min();
-            let slept = asleep.values().flatten().min();
-            if let (Some(&since), Some(&slept)) = (since, slept)
-                && now - since.max(slept) > most
-            {
-                return Err(format!(
-                    "a job lies there from {} to {now} while a worker sleeps: {ready:x?}, {asleep:?}",
-                    since.max(slept)
-                ));
-            }
-            let (jobs, seats) = (ready.values_mut(), asleep.values_mut());
-            jobs.chain(seats)
-                .for_each(|since| _ = since.get_or_insert(now));
+            idle.look(now, most)?;
         }
+        idle.read(event, threads, is_exact.then_some(now));
+    }
+    Ok(())
+}
+
+/// What is ready, and which workers have nothing to do.
+#[derive(Default)]
+struct Idle {
+    /// Since when, as far as is known; none until the clock is read again.
+    ready: BTreeMap<u64, Option<Nanos>>,
+    /// By seat, without spares.
+    workers: BTreeMap<u32, Worker>,
+    /// The seats of spares, which rest as long as others are free.
+    spares: BTreeSet<u32>,
+}
+
+/// A worker's thread.
+struct Worker {
+    /// In how many bodies and waits it is.
+    depth: usize,
+    /// Since when it is in none, as above.
+    since: Option<Nanos>,
+    /// When the thread ends.
+    end: Nanos,
+}
+
+impl Idle {
+    /// It is so late.
+    fn look(&mut self, now: Nanos, most: Nanos) -> Result<(), String> {
+        let idle = |worker: &&mut Worker| worker.depth == 0;
+        for worker in self.workers.values_mut().filter(idle) {
+            worker.since.get_or_insert(now);
+        }
+        for (job, since) in &mut self.ready {
+            let since = *since.get_or_insert(now);
+            for (seat, worker) in &self.workers {
+                let idle = worker.since.unwrap_or(now).max(since);
+                if worker.depth == 0 && now.min(worker.end) > idle + most {
+                    return Err(format!(
+                        "{job:x} lies there from {idle} to {now}, and the worker on seat {seat} idles"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, event: &Event, threads: &[ThreadReport], now: Option<Nanos>) {
         match event.kind {
-            EventKind::Ready => drop(ready.insert(event.job, None)),
-            EventKind::Claimed => drop(ready.remove(&event.job)),
-            EventKind::Park if event.job == 0 => drop(asleep.insert(event.seat, None)),
-            EventKind::Unpark if event.job == 0 => drop(asleep.remove(&event.seat)),
+            EventKind::Ready => drop(self.ready.insert(event.job, now)),
+            EventKind::Claimed => drop(self.ready.remove(&event.job)),
+            EventKind::Seated if !self.spares.contains(&event.seat) => {
+                let thread = &threads[event.arg as usize - 1];
+                let worker = Worker {
+                    depth: 0,
+                    since: None,
+                    end: thread.ended,
+                };
+                if thread.name.starts_with("paceline") {
+                    self.workers.insert(event.seat, worker);
+                }
+            }
+            EventKind::Begin | EventKind::WaitBegin => {
+                if let Some(worker) = self.workers.get_mut(&event.seat) {
+                    worker.depth += 1;
+                }
+            }
+            EventKind::End | EventKind::WaitEnd => {
+                if let Some(worker) = self.workers.get_mut(&event.seat) {
+                    worker.depth -= 1;
+                    worker.since = now;
+                }
+            }
             _ => {}
         }
     }
-    Ok(())
 }
 
 /// Whether the clock is read for each event of this kind. Others may have the time of the event before.

@@ -1,9 +1,9 @@
 //! How a thread gets in: every call from outside begins with the thread's context.
 //!
-//! Mostly the thread has a seat, and keeps it until it ends; a thread that calls for the first time is given one.
-//! It may be that it cannot keep one: all seats for outside threads are taken, or the thread is ending and what
-//! would give the seat back has been called already. Most calls fail then. Those that cannot, the completion of
-//! an event and the end of the job system, are lent a seat until they return ([`Lent`]).
+//! Mostly the thread has a seat, and keeps it until it ends; a thread that calls for the first time is given
+//! one. It may be that it cannot keep one: all seats for outside threads are taken, or the thread is ending
+//! and what would give the seat back has been called already. Most calls fail then. Those that cannot, the
+//! completion of an event and the end of the job system, are lent a seat until they return ([`Lent`]).
 
 use std::ops::Deref;
 

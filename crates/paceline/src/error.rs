@@ -145,8 +145,8 @@ pub enum ScheduleError {
     Forked,
     /// The calling thread is recording an event of this job system: its sink made the call.
     InSink,
-    /// The calling thread is ending, and has given back what it had in this job system. (Not on Unix, where that
-    /// is the last thing that a thread does.)
+    /// The calling thread is ending, and has given back what it had in this job system. (Not on Unix, where
+    /// that is the last thing that a thread does.)
     ThreadEnds,
     /// A range has more items than can be counted (2³² − 1).
     TooLong {

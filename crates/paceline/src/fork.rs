@@ -175,9 +175,9 @@ where
 impl<P: Platform> Context<'_, P> {
     /// Runs both closures, possibly at the same time, and gives both results.
     ///
-    /// Costs a few nanoseconds if nobody is free to help, so it can be called down to the leaves of
-    /// a recursion. `a` runs on this thread. A recursion takes stack as it would without joins: a few words a level
-    /// besides its own.
+    /// Costs a few nanoseconds if nobody is free to help, so it can be called down to the leaves of a
+    /// recursion. `a` runs on this thread. A recursion takes stack as it would without joins: a few words a
+    /// level besides its own.
     ///
     /// # Panics
     /// If either closure panics, when both are through with what they had begun. If `a` panics

@@ -278,7 +278,8 @@ impl<P: Platform> Owner for Shared<P> {
 
     fn result(&self, job: Ticket) -> Result<*mut Body, WaitError> {
         let slot = self.slot(job);
-        // Relaxed: written before the job was over, which the caller has acquired. The slot is still this job's.
+        // Relaxed: written before the job was over, which the caller has acquired. The slot is still this
+        // job's.
         match slot.flags.load(Ordering::Relaxed) & Slot::<P>::FAILED {
             // SAFETY: the pointer is only made here; who reads through it vouches for the result.
             0 => Ok(unsafe { slot.body.with_mut(|body| body) }),

@@ -24,8 +24,8 @@ use crate::shutdown::DROPPED;
 pub struct Scope<'scope, 'env: 'scope, P: Platform> {
     shared: &'scope Shared<P>,
     job: Ticket,
-    /// The seat that opened the scope, and how many jobs it may spawn until it adds them to the count: written
-    /// by that thread only.
+    /// The seat that opened the scope, and how many jobs it may spawn until it adds them to the count:
+    /// written by that thread only.
     opener: u32,
     spawns_left: P::AtomicU32,
     /// Set (by the opener) when the closure has returned: from then on spawns are counted directly.

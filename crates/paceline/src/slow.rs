@@ -16,7 +16,7 @@
 //!   have made waits for others. (In a wait it runs what it waits for, as everybody does.)
 //! - Where there are no slow workers nothing here is written.
 
-use platform::{Atomic, Memory, Omission, Ordering, Padded, Parker, Platform};
+use platform::{Atomic, Memory, Ordering, Padded, Parker, Platform};
 
 use event::{EventKind, Nanos};
 
@@ -110,10 +110,8 @@ impl<P: Platform> Context<'_, P> {
         if let Some((job, slot)) = self.offered_share() {
             self.flush_finished();
             let joined = self.join_range_slowly(job, slot);
-            if P::OMITS != Some(Omission::AnnounceAfterSlowShare) {
-                // It may have been the last to leave the range, and have made ready what that held back.
-                self.publish(Queue::Own, false);
-            }
+            // It may have been the last to leave the range, and have made ready what that held back.
+            self.publish(Queue::Own, false);
             return joined;
         }
         let Some(job) = self.take_from_backlog() else {

@@ -10,6 +10,4 @@ pub enum Omission {
     AnnounceBeforeLeaving,
     /// A searcher that has moved several tickets to its own queue announces those that it does not run next.
     AnnounceMoved,
-    /// A slow worker that took part in a range announces what its end has made ready.
-    AnnounceAfterSlowShare,
 }

@@ -201,8 +201,8 @@ impl<P: Platform> Program<P> {
         }
     }
 
-    /// Jobs that keep all workers in waits until a spare has run something. It is made when each worker is in the
-    /// middle of one of these jobs, so that no worker can run it.
+    /// Jobs that keep all workers in waits until a spare has run something. It is made when each worker is in
+    /// the middle of one of these jobs, so that no worker can run it.
     fn need_a_spare(&self, js: &JobSystem<P>) {
         let event = js.event("event");
         let (id, workers) = (event.id(), js.workers());

@@ -38,7 +38,7 @@ const ALLOWED: &[&str] = &[
     // What a program inherits of the process that starts it.
     "crates/cli/tests/record.rs",
     // Tests of the process itself (fork, registers, usage), and a planted platform.
-    "tests/dag/planted.rs",
+    "tests/dag/broken.rs",
     // Forks, and wakers by hand: only these see that they are cloned.
     "tests/defects/forks.rs",
     "tests/defects/matrix/wakers.rs",

@@ -101,8 +101,8 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
     assert!(failures.take(scope).is_none());
 }
 
-/// Method: a job with a handle fails, and so do more others than are kept; it is known as long as the handle is
-/// there, and then as long as any other.
+/// Method: a job with a handle fails, and so do more others than are kept; it is known as long as the handle
+/// is there, and then as long as any other.
 #[test]
 fn what_a_handle_holds_is_not_forgotten() {
     let failures = Failures::<Os>::new(1 << 16);

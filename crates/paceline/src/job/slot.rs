@@ -165,8 +165,8 @@ pub(crate) struct Slot<P: Platform> {
     pub(crate) flags: P::AtomicU32,
     /// The label's number.
     pub(crate) label: P::AtomicU32,
-    /// Running: the seat that claimed it, as soon as that has said so. Open: the block with the range's words.
-    /// Before that [`Slot::NOWHERE`].
+    /// Running: the seat that claimed it, as soon as that has said so. Open: the block with the range's
+    /// words. Before that [`Slot::NOWHERE`].
     pub(crate) place: P::AtomicU32,
     /// Jobs with a handle: who still needs the slot ([`Slot::FINISHER`], [`Slot::HANDLE`]), and
     /// whether the handle has taken the result ([`Slot::TAKEN`]). The last to leave frees the slot.

@@ -1,9 +1,9 @@
 //! Outside threads that wait for a moment, again and again.
 //!
 //! A wait of an outside thread that has a deadline leaves all work to the workers (see the module above). A
-//! worker may be blocked where nobody sees it, in the middle of a job: in a lock of the program, or because it
-//! joins the very thread that polls. Then nobody would ever run what is polled for. So polls are counted, as
-//! long as each ends in vain while something it needs could be run; from [`VAIN_POLLS_MAX`] of them on the
+//! worker may be blocked where nobody sees it, in the middle of a job: in a lock of the program, or because
+//! it joins the very thread that polls. Then nobody would ever run what is polled for. So polls are counted,
+//! as long as each ends in vain while something it needs could be run; from [`VAIN_POLLS_MAX`] of them on the
 //! thread runs that itself.
 
 use platform::Platform;

@@ -44,8 +44,8 @@ pub(super) fn get() -> *const () {
 pub(super) fn set(word: *const (), at_exit: unsafe fn(*const ())) -> bool {
     WORD.with(|cell| cell.set(word));
     AT_EXIT.with(|cell| cell.set(Some(at_exit)));
-    // SAFETY: the key was made by `key` and is never deleted. A value that is not null makes the C library call
-    // `destroy`, which does not read through it.
+    // SAFETY: the key was made by `key` and is never deleted. A value that is not null makes the C library
+    // call `destroy`, which does not read through it.
     key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, word.cast()) == 0 })
 }
 
@@ -72,8 +72,8 @@ mod tests {
         says.send("word").expect("it is awaited");
     }
 
-    /// Goal: the word is destroyed after the thread's other thread-locals, also if one of these sets it. Method:
-    /// a thread-local that is registered before or after the word and sets it again when it goes.
+    /// Goal: the word is destroyed after the thread's other thread-locals, also if one of these sets it.
+    /// Method: a thread-local that is registered before or after the word and sets it again when it goes.
     #[test]
     fn the_word_goes_last() {
         thread_local! { static LATE: RefCell<Option<Late>> = const { RefCell::new(None) } }

@@ -57,9 +57,9 @@ pub(super) fn end() -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Goal: the stack reaches down to its end: what is above that can be used. Method: threads with stacks of
-    /// known sizes call themselves until they are near the end that they were told. (A thread may have a larger
-    /// stack than it was given: the C library keeps those of threads that have ended.)
+    /// Goal: the stack reaches down to its end: what is above that can be used. Method: threads with stacks
+    /// of known sizes call themselves until they are near the end that they were told. (A thread may have a
+    /// larger stack than it was given: the C library keeps those of threads that have ended.)
     #[test]
     fn the_stack_can_be_used_down_to_its_end() {
         /// More than a frame below takes, and than what the system keeps there.

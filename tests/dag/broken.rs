@@ -1,0 +1,216 @@
+//! The platform of simulated threads with a defect: an operation that is not what it should be, or a step
+//! that the runtime leaves out on it.
+
+use std::marker::PhantomData;
+
+use event::Nanos;
+use platform::{Atomic, Memory, Omission, Ordering, Parker, Platform, SpawnError, ThreadSpec};
+use sim::Sim;
+
+/// What is broken.
+pub(super) trait Defect: Copy + Send + Sync + 'static {
+    /// A token that comes before the thread has parked is gone.
+    const FORGETS_TOKENS: bool = false;
+    /// The compare-exchange that claims a job succeeds for the second claimer too.
+    const CLAIMS_TWICE: bool = false;
+    /// `fetch_sub` on 32-bit words is a load and a store.
+    const SUBTRACTS_IN_TWO_STEPS: bool = false;
+    /// `swap` on 64-bit words is a load and a store.
+    const SWAPS_IN_TWO_STEPS: bool = false;
+    /// This step is left out.
+    const OMITS: Option<Omission> = None;
+}
+
+macro_rules! defects {
+    ($($name:ident: $what:ident: $type:ty = $is:expr;)*) => {
+        $(#[derive(Clone, Copy)]
+        pub(super) struct $name;
+        impl Defect for $name {
+            const $what: $type = $is;
+        })*
+    };
+}
+
+defects! {
+    ForgetsTokens: FORGETS_TOKENS: bool = true;
+    ClaimsTwice: CLAIMS_TWICE: bool = true;
+    SubtractsInTwoSteps: SUBTRACTS_IN_TWO_STEPS: bool = true;
+    SwapsInTwoSteps: SWAPS_IN_TWO_STEPS: bool = true;
+    JoinsInVain: OMITS: Option<Omission> = Some(Omission::AnnounceAfterVainJoin);
+    LeavesAtOnce: OMITS: Option<Omission> = Some(Omission::AnnounceBeforeLeaving);
+    MovesInSilence: OMITS: Option<Omission> = Some(Omission::AnnounceMoved);
+}
+
+/// The same platform without a defect: nothing must be found.
+#[derive(Clone, Copy)]
+pub(super) struct Sound;
+impl Defect for Sound {}
+
+#[derive(Clone)]
+pub(super) struct Broken<D>(Sim, PhantomData<D>);
+
+pub(super) struct BrokenAtomic<A, D>(A, PhantomData<D>);
+
+/// What a claim adds to a state word: from ready to running, and one member of the crew.
+const CLAIM: u64 = 0x101;
+
+impl<D: Defect> Atomic<u64> for BrokenAtomic<<Sim as Memory>::AtomicU64, D> {
+    #[track_caller]
+    fn new(value: u64) -> Self {
+        BrokenAtomic(Atomic::new(value), PhantomData)
+    }
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+    fn swap(&self, value: u64, order: Ordering) -> u64 {
+        if !D::SWAPS_IN_TWO_STEPS {
+            return self.0.swap(value, order);
+        }
+        let before = self.0.load(order_of_load(order));
+        self.0.store(value, Ordering::SeqCst);
+        before
+    }
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        match self.0.compare_exchange(current, new, success, failure) {
+            Err(now) if D::CLAIMS_TWICE && now == new && new == current + CLAIM => Ok(current),
+            honest => honest,
+        }
+    }
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_add(value, order)
+    }
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_sub(value, order)
+    }
+    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_and(value, order)
+    }
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_or(value, order)
+    }
+    fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_max(value, order)
+    }
+}
+
+/// Loads cannot be Release; the simulated machine does not care.
+fn order_of_load(order: Ordering) -> Ordering {
+    match order {
+        Ordering::Release | Ordering::AcqRel => Ordering::Acquire,
+        other => other,
+    }
+}
+
+impl<D: Defect> Atomic<u32> for BrokenAtomic<<Sim as Memory>::AtomicU32, D> {
+    #[track_caller]
+    fn new(value: u32) -> Self {
+        BrokenAtomic(Atomic::new(value), PhantomData)
+    }
+    fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+    fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value, order);
+    }
+    fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.0.swap(value, order)
+    }
+    fn compare_exchange(
+        &self,
+        current: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32> {
+        self.0.compare_exchange(current, new, success, failure)
+    }
+    fn fetch_add(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_add(value, order)
+    }
+    fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
+        if !D::SUBTRACTS_IN_TWO_STEPS {
+            return self.0.fetch_sub(value, order);
+        }
+        let before = self.0.load(order_of_load(order));
+        self.0.store(before.wrapping_sub(value), Ordering::SeqCst);
+        before
+    }
+    fn fetch_and(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_and(value, order)
+    }
+    fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_or(value, order)
+    }
+    fn fetch_max(&self, value: u32, order: Ordering) -> u32 {
+        self.0.fetch_max(value, order)
+    }
+}
+
+pub(super) struct BrokenParker<D>(<Sim as Platform>::Parker, PhantomData<D>);
+
+impl<D: Defect> Parker for BrokenParker<D> {
+    fn park(&self, deadline: Nanos) {
+        if D::FORGETS_TOKENS {
+            // Takes the token if there is one.
+            self.0.park(Nanos::ZERO);
+        }
+        self.0.park(deadline);
+    }
+    fn unpark(&self) -> bool {
+        self.0.unpark()
+    }
+}
+
+// SAFETY: this platform does NOT keep what the trait promises, which is its purpose; the programs
+// run on it have nothing that a job run twice or too early could break (see `planted`).
+// Memory itself stays sound: all words are the simulated platform's.
+unsafe impl<D: Defect> Memory for Broken<D> {
+    type AtomicU32 = BrokenAtomic<<Sim as Memory>::AtomicU32, D>;
+    type AtomicU64 = BrokenAtomic<<Sim as Memory>::AtomicU64, D>;
+    type Cell<T> = <Sim as Memory>::Cell<T>;
+    type Lock<T: Send> = <Sim as Memory>::Lock<T>;
+
+    const OMITS: Option<Omission> = D::OMITS;
+
+    fn fence(order: Ordering) {
+        Sim::fence(order);
+    }
+    fn spin_until(word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
+        Sim::spin_until(&word.0, wanted, deadline)
+    }
+}
+
+// SAFETY: all of it is the simulated platform's own.
+unsafe impl<D: Defect> Platform for Broken<D> {
+    type Parker = BrokenParker<D>;
+    type Thread = <Sim as Platform>::Thread;
+
+    fn now(&self) -> Nanos {
+        self.0.now()
+    }
+    fn parker(&self) -> Self::Parker {
+        BrokenParker(self.0.parker(), PhantomData)
+    }
+    fn spawn(
+        &self,
+        spec: ThreadSpec,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<Self::Thread, SpawnError> {
+        self.0.spawn(spec, body)
+    }
+    testkit::forward_platform!(|this| this.0, |word| &word.0);
+}
+
+/// A [`Broken`] platform over this one.
+pub(super) fn broken<D>(sim: Sim) -> Broken<D> {
+    Broken(sim, PhantomData)
+}
