@@ -11,7 +11,11 @@ const SLICE_MIN: Duration = Duration::from_millis(20);
 /// Slices of the first round, when an end is not known by time.
 const SLICE_FIRST: Duration = Duration::from_millis(200);
 
-/// What ends a campaign. Each combination has at least one slice, whatever it is.
+/// Slices that each combination has at least: memory is compared with that after the first round. A number of
+/// programs is for one slice.
+const ROUNDS: u64 = 2;
+
+/// What ends a campaign. Each combination has its slices, whatever it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Budget {
     /// So much time.
@@ -53,8 +57,7 @@ impl Pace {
     pub(crate) fn slice(&self, done: &Tally) -> Option<Duration> {
         match self.budget {
             Budget::Time(time) => {
-                // Two rounds at least: memory is compared with that after the first one.
-                let slices = u32::try_from(2 * self.combinations).unwrap_or(u32::MAX);
+                let slices = u32::try_from(ROUNDS * self.combinations).unwrap_or(u32::MAX);
                 Some((time / slices.max(1)).clamp(SLICE_MIN, SLICE))
             }
             Budget::Jobs(_) if done.slices < self.combinations => Some(SLICE_FIRST),
@@ -74,7 +77,11 @@ impl Pace {
     /// Which part is over, from 0 to 1.
     pub(crate) fn fraction(&self, done: &Tally, now: Instant) -> f64 {
         let part = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
-        let round = part(done.slices as f64, self.combinations as f64);
+        let rounds = match self.budget {
+            Budget::Time(_) | Budget::Jobs(_) => ROUNDS,
+            Budget::Programs(_) => 1,
+        };
+        let round = part(done.slices as f64, (rounds * self.combinations) as f64);
         let fraction = match self.budget {
             Budget::Time(time) => {
                 let elapsed = now.saturating_duration_since(self.began);
@@ -113,8 +120,8 @@ mod tests {
         let slice = short.slice(&done(0, 0)).expect("by time");
         assert!(slice >= SLICE_MIN && slice * 24 <= Duration::from_millis(1100));
         let later = begin + Duration::from_secs(10);
-        assert!(short.fraction(&done(23, 0), later) < 1.0);
-        assert!(short.fraction(&done(24, 0), later) >= 1.0);
+        assert!(short.fraction(&done(47, 0), later) < 1.0);
+        assert!(short.fraction(&done(48, 0), later) >= 1.0);
         let day = pace(Duration::from_secs(86_400));
         assert_eq!(day.slice(&done(0, 0)), Some(SLICE));
     }
@@ -125,7 +132,7 @@ mod tests {
         let begin = Instant::now();
         let pace = Pace::new(Budget::Jobs(1_000_000), 4, begin);
         assert!(pace.fraction(&done(100, 999_999), begin) < 1.0);
-        assert!(pace.fraction(&done(3, 2_000_000), begin) < 1.0);
+        assert!(pace.fraction(&done(7, 2_000_000), begin) < 1.0);
         assert!(pace.fraction(&done(100, 1_000_000), begin) >= 1.0);
         assert!(pace.is_early(&done(4, 500_000), begin));
         assert!(pace.is_early(&done(9, 90_000), begin));

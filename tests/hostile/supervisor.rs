@@ -132,38 +132,34 @@ impl Supervisor<'_> {
             false => self.options.case.clone(),
         };
         // A pass has each case once; after as many passes as combinations each has met each.
-        let pace = Pace::new(budget, 1, Instant::now());
+        let (all, began) = (combinations.len(), Instant::now());
+        let trials = (0..).flat_map(|pass| (0..cases.len()).map(move |number| (pass, number)));
         let (mut sum, mut failed, mut seen) = (Tally::default(), BTreeSet::new(), BTreeSet::new());
-        let all = combinations.len();
-        for pass in 0.. {
-            for (number, case) in cases.iter().enumerate() {
-                let index = (number + pass) % all;
-                if failed.contains(case) {
-                    continue;
-                }
-                let tally = self.case(case, &combinations[index], pass * cases.len() + number);
-                seen.insert(index);
-                sum.programs += tally.programs;
-                sum.jobs += tally.jobs;
-                sum.expected_failures += tally.expected_failures;
-                if self.has_failed(case) {
-                    failed.insert(case.clone());
-                }
-                let now = match pass {
-                    0 => number as f64 / cases.len() as f64,
-                    _ => pace.fraction(&sum, Instant::now()),
-                };
-                self.progress
-                    .reach(self.done + part * now, &format!("misuse {case}"));
-            }
-            sum.slices += 1;
-            let is_through = match budget {
+        for (trial, (pass, number)) in trials.enumerate() {
+            let first = number as f64 / cases.len() as f64;
+            let fraction = match budget {
+                Budget::Time(_) if pass == 0 => first,
+                Budget::Time(time) => began.elapsed().as_secs_f64() / time.as_secs_f64(),
                 // Jobs are few here: each case with each combination.
-                Budget::Jobs(_) | Budget::Programs(_) => pass + 1 >= all && !self.options.repeat,
-                Budget::Time(_) => pace.fraction(&sum, Instant::now()) >= 1.0,
+                Budget::Jobs(_) | Budget::Programs(_) => (pass as f64 + first) / all as f64,
             };
-            if is_through || failed.len() == cases.len() {
+            if fraction >= 1.0 || failed.len() == cases.len() {
                 break;
+            }
+            let case = &cases[number];
+            if failed.contains(case) {
+                continue;
+            }
+            let now = self.done + part * fraction;
+            self.progress.reach(now, &format!("misuse {case}"));
+            let index = (number + pass) % all;
+            let tally = self.case(case, &combinations[index], trial);
+            seen.insert(index);
+            sum.programs += tally.programs;
+            sum.jobs += tally.jobs;
+            sum.expected_failures += tally.expected_failures;
+            if self.has_failed(case) {
+                failed.insert(case.clone());
             }
         }
         sum.combinations = seen.len() as u64;
