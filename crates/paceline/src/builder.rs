@@ -229,7 +229,7 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// How many spare workers there may be; 256 by default, at most [`SPARES_MAX`](crate::SPARES_MAX). A
+    /// How many spare workers there may be; 256 by default, at most [`SPARES_MAX`]. A
     /// spare is a further thread that works while every worker waits inside a job and other work is ready. If
     /// that many wait, too, what is ready has to wait for one of them: see [`on_stuck`](Builder::on_stuck).
     pub fn max_spares(mut self, spares: usize) -> Self {
