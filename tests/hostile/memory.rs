@@ -1,4 +1,8 @@
-//! The resident set of this process: after the first tenth of a campaign, and at its end.
+//! The resident set of this process: in the first tenth of a campaign, and at its end.
+//!
+//! How much a slice leaves behind depends on what it has drawn: an allocator keeps what a large one has used.
+//! So the end is compared with the most of the first tenth, in which each combination has had a turn. What
+//! leaks grows nine times as long after that.
 
 use std::fmt;
 
@@ -10,7 +14,7 @@ const GROWTH_MAX: u64 = 32 << 20;
 /// Two sizes of the resident set in bytes; 0 is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Memory {
-    /// After the first tenth, when each combination has had a slice.
+    /// The most in the first tenth, in which each combination has had a slice.
     pub(crate) early: u64,
     pub(crate) late: u64,
 }
@@ -20,7 +24,7 @@ impl Memory {
     pub(crate) fn sample(&mut self, is_early: bool) {
         let Some(now) = resident() else { return };
         if is_early || self.early == 0 {
-            self.early = now;
+            self.early = self.early.max(now);
         }
         self.late = now;
     }

@@ -41,7 +41,7 @@ impl Campaign {
             "lost",
             "stuck",
             "crashed",
-            "resident after a tenth, at the end",
+            "resident: most of the first tenth, at the end",
         ]);
         for Row { kind, tally } in &self.rows {
             let count = |what| self.count(*kind, what).to_string();

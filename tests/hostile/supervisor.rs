@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         ));
     }
     let kinds = options.kinds();
-    let shares = kinds.iter().map(|kind| share(*kind));
+    let shares = kinds.iter().map(|kind| share(*kind, options.budget()));
     let all: u32 = shares.clone().sum();
     for (kind, share) in kinds.iter().zip(shares) {
         let part = f64::from(share) / f64::from(all);
@@ -73,12 +73,16 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// How much of a campaign is for a kind, beside the others.
-fn share(kind: Kind) -> u32 {
-    match kind {
-        Kind::Programs => 55,
-        Kind::Liveness => 30,
-        Kind::Misuse => 15,
+/// How much of a campaign is for a kind, beside the others. Graphs of liveness are small, or what comes later
+/// would run what was forgotten: as many jobs take far longer there.
+fn share(kind: Kind, budget: Budget) -> u32 {
+    match (kind, budget) {
+        (Kind::Programs, Budget::Jobs(_)) => 94,
+        (Kind::Liveness, Budget::Jobs(_)) => 5,
+        (Kind::Misuse, Budget::Jobs(_)) => 1,
+        (Kind::Programs, _) => 55,
+        (Kind::Liveness, _) => 30,
+        (Kind::Misuse, _) => 15,
     }
 }
 

@@ -36,7 +36,8 @@ use world::World;
 
 /// All that `--without` can leave out: kinds of nodes, and settings.
 pub(crate) fn ingredients() -> Vec<&'static str> {
-    node::names().chain(setup::NAMES).collect()
+    let crowd = [node::CROWD_NAME];
+    node::names().chain(crowd).chain(setup::NAMES).collect()
 }
 
 /// One job system and what is done with it.
@@ -49,7 +50,8 @@ pub(crate) fn slice(slice: &Slice<'_>) -> Outcome {
         Ok(built) => built,
         Err(error) => return Outcome::wrong(format!("the job system cannot be built: {error}")),
     };
-    let (mut world, foreign) = World::new(Arc::new(js), slice.options.without.clone());
+    let without = setup.left_out_of_programs(&slice.options.without);
+    let (mut world, foreign) = World::new(Arc::new(js), without);
     world.is_planted = slice.has(Plant::Wrong);
     let world = Arc::new(world);
     plant(slice, &world);

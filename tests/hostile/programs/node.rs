@@ -70,9 +70,18 @@ enum Children {
     Exactly(u64),
     /// From one to this many.
     UpTo(u64),
-    /// The same, but only each eighth of them is more than a leaf.
+    /// From one to this many, or in a [crowd](CROWD) many more; a few of them are more than leaves.
     Items(u64),
 }
+
+/// The most children of a node that is drawn as a crowd: more than queues, rings and caches hold.
+const CROWD: u64 = 1 << 13;
+
+/// One of so many nodes that can be crowds is one.
+const CROWDS: u64 = 6;
+
+/// Of the children of a node with many, each eighth of the first ones is more than a leaf.
+const DEEP_CHILDREN: std::ops::Range<u64> = 0..40;
 
 /// One row for each kind: its name, how often it is drawn, its children.
 const KINDS: &[(Kind, &str, u64, Children)] = &[
@@ -105,6 +114,9 @@ const KINDS: &[(Kind, &str, u64, Children)] = &[
     (Kind::WakerBomb, "waker-bomb", 2, Children::Exactly(1)),
 ];
 
+/// What stands in `--without` for nodes with very many children.
+pub(crate) const CROWD_NAME: &str = "crowd";
+
 /// Names of all kinds that can be left out.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     KINDS.iter().skip(1).map(|(_, name, _, _)| *name)
@@ -127,7 +139,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// The program of a seed, so many levels deep. Kinds named in `without` become leaves; nothing else
-    /// changes.
+    /// changes. Without [`CROWD_NAME`] the children of crowds beyond the usual number are missing.
     pub(crate) fn draw(seed: u64, depth: u64, without: &[String]) -> Arc<Node> {
         let mut random = Random::new(seed);
         let (kind, name, children) = match depth {
@@ -137,10 +149,17 @@ impl Node {
         };
         let number = match children {
             Children::Exactly(number) => number,
-            Children::UpTo(most) | Children::Items(most) => random.within(1, most),
+            Children::UpTo(most) => random.within(1, most),
+            Children::Items(most) => {
+                let usual = random.within(1, most);
+                let crowd = Node::draw_crowd(seed);
+                let is_left_out = without.iter().any(|word| word == CROWD_NAME);
+                crowd.filter(|_| !is_left_out).unwrap_or(usual)
+            }
         };
+        let is_deep = |child: u64| child.is_multiple_of(8) && DEEP_CHILDREN.contains(&child);
         let depth_of = |child: u64| match children {
-            Children::Items(_) if child.is_multiple_of(8) => depth.saturating_sub(2),
+            Children::Items(_) if is_deep(child) => depth.saturating_sub(2),
             Children::Items(_) => 0,
             _ => depth.saturating_sub(1),
         };
@@ -152,6 +171,15 @@ impl Node {
             seed,
             children: (0..number).map(child).collect(),
         })
+    }
+
+    /// How large a crowd is, if it is one. All orders of magnitude are equally likely.
+    fn draw_crowd(seed: u64) -> Option<u64> {
+        let mut random = Random::new(seed ^ 0xc0_3d);
+        let is_crowd = random.below(CROWDS) == 0;
+        let order = random.below(u64::from(CROWD.ilog2()));
+        let number = random.within(1 << order, 2 << order);
+        is_crowd.then_some(number)
     }
 
     fn draw_kind(random: &mut Random) -> (Kind, &'static str, Children) {
@@ -244,6 +272,26 @@ mod tests {
         }
         assert_eq!(seen.len(), KINDS.len(), "{seen:?}");
         assert!((10..500).contains(&failed), "{failed}");
+    }
+
+    /// Goal: crowds of each order of magnitude are drawn, and none where they are left out. Method: a thousand
+    /// seeds; programs are no larger than what a job system of the default size has room for.
+    #[test]
+    fn crowds_are_drawn_and_left_out() {
+        let most = |without: &[String]| {
+            let programs = (0..1_000).map(|seed| Node::draw(seed, 3, without));
+            programs.map(|program| program.size()).max()
+        };
+        let (all, few) = (most(&[]), most(&[CROWD_NAME.into()]));
+        assert!(
+            all.is_some_and(|size| (CROWD as usize..1 << 18).contains(&size)),
+            "{all:?}"
+        );
+        assert!(few.is_some_and(|size| size < 4_096), "{few:?}");
+        let orders: BTreeSet<u32> = (0..1_000)
+            .filter_map(|seed| Some(Node::draw_crowd(seed)?.ilog2()))
+            .collect();
+        assert!(orders.len() >= CROWD.ilog2() as usize, "{orders:?}");
     }
 
     /// Goal: what is left out is not there, and the rest of the program stays as it was. Method: all but one

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use event::{Event, Random, Sink};
 use paceline::{BuildError, JobSystem, RingReader, Rings};
 
+use super::node::CROWD_NAME;
 use super::world::fail;
 use crate::combination::Combination;
 
@@ -30,8 +31,10 @@ pub(super) enum Ending {
 /// The settings.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
-    /// Queues of two tickets, and room for few jobs.
+    /// Queues of two tickets.
     small: bool,
+    /// Room for few jobs, and no crowds.
+    tight: bool,
     rings: bool,
     sink_panics: bool,
     hooks_panic: bool,
@@ -43,8 +46,8 @@ pub(super) struct Setup {
 }
 
 /// Names of the settings that can be left out.
-pub(super) const NAMES: [&str; 8] = [
-    "small", "rings", "sink", "hooks", "role", "resize", "busy-end", "owner",
+pub(super) const NAMES: [&str; 9] = [
+    "small", "tight", "rings", "sink", "hooks", "role", "resize", "busy-end", "owner",
 ];
 
 impl Setup {
@@ -54,7 +57,7 @@ impl Setup {
             let drawn = random.below(number) == 0;
             drawn && !without.iter().any(|word| word == name)
         };
-        let small = one_of("small", 3);
+        let (small, tight) = (one_of("small", 3), one_of("tight", 4));
         let sink_panics = one_of("sink", 6);
         let rings = one_of("rings", 4) && !sink_panics;
         let hooks_panic = one_of("hooks", 5);
@@ -70,6 +73,7 @@ impl Setup {
         };
         Setup {
             small,
+            tight,
             rings,
             sink_panics,
             hooks_panic,
@@ -80,6 +84,12 @@ impl Setup {
         }
     }
 
+    /// What programs for this job system leave out: there may be no room for crowds.
+    pub(super) fn left_out_of_programs(&self, without: &[String]) -> Vec<String> {
+        let crowd = self.tight.then(|| CROWD_NAME.to_owned());
+        without.iter().cloned().chain(crowd).collect()
+    }
+
     pub(super) fn build(
         &self,
         combination: &Combination,
@@ -88,7 +98,10 @@ impl Setup {
     ) -> Result<(JobSystem, Option<RingReader>), BuildError> {
         let mut builder = combination.builder(name);
         if self.small {
-            builder = builder.queue_capacity(2).max_jobs(1 << 14);
+            builder = builder.queue_capacity(2);
+        }
+        if self.tight {
+            builder = builder.max_jobs(1 << 14);
         }
         let mut reader = None;
         if self.rings {
@@ -168,7 +181,7 @@ mod tests {
             endings.insert(format!("{:?}", Setup::draw(seed, &[]).ending));
             let plain = Setup::draw(seed, &none);
             assert_eq!(plain.ending, Ending::Idle);
-            assert!(!plain.small && !plain.rings && !plain.role && !plain.resizes);
+            assert!(!plain.small && !plain.tight && !plain.rings && !plain.role && !plain.resizes);
             assert!(!plain.counts_more_hook_panics());
         }
         assert_eq!(endings.len(), 6, "{endings:?}");
