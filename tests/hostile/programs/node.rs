@@ -274,8 +274,8 @@ mod tests {
         assert!((10..500).contains(&failed), "{failed}");
     }
 
-    /// Goal: crowds of each order of magnitude are drawn, and none where they are left out. Method: a thousand
-    /// seeds; programs are no larger than what a job system of the default size has room for.
+    /// Goal: crowds of each order of magnitude are drawn, and none where they are left out. Method: a
+    /// thousand seeds; programs are no larger than what a job system of the default size has room for.
     #[test]
     fn crowds_are_drawn_and_left_out() {
         let most = |without: &[String]| {
