@@ -12,7 +12,7 @@ use crate::support::ledger::Ledger;
 
 /// Goal: each value of the program that panics when the runtime drops it is counted, and is no failure of a
 /// job. Method: a result, a body, the closure of a range and a surplus payload of a scope, with each of
-/// [`FEW`] numbers of workers.
+/// [`FEW`] numbers of workers. A job is over before its values are dropped, so a count may lag behind.
 #[test]
 fn values_that_panic_at_their_end_are_counted() {
     for workers in FEW {
@@ -22,20 +22,20 @@ fn values_that_panic_at_their_end_are_counted() {
             let result = bomb();
             let result = js.job("result").run(|_| result).id();
             let_run(&js, &[result]);
-            assert_eq!(js.stats().drop_panics, 1, "a result");
+            until(|| js.stats().drop_panics == 1);
 
             let failed = js.job("failed").schedule(|_| fail("on purpose"));
             let body = bomb();
             let cancelled = js.job("cancelled").after(failed);
             let cancelled = cancelled.schedule(move |_| _ = &body);
             let_run(&js, &[cancelled]);
-            assert_eq!(js.stats().drop_panics, 2, "a body that never ran");
+            until(|| js.stats().drop_panics == 2);
 
             let closure = bomb();
             let range = js.job("range");
             let range = range.schedule_for(0..4, Grain::Items(1), move |_, _| _ = &closure);
             let_run(&js, &[range]);
-            assert_eq!(js.stats().drop_panics, 3, "a closure");
+            until(|| js.stats().drop_panics == 3);
             js.try_wait(range).expect("that is no failure");
 
             let payloads = [bomb(), bomb(), bomb()];
@@ -47,8 +47,8 @@ fn values_that_panic_at_their_end_are_counted() {
                 });
             }));
             assert!(defuse(left.expect_err("it panics")));
+            until(|| js.stats().drop_panics == 5);
             let stats = js.stats();
-            assert_eq!(stats.drop_panics, 5, "two payloads");
             assert_eq!((stats.panicked, stats.hook_panics), (4, 0));
             ends_well(js);
             ledger.check_each_dropped_once(6);

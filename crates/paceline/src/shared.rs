@@ -10,7 +10,7 @@ use crate::adopt::Helping;
 use crate::border::{Hooks, Panics};
 use crate::builder::JOBS_MAX;
 use crate::crew::Crew;
-use crate::failure::Failures;
+use crate::failure::{Failures, RECORDS_MAX};
 use crate::idle::Idle;
 use crate::injector::Injector;
 use crate::interference::Noticed;
@@ -113,7 +113,7 @@ impl<P: Platform> Shared<P> {
             backlog: Padded(Injector::new()),
             slow: Slow::new(parts.seats),
             labels: Labels::new(),
-            failures: Failures::new(slots_max),
+            failures: Failures::new(slots_max, RECORDS_MAX),
             wakers: Wakers::new(),
             crew: Crew::new(
                 parts.workers_max,

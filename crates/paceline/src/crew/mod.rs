@@ -86,7 +86,7 @@ impl<P: Platform> Crew<P> {
     }
 
     /// For models, whose own threads are the workers.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(miri, paceline_tsan))))]
     pub(crate) fn pretend_active(&self, workers: usize) {
         self.active.store(workers as u32, Ordering::Relaxed);
     }

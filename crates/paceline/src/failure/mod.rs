@@ -130,11 +130,12 @@ pub(crate) struct Failures<M: Memory> {
     records: M::Lock<Records>,
 }
 
-#[derive(Default)]
 struct Records {
     by_job: BTreeMap<Ticket, Failure>,
     /// Those that can be forgotten, the oldest first.
     in_order: VecDeque<Ticket>,
+    /// How many of those there may be.
+    most: usize,
 }
 
 impl Records {
@@ -150,7 +151,7 @@ impl Records {
     /// A record that can be forgotten; gives back the one that is.
     fn queue(&mut self, ticket: Ticket) -> Option<Failure> {
         self.in_order.push_back(ticket);
-        let oldest = match self.in_order.len() > RECORDS_MAX {
+        let oldest = match self.in_order.len() > self.most {
             true => self.in_order.pop_front(),
             false => None,
         };
@@ -164,12 +165,17 @@ impl Records {
 pub(crate) struct Surplus([Option<Failure>; 2]);
 
 impl<M: Memory> Failures<M> {
-    /// Room for the failures of jobs in `slots` slots.
-    pub(crate) fn new(slots: u32) -> Self {
+    /// Room for the failures of jobs in `slots` slots, `most` of which are remembered in full.
+    pub(crate) fn new(slots: u32, most: usize) -> Self {
+        let records = Records {
+            by_job: BTreeMap::new(),
+            in_order: VecDeque::new(),
+            most,
+        };
         Failures {
             any: M::AtomicU32::new(0),
             marks: Chunks::new(slots, slots),
-            records: M::Lock::new(Records::default()),
+            records: M::Lock::new(records),
         }
     }
 

@@ -6,6 +6,13 @@ use platform::Os;
 
 use super::*;
 
+/// How many are remembered here: few, since Miri runs these tests, too.
+const KEPT: usize = 64;
+
+fn failures() -> Failures<Os> {
+    Failures::new(1 << 16, KEPT)
+}
+
 fn label() -> Label {
     Label {
         name: "failed",
@@ -30,9 +37,9 @@ fn abandon(failures: &Failures<Os>, job: Ticket) -> usize {
 /// is known that they failed; other jobs of these slots have not.
 #[test]
 fn old_failures_are_forgotten_but_not_taken_back() {
-    let failures = Failures::<Os>::new(1 << 16);
+    let failures = failures();
     let ticket = |index| Ticket::new(index, 5);
-    let all = RECORDS_MAX as u32 + 10;
+    let all = KEPT as u32 + 10;
     let surplus: usize = (0..all)
         .map(|index| abandon(&failures, ticket(index)))
         .sum();
@@ -52,9 +59,9 @@ fn old_failures_are_forgotten_but_not_taken_back() {
 /// Method: all failures are in the same slot: the kept ones are told apart by their generations.
 #[test]
 fn failures_of_one_slot_are_told_apart() {
-    let failures = Failures::<Os>::new(64);
+    let failures = failures();
     let ticket = |generation| Ticket::new(7, generation);
-    let last = 2 * (RECORDS_MAX as u64 + 10);
+    let last = 2 * (KEPT as u64 + 10);
     // Every second job fails.
     let failed = (2..=last).step_by(2);
     failed
@@ -70,7 +77,7 @@ fn failures_of_one_slot_are_told_apart() {
 /// Method: parts of one scope fail; the first is kept, whatever else fails meanwhile, until it is taken.
 #[test]
 fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
-    let failures = Failures::<Os>::new(1 << 16);
+    let failures = failures();
     let scope = Ticket::new(9, 3);
     let part = |text: &'static str| Failure::panicked(label(), Payload::new(Box::new(text)));
     assert_eq!(
@@ -91,7 +98,7 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
             .count(),
         1
     );
-    for index in 10..2 * RECORDS_MAX as u32 {
+    for index in 10..2 * KEPT as u32 {
         abandon(&failures, Ticket::new(index, 2));
     }
     match failures.take(scope) {
@@ -105,18 +112,18 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
 /// is there, and then as long as any other.
 #[test]
 fn what_a_handle_holds_is_not_forgotten() {
-    let failures = Failures::<Os>::new(1 << 16);
+    let failures = failures();
     let job = Ticket::new(9, 3);
     let label = label();
     let surplus = failures.keep(job, Failure::Abandoned { label });
     assert_eq!(surplus.0.iter().flatten().count(), 0);
-    for index in 10..2 * RECORDS_MAX as u32 {
+    for index in 10..2 * KEPT as u32 {
         abandon(&failures, Ticket::new(index, 2));
     }
     assert!(is_known(&failures, job));
     assert_eq!(failures.let_go(job).0.iter().flatten().count(), 1);
     assert!(is_known(&failures, job));
-    for index in 10..10 + RECORDS_MAX as u32 {
+    for index in 10..10 + KEPT as u32 {
         abandon(&failures, Ticket::new(index, 3));
     }
     assert!(is_forgotten(&failures, job));
