@@ -263,7 +263,9 @@ mod tests {
     /// counted, up to a bound. Method: values that panic with values that panic.
     #[test]
     fn drops_do_not_unwind() {
-        for (depth, counted) in [(0, 0), (1, 1), (3, 3), (1000, 8)] {
+        // Miri would call it a leak that the last of very many is forgotten.
+        let many = if cfg!(miri) { (7, 7) } else { (1000, 8) };
+        for (depth, counted) in [(0, 0), (1, 1), (3, 3), many] {
             let drops = Cell::new(0);
             let value = UserValue::new(Bomb(&drops, depth));
             assert_eq!(value.discard(), counted);
