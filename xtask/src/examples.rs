@@ -12,11 +12,11 @@ use crate::process::{self, Manner};
 /// The package whose examples run.
 const PACKAGE: &str = "paceline";
 
-/// Building them all.
-const BUILD_LIMIT: Duration = Duration::from_secs(5 * 60);
+/// How long building them may be silent.
+const BUILD_SILENCE: Duration = Duration::from_secs(5 * 60);
 
-/// Running one. Examples are short: people wait for them.
-const RUN_LIMIT: Duration = Duration::from_secs(60);
+/// The same for running one. Examples are short: people wait for them.
+const RUN_SILENCE: Duration = Duration::from_secs(60);
 
 /// Builds and runs the examples; `Ok` says how many.
 pub(crate) fn stage(context: &Context) -> Result<String, String> {
@@ -44,7 +44,7 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
     let outcome = process::run(
         build,
         Manner {
-            limit: BUILD_LIMIT,
+            silence: BUILD_SILENCE,
             stream: false,
             apart: false,
         },
@@ -72,7 +72,7 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
 fn run(context: &Context, name: &str, source: &Path) -> Result<bool, String> {
     let program = context.target.join("debug/examples").join(name);
     let manner = Manner {
-        limit: RUN_LIMIT,
+        silence: RUN_SILENCE,
         stream: false,
         apart: true,
     };

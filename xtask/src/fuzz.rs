@@ -20,8 +20,8 @@ pub(crate) const NEEDS: &[&str] = &["c++", "nightly", "cargo-fuzz"];
 
 const PROGRAMS: &str = "fuzz/fuzz_targets";
 
-/// Building one, from nothing.
-const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// How long building one may be silent, from nothing.
+const BUILD_SILENCE: Duration = Duration::from_secs(20 * 60);
 
 /// Limits of one input, in libFuzzer's words: seconds and megabytes that no such small input may take.
 const LIMITS: &[&str] = &["-timeout=10", "-rss_limit_mb=1024", "-max_len=65536"];
@@ -111,7 +111,7 @@ fn feed(context: &Context, target: &str, minutes: u64) -> Result<Result<(), Stri
     fuzz.arg(format!("-max_total_time={}", minutes * 60))
         .args(["-verbosity=0", "-print_funcs=0"]);
     let manner = Manner {
-        limit: BUILD_LIMIT + Duration::from_secs(minutes * 60),
+        silence: BUILD_SILENCE + Duration::from_secs(minutes * 60),
         stream: true,
         apart: false,
     };

@@ -25,9 +25,9 @@ const PROGRAM: &str = "peers/paceline-peer-tbb";
 
 const FLAGS: &[&str] = &["-std=c++17", "-O3", "-Wall", "-Wextra", "-pthread"];
 
-/// The flow graph is a lot of templates.
-const BUILD_LIMIT: Duration = Duration::from_secs(5 * 60);
-const RUN_LIMIT: Duration = Duration::from_secs(20);
+/// How long the compiler may be silent: the flow graph is a lot of templates.
+const BUILD_SILENCE: Duration = Duration::from_secs(5 * 60);
+const RUN_SILENCE: Duration = Duration::from_secs(20);
 
 /// The options of `cargo xtask peers`.
 #[derive(Args)]
@@ -59,11 +59,11 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
     let mut compile = context.command("c++");
     compile.args(FLAGS).args(sources(context)?);
     compile.arg("-ltbb").arg("-o").arg(&new);
-    process::done(compile, BUILD_LIMIT, "c++")?;
+    process::done(compile, BUILD_SILENCE, "c++")?;
     fs::rename(&new, &program).map_err(|error| format!("{}: {error}", program.display()))?;
     let mut command = context.command(&program);
     command.arg("--version");
-    let version = process::done(command, RUN_LIMIT, "the new runner")?;
+    let version = process::done(command, RUN_SILENCE, "the new runner")?;
     Ok(format!(
         "{} with {}",
         context.shown(&program),

@@ -1,7 +1,10 @@
-//! Runs one command: reads its output as it comes, counts tests in it, stops it at its limit.
+//! Runs one command: reads its output as it comes, counts tests in it, stops it when it falls silent.
+//!
+//! A command may take as long as it goes on saying things: on a busy machine everything is slow. What stands
+//! still has no next line.
 //!
 //! Invariant: a command that hangs ends with everything it started, so that a deadlock in a test
-//! costs its limit and not the whole run.
+//! costs the time that it may be silent, and not the whole run.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, PipeReader, Write};
 use std::process::{Child, Command, ExitStatus};
@@ -19,8 +22,8 @@ const GLANCE: Duration = Duration::from_millis(250);
 /// What to do with a command besides running it.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
-    /// After this long the command is stopped and counts as failed.
-    pub(crate) limit: Duration,
+    /// After this long without a line the command is stopped and counts as failed.
+    pub(crate) silence: Duration,
     /// Show each line as it comes.
     pub(crate) stream: bool,
     /// Keep standard output and standard error apart. Their order is then approximate.
@@ -45,7 +48,7 @@ enum Stream {
     Errors,
 }
 
-/// Runs the command to its end or its limit. Failing to start is an outcome too.
+/// Runs the command to its end, or until it is silent for too long. Failing to start is an outcome too.
 pub(crate) fn run(mut command: Command, manner: Manner) -> Outcome {
     let program = command.get_program().to_string_lossy().into_owned();
     let mut outcome = Outcome {
@@ -67,20 +70,24 @@ pub(crate) fn run(mut command: Command, manner: Manner) -> Outcome {
     };
 
     let begin = Instant::now();
+    let mut last_line = begin;
     let mut ended: Option<(Instant, ExitStatus)> = None;
     let ticker = Ticker::new(manner.stream);
     loop {
         match lines.recv_timeout(GLANCE) {
-            Ok((stream, line)) => outcome.take(stream, &line, manner),
+            Ok((stream, line)) => {
+                last_line = Instant::now();
+                outcome.take(stream, &line, manner);
+            }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => ticker.show(begin.elapsed()),
         }
-        if begin.elapsed() > manner.limit {
+        if last_line.elapsed() > manner.silence {
             stop(&mut child);
             ticker.clear();
             outcome.failure = Some(format!(
-                "stopped after its limit of {} s",
-                manner.limit.as_secs()
+                "stopped, because it stands still: no output for {} s",
+                manner.silence.as_secs()
             ));
             return outcome;
         }
@@ -107,9 +114,9 @@ pub(crate) fn run(mut command: Command, manner: Manner) -> Outcome {
 }
 
 /// What a short command printed, if it succeeded; `Err` is that and why not, with its `name`.
-pub(crate) fn done(command: Command, limit: Duration, name: &str) -> Result<String, String> {
+pub(crate) fn done(command: Command, silence: Duration, name: &str) -> Result<String, String> {
     let manner = Manner {
-        limit,
+        silence,
         stream: false,
         apart: false,
     };
@@ -247,13 +254,13 @@ impl Ticker {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, limit: Duration) -> Outcome {
+    fn shell(script: &str, silence: Duration) -> Outcome {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         run(
             command,
             Manner {
-                limit,
+                silence,
                 stream: false,
                 apart: true,
             },
@@ -289,9 +296,18 @@ mod tests {
         assert!(begin.elapsed() < Duration::from_secs(30));
         assert_eq!(
             outcome.failure.as_deref(),
-            Some("stopped after its limit of 0 s")
+            Some("stopped, because it stands still: no output for 0 s")
         );
         assert_eq!(outcome.output, "first\n");
+    }
+
+    /// A command that goes on saying things may take longer than it may be silent.
+    #[test]
+    fn a_slow_command_is_not_stopped() {
+        let script = "for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; done";
+        let outcome = shell(script, LINGER);
+        assert_eq!(outcome.failure, None);
+        assert_eq!(outcome.output.lines().count(), 6);
     }
 
     #[test]
@@ -300,7 +316,7 @@ mod tests {
         let outcome = run(
             command,
             Manner {
-                limit: LINGER,
+                silence: LINGER,
                 stream: false,
                 apart: false,
             },

@@ -17,8 +17,8 @@ pub(crate) struct Stage {
     pub(crate) needs: &'static [&'static str],
     /// Whether its commands print test results.
     pub(crate) counts_tests: bool,
-    /// Each command of the stage is stopped after this long and fails.
-    pub(crate) limit_minutes: u64,
+    /// Each command of the stage is stopped, and fails, when it prints nothing for this long.
+    pub(crate) silence_minutes: u64,
     /// Runs at the same time as the stage above it: for two that share no target folder and of which one
     /// leaves processors idle.
     pub(crate) beside: bool,
@@ -97,7 +97,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &[],
         counts_tests: false,
-        limit_minutes: 5,
+        silence_minutes: 5,
         beside: false,
         steps: &[Step::Call {
             what: "probe and install (see tools.rs)",
@@ -110,7 +110,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &["rustfmt"],
         counts_tests: false,
-        limit_minutes: 1,
+        silence_minutes: 1,
         beside: false,
         steps: &[run("cargo fmt --all --check -- --color=never")],
     },
@@ -120,7 +120,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &["clippy"],
         counts_tests: false,
-        limit_minutes: 8,
+        silence_minutes: 8,
         beside: false,
         steps: &[run("cargo clippy --workspace --all-targets -- -D warnings")],
     },
@@ -130,7 +130,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &[],
         counts_tests: false,
-        limit_minutes: 1,
+        silence_minutes: 1,
         beside: false,
         steps: &[Step::Call {
             what: "cargo xtask tidy",
@@ -143,7 +143,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &[],
         counts_tests: false,
-        limit_minutes: 8,
+        silence_minutes: 8,
         beside: false,
         steps: &[Step::Run {
             line: "cargo doc --workspace --no-deps --document-private-items",
@@ -156,7 +156,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: peers::NEEDS,
         counts_tests: true,
-        limit_minutes: 10,
+        silence_minutes: 10,
         beside: false,
         steps: &[
             Step::Call {
@@ -176,7 +176,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: oracle::NEEDS,
         counts_tests: false,
-        limit_minutes: 5,
+        silence_minutes: 5,
         beside: false,
         steps: &[Step::Call {
             what: "cargo xtask oracle",
@@ -189,7 +189,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &[],
         counts_tests: true,
-        limit_minutes: 15,
+        silence_minutes: 15,
         beside: false,
         steps: &[run(
             "cargo test --workspace --no-fail-fast -- --skip models::",
@@ -201,7 +201,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &[],
         counts_tests: true,
-        limit_minutes: 10,
+        silence_minutes: 10,
         beside: false,
         // The whole workspace, as in the stage before: with fewer packages, dependencies would have other
         // features and be compiled again.
@@ -215,7 +215,7 @@ pub(crate) const STAGES: &[Stage] = &[
         ),
         needs: &[],
         counts_tests: true,
-        limit_minutes: 5,
+        silence_minutes: 5,
         beside: false,
         steps: &[run(
             "cargo test --profile release-test -p paceline-tests --test integration",
@@ -227,7 +227,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &["nightly", "miri", "rust-src"],
         counts_tests: true,
-        limit_minutes: 10,
+        silence_minutes: 10,
         beside: false,
         steps: &[Step::Run {
             line: MIRI,
@@ -240,7 +240,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &["nightly", "rust-src", tools::TSAN_HOST],
         counts_tests: true,
-        limit_minutes: 10,
+        silence_minutes: 10,
         // Miri interprets on one processor.
         beside: true,
         steps: &[Step::Run {
@@ -254,7 +254,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::Off("ten minutes; run it after changes to the lock-free parts"),
         needs: &["nightly", "rust-src", tools::TSAN_HOST],
         counts_tests: true,
-        limit_minutes: 20,
+        silence_minutes: 20,
         beside: false,
         steps: &[Step::Run {
             line: TSAN_INTEGRATION,
@@ -267,7 +267,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::Off("minutes; run it after changes to the runtime"),
         needs: &[],
         counts_tests: true,
-        limit_minutes: 60,
+        silence_minutes: 60,
         beside: false,
         steps: &[
             Step::Run {
@@ -287,7 +287,7 @@ pub(crate) const STAGES: &[Stage] = &[
         switch: Switch::On,
         needs: &[],
         counts_tests: false,
-        limit_minutes: 5,
+        silence_minutes: 5,
         beside: false,
         steps: &[Step::Call {
             what: "run each example (see examples.rs)",
@@ -374,7 +374,7 @@ mod tests {
             );
             let takes_part = matches!(stage.switch, Switch::On);
             assert!(
-                !takes_part || stage.limit_minutes <= 15,
+                !takes_part || stage.silence_minutes <= 15,
                 "{} may take longer than all",
                 stage.name
             );

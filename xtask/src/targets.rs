@@ -28,9 +28,9 @@ const PACKAGES: &[&str] = &[
     "paceline-cli",
 ];
 
-/// Getting one standard library, and checking all packages for one target.
-const ADD_LIMIT: Duration = Duration::from_secs(5 * 60);
-const CHECK_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// How long it may be silent to get one standard library, and to check all packages for one target.
+const ADD_SILENCE: Duration = Duration::from_secs(5 * 60);
+const CHECK_SILENCE: Duration = Duration::from_secs(10 * 60);
 
 /// The options of `cargo xtask check-targets`.
 #[derive(Args)]
@@ -101,7 +101,7 @@ fn add(context: &Context, installed: &[String], target: &str) -> Result<(), Stri
     let outcome = process::run(
         command,
         Manner {
-            limit: ADD_LIMIT,
+            silence: ADD_SILENCE,
             stream: false,
             apart: false,
         },
@@ -128,7 +128,7 @@ fn check(context: &Context, target: &str, packages: &[String]) -> Result<(), Str
     let outcome = process::run(
         command,
         Manner {
-            limit: CHECK_LIMIT,
+            silence: CHECK_SILENCE,
             stream: false,
             apart: false,
         },

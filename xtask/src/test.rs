@@ -180,11 +180,11 @@ fn take(
     if verbose {
         println!("$ {shown}");
     }
-    let limit = Duration::from_secs(stage.limit_minutes * 60);
+    let silence = Duration::from_secs(stage.silence_minutes * 60);
     let outcome = process::run(
         command,
         Manner {
-            limit,
+            silence,
             stream: verbose,
             apart: false,
         },

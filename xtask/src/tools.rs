@@ -53,8 +53,8 @@ enum Install {
 /// there is as good as a newer one.
 const NIGHTLY: &str = "rustup toolchain install nightly --profile minimal -c miri -c rust-src";
 
-/// An installation that has not ended after this long will not.
-const INSTALL_LIMIT: Duration = Duration::from_secs(5 * 60);
+/// An installation that has said nothing for this long will not end.
+const INSTALL_SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// Every tool, in the order in which they are looked at.
 pub(crate) const TOOLS: &[Tool] = &[
@@ -259,7 +259,7 @@ impl Tool {
             .env("DEBIAN_FRONTEND", "noninteractive")
             .env("RUST_BACKTRACE", "0");
         let manner = Manner {
-            limit: INSTALL_LIMIT,
+            silence: INSTALL_SILENCE,
             stream: false,
             apart: false,
         };
