@@ -132,15 +132,29 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
+    #[inline]
     fn finish_named(&self, job: Ticket, slot: &Slot<P>, flags: u32, ending: Ending, queue: Queue) {
-        let failed = !matches!(ending, Ending::Done);
+        match ending {
+            Ending::Done => self.end_named(job, slot, flags, false, queue),
+            failing => self.finish_failed(job, slot, flags, failing, queue),
+        }
+    }
+
+    /// The same for a job that did not end well.
+    #[cold]
+    fn finish_failed(&self, job: Ticket, slot: &Slot<P>, flags: u32, ending: Ending, queue: Queue) {
         if let Ending::Panicked(payload) = ending {
             self.record_panic(job, slot, flags, payload);
         }
-        let unheard = match failed {
-            true => self.unheard_panic(job, self.audience(job, slot, flags)),
-            false => None,
-        };
+        let unheard = self.unheard_panic(job, self.audience(job, slot, flags));
+        self.end_named(job, slot, flags, true, queue);
+        if let Some(panic) = unheard {
+            self.report(&panic);
+        }
+    }
+
+    #[inline(always)]
+    fn end_named(&self, job: Ticket, slot: &Slot<P>, flags: u32, failed: bool, queue: Queue) {
         let preds = Preds(slot.preds.load(Ordering::Relaxed));
         let told = self.close(job, slot, flags);
         if preds != Preds::NONE {
@@ -157,16 +171,19 @@ impl<P: Platform> Context<'_, P> {
             self.drop_result(job, slot);
             self.recycle(job, slot);
         }
-        if let Some(panic) = unheard {
-            self.report(&panic);
-        }
     }
 
     /// Leaves the result to its handle. What is left in the slot.
+    #[inline]
     pub(crate) fn let_go(&self, job: Ticket, slot: &Slot<P>, flags: u32, failed: bool) -> Left {
-        if flags & Slot::<P>::IS_HELD == 0 {
-            return Left::Nothing;
+        match flags & Slot::<P>::IS_HELD {
+            0 => Left::Nothing,
+            _ => self.leave_to_handle(job, slot, failed),
         }
+    }
+
+    #[inline]
+    fn leave_to_handle(&self, job: Ticket, slot: &Slot<P>, failed: bool) -> Left {
         if failed {
             // Relaxed: published by the Release store below.
             slot.flags.fetch_or(Slot::<P>::FAILED, Ordering::Relaxed);

@@ -52,15 +52,17 @@ impl<'a, P: Platform> Origin<'a, P> {
         }
     }
 
-    /// Calls `make` with the calling thread's context.
+    /// The calling thread's context, for the length of a call.
+    ///
+    /// # Errors
+    /// As for every way in.
     #[inline]
-    fn make<R>(
-        self,
-        make: impl FnOnce(&Context<'_, P>) -> Result<R, ScheduleError>,
-    ) -> Result<R, ScheduleError> {
+    fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
         match self {
-            Origin::Outside(shared) => make(&shared.context()?),
-            Origin::Inside(context) => make(context),
+            Origin::Outside(shared) => shared.context(),
+            // SAFETY: the context was lent to this thread, which it does not leave, and this copy of it lives
+            // no longer than the borrow of the original.
+            Origin::Inside(context) => Ok(unsafe { Context::new(context.shared, context.seat) }),
         }
     }
 }
@@ -151,12 +153,10 @@ impl<'a, P: Platform> NewJob<'a, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'static,
     {
-        let table = &Once::<P, F>::TABLE;
-        self.from.make(|cx| {
-            // SAFETY: the body borrows nothing ('static).
-            let ticket = unsafe { cx.submit(self.label, self.lane, &self.after, body, table)? };
-            Ok(JobId::new(cx.shared.id, ticket))
-        })
+        let (cx, table) = (self.from.context()?, &Once::<P, F>::TABLE);
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, self.lane, &self.after, body, table)? };
+        Ok(JobId::new(cx.shared.id, ticket))
     }
 
     /// Schedules a body whose result is kept for the returned handle.
@@ -181,13 +181,11 @@ impl<'a, P: Platform> NewJob<'a, P> {
         T: Send + 'static,
     {
         let held = Slot::<P>::IS_HELD | self.lane;
-        let table = &Typed::<P, F, T>::TABLE;
-        self.from.make(|cx| {
-            let owner = cx.owner();
-            // SAFETY: the body borrows nothing ('static).
-            let ticket = unsafe { cx.submit(self.label, held, &self.after, body, table)? };
-            Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
-        })
+        let (cx, table) = (self.from.context()?, &Typed::<P, F, T>::TABLE);
+        let owner = cx.owner();
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, held, &self.after, body, table)? };
+        Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
     }
 
     /// Schedules `body` over all parts of `range`; several threads take part. `body` is called with
@@ -218,12 +216,10 @@ impl<'a, P: Platform> NewJob<'a, P> {
     {
         let body = SharedRange::new(range, grain, body)?;
         let flags = Slot::<P>::IS_RANGE | self.lane;
-        let table = &RangeTable::<P, F>::TABLE;
-        self.from.make(|cx| {
-            // SAFETY: the body borrows nothing ('static).
-            let ticket = unsafe { cx.submit(self.label, flags, &self.after, body, table)? };
-            Ok(JobId::new(cx.shared.id, ticket))
-        })
+        let (cx, table) = (self.from.context()?, &RangeTable::<P, F>::TABLE);
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, flags, &self.after, body, table)? };
+        Ok(JobId::new(cx.shared.id, ticket))
     }
 
     /// A job without a body: over when all it depends on is over.
@@ -232,12 +228,11 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_combine(self) -> Result<JobId, ScheduleError> {
         self.after.check_own()?;
-        self.from.make(|cx| {
-            let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
-            let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
-            cx.wire(ticket, slot, &self.after.tickets)?;
-            Ok(JobId::new(cx.shared.id, ticket))
-        })
+        let cx = self.from.context()?;
+        let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
+        let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
+        cx.wire(ticket, slot, &self.after.tickets)?;
+        Ok(JobId::new(cx.shared.id, ticket))
     }
 
     /// A job without a body that is over when the returned event is completed (and all it depends on
@@ -247,19 +242,18 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_event(self) -> Result<Event, ScheduleError> {
         self.after.check_own()?;
-        self.from.make(|cx| {
-            let owner = cx.owner();
-            let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
-            let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
-            // Held by the event itself, which its completion releases, and by us until it is wired.
-            let after = cx.not_over(ticket, &self.after.tickets);
-            let wired = cx.add_edges(ticket, slot, &after, 2);
-            // Without a handle nobody can complete it: then it is cancelled.
-            cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
-            cx.finish_todo(cx.queue());
-            wired?;
-            Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
-        })
+        let cx = self.from.context()?;
+        let owner = cx.owner();
+        let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
+        let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
+        // Held by the event itself, which its completion releases, and by us until it is wired.
+        let after = cx.not_over(ticket, &self.after.tickets);
+        let wired = cx.add_edges(ticket, slot, &after, 2);
+        // Without a handle nothing can complete it: then it is cancelled.
+        cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
+        cx.finish_todo(cx.queue());
+        wired?;
+        Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
     }
 }
 

@@ -205,7 +205,7 @@ mod tests {
     /// many times as many, run at once or all together, or by a worker; the count is right all the time.
     #[test]
     fn a_scope_outlives_any_number_of_jobs() {
-        let rounds = if cfg!(miri) { 3 } else { 50 };
+        let rounds = if cfg!(miri) { 2 } else { 50 };
         for workers in [0, 1] {
             let js = Builder::new()
                 .workers(workers)

@@ -46,11 +46,13 @@ impl<M: Memory, T> Chunks<M, T> {
     /// The entry with this index, which came from [`Chunks::ensure`], possibly long ago.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &T {
-        let chunk = &self.chunks[(index >> self.bits) as usize];
-        // SAFETY: whoever has an index got it after `ensure` covered it, through some chain of
-        // happens-before (a queue, a link, a handle checked by `exists`); chunk pointers never
-        // change afterwards, and chunks live as long as the array.
-        unsafe { chunk.with(|chunk| &*(*chunk).add((index & self.mask) as usize)) }
+        // SAFETY: an index gets anywhere only after `ensure` covered it, through some chain of
+        // happens-before (a queue, a link, a handle checked by `exists`): so its chunk is in the table, and
+        // made. Chunk pointers never change afterwards, and chunks live as long as the array.
+        unsafe {
+            let chunk = self.chunks.get_unchecked((index >> self.bits) as usize);
+            chunk.with(|chunk| &*(*chunk).add((index & self.mask) as usize))
+        }
     }
 
     /// How many entries are made at a time.

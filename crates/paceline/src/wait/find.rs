@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Platform};
 
-use super::Wait;
 use crate::context::Context;
 use crate::job::{Phase, Ticket};
 use crate::policy::Tuning;
@@ -42,6 +41,7 @@ impl Walk {
     }
 
     /// Whether a visit is not known to be a repeated one.
+    #[inline]
     fn is_first_visit(&mut self, job: Ticket) -> bool {
         match self.visits_left.checked_sub(1) {
             Some(left) => {
@@ -68,8 +68,8 @@ const QUICK_TICKETS: usize = 32;
 impl<P: Platform> Context<'_, P> {
     /// Whether the wait may run the job: the target, a job on the way to it (as far as the walk has
     /// marked them), or a descendant of one of these.
-    pub(super) fn is_wanted(&self, ticket: Ticket, wait: Wait) -> bool {
-        ticket == wait.target || self.is_marked(ticket) || self.descends(ticket, wait)
+    pub(super) fn is_wanted(&self, ticket: Ticket, target: Ticket) -> bool {
+        ticket == target || self.is_marked(ticket) || self.descends(ticket, target)
     }
 
     /// Whether a ticket could be started at this moment.
@@ -86,14 +86,14 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Whether the job was made by (a job made by …) the target, or by a job the target needs.
-    pub(super) fn descends(&self, ticket: Ticket, wait: Wait) -> bool {
+    pub(super) fn descends(&self, ticket: Ticket, target: Ticket) -> bool {
         const NESTING_MAX: usize = 256;
         let mut job = ticket;
         for _ in 0..NESTING_MAX {
             let Some(parent) = self.parent_of(job) else {
                 return false;
             };
-            if parent == wait.target || self.is_marked(parent) {
+            if parent == target || self.is_marked(parent) {
                 return true;
             }
             job = parent;
@@ -110,30 +110,31 @@ impl<P: Platform> Context<'_, P> {
 
     /// Walks on until it comes to a job that can be run, and runs it. False if a whole walk, begun
     /// during this call, has found none.
-    pub(super) fn help_ancestor(&self, wait: Wait, walk: &mut Walk) -> bool {
+    pub(super) fn help_ancestor(&self, target: Ticket, walk: &mut Walk) -> bool {
         // Lost to somebody else: that was progress too.
-        self.find_ancestor(wait, walk)
-            .inspect(|job| _ = self.help(*job, self.shared.slot(*job), wait))
+        self.find_ancestor(target, walk)
+            .inspect(|job| _ = self.help(*job, self.shared.slot(*job), target))
             .is_some()
     }
 
     /// As above, without running it.
-    pub(super) fn find_ancestor(&self, wait: Wait, walk: &mut Walk) -> Option<Ticket> {
+    #[inline]
+    pub(super) fn find_ancestor(&self, target: Ticket, walk: &mut Walk) -> Option<Ticket> {
         self.forget_stamp();
-        self.walk_on(wait, walk).or_else(|| {
+        self.walk_on(target, walk).or_else(|| {
             walk.serial = self.own(|own| {
                 own.serial += 1;
                 own.serial
             });
             walk.visits_left = Tuning::SEARCH_VISITS_BY_MARK;
             walk.visited = None;
-            self.visit(wait.target, wait, walk);
-            self.walk_on(wait, walk)
+            self.visit(target, target, walk);
+            self.walk_on(target, walk)
         })
     }
 
     /// The next job on the walk that can be run.
-    fn walk_on(&self, wait: Wait, walk: &mut Walk) -> Option<Ticket> {
+    fn walk_on(&self, target: Ticket, walk: &mut Walk) -> Option<Ticket> {
         while let Some(job) = walk.stack.pop() {
             let slot = self.shared.slot(job);
             // Acquire, partner: the Release stores of the state: the links of a waiting job.
@@ -142,7 +143,7 @@ impl<P: Platform> Context<'_, P> {
                 _ if word.is_over(job) => {}
                 Phase::Ready => return Some(job),
                 Phase::Open if self.has_room_for_member(slot) => return Some(job),
-                Phase::Waiting => self.linked_preds(job, |pred| self.visit(pred, wait, walk)),
+                Phase::Waiting => self.linked_preds(job, |pred| self.visit(pred, target, walk)),
                 _ => {}
             }
         }
@@ -152,7 +153,7 @@ impl<P: Platform> Context<'_, P> {
     /// The walk comes by a job: marks it, and puts it on the stack if there may be something to run, there or
     /// behind it. Nothing of the job is read before it is marked, since that takes its line for writing: a
     /// line that is read first travels twice.
-    fn visit(&self, job: Ticket, wait: Wait, walk: &mut Walk) {
+    fn visit(&self, job: Ticket, target: Ticket, walk: &mut Walk) {
         let slot = self.shared.slot(job);
         let Some((mark, is_new)) = self.mark(slot, walk.serial) else {
             return;
@@ -170,20 +171,20 @@ impl<P: Platform> Context<'_, P> {
             return;
         }
         if is_new {
-            self.record(EventKind::Raised, job, wait.target.0);
+            self.record(EventKind::Raised, job, target.0);
         }
         if word.phase != Phase::Running {
             walk.stack.push(job);
         }
     }
 
-    pub(super) fn help_descendant(&self, wait: Wait, look: Look) -> bool {
-        self.find_descendant(wait, look)
-            .is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket), wait))
+    pub(super) fn help_descendant(&self, target: Ticket, look: Look) -> bool {
+        self.find_descendant(target, look)
+            .is_some_and(|ticket| self.help(ticket, self.shared.slot(ticket), target))
     }
 
     /// Looks through all queues for a ticket the wait may run.
-    pub(super) fn find_descendant(&self, wait: Wait, look: Look) -> Option<Ticket> {
+    pub(super) fn find_descendant(&self, target: Ticket, look: Look) -> Option<Ticket> {
         let mut left;
         let mut found = None;
         let mut consider = |ticket: Ticket, left: &mut usize| {
@@ -193,7 +194,7 @@ impl<P: Platform> Context<'_, P> {
             *left -= 1;
             if self.shared.slots.exists(ticket.index())
                 && self.is_startable(ticket)
-                && self.descends(ticket, wait)
+                && self.descends(ticket, target)
             {
                 found = Some(ticket);
             }

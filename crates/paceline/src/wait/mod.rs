@@ -56,7 +56,6 @@ use find::{Look, Walk};
 pub(crate) use stack::limit as stack_limit;
 
 /// One wait in progress.
-#[derive(Clone, Copy)]
 struct Wait {
     target: Ticket,
     /// [`Nanos::MAX`] for none.
@@ -67,7 +66,7 @@ struct Wait {
 
 impl Wait {
     /// Whether the wait ends by itself.
-    fn is_timed(self) -> bool {
+    fn is_timed(&self) -> bool {
         self.deadline != Nanos::MAX
     }
 }
@@ -75,7 +74,7 @@ impl Wait {
 impl<P: Platform> Context<'_, P> {
     /// Waits until the job is over or `deadline` has come. `Ok(false)`: it is not over yet.
     pub(crate) fn wait_until(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
-        self.do_wait(Wait {
+        self.do_wait(&Wait {
             target,
             deadline,
             is_for_borrowers: false,
@@ -89,11 +88,11 @@ impl<P: Platform> Context<'_, P> {
             deadline: Nanos::MAX,
             is_for_borrowers: true,
         };
-        while !matches!(self.do_wait(wait), Ok(true)) {}
+        while !matches!(self.do_wait(&wait), Ok(true)) {}
     }
 
-    fn do_wait(&self, wait: Wait) -> Result<bool, WaitError> {
-        let Wait {
+    fn do_wait(&self, wait: &Wait) -> Result<bool, WaitError> {
+        let &Wait {
             target, deadline, ..
         } = wait;
         self.flush();
@@ -147,12 +146,16 @@ impl<P: Platform> Context<'_, P> {
 
     /// Runs what the wait may run. True when the target is over, false when there is nothing to run
     /// at the moment.
-    fn help_until_stuck(&self, wait: Wait, walk: &mut Walk) -> bool {
+    fn help_until_stuck(&self, wait: &Wait, walk: &mut Walk) -> bool {
         let is_over = || self.shared.slot(wait.target).is_over(wait.target);
+        // All bodies start on top of this frame.
+        let has_stack = self.has_stack();
+        let always_helps = has_stack && !wait.is_timed();
         let mut is_first = true;
         loop {
             // A wait with a deadline that may run bodies runs one at least, or polling would lead nowhere.
-            let may_help = self.may_help(wait) && (is_first || !self.is_late(wait));
+            let may_help = always_helps
+                || self.may_help_on(wait, has_stack) && (is_first || !self.is_late(wait));
             is_first = false;
             if may_help {
                 self.help_with_own(wait);
@@ -162,29 +165,34 @@ impl<P: Platform> Context<'_, P> {
                 return true;
             }
             let helped = may_help
-                && (self.help_ancestor(wait, walk)
-                    || self.fetch_tickets(wait)
-                    || self.help_descendant(wait, Look::Quick)
-                    || self.help_anything(wait, walk));
+                && (self.help_ancestor(wait.target, walk)
+                    || self.fetch_tickets(wait.target)
+                    || self.help_descendant(wait.target, Look::Quick)
+                    || self.help_anything(wait.target, walk));
             if !helped {
                 return is_over();
             }
         }
     }
 
-    fn is_late(&self, wait: Wait) -> bool {
+    fn is_late(&self, wait: &Wait) -> bool {
         wait.is_timed() && self.shared.platform.now() >= wait.deadline
     }
 
     /// Whether the wait may run bodies at this moment.
-    fn may_help(&self, wait: Wait) -> bool {
-        let alone = self.shared.crew.active() == 0;
-        match alone {
-            true => wait.is_for_borrowers || self.has_stack(),
-            false => {
+    fn may_help(&self, wait: &Wait) -> bool {
+        self.may_help_on(wait, self.has_stack())
+    }
+
+    /// The same where it is known whether there is stack for them.
+    #[cold]
+    fn may_help_on(&self, wait: &Wait, has_stack: bool) -> bool {
+        match self.shared.crew.active() {
+            0 => wait.is_for_borrowers || has_stack,
+            _ => {
                 let is_allowed =
                     !wait.is_timed() || self.is_called_back() || self.has_polled_enough();
-                is_allowed && self.has_stack()
+                is_allowed && has_stack
             }
         }
     }
@@ -205,13 +213,13 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Without workers: runs something that is ready, whatever it is.
-    fn help_anything(&self, wait: Wait, walk: &mut Walk) -> bool {
+    fn help_anything(&self, target: Ticket, walk: &mut Walk) -> bool {
         if !self.may_run_anything(walk) {
             return false;
         }
         walk.last_resort = Nanos::MAX;
         while let Some(ticket) = self.next() {
-            if self.help(ticket, self.shared.slot(ticket), wait) {
+            if self.help(ticket, self.shared.slot(ticket), target) {
                 return true;
             }
         }
@@ -221,18 +229,19 @@ impl<P: Platform> Context<'_, P> {
     /// As long as the wait may run the newest ticket of the own deque, runs it. That is the common
     /// case and needs no search: the jobs of a scope, the other half of a join, a needed job that
     /// the last one has just made ready.
-    fn help_with_own(&self, wait: Wait) {
+    fn help_with_own(&self, wait: &Wait) {
+        let (target, is_timed) = (wait.target, wait.is_timed());
         while let Some(ticket) = self.peek_newest() {
             let slot = self.shared.slot(ticket);
             // A stale ticket may look wanted: starting it fails. One that is not wanted is not
             // started even if it looks stale: a range that is just being opened does.
-            let child = slot.parent(slot.flags.load(Ordering::Relaxed)) == wait.target;
-            let wanted = child || self.is_wanted(ticket, wait);
+            let child = slot.parent(slot.flags.load(Ordering::Relaxed)) == target;
+            let wanted = child || self.is_wanted(ticket, target);
             if !wanted && self.is_startable(ticket) {
                 return;
             }
             self.seat.deque.take_newest();
-            if wanted && self.help(ticket, slot, wait) && wait.is_timed() {
+            if wanted && self.help(ticket, slot, target) && is_timed {
                 return; // It may be late by now.
             }
         }
@@ -241,7 +250,7 @@ impl<P: Platform> Context<'_, P> {
     /// Moves tickets from the injector, or from a seat whose oldest ticket is wanted, to the own
     /// deque. They were announced where they were, but who looked for them meanwhile may have
     /// missed them: what is not run at once is announced again.
-    fn fetch_tickets(&self, wait: Wait) -> bool {
+    fn fetch_tickets(&self, target: Ticket) -> bool {
         self.forget_stamp();
         let before = self.seat.deque.len();
         let first = self.take_from_injector().or_else(|| {
@@ -249,7 +258,7 @@ impl<P: Platform> Context<'_, P> {
                 deque.peek_oldest().is_some_and(|ticket| {
                     self.shared.slots.exists(ticket.index())
                         && self.is_startable(ticket)
-                        && self.is_wanted(ticket, wait)
+                        && self.is_wanted(ticket, target)
                 })
             })
         });
@@ -264,12 +273,12 @@ impl<P: Platform> Context<'_, P> {
 
     /// Runs a ticket from inside a wait.
     #[inline]
-    fn help(&self, ticket: Ticket, slot: &Slot<P>, wait: Wait) -> bool {
+    fn help(&self, ticket: Ticket, slot: &Slot<P>, target: Ticket) -> bool {
         // While the helped job runs this thread does not wait: who asks what the job is waiting for
         // must not be told about the wait underneath it.
         let waits_for = self.seat.waits_for.load(Ordering::Relaxed);
         self.seat.waits_for.store(0, Ordering::Relaxed);
-        self.set_why(|| self.why_help(ticket, wait));
+        self.set_why(|| self.why_help(ticket, target));
         let helped = self.start(ticket, slot);
         self.seat.waits_for.store(waits_for, Ordering::Relaxed);
         if !helped {
@@ -282,11 +291,11 @@ impl<P: Platform> Context<'_, P> {
         helped
     }
 
-    fn why_help(&self, ticket: Ticket, wait: Wait) -> Why {
-        match ticket == wait.target {
+    fn why_help(&self, ticket: Ticket, target: Ticket) -> Why {
+        match ticket == target {
             true => Why::Awaited,
             false if self.is_marked(ticket) => Why::Needed,
-            false if self.descends(ticket, wait) => Why::Part,
+            false if self.descends(ticket, target) => Why::Part,
             false => Why::Next,
         }
     }

@@ -22,7 +22,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// A wait with a deadline ends, in vain or not.
-    pub(super) fn note_poll(&self, wait: Wait, walk: &mut Walk, is_vain: bool) {
+    pub(super) fn note_poll(&self, wait: &Wait, walk: &mut Walk, is_vain: bool) {
         let is_neglected =
             is_vain && !self.is_called_back() && self.could_run_something(wait, walk);
         self.own(|own| {
@@ -33,9 +33,9 @@ impl<P: Platform> Context<'_, P> {
         });
     }
 
-    fn could_run_something(&self, wait: Wait, walk: &mut Walk) -> bool {
+    fn could_run_something(&self, wait: &Wait, walk: &mut Walk) -> bool {
         self.shared.has_work()
-            && (self.find_ancestor(wait, walk).is_some()
-                || self.find_descendant(wait, Look::Thorough).is_some())
+            && (self.find_ancestor(wait.target, walk).is_some()
+                || self.find_descendant(wait.target, Look::Thorough).is_some())
     }
 }

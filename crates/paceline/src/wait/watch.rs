@@ -53,7 +53,7 @@ struct Suspicion {
 
 impl<P: Platform> Context<'_, P> {
     /// Nothing to run: asks to be told, spins, parks.
-    pub(super) fn watch(&self, wait: Wait, walk: &mut Walk) -> Result<bool, WaitError> {
+    pub(super) fn watch(&self, wait: &Wait, walk: &mut Walk) -> Result<bool, WaitError> {
         let shared = self.shared;
         let (slot, deadline) = (shared.slot(wait.target), wait.deadline);
         let listening = match self.listen(wait.target) {
@@ -140,7 +140,7 @@ impl<P: Platform> Context<'_, P> {
     /// anything wakes this thread before; or what to report.
     fn look_for_deadlock(
         &self,
-        wait: Wait,
+        wait: &Wait,
         now: Nanos,
         suspicion: &mut Suspicion,
     ) -> Result<Nanos, WaitError> {
@@ -194,7 +194,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// The last look around, then rest until `until`: parked, or spinning as long as the policy says
     /// so. Meanwhile this thread counts as blocked, and everything that others could run is theirs.
-    fn rest(&self, wait: Wait, walk: &mut Walk, spin_until: Nanos, until: Nanos) -> Rest {
+    fn rest(&self, wait: &Wait, walk: &mut Walk, spin_until: Nanos, until: Nanos) -> Rest {
         self.promote_all();
         self.forget_stamp();
         let epoch = self.shared.idle.epoch();
@@ -203,8 +203,8 @@ impl<P: Platform> Context<'_, P> {
         P::fence(Ordering::SeqCst);
         let found = match self.may_help(wait) {
             true => self
-                .find_ancestor(wait, walk)
-                .or_else(|| self.find_descendant(wait, Look::Thorough)),
+                .find_ancestor(wait.target, walk)
+                .or_else(|| self.find_descendant(wait.target, Look::Thorough)),
             false => None,
         };
         let mut rest = Rest::None;
@@ -228,13 +228,13 @@ impl<P: Platform> Context<'_, P> {
         }
         self.end_block();
         if let Some(job) = found {
-            self.help(job, self.shared.slot(job), wait);
+            self.help(job, self.shared.slot(job), wait.target);
         }
         rest
     }
 
     /// Whether there are no workers, and something that this thread has to run therefore.
-    fn must_run_anything(&self, wait: Wait, walk: &Walk) -> bool {
+    fn must_run_anything(&self, wait: &Wait, walk: &Walk) -> bool {
         self.may_run_anything(walk) && self.may_help(wait) && self.shared.has_work()
     }
 
@@ -247,7 +247,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     #[cold]
-    fn poll_for(&self, wait: Wait, walk: &mut Walk) -> Result<bool, WaitError> {
+    fn poll_for(&self, wait: &Wait, walk: &mut Walk) -> Result<bool, WaitError> {
         const PERIOD: Nanos = Nanos::from_millis(1);
         loop {
             let now = self.shared.platform.now();
