@@ -43,8 +43,10 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
+    /// Starts what the ticket names, and announces what that made ready beyond the one ticket that this
+    /// worker takes next.
     #[inline]
-    fn run_one(&self, ticket: Ticket) {
+    pub(crate) fn run_one(&self, ticket: Ticket) {
         if self.start(ticket, self.shared.slot(ticket)) {
             self.publish(Queue::Own, true);
         }

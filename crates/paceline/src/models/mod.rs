@@ -21,6 +21,7 @@ mod links;
 mod live;
 mod promote;
 mod range;
+mod ranges;
 mod rings;
 mod slab;
 mod slots;

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use event::Nanos;
-use platform::{Atomic, Memory, Ordering, Platform, SpawnError, ThreadSpec};
+use platform::{Atomic, Memory, Omission, Ordering, Platform, SpawnError, ThreadSpec};
 use testkit::Loom;
 
 pub(super) type Word32 = <Loom as Memory>::AtomicU32;
@@ -21,6 +21,8 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
     const ORDERED: bool = false;
     /// Only what is done by the file whose path ends like this is spoiled.
     const FILE: &'static str = "";
+    /// The step that the job system leaves out.
+    const OMITS: Option<Omission> = None;
     /// Compare-exchanges are a load and a store.
     const TORN: bool = false;
     /// What becomes of the ordering of a load,
@@ -256,6 +258,7 @@ unsafe impl<S: Spoil> Memory for Spoiled<S> {
     type Lock<T: Send> = <Loom as Memory>::Lock<T>;
 
     const UNWINDS: bool = Loom::UNWINDS;
+    const OMITS: Option<Omission> = S::OMITS;
 
     #[track_caller]
     fn fence(order: Ordering) {

@@ -66,26 +66,26 @@ impl<P: Platform> Drop for System<P> {
 }
 
 /// Something that happens outside the job system.
-struct Bell {
+pub(super) struct Bell {
     rung: Word32,
     parker: <Loom as Platform>::Parker,
 }
 
 impl Bell {
-    fn new() -> Arc<Bell> {
+    pub(super) fn new() -> Arc<Bell> {
         Arc::new(Bell {
             rung: Word32::new(0),
             parker: Loom.parker(),
         })
     }
 
-    fn ring(&self) {
+    pub(super) fn ring(&self) {
         // Release, partner: the load in `wait`.
         self.rung.fetch_add(1, Ordering::Release);
         self.parker.unpark();
     }
 
-    fn wait(&self) {
+    pub(super) fn wait(&self) {
         // Acquire, partner: the addition in `ring`.
         while self.rung.load(Ordering::Acquire) == 0 {
             self.parker.park(Nanos::MAX);

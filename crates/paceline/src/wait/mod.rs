@@ -291,6 +291,12 @@ impl<P: Platform> Context<'_, P> {
         helped
     }
 
+    /// For models, which have no time for a whole wait: a wait for a job that has found that it may run it.
+    #[cfg(all(test, not(any(miri, paceline_tsan))))]
+    pub(crate) fn help_with_awaited(&self, target: Ticket) -> bool {
+        self.help(target, self.shared.slot(target), target)
+    }
+
     fn why_help(&self, ticket: Ticket, target: Ticket) -> Why {
         match ticket == target {
             true => Why::Awaited,
