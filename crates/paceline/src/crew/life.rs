@@ -43,12 +43,13 @@ impl<P: Platform> Shared<P> {
                 true => context.slow_loop(),
                 false => context.work_loop(),
             }
-            if self.stays(context) {
+            let next = self.come_out(context);
+            if next == Next::Works {
                 continue;
             }
             // A publisher may have counted on this worker just before it left.
             self.pass_on(context);
-            if self.rests(context) {
+            if next == Next::Rests && self.rests(context) {
                 continue;
             }
             context.call_hook(stops);
@@ -60,46 +61,45 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    /// Whether a worker that came out of its loop is wanted again by now; if not, nobody counts on it
-    /// any more when this returns.
-    fn stays(&self, context: &Context<'_, P>) -> bool {
-        self.crew.roster.with(|_| {
-            let stays = !context.must_leave();
-            if !stays {
-                self.crew.active.fetch_sub(1, Ordering::Relaxed);
-            }
-            stays
-        })
-    }
-
-    /// A spare rests instead of ending, if no other does, until it is needed again. False if it is to end.
-    fn rests(&self, context: &Context<'_, P>) -> bool {
+    /// What a worker does that came out of its loop. If it is not to work, nobody counts on it any more when
+    /// this returns. A spare that is to rest can be had again from the same moment on: where it is the last
+    /// one that may be, a thread that finds all others blocked beside ready work would get none.
+    fn come_out(&self, context: &Context<'_, P>) -> Next {
         let seat = context.seat;
-        if seat.role != Role::Spare {
-            return false;
-        }
-        let may_rest = self.crew.roster.with(|roster| {
+        self.crew.roster.with(|roster| {
+            if !context.must_leave() {
+                return Next::Works;
+            }
+            self.crew.active.fetch_sub(1, Ordering::Relaxed);
             let is_resting = |seat: &Seat<P>| seat.flag.load(Ordering::Relaxed) != 0;
             let mut posts = roster.posts.iter();
             let has_rested = posts.any(|post| {
                 post.role == Role::Spare && is_resting(self.seats.get(post.seat as usize))
             });
-            let may_rest = !has_rested && !self.crew.is_stopping();
-            if may_rest {
-                // Relaxed: changed under this lock.
-                seat.flag.store(Seat::<P>::RESTS, Ordering::Relaxed);
+            if seat.role != Role::Spare || has_rested || self.crew.is_stopping() {
+                return Next::Leaves;
             }
-            may_rest
-        });
+            // Relaxed: changed under this lock.
+            seat.flag.store(Seat::<P>::RESTS, Ordering::Relaxed);
+            Next::Rests
+        })
+    }
+
+    /// A spare rests instead of ending, until it is needed again. False if it is to end.
+    fn rests(&self, context: &Context<'_, P>) -> bool {
+        let seat = context.seat;
         // Acquire, partner: the Release store in `wake_resting`.
         let is_resting = || seat.flag.load(Ordering::Acquire) & Seat::<P>::RESTS != 0;
-        while may_rest && is_resting() {
+        while is_resting() {
             if self.crew.is_stopping() {
-                return false;
+                // Relaxed: changed under this lock. It is needed after all, or cannot be had any more.
+                let roster = &self.crew.roster;
+                let before = roster.with(|_| seat.flag.swap(0, Ordering::Relaxed));
+                return before == 0;
             }
             seat.parker.park(event::Nanos::MAX);
         }
-        may_rest
+        true
     }
 
     /// The last thing a worker does: its post can be filled again. False if it is wanted after all,
@@ -154,6 +154,15 @@ impl<P: Platform> Shared<P> {
             }
         }
     }
+}
+
+/// What a worker does that came out of its loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Works,
+    /// A spare, until it is needed again.
+    Rests,
+    Leaves,
 }
 
 /// A worker thread whose seat has its name, for others to change its mask; until it ends, whichever
