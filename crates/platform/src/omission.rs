@@ -10,4 +10,6 @@ pub enum Omission {
     AnnounceBeforeLeaving,
     /// A searcher that has moved several tickets to its own queue announces those that it does not run next.
     AnnounceMoved,
+    /// A thread that starts workers looks first whether the job system has begun to end.
+    LookBeforeStarting,
 }

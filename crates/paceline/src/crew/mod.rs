@@ -13,7 +13,7 @@ mod life;
 mod spares;
 
 use event::Nanos;
-use platform::{Atomic, CpuSet, Lock, Ordering, Parker, Platform, Thread, ThreadSpec};
+use platform::{Atomic, CpuSet, Lock, Omission, Ordering, Parker, Platform, Thread, ThreadSpec};
 
 use crate::place::PlacedThread;
 use crate::seat::{Role, Seat};
@@ -132,7 +132,7 @@ impl<P: Platform> Shared<P> {
         };
         let started = filled.and_then(|vacant| {
             let mut vacant = vacant.into_iter();
-            let is_wanted = |seat: &Seat<P>| !self.crew.is_stopping() && seat.is_wanted();
+            let is_wanted = |seat: &Seat<P>| !self.has_begun_to_end() && seat.is_wanted();
             vacant.try_for_each(|seat| self.start(seat, is_wanted).map(|_| ()))
         });
         // Spinners look whether they are to leave.
@@ -141,10 +141,15 @@ impl<P: Platform> Shared<P> {
         started
     }
 
+    /// Whether no worker may be started any more. Asked under the roster's lock.
+    fn has_begun_to_end(&self) -> bool {
+        P::OMITS != Some(Omission::LookBeforeStarting) && self.crew.is_stopping()
+    }
+
     /// Makes room for the regular workers that are wanted, and tells those to leave who are too many. The
     /// seats on which a worker is missing.
     fn fill(&self, roster: &mut Roster<P>) -> Result<Vec<u32>, platform::SpawnError> {
-        if self.crew.is_stopping() {
+        if self.has_begun_to_end() {
             return Ok(Vec::new()); // Posts whose threads are being joined look vacant.
         }
         let target = self.crew.target();

@@ -15,6 +15,7 @@
 //! about a minute in an optimized build, and each planted bug is found within the bounds of the model it
 //! belongs to. `--nocapture` shows how many executions each model took.
 
+mod crew;
 mod deque;
 mod idle;
 mod links;
@@ -23,6 +24,7 @@ mod promote;
 mod range;
 mod ranges;
 mod rings;
+mod seats;
 mod slab;
 mod slots;
 mod slow;
@@ -124,7 +126,12 @@ fn two_cpus(workers: usize) -> Reading {
 
 /// A small job system: room for `jobs` jobs, `workers` workers and as many `guests`. Nobody spins.
 fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> Arc<Shared<P>> {
-    Shared::new(Parts {
+    Shared::new(parts(platform, jobs, workers, guests))
+}
+
+/// What [`shared`] is made of.
+fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> Parts<P> {
+    Parts {
         seats: workers + guests,
         guests_max: guests,
         workers_max: workers,
@@ -143,7 +150,7 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
         stack_bytes: None,
         slice: None,
         platform,
-    })
+    }
 }
 
 /// A job system whose seats are taken by the model's own threads.
@@ -177,20 +184,29 @@ impl<P: Platform> Drop for Site<P> {
     }
 }
 
+/// A job system whose seats are made in the model.
+fn site_of<P: Platform>(parts: Parts<P>) -> Site<P> {
+    Site {
+        shared: Shared::new(parts),
+        done: Arc::new(SharedCell::new(0)),
+    }
+}
+
 impl<P: Platform> Site<P> {
     /// Room for `jobs` jobs and `seats` threads of the model. There is one more worker, which is busy: so no
     /// thread is on its own, and no spare is needed.
     fn new(platform: P, jobs: u32, seats: usize) -> Site<P> {
-        let shared = shared(platform, jobs, seats, 0);
-        for _ in 0..seats {
-            let seat = shared.seats.add(&shared.platform, Role::Worker);
-            shared.make_room_for(seat.expect("there is a seat for each"));
-        }
-        shared.crew.pretend_active(seats + 1);
-        Site {
-            shared,
-            done: Arc::new(SharedCell::new(0)),
-        }
+        let site = site_of(parts(platform, jobs, seats, 0));
+        (0..seats).for_each(|_| site.add_seat(Role::Worker));
+        site.shared.crew.pretend_active(seats + 1);
+        site
+    }
+
+    /// The next thread's.
+    fn add_seat(&self, role: Role) {
+        let seat = self.shared.seats.add(&self.shared.platform, role);
+        self.shared
+            .make_room_for(seat.expect("there is a seat for each"));
     }
 
     /// The context of the thread with this number.

@@ -23,6 +23,9 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
     const FILE: &'static str = "";
     /// The step that the job system leaves out.
     const OMITS: Option<Omission> = None;
+    /// A spin ends only when it sees what it waits for, however late that is; one in vain is longer than a
+    /// model may be.
+    const SPINS_ON: bool = false;
     /// Compare-exchanges are a load and a store.
     const TORN: bool = false;
     /// What becomes of the ordering of a load,
@@ -268,7 +271,12 @@ unsafe impl<S: Spoil> Memory for Spoiled<S> {
         }
     }
     fn spin_until(word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
-        Loom::spin_until(&word.0, wanted, deadline)
+        loop {
+            let value = Loom::spin_until(&word.0, &wanted, deadline);
+            if !S::SPINS_ON || wanted(value) {
+                return value;
+            }
+        }
     }
 }
 
