@@ -52,17 +52,27 @@ const fn run(line: &'static str) -> Step {
 
 const DOC_FLAGS: &str = "-D warnings -D rustdoc::broken_intra_doc_links";
 
-/// Miri lets the tests see the real clock. One thread schedule: with `-Zmiri-many-seeds=0..N` there
-/// are N, each counted as if it were more tests.
+/// Miri lets the tests see the real clock. One thread schedule.
 const MIRI_FLAGS: &str = "-Zmiri-disable-isolation";
 
-/// The tests that are small enough for an interpreter: unit tests, without those that say `slow` in
-/// their name, those that do the same thing ten thousand times (`kernel_lists…`: 65 000 inserts,
-/// 48 s under Miri), and what starts processes, which an interpreter cannot. The models, which have a checker
-/// of their own, are not built for it, nor what they stand on.
+/// The tests that are small enough for an interpreter: unit tests, without those whose names end in `_slow`
+/// (modules are called so, too, without the underscore), those that do the same thing ten thousand times
+/// (`kernel_lists…`: 65 000 inserts, 48 s under Miri), and what starts processes, which an interpreter
+/// cannot. The models, which have a checker of their own, are not built for it, nor what they stand on. What
+/// is to be run in several schedules is in the next step.
 const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
-    -p paceline-event -p paceline-platform -p paceline --lib -- --skip slow --skip kernel_lists \
-    --skip os::guardian --skip os::interrupts --skip os::tracefs";
+    -p paceline-event -p paceline-platform -p paceline --lib -- --skip _slow --skip kernel_lists \
+    --skip os::guardian --skip os::interrupts --skip os::tracefs --skip interpreted::";
+
+/// The small programs that are there to be interpreted, once for each seed of [`SEEDS_FEW`] or
+/// [`SEEDS_MANY`]: each time threads are scheduled, and loads are answered, in another way. Every seed counts
+/// as if it were more tests.
+const MIRI_SEEDS: &str = "cargo +nightly miri test --target-dir {target}/miri -p paceline --lib -- \
+    interpreted::";
+
+/// A seed is about a minute of a processor's time; as many as there are processors run at the same time.
+const SEEDS_FEW: &str = "-Zmiri-disable-isolation -Zmiri-many-seeds=0..2";
+const SEEDS_MANY: &str = "-Zmiri-disable-isolation -Zmiri-many-seeds=0..32";
 
 const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg paceline_tsan";
 
@@ -229,10 +239,16 @@ pub(crate) const STAGES: &[Stage] = &[
         counts_tests: true,
         silence_minutes: 10,
         beside: false,
-        steps: &[Step::Run {
-            line: MIRI,
-            env: &[("MIRIFLAGS", MIRI_FLAGS)],
-        }],
+        steps: &[
+            Step::Run {
+                line: MIRI,
+                env: &[("MIRIFLAGS", MIRI_FLAGS)],
+            },
+            Step::Run {
+                line: MIRI_SEEDS,
+                env: &[("MIRIFLAGS", SEEDS_FEW)],
+            },
+        ],
     },
     Stage {
         name: "tsan",
@@ -241,7 +257,7 @@ pub(crate) const STAGES: &[Stage] = &[
         needs: &["nightly", "rust-src", tools::TSAN_HOST],
         counts_tests: true,
         silence_minutes: 10,
-        // Miri interprets on one processor.
+        // Miri interprets on one processor, but for the few seeds at its end.
         beside: true,
         steps: &[Step::Run {
             line: TSAN_UNIT,
@@ -259,6 +275,19 @@ pub(crate) const STAGES: &[Stage] = &[
         steps: &[Step::Run {
             line: TSAN_INTEGRATION,
             env: TSAN_ENV,
+        }],
+    },
+    Stage {
+        name: "miri-seeds",
+        purpose: "small programs, interpreted in many schedules",
+        switch: Switch::Off("half an hour; run it after changes to the lock-free parts"),
+        needs: &["nightly", "miri", "rust-src"],
+        counts_tests: true,
+        silence_minutes: 60,
+        beside: false,
+        steps: &[Step::Run {
+            line: MIRI_SEEDS,
+            env: &[("MIRIFLAGS", SEEDS_MANY)],
         }],
     },
     Stage {

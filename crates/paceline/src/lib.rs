@@ -53,6 +53,12 @@ mod handle;
 mod idle;
 mod injector;
 mod interference;
+#[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "threads of programs are no business of the job system's platform"
+)]
+mod interpreted;
 mod job;
 mod listen;
 mod live;

@@ -1,0 +1,209 @@
+//! Small programs for an interpreter that tries several schedules.
+//!
+//! Goal: where threads meet, what one has done happens before what another one reads of it, in programs as
+//! users write them: real threads, which sit down when they first call, and no seat made in advance.
+//! Method: each program is a few threads and a few jobs, small enough for Miri, which reports data races and
+//! undefined behaviour in the schedules of several seeds (`cargo xtask test --only miri`; many more of them:
+//! `--only miri-seeds`). Run natively they are tests like others.
+//! Oracle: Miri, and that everything has run.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use event::Nanos;
+use platform::{Atomic, Memory, Ordering, Os, Parker, Platform};
+
+use crate::{Builder, Grain, JobSystem};
+
+type Word = <Os as Memory>::AtomicU32;
+
+/// A number that everybody counts up. It makes no edges: all that is read of each other is the runtime's.
+struct Count(Arc<Word>);
+
+impl Count {
+    fn new() -> Count {
+        Count(Arc::new(Word::new(0)))
+    }
+    fn add(&self, more: usize) {
+        self.0.fetch_add(more as u32, Ordering::Relaxed);
+    }
+    fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Clone for Count {
+    fn clone(&self) -> Count {
+        Count(self.0.clone())
+    }
+}
+
+fn small(workers: usize) -> JobSystem {
+    let built = Builder::small().workers(workers).build();
+    built.expect("the settings are in range")
+}
+
+/// Goal: a thread that polls for a job and one that makes it wait for a range do not disturb each other.
+/// Method: both at the same time, and the event that holds back the range is completed meanwhile.
+#[test]
+fn polling_beside_a_late_edge() {
+    let js = small(2);
+    let (items, ran) = (Count::new(), Count::new());
+    let gate = js.event("gate");
+    let (counted, noted) = (items.clone(), ran.clone());
+    let range = js.job("range").after(gate.id());
+    let range = range.schedule_for(0..5, Grain::Items(1), move |part, _| {
+        counted.add(part.len());
+    });
+    let next = js.job("next").after(range).run(|_| vec![7; 20]);
+    let late = js.job("late").after(next.id()).background();
+    let late = late.schedule(move |_| noted.add(1));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = js.wait_timeout(late, Duration::from_micros(1));
+            gate.complete();
+        });
+        scope.spawn(|| {
+            // It may be too late for that.
+            let _ = js.add_dependency(late, range);
+            js.parallel_for(0..6, Grain::Items(1), |part, _| items.add(part.len()));
+        });
+        assert_eq!(next.wait(), vec![7; 20]);
+    });
+    js.wait(late);
+    assert_eq!((items.get(), ran.get()), (11, 1));
+}
+
+/// Goal: a thread that makes a job ready finds the seat of a waiter that has sat down since. Method: a
+/// thread's first call is a wait, which marks what it needs; another one, which was there before, completes
+/// the event.
+#[test]
+fn a_mark_of_a_new_guest() {
+    let js = small(1);
+    let (begun, ran) = (Count::new(), Count::new());
+    let noted = ran.clone();
+    let gate = js.event("gate");
+    let first = js.job("first").after(gate.id()).schedule(|_| ());
+    let second = js.job("second").after(first);
+    let second = second.schedule(move |_| noted.add(1));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            begun.add(1);
+            js.wait(second);
+        });
+        // Long enough for the other one to sit down, mark the jobs and rest. No edge leads from there to
+        // here.
+        let mut naps = 0;
+        while begun.get() == 0 || naps < 40 {
+            Os.parker().park(Os.now() + Nanos::from_micros(1));
+            naps += 1;
+        }
+        gate.complete();
+    });
+    assert_eq!(ran.get(), 1);
+}
+
+/// Goal: what is borrowed outlives all that borrows, whatever panics. Method: scopes and joins with a part
+/// that panics, on two threads and two workers; what they borrow is on the stacks of others.
+#[test]
+fn scopes_that_panic() {
+    let js = small(2);
+    let mut cells = [[0; 3]; 2];
+    thread::scope(|scope| {
+        let threads = [0, 2].into_iter().zip(&mut cells);
+        let threads = threads.map(|(panics_at, cells)| {
+            let js = &js;
+            let thread = scope.spawn(move || add_and_panic(js, panics_at, cells));
+            (panics_at, thread)
+        });
+        for (panics_at, thread) in threads.collect::<Vec<_>>() {
+            let payload = thread.join().expect_err("a job of the scope has panicked");
+            assert_eq!(payload.downcast_ref(), Some(&panics_at));
+        }
+    });
+    assert_eq!(cells, [[3; 3]; 2]);
+}
+
+/// A scope with a job for each cell, of which one panics when it is through.
+fn add_and_panic(js: &JobSystem, panics_at: usize, cells: &mut [i32; 3]) {
+    js.scope(|jobs| {
+        for (number, cell) in cells.iter_mut().enumerate() {
+            jobs.spawn(move |cx| {
+                let (a, b) = cx.join(|_| 1, |_| 2);
+                *cell = a + b;
+                if number == panics_at {
+                    std::panic::resume_unwind(Box::new(number));
+                }
+            });
+        }
+    });
+}
+
+/// Goal: spares start where all workers wait, and leave, while others schedule. Method: one worker, two jobs
+/// that wait for an event, which the last job completes.
+#[test]
+fn spares_come_and_go() {
+    let js = Arc::new(small(1));
+    let ran = Count::new();
+    for _ in 0..2 {
+        let gate = js.event("gate");
+        let id = gate.id();
+        let waiting = [0; 2].map(|_| {
+            let (theirs, noted) = (js.clone(), ran.clone());
+            js.job("waits").schedule(move |_| {
+                theirs.wait(id);
+                drop(theirs);
+                noted.add(1);
+            })
+        });
+        let (last, noted) = (js.job("completes"), ran.clone());
+        let last = last.schedule(move |_| {
+            gate.complete();
+            noted.add(1);
+        });
+        let all = js.job("all").after_all(&waiting).after(last);
+        let all = all.run(|_| ());
+        all.wait();
+    }
+    assert_eq!(ran.get(), 6);
+}
+
+/// Goal: results and failures come to the threads that wait, whichever thread ends the event that they depend
+/// on. Method: events
+/// that other threads complete and drop, a result that is taken on one thread and one that nobody takes.
+#[test]
+fn events_that_end_elsewhere() {
+    let js = small(1);
+    let (done, lost) = (js.event("done"), js.event("lost"));
+    let taken = js.job("taken").after(done.id()).run(|_| vec![1; 30]);
+    let unwanted = js.job("unwanted").after(done.id()).run(|_| vec![2; 30]);
+    let cancelled = js.job("cancelled").after(lost.id()).schedule(|_| ());
+    thread::scope(|scope| {
+        scope.spawn(move || done.complete());
+        scope.spawn(move || drop((lost, unwanted)));
+        scope.spawn(|| assert!(js.try_wait(cancelled).is_err()));
+        assert_eq!(taken.wait(), vec![1; 30]);
+    });
+}
+
+/// Goal: a seat has one thread at a time, which finds it as the last one left it. Method: threads that come
+/// two at a time, schedule and wait, and go, on a job system with fewer seats than threads.
+#[test]
+fn guests_that_come_and_go() {
+    let js = small(1);
+    let ran = Count::new();
+    for _ in 0..3 {
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let (first, second) = (ran.clone(), ran.clone());
+                    let before = js.schedule(move |_| first.add(1));
+                    let after = js.job("after").after(before);
+                    js.wait(after.schedule(move |_| second.add(1)));
+                });
+            }
+        });
+    }
+    assert_eq!(ran.get(), 12);
+}
