@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 
 use event::Nanos;
-use platform::{Atomic, Memory, Omission, Ordering, Parker, Platform, SpawnError, ThreadSpec};
+use platform::{Atomic, Memory, Omission, Ordering, Parker, Platform};
 use sim::Sim;
 
 /// What is broken.
@@ -59,12 +59,6 @@ impl<D: Defect> Atomic<u64> for BrokenAtomic<<Sim as Memory>::AtomicU64, D> {
     fn new(value: u64) -> Self {
         BrokenAtomic(Atomic::new(value), PhantomData)
     }
-    fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-    fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
     fn swap(&self, value: u64, order: Ordering) -> u64 {
         if !D::SWAPS_IN_TWO_STEPS {
             return self.0.swap(value, order);
@@ -85,21 +79,8 @@ impl<D: Defect> Atomic<u64> for BrokenAtomic<<Sim as Memory>::AtomicU64, D> {
             honest => honest,
         }
     }
-    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_add(value, order)
-    }
-    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_sub(value, order)
-    }
-    fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_and(value, order)
-    }
-    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_or(value, order)
-    }
-    fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_max(value, order)
-    }
+    testkit::forward_atomic!(|this| this.0, u64:
+        load store fetch_add fetch_sub fetch_and fetch_or fetch_max);
 }
 
 /// Loads cannot be Release; the simulated machine does not care.
@@ -115,27 +96,6 @@ impl<D: Defect> Atomic<u32> for BrokenAtomic<<Sim as Memory>::AtomicU32, D> {
     fn new(value: u32) -> Self {
         BrokenAtomic(Atomic::new(value), PhantomData)
     }
-    fn load(&self, order: Ordering) -> u32 {
-        self.0.load(order)
-    }
-    fn store(&self, value: u32, order: Ordering) {
-        self.0.store(value, order);
-    }
-    fn swap(&self, value: u32, order: Ordering) -> u32 {
-        self.0.swap(value, order)
-    }
-    fn compare_exchange(
-        &self,
-        current: u32,
-        new: u32,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u32, u32> {
-        self.0.compare_exchange(current, new, success, failure)
-    }
-    fn fetch_add(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_add(value, order)
-    }
     fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
         if !D::SUBTRACTS_IN_TWO_STEPS {
             return self.0.fetch_sub(value, order);
@@ -144,15 +104,8 @@ impl<D: Defect> Atomic<u32> for BrokenAtomic<<Sim as Memory>::AtomicU32, D> {
         self.0.store(before.wrapping_sub(value), Ordering::SeqCst);
         before
     }
-    fn fetch_and(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_and(value, order)
-    }
-    fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_or(value, order)
-    }
-    fn fetch_max(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_max(value, order)
-    }
+    testkit::forward_atomic!(|this| this.0, u32:
+        load store swap compare_exchange fetch_add fetch_and fetch_or fetch_max);
 }
 
 pub(super) struct BrokenParker<D>(<Sim as Platform>::Parker, PhantomData<D>);
@@ -200,13 +153,7 @@ unsafe impl<D: Defect> Platform for Broken<D> {
     fn parker(&self) -> Self::Parker {
         BrokenParker(self.0.parker(), PhantomData)
     }
-    fn spawn(
-        &self,
-        spec: ThreadSpec,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> Result<Self::Thread, SpawnError> {
-        self.0.spawn(spec, body)
-    }
+    testkit::forward_spawn!(|this| this.0);
     testkit::forward_platform!(|this| this.0, |word| &word.0);
 }
 

@@ -1,6 +1,7 @@
 //! What fails is reported once, to whoever waits or to the hook.
 
 use std::sync::OnceLock;
+use std::task::{Wake, Waker};
 
 use super::*;
 

@@ -12,10 +12,8 @@ mod threads;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -89,26 +87,12 @@ impl Large {
     }
 }
 
-struct Unparker(thread::Thread);
-
-impl Wake for Unparker {
-    fn wake(self: Arc<Unparker>) {
-        self.0.unpark();
-    }
-}
-
-/// The smallest executor. With no workers somebody has to pump: it does so itself.
+/// With no workers somebody has to pump: the thread that awaits the future does.
 fn block_on<T>(js: &JobSystem, future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unparker(thread::current())));
-    let mut task = std::task::Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut task) {
-            Poll::Ready(value) => return value,
-            Poll::Pending if js.workers() == 0 && js.poll() => {}
-            // What makes a job ready may come later, and nobody else would run it.
-            Poll::Pending if js.workers() == 0 => thread::park_timeout(MOMENT),
-            Poll::Pending => thread::park(),
-        }
-    }
+    testkit::block_on(future, || match js.workers() {
+        0 if js.poll() => {}
+        // What makes a job ready may come later, and nobody else would run it.
+        0 => thread::park_timeout(MOMENT),
+        _ => thread::park(),
+    })
 }

@@ -1,15 +1,15 @@
 //! Platforms that stand before another one: what they leave alone.
 //!
 //! A platform that counts, spoils or breaks something differs from the one behind it in a few calls.
-//! This macro writes the others.
+//! These macros write the others.
 
-/// Inside an `impl Platform` for a type: every method but `now`, `parker`, `spawn` and the types, each
-/// a call of the same method of `$behind`, an expression that says where the platform behind is. A
-/// platform with words of its own says with a second expression where the word behind is:
-/// `forward_platform!(|this| this.0, |word| &word.0)`.
+/// Inside an `impl Platform` for a type: every method but `now`, `parker`, `spawn` (see
+/// [`forward_spawn!`]) and the types, each a call of the same method of `$behind`, an expression that
+/// says where the platform behind is. A platform with words of its own says with a second expression
+/// where the word behind is: `forward_platform!(|this| this.0, |word| &word.0)`.
 ///
 /// ```
-/// use platform::{Os, Platform, SpawnError, ThreadSpec};
+/// use platform::{Os, Platform};
 /// # use platform::{Memory, Ordering};
 /// # #[derive(Clone)]
 /// struct Late(Os);
@@ -36,11 +36,7 @@
 ///     fn parker(&self) -> Self::Parker {
 ///         self.0.parker()
 ///     }
-///     fn spawn(
-///         &self, spec: ThreadSpec, body: Box<dyn FnOnce() + Send>,
-///     ) -> Result<Self::Thread, SpawnError> {
-///         self.0.spawn(spec, body)
-///     }
+///     testkit::forward_spawn!(|this| this.0);
 ///     testkit::forward_platform!(|this| this.0);
 /// }
 /// assert!(std::ptr::eq(Late(Os).topology(), Os.topology()));
@@ -135,6 +131,88 @@ macro_rules! forward_platform {
         fn fork_epoch(&self) -> u32 {
             let $this = self;
             $behind.fork_epoch()
+        }
+    };
+}
+
+/// Inside an `impl Platform`, beside [`forward_platform!`]: `spawn`, where threads are those of the platform
+/// behind.
+#[macro_export]
+macro_rules! forward_spawn {
+    (|$this:ident| $behind:expr) => {
+        fn spawn(
+            &self,
+            spec: platform::ThreadSpec,
+            body: Box<dyn FnOnce() + Send>,
+        ) -> Result<Self::Thread, platform::SpawnError> {
+            let $this = self;
+            $behind.spawn(spec, body)
+        }
+    };
+}
+
+/// Inside an `impl Atomic<u64>` (or of another word): the methods that are named, each a call of the same
+/// method of `$behind`.
+///
+/// ```
+/// use platform::{Atomic, Memory, Ordering, Os};
+///
+/// /// A word that cannot be added to.
+/// struct Stuck(<Os as Memory>::AtomicU64);
+///
+/// impl Atomic<u64> for Stuck {
+///     fn new(value: u64) -> Self {
+///         Stuck(Atomic::new(value))
+///     }
+///     fn fetch_add(&self, _: u64, order: Ordering) -> u64 {
+///         self.0.fetch_add(0, order)
+///     }
+///     testkit::forward_atomic!(|this| this.0, u64:
+///         load store swap compare_exchange fetch_sub fetch_and fetch_or fetch_max);
+/// }
+/// let stuck = Stuck::new(7);
+/// stuck.fetch_add(1, Ordering::Relaxed);
+/// stuck.fetch_sub(2, Ordering::Relaxed);
+/// assert_eq!(stuck.load(Ordering::Relaxed), 5);
+/// ```
+#[macro_export]
+macro_rules! forward_atomic {
+    (|$this:ident| $behind:expr, $word:ty: $($method:ident)*) => {
+        $($crate::forward_atomic!(@$method |$this| $behind, $word);)*
+    };
+    (@load |$this:ident| $behind:expr, $word:ty) => {
+        #[track_caller]
+        fn load(&self, order: platform::Ordering) -> $word {
+            let $this = self;
+            $behind.load(order)
+        }
+    };
+    (@store |$this:ident| $behind:expr, $word:ty) => {
+        #[track_caller]
+        fn store(&self, value: $word, order: platform::Ordering) {
+            let $this = self;
+            $behind.store(value, order);
+        }
+    };
+    (@compare_exchange |$this:ident| $behind:expr, $word:ty) => {
+        #[track_caller]
+        fn compare_exchange(
+            &self,
+            current: $word,
+            new: $word,
+            success: platform::Ordering,
+            failure: platform::Ordering,
+        ) -> Result<$word, $word> {
+            let $this = self;
+            $behind.compare_exchange(current, new, success, failure)
+        }
+    };
+    // The others have one form.
+    (@$change:ident |$this:ident| $behind:expr, $word:ty) => {
+        #[track_caller]
+        fn $change(&self, value: $word, order: platform::Ordering) -> $word {
+            let $this = self;
+            $behind.$change(value, order)
         }
     };
 }

@@ -11,8 +11,10 @@
 //! schedules of whole programs are the simulator's, because the model checker cannot hold them.
 
 pub mod counted;
+mod executor;
 mod forward;
 pub mod loom;
 
 pub use self::loom::Loom;
 pub use counted::{Counted, Counts};
+pub use executor::block_on;

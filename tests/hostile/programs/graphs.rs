@@ -1,10 +1,8 @@
 //! Nodes that make jobs with names: results, chains, combinations, events, ranges, handles, frames.
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +11,9 @@ use paceline::{Grain, Job, JobId, JobSystem, WaitError};
 use super::eval::{Given, body, eval};
 use super::node::Node;
 use super::world::{World, fail};
+
+/// How long a thread that awaits a future rests before it looks again for something to run.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// The children as jobs, in their order.
 fn jobs(world: &Arc<World>, node: &Node, name: &'static str) -> Vec<Job<u64>> {
@@ -202,24 +203,11 @@ pub(super) fn check_cancelled<T>(world: &World, given: Result<T, WaitError>) {
     }
 }
 
-struct Unparker(thread::Thread);
-
-impl Wake for Unparker {
-    fn wake(self: Arc<Unparker>) {
-        self.0.unpark();
-    }
-}
-
-/// The smallest executor. It pumps: the number of workers may be zero at any time.
+/// Pumps while it waits: the number of workers may be zero at any time.
 fn block_on<T>(js: &JobSystem, future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unparker(thread::current())));
-    let mut task = std::task::Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut task) {
-            Poll::Ready(value) => return value,
-            Poll::Pending if js.poll() => {}
-            Poll::Pending => thread::park_timeout(Duration::from_millis(1)),
+    testkit::block_on(future, || {
+        if !js.poll() {
+            thread::park_timeout(MOMENT);
         }
-    }
+    })
 }

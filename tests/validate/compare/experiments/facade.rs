@@ -6,7 +6,7 @@
 
 use event::Nanos;
 use paceline::{Builder, JobSystem};
-use platform::{Memory, Ordering, Os, Platform, SpawnError, ThreadSpec};
+use platform::{Memory, Ordering, Os, Platform};
 use workload::graph::{Generator, GraphScene, Labels};
 
 use super::Lab;
@@ -50,14 +50,7 @@ unsafe impl Platform for Through {
         self.0.parker()
     }
 
-    fn spawn(
-        &self,
-        spec: ThreadSpec,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> Result<Self::Thread, SpawnError> {
-        self.0.spawn(spec, body)
-    }
-
+    testkit::forward_spawn!(|this| this.0);
     testkit::forward_platform!(|this| this.0);
 }
 
