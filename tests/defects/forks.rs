@@ -53,7 +53,8 @@ fn forks_again_and_again() {
     thread::scope(|threads| {
         threads.spawn(|| repeat(&|| _ = js.labels()));
         threads.spawn(|| repeat(&|| _ = js.limits()));
-        threads.spawn(|| repeat(&|| _ = (js.explain(), js.os_help())));
+        threads.spawn(|| repeat(&|| _ = js.explain()));
+        threads.spawn(|| repeat(&|| _ = js.os_help()));
         threads.spawn(|| {
             let mut polled = future();
             while !done.is_up() {
