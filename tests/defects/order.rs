@@ -11,7 +11,7 @@ use super::*;
 
 use std::time::Duration;
 
-use paceline::Context;
+use paceline::{Context, Grain};
 use platform::Os;
 
 /// Makes the next job of its sort, until it is told to stop.
@@ -184,7 +184,7 @@ fn a_wait_with_a_deadline_does_not_help() {
         let (over, begun, strays) = (gave_up.clone(), Count::default(), Count::default());
         let (begins, strayed) = (begun.clone(), strays.clone());
         let range = js.job("range");
-        let range = range.schedule_for(0..8, paceline::Grain::Items(1), move |_, _| {
+        let range = range.schedule_for(0..8, Grain::Items(1), move |_, _| {
             begins.up();
             match thread::current().id() == main && !over.is_up() {
                 true => _ = strayed.up(),
@@ -219,7 +219,7 @@ fn a_wait_with_a_deadline_does_not_help() {
 fn polling_for_what_a_blocked_worker_should_run() {
     for workers in [1, 2] {
         watched(&format!("polls, {workers} blocked workers"), || {
-            let js = std::sync::Arc::new(system(workers));
+            let js = Arc::new(system(workers));
             let blocked = Count::default();
             let joins: Vec<_> = (0..workers)
                 .map(|_| {
@@ -227,11 +227,10 @@ fn polling_for_what_a_blocked_worker_should_run() {
                     let poller = thread::spawn(move || {
                         until(|| all.get() == workers);
                         let ready = outside.schedule(|_| ());
-                        let range = outside.job("range").schedule_for(
-                            0..100,
-                            paceline::Grain::Items(1),
-                            |_, _| (),
-                        );
+                        let range =
+                            outside
+                                .job("range")
+                                .schedule_for(0..100, Grain::Items(1), |_, _| ());
                         let last = outside.job("last").after(ready).schedule(|_| ());
                         for id in [last, range] {
                             while let Ok(false) = outside.wait_timeout(id, Duration::from_micros(5))
@@ -248,10 +247,44 @@ fn polling_for_what_a_blocked_worker_should_run() {
             js.flush();
             // No job of the loop may end up here: this thread only looks on.
             until(|| joins.iter().all(|id| js.is_done(*id)));
-            ends_well(std::sync::Arc::into_inner(js).expect("the pollers have gone"));
+            ends_well(Arc::into_inner(js).expect("the pollers have gone"));
         });
     }
 }
+
+/// Goal: jobs that poll with a deadline, on all workers, come to an end although what each polls for is ready
+/// and no other thread is there to run it. Method: each worker's job makes a job and polls until that is
+/// over. No spare may relieve them, and main only looks on.
+#[test]
+fn polling_on_all_workers() {
+    for (workers, moment) in [1, 2]
+        .into_iter()
+        .flat_map(|few| MOMENTS.map(|of| (few, of)))
+    {
+        watched(&format!("{workers} workers poll for {moment:?}"), || {
+            let js = small(workers).max_spares(0).build();
+            let js = Arc::new(js.expect("threads can be started"));
+            let polling = Count::default();
+            let polls: Vec<_> = (0..workers)
+                .map(|_| {
+                    let (theirs, polling) = (js.clone(), polling.clone());
+                    js.schedule(move |cx| {
+                        polling.up();
+                        until(|| polling.get() == workers);
+                        let needed = cx.schedule(|_| ());
+                        while let Ok(false) = theirs.wait_timeout(needed, moment) {}
+                    })
+                })
+                .collect();
+            let_run(&js, &polls);
+            until(|| Arc::strong_count(&js) == 1);
+            ends_well(Arc::into_inner(js).expect("the jobs have let go"));
+        });
+    }
+}
+
+/// How long one poll lasts: no time at all, and long enough for a worker to stand still.
+const MOMENTS: [Duration; 2] = [Duration::ZERO, Duration::from_millis(2)];
 
 /// Goal: without workers such a wait runs what is needed, and ends when the deadline has passed. Method: a
 /// chain of jobs of which one lasts longer than the deadline; the wait comes back before the next one.
