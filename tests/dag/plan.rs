@@ -65,7 +65,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Whether a plan without it would have fewer nodes, or events that nobody ends.
+    /// Whether a plan without it would have fewer nodes, or events that nothing ends.
     pub(super) fn makes_or_ends(&self) -> bool {
         matches!(
             self,

@@ -137,7 +137,7 @@ fn is_found_in<D: Defect>(
 ) {
     let test = format!("dag::planted::{test}");
     let found = find::<D>(most, &case);
-    let (seed, fault) = found.unwrap_or_else(|| panic!("nobody noticed: {what}"));
+    let (seed, fault) = found.unwrap_or_else(|| panic!("no oracle noticed: {what}"));
     println!(
         "{what}: seed {seed}: {}; replay:\n  {}",
         fault.lines().next().unwrap_or(""),
@@ -217,7 +217,7 @@ fn an_edge_that_is_lost_is_found() {
 fn a_vain_join_that_is_not_announced_is_found() {
     is_missed::<JoinsInVain>(
         "a_vain_join_that_is_not_announced_is_found",
-        "the end of a range by who joined it in vain, unannounced",
+        "the end of a range that a thread joined in vain, unannounced",
         Theme::Range,
     );
 }

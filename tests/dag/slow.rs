@@ -6,6 +6,8 @@
 //! Method: a range, a job after it, and a background job after it that parks until that job has run. The
 //! main thread parks, too. On a machine that is shown as one with a slow CPU, the range is offered to its
 //! worker, under random orders of steps and with steps that are late; a job that lies there is a deadlock.
+//! (If that announcement alone is left out, none of 1000 orders is a deadlock: while the backlog holds a job
+//! for the slow worker, a worker that takes both kinds of work is on its way.)
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -39,10 +41,10 @@ impl<P: Platform> Bell<P> {
         self.parkers.iter().for_each(|parker| _ = parker.unpark());
     }
 
-    fn wait(&self, who: usize) {
+    fn wait(&self, place: usize) {
         // Acquire, partner: the store in `ring`.
         while !self.rung.load(Acquire) {
-            self.parkers[who].park(Nanos::MAX);
+            self.parkers[place].park(Nanos::MAX);
         }
     }
 }

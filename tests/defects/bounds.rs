@@ -176,10 +176,13 @@ fn more_waits_than_workers() {
 /// after the other, each of which needs a spare; count the threads that were one.
 #[test]
 fn spares_are_used_again() {
+    const WAITS: usize = 300;
+    /// Now and then a second spare is needed before the first one rests.
+    const THREADS_MAX: usize = 40;
     watched("spares", || {
         let js = Arc::new(system(1));
         let threads = Arc::new(Mutex::new(HashSet::<ThreadId>::new()));
-        for _ in 0..300 {
+        for _ in 0..WAITS {
             let (event, begun) = (js.event("event"), Flag::default());
             let (id, begins) = (event.id(), begun.clone());
             let (theirs, seen) = (Arc::clone(&js), threads.clone());
@@ -196,8 +199,7 @@ fn spares_are_used_again() {
             let_run(&js, &[waits, completes]);
         }
         let threads = threads.lock().unwrap().len();
-        // Now and then a second one is needed before the first one rests.
-        assert!(threads <= 40, "{threads} threads were a spare");
+        assert!(threads <= THREADS_MAX, "{threads} threads were a spare");
     });
 }
 
@@ -365,6 +367,8 @@ fn polls_by_two_threads_leave_nothing_behind() {
 fn failures_are_forgotten_at_last() {
     const REMEMBERED: usize = 4_096;
     const FAILURES: usize = 3 * REMEMBERED;
+    /// Threads may be about to drop some.
+    const IN_BETWEEN: usize = 64;
     for workers in FEW {
         watched(&format!("failures, {workers} workers"), || {
             let (js, ledger) = (system(workers), Arc::new(Ledger::default()));
@@ -377,7 +381,7 @@ fn failures_are_forgotten_at_last() {
                 let_run(&js, &[last]);
             }
             let kept = ledger.kept();
-            assert!(kept <= REMEMBERED + 64, "{kept} payloads are kept");
+            assert!(kept <= REMEMBERED + IN_BETWEEN, "{kept} payloads are kept");
             let verdict = js.try_wait(last);
             let is_panic = matches!(verdict, Err(WaitError::Panicked { .. }));
             assert!(is_panic, "the last one: {verdict:?}");
@@ -410,11 +414,12 @@ fn predecessors_that_did_not_fail_cost_no_lock() {
     assert!(counts.locks <= 8, "{counts:?} for {JOBS} jobs");
 }
 
-/// Goal: the limit of live jobs is nearly the one that was asked for. Method: one thread fills the table; it
-/// has at most 62 places at hand.
+/// Goal: the limit of live jobs is nearly the one that was asked for. Method: one thread fills the table, and
+/// may keep some places at hand beyond that.
 #[test]
 fn a_table_is_full_when_it_should_be() {
     const MOST: usize = 100;
+    const AT_HAND: usize = 62;
     watched("a full table", || {
         let js = small(0).max_jobs(MOST as u32).build();
         let js = js.expect("it needs no threads");
@@ -429,7 +434,7 @@ fn a_table_is_full_when_it_should_be() {
         let max_jobs = MOST as u32;
         assert_eq!(error, ScheduleError::Full { max_jobs });
         assert!(accepted >= MOST, "{accepted} jobs were accepted");
-        assert!(accepted <= MOST + 62, "{accepted} jobs were accepted");
+        assert!(accepted <= MOST + AT_HAND, "{accepted} jobs were accepted");
         ends_well(js);
     });
 }

@@ -146,7 +146,7 @@ fn successor_of_a_spare<P: Platform>(js: &Arc<JobSystem<P>>, _: &mut Random) {
 }
 
 /// As many jobs as there are workers become ready at once, which mostly is more than fit a queue. Each rests
-/// until all have begun. (With more jobs than that the ones that are left lead a worker to the forgotten one.)
+/// until all have begun. (Of more jobs the others would lead a worker to the forgotten one.)
 fn all_workers_take_part<P: Platform>(js: &Arc<JobSystem<P>>, _: &mut Random) {
     let workers = js.workers();
     let gate = js.event("gate");

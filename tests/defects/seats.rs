@@ -102,8 +102,8 @@ fn a_described_job_outlives_its_seat() {
     });
 }
 
-/// All seats for outside threads are taken. What each thread does there is for `then`, which begins when
-/// `go_on` is raised or at once. Calls `last` on a thread without a seat, meanwhile.
+/// Takes all seats for outside threads. Each of these threads then calls `then`, while the calling thread,
+/// which has no seat, calls `last`.
 fn with_all_seats_taken(js: &JobSystem, seats: usize, then: impl Fn() + Sync, last: impl FnOnce()) {
     let seated = Count::default();
     thread::scope(|threads| {
@@ -218,11 +218,12 @@ thread_local! {
     static AT_THE_END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
 }
 
-/// Many more threads than there are seats come and end, one after the other, and each leaves something to
-/// its thread-local. `is_early`: that comes into being before the thread's first call, and goes after the
-/// runtime's own.
+/// How many threads come and end in each of the two orders: far more than there are seats.
+const THREADS: usize = 60;
+
+/// Threads come and end, one after the other, and each leaves something to its thread-local. In the second
+/// order that comes into being before the thread's first call, and goes after the runtime's own.
 fn threads_come_and_end(js: &Arc<JobSystem>, make: impl Fn(Arc<JobSystem>) -> AtTheEnd + Sync) {
-    const THREADS: usize = 60;
     for is_early in [false, true] {
         for number in 0..THREADS {
             let make = &make;
@@ -243,7 +244,7 @@ fn threads_come_and_end(js: &Arc<JobSystem>, make: impl Fn(Arc<JobSystem>) -> At
 }
 
 /// Goal: thread-locals may use the job system when their thread ends, whichever goes first; the seats come
-/// back. Method: far more threads than there are seats, each with an event that it drops at its end.
+/// back. Method: [`THREADS`], each with an event that it drops at its end.
 #[test]
 fn thread_locals_that_drop_events() {
     watched("thread-locals with events", || {
@@ -280,7 +281,7 @@ fn thread_locals_that_schedule() {
         watched(&format!("thread-locals that schedule, {workers}"), || {
             let (js, ran) = (Arc::new(crowded(workers)), Count::default());
             threads_come_and_end(&js, |js| AtTheEnd::Schedules(js, ran.clone()));
-            while ran.get() < 120 {
+            while ran.get() < 2 * THREADS {
                 js.flush();
                 thread::yield_now();
             }

@@ -322,7 +322,7 @@ pub(crate) fn check_helping(
     no_workers: bool,
     part: impl Fn(u64) -> Part,
 ) -> Result<(), String> {
-    // Jobs that a seat claimed as something that it waits for. (Who joins a range claims nothing.)
+    // Jobs that a seat claimed as something that it waits for. (A thread that joins a range claims nothing.)
     let mut claimed_as_needed = BTreeSet::new();
     let mut family = Family::default();
     let edges = events.iter().filter(|event| event.kind == EventKind::Edge);

@@ -175,7 +175,7 @@ where
 impl<P: Platform> Context<'_, P> {
     /// Runs both closures, possibly at the same time, and gives both results.
     ///
-    /// Costs a few nanoseconds if nobody is free to help, so it can be called down to the leaves of a
+    /// Costs a few nanoseconds if no worker is free to help, so it can be called down to the leaves of a
     /// recursion. `a` runs on this thread. A recursion takes stack as it would without joins: a few words a
     /// level besides its own.
     ///
@@ -251,7 +251,7 @@ impl<P: Platform> Context<'_, P> {
             // Everything pushed after it is gone again, so it is the newest.
             self.own(|own| own.forks.pop());
             guard.disarm();
-            // SAFETY: it is off the list and was never promoted: nobody else has the body.
+            // SAFETY: it is off the list and was never promoted: no other thread has the body.
             let b = unsafe { ManuallyDrop::take(&mut *fork.body.get()) };
             return match ra {
                 Ok(ra) => {

@@ -101,9 +101,9 @@ impl<P: Platform> Context<'_, P> {
 
     /// Drops a closure that will not run, or of a range that is through. The caller has the job to itself.
     pub(crate) fn discard_body(&self, job: Ticket, slot: &Slot<P>) {
-        // SAFETY: the job is not ready and never will be (or is being shut down, or its crew has left), so
-        // nobody else touches table and body; both were filled by the scheduler, whose writes happened before
-        // the release that brought us here.
+        // SAFETY: the job is not ready and never will be (or is being shut down, or its crew has left), so no
+        // other thread touches table and body; both were filled by the scheduler, whose writes happened
+        // before the release that brought us here.
         self.discard_held(job, || unsafe { slot.discard_body() });
     }
 

@@ -281,7 +281,7 @@ impl<P: Platform> Owner for Shared<P> {
         // Relaxed: written before the job was over, which the caller has acquired. The slot is still this
         // job's.
         match slot.flags.load(Ordering::Relaxed) & Slot::<P>::FAILED {
-            // SAFETY: the pointer is only made here; who reads through it vouches for the result.
+            // SAFETY: the pointer is only made here; the caller that reads through it vouches for the result.
             0 => Ok(unsafe { slot.body.with_mut(|body| body) }),
             _ => Err(self.failures.why(job)),
         }

@@ -1,11 +1,11 @@
-//! Who wants to be told when a job is over without being a job: waiting threads and pending futures.
+//! What wants to be told when a job is over without being a job: waiting threads and pending futures.
 //!
-//! A listener hangs in the same list as the job's successors (see `graph`), so whoever finishes the job tells
-//! both in one walk. One that gives up (a wait that timed out, a future that was dropped) stays in the list,
-//! where it costs one needless wake-up at most. It is marked, because a panic of which only such listeners
-//! would be told is a panic nobody hears of. A seat remembers where it has given up ([`Ears`]), and takes its
-//! link up again when it waits for that job the next time: so a seat has one link in the list of a job,
-//! however often it waits.
+//! A listener hangs in the same list as the job's successors (see `graph`), so the thread that finishes the
+//! job tells both in one walk. One that gives up (a wait that timed out, a future that was dropped) stays in
+//! the list, where it costs one needless wake-up at most. It is marked, because a panic of which only such
+//! listeners would be told is a panic that no wait hears of. A seat remembers where it has given up
+//! ([`Ears`]), and takes its link up again when it waits for that job the next time: so a seat has one link
+//! in the list of a job, however often it waits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
@@ -205,7 +205,8 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Takes up a link that this seat has in the list of `target` from an earlier wait; `None` if that job is
-    /// over. As long as its list is open all its links are in it, and whoever closes it later tells this one.
+    /// over. As long as its list is open all its links are in it, and the thread that closes it later tells
+    /// this one.
     fn take_up(&self, target: Ticket, block: u32, listener: Listener) -> Option<u32> {
         // Acquire, partner: the swap in `close`, as in `has_ended`: if the job is over, what it did is
         // visible.

@@ -249,7 +249,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
         // Held by the event itself, which its completion releases, and by us until it is wired.
         let after = cx.not_over(ticket, &self.after.tickets);
         let wired = cx.add_edges(ticket, slot, &after, 2);
-        // Without a handle nothing can complete it: then it is cancelled.
+        // Without a handle it cannot be completed: then it is cancelled.
         cx.release(ticket, if wired.is_ok() { 1 } else { 2 }, cx.queue());
         cx.finish_todo(cx.queue());
         wired?;

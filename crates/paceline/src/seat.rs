@@ -1,10 +1,10 @@
 //! Seats: what a thread needs to take part, whether it is ours or only passing through.
 //!
 //! Every worker has a seat for life. An outside thread is given one the first time it calls into the job
-//! system and keeps it until the thread ends (or the job system does): nobody registers, and scheduling from
-//! the main thread costs what it costs from a worker. What a departed thread left in its queues can still be
-//! stolen, and the next outside thread gets the seat. A thread that cannot keep one is lent a seat for the
-//! length of a call (`entry`).
+//! system and keeps it until the thread ends (or the job system does): it does not register, and scheduling
+//! from the main thread costs what it costs from a worker. What a departed thread left in its queues can
+//! still be stolen, and the next outside thread gets the seat. A thread that cannot keep one is lent a seat
+//! for the length of a call (`entry`).
 //!
 //! Invariants
 //! - A seat's `own` part is touched only by the thread that sits there; [`Context`](crate::Context)
@@ -100,7 +100,7 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) ears: Ears,
     /// Waits of this thread that have nothing to run, each inside of the one before.
     pub(crate) watches: u32,
-    /// Waits with a deadline, one after the other, that left to nobody what they could have run; see
+    /// Waits with a deadline, one after the other, that ran nothing although no worker ran it either; see
     /// `wait/poll.rs`.
     pub(crate) vain_polls: u32,
     /// Below this address its stack is kept in reserve; see `wait/stack.rs`.
@@ -295,8 +295,8 @@ impl<P: Platform> Seats<P> {
     /// made: from `len`, from `add`, from what its thread published. (For others: [`find`](Seats::find).)
     #[inline]
     pub(crate) fn get(&self, index: usize) -> &Seat<P> {
-        // SAFETY: the pointer was written before the seat's index got to anybody (see above), and it never
-        // changes.
+        // SAFETY: the pointer was written before the seat's index got to any other thread (see above), and it
+        // never changes.
         unsafe { self.seats[index].with(|seat| &**seat) }
     }
 

@@ -39,7 +39,7 @@ pub(crate) const DROPPED: u32 = 1 << 31;
 /// How long to wait for a job before looking around again.
 const PERIOD: Nanos = Nanos::from_millis(1);
 
-/// How far the end is, and who brings it about.
+/// How far the end is, and whether a thread has yet to bring it about.
 pub(crate) struct Ending<M: Memory>(M::AtomicU32);
 
 impl<M: Memory> Ending<M> {
@@ -66,7 +66,7 @@ impl<M: Memory> Ending<M> {
 
     /// Whether the caller is the one that ends it.
     fn claim(&self) -> bool {
-        // Relaxed: it only decides who does it.
+        // Relaxed: it only decides which thread does it.
         let before = self.0.fetch_or(Ending::<M>::CLAIMED, Ordering::Relaxed);
         before & Ending::<M>::CLAIMED == 0
     }

@@ -16,7 +16,7 @@ use crate::seat::Seat;
 /// thread-local word points to.
 struct Sitting {
     entries: Vec<Held>,
-    /// Where it has, or once had, a role: who wants to know of its end though it may have no seat there.
+    /// Where it has, or once had, a role: these want to know of its end though it may have no seat there.
     roles: Vec<Weak<dyn Host>>,
     /// It is freed when the thread ends. False: the thread is ending, and the record is for one call.
     is_kept: bool,
@@ -55,8 +55,8 @@ pub(crate) fn current<P: Platform>(platform: &P, pool: u32) -> Option<*const Sea
         .map(|entry| entry.seat.cast())
 }
 
-/// The calling thread's record, made if it has none. It is this thread's alone, and nobody keeps a reference
-/// to it: [`current`] and those that change it let go before they return.
+/// The calling thread's record, made if it has none. It is this thread's alone, and no reference to it is
+/// kept: [`current`] and those that change it let go before they return.
 fn sitting<P: Platform>(platform: &P) -> *mut Sitting {
     let known = platform.local().cast::<Sitting>().cast_mut();
     if !known.is_null() {

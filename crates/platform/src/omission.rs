@@ -4,7 +4,7 @@
 /// by what is done if it is not left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Omission {
-    /// Who joined a range in vain, and was the last to leave it, announces what the range held back.
+    /// A thread that joined a range in vain, and was the last to leave it, announces what that held back.
     AnnounceAfterVainJoin,
     /// A spare announces a single ticket too, and a worker that leaves has searchers look again.
     AnnounceBeforeLeaving,

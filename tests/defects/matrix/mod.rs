@@ -22,7 +22,7 @@ use platform::Os;
 use sim::{Order, Sim, SimConfig};
 
 use super::watched;
-use crate::support::Random;
+use crate::support::{Random, seeds};
 
 /// Whose code it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,7 +198,7 @@ fn simulated(kind: Kind) {
     const SEEDS: u64 = 30;
     for cell in cells_of(kind) {
         for &workers in workers_of(cell) {
-            for seed in 0..SEEDS {
+            for seed in seeds(SEEDS) {
                 let mut random = Random::new(seed);
                 let order = match random.chance(50) {
                     true => Order::Random,

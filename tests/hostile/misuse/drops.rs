@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use paceline::{Grain, JobId};
 
-use super::{Bomb, System, Trial, Verdict, check, fail, fine, refused};
+use super::{Bomb, System, Trial, Verdict, check, fail, fine, refused, until};
 
 /// Ends the case: a job after it runs, workers run what nothing waits for, and the drop returns.
 fn lives_on(js: System, next: JobId) -> Verdict {
@@ -119,12 +119,6 @@ pub(super) fn payload(trial: &Trial) -> Verdict {
     })?;
     let next = js.schedule(|_| ());
     lives_on(js, next)
-}
-
-fn until(flag: &AtomicBool) {
-    while !flag.load(Ordering::SeqCst) {
-        thread::sleep(Duration::from_micros(100));
-    }
 }
 
 /// Bodies that are dropped with the job system.

@@ -19,7 +19,9 @@ use std::fmt::Display;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use paceline::{Builder, JobSystem};
 
@@ -206,6 +208,13 @@ fn check(is_so: bool, otherwise: impl Into<String>) -> Verdict {
 /// It must have succeeded.
 fn fine<T, E: Display>(what: &str, given: Result<T, E>) -> Result<T, String> {
     given.map_err(|error| format!("{what}: {error}"))
+}
+
+/// Waits for the flag, without helping.
+fn until(flag: &AtomicBool) {
+    while !flag.load(Ordering::SeqCst) {
+        thread::sleep(Duration::from_micros(100));
+    }
 }
 
 /// Fails a body without the noise of the panic hook.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use paceline::{Context, WaitError};
 use platform::Os;
 
-use super::{Trial, Verdict, check, fine};
+use super::{Trial, Verdict, check, fine, until};
 use crate::session::said;
 use crate::watchdog;
 
@@ -95,10 +95,10 @@ pub(super) fn deadline_runs_nothing(trial: &Trial) -> Verdict {
     for hold in holds {
         fine("wait", js.try_wait(hold))?;
     }
-    check(
-        !in_time.is_ok_and(|is_over| is_over),
-        "a wait of a millisecond ran a body, which may take for ever",
-    )
+    match fine("a wait of a millisecond", in_time)? {
+        true => Err("a wait of a millisecond ran a body, which may take for ever".into()),
+        false => Ok(()),
+    }
 }
 
 /// All workers poll, each in a loop of short waits, for a job that another thread has to run.
@@ -122,12 +122,6 @@ pub(super) fn polling_workers(trial: &Trial) -> Verdict {
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())
-}
-
-fn until(flag: &AtomicBool) {
-    while !flag.load(Ordering::SeqCst) {
-        thread::sleep(Duration::from_micros(100));
-    }
 }
 
 /// Waits nested without end are refused in words before the stack ends.

@@ -67,7 +67,7 @@ impl World {
         assert!(sent.is_ok(), "the threads live as long as the world");
     }
 
-    /// Leaves an id for others, and gives one that was left, by anybody.
+    /// Leaves an id for others, and gives one that was left, by any thread.
     pub(crate) fn exchange(&self, id: JobId, at: usize) -> JobId {
         let mut known = lock(&self.known);
         if known.len() < KNOWN {

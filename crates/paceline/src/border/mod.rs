@@ -123,7 +123,7 @@ impl Payload {
     }
 }
 
-/// Panics that are told to nobody, counted.
+/// Panics that no wait and no hook is told of, counted.
 pub(crate) struct Panics<M: Memory> {
     drops: M::AtomicU64,
     hooks: M::AtomicU64,

@@ -61,8 +61,8 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    /// What a worker does that came out of its loop. If it is not to work, nobody counts on it any more when
-    /// this returns. A spare that is to rest can be had again from the same moment on: where it is the last
+    /// What a worker does that came out of its loop. If it is not to work, it does not count as a worker any
+    /// more when this returns. A spare that is to rest can be had again from the same moment on: where it is the last
     /// one that may be, a thread that finds all others blocked beside ready work would get none.
     fn come_out(&self, context: &Context<'_, P>) -> Next {
         let seat = context.seat;
@@ -134,7 +134,7 @@ impl<P: Platform> Shared<P> {
         });
     }
 
-    /// Gets somebody else to work if there is any.
+    /// Has another worker take the work that is left, if there is any.
     fn pass_on(&self, context: &Context<'_, P>) {
         // SeqCst, partner: the publisher's fence (F in `idle`): it saw that this worker was going, or
         // we see its ticket.

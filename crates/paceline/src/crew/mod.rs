@@ -23,7 +23,7 @@ use crate::steer::Mask;
 pub(crate) use spares::SPARES;
 pub use spares::{SPARES_MAX, Stuck};
 
-/// Who works here.
+/// The workers.
 pub(crate) struct Crew<P: Platform> {
     roster: P::Lock<Roster<P>>,
     /// Workers that have been started and not yet left, spares included; those that rest have left.
@@ -146,7 +146,7 @@ impl<P: Platform> Shared<P> {
         P::OMITS != Some(Omission::LookBeforeStarting) && self.crew.is_stopping()
     }
 
-    /// Makes room for the regular workers that are wanted, and tells those to leave who are too many. The
+    /// Makes room for the regular workers that are wanted, and tells those to leave that are too many. The
     /// seats on which a worker is missing.
     fn fill(&self, roster: &mut Roster<P>) -> Result<Vec<u32>, platform::SpawnError> {
         if self.has_begun_to_end() {
@@ -275,7 +275,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Calls `with` with the name of the thread that works on this seat, which does not end
-    /// meanwhile. False if nobody does.
+    /// meanwhile. False if there is none.
     pub(crate) fn with_worker_thread(
         &self,
         seat: &Seat<P>,

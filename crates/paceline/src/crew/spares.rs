@@ -1,7 +1,7 @@
 //! Spare workers.
 //!
 //! A *spare* is one more worker that works only while every other one is blocked inside a wait, so that ready
-//! work which nobody may run from inside a wait still runs. Spares leave as soon as a regular worker is free
+//! work which no wait may run still runs. Spares leave as soon as a regular worker is free
 //! again; one of them rests then, since a program that needed a spare mostly needs one again, and starting a
 //! thread takes longer than most jobs.
 //!

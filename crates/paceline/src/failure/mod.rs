@@ -110,7 +110,7 @@ pub(crate) struct Cause {
     message: Option<Arc<str>>,
 }
 
-/// A panic nobody hears of: nobody waited for the job, and of what depends on it the first to be
+/// A panic that no wait hears of: none waited for the job, and of what depends on it the first to be
 /// cancelled that no further job depends on was not waited for either. Given to the hook, once a panic.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -389,7 +389,7 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     pub(crate) fn unheard_panic(&self, job: Ticket, audience: Audience) -> Option<UnwaitedPanic> {
         if !self.shared.hooks.hears_of_panics() || audience == Audience::Successors {
-            return None; // With successors, it depends on who hears of them.
+            return None; // With successors, it depends on whether a wait hears of them.
         }
         let panic = self.shared.failures.untold_panic(job)?;
         (audience == Audience::Nobody).then_some(panic)

@@ -322,7 +322,7 @@ impl<P: Platform> Slot<P> {
     /// Drops the result of a typed job.
     ///
     /// # Safety
-    /// The job has run to its end without failing, its result is still there, and the caller is the last who
+    /// The job has run to its end without failing, its result is still there, and the caller is the last that
     /// needs the slot.
     pub(crate) unsafe fn drop_result(&self) -> Result<(), Payload> {
         // SAFETY: the caller's promise; the table was written before the job was published.
@@ -348,7 +348,7 @@ impl<P: Platform> Slot<P> {
         }
     }
 
-    /// Where the closure of a range lies, for the members of its crew, who share it. The cell's rule, that
+    /// Where the closure of a range lies, for the members of its crew, which share it. The cell's rule, that
     /// nothing writes while it is read, is theirs to keep: it is written when the last of them has left.
     pub(crate) fn body_for_crew(&self) -> *mut Body {
         // SAFETY: nothing is read or written through the pointer here. A member has acquired what was written

@@ -143,7 +143,7 @@ impl<P: Platform> Context<'_, P> {
             self.note_trial(slot, self.shared.blocks.get(index));
             self.own(|own| self.shared.blocks.free(&mut own.blocks, index));
         }
-        // The crew is empty and nobody can join any more.
+        // The crew is empty and no thread can join any more.
         self.discard_body(job, slot);
         let flags = slot.flags.load(Ordering::Relaxed);
         let panicked = flags & Slot::<P>::PANICKED != 0;

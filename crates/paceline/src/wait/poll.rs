@@ -1,10 +1,10 @@
 //! Outside threads that wait for a moment, again and again.
 //!
 //! A wait of an outside thread that has a deadline leaves all work to the workers (see the module above). A
-//! worker may be blocked where nobody sees it, in the middle of a job: in a lock of the program, or because
-//! it joins the very thread that polls. Then nobody would ever run what is polled for. So polls are counted,
-//! as long as each ends in vain while something it needs could be run; from [`VAIN_POLLS_MAX`] of them on the
-//! thread runs that itself.
+//! worker may be blocked where the job system does not see it, in the middle of a job: in a lock of the
+//! program, or because it joins the very thread that polls. Then no thread would ever run what is polled for.
+//! So polls are counted, as long as each ends in vain while something it needs could be run; from
+//! [`VAIN_POLLS_MAX`] of them on the thread runs that itself.
 
 use platform::Platform;
 
@@ -12,7 +12,7 @@ use super::Wait;
 use super::find::{Look, Walk};
 use crate::context::Context;
 
-/// So many polls in a row may find that nobody runs what they need.
+/// So many polls in a row may find that no thread runs what they need.
 const VAIN_POLLS_MAX: u32 = 64;
 
 impl<P: Platform> Context<'_, P> {

@@ -29,8 +29,8 @@ fn key() -> Option<libc::pthread_key_t> {
 extern "C" fn destroy(_: *mut c_void) {
     let word = WORD.with(|word| word.replace(ptr::null()));
     if let (false, Some(at_exit)) = (word.is_null(), AT_EXIT.with(Cell::get)) {
-        // SAFETY: whoever set the word promised with it that `at_exit` may be called with it
-        // on this thread; it was taken out, so this happens once.
+        // SAFETY: the caller of `set` promised that `at_exit` may be called with the word on this thread; it
+        // was taken out, so this happens once.
         unsafe { at_exit(word) };
     }
 }
