@@ -4,6 +4,7 @@ pub(crate) mod kept;
 pub(crate) mod ledger;
 pub(crate) mod log;
 
+use std::io::Write;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
@@ -120,7 +121,8 @@ pub(crate) fn watched<R>(what: &str, f: impl FnOnce() -> R) -> R {
     let hang = Duration::from_secs(number("PACELINE_HANG").unwrap_or(HANG));
     let watcher = std::thread::spawn(move || {
         if watch.recv_timeout(hang) == Err(mpsc::RecvTimeoutError::Timeout) {
-            eprintln!("{what}: hangs");
+            // Not by `eprintln`, which the test harness captures and would never show.
+            let _ = writeln!(std::io::stderr(), "{what}: hangs");
             std::process::abort();
         }
     });

@@ -153,18 +153,15 @@ impl<P: Platform> Program<P> {
             rest_until(&world.platform, || world.has_acted());
         }
         if cell.act == Act::Ends {
+            // Before the end, which drops what the gate still holds back: it may come on another thread.
+            self.open_gate();
             self.js = None;
             world.is_last.raise();
         }
         if let (Some(future), true) = (&mut future, is_used) {
             wakers::use_here(&world, future);
         }
-        let mut kept = None;
-        let gate = self.gate.take().expect("it is completed once");
-        match cell.keeps_gate() {
-            true => kept = Some(gate),
-            false => gate.complete(),
-        }
+        self.open_gate();
         if arms_late {
             world.armed.raise();
         }
@@ -172,7 +169,14 @@ impl<P: Platform> Program<P> {
         world.released.raise();
         self.end();
         drop(future);
-        kept
+        self.gate
+    }
+
+    /// Completes the gate, unless the cell keeps it.
+    fn open_gate(&mut self) {
+        if !self.world.cell.keeps_gate() {
+            self.gate.take().into_iter().for_each(Event::complete);
+        }
     }
 
     /// What leads to code that is no part of a job.
@@ -307,5 +311,6 @@ fn check<P: Platform>(world: &Arc<World<P>>, held: Job<()>, never: Event, kept: 
     let wrong = world.wrong.lock().expect("no panics");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(world.has_acted(), "the code was never called");
-    assert_eq!(world.ran.get(), world.to_run.get(), "jobs that ran");
+    let (ran, to_run) = (world.ran.get(), world.to_run.get());
+    assert_eq!(ran, to_run, "{}: jobs that ran", world.cell);
 }
