@@ -81,6 +81,9 @@ impl<P: Platform> Shared<P> {
             Source::Vacant(seat) => {
                 let is_needed = |_: &Seat<P>| self.crew.active() == active && self.may_add_spare();
                 let started = self.start(seat, is_needed);
+                // The hook that names the thread may have waited here, and have used up the wake-up of the
+                // wait around it, which is about to park: that looks again.
+                context.seat.parker.unpark();
                 started
                     .map(|started| started.then_some(seat))
                     .map_err(|error| error.to_string())
