@@ -35,10 +35,15 @@ pub struct Scope<'scope, 'env: 'scope, P: Platform> {
 }
 
 /// What the count of an open scope holds besides its jobs: more than [`UNCOUNTED_MAX`].
-const GUARD: u32 = 1 << 30;
+const GUARD: u32 = 2 * UNCOUNTED_MAX;
 
-/// How many spawns of the opener are in no count at most. (A test has a smaller number.)
-const UNCOUNTED_MAX: u32 = if cfg!(test) { 100 } else { 1 << 29 };
+/// How many spawns of the opener are in no count at most. (A smaller number where mistakes are looked for: a
+/// program that runs for a second has more.)
+const UNCOUNTED_MAX: u32 = match (cfg!(test), cfg!(debug_assertions)) {
+    (true, _) => 100,
+    (false, true) => 1 << 10,
+    (false, false) => 1 << 29,
+};
 
 // In the count are, besides the guard: jobs that have not ended (fewer than 2^24, as many as tickets can
 // name), ends that their threads have not subtracted yet (see `Context::finished_in`), and spawns that were
