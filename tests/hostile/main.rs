@@ -28,12 +28,10 @@ mod watchdog;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use options::Options;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = Options::read();
     match options.inside {
         true => session::run(&options),
         false => supervisor::run(&options),

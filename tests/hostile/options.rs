@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use clap::Parser;
 use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use crate::combination::{Combination, Kind, Policy};
 use crate::misuse;
@@ -24,6 +25,7 @@ use crate::programs;
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "cargo xtask hostile",
+    bin_name = "cargo xtask hostile",
     max_term_width = 100,
     verbatim_doc_comment
 )]
@@ -32,24 +34,26 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = minutes, allow_negative_numbers = true)]
     minutes: Option<f64>,
     /// Until this many jobs have been run, such as 1e9
-    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "minutes")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true,
+          conflicts_with = "minutes")]
     jobs: Option<u64>,
     /// This many programs for each combination, and no more
-    #[arg(long, value_name = "N", value_parser = count, conflicts_with_all = ["minutes", "jobs"])]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true,
+          conflicts_with_all = ["minutes", "jobs"])]
     programs: Option<u64>,
     /// These kinds and no others
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "KIND")]
     only: Vec<Kind>,
     /// Numbers of workers
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "LIST", default_value = "0,1,2,3,8,32",
-          value_parser = workers)]
+          value_parser = workers, allow_negative_numbers = true)]
     pub(crate) workers: Vec<usize>,
     /// Wait policies: active, passive, adaptive, or a time
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "LIST",
           default_value = "active,passive,adaptive,20us")]
     pub(crate) policy: Vec<Policy>,
     /// What everything is drawn from [default: another one each time, shown]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Do the first slice of the seed again and again: to repeat what was found
     #[arg(long)]
@@ -57,13 +61,13 @@ pub(crate) struct Options {
     /// Leave these ingredients out of the programs: to narrow down what breaks
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "LIST", value_parser = ingredients())]
     pub(crate) without: Vec<String>,
-    /// These cases of misuse and no others
+    /// These cases of misuse and no others; a word that is none shows all of them
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "LIST", value_parser = cases(),
           hide_possible_values = true)]
     pub(crate) case: Vec<String>,
     /// Seconds without any progress that are a hang, whatever the threads do
     #[arg(long, value_name = "SECONDS", default_value_t = 60,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) patience: u64,
     /// Build with debug assertions (and fewer optimizations)
     #[arg(long)]
@@ -108,6 +112,35 @@ impl Plant {
 }
 
 impl Options {
+    /// The command line of this process. Ends the process if options of it are at odds.
+    pub(crate) fn read() -> Options {
+        let mut options = Options::parse();
+        once(&mut options.workers);
+        once(&mut options.policy);
+        once(&mut options.case);
+        if let Some(text) = options.is_at_odds().filter(|_| !options.inside) {
+            let error = Options::command().error(ErrorKind::ArgumentConflict, text);
+            error.exit();
+        }
+        options
+    }
+
+    /// What was asked for and would not be done.
+    fn is_at_odds(&self) -> Option<String> {
+        let kinds = self.kinds();
+        if !self.case.is_empty() && kinds != [Kind::Misuse] {
+            return Some("--case is for misuse: leave out --only, or use --only misuse".into());
+        }
+        if !self.without.is_empty() && !kinds.contains(&Kind::Programs) {
+            return Some(
+                "--without is for programs: leave out --only, or use --only programs".into(),
+            );
+        }
+        // One kind among others may have nothing to do, and its row says so.
+        let does_nothing = kinds.iter().all(|&kind| self.combinations(kind).is_empty());
+        does_nothing.then(|| "--only liveness needs workers: graphs are run by idle ones".into())
+    }
+
     /// The kinds asked for, in their order.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let asked = |kind: &Kind| match (self.only.is_empty(), self.case.is_empty()) {
@@ -147,12 +180,10 @@ impl Options {
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
-    let minutes: f64 = text.parse().map_err(|_| "a number is wanted".to_owned())?;
+    let minutes = text.parse::<f64>().ok();
     // A year.
-    match minutes > 0.0 && minutes <= 525_600.0 {
-        true => Ok(minutes),
-        false => Err("more than 0 and at most 525600 minutes".into()),
-    }
+    let minutes = minutes.filter(|&minutes| minutes > 0.0 && minutes <= 525_600.0);
+    minutes.ok_or_else(|| "a number of minutes is wanted, more than 0 and at most 525600".into())
 }
 
 /// A whole number, also as `1e9`.
@@ -170,11 +201,36 @@ fn count(text: &str) -> Result<u64, String> {
     range.contains(&number).then_some(number).ok_or_else(wanted)
 }
 
+fn seed(text: &str) -> Result<u64, String> {
+    let wanted = |_| format!("a whole number from 0 to {} is wanted", u64::MAX);
+    text.parse().map_err(wanted)
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    // A year, too.
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|seconds| (1..=31_536_000).contains(seconds));
+    seconds.ok_or_else(|| "a whole number of seconds from 1 to 31536000 is wanted".into())
+}
+
+/// Each only once, in their order.
+fn once<T: PartialEq>(list: &mut Vec<T>) {
+    let mut kept: Vec<T> = Vec::new();
+    for item in list.drain(..) {
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    *list = kept;
+}
+
 fn workers(text: &str) -> Result<usize, String> {
     let most = paceline::WORKERS_MAX;
     let number = text.trim().parse::<usize>().ok();
     let number = number.filter(|&number| number <= most);
-    number.ok_or_else(|| format!("a number from 0 to {most} is wanted"))
+    number.ok_or_else(|| format!("a whole number from 0 to {most} is wanted"))
 }
 
 fn ingredients() -> PossibleValuesParser {
@@ -188,7 +244,6 @@ fn cases() -> PossibleValuesParser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn refused(words: &[&str]) -> String {
         let error = Options::try_parse_from([&["hostile"], words].concat()).unwrap_err();
@@ -203,11 +258,39 @@ mod tests {
         Options::command().debug_assert();
         assert!(refused(&["--only", "nonsense"]).contains("liveness"));
         assert!(refused(&["--minutes", "-1"]).contains("more than 0"));
+        assert!(refused(&["--jobs", "-5"]).contains("from 1 to 1e18"));
+        assert!(refused(&["--seed", "-1"]).contains("from 0"));
+        assert!(refused(&["--patience", "1.5"]).contains("whole number of seconds"));
+        assert!(refused(&["--workers", "-1"]).contains("0 to 1024"));
         assert!(refused(&["--minutes", "1", "--jobs", "5"]).contains("cannot be used with"));
         assert!(refused(&["--workers", "1,4096"]).contains("1024"));
         assert!(refused(&["--policy", "sometimes"]).contains("use active"));
         assert!(refused(&["--without", "nonsense"]).contains("join"));
         assert!(refused(&["--case", "nonsense"]).contains("nonsense"));
+    }
+
+    /// Goal: what was asked for and would not be done is refused; what is only asked for twice is done once.
+    /// Method: each pair of options that do not fit, and some that do.
+    #[test]
+    fn options_that_do_not_fit_are_refused() {
+        let at_odds = |words: &str| {
+            let words = ["hostile"].into_iter().chain(words.split(' '));
+            Options::parse_from(words).is_at_odds()
+        };
+        let text = at_odds("--case deep --only liveness");
+        assert!(text.is_some_and(|text| text.contains("--case is for misuse")));
+        let text = at_odds("--case deep --only misuse,programs");
+        assert!(text.is_some_and(|text| text.contains("--case is for misuse")));
+        let text = at_odds("--without join --only misuse");
+        assert!(text.is_some_and(|text| text.contains("--without is for programs")));
+        let text = at_odds("--only liveness --workers 0");
+        assert!(text.is_some_and(|text| text.contains("needs workers")));
+        for fits in ["--case deep", "--without join", "--workers 0", "--json"] {
+            assert_eq!(at_odds(fits), None, "{fits}");
+        }
+        let mut numbers = vec![1, 0, 1, 1, 0];
+        once(&mut numbers);
+        assert_eq!(numbers, [1, 0]);
     }
 
     /// Goal: numbers may be written as people write them. Method: two ways, and four that are none.
