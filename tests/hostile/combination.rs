@@ -85,9 +85,13 @@ impl Combination {
 
     /// Settings for a job system. Its threads are named after `name` and their seat.
     pub(crate) fn builder(&self, name: &str) -> Builder {
+        self.builder_for_this_machine(name).workers(self.workers)
+    }
+
+    /// The same with as many workers as fit.
+    pub(crate) fn builder_for_this_machine(&self, name: &str) -> Builder {
         let name = name.to_owned();
         Builder::new()
-            .workers(self.workers)
             .wait_policy(self.policy.policy)
             .thread_name(move |seat| format!("{name}.{seat}"))
     }

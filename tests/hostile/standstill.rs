@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::threads::Thread;
 
 /// CPU time in which every body of these programs is through: a thousand times what the longest takes.
-const IN_VAIN: u64 = 100_000_000;
+pub(crate) const LONGEST: Duration = Duration::from_millis(100);
 
 /// When threads that make no progress are taken to be stuck.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct Limits {
     pub(crate) asleep: Duration,
     /// All have slept or run in vain, and the last progress is this long ago.
     pub(crate) in_vain: Duration,
+    /// CPU time that is in vain if it brings no progress.
+    pub(crate) longest: Duration,
     /// Nothing can be told from the threads, and the last progress is this long ago.
     pub(crate) patience: Duration,
 }
@@ -74,6 +76,11 @@ impl Standstill {
         }
     }
 
+    /// From now on so much CPU time without progress is in vain.
+    pub(crate) fn allow(&mut self, longest: Duration) {
+        self.limits.longest = longest;
+    }
+
     /// There was progress.
     pub(crate) fn progressed(&mut self, now: Instant) {
         self.since = now;
@@ -95,7 +102,8 @@ impl Standstill {
                     .map(|since| now.saturating_duration_since(since));
                 slept.is_some_and(|slept| slept >= self.limits.asleep)
             };
-            let in_vain = |track: &Track| track.ran - track.ran_then >= IN_VAIN;
+            let longest = self.limits.longest.as_nanos();
+            let in_vain = |track: &Track| u128::from(track.ran - track.ran_then) >= longest;
             if self.tracks.values().all(asleep) && self.lasts(now) >= self.limits.asleep {
                 return Verdict::Asleep;
             }
@@ -138,6 +146,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         asleep: Duration::from_secs(2),
         in_vain: Duration::from_secs(5),
+        longest: LONGEST,
         patience: Duration::from_secs(60),
     };
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::fault::{Fault, Place, What};
 use crate::line::Line;
-use crate::standstill::{Limits, Standstill, Verdict};
+use crate::standstill::{LONGEST, Limits, Standstill, Verdict};
 use crate::threads;
 
 /// How often it looks.
@@ -16,12 +16,20 @@ const PERIOD: Duration = Duration::from_millis(250);
 /// Steps of all programs of this process.
 static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
+/// CPU time, in ns, that one step may take.
+static LONGEST_STEP: AtomicU64 = AtomicU64::new(LONGEST.as_nanos() as u64);
+
 /// Where the process is; nothing between slices.
 static NOW: Mutex<Option<(Place, String)>> = Mutex::new(None);
 
 /// One more step of a program is done.
 pub(crate) fn progress() {
     PROGRESS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// From now on a step may take so much CPU time.
+pub(crate) fn allow(longest: Duration) {
+    LONGEST_STEP.store(longest.as_nanos() as u64, Ordering::Relaxed);
 }
 
 /// A slice begins.
@@ -53,6 +61,7 @@ pub(crate) fn start(patience: Duration) {
     let limits = Limits {
         asleep: Duration::from_secs(5),
         in_vain: Duration::from_secs(15),
+        longest: LONGEST,
         patience,
     };
     let watch = thread::Builder::new().name("watchdog".into());
@@ -73,6 +82,7 @@ fn watch_forever(limits: Limits) {
             continue;
         };
         let threads = threads::others();
+        standstill.allow(Duration::from_nanos(LONGEST_STEP.load(Ordering::Relaxed)));
         let verdict = standstill.look(now, threads.as_deref());
         if verdict != Verdict::Undecided {
             let mut fault = fault(&place, &stage, verdict, standstill.lasts(now));

@@ -31,7 +31,7 @@ use crate::combination::stir;
 use crate::fault::What;
 use crate::options::Plant;
 use crate::session::{Outcome, Slice};
-use crate::standstill::{Limits, Standstill, Verdict};
+use crate::standstill::{LONGEST, Limits, Standstill, Verdict};
 use crate::threads::{self, Thread};
 use crate::watchdog;
 
@@ -117,6 +117,7 @@ fn limits(patience: Duration) -> Limits {
     Limits {
         asleep: Duration::from_millis(1500),
         in_vain: Duration::from_secs(5),
+        longest: LONGEST,
         patience,
     }
 }
@@ -192,6 +193,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         asleep: Duration::from_millis(300),
         in_vain: Duration::from_secs(1),
+        longest: LONGEST,
         patience: Duration::from_secs(30),
     };
 

@@ -1,8 +1,9 @@
 //! Limits reached: jobs, threads, workers, items, memory.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use paceline::{Builder, Grain, ScheduleError, WORKERS_MAX, WaitError};
 
@@ -218,5 +219,95 @@ pub(super) fn many_failures(trial: &Trial) -> Verdict {
     check(
         memory.is_flat(),
         format!("the resident set grows with {EVENTS} cancelled requests: {memory}"),
+    )
+}
+
+/// A scope has far more jobs than its count has room for at once, and most of them end while it is open. It
+/// does not end before the last one. (A build with debug assertions has a small count; without, no program
+/// of a second fills it.)
+pub(super) fn endless_scope(trial: &Trial) -> Verdict {
+    const BATCHES: u64 = 20;
+    const BATCH: u64 = 1_000;
+    let js = trial.system();
+    let ended = Arc::new(AtomicU64::new(0));
+    js.scope(|scope| {
+        for batch in 1..=BATCHES {
+            for _ in 0..BATCH {
+                let ends = Arc::clone(&ended);
+                scope.spawn(move |_| _ = ends.fetch_add(1, Ordering::SeqCst));
+            }
+            watchdog::progress();
+            js.flush();
+            while ended.load(Ordering::SeqCst) < batch * BATCH {
+                if !js.poll() {
+                    thread::yield_now();
+                }
+            }
+        }
+        let ends = Arc::clone(&ended);
+        scope.spawn(move |_| {
+            thread::sleep(Duration::from_millis(5));
+            ends.fetch_add(1, Ordering::SeqCst);
+        });
+    });
+    let (ended, spawned) = (ended.load(Ordering::SeqCst), BATCHES * BATCH + 1);
+    check(
+        ended == spawned,
+        format!("a scope of {spawned} jobs was left when {ended} had ended"),
+    )
+}
+
+/// All workers wait inside jobs, and there are no more spares: the hook is told, once. When what they wait
+/// for comes, everything goes on.
+pub(super) fn stuck(trial: &Trial) -> Verdict {
+    const SPARES: usize = 1;
+    if trial.workers() == 0 {
+        return Ok(());
+    }
+    let told: Arc<Mutex<Vec<paceline::Stuck>>> = Arc::default();
+    let hears = Arc::clone(&told);
+    let heard = || told.lock().map_or(0, |told| told.len());
+    let builder = trial.builder().max_spares(SPARES);
+    let js = trial.build(builder.on_stuck(move |stuck| {
+        _ = hears.lock().map(|mut told| told.push(stuck.clone()));
+    }));
+    let event = js.event("loaded");
+    let id = event.id();
+    let all = trial.workers() + SPARES;
+    let wait = |_| {
+        let theirs = Arc::clone(&js);
+        js.job("waits").run(move |_| theirs.try_wait(id))
+    };
+    let waits: Vec<_> = (0..all + 3).map(wait).collect();
+    let ready = js.schedule(|_| ());
+    js.flush();
+    // Without helping, here and below.
+    while heard() == 0 {
+        thread::sleep(Duration::from_micros(100));
+    }
+    check(
+        !js.is_done(ready),
+        "a job was run, and no thread was free to run it",
+    )?;
+    event.complete();
+    while !waits.iter().all(|wait| wait.is_done()) || !js.is_done(ready) {
+        thread::sleep(Duration::from_micros(100));
+    }
+    for wait in waits {
+        fine(
+            "the wait in a job",
+            fine("wait for the job", wait.try_wait())?,
+        )?;
+    }
+    let told = told.lock().map_err(|_| "the hook panicked")?;
+    check(
+        told.len() == 1 && told[0].waiting == all,
+        format!("the hook for {all} threads that wait was told {told:?}, not once of all of them"),
+    )?;
+    let stuck = Err::<(), _>(&told[0]);
+    refused(
+        "a job system that is stuck",
+        stuck,
+        &["wait inside jobs", "max_spares"],
     )
 }

@@ -13,6 +13,8 @@ mod ids;
 mod limits;
 mod locals;
 mod owners;
+mod searches;
+mod seats;
 mod waits;
 
 use std::fmt::Display;
@@ -59,6 +61,9 @@ const CASES: &[Case] = &[
     case("deadline", waits::deadline_runs_nothing),
     case("polling-workers", waits::polling_workers),
     case("deep", waits::deep),
+    case("nested", waits::nested),
+    case("long-chain", searches::deadlock_in_a_chain),
+    case("late-dependency", searches::late_dependency),
     case("starved-scope", waits::starved_scope),
     case("starved-job", waits::starved_job),
     case("max-jobs", limits::max_jobs),
@@ -69,6 +74,10 @@ const CASES: &[Case] = &[
     case("resize", limits::resize),
     case("long-range", limits::long_range),
     case("many-failures", limits::many_failures),
+    case("endless-scope", limits::endless_scope),
+    case("stuck", limits::stuck),
+    case("resized-at-the-end", seats::resized_at_the_end),
+    case("wider-at-the-end", seats::wider_at_the_end),
     case("forgotten", handles::forgotten),
     case("abandoned", handles::abandoned),
     case("outlived", handles::outlived),
@@ -113,6 +122,11 @@ impl Trial {
 
     fn builder(&self) -> Builder {
         self.combination.builder("misuse")
+    }
+
+    /// As many workers as fit, whatever the combination says.
+    fn builder_for_this_machine(&self) -> Builder {
+        self.combination.builder_for_this_machine("misuse")
     }
 
     fn system(&self) -> System {

@@ -1,11 +1,11 @@
 //! Waits that ask for a lot: for a million jobs, in all workers at once, without workers, nested without end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use paceline::{Context, WaitError};
+use paceline::{Context, JobId, WaitError, WaitPolicy};
 use platform::Os;
 
 use super::{Trial, Verdict, check, fine, until};
@@ -241,4 +241,50 @@ fn again(cx: &Context<'_, Os>, flag: Arc<AtomicBool>, turns: Arc<AtomicU64>) {
     if turn < MANY && !flag.load(Ordering::SeqCst) {
         cx.schedule(move |cx| again(cx, flag, turns));
     }
+}
+
+/// More waits inside each other, in one thread, than there can be threads. An event holds what each waits
+/// for, and opens when the thread rests: it is told, however deep it is.
+pub(super) fn nested(trial: &Trial) -> Verdict {
+    const LEVELS: usize = 4_200;
+    // A thread that spins would not say when it rests.
+    let builder = trial.builder().wait_policy(WaitPolicy::Passive);
+    let js = trial.build(builder.workers(0));
+    let (begun, jobs) = (
+        Arc::new(AtomicU64::new(0)),
+        Arc::new(OnceLock::<Vec<JobId>>::new()),
+    );
+    let level = |level: usize| {
+        let gate = js.event("gate");
+        let (theirs, begins, next) = (Arc::clone(&js), Arc::clone(&begun), Arc::clone(&jobs));
+        let job = js.job("level").after(gate.id()).schedule(move |_| {
+            begins.fetch_add(1, Ordering::SeqCst);
+            let next = next.get().and_then(|jobs| jobs.get(level + 1));
+            next.map_or(Ok(()), |&job| theirs.try_wait(job))
+                .unwrap_or_else(|error| panic!("{error}"));
+        });
+        (gate, job)
+    };
+    let (gates, ids): (Vec<_>, Vec<_>) = (0..LEVELS).map(level).unzip();
+    let first = ids[0];
+    _ = jobs.set(ids);
+    let theirs = Arc::clone(&js);
+    let mut parked = js.stats().parks;
+    // Enough for all of them.
+    let waiter = thread::Builder::new().stack_size(1 << 30);
+    let waiter = waiter.spawn(move || theirs.try_wait(first));
+    let waiter = fine("a thread with a large stack", waiter)?;
+    for (level, gate) in gates.into_iter().enumerate() {
+        while js.stats().parks <= parked && !waiter.is_finished() {
+            thread::yield_now();
+        }
+        parked = js.stats().parks;
+        gate.complete();
+        while begun.load(Ordering::SeqCst) <= level as u64 && !waiter.is_finished() {
+            thread::yield_now();
+        }
+        watchdog::progress();
+    }
+    let waited = waiter.join().map_err(|_| "a wait panicked")?;
+    fine("the outermost wait", waited)
 }
