@@ -10,6 +10,7 @@
 mod borrows;
 mod bounds;
 mod drops;
+mod ends;
 mod forgotten;
 #[cfg(unix)]
 mod forks;

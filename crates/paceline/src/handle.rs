@@ -356,12 +356,18 @@ impl<P: Platform> Owner for Shared<P> {
             return;
         };
         let queue: Queue = context.queue();
+        let slot = self.slot(job);
         if abandoned {
-            let slot = self.slot(job);
             let label = context.label_of(slot);
             context.forget(self.failures.add(job, Failure::Abandoned { label }));
             // Relaxed: published by the release.
             slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+        }
+        // Relaxed, both: published by the release.
+        if slot.pending.load(Ordering::Relaxed) > 1 {
+            // Something else holds it back, and goes on doing so.
+            slot.flags
+                .fetch_and(!Slot::<P>::IS_OPEN_EVENT, Ordering::Relaxed);
         }
         // After the end of the job system this counts down and does nothing; see `shutdown`.
         context.release(job, 1, queue);

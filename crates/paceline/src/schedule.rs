@@ -244,7 +244,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
         self.after.check_own()?;
         let cx = self.from.context()?;
         let owner = cx.owner();
-        let allocated = cx.allocate_slot(self.label, 0, Ticket::NONE);
+        let allocated = cx.allocate_slot(self.label, Slot::<P>::IS_OPEN_EVENT, Ticket::NONE);
         let (ticket, slot) = allocated.ok_or_else(|| cx.full())?;
         // Held by the event itself, which its completion releases, and by us until it is wired.
         let after = cx.not_over(ticket, &self.after.tickets);

@@ -151,6 +151,8 @@ impl<P: Platform> Seat<P> {
     pub(crate) const IS_SLOW: u32 = 1 << 1;
     /// Of a spare's `flag`: it rests until it is needed again.
     pub(crate) const RESTS: u32 = 1 << 2;
+    /// Of a spare's `flag`: it is about to end, but can be had back until it has.
+    pub(crate) const LEAVES: u32 = 1 << 3;
     /// Who has no number has the place of the first one, which is fast.
     pub(crate) const NO_ORDINAL: u32 = u32::MAX;
 

@@ -10,6 +10,12 @@
 //!
 //! A job that never returns keeps step 1 from ending, as it would keep any thread from being joined.
 //!
+//! What is held back for good, and what only a moment longer, is told from a look at all jobs
+//! ([`look_at_jobs`](Shared::look_at_jobs)). A thread that finishes a job lets its slot go first and tells
+//! its successors then, and code of the program's may run in between (a waker). So a job that waits for less
+//! than its count says is about to be released. And a look takes time, in which work may move from where it
+//! has not looked to where it has: only two looks that see the same have seen what there was between them.
+//!
 //! Mostly the thread that drops the job system does all that. It cannot if it is in the middle of a call of
 //! the job system's own: the last owner was in a job's body, its result, a hook, a waker. Then it would wait
 //! for itself. Nor should it while it unwinds from a panic. So it only tells the workers to stop and leaves
@@ -21,7 +27,7 @@
 //! release came first (and the job is run after all), or [`DROPPED`] is in the count, which then
 //! never comes to zero, however many releases follow.
 
-use event::{EventKind, Nanos};
+use event::{EventKind, Nanos, mix};
 use platform::{Atomic, Memory, Ordering, Parker, Platform};
 
 use crate::context::Context;
@@ -76,10 +82,17 @@ impl<M: Memory> Ending<M> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// A job that runs elsewhere, or is about to.
+    /// A job that runs elsewhere, or is about to, or another thread is about to release.
     Running,
-    /// Jobs that could be dropped, or are just being released.
+    /// Jobs that nothing will release but the completion of events.
     Held,
+}
+
+/// One look: what it found, and a digest of all it saw.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Glance {
+    found: Found,
+    digest: u64,
 }
 
 impl<P: Platform> Shared<P> {
@@ -153,7 +166,7 @@ impl<P: Platform> Shared<P> {
     fn run_what_can_run(&self, context: &Context<'_, P>) -> Found {
         loop {
             while context.run_any() {}
-            match self.look_at_jobs() {
+            match self.look_at_jobs(context) {
                 Found::Running => {
                     // Not as one who waits for the job: its panic would count as heard. And not for
                     // ever: what it makes may have nobody but this thread to run it.
@@ -164,22 +177,65 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    fn look_at_jobs(&self) -> Found {
+    /// What there is, and stays if no event is completed. `Running`, if that is not sure.
+    fn look_at_jobs(&self, context: &Context<'_, P>) -> Found {
+        let before = self.glance_at_jobs(context);
+        match before.found {
+            Found::Running => Found::Running,
+            found if self.glance_at_jobs(context) == before => found,
+            _ => Found::Running,
+        }
+    }
+
+    fn glance_at_jobs(&self, context: &Context<'_, P>) -> Glance {
+        // SeqCst, partner: the publisher's fence (F in `idle`): this look sees the jobs that were announced
+        // before it, and the second look what happened in between.
+        P::fence(Ordering::SeqCst);
         let mut found = Found::Nothing;
-        for (_, slot) in self.slots.iter() {
-            // Acquire, partner: the Release stores of the state: the flags.
-            match slot.word(Ordering::Acquire).phase {
+        let mut digest = 0;
+        for (index, slot) in self.slots.iter() {
+            // Acquire, partner: the Release stores of the state: the flags, the count, the links; and that of
+            // a job that is over makes what its finisher has done before visible to the next look.
+            let word = slot.word(Ordering::Acquire);
+            let mut pending = 0;
+            match word.phase {
                 Phase::Ready | Phase::Running | Phase::Open => {
                     // Scopes' jobs are waited for by whoever runs the scope.
                     if slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_ANONYMOUS == 0 {
-                        return Found::Running;
+                        found = Found::Running;
+                        break;
                     }
                 }
-                Phase::Waiting => found = Found::Held,
+                Phase::Waiting => {
+                    // Acquire, partner: the subtraction in `release`: that the releasing job is over.
+                    pending = slot.pending.load(Ordering::Acquire);
+                    let job = Ticket::new(index, word.generation);
+                    if self.is_being_released(context, job, slot, pending) {
+                        found = Found::Running;
+                        break;
+                    }
+                    found = Found::Held;
+                }
                 Phase::Free | Phase::Settled => {}
             }
+            digest = mix(digest ^ word.pack()) ^ u64::from(pending);
         }
-        found
+        Glance { found, digest }
+    }
+
+    /// Whether something that holds the job back is over, and will release it at once. `pending`: its count.
+    fn is_being_released(
+        &self,
+        context: &Context<'_, P>,
+        job: Ticket,
+        slot: &Slot<P>,
+        pending: u32,
+    ) -> bool {
+        // Dropped jobs stay where they are if links lead to them.
+        let mut held_by =
+            u32::from(slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_OPEN_EVENT != 0);
+        context.unfinished_preds(job, |_| held_by += 1);
+        pending < DROPPED && pending > held_by
     }
 
     /// Drops jobs that nothing has claimed. Whether there were any.

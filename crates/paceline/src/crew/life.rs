@@ -2,6 +2,7 @@
 
 use platform::{Atomic, Lock, Omission, Ordering, Parker, Platform};
 
+use super::Post;
 use crate::border::UnwindGuard;
 use crate::context::Context;
 use crate::seat::{Role, Seat};
@@ -62,8 +63,8 @@ impl<P: Platform> Shared<P> {
     }
 
     /// What a worker does that came out of its loop. If it is not to work, it does not count as a worker any
-    /// more when this returns. A spare that is to rest can be had again from the same moment on: where it is the last
-    /// one that may be, a thread that finds all others blocked beside ready work would get none.
+    /// more when this returns. A spare can be had back from the same moment on: where it is the last one that
+    /// may be, a thread that finds all others blocked beside ready work would get none.
     fn come_out(&self, context: &Context<'_, P>) -> Next {
         let seat = context.seat;
         self.crew.roster.with(|roster| {
@@ -71,31 +72,43 @@ impl<P: Platform> Shared<P> {
                 return Next::Works;
             }
             self.crew.active.fetch_sub(1, Ordering::Relaxed);
-            let is_resting = |seat: &Seat<P>| seat.flag.load(Ordering::Relaxed) != 0;
-            let mut posts = roster.posts.iter();
-            let has_rested = posts.any(|post| {
-                post.role == Role::Spare && is_resting(self.seats.get(post.seat as usize))
-            });
-            if seat.role != Role::Spare || has_rested || self.crew.is_stopping() {
+            if seat.role != Role::Spare {
                 return Next::Leaves;
             }
-            // Relaxed: changed under this lock.
-            seat.flag.store(Seat::<P>::RESTS, Ordering::Relaxed);
-            Next::Rests
+            // Relaxed, both: changed under this lock.
+            let rests = |post: &Post<P>| {
+                let flag = self
+                    .seats
+                    .get(post.seat as usize)
+                    .flag
+                    .load(Ordering::Relaxed);
+                post.role == Role::Spare && flag & Seat::<P>::RESTS != 0
+            };
+            let leaves = self.crew.is_stopping() || roster.posts.iter().any(rests);
+            let (next, flag) = match leaves {
+                true => (Next::Leaves, Seat::<P>::LEAVES),
+                false => (Next::Rests, Seat::<P>::RESTS),
+            };
+            seat.flag.store(flag, Ordering::Relaxed);
+            next
         })
     }
 
     /// A spare rests instead of ending, until it is needed again. False if it is to end.
     fn rests(&self, context: &Context<'_, P>) -> bool {
         let seat = context.seat;
-        // Acquire, partner: the Release store in `wake_resting`.
+        // Acquire, partner: the Release store in `have_back`.
         let is_resting = || seat.flag.load(Ordering::Acquire) & Seat::<P>::RESTS != 0;
         while is_resting() {
             if self.crew.is_stopping() {
-                // Relaxed: changed under this lock. It is needed after all, or cannot be had any more.
-                let roster = &self.crew.roster;
-                let before = roster.with(|_| seat.flag.swap(0, Ordering::Relaxed));
-                return before == 0;
+                return self.crew.roster.with(|_| {
+                    // Relaxed: changed under this lock.
+                    let is_needed = !is_resting();
+                    if !is_needed {
+                        seat.flag.store(Seat::<P>::LEAVES, Ordering::Relaxed);
+                    }
+                    is_needed
+                });
             }
             seat.parker.park(event::Nanos::MAX);
         }
@@ -103,14 +116,18 @@ impl<P: Platform> Shared<P> {
     }
 
     /// The last thing a worker does: its post can be filled again. False if it is wanted after all,
-    /// because the number of workers was raised meanwhile.
+    /// because the number of workers was raised meanwhile, or because it was needed as a spare.
     fn has_left(&self, context: &Context<'_, P>) -> bool {
         let seat = context.seat;
         self.crew.roster.with(|roster| {
             // Relaxed: only changed under this lock.
-            let retires = seat.flag.load(Ordering::Relaxed) & Seat::<P>::RETIRES != 0;
-            let retired = seat.role == Role::Spare || retires;
-            if !retired && !self.crew.is_stopping() {
+            let flag = seat.flag.load(Ordering::Relaxed);
+            if seat.role == Role::Spare {
+                if flag & Seat::<P>::LEAVES == 0 {
+                    return false; // It counts again already.
+                }
+                seat.flag.store(0, Ordering::Relaxed);
+            } else if flag & Seat::<P>::RETIRES == 0 && !self.crew.is_stopping() {
                 self.crew.active.fetch_add(1, Ordering::Relaxed);
                 return false;
             }

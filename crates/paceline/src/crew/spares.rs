@@ -50,7 +50,7 @@ impl fmt::Display for Stuck {
 
 /// Where a spare is to come from.
 enum Source {
-    /// It rested.
+    /// It rested, or was about to end.
     Rested(u32),
     /// A thread is to be started on this seat.
     Vacant(u32),
@@ -127,10 +127,12 @@ impl<P: Platform> Shared<P> {
             let seat_of = |post: &Post<P>| self.seats.get(post.seat as usize);
             let spares = || roster.posts.iter().filter(|post| post.role == Role::Spare);
             // Relaxed: changed under this lock.
-            let rests = |post: &&Post<P>| seat_of(post).flag.load(Ordering::Relaxed) != 0;
-            if let Some(post) = spares().find(rests) {
-                self.wake_resting(seat_of(post));
-                return Source::Rested(post.seat);
+            let flag_of = |post: &Post<P>| seat_of(post).flag.load(Ordering::Relaxed);
+            for flag in [Seat::<P>::RESTS, Seat::<P>::LEAVES] {
+                if let Some(post) = spares().find(|post| flag_of(post) & flag != 0) {
+                    self.have_back(seat_of(post));
+                    return Source::Rested(post.seat);
+                }
             }
             if let Some(post) = spares().find(|post| post.is_vacant()) {
                 return Source::Vacant(post.seat);
@@ -143,8 +145,8 @@ impl<P: Platform> Shared<P> {
         })
     }
 
-    /// A spare that rests works again. Called under the roster's lock.
-    fn wake_resting(&self, seat: &Seat<P>) {
+    /// A spare that rests, or was about to end, works again. Called under the roster's lock.
+    fn have_back(&self, seat: &Seat<P>) {
         self.crew.active.fetch_add(1, Ordering::Relaxed);
         // Release, partner: the Acquire load in `rests`.
         seat.flag.store(0, Ordering::Release);

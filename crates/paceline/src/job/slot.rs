@@ -211,6 +211,8 @@ impl<P: Platform> Slot<P> {
     pub(crate) const HAS_PARENT: u32 = 1 << 9;
     /// A job that a handle holds has failed: there is no result. Written before the slot is let go.
     pub(crate) const FAILED: u32 = 1 << 10;
+    /// An event that nothing has completed: it is in its own count.
+    pub(crate) const IS_OPEN_EVENT: u32 = 1 << 11;
 
     /// Of `place`: no seat has the job, or none has said so yet.
     pub(crate) const NOWHERE: u32 = u32::MAX;
