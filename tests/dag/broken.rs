@@ -133,6 +133,7 @@ unsafe impl<D: Defect> Memory for Broken<D> {
     type Lock<T: Send> = <Sim as Memory>::Lock<T>;
 
     const OMITS: Option<Omission> = D::OMITS;
+    const UNWINDS: bool = true;
 
     fn fence(order: Ordering) {
         Sim::fence(order);

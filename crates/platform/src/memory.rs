@@ -25,8 +25,9 @@ pub unsafe trait Memory: Sized + 'static {
     type Lock<T: Send>: Lock<T>;
 
     /// Whether operations of this memory may unwind: those of a world that ends an execution in the middle,
-    /// as a model checker does that has found something. A guard that aborts the process when something
-    /// unwinds through it has to stay out of the way there.
+    /// as a model checker does that has found something, or that is broken on purpose. A guard that aborts
+    /// the process when something unwinds through it has to stay out of the way there, and what follows from a
+    /// bug has to be a panic and not undefined behaviour.
     const UNWINDS: bool = false;
 
     /// The step that the job system leaves out on this platform: none, but where a test plants a bug. Being a

@@ -46,7 +46,9 @@ impl<M: Memory, T> Chunks<M, T> {
     /// The entry with this index, which came from [`Chunks::ensure`], possibly long ago.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &T {
-        debug_assert!(((index >> self.bits) as usize) < self.chunks.len());
+        if M::UNWINDS || cfg!(debug_assertions) {
+            assert!(((index >> self.bits) as usize) < self.chunks.len());
+        }
         // SAFETY: an index gets anywhere only after `ensure` covered it, through some chain of
         // happens-before (a queue, a link, a handle checked by `exists`): so its chunk is in the table, and
         // made. Chunk pointers never change afterwards, and chunks live as long as the array.
