@@ -26,8 +26,8 @@ pub unsafe trait Memory: Sized + 'static {
 
     /// Whether operations of this memory may unwind: those of a world that ends an execution in the middle,
     /// as a model checker does that has found something, or that is broken on purpose. A guard that aborts
-    /// the process when something unwinds through it has to stay out of the way there, and what follows from a
-    /// bug has to be a panic and not undefined behaviour.
+    /// the process when something unwinds through it has to stay out of the way there, and what follows from
+    /// a bug has to be a panic and not undefined behaviour.
     const UNWINDS: bool = false;
 
     /// The step that the job system leaves out on this platform: none, but where a test plants a bug. Being a
