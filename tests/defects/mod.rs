@@ -18,6 +18,7 @@ mod hooks;
 mod matrix;
 mod order;
 mod owners;
+mod results;
 mod seats;
 mod stack;
 mod told;

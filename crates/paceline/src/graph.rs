@@ -184,10 +184,6 @@ impl<P: Platform> Context<'_, P> {
 
     #[inline]
     fn leave_to_handle(&self, job: Ticket, slot: &Slot<P>, failed: bool) -> Left {
-        if failed {
-            // Relaxed: published by the Release store below.
-            slot.flags.fetch_or(Slot::<P>::FAILED, Ordering::Relaxed);
-        }
         let settled = StateWord::new(job.generation(), Phase::Settled, 0).pack();
         // Release, partner: the Acquire load in `is_over`: the result.
         slot.state.store(settled, Ordering::Release);

@@ -4,7 +4,7 @@
 //! These macros write the others.
 
 /// Inside an `impl Platform` for a type: every method but `now`, `parker`, `spawn` (see
-/// [`forward_spawn!`]) and the types, each a call of the same method of `$behind`, an expression that
+/// `forward_spawn!`) and the types, each a call of the same method of `$behind`, an expression that
 /// says where the platform behind is. A platform with words of its own says with a second expression
 /// where the word behind is: `forward_platform!(|this| this.0, |word| &word.0)`.
 ///

@@ -88,7 +88,7 @@ fn caught(world: &Arc<World>, cx: Given<'_, '_>, node: &Node) -> u64 {
 
 /// The child runs on a job system that comes and goes, while a job of the other one waits for it.
 fn in_a_system_of_its_own(world: &Arc<World>, node: &Arc<Node>) -> u64 {
-    let inner = Builder::new().workers(1).max_jobs(1 << 10);
+    let inner = Builder::new().workers(1);
     let inner = match inner.build() {
         Ok(inner) => inner,
         Err(error) => {

@@ -80,8 +80,9 @@ const CROWD: u64 = 1 << 13;
 /// One of so many nodes that can be crowds is one.
 const CROWDS: u64 = 6;
 
-/// Of the children of a node with many, each eighth of the first ones is more than a leaf.
-const DEEP_CHILDREN: std::ops::Range<u64> = 0..40;
+/// Of the children of a crowd only so many may be more than a leaf, or panic: most crowds would fail, if all
+/// might.
+const VARIED_CHILDREN: u64 = 40;
 
 /// One row for each kind: its name, how often it is drawn, its children.
 const KINDS: &[(Kind, &str, u64, Children)] = &[
@@ -157,7 +158,7 @@ impl Node {
                 crowd.filter(|_| !is_left_out).unwrap_or(usual)
             }
         };
-        let is_deep = |child: u64| child.is_multiple_of(8) && DEEP_CHILDREN.contains(&child);
+        let is_deep = |child: u64| child.is_multiple_of(8);
         let depth_of = |child: u64| match children {
             Children::Items(_) if is_deep(child) => depth.saturating_sub(2),
             Children::Items(_) => 0,
@@ -165,11 +166,22 @@ impl Node {
         };
         let is_left_out = without.iter().any(|word| word == name);
         let number = if is_left_out { 0 } else { number };
-        let child = |child| Node::draw(random.next_u64(), depth_of(child), without);
+        let child = |child| match children {
+            Children::Items(_) if child >= VARIED_CHILDREN => Node::leaf(random.next_u64()),
+            _ => Node::draw(random.next_u64(), depth_of(child), without),
+        };
         Arc::new(Node {
             kind: if is_left_out { Kind::Leaf } else { kind },
             seed,
             children: (0..number).map(child).collect(),
+        })
+    }
+
+    fn leaf(seed: u64) -> Arc<Node> {
+        Arc::new(Node {
+            kind: Kind::Leaf,
+            seed,
+            children: Vec::new(),
         })
     }
 

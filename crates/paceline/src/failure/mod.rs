@@ -369,11 +369,16 @@ impl<P: Platform> Context<'_, P> {
         self.note_failure(job, slot, flags, failure);
     }
 
-    /// Records a failure under the name of the job, or of the scope that will raise it again.
+    /// Records a failure under the name of the job, or of the scope that will raise it again. The job is not
+    /// over: its list is open.
     #[cold]
     pub(crate) fn note_failure(&self, job: Ticket, slot: &Slot<P>, flags: u32, failure: Failure) {
         let failures = &self.shared.failures;
         let has = |flag| flags & flag != 0;
+        if has(Slot::<P>::IS_HELD) {
+            // Relaxed: published by the swap in `close`, after which the handle may look.
+            slot.flags.fetch_or(Slot::<P>::FAILED, Ordering::Relaxed);
+        }
         let surplus = if has(Slot::<P>::IN_SCOPE) {
             failures.keep(slot.parent(flags), failure)
         } else if has(Slot::<P>::IS_AWAITED | Slot::<P>::IS_HELD) {

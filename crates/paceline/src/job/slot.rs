@@ -209,7 +209,7 @@ impl<P: Platform> Slot<P> {
     pub(crate) const IS_BACKGROUND: u32 = 1 << 8;
     /// `parent` holds one, and not what is next in lists.
     pub(crate) const HAS_PARENT: u32 = 1 << 9;
-    /// A job that a handle holds has failed: there is no result. Written before the slot is let go.
+    /// A job that a handle holds has failed: there is no result. Written before its list is closed.
     pub(crate) const FAILED: u32 = 1 << 10;
     /// An event that nothing has completed: it is in its own count.
     pub(crate) const IS_OPEN_EVENT: u32 = 1 << 11;
