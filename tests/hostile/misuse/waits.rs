@@ -244,12 +244,23 @@ fn again(cx: &Context<'_, Os>, flag: Arc<AtomicBool>, turns: Arc<AtomicU64>) {
 }
 
 /// More waits inside each other, in one thread, than there can be threads. An event holds what each waits
-/// for, and opens when the thread rests: it is told, however deep it is.
+/// for, and opens when the thread rests: it is told, however deep it is. The only worker is busy all the time;
+/// without workers the thread would look again by itself after a while.
 pub(super) fn nested(trial: &Trial) -> Verdict {
     const LEVELS: usize = 4_200;
     // A thread that spins would not say when it rests.
     let builder = trial.builder().wait_policy(WaitPolicy::Passive);
-    let js = trial.build(builder.workers(0));
+    let js = trial.build(builder.workers(1).max_spares(0));
+    let [is_busy, is_over] = [false; 2].map(|flag| Arc::new(AtomicBool::new(flag)));
+    let (begins, ends) = (Arc::clone(&is_busy), Arc::clone(&is_over));
+    let busy = js.job("busy").schedule(move |_| {
+        begins.store(true, Ordering::SeqCst);
+        while !ends.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    });
+    js.flush();
+    until(&is_busy);
     let (begun, jobs) = (
         Arc::new(AtomicU64::new(0)),
         Arc::new(OnceLock::<Vec<JobId>>::new()),
@@ -285,6 +296,8 @@ pub(super) fn nested(trial: &Trial) -> Verdict {
         }
         watchdog::progress();
     }
+    is_over.store(true, Ordering::SeqCst);
     let waited = waiter.join().map_err(|_| "a wait panicked")?;
-    fine("the outermost wait", waited)
+    fine("the outermost wait", waited)?;
+    fine("the busy job", js.try_wait(busy))
 }
