@@ -150,12 +150,10 @@ impl<P: Platform> Context<'_, P> {
         let is_over = || self.shared.slot(wait.target).is_over(wait.target);
         // All bodies start on top of this frame.
         let has_stack = self.has_stack();
-        let always_helps = has_stack && !wait.is_timed();
         let mut is_first = true;
         loop {
             // A wait with a deadline that may run bodies runs one at least, or polling would lead nowhere.
-            let may_help = always_helps
-                || self.may_help_on(wait, has_stack) && (is_first || !self.is_late(wait));
+            let may_help = self.may_help_on(wait, has_stack) && (is_first || !self.is_late(wait));
             is_first = false;
             if may_help {
                 self.help_with_own(wait);
@@ -185,16 +183,12 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// The same where it is known whether there is stack for them.
-    #[cold]
+    #[inline]
     fn may_help_on(&self, wait: &Wait, has_stack: bool) -> bool {
-        match self.shared.crew.active() {
-            0 => wait.is_for_borrowers || has_stack,
-            _ => {
-                let is_allowed =
-                    !wait.is_timed() || self.is_called_back() || self.has_polled_enough();
-                is_allowed && has_stack
-            }
+        if self.shared.crew.active() == 0 {
+            return wait.is_for_borrowers || has_stack;
         }
+        has_stack && (!wait.is_timed() || self.is_called_back() || self.has_polled_enough())
     }
 
     /// Whether the rule that a waiter runs only what it waits for does not hold here; see the module.
