@@ -244,8 +244,8 @@ fn again(cx: &Context<'_, Os>, flag: Arc<AtomicBool>, turns: Arc<AtomicU64>) {
 }
 
 /// More waits inside each other, in one thread, than there can be threads. An event holds what each waits
-/// for, and opens when the thread rests: it is told, however deep it is. The only worker is busy all the time;
-/// without workers the thread would look again by itself after a while.
+/// for, and opens when the thread rests: it is told, however deep it is. The only worker is busy all the
+/// time; without workers the thread would look again by itself after a while.
 pub(super) fn nested(trial: &Trial) -> Verdict {
     const LEVELS: usize = 4_200;
     // A thread that spins would not say when it rests.
