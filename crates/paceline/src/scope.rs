@@ -40,7 +40,7 @@ const GUARD: u32 = 2 * UNCOUNTED_MAX;
 /// How many spawns of the opener are in no count at most. (A smaller number where mistakes are looked for: a
 /// program that runs for a second has more.)
 const UNCOUNTED_MAX: u32 = match (cfg!(test), cfg!(debug_assertions)) {
-    (true, _) => 100,
+    (true, _) => 20,
     (false, true) => 1 << 10,
     (false, false) => 1 << 29,
 };
@@ -206,11 +206,11 @@ mod tests {
 
     use super::*;
 
-    /// Goal: a scope ends after its last job, however many it has. Method: a guard for a hundred spawns, and
+    /// Goal: a scope ends after its last job, however many it has. Method: a guard for twenty spawns, and
     /// many times as many, run at once or all together, or by a worker; the count is right all the time.
     #[test]
     fn a_scope_outlives_any_number_of_jobs() {
-        let rounds = if cfg!(miri) { 2 } else { 50 };
+        let rounds = if cfg!(miri) { 3 } else { 250 };
         for workers in [0, 1] {
             let js = Builder::new()
                 .workers(workers)
