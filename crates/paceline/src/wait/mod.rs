@@ -186,7 +186,9 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     fn may_help_on(&self, wait: &Wait, has_stack: bool) -> bool {
         if self.shared.crew.active() == 0 {
-            return wait.is_for_borrowers || has_stack;
+            // Whether there is stack was asked when the wait began, a frame further up: asked again here, it
+            // could come out otherwise, and no other thread would run what is needed.
+            return true;
         }
         has_stack && (!wait.is_timed() || self.is_called_back() || self.has_polled_enough())
     }
