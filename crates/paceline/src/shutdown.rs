@@ -223,7 +223,8 @@ impl<P: Platform> Shared<P> {
         Glance { found, digest }
     }
 
-    /// Whether something that holds the job back is over, and will release it at once. `pending`: its count.
+    /// Whether the job is about to be ready: nothing holds it back any more, or something does that is over
+    /// and will release it at once. `pending`: its count.
     fn is_being_released(
         &self,
         context: &Context<'_, P>,
@@ -235,7 +236,7 @@ impl<P: Platform> Shared<P> {
         let mut held_by =
             u32::from(slot.flags.load(Ordering::Relaxed) & Slot::<P>::IS_OPEN_EVENT != 0);
         context.unfinished_preds(job, |_| held_by += 1);
-        pending < DROPPED && pending > held_by
+        pending == 0 || pending > held_by && pending < DROPPED
     }
 
     /// Drops jobs that nothing has claimed. Whether there were any.

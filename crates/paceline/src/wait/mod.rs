@@ -186,8 +186,9 @@ impl<P: Platform> Context<'_, P> {
     #[inline]
     fn may_help_on(&self, wait: &Wait, has_stack: bool) -> bool {
         if self.shared.crew.active() == 0 {
-            // Whether there is stack was asked when the wait began, a frame further up: asked again here, it
-            // could come out otherwise, and no other thread would run what is needed.
+            // Whether there is stack was asked when the wait began, a frame further up. Asked again here, it
+            // could come out otherwise, and no other thread would run what is needed. (The same if the last
+            // worker has left since: then one body begins in the reserve, and a wait inside of it panics.)
             return true;
         }
         has_stack && (!wait.is_timed() || self.is_called_back() || self.has_polled_enough())
