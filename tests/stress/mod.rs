@@ -87,11 +87,11 @@ impl Large {
     }
 }
 
-/// With no workers somebody has to pump: the thread that awaits the future does.
+/// With no workers a thread has to pump: the thread that awaits the future does.
 fn block_on<T>(js: &JobSystem, future: impl Future<Output = T>) -> T {
     testkit::block_on(future, || match js.workers() {
         0 if js.poll() => {}
-        // What makes a job ready may come later, and nobody else would run it.
+        // What makes a job ready may come later, and no other thread would run it.
         0 => thread::park_timeout(MOMENT),
         _ => thread::park(),
     })

@@ -171,7 +171,7 @@ fn spares_come_and_go() {
 
 /// Goal: results and failures come to the threads that wait, whichever thread ends the event that they depend
 /// on. Method: events
-/// that other threads complete and drop, a result that is taken on one thread and one that nobody takes.
+/// that other threads complete and drop, a result that is taken on one thread and one that no thread takes.
 #[test]
 fn events_that_end_elsewhere() {
     let js = small(1);

@@ -1,7 +1,7 @@
 //! Searches through what a job depends on take linear time: for a deadlock, and for a cycle that a late
 //! dependency would close.
 //!
-//! The sizes are such that a search of quadratic time does not come back while anybody waits for it. One of
+//! The sizes are such that a search of quadratic time takes minutes. One of
 //! linear time takes far less than [`SEARCH`].
 
 use std::sync::Arc;

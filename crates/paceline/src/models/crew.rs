@@ -7,7 +7,7 @@
 //! A worker waits in the middle of its work, and what it waits for is done by a job that is scheduled at the
 //! same time. A spare has run its job and finds that the worker is back, which just then comes to wait for a
 //! further job. A spare makes one job ready, which it need not announce, and leaves, while the worker that
-//! came back spins. A job that nobody runs is a deadlock, or a spin that does not end.
+//! came back spins. A job that no thread runs is a deadlock, or a spin that does not end.
 //! Bounds: one worker, one spare, which is all that may be, one publisher, one preemption.
 //! Planted bugs: workers are started without a look whether the job system ends; no fence is SeqCst, or only
 //! that of a worker that leaves is not; a spare that leaves announces nothing.
