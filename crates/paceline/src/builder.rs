@@ -1,21 +1,18 @@
 //! How a job system is set up.
 
-use std::fmt;
 use std::sync::Arc;
 
 use event::{Nanos, Sink};
 use platform::{CpuSet, Limits, Os, Platform, Treatment};
 
 use crate::border::Hooks;
-use crate::crew::{SPARES, SPARES_MAX, Stuck};
 use crate::deque::RING_MAX;
 use crate::environment::{self, Environment, Workers};
-use crate::error::WaitError;
-use crate::failure::UnwaitedPanic;
+use crate::error::{BuildError, Stuck, UnwaitedPanic};
+use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
 use crate::live::{Asked, Live, Reading, caller, limits_of};
 use crate::place::Placement;
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
-use crate::seat::VISITORS_MAX;
 use crate::shared::{Parts, Shared, cache_of};
 use crate::system::JobSystem;
 
@@ -52,66 +49,6 @@ pub struct Builder<P: Platform = Os> {
     recording: bool,
     hooks: Hooks,
 }
-
-/// Most workers.
-pub const WORKERS_MAX: usize = 1024;
-/// Most live jobs.
-pub const JOBS_MAX: u32 = 1 << 23;
-/// Most outside threads at a time.
-pub const THREADS_MAX: usize = 2048;
-
-/// Why a job system could not be made.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A setting is out of its range.
-    OutOfRange {
-        /// Which one.
-        setting: &'static str,
-        /// What was asked for.
-        asked: u64,
-        /// What is possible.
-        range: (u64, u64),
-    },
-    /// A variable of the environment is set to something that cannot be read. The text says which, and
-    /// what it may say.
-    Environment(String),
-    /// None of the CPUs that workers are to run on may be used.
-    NoCpu {
-        /// What was asked for.
-        asked: CpuSet,
-        /// What may be used.
-        usable: CpuSet,
-    },
-    /// The system refused a thread.
-    Thread(platform::SpawnError),
-    /// This process is a fork of the one that made the job system, which cannot be resized here.
-    Forked,
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BuildError::OutOfRange {
-                setting,
-                asked,
-                range: (low, high),
-            } => {
-                write!(f, "{setting} must be between {low} and {high}, not {asked}")
-            }
-            BuildError::Environment(text) => f.write_str(text),
-            BuildError::NoCpu { asked, usable } => write!(
-                f,
-                "workers are to run on CPUs {asked} (Builder::cpus, PACELINE_CPUS), but only {usable} \
-                 may be used: name one of these"
-            ),
-            BuildError::Thread(error) => error.fmt(f),
-            BuildError::Forked => WaitError::Forked.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 impl Builder<Os> {
     /// Settings for a job system on this machine. The environment wins over them: `PACELINE_WAIT` over the

@@ -12,7 +12,8 @@ use std::ffi::OsString;
 
 use platform::CpuSet;
 
-use crate::builder::{BuildError, WORKERS_MAX};
+use crate::error::BuildError;
+use crate::limits::WORKERS_MAX;
 use crate::place::Placement;
 use crate::policy::WaitPolicy;
 

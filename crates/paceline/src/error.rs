@@ -4,8 +4,10 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::failure::RECORDS_MAX;
-use crate::{JobId, Label};
+use platform::{CpuSet, SpawnError};
+
+use crate::job::{JobId, Label};
+use crate::limits::RECORDS_MAX;
 
 /// Why a wait did not end with "done".
 #[non_exhaustive]
@@ -243,3 +245,89 @@ impl fmt::Display for GraphError {
 }
 
 impl std::error::Error for GraphError {}
+
+/// A panic that no wait hears of: none waited for the job, and of what depends on it the first to be
+/// cancelled that no further job depends on was not waited for either. Given to the hook, once a panic.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UnwaitedPanic {
+    /// The job.
+    pub label: Label,
+    /// The panic's message.
+    pub message: Arc<str>,
+}
+
+/// Work is ready that no thread may run: every worker waits inside a job, and no further spare can be
+/// started. Given to [`Builder::on_stuck`](crate::Builder::on_stuck).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// How many workers wait, spares included.
+    pub waiting: usize,
+    /// Why there is no further spare.
+    pub why: String,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "all {} workers wait inside jobs while other work is ready, and no spare can be started: {}; \
+             schedule with `after` instead of waiting inside of jobs, or raise max_spares",
+            self.waiting, self.why
+        )
+    }
+}
+
+/// Why a job system could not be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A setting is out of its range.
+    OutOfRange {
+        /// Which one.
+        setting: &'static str,
+        /// What was asked for.
+        asked: u64,
+        /// What is possible.
+        range: (u64, u64),
+    },
+    /// A variable of the environment is set to something that cannot be read. The text says which, and
+    /// what it may say.
+    Environment(String),
+    /// None of the CPUs that workers are to run on may be used.
+    NoCpu {
+        /// What was asked for.
+        asked: CpuSet,
+        /// What may be used.
+        usable: CpuSet,
+    },
+    /// The system refused a thread.
+    Thread(SpawnError),
+    /// This process is a fork of the one that made the job system, which cannot be resized here.
+    Forked,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::OutOfRange {
+                setting,
+                asked,
+                range: (low, high),
+            } => {
+                write!(f, "{setting} must be between {low} and {high}, not {asked}")
+            }
+            BuildError::Environment(text) => f.write_str(text),
+            BuildError::NoCpu { asked, usable } => write!(
+                f,
+                "workers are to run on CPUs {asked} (Builder::cpus, PACELINE_CPUS), but only {usable} \
+                 may be used: name one of these"
+            ),
+            BuildError::Thread(error) => error.fmt(f),
+            BuildError::Forked => WaitError::Forked.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}

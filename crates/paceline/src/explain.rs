@@ -2,7 +2,7 @@
 
 use platform::{CpuSet, Platform, Topology};
 
-use crate::builder::WORKERS_MAX;
+use crate::limits::WORKERS_MAX;
 use crate::live::{Asked, Reading};
 use crate::place::Place;
 use crate::system::JobSystem;

@@ -60,6 +60,7 @@ mod interference;
 )]
 mod interpreted;
 mod job;
+mod limits;
 mod listen;
 mod live;
 #[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
@@ -84,16 +85,15 @@ mod wait;
 mod worker;
 
 pub use adopt::{Adopted, Help, Role};
-pub use builder::{BuildError, Builder, JOBS_MAX, THREADS_MAX, WORKERS_MAX};
+pub use builder::Builder;
 pub use context::Context;
-pub use crew::{SPARES_MAX, Stuck};
-pub use error::{GraphError, ScheduleError, WaitError};
+pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use explain::explain;
-pub use failure::UnwaitedPanic;
 pub use frame::Frame;
 pub use handle::{Event, Job};
 pub use interference::{Decision, Interference};
 pub use job::{JobId, Label};
+pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use place::Placement;
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 pub use rings::{RingReader, Rings};

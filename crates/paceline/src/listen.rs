@@ -15,6 +15,7 @@ use platform::{Atomic, Lock, Memory, Ordering, Platform};
 use crate::border::{UserValue, caught};
 use crate::context::Context;
 use crate::error::ScheduleError;
+use crate::failure::Audience;
 use crate::job::{Link, LinksWord, Slot, Ticket};
 use crate::slab::NIL;
 
@@ -151,15 +152,6 @@ pub(crate) struct Listening {
     block: u32,
     /// The link is that of another wait of this seat, underneath this one.
     is_borrowed: bool,
-}
-
-/// Who will be told how a job ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Audience {
-    Nobody,
-    /// Jobs that depend on it, which may or may not be heard of themselves.
-    Successors,
-    Somebody,
 }
 
 impl<P: Platform> Context<'_, P> {

@@ -8,8 +8,6 @@ use std::str::FromStr;
 use event::Nanos;
 use platform::{Atomic, Memory, Ordering};
 
-use crate::live::Width;
-
 /// What a thread without work does before it parks.
 ///
 /// In code by [`Builder::wait_policy`](crate::Builder::wait_policy); the environment variable
@@ -205,6 +203,28 @@ impl<M: Memory> WakeCost<M> {
     pub(crate) fn learn(&self, latency: Nanos) {
         let new = (self.get().0 * (self.parts - 1) + latency.min(self.most).0) / self.parts;
         self.ns.store(new, Ordering::Relaxed);
+    }
+}
+
+/// How wide the machine is, for those who ask often.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Width {
+    /// Threads that can run at the same time.
+    pub(crate) threads: usize,
+    /// There is less CPU time than CPUs.
+    pub(crate) is_rationed: bool,
+}
+
+impl Width {
+    pub(crate) fn pack(self) -> u32 {
+        (self.threads as u32) << 1 | u32::from(self.is_rationed)
+    }
+
+    pub(crate) fn unpack(word: u32) -> Width {
+        Width {
+            threads: (word >> 1) as usize,
+            is_rationed: word & 1 != 0,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::deque::Deque;
 use crate::fork::ForkList;
 use crate::interference::Sampler;
 use crate::job::{LabelCache, Ticket};
+use crate::limits::VISITORS_MAX;
 use crate::listen::Ears;
 use crate::policy::SpinHabit;
 use crate::range::Unshared;
@@ -241,10 +242,6 @@ struct SeatKind {
     role: Role,
     is_for_visitors: bool,
 }
-
-/// How many guests there may be beyond those that keep their seats: threads in the middle of a call that must
-/// not fail for want of a seat, such as the completion of an event.
-pub(crate) const VISITORS_MAX: usize = 63;
 
 /// All seats. The array is made for the maximum; seats are added as threads need them.
 pub(crate) struct Seats<P: Platform> {

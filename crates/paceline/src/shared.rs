@@ -8,13 +8,13 @@ use platform::{Atomic, Distance, Padded, Platform, Topology, Treatment};
 
 use crate::adopt::Helping;
 use crate::border::{Hooks, Panics};
-use crate::builder::JOBS_MAX;
 use crate::crew::Crew;
-use crate::failure::{Failures, RECORDS_MAX};
+use crate::failure::Failures;
 use crate::idle::Idle;
 use crate::injector::Injector;
 use crate::interference::Noticed;
 use crate::job::{LINK_BLOCKS_MAX, Labels, Links, Slot, Ticket};
+use crate::limits::{JOBS_MAX, RECORDS_MAX};
 use crate::listen::Wakers;
 use crate::live::Live;
 use crate::policy::{SpinPolicy, WakeCost};

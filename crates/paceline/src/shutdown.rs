@@ -31,10 +31,9 @@ use event::{EventKind, Nanos, mix};
 use platform::{Atomic, Memory, Ordering, Parker, Platform};
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Audience, Failure};
 use crate::graph::{Ending as JobEnding, Left};
 use crate::job::{Phase, Slot, Ticket};
-use crate::listen::Audience;
 use crate::seat::Role;
 use crate::shared::Shared;
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use event::{EventKind, Nanos};
 use platform::{Limits, Os, Platform};
 
-use crate::builder::{BuildError, Builder};
+use crate::builder::Builder;
 use crate::context::Context;
+use crate::error::BuildError;
 use crate::error::{GraphError, ScheduleError, WaitError};
 use crate::frame::Frame;
 use crate::handle::Event;

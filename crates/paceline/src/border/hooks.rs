@@ -5,8 +5,7 @@ use std::sync::Arc;
 use event::{Event, Sink};
 
 use super::{Payload, UserValue};
-use crate::crew::Stuck;
-use crate::failure::UnwaitedPanic;
+use crate::error::{Stuck, UnwaitedPanic};
 
 type Hook<F> = Option<UserValue<Arc<F>>>;
 

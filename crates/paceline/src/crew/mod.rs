@@ -20,9 +20,6 @@ use crate::seat::{Role, Seat};
 use crate::shared::Shared;
 use crate::steer::Mask;
 
-pub(crate) use spares::SPARES;
-pub use spares::{SPARES_MAX, Stuck};
-
 /// The workers.
 pub(crate) struct Crew<P: Platform> {
     roster: P::Lock<Roster<P>>,

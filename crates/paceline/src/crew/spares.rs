@@ -8,45 +8,16 @@
 //! There is a limit to them, and the system may refuse a thread. Then ready work has to wait until a thread
 //! comes out of its wait, which may be never: the program is told ([`Stuck`]).
 
-use std::fmt;
-
 use event::EventKind;
 use platform::{Atomic, Lock, Ordering, Parker, Platform};
 
 use super::Post;
 use crate::context::Context;
+use crate::error::Stuck;
 use crate::idle::Fenced;
 use crate::job::Ticket;
 use crate::seat::{Role, Seat};
 use crate::shared::Shared;
-
-/// The most that [`Builder::max_spares`](crate::Builder::max_spares) can be.
-pub const SPARES_MAX: usize = 960;
-
-/// Spares without that setting.
-pub(crate) const SPARES: usize = 256;
-
-/// Work is ready that no thread may run: every worker waits inside a job, and no further spare can be
-/// started. Given to [`Builder::on_stuck`](crate::Builder::on_stuck).
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Stuck {
-    /// How many workers wait, spares included.
-    pub waiting: usize,
-    /// Why there is no further spare.
-    pub why: String,
-}
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "all {} workers wait inside jobs while other work is ready, and no spare can be started: {}; \
-             schedule with `after` instead of waiting inside of jobs, or raise max_spares",
-            self.waiting, self.why
-        )
-    }
-}
 
 /// Where a spare is to come from.
 enum Source {

@@ -4,8 +4,8 @@
 //! written before the job counts as over: a thread that sees that the job is over, and that there was any
 //! failure at all, finds it.
 //!
-//! What is kept is bounded. The last [`RECORDS_MAX`] failures are kept in full, payloads of panics included.
-//! Of older ones a mark is left, a word a slot with the generation of the last job there that failed: it says
+//! What is kept is bounded. The last [`RECORDS_MAX`](crate::limits::RECORDS_MAX) failures are kept in full,
+//! payloads of panics included. Of older ones a mark is left, a word a slot with the generation of the last job there that failed: it says
 //! *that* the job failed, until a later job of the same slot fails, too. The mark is also what is looked at
 //! first, so that a predecessor that ended well costs no lock.
 //!
@@ -22,14 +22,10 @@ use platform::{Atomic, Lock, Memory, Ordering, Platform};
 
 use crate::border::Payload;
 use crate::context::Context;
-use crate::error::WaitError;
+use crate::error::{UnwaitedPanic, WaitError};
 use crate::job::{Label, Slot, Ticket};
-use crate::listen::Audience;
 use crate::shared::Shared;
 use crate::slab::Chunks;
-
-/// How many failures are remembered in full.
-pub(crate) const RECORDS_MAX: usize = 4096;
 
 /// What happened to a job that did not end well.
 pub(crate) enum Failure {
@@ -110,15 +106,13 @@ pub(crate) struct Cause {
     message: Option<Arc<str>>,
 }
 
-/// A panic that no wait hears of: none waited for the job, and of what depends on it the first to be
-/// cancelled that no further job depends on was not waited for either. Given to the hook, once a panic.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct UnwaitedPanic {
-    /// The job.
-    pub label: Label,
-    /// The panic's message.
-    pub message: Arc<str>,
+/// Who will be told how a job ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Audience {
+    Nobody,
+    /// Jobs that depend on it, which may or may not be heard of themselves.
+    Successors,
+    Somebody,
 }
 
 /// All failures of a job system.

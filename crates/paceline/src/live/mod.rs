@@ -30,6 +30,7 @@ use platform::{Atomic, CpuSet, Limits, Lock, Memory, Ordering, Padded, Platform}
 use crate::context::Context;
 use crate::job::Ticket;
 use crate::place::{Place, PlacedThread, allowed_without_place};
+use crate::policy::Width;
 use crate::seat::Role;
 use crate::shared::Shared;
 use crate::steer::Mask;
@@ -41,35 +42,6 @@ pub(crate) use reading::{Asked, Reading};
 const PERIOD: Nanos = Nanos::from_secs(1);
 /// When to look again at a machine that seems to have shrunk.
 const CONFIRM: Nanos = Nanos::from_millis(100);
-
-/// How wide the machine is, for those who ask often.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Width {
-    /// Threads that can run at the same time.
-    pub(crate) threads: usize,
-    /// There is less CPU time than CPUs.
-    pub(crate) is_rationed: bool,
-}
-
-impl Width {
-    fn of(reading: &Reading) -> Width {
-        Width {
-            threads: reading.width,
-            is_rationed: reading.is_rationed(),
-        }
-    }
-
-    fn pack(self) -> u32 {
-        (self.threads as u32) << 1 | u32::from(self.is_rationed)
-    }
-
-    fn unpack(word: u32) -> Width {
-        Width {
-            threads: (word >> 1) as usize,
-            is_rationed: word & 1 != 0,
-        }
-    }
-}
 
 /// The machine as this job system knows it.
 pub(crate) struct Live<M: Memory> {
@@ -91,7 +63,7 @@ pub(crate) struct Live<M: Memory> {
 impl<M: Memory> Live<M> {
     /// What was found at `now`. `cpus` restricts all workers.
     pub(crate) fn new(reading: Reading, cpus: Option<CpuSet>, follow: Option<Nanos>) -> Live<M> {
-        let width = Width::of(&reading);
+        let width = reading.width_now();
         let waiter = reading.near.waiter().map_or(0, |cpu| cpu + 1);
         Live {
             is_on: follow.is_some(),
@@ -151,7 +123,7 @@ impl<M: Memory> Live<M> {
     pub(crate) fn learn(&self, limits: Limits, settle: impl FnOnce(&Learned, usize)) -> Learned {
         self.reading.with(|reading| {
             let learned = reading.learn(limits);
-            let width = Width::of(reading);
+            let width = reading.width_now();
             self.width.store(width.pack(), Ordering::Relaxed);
             settle(&learned, reading.workers());
             learned

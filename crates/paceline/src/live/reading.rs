@@ -5,6 +5,7 @@ use platform::{CpuSet, Limits, Topology};
 
 use super::near::Near;
 use crate::place::{Place, places};
+use crate::policy::Width;
 
 /// How many workers the program wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,6 +184,14 @@ impl Reading {
     pub(super) fn is_rationed(&self) -> bool {
         let cpus = self.limits.usable().len() as f64;
         self.limits.quota.is_some_and(|quota| quota.cpus() < cpus)
+    }
+
+    /// For those who ask often.
+    pub(super) fn width_now(&self) -> Width {
+        Width {
+            threads: self.width,
+            is_rationed: self.is_rationed(),
+        }
     }
 
     pub(super) fn learn(&mut self, limits: Limits) -> Learned {

@@ -45,9 +45,9 @@ fn shrinking_is_confirmed_and_growing_is_not() {
 #[test]
 fn a_ration_counts_and_stops_spinning_at_once() {
     let mut reading = fitting(4);
-    assert!(!Width::of(&reading).is_rationed);
+    assert!(!reading.width_now().is_rationed);
     reading.learn(machine(4, Some(1_500)));
-    let width = Width::of(&reading);
+    let width = reading.width_now();
     assert_eq!((width.threads, width.is_rationed), (4, true));
     assert_eq!(Width::unpack(width.pack()), width);
     let learned = reading.learn(machine(4, Some(1_500)));
@@ -55,7 +55,7 @@ fn a_ration_counts_and_stops_spinning_at_once() {
     assert_eq!((reading.width, reading.workers()), (2, 1));
     let learned = reading.learn(machine(4, None));
     assert_eq!(learned.change, Some(Resized::Wider));
-    assert!(!Width::of(&reading).is_rationed);
+    assert!(!reading.width_now().is_rationed);
 }
 
 /// Goal: a number that was asked for is a ceiling if it fitted the machine, and stays otherwise.

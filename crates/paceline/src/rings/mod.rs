@@ -8,9 +8,7 @@ use std::sync::Arc;
 use event::{Event, Sink};
 use platform::{Atomic, Lock, Memory, Ordering, Os, Padded, SharedCell};
 
-use crate::builder::{THREADS_MAX, WORKERS_MAX};
-use crate::crew::SPARES_MAX;
-use crate::seat::VISITORS_MAX;
+use crate::limits::{SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
 
 /// Words of an event.
 const WORDS: usize = 4;
