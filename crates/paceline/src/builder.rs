@@ -5,13 +5,13 @@ use std::sync::Arc;
 use event::{Nanos, Sink};
 use platform::{CpuSet, Limits, Os, Platform, Treatment};
 
+use crate::adapt::environment::{self, Environment, Workers};
+use crate::adapt::live::{Asked, Live, Reading, caller, limits_of};
+use crate::adapt::place::Placement;
 use crate::border::Hooks;
 use crate::deque::RING_MAX;
-use crate::environment::{self, Environment, Workers};
 use crate::error::{BuildError, Stuck, UnwaitedPanic};
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
-use crate::live::{Asked, Live, Reading, caller, limits_of};
-use crate::place::Placement;
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::shared::{Parts, Shared, cache_of};
 use crate::system::JobSystem;

@@ -33,7 +33,7 @@
 //! one word per thread, joins are private until somebody is hungry, scopes are jobs that count
 //! others. ARCHITECTURE.md is the map; every file begins with what it is about.
 
-mod adopt;
+mod adapt;
 mod border;
 mod builder;
 mod context;
@@ -42,9 +42,7 @@ mod cycle;
 mod deque;
 mod edges;
 mod entry;
-mod environment;
 mod error;
-mod explain;
 mod failure;
 mod fork;
 mod frame;
@@ -52,7 +50,6 @@ mod graph;
 mod handle;
 mod idle;
 mod injector;
-mod interference;
 #[cfg(test)]
 #[expect(
     clippy::disallowed_methods,
@@ -62,10 +59,8 @@ mod interpreted;
 mod job;
 mod limits;
 mod listen;
-mod live;
 #[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
 mod models;
-mod place;
 mod policy;
 mod range;
 mod record;
@@ -79,22 +74,18 @@ mod sitting;
 mod slab;
 mod slow;
 mod stats;
-mod steer;
 mod system;
 mod wait;
 mod worker;
 
-pub use adopt::{Adopted, Help, Role};
+pub use adapt::{Adopted, Decision, Help, Interference, Placement, Role, explain};
 pub use builder::Builder;
 pub use context::Context;
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
-pub use explain::explain;
 pub use frame::Frame;
 pub use handle::{Event, Job};
-pub use interference::{Decision, Interference};
 pub use job::{JobId, Label};
 pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
-pub use place::Placement;
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 pub use rings::{RingReader, Rings};
 pub use schedule::NewJob;

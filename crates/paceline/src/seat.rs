@@ -14,9 +14,10 @@
 use event::{Nanos, Why};
 use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
 
+use crate::adapt::interference::Sampler;
+use crate::adapt::steer::{Mask, Steer};
 use crate::deque::Deque;
 use crate::fork::ForkList;
-use crate::interference::Sampler;
 use crate::job::{LabelCache, Ticket};
 use crate::limits::VISITORS_MAX;
 use crate::listen::Ears;
@@ -25,7 +26,6 @@ use crate::range::Unshared;
 use crate::record::Stamp;
 use crate::slab::Cache;
 use crate::stats::Counters;
-use crate::steer::{Mask, Steer};
 
 /// Who sits on a seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

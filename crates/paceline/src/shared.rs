@@ -6,17 +6,18 @@ use std::sync::{Arc, Weak};
 use event::{Nanos, Sink};
 use platform::{Atomic, Distance, Padded, Platform, Topology, Treatment};
 
-use crate::adopt::Helping;
+use crate::adapt::interference::Noticed;
+use crate::adapt::live::Live;
+use crate::adapt::roles::Helping;
+use crate::adapt::steer::Steering;
 use crate::border::{Hooks, Panics};
 use crate::crew::Crew;
 use crate::failure::Failures;
 use crate::idle::Idle;
 use crate::injector::Injector;
-use crate::interference::Noticed;
 use crate::job::{LINK_BLOCKS_MAX, Labels, Links, Slot, Ticket};
 use crate::limits::{JOBS_MAX, RECORDS_MAX};
 use crate::listen::Wakers;
-use crate::live::Live;
 use crate::policy::{SpinPolicy, WakeCost};
 use crate::range::RangeBlock;
 use crate::record::Tap;
@@ -26,7 +27,6 @@ use crate::sitting::Host;
 use crate::slab::Slab;
 use crate::slow::Slow;
 use crate::stats::Stats;
-use crate::steer::Steering;
 
 /// The job system itself; [`JobSystem`](crate::JobSystem) is the door to it.
 pub(crate) struct Shared<P: Platform> {

@@ -15,10 +15,10 @@ mod spares;
 use event::Nanos;
 use platform::{Atomic, CpuSet, Lock, Omission, Ordering, Parker, Platform, Thread, ThreadSpec};
 
-use crate::place::PlacedThread;
+use crate::adapt::place::PlacedThread;
+use crate::adapt::steer::Mask;
 use crate::seat::{Role, Seat};
 use crate::shared::Shared;
-use crate::steer::Mask;
 
 /// The workers.
 pub(crate) struct Crew<P: Platform> {

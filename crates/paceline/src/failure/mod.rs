@@ -5,9 +5,9 @@
 //! failure at all, finds it.
 //!
 //! What is kept is bounded. The last [`RECORDS_MAX`](crate::limits::RECORDS_MAX) failures are kept in full,
-//! payloads of panics included. Of older ones a mark is left, a word a slot with the generation of the last job there that failed: it says
-//! *that* the job failed, until a later job of the same slot fails, too. The mark is also what is looked at
-//! first, so that a predecessor that ended well costs no lock.
+//! payloads of panics included. Of older ones a mark is left, a word a slot with the generation of the last
+//! job there that failed: it says *that* the job failed, until a later job of the same slot fails, too. The
+//! mark is also what is looked at first, so that a predecessor that ended well costs no lock.
 //!
 //! Two sorts of records are kept for as long as they are needed, however many others there are. Those of
 //! scopes and loops: the thread that waits for one takes its record away. And those of jobs that a handle

@@ -43,10 +43,10 @@ use testkit::Loom;
 use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
 
 use crate::WaitPolicy;
+use crate::adapt::live::{Asked, Live, Reading};
 use crate::border::Hooks;
 use crate::context::Context;
 use crate::job::{Label, Ticket};
-use crate::live::{Asked, Live, Reading};
 use crate::policy::SpinPolicy;
 use crate::seat::Role;
 use crate::shared::{Parts, Shared};

@@ -5,12 +5,12 @@ use platform::{Ordering, Parker, Platform};
 
 use super::Wait;
 use super::find::{Look, Walk};
+use crate::adapt::steer::Nudging;
 use crate::context::Context;
 use crate::error::WaitError;
 use crate::idle::Fenced;
 use crate::policy::{Tuning, WaitPolicy};
 use crate::seat::Role;
-use crate::steer::Nudging;
 
 /// How long a waiter with nothing to run does what.
 #[derive(Clone, Copy)]

@@ -12,9 +12,9 @@ use std::ffi::OsString;
 
 use platform::CpuSet;
 
+use crate::adapt::place::Placement;
 use crate::error::BuildError;
 use crate::limits::WORKERS_MAX;
-use crate::place::Placement;
 use crate::policy::WaitPolicy;
 
 /// Where the variables are looked up; tests have their own.

@@ -15,7 +15,7 @@
 //!   itself, before its name can be another's.
 //! - The mask of a thread with a role is that of a fast worker, also when that changes: whoever has looked at
 //!   the machine renews it. Under one lock, so that no look is missed by who adopts at that moment.
-//! - The lock of [`Helping`] is taken before the roster's and that of [`live`](crate::live), never after.
+//! - The lock of [`Helping`] is taken before the roster's and that of [`live`](crate::adapt::live), never after.
 
 mod wish;
 

@@ -15,7 +15,7 @@
 //! Invariants
 //! - Nothing here happens per job.
 //! - Totals of a seat only grow, whoever sits there: a thread that sits down begins with what it has used.
-//! - The number of workers is changed by [`live`](crate::live) alone, as the smallest of what the machine
+//! - The number of workers is changed by [`live`](crate::adapt::live) alone, as the smallest of what the machine
 //!   leaves, what was asked for, and what is found here.
 
 mod judge;

@@ -1,6 +1,6 @@
 //! Whether workers are to be near the thread that waits for them: not while others want its CPUs.
 //!
-//! A mask of one cache ([`place`](crate::place)) leaves out CPUs that may be idle. So it goes when threads
+//! A mask of one cache ([`place`](crate::adapt::place)) leaves out CPUs that may be idle. So it goes when threads
 //! are preempted. Then they are not any more, which says nothing about how it would be with the mask: it
 //! comes back on trial, after twice as many looks each time that was in vain.
 //!

@@ -8,7 +8,7 @@
 //!
 //! Where there are several last-level caches, fast workers that have a core each beside the thread that waits
 //! have a mask of its cache ([`Plan`]). Which thread that is, shows who asks for a look at the machine
-//! ([`live`](crate::live)). A mask that leaves out idle CPUs is in the way where others want the rest: while
+//! ([`live`](crate::adapt::live)). A mask that leaves out idle CPUs is in the way where others want the rest: while
 //! threads are preempted there is none.
 //!
 //! Invariants
@@ -23,10 +23,10 @@ use platform::Atomic;
 use platform::topology::Topology;
 use platform::{CpuSet, Distance, Lane, Limits, Lock, Ordering, Plan, PlannedWorker, Platform};
 
-use crate::live::common;
+use crate::adapt::live::common;
+use crate::adapt::steer::Mask;
 use crate::seat::Seat;
 use crate::shared::Shared;
-use crate::steer::Mask;
 
 /// Whether workers are held to classes of CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

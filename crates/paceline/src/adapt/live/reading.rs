@@ -4,7 +4,7 @@ use event::Resized;
 use platform::{CpuSet, Limits, Topology};
 
 use super::near::Near;
-use crate::place::{Place, places};
+use crate::adapt::place::{Place, places};
 use crate::policy::Width;
 
 /// How many workers the program wants.
@@ -52,7 +52,7 @@ pub(crate) struct Reading {
     seen: CpuSet,
     pub(super) asked: Asked,
     workers_max: usize,
-    /// As many as [`interference`](crate::interference) leaves.
+    /// As many as [`interference`](crate::adapt::interference) leaves.
     pub(super) most: usize,
     /// The system refused a thread last time.
     pub(super) undermanned: bool,

@@ -27,13 +27,13 @@ mod reading;
 use event::{EventKind, Nanos};
 use platform::{Atomic, CpuSet, Limits, Lock, Memory, Ordering, Padded, Platform};
 
+use crate::adapt::place::{Place, PlacedThread, allowed_without_place};
+use crate::adapt::steer::Mask;
 use crate::context::Context;
 use crate::job::Ticket;
-use crate::place::{Place, PlacedThread, allowed_without_place};
 use crate::policy::Width;
 use crate::seat::Role;
 use crate::shared::Shared;
-use crate::steer::Mask;
 
 use reading::Learned;
 pub(crate) use reading::{Asked, Reading};

@@ -2,9 +2,9 @@
 
 use platform::{CpuSet, Platform, Topology};
 
+use crate::adapt::live::{Asked, Reading};
+use crate::adapt::place::Place;
 use crate::limits::WORKERS_MAX;
-use crate::live::{Asked, Reading};
-use crate::place::Place;
 use crate::system::JobSystem;
 
 /// What a job system with default settings would do on this machine, and why: a sentence each.
