@@ -6,8 +6,7 @@ use event::{Nanos, Sink};
 use platform::{CpuSet, Limits, Os, Platform, Treatment};
 
 use crate::adapt::environment::{self, Environment, Workers};
-use crate::adapt::live::{Asked, Live, Reading, caller, limits_of};
-use crate::adapt::place::Placement;
+use crate::adapt::{Adapt, Asked, Placement, Reading, Settings, caller, limits_of};
 use crate::border::Hooks;
 use crate::deque::RING_MAX;
 use crate::error::{BuildError, Stuck, UnwaitedPanic};
@@ -348,9 +347,14 @@ impl<P: Platform> Builder<P> {
             workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
             spin: SpinPolicy { policy },
-            live: Live::new(reading, cpus, follow),
-            help: self.help,
-            steering: self.steering,
+            adapt: Adapt::new(Settings {
+                reading,
+                cpus,
+                follow,
+                help: self.help,
+                slice: self.slice,
+                steering: self.steering,
+            }),
             sink: self.sink,
             recording: self.recording,
             hooks: self.hooks,
@@ -359,10 +363,9 @@ impl<P: Platform> Builder<P> {
             platform: self.platform,
         });
         let system = JobSystem::from_shared(shared);
-        system
-            .shared()
-            .start_workers()
-            .map_err(BuildError::Thread)?;
+        let shared = system.shared();
+        let started = shared.adapt.start(shared);
+        started.map_err(BuildError::Thread)?;
         Ok(system)
     }
 

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use event::{EventKind, Nanos, Withheld};
 use platform::{Atomic, Omission, Ordering, Platform, SharedCell};
 
+use crate::adapt::Passing;
 use crate::graph::Ending;
 use crate::idle::{Fenced, IdleWord};
 use crate::job::{Phase, Slot, Ticket};
@@ -196,7 +197,7 @@ impl<'a, P: Platform> Context<'a, P> {
             }
         } else {
             // It is left to whoever searches, who may be waiting for a CPU.
-            self.check_overdue();
+            self.shared.adapt.passes(self, Passing::Publishing);
         }
         if untold > 0 {
             let arg = (why as u64) << 32 | u64::from(untold);
@@ -230,7 +231,7 @@ impl<'a, P: Platform> Context<'a, P> {
         self.sign_wake_up(seat);
         if seat.wake(&self.shared.platform) {
             self.seat.counters.wakes_sent.add(1);
-            self.expect_start(index);
+            self.shared.adapt.signalled(self, index);
         }
     }
 

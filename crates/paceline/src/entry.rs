@@ -47,7 +47,7 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn begin_sitting(&self) {
         let limit = wait::stack_limit(&self.shared.platform);
         self.own(|own| own.stack_limit = limit);
-        self.forget_usage();
+        self.shared.adapt.thread_started(self);
         self.record_seated();
     }
 }

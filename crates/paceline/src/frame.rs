@@ -41,12 +41,11 @@ impl<'js, P: Platform> Frame<'js, P> {
         let number = shared.frames.fetch_add(1, Ordering::Relaxed);
         let mut start = shared.platform.now();
         let context = shared.context();
-        if let Ok(cx) = &context {
-            cx.follow_machine_at(start);
-            if cx.follow_interference(start) {
-                // It took some time, which is none of the frame's.
-                start = shared.platform.now();
-            }
+        if let Ok(cx) = &context
+            && shared.adapt.frame_begins(cx, start)
+        {
+            // It took some time, which is none of the frame's.
+            start = shared.platform.now();
         }
         let deadline = start + Nanos::from(budget);
         if let Ok(cx) = context {
@@ -101,7 +100,7 @@ impl<P: Platform> Drop for Frame<'_, P> {
             cx.seat.counters.frames.add(1);
             cx.seat.counters.frames_missed.add(u64::from(missed));
             cx.record(EventKind::FrameEnd, Ticket(self.number), u64::from(missed));
-            cx.end_frame(self.start, end);
+            shared.adapt.frame_ended(&cx, self.start, end);
         }
     }
 }

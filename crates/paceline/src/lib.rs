@@ -59,6 +59,7 @@ mod interpreted;
 mod job;
 mod limits;
 mod listen;
+mod machine;
 #[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
 mod models;
 mod policy;
@@ -78,7 +79,7 @@ mod system;
 mod wait;
 mod worker;
 
-pub use adapt::{Adopted, Decision, Help, Interference, Placement, Role, explain};
+pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use builder::Builder;
 pub use context::Context;
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
@@ -86,6 +87,7 @@ pub use frame::Frame;
 pub use handle::{Event, Job};
 pub use job::{JobId, Label};
 pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
+pub use machine::Adopted;
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 pub use rings::{RingReader, Rings};
 pub use schedule::NewJob;

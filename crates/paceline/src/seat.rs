@@ -14,8 +14,7 @@
 use event::{Nanos, Why};
 use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, SharedCell};
 
-use crate::adapt::interference::Sampler;
-use crate::adapt::steer::{Mask, Steer};
+use crate::adapt::{Local, WakeReport, WorkerWords};
 use crate::deque::Deque;
 use crate::fork::ForkList;
 use crate::job::{LabelCache, Ticket};
@@ -59,16 +58,13 @@ pub(crate) struct Seat<P: Platform> {
     /// before it unparks, read by the owner after.
     pub(crate) woken_at: P::AtomicU64,
     pub(crate) woken_from: P::AtomicU32,
-    /// A worker's mask ([`Mask`]) and, while it lives, its thread's name for the platform (0: none).
-    pub(crate) mask: P::AtomicU32,
-    pub(crate) thread: P::AtomicU64,
+    /// What the rest of the job system may know of a worker.
+    pub(crate) words: WorkerWords<P>,
     /// The CPU the thread was last seen on (+1; 0 unknown): for the order of stealing. Thieves read it again
     /// and again; what the owner writes at every job it helps with lies elsewhere.
     pub(crate) cpu: Padded<P::AtomicU32>,
     /// Guests: 1 while a thread sits here. Workers: [`Seat::RETIRES`], [`Seat::IS_SLOW`].
     pub(crate) flag: P::AtomicU32,
-    /// A regular worker's number among these; else [`Seat::NO_ORDINAL`].
-    pub(crate) ordinal: P::AtomicU32,
     pub(crate) counters: Padded<Counters<P>>,
     pub(crate) own: Padded<P::Cell<Own<P>>>,
 }
@@ -108,13 +104,12 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) stack_limit: usize,
     /// Scratch of the search for runnable ancestors.
     pub(crate) search: Vec<Ticket>,
-    pub(crate) steer: Steer,
+    /// What it remembers of its machine.
+    pub(crate) adapt: Local,
     /// What spinning has been good for: in search of work, and inside waits.
     pub(crate) search_habit: SpinHabit,
     pub(crate) wait_habit: SpinHabit,
     pub(crate) unshared: Unshared,
-    /// What the thread had used when it last looked.
-    pub(crate) sampler: Sampler,
     /// Numbers the walks for runnable ancestors: a job marked with the current number has been
     /// visited.
     pub(crate) serial: u64,
@@ -154,8 +149,6 @@ impl<P: Platform> Seat<P> {
     pub(crate) const RESTS: u32 = 1 << 2;
     /// Of a spare's `flag`: it is about to end, but can be had back until it has.
     pub(crate) const LEAVES: u32 = 1 << 3;
-    /// Who has no number has the place of the first one, which is fast.
-    pub(crate) const NO_ORDINAL: u32 = u32::MAX;
 
     fn new(platform: &P, index: u32, kind: SeatKind, queue: usize) -> Seat<P> {
         let SeatKind {
@@ -173,11 +166,9 @@ impl<P: Platform> Seat<P> {
             waits_until: P::AtomicU64::new(0),
             woken_at: P::AtomicU64::new(0),
             woken_from: P::AtomicU32::new(0),
-            mask: P::AtomicU32::new(Mask::Full as u32),
-            thread: P::AtomicU64::new(0),
+            words: WorkerWords::new(),
             cpu: Padded(P::on_own_lines(|| P::AtomicU32::new(0))),
             flag: P::AtomicU32::new(0),
-            ordinal: P::AtomicU32::new(Seat::<P>::NO_ORDINAL),
             counters: Padded(P::on_own_lines(Counters::new)),
             own: Padded(P::Cell::new(Own {
                 slots: Cache::new(),
@@ -202,11 +193,10 @@ impl<P: Platform> Seat<P> {
                 random: platform.seed() ^ (u64::from(index) << 32 | 1),
                 todo: Vec::new(),
                 search: Vec::new(),
-                steer: Steer::new(),
+                adapt: Local::new(),
                 search_habit: SpinHabit::default(),
                 wait_habit: SpinHabit::default(),
                 unshared: Unshared::default(),
-                sampler: Sampler::default(),
                 serial: 0,
                 marks_from: 0,
                 stamp: Stamp::default(),
@@ -402,26 +392,11 @@ impl<P: Platform> Drop for Seats<P> {
     }
 }
 
-/// What a seat learns about wake-ups when its thread runs again.
-pub(crate) struct WakeReport {
-    /// From the waker's decision to running.
-    pub(crate) latency: Nanos,
-    /// Whether it runs on the CPU its waker ran on.
-    pub(crate) colocated: bool,
-    /// Where the waker ran.
-    pub(crate) waker_cpu: Option<u32>,
-}
-
 impl<P: Platform> Seat<P> {
     /// When the last wake-up was sent here, if the worker has not started yet.
     pub(crate) fn signalled(&self) -> Option<Nanos> {
         let sent = self.woken_at.load(Ordering::Relaxed);
         (sent != 0).then_some(Nanos(sent))
-    }
-
-    /// Whether its worker steers clear of a CPU.
-    pub(crate) fn is_steered(&self) -> bool {
-        self.mask.load(Ordering::Relaxed) == Mask::Steered as u32
     }
 
     /// After a park: what the wake-up was like, if one was sent since the last report.

@@ -4,12 +4,9 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Nanos, Sink};
-use platform::{Atomic, Distance, Padded, Platform, Topology, Treatment};
+use platform::{Atomic, Distance, Padded, Platform, Topology};
 
-use crate::adapt::interference::Noticed;
-use crate::adapt::live::Live;
-use crate::adapt::roles::Helping;
-use crate::adapt::steer::Steering;
+use crate::adapt::Adapt;
 use crate::border::{Hooks, Panics};
 use crate::crew::Crew;
 use crate::failure::Failures;
@@ -47,11 +44,8 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) failures: Failures<P>,
     pub(crate) wakers: Wakers<P>,
     pub(crate) crew: Crew<P>,
-    pub(crate) helping: Helping<P>,
-    pub(crate) live: Live<P>,
-    pub(crate) noticed: Noticed<P>,
+    pub(crate) adapt: Adapt<P>,
     pub(crate) spin: SpinPolicy,
-    pub(crate) steering: Steering<P>,
     /// What a wake-up takes.
     pub(crate) wake_cost: Padded<WakeCost<P>>,
     /// Whether any edge was added to a job after it was scheduled: only then can edges form cycles.
@@ -79,9 +73,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) queue: usize,
     pub(crate) max_jobs: u32,
     pub(crate) spin: SpinPolicy,
-    pub(crate) live: Live<P>,
-    pub(crate) help: Vec<Treatment>,
-    pub(crate) steering: bool,
+    pub(crate) adapt: Adapt<P>,
     pub(crate) sink: Option<Arc<dyn Sink>>,
     pub(crate) recording: bool,
     pub(crate) hooks: Hooks,
@@ -121,11 +113,8 @@ impl<P: Platform> Shared<P> {
                 parts.stack_bytes,
                 parts.slice,
             ),
-            helping: Helping::new(parts.help, parts.slice),
-            live: parts.live,
-            noticed: Noticed::new(),
+            adapt: parts.adapt,
             spin: parts.spin,
-            steering: Steering::new(parts.steering),
             wake_cost: Padded(WakeCost::fast()),
             late_edges: P::AtomicU32::new(0),
             frames: P::AtomicU64::new(0),
@@ -187,16 +176,14 @@ impl<P: Platform> Shared<P> {
     pub(crate) fn spin_time(&self) -> Nanos {
         // The waiting thread counts as one more.
         let threads = self.crew.active() + 1;
-        let mut width = self.live.width();
-        // Whoever spins spends what others of ours need.
-        width.is_rationed |= self.noticed.are_fewer();
-        self.spin.spin_time(self.wake_cost.get(), threads, width)
+        self.spin
+            .spin_time(self.wake_cost.get(), threads, self.adapt.width())
     }
 
     /// How many threads could work on one thing at the same time.
     pub(crate) fn threads_at_once(&self) -> u32 {
         let threads = self.crew.active() + 1;
-        threads.min(self.live.width().threads).max(1) as u32
+        threads.min(self.adapt.width().threads).max(1) as u32
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -218,7 +205,7 @@ impl<P: Platform> Host for Shared<P> {
 
     fn role_thread_ends(&self) {
         if !self.is_forked() {
-            self.forget_role_thread(self.platform.thread_id());
+            self.adapt.thread_ended(self, None);
         }
     }
 }

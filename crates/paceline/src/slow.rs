@@ -81,11 +81,10 @@ impl<P: Platform> Context<'_, P> {
     /// A slow worker's life, until it is to leave or to be a fast one.
     pub(crate) fn slow_loop(&self) {
         let shared = self.shared;
-        let ordinal = self.seat.ordinal.load(Ordering::Relaxed);
-        let place = shared.live.place(ordinal);
+        let times_16 = shared.adapt.times_16(&self.seat.words);
         self.own(|own| {
             own.is_slow = true;
-            own.slow_times_16 = place.map_or(16, |place| place.times_16);
+            own.slow_times_16 = times_16;
         });
         shared.idle.begin_block::<Fenced>();
         // It may have been the last that could run what there is.
@@ -133,9 +132,9 @@ impl<P: Platform> Context<'_, P> {
         idle.begin_search::<Fenced>();
         loop {
             let stops = self.must_stop_slow();
-            if self.shared.live.is_asked() {
+            if self.shared.adapt.asks_for_look() {
                 self.end_slow_search();
-                self.look_if_asked();
+                self.shared.adapt.look_if_asked(self);
                 idle.begin_search::<Fenced>();
                 continue;
             }
@@ -146,7 +145,7 @@ impl<P: Platform> Context<'_, P> {
             idle.begin_sleep::<Fenced>(index);
             self.record(EventKind::Park, Ticket::NONE, 0);
             let mut woken = false;
-            let is_asked = || self.shared.live.is_asked();
+            let is_asked = || self.shared.adapt.asks_for_look();
             let is_needed = || self.has_slow_work() || is_asked() || self.must_stop_slow();
             while idle.is_asleep(index) && !is_needed() {
                 self.seat.counters.parks.add(1);

@@ -8,10 +8,10 @@ use std::time::Duration;
 use event::{EventKind, Nanos};
 use platform::{Limits, Os, Platform};
 
+use crate::adapt::Passing;
 use crate::builder::Builder;
 use crate::context::Context;
-use crate::error::BuildError;
-use crate::error::{GraphError, ScheduleError, WaitError};
+use crate::error::{BuildError, GraphError, ScheduleError, WaitError};
 use crate::frame::Frame;
 use crate::handle::Event;
 use crate::job::{JobId, Label, Ticket};
@@ -197,7 +197,7 @@ impl<P: Platform> JobSystem<P> {
     pub fn flush(&self) {
         self.enter(|context| {
             context.flush();
-            context.follow_machine();
+            self.shared.adapt.passes(context, Passing::Outside);
             if self.shared.crew.active() == 0 {
                 while context.run_any() {}
             }
@@ -288,7 +288,7 @@ impl<P: Platform> JobSystem<P> {
         match self.shared.is_forked() {
             // What the parent knew is behind a lock, which a thread of the parent's may have held.
             true => self.shared.platform.limits(),
-            false => self.shared.limits(),
+            false => self.shared.adapt.limits(),
         }
     }
 
@@ -312,7 +312,8 @@ impl<P: Platform> JobSystem<P> {
                 range,
             });
         }
-        self.shared.resize(workers).map_err(BuildError::Thread)?;
+        let resized = self.shared.adapt.resize(&*self.shared, workers);
+        resized.map_err(BuildError::Thread)?;
         if self.is_recording()
             && let Ok(context) = self.shared.context()
         {

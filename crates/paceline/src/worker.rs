@@ -8,6 +8,7 @@
 use event::{EventKind, Nanos};
 use platform::{Atomic, Omission, Ordering, Parker, Platform};
 
+use crate::adapt::Passing;
 use crate::context::{Context, Queue};
 use crate::deque::{Deque, STEAL_MAX};
 use crate::idle::Fenced;
@@ -86,7 +87,7 @@ impl<P: Platform> Context<'_, P> {
     /// ever would bury. What is left here is announced, since this thread does not run it next.
     #[cold]
     fn next_in_fairness(&self) -> Option<Ticket> {
-        self.leave_waker();
+        self.shared.adapt.passes(self, Passing::Fairness);
         let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
         let first = match turn % 3 {
             0 => None,
@@ -262,13 +263,13 @@ impl<P: Platform> Context<'_, P> {
             if let Some(found) = found {
                 return self.leave_search(found);
             }
-            let looks = shared.live.is_asked();
+            let looks = shared.adapt.asks_for_look();
             if std::mem::take(&mut woken) && !looks {
                 self.seat.counters.wakes_useless.add(1);
             }
             if looks {
                 self.leave_search(Found::Leave);
-                self.look_if_asked();
+                shared.adapt.look_if_asked(self);
                 epoch = shared.idle.begin_search::<Fenced>();
                 continue;
             }
@@ -302,13 +303,13 @@ impl<P: Platform> Context<'_, P> {
     fn sleep(&self) -> (bool, u16) {
         let (shared, seat) = (self.shared, self.seat);
         let index = seat.index as usize;
-        self.note_usage();
+        shared.adapt.runs_dry(self);
         shared.idle.begin_sleep::<Fenced>(index);
         self.record(EventKind::Park, Ticket::NONE, 0);
         let mut parked = None;
-        let is_needed = || shared.has_work() || shared.live.is_asked() || self.must_stop();
+        let is_needed = || shared.has_work() || shared.adapt.asks_for_look() || self.must_stop();
         while shared.idle.is_asleep(index) && !is_needed() {
-            self.steer();
+            shared.adapt.parks(self);
             seat.counters.parks.add(1);
             parked = parked.or_else(|| Some(shared.platform.now()));
             seat.parker.park(Nanos::MAX);
@@ -329,7 +330,7 @@ impl<P: Platform> Context<'_, P> {
     pub(crate) fn note_wake_up(&self) {
         if let Some(report) = self.seat.wake_report(&self.shared.platform) {
             self.shared.wake_cost.learn(report.latency);
-            self.learn_placement(&report);
+            self.shared.adapt.woke(self, &report);
             if report.colocated {
                 self.seat.counters.colocated.add(1);
             }
@@ -346,7 +347,7 @@ impl<P: Platform> Context<'_, P> {
     fn search_deadline(&self) -> Nanos {
         let full = self.shared.spin_time();
         let time = match self.shared.spin.policy {
-            WaitPolicy::Adaptive if self.displaces_waker() => Nanos::ZERO,
+            WaitPolicy::Adaptive if self.shared.adapt.is_in_the_way(self) => Nanos::ZERO,
             WaitPolicy::Adaptive => self.own(|own| own.search_habit.time(full)),
             _ => full,
         };

@@ -1,11 +1,10 @@
 //! Why there are so many workers, and why there: sentences for people and bug reports.
 
-use platform::{CpuSet, Platform, Topology};
+use platform::{CpuSet, Topology};
 
 use crate::adapt::live::{Asked, Reading};
 use crate::adapt::place::Place;
 use crate::limits::WORKERS_MAX;
-use crate::system::JobSystem;
 
 /// What a job system with default settings would do on this machine, and why: a sentence each.
 ///
@@ -24,24 +23,6 @@ pub fn explain(machine: &Topology) -> Vec<String> {
     let asked = Asked::Fitting { reserve: 1 };
     let reading = Reading::new(machine.limits().clone(), asked, WORKERS_MAX);
     reading.divided_by(Some(machine.clone())).explain()
-}
-
-impl<P: Platform> JobSystem<P> {
-    /// Why there are as many workers as there are, and why they are where they are: a sentence each, by what
-    /// the last look at the machine has found.
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// println!("{}", js.explain().join("\n"));
-    /// ```
-    pub fn explain(&self) -> Vec<String> {
-        match self.shared().is_forked() {
-            true => vec![
-                "No workers: they stayed in the process that this one is a fork of.".to_owned(),
-            ],
-            false => self.shared().live.explain(),
-        }
-    }
 }
 
 impl Reading {

@@ -7,9 +7,9 @@
 //! kernel decides, and steering leaves out a CPU of the class for a while.
 //!
 //! Where there are several last-level caches, fast workers that have a core each beside the thread that waits
-//! have a mask of its cache ([`Plan`]). Which thread that is, shows who asks for a look at the machine
-//! ([`live`](crate::adapt::live)). A mask that leaves out idle CPUs is in the way where others want the rest: while
-//! threads are preempted there is none.
+//! have a mask of its cache ([`Plan`]). Which thread that is, shows a request for a look at the machine
+//! ([`live`](crate::adapt::live)). A mask that leaves out idle CPUs is in the way where others want the rest:
+//! while threads are preempted there is none.
 //!
 //! Invariants
 //! - Where all usable CPUs are of one class, or classes are not reliable, every worker is a fast one, and no
@@ -19,14 +19,9 @@
 //!   it: the kernel cuts them off, and what it leaves tells when they are back.
 //! - Of the regular workers, the first one is fast.
 
-use platform::Atomic;
-use platform::topology::Topology;
-use platform::{CpuSet, Distance, Lane, Limits, Lock, Ordering, Plan, PlannedWorker, Platform};
+use platform::{CpuSet, Distance, Lane, Limits, Plan, PlannedWorker, Platform, Topology};
 
-use crate::adapt::live::common;
-use crate::adapt::steer::Mask;
-use crate::seat::Seat;
-use crate::shared::Shared;
+use crate::adapt::words::PlacedThread;
 
 /// Whether workers are held to classes of CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -118,14 +113,6 @@ fn times(machine: &Topology, fast: &CpuSet, cpus: &CpuSet) -> u32 {
     }
 }
 
-/// A worker's thread, and the mask that it was given for its place; none if it was given none.
-pub(crate) struct PlacedThread {
-    pub(crate) thread: u64,
-    pub(crate) given: Option<CpuSet>,
-    /// Steering has left out a CPU of it.
-    pub(crate) is_steered: bool,
-}
-
 /// Where this thread might run if it had not been given a mask; `usable`: the CPUs that this mask was chosen
 /// from. A thread that has all of its mask that there was has lost nothing to anybody else, so what the mask
 /// leaves out counts, too.
@@ -143,62 +130,6 @@ pub(crate) fn allowed_without_place<P: Platform>(
         true => now.union(usable),
         false => now,
     })
-}
-
-impl<P: Platform> Shared<P> {
-    /// The CPUs that the worker on this seat may use when nothing is in its way.
-    pub(crate) fn worker_cpus(&self, seat: &Seat<P>) -> CpuSet {
-        let place = self.live.place(seat.ordinal.load(Ordering::Relaxed));
-        place.map_or_else(|| self.all_worker_cpus(), |place| place.cpus)
-    }
-
-    /// The CPUs that workers may use without a place.
-    pub(crate) fn all_worker_cpus(&self) -> CpuSet {
-        match (self.live.told_cpus(), self.live.is_on) {
-            (None, false) => self.platform.topology().allowed().clone(),
-            (told, _) => common(
-                &self.live.reading.with(|reading| reading.seen().clone()),
-                told,
-            ),
-        }
-    }
-
-    /// The CPUs that threads with a role are held to, as fast workers are; none if they may run anywhere.
-    pub(crate) fn frame_cpus(&self) -> Option<CpuSet> {
-        let fast = self
-            .live
-            .place(Seat::<P>::NO_ORDINAL)
-            .map(|place| place.cpus);
-        fast.or_else(|| self.live.told_cpus().cloned())
-    }
-
-    /// Sees to it that a worker's thread has the mask of its place. `given`: the one that it was given last.
-    /// Under the roster's lock, which keeps the thread alive.
-    pub(crate) fn hold_to_place(
-        &self,
-        seat: &Seat<P>,
-        place: Option<&Place>,
-        given: &mut Option<CpuSet>,
-    ) {
-        let wanted = match (place, &given) {
-            (None, None) => return,
-            (None, Some(_)) => self.all_worker_cpus(),
-            (Some(place), _) => place.cpus.clone(),
-        };
-        if given.as_ref() == Some(&wanted) {
-            return;
-        }
-        // Relaxed: see `with_worker_thread`. Who has no name yet looks at its place when it has.
-        let thread = seat.thread.load(Ordering::Relaxed);
-        // Refused: none of them may be used by now. The kernel has found it others, and the next look too.
-        if thread != 0 && self.platform.set_mask(thread, &wanted).is_ok() {
-            let is_steered = seat.mask.load(Ordering::Relaxed) == Mask::Steered as u32;
-            if is_steered {
-                seat.mask.store(Mask::Restored as u32, Ordering::Relaxed);
-            }
-        }
-        *given = Some(wanted);
-    }
 }
 
 #[cfg(test)]

@@ -21,10 +21,10 @@ impl<P: Platform> Shared<P> {
         let guard = UnwindGuard::<P>::new("a worker");
         let seat = self.seats.get(index);
         sit(&self.platform, self.id.get(), seat, self.host());
-        let is_named = self.steering.on || self.live.is_on || self.helping.is_asked;
-        let named = is_named.then(|| Named::new(self, seat));
-        self.place_newcomer(seat);
-        self.help_newcomer(seat);
+        let named = Named {
+            shared: self,
+            index,
+        };
         // SAFETY: the thread was started for this seat and just sat down on it; a post has one
         // thread at a time (the next is started only after this one was joined).
         let context = unsafe { Context::new(self, seat) };
@@ -136,21 +136,6 @@ impl<P: Platform> Shared<P> {
         })
     }
 
-    /// A worker has its name now: if its place has changed since it was started, it goes there.
-    fn place_newcomer(&self, seat: &Seat<P>) {
-        let places = self.live.places();
-        if places.is_empty() {
-            return;
-        }
-        self.crew.roster.with(|roster| {
-            let post = roster.posts.iter().find(|post| post.seat == seat.index);
-            if let Some(cpus) = post.and_then(|post| post.given.as_ref()) {
-                // Refused: as for the mask that it was started with.
-                let _ = self.platform.set_mask(self.platform.thread_id(), cpus);
-            }
-        });
-    }
-
     /// Has another worker take the work that is left, if there is any.
     fn pass_on(&self, context: &Context<'_, P>) {
         // SeqCst, partner: the publisher's fence (F in `idle`): it saw that this worker was going, or
@@ -182,26 +167,16 @@ enum Next {
     Leaves,
 }
 
-/// A worker thread whose seat has its name, for others to change its mask; until it ends, whichever
-/// way.
+/// A worker's thread that adaptation knows of, until it ends, whichever way.
 struct Named<'a, P: Platform> {
     shared: &'a Shared<P>,
-    seat: &'a Seat<P>,
-}
-
-impl<'a, P: Platform> Named<'a, P> {
-    fn new(shared: &'a Shared<P>, seat: &'a Seat<P>) -> Named<'a, P> {
-        // Relaxed: see `with_worker_thread`.
-        seat.thread
-            .store(shared.platform.thread_id(), Ordering::Relaxed);
-        Named { shared, seat }
-    }
+    index: usize,
 }
 
 impl<P: Platform> Drop for Named<'_, P> {
     fn drop(&mut self) {
-        let roster = &self.shared.crew.roster;
-        roster.with(|_| self.seat.thread.store(0, Ordering::Relaxed));
-        self.shared.forget_helped(self.seat);
+        self.shared
+            .adapt
+            .thread_ended(self.shared, Some(self.index));
     }
 }

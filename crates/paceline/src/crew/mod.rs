@@ -9,14 +9,13 @@
 //! - No thread is started once a thread joins the workers. Both are decided under the roster's lock.
 //! - No thread joins itself, and no code of the program's is called under the lock.
 
+mod adapted;
 mod life;
 mod spares;
 
 use event::Nanos;
 use platform::{Atomic, CpuSet, Lock, Omission, Ordering, Parker, Platform, Thread, ThreadSpec};
 
-use crate::adapt::place::PlacedThread;
-use crate::adapt::steer::Mask;
 use crate::seat::{Role, Seat};
 use crate::shared::Shared;
 
@@ -150,27 +149,23 @@ impl<P: Platform> Shared<P> {
             return Ok(Vec::new()); // Posts whose threads are being joined look vacant.
         }
         let target = self.crew.target();
-        let places = self.live.places();
-        let fast = places.iter().filter(|place| !place.is_slow).count();
-        // Relaxed: a number. The thread that waits is one more.
-        let fast_threads = &self.slow.fast_threads;
-        fast_threads.store(fast as u32 + 1, Ordering::Relaxed);
+        let mut fast = 0;
         let regular = |post: &&mut Post<P>| post.role == Role::Worker;
         let mut vacant = Vec::new();
         let mut ordinal = 0;
         for post in roster.posts.iter_mut().filter(regular) {
             let seat = self.seats.get(post.seat as usize);
             let wanted = ordinal < target;
-            let place = places.get(ordinal).or(places.first());
             ordinal += 1;
+            let placed = self.adapt.hold_to_place(self, &seat.words, &mut post.given);
+            fast += u32::from(wanted && placed.is_slow == Some(false));
             let mut flag = if wanted { 0 } else { Seat::<P>::RETIRES };
-            if place.is_some_and(|place| place.is_slow) {
+            if placed.is_slow == Some(true) {
                 flag |= Seat::<P>::IS_SLOW;
             }
             let was = seat.flag.load(Ordering::Relaxed);
             // Release, partner: the Acquire load in `must_stop`.
             seat.flag.store(flag, Ordering::Release);
-            self.hold_to_place(seat, place, &mut post.given);
             if wanted && post.is_vacant() {
                 vacant.push(post.seat);
             } else if flag != was || !wanted {
@@ -178,9 +173,14 @@ impl<P: Platform> Shared<P> {
             }
         }
         while ordinal < target {
-            vacant.push(self.add_post(roster, Role::Worker)?);
+            let seat = self.add_post(roster, Role::Worker)?;
+            let flag = self.seats.get(seat as usize).flag.load(Ordering::Relaxed);
+            fast += u32::from(flag & Seat::<P>::IS_SLOW == 0);
+            vacant.push(seat);
             ordinal += 1;
         }
+        // Relaxed: a number. The thread that waits is one more.
+        self.slow.fast_threads.store(fast + 1, Ordering::Relaxed);
         Ok(vacant)
     }
 
@@ -201,7 +201,7 @@ impl<P: Platform> Shared<P> {
             .add(&self.platform, role)
             .ok_or_else(|| platform::SpawnError("all seats are taken".into()))?;
         self.make_room_for(seat);
-        let post = Post {
+        let mut post = Post {
             seat: seat.index,
             role,
             thread: None,
@@ -211,10 +211,10 @@ impl<P: Platform> Shared<P> {
         if role == Role::Worker {
             let regular = roster.posts.iter().filter(|post| post.role == role);
             let ordinal = regular.count();
-            seat.ordinal.store(ordinal as u32, Ordering::Relaxed);
-            let place = self.live.place(ordinal as u32);
-            if place.is_some_and(|place| place.is_slow) {
-                // Relaxed: its thread starts below.
+            seat.words.set_ordinal(ordinal as u32);
+            let placed = self.adapt.hold_to_place(self, &seat.words, &mut post.given);
+            if placed.is_slow == Some(true) {
+                // Relaxed: its thread is started later, under this lock.
                 seat.flag.store(Seat::<P>::IS_SLOW, Ordering::Relaxed);
             }
         }
@@ -247,12 +247,11 @@ impl<P: Platform> Shared<P> {
         name: String,
     ) -> Result<(), platform::SpawnError> {
         let index = seat.index as usize;
-        let place = self.live.place(seat.ordinal.load(Ordering::Relaxed));
-        self.hold_to_place(seat, place.as_ref(), &mut post.given);
+        let placed = self.adapt.hold_to_place(self, &seat.words, &mut post.given);
         let spec = ThreadSpec {
             name,
             stack_bytes: self.crew.stack_bytes,
-            mask: post.given.as_ref().or(self.live.told_cpus()).cloned(),
+            mask: placed.mask,
             slice: self.crew.slice,
         };
         let shared = self
@@ -269,39 +268,6 @@ impl<P: Platform> Shared<P> {
             }
         }
         Ok(())
-    }
-
-    /// Calls `with` with the name of the thread that works on this seat, which does not end
-    /// meanwhile. False if there is none.
-    pub(crate) fn with_worker_thread(
-        &self,
-        seat: &Seat<P>,
-        with: impl FnOnce(u64) -> bool,
-    ) -> bool {
-        // Relaxed: a name that is not zero was written by a thread that is alive, because it is taken
-        // back under this lock before the thread ends.
-        self.crew
-            .roster
-            .with(|_| match seat.thread.load(Ordering::Relaxed) {
-                0 => false,
-                thread => with(thread),
-            })
-    }
-
-    /// The threads of all workers, and the masks of their places.
-    pub(crate) fn placed_threads(&self) -> Vec<PlacedThread> {
-        self.crew.roster.with(|roster| {
-            let placed = roster.posts.iter().map(|post| {
-                let seat = self.seats.get(post.seat as usize);
-                // Relaxed: see `with_worker_thread`.
-                PlacedThread {
-                    thread: seat.thread.load(Ordering::Relaxed),
-                    given: post.given.clone(),
-                    is_steered: seat.mask.load(Ordering::Relaxed) == Mask::Steered as u32,
-                }
-            });
-            placed.filter(|placed| placed.thread != 0).collect()
-        })
     }
 
     /// Tells all workers to leave and waits until they have.

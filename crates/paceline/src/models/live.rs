@@ -9,7 +9,7 @@ use event::Nanos;
 use platform::{Limits, Memory};
 
 use super::{Notes, Ordered, Spoil, Spoiled, check, must_find, together, two_cpus};
-use crate::adapt::live::Live;
+use crate::adapt::Live;
 
 /// When everybody comes by: a look is due since a while.
 const NOW: Nanos = Nanos::from_secs(10);

@@ -43,7 +43,7 @@ use testkit::Loom;
 use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
 
 use crate::WaitPolicy;
-use crate::adapt::live::{Asked, Live, Reading};
+use crate::adapt::{Adapt, Asked, Reading};
 use crate::border::Hooks;
 use crate::context::Context;
 use crate::job::{Label, Ticket};
@@ -141,9 +141,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         spin: SpinPolicy {
             policy: WaitPolicy::Passive,
         },
-        live: Live::new(two_cpus(workers), None, None),
-        help: Vec::new(),
-        steering: false,
+        adapt: Adapt::still(two_cpus(workers)),
         sink: None,
         recording: false,
         hooks: Hooks::default(),

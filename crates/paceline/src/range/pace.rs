@@ -4,6 +4,7 @@
 use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
 
+use crate::adapt::Passing;
 use crate::context::{Context, Queue};
 use crate::job::{Slot, Ticket};
 use crate::policy::Tuning;
@@ -103,8 +104,7 @@ impl Pace {
         let now = context.shared.platform.now();
         let took = (now - self.last).0;
         self.last = now;
-        context.check_overdue_at(now);
-        context.leave_waker_at(now);
+        context.shared.adapt.passes(context, Passing::Block(now));
         self.time += took;
         self.items += u64::from(self.since);
         let most = Pace::most(self.since, took);

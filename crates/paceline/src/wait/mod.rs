@@ -47,6 +47,7 @@ mod watch;
 use event::{EventKind, Nanos, Why};
 use platform::{Atomic, Ordering, Platform};
 
+use crate::adapt::Passing;
 use crate::context::{Context, Queue};
 use crate::error::WaitError;
 use crate::job::{Slot, Ticket};
@@ -103,7 +104,7 @@ impl<P: Platform> Context<'_, P> {
             self.check_stack();
         }
         if self.seat.role == Role::Guest {
-            self.follow_machine();
+            self.shared.adapt.passes(self, Passing::Outside);
         }
         self.record(EventKind::WaitBegin, target, 0);
         let outer = self.seat.waits_for.load(Ordering::Relaxed);

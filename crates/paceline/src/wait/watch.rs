@@ -5,7 +5,7 @@ use platform::{Ordering, Parker, Platform};
 
 use super::Wait;
 use super::find::{Look, Walk};
-use crate::adapt::steer::Nudging;
+use crate::adapt::Vigil;
 use crate::context::Context;
 use crate::error::WaitError;
 use crate::idle::Fenced;
@@ -64,7 +64,7 @@ impl<P: Platform> Context<'_, P> {
         };
         self.begin_watch();
         let mut patience = self.patience(deadline);
-        let mut nudging: Option<Nudging> = None;
+        let mut vigil = shared.adapt.watch();
         let mut suspicion = Suspicion {
             since: None,
             next: Nanos::ZERO,
@@ -79,7 +79,7 @@ impl<P: Platform> Context<'_, P> {
                 break Ok(true);
             }
             let now = shared.platform.now();
-            self.check_overdue_at(now);
+            vigil.passes(self, now);
             if now >= deadline {
                 break Ok(slot.is_over(wait.target));
             }
@@ -88,7 +88,7 @@ impl<P: Platform> Context<'_, P> {
                 spun = true;
                 continue;
             }
-            if let Some(until) = self.nudge_preempted(&mut nudging, now) {
+            if let Some(until) = vigil.spins_until(self, now) {
                 shared.idle.spin(epoch, until.min(deadline));
                 spun = true;
                 continue;
@@ -97,13 +97,14 @@ impl<P: Platform> Context<'_, P> {
                 Ok(next_look) => deadline.min(next_look).min(self.last_resort(walk, now)),
                 Err(error) => break Err(error),
             };
-            match self.rest(wait, walk, patience.spin_until, until) {
+            match self.rest(wait, walk, &vigil, (patience.spin_until, until)) {
                 Rest::None => {}
                 Rest::Spun => spun = true,
                 Rest::Parked => {
                     self.note_parked_since(now);
                     patience = self.patience(deadline);
-                    (nudging, spun) = (None, false);
+                    vigil.has_slept();
+                    spun = false;
                 }
             }
         };
@@ -194,7 +195,13 @@ impl<P: Platform> Context<'_, P> {
 
     /// The last look around, then rest until `until`: parked, or spinning as long as the policy says
     /// so. Meanwhile this thread counts as blocked, and everything that others could run is theirs.
-    fn rest(&self, wait: &Wait, walk: &mut Walk, spin_until: Nanos, until: Nanos) -> Rest {
+    fn rest(
+        &self,
+        wait: &Wait,
+        walk: &mut Walk,
+        vigil: &Vigil<'_, P>,
+        (spin_until, until): (Nanos, Nanos),
+    ) -> Rest {
         self.promote_all();
         self.forget_stamp();
         let epoch = self.shared.idle.epoch();
@@ -221,7 +228,7 @@ impl<P: Platform> Context<'_, P> {
             } else {
                 self.seat.counters.parks.add(1);
                 self.record(EventKind::Park, wait.target, 0);
-                self.seat.parker.park(until.min(self.overdue_at()));
+                self.seat.parker.park(until.min(vigil.sleeps_until()));
                 self.record_unpark(wait.target);
                 rest = Rest::Parked;
             }
@@ -249,12 +256,14 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     fn poll_for(&self, wait: &Wait, walk: &mut Walk) -> Result<bool, WaitError> {
         const PERIOD: Nanos = Nanos::from_millis(1);
+        let vigil = self.shared.adapt.watch();
         loop {
             let now = self.shared.platform.now();
             if self.help_until_stuck(wait, walk) || now >= wait.deadline {
                 return Ok(self.shared.slot(wait.target).is_over(wait.target));
             }
-            self.rest(wait, walk, Nanos::ZERO, wait.deadline.min(now + PERIOD));
+            let until = wait.deadline.min(now + PERIOD);
+            self.rest(wait, walk, &vigil, (Nanos::ZERO, until));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Each thread of the job system says once a frame what the kernel counted for it: workers when they run
 //! out of work, whoever ends the frame for itself. The latter adds it up and asks the rule (`judge`, which
 //! says what is done, and why). What was decided is an event ([`EventKind::Interference`]), and what
-//! [`JobSystem::interference`] tells.
+//! [`JobSystem::interference`](crate::JobSystem::interference) tells.
 //!
 //! What it costs: asking for switches that were not asked for takes half a microsecond (getrusage, Linux
 //! 6.18 on a VM), once a thread and frame. How long a thread was ready and did not run is in a file
@@ -15,18 +15,20 @@
 //! Invariants
 //! - Nothing here happens per job.
 //! - Totals of a seat only grow, whoever sits there: a thread that sits down begins with what it has used.
-//! - The number of workers is changed by [`live`](crate::adapt::live) alone, as the smallest of what the machine
+//! - The number of workers is changed by [`live`](super::live) alone, as the smallest of what the machine
 //!   leaves, what was asked for, and what is found here.
 
 mod judge;
+mod sampler;
 
 use event::{EventKind, Interfered, Nanos, Resized};
 use platform::{Atomic, Lock, Memory, Ordering, Padded, Platform, Usage};
 
-use crate::context::Context;
-use crate::job::Ticket;
-use crate::shared::Shared;
-use crate::system::JobSystem;
+use super::live::Live;
+use super::local::Local;
+use super::workers::{Caller, Workers};
+
+pub(super) use sampler::Sampler;
 
 use judge::{FrameUse, Judge, Load, Used, Verdict, is_delay};
 
@@ -34,7 +36,7 @@ use judge::{FrameUse, Judge, Load, Used, Verdict, is_delay};
 const REST: u32 = 16;
 /// For how many frames one preemption says that the machine is busy: a second's worth.
 const REMEMBERED: u64 = 60;
-/// Decisions that are kept for [`JobSystem::interference`].
+/// Decisions that are kept for [`JobSystem::interference`](crate::JobSystem::interference).
 const KEPT: usize = 64;
 
 /// One decision about threads that others keep from running.
@@ -55,7 +57,8 @@ pub struct Decision {
     pub switches_per_1000_frames: u32,
 }
 
-/// What others on the same machine do to a job system; from [`JobSystem::interference`].
+/// What others on the same machine do to a job system; from
+/// [`JobSystem::interference`](crate::JobSystem::interference).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interference {
@@ -120,6 +123,15 @@ impl<M: Memory> Noticed<M> {
         self.flags.load(Ordering::Relaxed) & BUSY != 0
     }
 
+    /// What is known, for the program.
+    pub(super) fn report(&self) -> Interference {
+        self.state.with(|state| Interference {
+            is_noticed: state.judge.is_noticed(),
+            most_workers: state.judge.most(),
+            decisions: state.decisions.clone(),
+        })
+    }
+
     /// What there is to be known by others without the lock.
     fn tell(&self, state: &State) {
         let fewer = if state.judge.most().is_some() {
@@ -137,44 +149,41 @@ impl<M: Memory> Noticed<M> {
     }
 }
 
-/// What a thread remembers of what it had used.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Sampler {
-    /// The frame in which it looked last.
-    frame: u64,
-    /// Looks since the last close one.
-    looks: u32,
-    /// What the last close look found.
-    then: Option<Usage>,
-    /// It was worth it.
-    is_close: bool,
+/// Interference, for one thread that does something: with what it needs to know of the machine.
+pub(super) struct Observer<'a, P: Platform, C> {
+    pub(super) noticed: &'a Noticed<P>,
+    pub(super) live: &'a Live<P>,
+    pub(super) caller: &'a C,
 }
 
-impl<P: Platform> Context<'_, P> {
-    /// Another thread has sat down here.
-    pub(crate) fn forget_usage(&self) {
-        self.own(|own| own.sampler = Sampler::default());
+impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
+    fn sampler<R>(&self, with: impl FnOnce(&mut Sampler) -> R) -> R {
+        self.caller
+            .local(|local: &mut Local| with(&mut local.sampler))
+    }
+
+    /// Another thread is here now.
+    pub(super) fn forget_usage(&self) {
+        self.sampler(|sampler| *sampler = Sampler::default());
     }
 
     /// Says what this thread has used, if it has not done so in this frame. For workers that run out of work.
     #[inline]
-    pub(crate) fn note_usage(&self) {
-        // Relaxed: a number.
-        let frame = self.shared.frames.load(Ordering::Relaxed);
-        if self.shared.live.is_on && frame != self.own(|own| own.sampler.frame) {
+    pub(super) fn note_usage(&self) {
+        let frame = self.caller.workers().frames();
+        if self.live.is_on && frame != self.sampler(|sampler| sampler.frame) {
             self.note_usage_in(frame);
         }
     }
 
     #[cold]
     fn note_usage_in(&self, frame: u64) {
-        let platform = &self.shared.platform;
+        let platform = self.caller.workers().platform();
         let Some(switches) = platform.involuntary() else {
-            self.own(|own| own.sampler.frame = frame);
+            self.sampler(|sampler| sampler.frame = frame);
             return;
         };
-        let is_due = self.own(|own| {
-            let sampler = &mut own.sampler;
+        let is_due = self.sampler(|sampler| {
             sampler.frame = frame;
             sampler.looks += 1;
             let unchanged = sampler
@@ -189,8 +198,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     fn look_closely(&self, now: Usage) {
-        let (then, looks) = self.own(|own| {
-            let sampler = &mut own.sampler;
+        let (then, looks) = self.sampler(|sampler| {
             let looks = std::mem::take(&mut sampler.looks);
             (sampler.then.replace(now), looks)
         });
@@ -204,7 +212,7 @@ impl<P: Platform> Context<'_, P> {
                 .saturating_sub(then.runnable.unwrap_or(runnable).0),
         );
         let switches = now.involuntary.zip(then.involuntary);
-        let counters = &self.seat.counters;
+        let counters = self.caller.counters();
         counters.ran_ns.add(ran.0);
         counters.waited_ns.add(waited.0);
         counters
@@ -212,18 +220,17 @@ impl<P: Platform> Context<'_, P> {
             .add(switches.map_or(0, |(now, then)| now.saturating_sub(then)));
         let is_delayed = is_delay(ran, waited, looks);
         counters.delayed.add(u64::from(is_delayed));
-        self.own(|own| own.sampler.is_close = is_delayed);
+        self.sampler(|sampler| sampler.is_close = is_delayed);
     }
 
     /// A frame has ended on this thread. Never waits.
-    pub(crate) fn end_frame(&self, begin: Nanos, end: Nanos) {
-        let shared = self.shared;
-        if !shared.live.is_on {
+    pub(super) fn end_frame(&self, begin: Nanos, end: Nanos) {
+        if !self.live.is_on {
             return;
         }
         self.note_usage();
-        let used = shared.used();
-        shared.noticed.state.with(|state| {
+        let used = self.used();
+        self.noticed.state.with(|state| {
             let frame = FrameUse {
                 begin,
                 end,
@@ -235,21 +242,35 @@ impl<P: Platform> Context<'_, P> {
                 state.busy_until = state.frames + REMEMBERED;
             }
             let load = || Load {
-                workers: shared.crew.target(),
-                fits: shared.live.fits(),
+                workers: self.caller.workers().target(),
+                fits: self.live.fits(),
             };
             if let Some(verdict) = state.judge.frame(&frame, load) {
                 state.found = Some(verdict);
             }
-            shared.noticed.tell(state);
+            self.noticed.tell(state);
         });
+    }
+
+    /// What all threads have used, as far as they have said.
+    fn used(&self) -> Used {
+        let workers = self.caller.workers();
+        let mut used = Used::default();
+        for index in 0..workers.threads() {
+            let counters = workers.counters(index);
+            used.ran += counters.ran_ns.get();
+            used.waited += counters.waited_ns.get();
+            used.switches += counters.preempted.get();
+            used.delays += counters.delayed.get();
+        }
+        used
     }
 
     /// Does what was found necessary when the last frame ended. True if there was something, which took some
     /// time.
     #[inline]
-    pub(crate) fn follow_interference(&self, now: Nanos) -> bool {
-        let flags = self.shared.noticed.flags.load(Ordering::Relaxed);
+    pub(super) fn follow(&self, now: Nanos) -> bool {
+        let flags = self.noticed.flags.load(Ordering::Relaxed);
         let is_due = flags & FOUND != 0;
         if is_due {
             self.do_what_was_found(now);
@@ -259,31 +280,31 @@ impl<P: Platform> Context<'_, P> {
 
     #[cold]
     fn do_what_was_found(&self, now: Nanos) {
-        let shared = self.shared;
-        let decided = shared.noticed.state.with(|state| {
+        let workers = self.caller.workers();
+        let decided = self.noticed.state.with(|state| {
             let verdict = state.found.take()?;
-            shared.noticed.tell(state);
-            let workers = shared.limit_workers(state.judge.most());
-            Some(state.decide(verdict, now, workers))
+            self.noticed.tell(state);
+            let most = self.live.limit_workers(workers, state.judge.most());
+            Some(state.decide(verdict, now, most))
         });
         let Some(decision) = decided else {
-            return; // Somebody was faster.
+            return; // Another thread was faster.
         };
-        let workers = decision.workers as u64;
+        let count = decision.workers as u64;
         let has_resized = matches!(
             decision.what,
             Interfered::Fewer | Interfered::Restored | Interfered::Probed
         );
         if has_resized {
-            shared.man_missing_posts();
-            self.seat.counters.resizes.add(1);
+            self.live.fill(workers);
+            self.caller.counters().resizes.add(1);
             let why = Resized::Interference as u64;
-            self.record(EventKind::Resized, Ticket::NONE, why << 32 | workers);
+            self.caller.note(EventKind::Resized, 0, why << 32 | count);
         }
         let found = u64::from(decision.waited_thousandths) << 32
             | u64::from(decision.switches_per_1000_frames);
-        let arg = (decision.what as u64) << 32 | workers;
-        self.record(EventKind::Interference, Ticket(found), arg);
+        let arg = (decision.what as u64) << 32 | count;
+        self.caller.note(EventKind::Interference, found, arg);
     }
 }
 
@@ -302,44 +323,6 @@ impl State {
         }
         self.decisions.push(decision);
         decision
-    }
-}
-
-impl<P: Platform> Shared<P> {
-    /// What the threads on all seats have used, as far as they have said.
-    fn used(&self) -> Used {
-        let mut used = Used::default();
-        for seat in self.seats.iter() {
-            let counters = &seat.counters;
-            used.ran += counters.ran_ns.get();
-            used.waited += counters.waited_ns.get();
-            used.switches += counters.preempted.get();
-            used.delays += counters.delayed.get();
-        }
-        used
-    }
-}
-
-impl<P: Platform> JobSystem<P> {
-    /// What others on the same machine do to this job system: whether its threads wait for CPUs in most
-    /// [frames](JobSystem::frame), and what it has decided about that. Nothing is noticed without frames, nor
-    /// where the platform does not count what threads wait, nor if the job system does not
-    /// [follow the machine](crate::Builder::follow_machine).
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// assert!(js.interference().decisions.is_empty(), "there was no frame yet");
-    /// ```
-    pub fn interference(&self) -> Interference {
-        if self.shared().is_forked() {
-            return Interference::default();
-        }
-        let noticed = &self.shared().noticed;
-        noticed.state.with(|state| Interference {
-            is_noticed: state.judge.is_noticed(),
-            most_workers: state.judge.most(),
-            decisions: state.decisions.clone(),
-        })
     }
 }
 

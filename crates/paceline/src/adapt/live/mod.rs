@@ -24,16 +24,13 @@
 mod near;
 mod reading;
 
-use event::{EventKind, Nanos};
+use event::Nanos;
 use platform::{Atomic, CpuSet, Limits, Lock, Memory, Ordering, Padded, Platform};
 
-use crate::adapt::place::{Place, PlacedThread, allowed_without_place};
-use crate::adapt::steer::Mask;
-use crate::context::Context;
-use crate::job::Ticket;
+use crate::adapt::place::{Place, allowed_without_place};
+use crate::adapt::words::{Mask, NO_ORDINAL, PlacedThread, WorkerWords};
+use crate::adapt::workers::Workers;
 use crate::policy::Width;
-use crate::seat::Role;
-use crate::shared::Shared;
 
 use reading::Learned;
 pub(crate) use reading::{Asked, Reading};
@@ -100,9 +97,15 @@ impl<M: Memory> Live<M> {
     }
 
     /// Asks for a look. True if it was asked for before, and nobody has had one.
-    fn ask(&self) -> bool {
-        // Relaxed, here and below: what is found is under the lock; `ask_for_look` fences.
+    pub(super) fn ask(&self) -> bool {
+        // Relaxed, here and below: what is found is under the lock; who asks fences.
         self.asked.swap(1, Ordering::Relaxed) != 0
+    }
+
+    /// Whether a look was asked for, which the caller has from now on.
+    pub(super) fn take_request(&self) -> bool {
+        // Relaxed: one of the threads that see it looks, or two do.
+        self.asked.swap(0, Ordering::Relaxed) != 0
     }
 
     /// Whether a worker that has nothing to do should look.
@@ -111,8 +114,8 @@ impl<M: Memory> Live<M> {
         self.asked.load(Ordering::Relaxed) != 0
     }
 
-    /// Somebody has looked.
-    fn has_looked(&self, now: Nanos, must_confirm: bool) {
+    /// A thread has looked.
+    pub(super) fn has_looked(&self, now: Nanos, must_confirm: bool) {
         let next = if must_confirm { CONFIRM } else { PERIOD };
         // Relaxed: as in `takes_turn`; whoever has looked meanwhile looks once more.
         self.due.store((now + next).0, Ordering::Relaxed);
@@ -134,21 +137,19 @@ impl<M: Memory> Live<M> {
         self.reading.with(|reading| reading.explain())
     }
 
-    /// The places of the workers, by ordinal; none if they may run everything everywhere.
-    pub(crate) fn places(&self) -> Vec<Place> {
-        self.reading.with(|reading| reading.places().to_vec())
+    /// The place of the worker with this ordinal; of a worker without one, that of the fast ones' class. None
+    /// if workers may run everything everywhere.
+    pub(super) fn place(&self, ordinal: u32) -> Option<Place> {
+        self.reading.with(|reading| reading.place(ordinal).cloned())
     }
 
-    /// The place of the worker with this ordinal; that of the first one's class for those without.
-    pub(crate) fn place(&self, ordinal: u32) -> Option<Place> {
-        self.reading.with(|reading| {
-            let place = reading.places().get(ordinal as usize);
-            place.or(reading.of_class()).cloned()
-        })
+    /// Whether workers have places at this moment.
+    pub(super) fn has_places(&self) -> bool {
+        self.reading.with(|reading| !reading.places().is_empty())
     }
 
     /// A thread outside, which waits for the workers, is in the cache of this CPU.
-    fn saw_waiter(&self, cpu: Option<u32>) {
+    pub(super) fn saw_waiter(&self, cpu: Option<u32>) {
         self.waiter
             .store(cpu.map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
     }
@@ -209,176 +210,133 @@ pub(crate) fn caller<P: Platform>(platform: &P) -> PlacedThread {
     }
 }
 
-impl<P: Platform> Shared<P> {
+impl<P: Platform> Live<P> {
     /// What the last look found.
-    pub(crate) fn limits(&self) -> Limits {
-        self.live.reading.with(|reading| reading.limits.clone())
+    pub(super) fn limits(&self) -> Limits {
+        self.reading.with(|reading| reading.limits.clone())
     }
 
-    /// Makes the number of regular workers what the program asks for. Returns the first refusal of the
-    /// system, after which fewer workers run.
-    pub(crate) fn resize(&self, workers: usize) -> Result<(), platform::SpawnError> {
-        self.live.reading.with(|reading| {
+    /// What the program asks for from now on. How many workers there are to be is told to `workers`.
+    pub(super) fn ask_for(&self, workers: &impl Workers<P>, asked: usize) {
+        self.reading.with(|reading| {
             reading.asked = Asked::Exactly {
-                workers,
+                workers: asked,
                 width_then: reading.width,
             };
             reading.replan();
-            self.crew.set_target(reading.workers());
+            workers.set_target(reading.workers());
         });
-        self.man_posts()
     }
 
     /// No more workers than that, if there is a number; how many there are to be.
-    /// [`man_missing_posts`](Shared::man_missing_posts) sees to it.
-    pub(crate) fn limit_workers(&self, most: Option<usize>) -> usize {
-        self.live.reading.with(|reading| {
+    pub(super) fn limit_workers(&self, workers: &impl Workers<P>, most: Option<usize>) -> usize {
+        self.reading.with(|reading| {
             reading.most = most.unwrap_or(usize::MAX);
             reading.replan();
-            let workers = reading.workers();
-            self.crew.set_target(workers);
-            workers
+            let wanted = reading.workers();
+            workers.set_target(wanted);
+            wanted
         })
     }
 
-    /// As [`man_posts`](Shared::man_posts); who is missing because the system refused is asked for again at
-    /// the next look.
-    pub(crate) fn man_missing_posts(&self) {
-        let refused = self.man_posts().is_err();
-        self.live
-            .reading
-            .with(|reading| reading.undermanned = refused);
+    /// The number of workers to begin with.
+    pub(super) fn first_workers(&self) -> usize {
+        self.reading.with(|reading| reading.workers())
     }
 
-    /// Starts the first workers.
-    pub(crate) fn start_workers(&self) -> Result<(), platform::SpawnError> {
-        let target = self.live.reading.with(|reading| reading.workers());
-        self.crew.set_target(target);
-        self.man_posts()
+    /// Fills the places of workers. Those that the system refused are asked for again at the next look.
+    pub(super) fn fill(&self, workers: &impl Workers<P>) {
+        let refused = workers.fill().is_err();
+        self.reading.with(|reading| reading.undermanned = refused);
     }
-}
 
-impl<P: Platform> Context<'_, P> {
-    /// If it is time for that, sees to it that somebody has a look at the machine.
-    #[inline]
-    pub(crate) fn follow_machine(&self) {
-        if self.shared.live.is_on {
-            self.follow_machine_at(self.shared.platform.now());
+    /// The CPUs that a worker may use when nothing is in its way.
+    pub(super) fn worker_cpus(&self, platform: &P, words: &WorkerWords<P>) -> CpuSet {
+        let place = self.place(words.ordinal());
+        place.map_or_else(|| self.all_worker_cpus(platform), |place| place.cpus)
+    }
+
+    /// The CPUs that workers may use without a place.
+    fn all_worker_cpus(&self, platform: &P) -> CpuSet {
+        match (self.told_cpus(), self.is_on) {
+            (None, false) => platform.topology().allowed().clone(),
+            (told, _) => common(&self.reading.with(|reading| reading.seen().clone()), told),
         }
     }
 
-    /// The same for threads that know the time.
-    #[inline]
-    pub(crate) fn follow_machine_at(&self, now: Nanos) {
-        if self.shared.live.is_on && self.shared.live.takes_turn(now) {
-            self.ask_for_look();
-        }
+    /// The CPUs that threads with a role are held to, as fast workers are; none if they may run anywhere.
+    pub(super) fn frame_cpus(&self) -> Option<CpuSet> {
+        let fast = self.place(NO_ORDINAL).map(|place| place.cpus);
+        fast.or_else(|| self.told_cpus().cloned())
     }
 
-    /// A look takes a tenth of a millisecond, which is too much for a thread that has a frame to begin: a
-    /// worker has it as soon as it has nothing to do. If all of them sleep, one is woken.
-    #[cold]
-    fn ask_for_look(&self) {
-        let shared = self.shared;
-        if self.seat.role == Role::Guest && shared.has_many_caches() {
-            let cpu = shared.platform.current_cpu();
-            shared.live.saw_waiter(cpu.map(|cpu| shared.cache_of(cpu)));
+    /// Sees to it that a worker's thread has the mask of its place. `given`: the one that it was given last.
+    /// Under the lock that keeps the thread alive.
+    pub(super) fn hold_to_place(
+        &self,
+        platform: &P,
+        words: &WorkerWords<P>,
+        given: &mut Option<CpuSet>,
+    ) -> Option<Place> {
+        let place = self.place(words.ordinal());
+        let wanted = match (&place, &given) {
+            (None, None) => return None,
+            (None, Some(_)) => self.all_worker_cpus(platform),
+            (Some(place), _) => place.cpus.clone(),
+        };
+        if given.as_ref() != Some(&wanted) {
+            // Relaxed: see `with_thread`. A worker that has no name yet looks at its place when it has.
+            let thread = words.thread.load(Ordering::Relaxed);
+            // Refused: none of them may be used by now. The kernel has found it others, and so does the next
+            // look.
+            if thread != 0 && platform.set_mask(thread, &wanted).is_ok() && Mask::is_steered(words)
+            {
+                Mask::Restored.set(words);
+            }
+            *given = Some(wanted);
         }
-        if shared.live.ask() || shared.crew.active() == 0 {
-            self.look_at_machine();
-            return;
-        }
-        // SeqCst, partner: the fence of a worker that has said that it sleeps and looks around once more.
-        P::fence(Ordering::SeqCst);
-        let sleeper = shared.slow.idle.wake_one();
-        if let Some(seat) = sleeper.or_else(|| shared.idle.wake_one()) {
-            self.wake_worker(seat);
-        }
+        place
     }
 
-    /// Has a look if one was asked for. True if so. The caller is a worker without work, and does not count
-    /// as searching meanwhile, since others would leave work to it.
-    #[cold]
-    pub(crate) fn look_if_asked(&self) -> bool {
-        // Relaxed: one of those who see it looks, or two do.
-        let is_mine = self.shared.live.asked.swap(0, Ordering::Relaxed) != 0;
-        if is_mine {
-            self.look_at_machine();
-        }
-        is_mine
-    }
-
-    #[cold]
-    fn look_at_machine(&self) {
-        let shared = self.shared;
-        // Relaxed: see `look_if_asked`.
-        shared.live.asked.store(0, Ordering::Relaxed);
-        let mut threads = shared.placed_threads();
-        let caller = caller(&shared.platform);
-        threads.push(PlacedThread {
-            given: shared.role_mask(caller.thread),
-            ..caller
-        });
-        let usable = shared.limits().usable();
-        let limits = limits_of(&shared.platform, &threads, shared.live.told_cpus(), &usable);
+    /// A look at the machine by the calling thread: what may be used now, also of `threads`, and whether the
+    /// machine has to be detected anew for that.
+    pub(super) fn look(
+        &self,
+        platform: &P,
+        threads: &[PlacedThread],
+        are_preempted: bool,
+    ) -> Limits {
+        // Relaxed: see `take_request`.
+        self.asked.store(0, Ordering::Relaxed);
+        let usable = self.limits().usable();
+        let limits = limits_of(platform, threads, self.told_cpus(), &usable);
         let new = limits.usable();
-        let (waiter, are_preempted) = (shared.live.waiter(), shared.noticed.are_preempted());
-        let must_detect = shared.live.reading.with(|reading| {
+        let waiter = self.waiter();
+        let must_detect = self.reading.with(|reading| {
             reading.near.learn(waiter, are_preempted);
             reading.must_detect(&new)
         });
         if must_detect {
-            let machine = shared.platform.detect();
-            shared.live.reading.with(|reading| {
+            let machine = platform.detect();
+            self.reading.with(|reading| {
                 let earlier = reading.machine.take();
                 reading.machine = earlier.map(|earlier| machine.remembering(&earlier));
             });
         }
-        self.learn_machine(limits);
+        limits
     }
 
-    fn learn_machine(&self, limits: Limits) {
-        let shared = self.shared;
-        let mut target = 0;
-        let learned = shared.live.learn(limits, |learned, workers| {
-            target = workers;
-            // Counted first: who sees the workers sees the count.
-            self.seat
-                .counters
-                .resizes
-                .add(learned.change.is_some().into());
-            shared.crew.set_target(workers);
-        });
-        let now = shared.platform.now();
-        shared.live.has_looked(now, learned.must_confirm);
-        if learned.has_new_cpus {
-            shared.widen_masks();
-        }
-        shared.hold_role_threads();
-        if learned.change.is_some() || learned.is_undermanned || learned.has_new_places {
-            shared.man_missing_posts();
-        }
-        if let Some(why) = learned.change {
-            let arg = (why as u64) << 32 | target as u64;
-            self.record(EventKind::Resized, Ticket::NONE, arg);
-        }
-        self.seat.counters.looks.add(1);
-    }
-}
-
-impl<P: Platform> Shared<P> {
-    /// There are CPUs that masks set by steering do not have.
-    fn widen_masks(&self) {
-        if !self.steering.on || self.live.place(0).is_some() {
+    /// There are CPUs that the masks of workers without a place do not have.
+    pub(super) fn widen_masks(&self, workers: &impl Workers<P>) {
+        if self.place(0).is_some() {
             return;
         }
-        let cpus = self.all_worker_cpus();
-        let workers = self.seats.iter().filter(|seat| seat.role != Role::Guest);
-        for seat in workers {
-            self.with_worker_thread(seat, |thread| {
+        let cpus = self.all_worker_cpus(workers.platform());
+        for (_, words) in workers.each() {
+            workers.with_thread(words, |thread| {
                 // Others have left out a CPU on purpose, and will ask for all of them.
-                let is_full = seat.mask.load(Ordering::Relaxed) == Mask::Full as u32;
-                is_full && self.platform.set_mask(thread, &cpus).is_ok()
+                let is_full = Mask::of(words) == Mask::Full as u32;
+                is_full && workers.platform().set_mask(thread, &cpus).is_ok()
             });
         }
     }

@@ -1,8 +1,8 @@
 //! Whether workers are to be near the thread that waits for them: not while others want its CPUs.
 //!
-//! A mask of one cache ([`place`](crate::adapt::place)) leaves out CPUs that may be idle. So it goes when threads
-//! are preempted. Then they are not any more, which says nothing about how it would be with the mask: it
-//! comes back on trial, after twice as many looks each time that was in vain.
+//! A mask of one cache ([`place`](crate::adapt::place)) leaves out CPUs that may be idle. So it goes when
+//! threads are preempted. Then they are not any more, which says nothing about how it would be with the mask:
+//! it comes back on trial, after twice as many looks each time that was in vain.
 //!
 //! Several threads may wait for the workers, each in another cache. These stay with the one where they are as
 //! long as every third look finds it.

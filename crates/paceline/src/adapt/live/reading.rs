@@ -5,6 +5,7 @@ use platform::{CpuSet, Limits, Topology};
 
 use super::near::Near;
 use crate::adapt::place::{Place, places};
+use crate::adapt::words::NO_ORDINAL;
 use crate::policy::Width;
 
 /// How many workers the program wants.
@@ -70,15 +71,15 @@ pub(crate) struct Reading {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Learned {
     /// Whether the width is another, and which way.
-    pub(super) change: Option<Resized>,
+    pub(in crate::adapt) change: Option<Resized>,
     /// There is a CPU that was never seen before, or has come back.
-    pub(super) has_new_cpus: bool,
+    pub(in crate::adapt) has_new_cpus: bool,
     /// Less than before was found, for the first time.
-    pub(super) must_confirm: bool,
+    pub(in crate::adapt) must_confirm: bool,
     /// There are fewer workers than were wanted.
-    pub(super) is_undermanned: bool,
+    pub(in crate::adapt) is_undermanned: bool,
     /// Workers belong elsewhere.
-    pub(super) has_new_places: bool,
+    pub(in crate::adapt) has_new_places: bool,
 }
 
 impl Reading {
@@ -128,9 +129,14 @@ impl Reading {
         &self.places
     }
 
-    /// The place of threads without a number: that of fast workers, as far as it has to do with classes.
-    pub(crate) fn of_class(&self) -> Option<&Place> {
-        self.of_class.as_ref()
+    /// The place of the worker with this ordinal. A worker that is to leave has that of the first one, and a
+    /// worker without an ordinal that of fast workers, as far as it has to do with classes.
+    pub(super) fn place(&self, ordinal: u32) -> Option<&Place> {
+        if ordinal == NO_ORDINAL {
+            return self.of_class.as_ref();
+        }
+        let place = self.places.get(ordinal as usize);
+        place.or(self.places.first())
     }
 
     /// Every CPU that could ever be used.

@@ -15,19 +15,16 @@
 //!   itself, before its name can be another's.
 //! - The mask of a thread with a role is that of a fast worker, also when that changes: whoever has looked at
 //!   the machine renews it. Under one lock, so that no look is missed by who adopts at that moment.
-//! - The lock of [`Helping`] is taken before the roster's and that of [`live`](crate::adapt::live), never after.
+//! - The lock of [`Helping`] is taken before that of the workers and that of [`live`](super::live), never
+//!   after.
 
 mod wish;
-
-use std::marker::PhantomData;
 
 use event::Nanos;
 use platform::{CpuSet, Lock, Platform, Treatment};
 
-use crate::seat::{Role as SeatRole, Seat};
-use crate::shared::Shared;
-use crate::sitting;
-use crate::system::JobSystem;
+use super::live::Live;
+use super::workers::Workers;
 
 use wish::Wish;
 
@@ -71,9 +68,9 @@ struct RoleThread {
 }
 
 impl RoleThread {
-    fn new<P: Platform>(shared: &Shared<P>, thread: u64) -> RoleThread {
-        let before = shared.platform.allowed(&[thread]);
-        let usable = shared.limits().usable();
+    fn new<P: Platform>(platform: &P, live: &Live<P>, thread: u64) -> RoleThread {
+        let before = platform.allowed(&[thread]);
+        let usable = live.limits().usable();
         RoleThread {
             was_anywhere: before.as_ref().is_some_and(|cpus| usable.is_subset(cpus)),
             before,
@@ -84,18 +81,18 @@ impl RoleThread {
     }
 
     /// Sees to it that it has this mask, or else the one from before.
-    fn hold<P: Platform>(&mut self, shared: &Shared<P>, cpus: Option<&CpuSet>) {
+    fn hold<P: Platform>(&mut self, platform: &P, live: &Live<P>, cpus: Option<&CpuSet>) {
         let Some(before) = self.before.as_ref().filter(|_| self.given.as_ref() != cpus) else {
             return;
         };
-        let seen = || shared.live.reading.with(|reading| reading.seen().clone());
+        let seen = || live.reading.with(|reading| reading.seen().clone());
         let wanted = match cpus {
             Some(cpus) => cpus.clone(),
             None if self.was_anywhere => before.union(&seen()),
             None => before.clone(),
         };
         // Refused: none of them is there by now. The kernel has found it others, and the next look too.
-        if shared.platform.set_mask(self.thread, &wanted).is_ok() {
+        if platform.set_mask(self.thread, &wanted).is_ok() {
             self.given = cpus.cloned();
         }
     }
@@ -136,66 +133,61 @@ impl<P: Platform> Helping<P> {
     }
 }
 
-impl<P: Platform> Shared<P> {
-    /// A worker has come: it gets what the others have.
-    pub(crate) fn help_newcomer(&self, seat: &Seat<P>) {
-        if !self.helping.is_asked {
+impl<P: Platform> Helping<P> {
+    /// A worker has come, the calling thread: it gets what the others have.
+    pub(super) fn help_newcomer(&self, workers: &impl Workers<P>, index: usize) {
+        if !self.is_asked {
             return;
         }
-        self.helping.state.with(|state| {
+        self.state.with(|state| {
             if !state.threads.is_empty() {
                 for wish in &mut state.wishes {
-                    wish.grant_newcomer(self, seat.index);
+                    wish.grant_newcomer(workers, index);
                 }
             }
         });
     }
 
     /// A worker ends: its thread's name may soon be another's.
-    pub(crate) fn forget_helped(&self, seat: &Seat<P>) {
-        if !self.helping.is_asked {
+    pub(super) fn forget_worker(&self, index: usize) {
+        if !self.is_asked {
             return;
         }
-        self.helping.state.with(|state| {
+        self.state.with(|state| {
             for wish in &mut state.wishes {
-                wish.forget(seat.index);
+                wish.forget(index);
             }
         });
     }
 
-    /// The calling thread adopts a role.
-    fn adopt(&self, thread: u64) {
-        // Where threads have no names nothing can be done to one by its name.
-        if thread != 0 {
-            sitting::note_role(&self.platform, self.host());
-        }
-        self.helping.state.with(|state| {
+    /// The calling thread, which has this name, adopts a role.
+    pub(super) fn adopt(&self, workers: &impl Workers<P>, live: &Live<P>, thread: u64) {
+        let platform = workers.platform();
+        self.state.with(|state| {
             let is_first = state.threads.is_empty();
             if state.thread(thread).is_none() {
-                state.threads.push(RoleThread::new(self, thread));
+                state.threads.push(RoleThread::new(platform, live, thread));
             }
             let known = state.thread(thread).expect("it was just put there");
             known.roles += 1;
-            known.hold(self, self.frame_cpus().as_ref());
+            known.hold(platform, live, live.frame_cpus().as_ref());
             for wish in &mut state.wishes {
                 if is_first {
                     wish.refused = None;
                 }
-                wish.grant_caller(self, None);
-                let workers = self
-                    .seats
-                    .iter()
-                    .filter(|seat| seat.role != SeatRole::Guest);
-                workers
-                    .filter(|_| is_first)
-                    .for_each(|seat| wish.grant_worker(self, seat));
+                wish.grant_caller(workers, None);
+                if is_first {
+                    for (index, words) in workers.each() {
+                        wish.grant_worker(workers, index, words);
+                    }
+                }
             }
         });
     }
 
     /// A thread gives a role back.
-    fn give_back(&self, thread: u64) {
-        self.helping.state.with(|state| {
+    pub(super) fn give_back(&self, workers: &impl Workers<P>, live: &Live<P>, thread: u64) {
+        self.state.with(|state| {
             // Nothing is left to give back on the thread's way out.
             let Some(known) = state.thread(thread) else {
                 return;
@@ -205,15 +197,14 @@ impl<P: Platform> Shared<P> {
             let is_last = is_free && state.threads.len() == 1;
             for wish in &mut state.wishes {
                 match is_last {
-                    true => wish.undo_all(self),
-                    false => wish.undo_last_of(self, thread),
+                    true => wish.undo_all(workers),
+                    false => wish.undo_last_of(workers, thread),
                 }
             }
             if is_free {
-                state
-                    .thread(thread)
-                    .into_iter()
-                    .for_each(|known| known.hold(self, None));
+                if let Some(known) = state.thread(thread) {
+                    known.hold(workers.platform(), live, None);
+                }
                 state.threads.retain(|known| known.thread != thread);
             }
         });
@@ -221,8 +212,8 @@ impl<P: Platform> Shared<P> {
 
     /// The calling thread ends, and the roles that it did not give back with it. Nothing is undone for it;
     /// the workers are as before if it was the last.
-    pub(crate) fn forget_role_thread(&self, thread: u64) {
-        self.helping.state.with(|state| {
+    pub(super) fn forget_role_thread(&self, workers: &impl Workers<P>, thread: u64) {
+        self.state.with(|state| {
             if state.thread(thread).is_none() {
                 return;
             }
@@ -231,34 +222,32 @@ impl<P: Platform> Shared<P> {
             for wish in &mut state.wishes {
                 wish.forget_adopted(thread);
                 if is_last {
-                    wish.undo_all(self);
+                    wish.undo_all(workers);
                 }
             }
         });
     }
 
-    /// Somebody has looked at the machine: threads with a role go where fast workers are by now.
-    pub(crate) fn hold_role_threads(&self) {
-        self.helping.state.with(|state| {
+    /// The machine was looked at: threads with a role go where fast workers are by now.
+    pub(super) fn hold_role_threads(&self, platform: &P, live: &Live<P>) {
+        self.state.with(|state| {
             if state.threads.is_empty() {
                 return;
             }
-            let cpus = self.frame_cpus();
+            let cpus = live.frame_cpus();
             for known in &mut state.threads {
-                known.hold(self, cpus.as_ref());
+                known.hold(platform, live, cpus.as_ref());
             }
         });
     }
 
     /// The mask that a thread was given for its role.
-    pub(crate) fn role_mask(&self, thread: u64) -> Option<CpuSet> {
-        self.helping
-            .state
-            .with(|state| state.thread(thread)?.given.clone())
+    pub(super) fn role_mask(&self, thread: u64) -> Option<CpuSet> {
+        self.state.with(|state| state.thread(thread)?.given.clone())
     }
 
-    pub(crate) fn help(&self) -> Vec<Help> {
-        self.helping.state.with(|state| {
+    pub(super) fn help(&self) -> Vec<Help> {
+        self.state.with(|state| {
             let nobody = state.threads.is_empty().then(|| NOBODY_ADOPTED.to_owned());
             let of = |wish: &Wish| {
                 let why = nobody.clone().or_else(|| wish.refused.clone());
@@ -270,77 +259,6 @@ impl<P: Platform> Shared<P> {
             };
             state.wishes.iter().map(of).collect()
         })
-    }
-}
-
-/// A thread with a role, until this is dropped; from [`JobSystem::adopt`]. It stays on its thread.
-#[must_use = "the role is given back when this is dropped"]
-pub struct Adopted<'js, P: Platform> {
-    system: &'js JobSystem<P>,
-    role: Role,
-    thread: u64,
-    _stays_on_its_thread: PhantomData<*const ()>,
-}
-
-impl<P: Platform> JobSystem<P> {
-    /// Gives the calling thread a role: frames depend on it. From now on, until the guard is dropped, it is
-    /// treated as the workers are: it stays on the [CPUs](crate::Builder::cpus) that they were told to stay
-    /// on, where CPUs differ on the fast ones of these ([`Placement`](crate::Placement)), also when CPUs come
-    /// and go, and gets the help that [`Builder::os_help`](crate::Builder::os_help) asks for together with
-    /// them. Then both are as they were before. What the system refuses changes nothing else;
-    /// [`JobSystem::os_help`] says so.
-    ///
-    /// A guard that is forgotten keeps the role until its thread ends.
-    ///
-    /// ```
-    /// use paceline::{Builder, Role};
-    /// use platform::Treatment;
-    /// let js = Builder::new().os_help(Treatment::nice(-5)).build().unwrap();
-    /// assert!(!js.os_help()[0].granted, "workers alone get no help");
-    /// let main = js.adopt(Role::Main);
-    /// for help in js.os_help() {
-    ///     println!("{}: {}", help.asked, if help.granted { "granted" } else { &help.why });
-    /// }
-    /// drop(main);
-    /// ```
-    pub fn adopt(&self, role: Role) -> Adopted<'_, P> {
-        let shared = self.shared();
-        let thread = shared.platform.thread_id();
-        // In a fork's child there is nothing to be treated like.
-        if !shared.is_forked() {
-            shared.adopt(thread);
-        }
-        Adopted {
-            system: self,
-            role,
-            thread,
-            _stays_on_its_thread: PhantomData,
-        }
-    }
-
-    /// What the kernel was asked for by [`Builder::os_help`](crate::Builder::os_help), wish by wish, and what
-    /// it said. Nothing in a fork's child.
-    pub fn os_help(&self) -> Vec<Help> {
-        match self.shared().is_forked() {
-            true => Vec::new(),
-            false => self.shared().help(),
-        }
-    }
-}
-
-impl<P: Platform> Adopted<'_, P> {
-    /// The role.
-    pub fn role(&self) -> Role {
-        self.role
-    }
-}
-
-impl<P: Platform> Drop for Adopted<'_, P> {
-    fn drop(&mut self) {
-        let shared = self.system.shared();
-        if !shared.is_forked() {
-            shared.give_back(self.thread);
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use platform::{Class, Os};
 
 use super::*;
-use crate::Builder;
+use crate::{Adopted, Builder, JobSystem};
 
 /// The class of the calling thread; none if the system cannot say.
 fn class() -> Option<Class> {
@@ -129,9 +129,15 @@ fn a_forgotten_role_ends_with_its_thread() {
     }
     let js = build(&[Treatment::nice(-5)]);
     let before = classes(&js);
-    let threads = || js.shared().helping.state.with(|state| state.threads.len());
+    let threads = || {
+        js.shared()
+            .adapt
+            .helping
+            .state
+            .with(|state| state.threads.len())
+    };
     let helped = || {
-        let state = &js.shared().helping.state;
+        let state = &js.shared().adapt.helping.state;
         state.with(|state| state.wishes.iter().map(Wish::helped).sum::<usize>())
     };
     for (roles, has_seat) in [(1, false), (2, false), (1, true)] {
@@ -183,7 +189,12 @@ fn a_guard_may_outlive_its_thread_in_a_thread_local() {
             GUARD.with(|place| *place.borrow_mut() = Some(guard));
         });
         thread.join().unwrap();
-        let threads = js.shared().helping.state.with(|state| state.threads.len());
+        let threads = js
+            .shared()
+            .adapt
+            .helping
+            .state
+            .with(|state| state.threads.len());
         assert_eq!(threads, 0);
     }
 }

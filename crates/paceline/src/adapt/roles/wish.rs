@@ -3,14 +3,14 @@
 use event::Nanos;
 use platform::{Class, Platform, Treatment, TreatmentError};
 
-use crate::seat::Seat;
-use crate::shared::Shared;
+use crate::adapt::words::WorkerWords;
+use crate::adapt::workers::Workers;
 
 /// A thread that is treated another way than before.
 struct Helped {
     thread: u64,
-    /// Workers: their seat.
-    seat: Option<u32>,
+    /// Workers: their index.
+    worker: Option<usize>,
     /// How to undo it.
     undo: Treatment,
 }
@@ -43,81 +43,94 @@ impl Wish {
         self.helped.len()
     }
 
-    /// The worker on this seat ends.
-    pub(super) fn forget(&mut self, seat: u32) {
-        self.helped.retain(|helped| helped.seat != Some(seat));
+    /// The worker with this index ends.
+    pub(super) fn forget(&mut self, worker: usize) {
+        self.helped.retain(|helped| helped.worker != Some(worker));
     }
 
     /// A thread that had adopted ends.
     pub(super) fn forget_adopted(&mut self, thread: u64) {
         self.helped
-            .retain(|helped| helped.seat.is_some() || helped.thread != thread);
+            .retain(|helped| helped.worker.is_some() || helped.thread != thread);
     }
 
     /// Notes what the system said about a thread. Refused: it is undone for all. Not under the roster's lock.
     fn note<P: Platform>(
         &mut self,
-        shared: &Shared<P>,
-        (thread, seat): (u64, Option<u32>),
+        workers: &impl Workers<P>,
+        (thread, worker): (u64, Option<usize>),
         answer: Result<Treatment, TreatmentError>,
     ) {
         match answer {
-            Ok(undo) => self.helped.push(Helped { thread, seat, undo }),
+            Ok(undo) => self.helped.push(Helped {
+                thread,
+                worker,
+                undo,
+            }),
             Err(error) => {
                 self.refused = Some(error.to_string());
-                self.undo_all(shared);
+                self.undo_all(workers);
             }
         }
     }
 
     /// Does it for the calling thread, unless it was refused before.
-    pub(super) fn grant_caller<P: Platform>(&mut self, shared: &Shared<P>, seat: Option<u32>) {
+    pub(super) fn grant_caller<P: Platform>(
+        &mut self,
+        workers: &impl Workers<P>,
+        worker: Option<usize>,
+    ) {
         if self.refused.is_none() {
-            let thread = shared.platform.thread_id();
-            let answer = shared.platform.treat(thread, &self.treatment);
-            self.note(shared, (thread, seat), answer);
+            let thread = workers.platform().thread_id();
+            let answer = workers.platform().treat(thread, &self.treatment);
+            self.note(workers, (thread, worker), answer);
         }
     }
 
     /// Does it for the calling thread, a worker that has just come. Whoever started it may have had help, and
     /// the kernel then begins it as most threads are: what it goes back to is what the other workers were.
-    pub(super) fn grant_newcomer<P: Platform>(&mut self, shared: &Shared<P>, seat: u32) {
-        let others = self.helped.iter().find(|helped| helped.seat.is_some());
+    pub(super) fn grant_newcomer<P: Platform>(&mut self, workers: &impl Workers<P>, worker: usize) {
+        let others = self.helped.iter().find(|helped| helped.worker.is_some());
         let class = others.map(|helped| helped.undo.class);
-        self.grant_caller(shared, Some(seat));
+        self.grant_caller(workers, Some(worker));
         let own = self.helped.last_mut();
-        let own = own.filter(|helped| helped.seat == Some(seat));
+        let own = own.filter(|helped| helped.worker == Some(worker));
         if let (Some(own), Some(class)) = (own, class) {
             own.undo.class = class;
         }
     }
 
-    pub(super) fn grant_worker<P: Platform>(&mut self, shared: &Shared<P>, seat: &Seat<P>) {
+    pub(super) fn grant_worker<P: Platform>(
+        &mut self,
+        workers: &impl Workers<P>,
+        worker: usize,
+        words: &WorkerWords<P>,
+    ) {
         if self.refused.is_some() {
             return;
         }
         let mut said = None;
-        shared.with_worker_thread(seat, |thread| {
-            said = Some((thread, shared.platform.treat(thread, &self.treatment)));
+        workers.with_thread(words, |thread| {
+            said = Some((thread, workers.platform().treat(thread, &self.treatment)));
             true
         });
         if let Some((thread, answer)) = said {
-            self.note(shared, (thread, Some(seat.index)), answer);
+            self.note(workers, (thread, Some(worker)), answer);
         }
     }
 
     /// The latest first: what was there before all of it is what remains.
-    pub(super) fn undo_all<P: Platform>(&mut self, shared: &Shared<P>) {
+    pub(super) fn undo_all<P: Platform>(&mut self, workers: &impl Workers<P>) {
         while let Some(helped) = self.helped.pop() {
-            helped.undo(shared);
+            helped.undo(workers);
         }
     }
 
     /// The latest of a thread that had adopted.
-    pub(super) fn undo_last_of<P: Platform>(&mut self, shared: &Shared<P>, thread: u64) {
-        let is_its = |helped: &Helped| helped.seat.is_none() && helped.thread == thread;
+    pub(super) fn undo_last_of<P: Platform>(&mut self, workers: &impl Workers<P>, thread: u64) {
+        let is_its = |helped: &Helped| helped.worker.is_none() && helped.thread == thread;
         if let Some(last) = self.helped.iter().rposition(is_its) {
-            self.helped.remove(last).undo(shared);
+            self.helped.remove(last).undo(workers);
         }
     }
 }
@@ -141,13 +154,14 @@ fn fitting_slice(class: Class, slice: Nanos) -> Option<Nanos> {
 }
 
 impl Helped {
-    fn undo<P: Platform>(&self, shared: &Shared<P>) {
+    fn undo<P: Platform>(&self, workers: &impl Workers<P>) {
         let undo = |thread: u64| {
             // Refused: then nobody may do it, and the thread keeps what it has.
-            thread == self.thread && shared.platform.treat(thread, &self.undo).is_ok()
+            thread == self.thread && workers.platform().treat(thread, &self.undo).is_ok()
         };
-        match self.seat {
-            Some(seat) => shared.with_worker_thread(shared.seats.get(seat as usize), undo),
+        let words = self.worker.and_then(|worker| workers.worker(worker));
+        match words {
+            Some(words) => workers.with_thread(words, undo),
             None => undo(self.thread),
         };
     }

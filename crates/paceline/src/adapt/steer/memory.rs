@@ -2,7 +2,7 @@
 
 use event::Nanos;
 
-use crate::seat::WakeReport;
+use crate::adapt::words::WakeReport;
 
 /// How long one sighting keeps a worker off its waker's CPU.
 const ARMED: Nanos = Nanos::from_secs(1);

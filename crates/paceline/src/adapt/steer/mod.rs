@@ -32,103 +32,116 @@ mod overdue;
 mod preempted;
 
 use event::{EventKind, Nanos, Steered};
-use platform::{Atomic, CpuSet, Ordering, Platform};
+use platform::{CpuSet, Platform};
 
-use crate::context::Context;
-use crate::job::Ticket;
-use crate::seat::WakeReport;
+use crate::adapt::interference::Noticed;
+use crate::adapt::live::Live;
+use crate::adapt::local::Local;
+use crate::adapt::words::{Mask, WakeReport};
+use crate::adapt::workers::{Caller, Workers};
 
-pub(crate) use memory::Steer;
-pub(crate) use overdue::Steering;
+pub(super) use memory::Steer;
+pub(super) use overdue::Steering;
 pub(crate) use preempted::Nudging;
 
-/// What a seat says of its worker's mask.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub(crate) enum Mask {
-    /// All CPUs that the process may use.
-    Full = 0,
-    /// One CPU is left out.
-    Steered = 1,
-    /// One was, until somebody found that it took too long; the worker has not noticed yet.
-    Restored = 2,
+/// Steering, for one thread that does something: with what it needs to know of the machine.
+pub(super) struct Steerer<'a, P: Platform, C> {
+    pub(super) steering: &'a Steering<P>,
+    pub(super) live: &'a Live<P>,
+    pub(super) caller: &'a C,
+    pub(super) noticed: &'a Noticed<P>,
 }
 
-impl<P: Platform> Context<'_, P> {
+impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
+    fn platform(&self) -> &P {
+        self.caller.workers().platform()
+    }
+
+    fn memory<R>(&self, with: impl FnOnce(&mut Steer) -> R) -> R {
+        self.caller
+            .local(|local: &mut Local| with(&mut local.steer))
+    }
+
     /// After a wake-up.
-    pub(crate) fn learn_placement(&self, report: &WakeReport) {
-        let shared = self.shared;
-        shared.steering.learn(report.latency);
-        if !shared.steering.on {
-            return;
-        }
-        let now = shared.platform.now();
-        let mask = self.seat.mask.load(Ordering::Relaxed);
+    pub(super) fn learn(&self, report: &WakeReport) {
+        self.steering.learn(report.latency);
+        let words = self.caller.words().filter(|_| self.steering.on);
+        let Some(words) = words else { return };
+        let now = self.platform().now();
+        let mask = Mask::of(words);
         if mask != Mask::Full as u32 {
-            shared.expect_others(self.seat.index);
+            self.expect_others(self.caller.index());
         }
         let restored = mask == Mask::Restored as u32;
         if restored {
-            self.seat.mask.store(Mask::Full as u32, Ordering::Relaxed);
+            Mask::Full.set(words);
         }
-        let late = restored || report.latency > shared.steering.limit();
-        if self.own(|own| own.steer.learn(report, now, late)) {
+        let late = restored || report.latency > self.steering.limit();
+        if self.memory(|steer| steer.learn(report, now, late)) {
             self.found_in_the_way(now);
         }
         if restored {
-            self.own(|own| own.steer.mask_is_full());
+            self.memory(Steer::mask_is_full);
         }
     }
 
     /// Whether this worker has taken its waker's CPU, where the waker most likely waits to go on: a
     /// worker without work should leave it then instead of spinning.
-    pub(crate) fn displaces_waker(&self) -> bool {
-        let place = self.own(|own| own.steer.displaced());
-        place.is_some() && self.shared.platform.current_cpu() == place
+    pub(super) fn displaces_waker(&self) -> bool {
+        let place = self.memory(|steer| steer.displaced());
+        place.is_some() && self.platform().current_cpu() == place
     }
 
     /// From time to time while a worker works: if it has stayed on its waker's CPU for too long it
     /// leaves.
     #[inline]
-    pub(crate) fn leave_waker_at(&self, now: Nanos) {
-        if self.own(|own| own.steer.stays(now)) {
+    pub(super) fn leave_waker_at(&self, now: Nanos) {
+        if self.memory(|steer| steer.stays(now)) {
             self.found_in_the_way(now);
             self.steer_at(now);
         }
     }
 
     /// The same where the time is not known.
-    pub(crate) fn leave_waker(&self) {
-        if self.own(|own| own.steer.may_stay()) {
-            self.leave_waker_at(self.shared.platform.now());
+    pub(super) fn leave_waker(&self) {
+        if self.memory(|steer| steer.may_stay()) {
+            self.leave_waker_at(self.platform().now());
         }
     }
 
     /// Before a worker parks.
-    pub(crate) fn steer(&self) {
-        if !self.shared.steering.on || self.own(|own| own.steer.has_seen_nothing()) {
+    pub(super) fn before_park(&self) {
+        if !self.steering.on || self.memory(|steer| steer.has_seen_nothing()) {
             return;
         }
-        let now = self.shared.platform.now();
-        if self.own(|own| own.steer.stays(now)) {
+        let now = self.platform().now();
+        if self.memory(|steer| steer.stays(now)) {
             self.found_in_the_way(now);
         }
-        self.own(|own| own.steer.has_left());
+        self.memory(Steer::has_left);
         self.steer_at(now);
     }
 
     #[cold]
     fn found_in_the_way(&self, now: Nanos) {
-        let have_room = self.shared.could_spread_threads();
-        self.own(|own| own.steer.found(now, have_room));
+        let have_room = self.could_spread_threads();
+        self.memory(|steer| steer.found(now, have_room));
+    }
+
+    /// Whether there are CPUs for all threads of this job system, so that none has to be in another's way.
+    fn could_spread_threads(&self) -> bool {
+        self.caller.workers().active() < self.live.width().threads
     }
 
     fn steer_at(&self, now: Nanos) {
-        let platform = &self.shared.platform;
-        let Some(exclude) = self.own(|own| own.steer.change(now)) else {
+        let Some(exclude) = self.memory(|steer| steer.change(now)) else {
             return;
         };
-        let all = self.shared.worker_cpus(self.seat);
+        let Some(words) = self.caller.words() else {
+            return; // Only workers' masks are changed.
+        };
+        let platform = self.platform();
+        let all = self.live.worker_cpus(platform, words);
         let mut mask: CpuSet = all.clone();
         exclude.iter().for_each(|&cpu| mask.remove(cpu));
         if mask.is_empty() {
@@ -140,16 +153,15 @@ impl<P: Platform> Context<'_, P> {
             true => Mask::Steered,
             false => Mask::Full,
         };
-        // Relaxed: a hint for wakers, see `overdue`.
-        self.seat.mask.store(says as u32, Ordering::Relaxed);
+        says.set(words);
         if changed {
             let why = match exclude {
                 Some(_) => Steered::InTheWay,
-                None if self.own(|own| own.steer.was_late()) => Steered::Late,
+                None if self.memory(|steer| steer.was_late()) => Steered::Late,
                 None => Steered::Over,
             };
             let arg = (why as u64) << 32 | u64::from(exclude.map_or(0, |cpu| cpu + 1));
-            self.record(EventKind::Steered, Ticket::NONE, arg);
+            self.caller.note(EventKind::Steered, 0, arg);
         }
     }
 }

@@ -22,11 +22,9 @@
 use event::{EventKind, Nanos};
 use platform::{Atomic, Memory, Ordering, Padded, Platform, Treatment};
 
-use super::Mask;
-use crate::context::Context;
-use crate::job::Ticket;
-use crate::seat::{Role, Seat};
-use crate::shared::Shared;
+use super::Steerer;
+use crate::adapt::words::{Mask, WorkerWords};
+use crate::adapt::workers::{Caller, Workers};
 
 /// Bounds of the 99th percentile of wake-ups, in ns: what is less is an interrupt, what is more is load.
 const P99_MIN: u64 = 20_000;
@@ -59,7 +57,7 @@ impl<M: Memory> Steering<M> {
     }
 
     /// A wake-up took this long.
-    pub(super) fn learn(&self, latency: Nanos) {
+    pub(in crate::adapt) fn learn(&self, latency: Nanos) {
         let p99 = follow_p99(self.p99.load(Ordering::Relaxed), latency.0);
         self.p99.store(p99, Ordering::Relaxed);
     }
@@ -85,7 +83,7 @@ impl<M: Memory> Steering<M> {
     }
 
     /// When to check, if there is anything to check.
-    fn overdue_at(&self) -> Option<Nanos> {
+    pub(in crate::adapt) fn overdue_at(&self) -> Option<Nanos> {
         if !self.on {
             return None;
         }
@@ -130,95 +128,88 @@ fn follow_p99(p99: u64, value: u64) -> u64 {
     next.clamp(P99_MIN, P99_MAX)
 }
 
-impl<P: Platform> Shared<P> {
-    /// Whether there are CPUs for all threads of this job system, so that none has to be in another's way.
-    pub(super) fn could_spread_threads(&self) -> bool {
-        self.crew.active() < self.live.width().threads
-    }
-
+impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
     /// Whether wake-ups take long and threads are preempted, so that it must be others who keep the CPUs
     /// (and not a CPU that takes long to leave its idle state), and workers have slices of their own.
     pub(super) fn nudges_pay(&self) -> bool {
-        let steering = &self.steering;
+        let steering = self.steering;
         steering.on
             && self.noticed.are_preempted()
             && steering.is_crowded()
-            && self.crew.slice.is_some()
+            && self.caller.workers().slice().is_some()
     }
 
-    /// Notes when something is to be done about the worker on this seat, if it has been signalled.
-    fn expect(&self, seat: &Seat<P>) {
-        if let Some(sent) = self.awaited_since(seat)
-            && let Some(first) = self.remedy(seat, Nanos::ZERO).again
+    /// Notes that the worker with this index has just been signalled.
+    pub(in crate::adapt) fn expect_start(&self, index: usize) {
+        if self.steering.on {
+            self.expect(index);
+        }
+    }
+
+    /// Notes when something is to be done about a worker, if it has been signalled.
+    fn expect(&self, index: usize) {
+        if let Some((sent, words)) = self.awaited_since(index)
+            && let Some(first) = self.remedy(words, Nanos::ZERO).again
         {
             self.steering.expect(sent + first);
         }
     }
 
-    /// Since when the worker on this seat should have started.
-    fn awaited_since(&self, seat: &Seat<P>) -> Option<Nanos> {
-        seat.signalled().filter(|_| seat.role != Role::Guest)
+    /// Since when a worker should have started.
+    fn awaited_since(&self, index: usize) -> Option<(Nanos, &WorkerWords<P>)> {
+        let workers = self.caller.workers();
+        let sent = workers.signalled(index)?;
+        Some((sent, workers.worker(index)?))
     }
 
-    /// What is to be done about the worker on this seat so long after it was signalled.
-    fn remedy(&self, seat: &Seat<P>, delay: Nanos) -> Remedy {
+    /// What is to be done about a worker so long after it was signalled.
+    fn remedy(&self, words: &WorkerWords<P>, delay: Nanos) -> Remedy {
         let limit = self.steering.limit();
-        Remedy::for_delay(delay, seat.is_steered(), limit, self.nudges_pay())
+        Remedy::for_delay(delay, Mask::is_steered(words), limit, self.nudges_pay())
     }
 
-    /// A worker with a mask has started: who else is expected?
-    pub(super) fn expect_others(&self, started: u32) {
+    /// A worker with a mask has started: which others are expected?
+    pub(super) fn expect_others(&self, started: usize) {
         self.steering.overdue_at.store(0, Ordering::Relaxed);
-        let others = self.seats.iter().filter(|seat| seat.index != started);
-        others.for_each(|seat| self.expect(seat));
-    }
-
-    /// Gives the worker on this seat all CPUs. False if there is none any more.
-    fn restore_mask(&self, seat: &Seat<P>) -> bool {
-        let all = self.worker_cpus(seat);
-        self.with_worker_thread(seat, |thread| {
-            let restored = self.platform.set_mask(thread, &all).is_ok();
-            seat.mask.store(Mask::Restored as u32, Ordering::Relaxed);
-            restored
-        })
-    }
-}
-
-impl<P: Platform> Context<'_, P> {
-    /// Notes that a worker has just been signalled.
-    pub(crate) fn expect_start(&self, index: usize) {
-        if self.shared.steering.on {
-            self.shared.expect(self.shared.seats.get(index));
+        let others = 0..self.caller.workers().threads();
+        for other in others.filter(|&other| other != started) {
+            self.expect(other);
         }
     }
 
-    /// Has the kernel look again at who runs on the CPU for which the worker on this seat waits. False if
-    /// that cannot be had: then it waits as before.
-    pub(super) fn nudge(&self, seat: &Seat<P>) -> bool {
-        let shared = self.shared;
-        let nudged = shared.with_worker_thread(seat, |thread| {
-            let platform = &shared.platform;
+    /// Gives a worker all CPUs. False if its thread has ended.
+    fn restore_mask(&self, words: &WorkerWords<P>) -> bool {
+        let workers = self.caller.workers();
+        let all = self.live.worker_cpus(workers.platform(), words);
+        workers.with_thread(words, |thread| {
+            let restored = workers.platform().set_mask(thread, &all).is_ok();
+            Mask::Restored.set(words);
+            restored
+        })
+    }
+
+    /// Has the kernel look again at which thread runs on the CPU that a worker waits for. False if that
+    /// cannot be had: then it waits as before.
+    pub(super) fn nudge(&self, index: usize, words: &WorkerWords<P>) -> bool {
+        let workers = self.caller.workers();
+        let nudged = workers.with_thread(words, |thread| {
+            let platform = workers.platform();
             // Any slice will do that is not the one it has.
-            let other = shared.crew.slice.map(|slice| Nanos(slice.0 ^ 1));
+            let other = workers.slice().map(|slice| Nanos(slice.0 ^ 1));
             let undo = other.map(|other| platform.treat(thread, &Treatment::slice(other)));
             undo.is_some_and(|undo| undo.is_ok_and(|undo| platform.treat(thread, &undo).is_ok()))
         });
         if nudged {
-            self.seat.counters.nudges.add(1);
-            self.record(EventKind::Nudged, Ticket::NONE, seat.index.into());
+            self.caller.counters().nudges.add(1);
+            self.caller.note(EventKind::Nudged, 0, index as u64);
         }
         nudged
     }
 
-    /// Until when a waiter may sleep without looking for overdue workers.
-    pub(crate) fn overdue_at(&self) -> Nanos {
-        self.shared.steering.overdue_at().unwrap_or(Nanos::MAX)
-    }
-
-    /// If somebody is overdue by now, does something about it. For threads that know the time.
+    /// If a worker is overdue by now, does something about it. For threads that know the time.
     #[inline]
-    pub(crate) fn check_overdue_at(&self, now: Nanos) {
-        if let Some(at) = self.shared.steering.overdue_at()
+    pub(in crate::adapt) fn check_overdue_at(&self, now: Nanos) {
+        if let Some(at) = self.steering.overdue_at()
             && now >= at
         {
             self.help_overdue(at, now);
@@ -227,38 +218,37 @@ impl<P: Platform> Context<'_, P> {
 
     /// The same for threads that do not.
     #[inline]
-    pub(crate) fn check_overdue(&self) {
-        if self.shared.steering.overdue_at().is_some() {
-            self.check_overdue_at(self.shared.platform.now());
+    pub(in crate::adapt) fn check_overdue(&self) {
+        if self.steering.overdue_at().is_some() {
+            self.check_overdue_at(self.caller.workers().platform().now());
         }
     }
 
     #[cold]
     fn help_overdue(&self, at: Nanos, now: Nanos) {
-        let shared = self.shared;
-        let mine = shared.steering.overdue_at.compare_exchange(
+        let mine = self.steering.overdue_at.compare_exchange(
             at.0,
             0,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
         if mine.is_err() {
-            return; // Somebody else is at it.
+            return; // Another thread is at it.
         }
-        for seat in shared.seats.iter() {
-            let Some(sent) = shared.awaited_since(seat) else {
+        for index in 0..self.caller.workers().threads() {
+            let Some((sent, words)) = self.awaited_since(index) else {
                 continue;
             };
-            let remedy = shared.remedy(seat, now - sent);
+            let remedy = self.remedy(words, now - sent);
             if let Some(again) = remedy.again {
-                shared.steering.expect(sent + again);
+                self.steering.expect(sent + again);
             }
-            if remedy.restore && shared.restore_mask(seat) {
-                self.seat.counters.masks_restored.add(1);
-                self.record(EventKind::MaskRestored, Ticket::NONE, seat.index.into());
+            if remedy.restore && self.restore_mask(words) {
+                self.caller.counters().masks_restored.add(1);
+                self.caller.note(EventKind::MaskRestored, 0, index as u64);
             }
             if remedy.nudge {
-                self.nudge(seat);
+                self.nudge(index, words);
             }
         }
     }
@@ -268,7 +258,7 @@ impl<P: Platform> Context<'_, P> {
 mod tests {
     use std::time::Duration;
 
-    use platform::Os;
+    use platform::{Atomic, Os};
 
     use super::*;
     use crate::{Builder, WaitPolicy};
@@ -341,31 +331,43 @@ mod tests {
             .build()
             .unwrap();
         let shared = js.shared();
-        let seat = shared.seats.iter().find(|seat| seat.role == Role::Worker);
+        let seat = shared
+            .seats
+            .iter()
+            .find(|seat| seat.role == crate::seat::Role::Worker);
         let seat = seat.expect("it was started");
         let (send, receive) = std::sync::mpsc::channel::<u32>();
         while shared.idle.load().sleeping == 0 {
             let _ = receive.recv_timeout(Duration::from_millis(1));
         }
         let sent = Os.now();
-        seat.mask.store(Mask::Steered as u32, Ordering::Relaxed);
+        seat.words
+            .mask
+            .store(Mask::Steered as u32, Ordering::Relaxed);
         seat.woken_at.store(sent.0, Ordering::Relaxed);
         js.enter(|cx| {
-            cx.expect_start(seat.index as usize);
-            let limit = shared.steering.limit();
-            assert_eq!(cx.overdue_at(), sent + limit);
-            cx.check_overdue_at(sent + limit - Nanos(1));
-            assert_eq!(seat.mask.load(Ordering::Relaxed), Mask::Steered as u32);
+            let vigil = shared.adapt.watch();
+            shared.adapt.signalled(cx, seat.index as usize);
+            let limit = shared.adapt.steering.limit();
+            assert_eq!(vigil.sleeps_until(), sent + limit);
+            vigil.passes(cx, sent + limit - Nanos(1));
+            assert_eq!(
+                seat.words.mask.load(Ordering::Relaxed),
+                Mask::Steered as u32
+            );
             for _ in 0..2 {
-                cx.check_overdue_at(sent + limit);
-                assert_eq!(seat.mask.load(Ordering::Relaxed), Mask::Restored as u32);
-                assert_eq!(cx.overdue_at(), Nanos::MAX);
+                vigil.passes(cx, sent + limit);
+                assert_eq!(
+                    seat.words.mask.load(Ordering::Relaxed),
+                    Mask::Restored as u32
+                );
+                assert_eq!(vigil.sleeps_until(), Nanos::MAX);
             }
         });
         assert_eq!(js.stats().masks_restored, 1);
         // It looks itself: once it goes to sleep again it may keep off its waker's CPU.
         js.schedule(move |cx| {
-            let mask = cx.seat.mask.load(Ordering::Relaxed);
+            let mask = cx.seat.words.mask.load(Ordering::Relaxed);
             send.send(mask).unwrap();
         });
         js.flush();

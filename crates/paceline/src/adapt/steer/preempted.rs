@@ -11,11 +11,11 @@
 //! would end its slice, not theirs.
 
 use event::Nanos;
-use platform::{Atomic, Ordering, Platform};
+use platform::Platform;
 
+use super::Steerer;
 use super::overdue::NUDGE;
-use crate::context::Context;
-use crate::seat::{Role, Seat};
+use crate::adapt::workers::{Caller, Workers};
 
 /// The longest slice that Linux gives by itself is 2.8 ms; half of that on two CPUs.
 const LONGEST: Nanos = Nanos::from_millis(3);
@@ -29,16 +29,15 @@ pub(crate) struct Nudging {
     next: Nanos,
 }
 
-impl<P: Platform> Context<'_, P> {
+impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
     /// For a waiter without anything to run: nudges workers that have no CPU, and says until when to spin
     /// before it looks again. `None`: there is none, or that took too long; it may sleep.
-    pub(crate) fn nudge_preempted(
+    pub(in crate::adapt) fn nudge_preempted(
         &self,
         nudging: &mut Option<Nudging>,
         now: Nanos,
     ) -> Option<Nanos> {
-        let shared = self.shared;
-        if !shared.nudges_pay() {
+        if !self.nudges_pay() {
             return None;
         }
         let nudging = nudging.get_or_insert(Nudging {
@@ -51,29 +50,29 @@ impl<P: Platform> Context<'_, P> {
         if now >= nudging.ends {
             return None;
         }
-        let is_off_cpu = |seat: &&Seat<P>| {
-            shared.with_worker_thread(seat, |thread| {
-                shared.platform.is_on_cpu(thread) == Some(false)
-            })
-        };
-        let workers = shared.seats.iter().filter(|seat| self.may_hold_work(seat));
-        let nudged = workers.filter(is_off_cpu).filter(|seat| self.nudge(seat));
-        (nudged.count() > 0).then(|| {
+        let workers = self.caller.workers();
+        let is_off_cpu = |thread| workers.platform().is_on_cpu(thread) == Some(false);
+        let mut nudged = 0;
+        for (index, words) in workers.each() {
+            if self.may_hold_work(index)
+                && workers.with_thread(words, is_off_cpu)
+                && self.nudge(index, words)
+            {
+                nudged += 1;
+            }
+        }
+        (nudged > 0).then(|| {
             nudging.next = now + NUDGE;
             nudging.next
         })
     }
 
-    /// Whether the worker on this seat may be in the middle of something. One that has been signalled and has
-    /// not started is nobody's business here.
-    fn may_hold_work(&self, seat: &Seat<P>) -> bool {
-        let index = seat.index as usize;
-        // Relaxed: hints all of them.
-        seat.role != Role::Guest
-            && seat.index != self.seat.index
-            && seat.signalled().is_none()
-            && seat.waits_for.load(Ordering::Relaxed) == 0
-            && !self.shared.idle.is_asleep(index)
-            && !self.shared.slow.idle.is_asleep(index)
+    /// Whether a worker may be in the middle of something. A worker that has been signalled and has not
+    /// started is looked after by `overdue`.
+    fn may_hold_work(&self, index: usize) -> bool {
+        let workers = self.caller.workers();
+        index != self.caller.index()
+            && workers.signalled(index).is_none()
+            && !workers.is_at_rest(index)
     }
 }

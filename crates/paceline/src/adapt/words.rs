@@ -1,0 +1,96 @@
+//! What is known of single workers: words that all threads may read, and reports.
+
+use event::Nanos;
+use platform::{Atomic, CpuSet, Memory, Ordering};
+
+/// The ordinal of a worker without one: a spare.
+pub(crate) const NO_ORDINAL: u32 = u32::MAX;
+
+/// What all threads may read of a worker.
+pub(crate) struct WorkerWords<M: Memory> {
+    /// Its mask ([`Mask`]).
+    pub(super) mask: M::AtomicU32,
+    /// While it lives, its thread's name for the platform; 0: none.
+    pub(super) thread: M::AtomicU64,
+    /// A regular worker's number among these; else [`NO_ORDINAL`].
+    pub(super) ordinal: M::AtomicU32,
+}
+
+impl<M: Memory> WorkerWords<M> {
+    pub(crate) fn new() -> WorkerWords<M> {
+        WorkerWords {
+            mask: M::AtomicU32::new(Mask::Full as u32),
+            thread: M::AtomicU64::new(0),
+            ordinal: M::AtomicU32::new(NO_ORDINAL),
+        }
+    }
+
+    /// A regular worker's number among these.
+    pub(crate) fn ordinal(&self) -> u32 {
+        // Relaxed: written before the worker's first thread is started.
+        self.ordinal.load(Ordering::Relaxed)
+    }
+
+    /// It is the regular worker with this number, and has no thread yet.
+    pub(crate) fn set_ordinal(&self, ordinal: u32) {
+        self.ordinal.store(ordinal, Ordering::Relaxed);
+    }
+
+    /// What there is to say of its thread, if that has told its name. `given`: the mask that it was given.
+    pub(crate) fn placed(&self, given: &Option<CpuSet>) -> Option<PlacedThread> {
+        // Relaxed: see `with_thread`.
+        let thread = self.thread.load(Ordering::Relaxed);
+        (thread != 0).then(|| PlacedThread {
+            thread,
+            given: given.clone(),
+            is_steered: Mask::is_steered(self),
+        })
+    }
+}
+
+/// What a worker's mask is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum Mask {
+    /// All CPUs that the process may use.
+    Full = 0,
+    /// One CPU is left out.
+    Steered = 1,
+    /// One was, until a thread found that it took too long; the worker has not noticed yet.
+    Restored = 2,
+}
+
+impl Mask {
+    pub(super) fn of<M: Memory>(words: &WorkerWords<M>) -> u32 {
+        // Relaxed: a hint.
+        words.mask.load(Ordering::Relaxed)
+    }
+
+    /// Whether its worker steers clear of a CPU.
+    pub(super) fn is_steered<M: Memory>(words: &WorkerWords<M>) -> bool {
+        Mask::of(words) == Mask::Steered as u32
+    }
+
+    pub(super) fn set<M: Memory>(self, words: &WorkerWords<M>) {
+        // Relaxed: a hint for wakers, see `overdue`.
+        words.mask.store(self as u32, Ordering::Relaxed);
+    }
+}
+
+/// A thread, and the mask that it was given for its place; none if it was given none.
+pub(crate) struct PlacedThread {
+    pub(crate) thread: u64,
+    pub(crate) given: Option<CpuSet>,
+    /// Steering has left out a CPU of it.
+    pub(crate) is_steered: bool,
+}
+
+/// What a worker that runs again learns of the wake-up that was sent to it.
+pub(crate) struct WakeReport {
+    /// From the waker's decision to running.
+    pub(crate) latency: Nanos,
+    /// Whether it runs on the CPU its waker ran on.
+    pub(crate) colocated: bool,
+    /// Where the waker ran.
+    pub(crate) waker_cpu: Option<u32>,
+}
