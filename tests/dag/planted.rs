@@ -173,13 +173,15 @@ fn a_sound_platform_is_not_accused() {
     }
 }
 
+/// A thread that has lost its token either sleeps for ever, or sleeps beside work that it was woken for: which
+/// of the two comes first, the seeds say.
 #[test]
-fn a_parker_that_forgets_is_found_as_a_deadlock() {
+fn a_parker_that_forgets_is_found() {
     is_found::<ForgetsTokens>(
-        "a_parker_that_forgets_is_found_as_a_deadlock",
+        "a_parker_that_forgets_is_found",
         "forgotten tokens",
         true,
-        |fault| fault.contains("deadlock"),
+        |fault| fault.contains("deadlock") || fault.contains("lies there"),
     );
 }
 

@@ -166,7 +166,10 @@ impl<P: Platform> Adapt<P> {
             self.helping.forget_role_thread(workers, thread);
             return;
         };
-        if let Some(words) = workers.worker(index).filter(|_| self.asks_names()) {
+        if !self.asks_names() {
+            return;
+        }
+        if let Some(words) = workers.worker(index) {
             workers.while_they_live(|| words.thread.store(0, Ordering::Relaxed));
             self.helping.forget_worker(index);
         }
