@@ -48,12 +48,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "file-size",
-        says: "no file has more than 600 lines, tests apart",
+        says: "no file has more than 500 lines, tests apart",
         check: layout::file_sizes,
     },
     Rule {
         name: "fn-size",
-        says: "no function has more than 90 lines",
+        says: "no function has more than 70 lines",
         check: layout::function_sizes,
     },
     Rule {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     /// Rules whose table must not have a row for what is not there.
-    const WITH_A_TABLE: &[&str] = &["edges", "unsafe"];
+    const WITH_A_TABLE: &[&str] = &["edges", "fn-size", "unsafe"];
 
     /// Goal: no rule depends on a file being there, and a table's rows do. Method: an empty tree.
     #[test]
