@@ -27,6 +27,15 @@ pub(crate) struct Function {
     pub(crate) last: usize,
 }
 
+/// A comment: lines that follow each other and hold nothing else, or what stands behind code.
+pub(crate) struct Remark {
+    /// Its first and its last line, from 0.
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    /// Its words, without the marks of a comment and without ends of lines.
+    pub(crate) text: String,
+}
+
 impl RustSource {
     /// Takes the text apart. Total: any text gives some answer.
     pub(crate) fn new(text: &str) -> RustSource {
@@ -66,6 +75,35 @@ impl RustSource {
             }
         }
         functions
+    }
+
+    /// All comments, in order.
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
+        let mut remarks: Vec<Remark> = Vec::new();
+        let mut goes_on = false;
+        for (index, line) in self.lines.iter().enumerate() {
+            let text = line.comment.trim();
+            let stands_alone = line.code.trim().is_empty();
+            if text.is_empty() {
+                goes_on = false;
+                continue;
+            }
+            let text = text.trim_start_matches(['/', '!', '*']).trim();
+            match remarks.last_mut() {
+                Some(remark) if goes_on && stands_alone => {
+                    remark.last = index;
+                    remark.text.push(' ');
+                    remark.text.push_str(text);
+                }
+                _ => remarks.push(Remark {
+                    first: index,
+                    last: index,
+                    text: text.to_owned(),
+                }),
+            }
+            goes_on = stands_alone;
+        }
+        remarks
     }
 
     fn mark_tests(&mut self) {
@@ -311,6 +349,20 @@ mod tests {
             .map(|line| line.test)
             .collect();
         assert_eq!(marks, [false, true, true, true, true, true, false]);
+    }
+
+    /// Goal: lines of one comment are one text. Method: a comment of two lines, one behind code, one after an
+    /// empty line.
+    #[test]
+    fn remarks_are_whole_comments() {
+        let text = "/// a\n/// b\nfn f() {} // c\n// d\n\n//! e\n";
+        let remarks = RustSource::new(text).remarks();
+        let found: Vec<_> = remarks
+            .iter()
+            .map(|remark| (remark.first, remark.last, &remark.text[..]))
+            .collect();
+        let expected = [(0, 1, "a b"), (2, 2, "c"), (3, 3, "d"), (5, 5, "e")];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -5,12 +5,14 @@
 //! whom in `edges.rs`, where `unsafe` may be in `unsafe_code.rs`, what must not be said in
 //! `words.rs`.
 
+mod edge_tags;
 mod edges;
 mod embeds;
 mod layout;
 mod links;
 mod manifest;
 mod orderings;
+mod partners;
 mod symlinks;
 mod tree;
 mod unsafe_code;
@@ -68,8 +70,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "edge-tags",
-        says: "an edge tag such as `[WK1]` in crates/paceline stands at both of its ends",
-        check: orderings::both_ends,
+        says: "each edge that a README lists or a comment names has both of its ends in code",
+        check: edge_tags::check,
+    },
+    Rule {
+        name: "partner-names",
+        says: "what a comment calls an ordering's partner is a name of the same crate",
+        check: partners::check,
     },
     Rule {
         name: "words",
@@ -125,7 +132,7 @@ pub(crate) struct Options {
 pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
     if options.list {
         for rule in RULES {
-            println!("{:<10} {}", rule.name, rule.says);
+            println!("{:<13} {}", rule.name, rule.says);
         }
         return Ok(true);
     }
