@@ -10,6 +10,7 @@ mod edges;
 mod embeds;
 mod layout;
 mod links;
+mod long_tests;
 mod manifest;
 mod orderings;
 mod partners;
@@ -77,6 +78,11 @@ const RULES: &[Rule] = &[
         name: "partner-names",
         says: "what a comment calls an ordering's partner is a name of the same crate",
         check: partners::check,
+    },
+    Rule {
+        name: "long-tests",
+        says: "what Miri leaves out by the end of a test's name stands in no other name",
+        check: long_tests::check,
     },
     Rule {
         name: "words",
