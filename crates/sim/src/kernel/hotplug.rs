@@ -4,20 +4,7 @@ use event::{Cpu, KernelEventKind, Task};
 use policy::{Dequeue, Enqueue};
 
 use super::{Kernel, Phase};
-
-/// A change of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planned {
-    /// The CPU takes no tasks any more, and those it has go elsewhere: it went offline, or is paused.
-    Offline(Cpu),
-    /// The CPU takes tasks again.
-    Online(Cpu),
-    /// The host takes the CPU away for so long from whoever works on it. A CPU that idles, and a program that
-    /// spins, have nothing to lose.
-    Stolen(Cpu, event::Nanos),
-    /// The cluster of this CPU may not run faster than so many kHz.
-    Cap(Cpu, u32),
-}
+use crate::config::Planned;
 
 impl Kernel {
     pub(super) fn carry_out(&mut self, what: Planned) {

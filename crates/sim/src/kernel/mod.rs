@@ -34,6 +34,7 @@ use std::sync::Arc;
 use event::{Cpu, KernelEventKind, Nanos, Task};
 use policy::{Attr, Class, Mask};
 
+use crate::config::Planned;
 use crate::lines::{Access, Lines};
 use crate::machine::Machine;
 use crate::report::On;
@@ -42,11 +43,8 @@ use crate::trace::Trace;
 use calendar::Calendar;
 use ticks::Ticks;
 
-pub(crate) use self::core::{Core, FULL};
-pub use hotplug::Planned;
-pub use quota::QuotaUse;
+pub(crate) use self::core::Core;
 pub(crate) use steals::Steals;
-pub use task::Spent;
 pub(crate) use task::{Busy, Control, Phase, task};
 
 /// For how long the programs may take no step, while nothing is to come, until that is a deadlock.

@@ -21,6 +21,7 @@ use policy::{Dequeue, Enqueue};
 
 use super::{Kernel, Phase};
 use crate::config::CpuQuota;
+use crate::report::QuotaUse;
 
 /// How much a CPU takes at a time (`sched_cfs_bandwidth_slice_us`).
 const SLICE: i64 = 5_000_000;
@@ -28,17 +29,6 @@ const SLICE: i64 = 5_000_000;
 const REST: i64 = 1_000_000;
 /// How long after something went back to the pool it is handed on.
 const SLACK_AFTER: Nanos = Nanos::from_millis(5);
-
-/// What a quota did in a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuotaUse {
-    /// How many periods there were, the last one included.
-    pub periods: u64,
-    /// At the end of how many of them somebody was throttled.
-    pub throttled_periods: u64,
-    /// For how long CPUs were throttled, added up over the CPUs.
-    pub throttled: Nanos,
-}
 
 /// The quota of a run's group.
 #[derive(Debug)]

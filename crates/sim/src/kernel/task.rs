@@ -3,7 +3,7 @@
 use event::{Cpu, Nanos, Task};
 use policy::{Attr, Mask};
 
-use crate::report::On;
+use crate::report::{On, Spent};
 
 /// What a task does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,19 +41,6 @@ impl Busy {
             work: Nanos::ZERO,
         }
     }
-}
-
-/// Where a task's time has gone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Spent {
-    /// On a CPU.
-    pub run: Nanos,
-    /// Ready for one.
-    pub runnable: Nanos,
-    /// The part of it during which its group's quota kept it from running.
-    pub throttled: Nanos,
-    /// Waiting for something else.
-    pub sleep: Nanos,
 }
 
 /// A task.

@@ -3,7 +3,7 @@
 use event::{Nanos, Random};
 use serde::{Deserialize, Deserializer, de::Error};
 
-use crate::quantity::{Length, Of};
+use crate::quantity::{Length, Of, length};
 
 /// A length of time, or a range to draw one from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +36,9 @@ fn parse(text: &str) -> Result<Nanos, String> {
     Of::<Length>::parse(text).map(|length| Nanos(length.0))
 }
 
-/// For fields that hold one length.
-pub(crate) fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
-    Of::<Length>::deserialize(deserializer).map(|length| Nanos(length.0))
-}
-
 /// For fields that may hold one length.
 pub(super) fn maybe<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
-    one(deserializer).map(Some)
+    length(deserializer).map(Some)
 }
 
 impl<'de> Deserialize<'de> for Span {

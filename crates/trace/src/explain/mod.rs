@@ -20,10 +20,12 @@ mod words;
 
 pub use answer::{
     Awaited, Cause, CauseKind, Confidence, Explanation, Inversion, InversionKind, Remedy, Segment,
-    Share, Wait, WaitKind, Who,
+    Share, Wait, WaitKind,
 };
 pub use selection::Selection;
 pub use waits::names;
+
+pub use crate::timeline::Who;
 
 use std::collections::BTreeMap;
 
