@@ -113,7 +113,9 @@ impl RustSource {
         };
         for first in 0..self.lines.len() {
             if is_test(&self.lines[first]) && !self.lines[first].test {
-                let last = self.end_of_body(first, 0).unwrap_or(first + 1);
+                let last = self
+                    .end_of_item(first, 0)
+                    .map_or(first + 1, |(last, _)| last);
                 for line in self.lines.iter_mut().take(last + 1).skip(first) {
                     line.test = true;
                 }
@@ -121,9 +123,15 @@ impl RustSource {
         }
     }
 
-    /// The line on which the item that starts at (line, column) ends, from its first brace outside
-    /// brackets to the matching one. `None` if it has no body.
+    /// The line on which the body of the item that starts at (line, column) ends. `None` if it has none.
     fn end_of_body(&self, line: usize, column: usize) -> Option<usize> {
+        let (last, has_body) = self.end_of_item(line, column)?;
+        has_body.then_some(last)
+    }
+
+    /// The line on which the item that starts at (line, column) ends, and whether it has a body: from its
+    /// first brace outside brackets to the matching one, or at its semicolon.
+    fn end_of_item(&self, line: usize, column: usize) -> Option<(usize, bool)> {
         let mut brackets = 0;
         let mut braces = 0;
         for (index, text) in self.lines.iter().enumerate().skip(line) {
@@ -136,12 +144,12 @@ impl RustSource {
                 match character {
                     '(' | '[' if braces == 0 => brackets += 1,
                     ')' | ']' if braces == 0 => brackets -= 1,
-                    ';' if braces == 0 && brackets == 0 => return None,
+                    ';' if braces == 0 && brackets == 0 => return Some((index, false)),
                     '{' if brackets == 0 => braces += 1,
                     '}' if brackets == 0 => {
                         braces -= 1;
                         if braces <= 0 {
-                            return Some(index);
+                            return Some((index, true));
                         }
                     }
                     _ => {}
@@ -363,6 +371,15 @@ mod tests {
             .collect();
         let expected = [(0, 1, "a b"), (2, 2, "c"), (3, 3, "d"), (5, 5, "e")];
         assert_eq!(found, expected);
+    }
+
+    /// Goal: a module for tests in a file of its own is marked. Method: one with a long attribute in between.
+    #[test]
+    fn declarations_for_tests_are_marked() {
+        let text = "#[cfg(test)]\n#[expect(\n    x,\n    reason = \"y\"\n)]\nmod a;\nmod b;\n";
+        let source = RustSource::new(text);
+        let marks: Vec<_> = source.lines.iter().map(|line| line.test).collect();
+        assert_eq!(marks, [true, true, true, true, true, true, false, false]);
     }
 
     #[test]

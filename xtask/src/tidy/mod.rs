@@ -5,6 +5,7 @@
 //! whom in `edges.rs`, where `unsafe` may be in `unsafe_code.rs`, what must not be said in
 //! `words.rs`.
 
+mod circles;
 mod edge_tags;
 mod edges;
 mod embeds;
@@ -12,8 +13,10 @@ mod layout;
 mod links;
 mod long_tests;
 mod manifest;
+mod modules;
 mod orderings;
 mod partners;
+mod paths;
 mod symlinks;
 mod tree;
 mod unsafe_code;
@@ -38,6 +41,11 @@ const RULES: &[Rule] = &[
         name: "edges",
         says: "crates depend on each other as the table in tidy/edges.rs allows",
         check: edges::check,
+    },
+    Rule {
+        name: "circles",
+        says: "modules use each other in circles as small as the table in tidy/circles.rs says",
+        check: circles::check,
     },
     Rule {
         name: "embeds",
@@ -190,7 +198,7 @@ mod tests {
     }
 
     /// Rules whose table must not have a row for what is not there.
-    const WITH_A_TABLE: &[&str] = &["edges", "fn-size", "unsafe"];
+    const WITH_A_TABLE: &[&str] = &["circles", "edges", "fn-size", "unsafe"];
 
     /// Goal: no rule depends on a file being there, and a table's rows do. Method: an empty tree.
     #[test]
