@@ -3,7 +3,7 @@
 use event::{Cpu, KernelEventKind, Task};
 use policy::{Dequeue, Enqueue};
 
-use super::{Kernel, Phase};
+use super::{Kernel, TaskPhase};
 use crate::config::Planned;
 
 impl Kernel {
@@ -35,7 +35,7 @@ impl Kernel {
         }
         for index in 0..self.tasks.len() {
             let control = &self.tasks[index];
-            if control.cpu == cpu && control.phase == Phase::Ready {
+            if control.cpu == cpu && control.phase == TaskPhase::Ready {
                 self.push_over(Task(index as u32), cpu);
             }
         }

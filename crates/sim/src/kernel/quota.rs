@@ -19,7 +19,7 @@
 use event::{Cpu, KernelEventKind, Nanos, Task};
 use policy::{Dequeue, Enqueue};
 
-use super::{Kernel, Phase};
+use super::{Kernel, TaskPhase};
 use crate::config::CpuQuota;
 use crate::report::QuotaUse;
 
@@ -181,15 +181,15 @@ impl Kernel {
         for index in 0..self.tasks.len() {
             let task = super::task(index);
             let control = &self.tasks[index];
-            let waits_here = control.phase == Phase::Ready && control.cpu == cpu;
+            let waits_here = control.phase == TaskPhase::Ready && control.cpu == cpu;
             if task != picked && !(waits_here && self.counts(task)) {
                 continue;
             }
             self.class.dequeue(cpu, task, Dequeue::Move, now);
             let control = &mut self.tasks[index];
             control.is_parked = true;
-            if control.phase == Phase::Ready {
-                control.set_phase(Phase::Throttled, now);
+            if control.phase == TaskPhase::Ready {
+                control.set_phase(TaskPhase::Throttled, now);
             }
             if let Some(rations) = &mut self.rations {
                 rations.parked.push(task);
@@ -247,7 +247,7 @@ impl Kernel {
         for task in back {
             let control = &mut self.tasks[task.index()];
             control.is_parked = false;
-            control.set_phase(Phase::Ready, now);
+            control.set_phase(TaskPhase::Ready, now);
             let begins = false;
             self.record(cpu, KernelEventKind::Throttle { task, begins });
             let to = match self.may_run(task, cpu) {
@@ -274,7 +274,7 @@ impl Kernel {
             return;
         }
         let is_here = |(index, control): (usize, &super::Control)| {
-            let is_ready = matches!(control.phase, Phase::Ready | Phase::Running);
+            let is_ready = matches!(control.phase, TaskPhase::Ready | TaskPhase::Running);
             is_ready && control.cpu == cpu && self.counts(super::task(index))
         };
         if self.tasks.iter().enumerate().any(is_here) {

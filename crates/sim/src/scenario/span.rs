@@ -45,14 +45,14 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Given {
+        enum SpanText {
             One(String),
             Two(String, String),
         }
         let wrong = "a length of time is text such as \"1.5 ms\", or two of them in brackets";
-        match Given::deserialize(deserializer).map_err(|_| D::Error::custom(wrong))? {
-            Given::One(text) => parse(&text).map(Span::fixed).map_err(D::Error::custom),
-            Given::Two(least, most) => {
+        match SpanText::deserialize(deserializer).map_err(|_| D::Error::custom(wrong))? {
+            SpanText::One(text) => parse(&text).map(Span::fixed).map_err(D::Error::custom),
+            SpanText::Two(least, most) => {
                 let least = parse(&least).map_err(D::Error::custom)?;
                 let most = parse(&most).map_err(D::Error::custom)?;
                 match least <= most {

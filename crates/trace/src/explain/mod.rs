@@ -120,8 +120,8 @@ fn account(ground: &Ground<'_>, found: &Found) -> Wait {
 
 /// Segments summed up, the longest sum first.
 fn causes(segments: &[Segment]) -> Vec<Cause> {
-    type Key = (CauseKind, Option<Task>, Option<u64>);
-    let mut sums: BTreeMap<Key, Vec<&Segment>> = BTreeMap::new();
+    type CauseKey = (CauseKind, Option<Task>, Option<u64>);
+    let mut sums: BTreeMap<CauseKey, Vec<&Segment>> = BTreeMap::new();
     for segment in segments {
         let behind = segment
             .job
