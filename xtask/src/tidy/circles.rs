@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::modules::Modules;
+use super::modules::{Modules, crates};
 use super::tree::{Finding, Tree};
 
 /// What one crate has. The numbers may only become less; where less is found, its row has to follow.
@@ -80,9 +80,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn against(tree: &Tree, table: &[Row]) -> Vec<Finding> {
-    let paths = tree.rust().map(|(file, _)| &file.path[..]);
-    let names = paths.filter_map(|path| path.strip_prefix("crates/")?.split_once("/src/"));
-    let names: BTreeSet<&str> = names.map(|(name, _)| name).collect();
+    let names = crates(tree);
     let mut findings = Vec::new();
     let mut say = |name: &str, message: String| {
         findings.push(Finding {

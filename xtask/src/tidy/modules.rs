@@ -61,6 +61,19 @@ impl Modules {
     }
 }
 
+/// The modules of a crate without tests, each with its files: one, or one for each system.
+pub(super) fn files<'a>(tree: &'a Tree, folder: &str) -> Vec<Vec<(&'a File, &'a RustSource)>> {
+    let modules = Crate::read(tree, folder).0.into_values();
+    modules.map(|module| module.files).collect()
+}
+
+/// The names of the folders in `crates/`.
+pub(super) fn crates(tree: &Tree) -> BTreeSet<&str> {
+    let paths = tree.rust().map(|(file, _)| &file.path[..]);
+    let names = paths.filter_map(|path| path.strip_prefix("crates/")?.split_once("/src/"));
+    names.map(|(name, _)| name).collect()
+}
+
 impl Module<'_> {
     /// Paths that say that this module uses another one: those in code, and imports but for re-exports of
     /// names that the module itself does not use.
