@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use event::{Cpu, Nanos};
-use paceline::{Builder, Context, Grain, Placement, Role, Stats};
+use paceline::{Builder, Context, Grain, JobSystem, Placement, Role, Stats};
 use platform::topology::detect;
 use platform::{CpuSet, Limits, Platform, Quota, Thread, ThreadSpec, Topology};
 use sim::{Machine, Planned, Sim, SimConfig};
@@ -256,6 +256,24 @@ fn dumped(name: &str, online: Option<&str>) -> Topology {
     detect::detect(&tree)
 }
 
+/// Three jobs, a second after the last look, and then a wait for the next one.
+fn work_until_looked(sim: &Sim, js: &JobSystem<Sim>, ran: &Arc<AtomicU64>) {
+    let looks = js.stats().looks;
+    sim.charge(Nanos::from_millis(1_010));
+    for background in [false, true, false] {
+        let (ran, job) = (ran.clone(), js.job("job"));
+        let job = if background { job.background() } else { job };
+        job.schedule(move |cx| {
+            cx.work(Nanos::from_micros(100));
+            ran.fetch_add(1, Relaxed);
+        });
+    }
+    js.flush();
+    while js.stats().looks == looks {
+        sim.sleep_until(sim.time() + Nanos::from_millis(1));
+    }
+}
+
 /// Goal: a phone that begins with one CPU online comes to use all of it, and to know the classes of what it
 /// did not see at first; cores that go, a background cpuset and quotas shrink it; nothing is lost on the way.
 /// Method: dumps of a phone, one after the other, under a job system that works; what it says of itself after
@@ -309,20 +327,7 @@ fn a_pool_follows_a_sequence_of_dumps() {
             sim.show(machine.clone());
             // One to see it, one to confirm it.
             for _ in 0..2 {
-                let looks = js.stats().looks;
-                sim.charge(Nanos::from_millis(1_010));
-                for background in [false, true, false] {
-                    let (ran, job) = (ran.clone(), js.job("job"));
-                    let job = if background { job.background() } else { job };
-                    job.schedule(move |cx| {
-                        cx.work(Nanos::from_micros(100));
-                        ran.fetch_add(1, Relaxed);
-                    });
-                }
-                js.flush();
-                while js.stats().looks == looks {
-                    sim.sleep_until(sim.time() + Nanos::from_millis(1));
-                }
+                work_until_looked(&sim, &js, &ran);
             }
             let why = js.explain();
             assert_eq!(js.workers(), *workers, "step {number}: {why:?}");

@@ -27,6 +27,15 @@ pub(crate) struct Function {
     pub(crate) last: usize,
 }
 
+/// A comment: lines that follow each other and hold nothing else, or what stands behind code.
+pub(crate) struct Remark {
+    /// Its first and its last line, from 0.
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    /// Its words, without the marks of a comment and without ends of lines.
+    pub(crate) text: String,
+}
+
 impl RustSource {
     /// Takes the text apart. Total: any text gives some answer.
     pub(crate) fn new(text: &str) -> RustSource {
@@ -68,6 +77,35 @@ impl RustSource {
         functions
     }
 
+    /// All comments, in order.
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
+        let mut remarks: Vec<Remark> = Vec::new();
+        let mut goes_on = false;
+        for (index, line) in self.lines.iter().enumerate() {
+            let text = line.comment.trim();
+            let stands_alone = line.code.trim().is_empty();
+            if text.is_empty() {
+                goes_on = false;
+                continue;
+            }
+            let text = text.trim_start_matches(['/', '!', '*']).trim();
+            match remarks.last_mut() {
+                Some(remark) if goes_on && stands_alone => {
+                    remark.last = index;
+                    remark.text.push(' ');
+                    remark.text.push_str(text);
+                }
+                _ => remarks.push(Remark {
+                    first: index,
+                    last: index,
+                    text: text.to_owned(),
+                }),
+            }
+            goes_on = stands_alone;
+        }
+        remarks
+    }
+
     fn mark_tests(&mut self) {
         let is_test = |line: &Line| {
             let code = line.code.trim_start();
@@ -75,7 +113,9 @@ impl RustSource {
         };
         for first in 0..self.lines.len() {
             if is_test(&self.lines[first]) && !self.lines[first].test {
-                let last = self.end_of_body(first, 0).unwrap_or(first + 1);
+                let last = self
+                    .end_of_item(first, 0)
+                    .map_or(first + 1, |(last, _)| last);
                 for line in self.lines.iter_mut().take(last + 1).skip(first) {
                     line.test = true;
                 }
@@ -83,9 +123,15 @@ impl RustSource {
         }
     }
 
-    /// The line on which the item that starts at (line, column) ends, from its first brace outside
-    /// brackets to the matching one. `None` if it has no body.
+    /// The line on which the body of the item that starts at (line, column) ends. `None` if it has none.
     fn end_of_body(&self, line: usize, column: usize) -> Option<usize> {
+        let (last, has_body) = self.end_of_item(line, column)?;
+        has_body.then_some(last)
+    }
+
+    /// The line on which the item that starts at (line, column) ends, and whether it has a body: from its
+    /// first brace outside brackets to the matching one, or at its semicolon.
+    fn end_of_item(&self, line: usize, column: usize) -> Option<(usize, bool)> {
         let mut brackets = 0;
         let mut braces = 0;
         for (index, text) in self.lines.iter().enumerate().skip(line) {
@@ -98,12 +144,12 @@ impl RustSource {
                 match character {
                     '(' | '[' if braces == 0 => brackets += 1,
                     ')' | ']' if braces == 0 => brackets -= 1,
-                    ';' if braces == 0 && brackets == 0 => return None,
+                    ';' if braces == 0 && brackets == 0 => return Some((index, false)),
                     '{' if brackets == 0 => braces += 1,
                     '}' if brackets == 0 => {
                         braces -= 1;
                         if braces <= 0 {
-                            return Some(index);
+                            return Some((index, true));
                         }
                     }
                     _ => {}
@@ -311,6 +357,29 @@ mod tests {
             .map(|line| line.test)
             .collect();
         assert_eq!(marks, [false, true, true, true, true, true, false]);
+    }
+
+    /// Goal: lines of one comment are one text. Method: a comment of two lines, one behind code, one after an
+    /// empty line.
+    #[test]
+    fn remarks_are_whole_comments() {
+        let text = "/// a\n/// b\nfn f() {} // c\n// d\n\n//! e\n";
+        let remarks = RustSource::new(text).remarks();
+        let found: Vec<_> = remarks
+            .iter()
+            .map(|remark| (remark.first, remark.last, &remark.text[..]))
+            .collect();
+        let expected = [(0, 1, "a b"), (2, 2, "c"), (3, 3, "d"), (5, 5, "e")];
+        assert_eq!(found, expected);
+    }
+
+    /// Goal: a module for tests in a file of its own is marked. Method: one with a long attribute in between.
+    #[test]
+    fn declarations_for_tests_are_marked() {
+        let text = "#[cfg(test)]\n#[expect(\n    x,\n    reason = \"y\"\n)]\nmod a;\nmod b;\n";
+        let source = RustSource::new(text);
+        let marks: Vec<_> = source.lines.iter().map(|line| line.test).collect();
+        assert_eq!(marks, [true, true, true, true, true, true, false, false]);
     }
 
     #[test]

@@ -3,15 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use event::{Nanos, Random};
+use event::{Cpu, Nanos, Random};
 use platform::{Quota, Topology};
 use policy::random::Order;
 use policy::{Class, Setting};
 use serde::Deserialize;
 
-use crate::kernel::Planned;
 use crate::machine::Machine;
-use crate::scenario::length;
+use crate::quantity::length;
 
 /// What to run under.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +92,20 @@ pub struct Perturb {
     /// For how long at most.
     #[serde(deserialize_with = "length")]
     pub stolen_max: Nanos,
+}
+
+/// A change of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planned {
+    /// The CPU takes no tasks any more, and those it has go elsewhere: it went offline, or is paused.
+    Offline(Cpu),
+    /// The CPU takes tasks again.
+    Online(Cpu),
+    /// The host takes the CPU away for so long from whoever works on it. A CPU that idles, and a program that
+    /// spins, have nothing to lose.
+    Stolen(Cpu, Nanos),
+    /// The cluster of this CPU may not run faster than so many kHz.
+    Cap(Cpu, u32),
 }
 
 impl SimConfig {

@@ -59,11 +59,10 @@ pub mod sync;
 mod trace;
 mod treat;
 
-pub use config::{CpuQuota, Perturb, SimConfig};
-pub use kernel::{Planned, QuotaUse, Spent};
+pub use config::{CpuQuota, Perturb, Planned, SimConfig};
 pub use machine::Machine;
 pub use policy::random::Order;
-pub use report::{Blocked, On, Outcome, SimReport, ThreadReport, ThreadState};
+pub use report::{Blocked, On, Outcome, QuotaUse, SimReport, Spent, ThreadReport, ThreadState};
 pub use run::memory::{SimAtomicU32, SimAtomicU64, SimCell, SimLock};
 pub use run::parker::SimParker;
 pub use run::thread::SimThread;

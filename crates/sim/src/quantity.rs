@@ -7,6 +7,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use event::Nanos;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A kind of quantity.
@@ -183,6 +184,14 @@ impl<T> Visitor<'_> for Text<T> {
         (self.1)(text).map_err(E::custom)
     }
 }
+
+/// For fields that hold one length.
+pub(crate) fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+    Of::<Length>::deserialize(deserializer).map(|length| Nanos(length.0))
+}
+
+/// Full speed: that of the machine's fastest CPU at its highest frequency. Speeds are fractions of it.
+pub(crate) const FULL: u32 = 1 << 16;
 
 #[cfg(test)]
 mod tests {

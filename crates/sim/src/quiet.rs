@@ -20,15 +20,15 @@ thread_local! {
 
 /// Calls `f`; panics on this thread are not printed meanwhile. They are still panics.
 pub fn quietly<R>(f: impl FnOnce() -> R) -> R {
-    struct Leave;
-    impl Drop for Leave {
+    struct QuietGuard;
+    impl Drop for QuietGuard {
         fn drop(&mut self) {
             DEPTH.set(DEPTH.get() - 1);
         }
     }
     install();
     DEPTH.set(DEPTH.get() + 1);
-    let _leave = Leave;
+    let _guard = QuietGuard;
     f()
 }
 

@@ -9,8 +9,6 @@ use std::panic::Location;
 use event::{KernelEvent, Nanos};
 
 use crate::SimConfig;
-use crate::kernel::{QuotaUse, Spent};
-use crate::machine::ClusterUse;
 
 /// How a run ended and what it took.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +126,46 @@ pub enum On {
     },
     /// The end of its own charged work. Only in the report of a run that was stopped.
     Work,
+}
+
+/// What one cluster did in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterUse {
+    /// Its name.
+    pub name: String,
+    /// The energy it used; 0 if its machine file says nothing about power.
+    pub microjoules: u64,
+    /// For how long its cores were busy at each operating point, added up over the cores: (kHz, time),
+    /// slowest first.
+    pub busy: Vec<(u32, Nanos)>,
+    /// For how long its cores idled, added up.
+    pub idle: Nanos,
+    /// How warm it got, in thousandths of a degree, if it has a thermal model.
+    pub hottest_millidegrees: Option<i64>,
+}
+
+/// What a quota did in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuotaUse {
+    /// How many periods there were, the last one included.
+    pub periods: u64,
+    /// At the end of how many of them somebody was throttled.
+    pub throttled_periods: u64,
+    /// For how long CPUs were throttled, added up over the CPUs.
+    pub throttled: Nanos,
+}
+
+/// Where a task's time has gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spent {
+    /// On a CPU.
+    pub run: Nanos,
+    /// Ready for one.
+    pub runnable: Nanos,
+    /// The part of it during which its group's quota kept it from running.
+    pub throttled: Nanos,
+    /// Waiting for something else.
+    pub sleep: Nanos,
 }
 
 /// One thread of a run.

@@ -13,7 +13,7 @@ use platform::{
 use policy::{Attr, Mask};
 
 use crate::config::SimConfig;
-use crate::kernel::{Kernel, Phase};
+use crate::kernel::{Kernel, TaskPhase};
 use crate::quiet;
 use crate::report::SimReport;
 use crate::run::ambient;
@@ -286,7 +286,7 @@ unsafe impl Platform for Sim {
             engine.with_kernel(|kernel| {
                 let tasks = threads.iter().filter_map(|&thread| {
                     let task = kernel.tasks.get(thread.checked_sub(1)? as usize)?;
-                    (task.phase != Phase::Ended).then_some(&task.mask)
+                    (task.phase != TaskPhase::Ended).then_some(&task.mask)
                 });
                 let masks: Vec<&Mask> = tasks.collect();
                 let is_allowed = |&cpu: &u32| {

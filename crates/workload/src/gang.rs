@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use platform::{CpuSet, Lock, Platform, SpawnError, Thread, ThreadSpec, Treatment, TreatmentError};
 
-use crate::naive::{Flag, NaiveWait};
+use crate::flag::{Flag, NaiveWait};
 
 const WAIT: u64 = 0;
 const GO: u64 = 1;

@@ -18,6 +18,7 @@
 
 pub mod baseline;
 pub mod busy;
+mod flag;
 pub mod gang;
 pub mod graph;
 pub mod mandelbrot;

@@ -108,8 +108,8 @@ fn costs(out: &mut String, session: &Session) {
     out.push_str(
         "What the kernel's operations cost is a fact about a machine and not about a policy. V7, V8, V12 and \
          V14 depend on it: just before each of them these costs were measured, by programs of their own, and \
-         given to the simulated machine; all else is as in `machines/vm-2.toml`. What the experiments say of \
-         times is predicted from these. The last ones:\n\n",
+         given to the simulated machine; all else is as in `crates/sim/machines/vm-2.toml`. What the \
+         experiments say of times is predicted from these. The last ones:\n\n",
     );
     let row = |cost: &Cost| {
         [

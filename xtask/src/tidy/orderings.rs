@@ -1,9 +1,8 @@
 //! Memory orderings explain themselves: each names what it pairs with.
 //!
-//! An ordering is one end of an edge, and an edge has two. Its comment says where the other end is,
-//! in words ("partner", "pairs with") or by the tag of the edge, such as `[WK1]`.
-
-use std::collections::BTreeMap;
+//! An ordering is one end of an edge, and an edge has two. Its comment says where the other end is:
+//! "partner: the Release store in `stop`". What it names is there (`partners.rs`). Where a README has a
+//! table of edges, the comment names the edge as well (`edge_tags.rs`).
 
 use super::tree::{File, Finding, Tree};
 use crate::source::{RustSource, words};
@@ -12,13 +11,13 @@ use crate::source::{RustSource, words};
 const FOLDER: &str = "crates/paceline/src/";
 
 /// The comment is on the same line or this many lines above at most.
-const REACH: usize = 6;
+pub(super) const REACH: usize = 6;
 
 /// Orderings that make an edge.
-const ORDERINGS: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
+pub(super) const ORDERINGS: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// Words by which a comment names the other end.
-const WORDS: &[&str] = &["partner", "pairs with"];
+pub(super) const WORDS: &[&str] = &["partner", "pairs with"];
 
 /// Rule "orderings": each Acquire, Release, AcqRel and SeqCst names its partner.
 pub(super) fn partners(tree: &Tree) -> Vec<Finding> {
@@ -32,8 +31,7 @@ pub(super) fn partners(tree: &Tree) -> Vec<Finding> {
                 let near = &source.lines[index.saturating_sub(REACH)..=index];
                 if !near.iter().any(|line| names_partner(&line.comment)) {
                     let message = format!(
-                        "{ordering} without its partner: say \"pairs with …\" or give the edge's tag \
-                         within the {REACH} lines above"
+                        "{ordering} without its partner: say \"partner: …\" within the {REACH} lines above"
                     );
                     findings.push(file.finding(index + 1, message));
                 }
@@ -42,31 +40,6 @@ pub(super) fn partners(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// Rule "edge-tags": a tag that stands in one place only has lost its other end.
-pub(super) fn both_ends(tree: &Tree) -> Vec<Finding> {
-    let mut places: BTreeMap<String, Vec<(&File, usize)>> = BTreeMap::new();
-    for (file, source) in lock_free(tree) {
-        for (index, line) in source.lines.iter().enumerate() {
-            for tag in tags(&line.comment) {
-                places
-                    .entry(tag.to_owned())
-                    .or_default()
-                    .push((file, index + 1));
-            }
-        }
-    }
-    let lonely = places.into_iter().filter(|(_, places)| places.len() == 1);
-    lonely
-        .map(|(tag, places)| {
-            let (file, line) = places[0];
-            file.finding(
-                line,
-                format!("[{tag}] stands here only: where is the edge's other end?"),
-            )
-        })
-        .collect()
 }
 
 fn lock_free(tree: &Tree) -> impl Iterator<Item = (&File, &RustSource)> {
@@ -81,21 +54,7 @@ fn is_import(code: &str) -> bool {
 
 fn names_partner(comment: &str) -> bool {
     let lower = comment.to_lowercase();
-    WORDS.iter().any(|word| lower.contains(word)) || tags(comment).next().is_some()
-}
-
-/// Edge tags in a comment: capital letters and a number in brackets, `[WK1]`.
-fn tags(comment: &str) -> impl Iterator<Item = &str> {
-    comment.split('[').skip(1).filter_map(|rest| {
-        let (tag, _) = rest.split_once(']')?;
-        let digits = tag.find(|c: char| c.is_ascii_digit())?;
-        let (letters, number) = tag.split_at(digits);
-        let fits = (1..=4).contains(&letters.len())
-            && letters.chars().all(|c| c.is_ascii_uppercase())
-            && (1..=2).contains(&number.len())
-            && number.chars().all(|c| c.is_ascii_digit());
-        fits.then_some(tag)
-    })
+    WORDS.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]
@@ -112,8 +71,7 @@ mod tests {
     #[test]
     fn an_ordering_without_its_partner_is_found() {
         let expected = [format!(
-            "{PATH}:2: Acquire without its partner: say \"pairs with …\" or give the edge's tag \
-             within the 6 lines above"
+            "{PATH}:2: Acquire without its partner: say \"partner: …\" within the 6 lines above"
         )];
         assert_eq!(
             found("//! x\nlet x = w.load(Ordering::Acquire);\n"),
@@ -124,7 +82,8 @@ mod tests {
     #[test]
     fn a_comment_on_the_line_or_shortly_above_is_enough() {
         assert!(found("w.load(Acquire); // pairs with the store in `publish`").is_empty());
-        assert!(found("// [WK1]: sees the job\na;\nb;\nw.load(Ordering::Acquire);").is_empty());
+        assert!(found("// partner: x\na;\nb;\nw.load(Ordering::Acquire);").is_empty());
+        assert_eq!(found("// Edge A1.\nw.load(Acquire);").len(), 1);
         assert!(found("// Partner: `take`.\nfence(SeqCst);").is_empty());
         let far = format!("// pairs with x\n{}w.load(Acquire);", "a;\n".repeat(6));
         assert_eq!(found(&far).len(), 1);
@@ -142,14 +101,5 @@ mod tests {
     fn other_crates_are_not_asked() {
         let tree = Tree::of(&[("crates/platform/src/a.rs", "w.load(Acquire);")]);
         assert!(partners(&tree).is_empty());
-    }
-
-    #[test]
-    fn a_tag_that_stands_alone_is_found() {
-        let text = "// [WK1] a\n// [WK1] b\n// [WK2] c, see [`Job`] and [0]\n";
-        let expected = [format!(
-            "{PATH}:3: [WK2] stands here only: where is the edge's other end?"
-        )];
-        assert_eq!(shown(&both_ends(&Tree::of(&[(PATH, text)]))), expected);
     }
 }

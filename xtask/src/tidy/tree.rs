@@ -16,6 +16,8 @@ pub(super) struct Tree {
     pub(super) files: Vec<File>,
     /// Every file and folder, readable as text or not; paths with `/`, from the root.
     pub(super) paths: BTreeSet<String>,
+    /// Symbolic links, which are in none of the above.
+    pub(super) symlinks: Vec<String>,
     /// The workspace's own packages.
     pub(super) packages: Vec<Package>,
 }
@@ -67,6 +69,7 @@ impl Tree {
         let mut tree = Tree {
             files: Vec::new(),
             paths: BTreeSet::new(),
+            symlinks: Vec::new(),
             packages: Vec::new(),
         };
         tree.add_folder(&context.root, "")
@@ -100,7 +103,9 @@ impl Tree {
                 }
                 self.paths.insert(path.clone());
                 self.add_folder(&entry.path(), &format!("{path}/"))?;
-            } else if kind.is_file() {
+            } else if kind.is_symlink() {
+                self.symlinks.push(path);
+            } else if kind.is_file() && path != GIT_FILE {
                 self.paths.insert(path.clone());
                 // A file that is no UTF-8 is data, and no rule is about data.
                 if let Ok(text) = fs::read_to_string(entry.path()) {
@@ -132,10 +137,14 @@ impl Tree {
         Tree {
             files: files.iter().map(file).collect(),
             paths,
+            symlinks: Vec::new(),
             packages: Vec::new(),
         }
     }
 }
+
+/// In a worktree of git's this is a file, which says where the repository is.
+const GIT_FILE: &str = ".git";
 
 /// Hidden folders that are part of the project.
 const KEPT_FOLDERS: &[&str] = &[".cargo", ".ci", ".github"];
@@ -168,4 +177,45 @@ impl File {
 #[cfg(test)]
 pub(super) fn shown(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(folder: &Path) -> Tree {
+        let mut tree = Tree::of(&[]);
+        tree.add_folder(folder, "").expect("the folder can be read");
+        tree
+    }
+
+    /// Goal: a tree has what git keeps. Method: a folder with a worktree's `.git`, build output and hidden
+    /// folders.
+    #[test]
+    fn what_git_does_not_keep_is_left_out() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        for path in [".git", "a.rs", "target/b.rs", ".idea/c.rs", ".github/d.yml"] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("it is below the folder")).expect("made");
+            fs::write(path, "//! x").expect("written");
+        }
+        let tree = read(folder.path());
+        let paths: Vec<_> = tree.paths.iter().map(String::as_str).collect();
+        assert_eq!(paths, [".github", ".github/d.yml", "a.rs"]);
+    }
+
+    /// Goal: a symbolic link is told apart from what it leads to. Method: a link to a folder and one to
+    /// nothing.
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_links_are_no_files() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        for (to, name) in [(".", "here"), ("nowhere", "lost")] {
+            std::os::unix::fs::symlink(to, folder.path().join(name)).expect("linked");
+        }
+        let mut tree = read(folder.path());
+        tree.symlinks.sort();
+        assert_eq!(tree.symlinks, ["here", "lost"]);
+        assert!(tree.paths.is_empty());
+    }
 }

@@ -57,7 +57,8 @@ pub(crate) trait Fences<M: Memory> {
     fn publish() {
         M::fence(Ordering::SeqCst);
     }
-    /// G: between announcing a state and looking through the queues. SeqCst, partner: `publish`.
+    /// G: between announcing a state and looking through the queues. SeqCst, partner: `publish`; edge I4,
+    /// partner: the subtraction in `end_search` by a searcher that stopped before.
     fn look() {
         M::fence(Ordering::SeqCst);
     }
@@ -201,7 +202,7 @@ impl<M: Memory> Idle<M> {
     /// Step 2: found something. True if the caller was the last searcher and must now look whether
     /// there is more, to wake another.
     pub(crate) fn end_search<F: Fences<M>>(&self) -> bool {
-        // Release: edge I4, partner: the fence of whoever stops searching after us.
+        // Release: edge I4, partner: the fence in `look`, of the searcher that stops after us.
         let before = self.word.fetch_sub(IdleWord::SEARCHING, Ordering::Release);
         let last = IdleWord::unpack(before).searching == 1;
         if last {

@@ -267,7 +267,7 @@ mod tests {
     /// minutes on machines of one line each: clocks that do not care, those that follow the load, and one on
     /// which nothing changes.
     #[test]
-    fn what_is_better_is_kept_slow() {
+    fn what_is_better_is_kept_long() {
         let gain = |_, with| if with { 7.2e6 } else { 8e6 };
         let loss = |settled, with| {
             let alone = 8e6 * (1.0 + 0.5 * settled);
@@ -284,7 +284,7 @@ mod tests {
     /// Goal: when the machine becomes another one that is noticed. Method: a minute with a gain, a minute
     /// with a loss, and a minute with a gain again; who is part of the last quarter of each.
     #[test]
-    fn another_machine_is_noticed_slow() {
+    fn another_machine_is_noticed_long() {
         let mut trial = Trial::new();
         let mut shares = [0; 3];
         for (minute, share) in (0..).zip(&mut shares) {
@@ -301,7 +301,7 @@ mod tests {
     /// Goal: whatever runs take, nothing is divided by zero or overflows, and each way is tried. Method:
     /// random runs, some of them absurd.
     #[test]
-    fn absurd_runs_are_borne_slow() {
+    fn absurd_runs_are_borne_long() {
         let mut random = event::Random::new(7);
         let (mut trial, mut now, mut with) = (Trial::new(), Nanos::ZERO, [0; 2]);
         for _ in 0..10_000 {

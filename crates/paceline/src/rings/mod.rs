@@ -93,7 +93,7 @@ impl<M: Memory> Ring<M> {
     pub(crate) fn put(&self, event: &Event) {
         // Relaxed: only this thread changes it.
         let written = self.written.load(Ordering::Relaxed);
-        // Acquire, partner: R2, the store in `drain`.
+        // Acquire: edge R2, partner: the store in `drain`.
         if written.wrapping_sub(self.read.load(Ordering::Acquire)) >= self.capacity() {
             let lost = self.lost.load(Ordering::Relaxed);
             self.lost.store(lost + 1, Ordering::Relaxed);
@@ -102,7 +102,7 @@ impl<M: Memory> Ring<M> {
         for (place, word) in self.slot(written).iter().zip(event.to_words()) {
             place.store(word, Ordering::Relaxed);
         }
-        // Release, partner: R1, the load in `drain`.
+        // Release: edge R1, partner: the load in `drain`.
         self.written.store(written + 1, Ordering::Release);
     }
 
@@ -110,7 +110,7 @@ impl<M: Memory> Ring<M> {
     pub(crate) fn drain(&self, mut take: impl FnMut(Event)) {
         // Relaxed: only this thread changes it.
         let read = self.read.load(Ordering::Relaxed);
-        // Acquire, partner: R1, the store in `put`.
+        // Acquire: edge R1, partner: the store in `put`.
         let written = self.written.load(Ordering::Acquire);
         for number in read..written {
             let mut words = [0; WORDS];
@@ -119,7 +119,7 @@ impl<M: Memory> Ring<M> {
             }
             take(Event::from_words(words).expect("it was made of an event"));
         }
-        // Release, partner: R2, the load in `put`.
+        // Release: edge R2, partner: the load in `put`.
         self.read.store(written, Ordering::Release);
     }
 

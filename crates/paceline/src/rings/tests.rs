@@ -28,7 +28,7 @@ fn a_ring_is_a_bounded_queue() {
 
 /// The same, for many seeds.
 #[test]
-fn rings_are_bounded_queues_slow() {
+fn rings_are_bounded_queues_long() {
     rings_against_queues(4..200, 500);
 }
 
@@ -58,7 +58,7 @@ fn rings_against_queues(seeds: Range<u64>, puts: u64) {
 /// Goal: a reader that drains while others write gets each event whole, in order, or it is counted. Method:
 /// three threads of the system, rings of 64. (Too slow for an interpreter: each drain looks at all seats.)
 #[test]
-fn a_reader_may_come_at_any_time_slow() {
+fn a_reader_may_come_at_any_time_long() {
     const EVENTS: u64 = 50_000;
     let (rings, mut reader) = Rings::new(64);
     let write = |seat: u32| {
@@ -96,7 +96,7 @@ fn a_reader_may_come_at_any_time_slow() {
 /// Goal: events of a seat nobody sat down on, or that there cannot be, are counted and nothing else.
 /// Method: one of each. (Slow in an interpreter, as above.)
 #[test]
-fn strays_are_counted_slow() {
+fn strays_are_counted_long() {
     let (rings, mut reader) = Rings::new(2);
     rings.seat_taken(u32::MAX);
     for seat in [1, u32::MAX] {

@@ -35,14 +35,14 @@ pub(super) fn now() -> Nanos {
 
 /// The line in use: `time = start_time + (ticks - start_ticks) * rate`. A rate of zero means that
 /// there is none yet. Guarded by a sequence lock: `version` is odd while it is being written.
-struct Line {
+struct ClockLine {
     version: AtomicU64,
     start_ticks: AtomicU64,
     start_time: AtomicU64,
     rate: AtomicU64,
 }
 
-static LINE: Line = Line {
+static LINE: ClockLine = ClockLine {
     version: AtomicU64::new(0),
     start_ticks: AtomicU64::new(0),
     start_time: AtomicU64::new(0),

@@ -29,7 +29,7 @@ impl Default for Promises {
 }
 
 /// How long the slice of a task is, by how far its virtual time is ahead of the least one.
-type Rule = fn(&Promises, ahead: Nanos) -> Nanos;
+type SliceRule = fn(&Promises, ahead: Nanos) -> Nanos;
 
 /// An idealised rule of source 004. In each round:
 ///
@@ -42,7 +42,7 @@ type Rule = fn(&Promises, ahead: Nanos) -> Nanos;
 pub struct Bursts {
     name: &'static str,
     promises: Promises,
-    rule: Rule,
+    rule: SliceRule,
     /// By task.
     promised: Vec<Nanos>,
     /// The least virtual time.
@@ -51,7 +51,7 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    pub(super) fn new(name: &'static str, promises: Promises, rule: Rule) -> Bursts {
+    pub(super) fn new(name: &'static str, promises: Promises, rule: SliceRule) -> Bursts {
         Bursts {
             name,
             promises,

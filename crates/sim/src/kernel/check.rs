@@ -13,7 +13,7 @@
 
 use event::{Cpu, Nanos};
 
-use super::{Kernel, Phase};
+use super::{Kernel, TaskPhase};
 
 impl Kernel {
     /// Looks at everything after a decision on this CPU. The first violation stays.
@@ -39,10 +39,9 @@ impl Kernel {
             ));
         }
         let waits_too_long = |bound: Nanos| {
-            self.tasks
-                .iter()
-                .enumerate()
-                .find(|(_, task)| task.phase == Phase::Ready && task.in_phase_for(self.now) > bound)
+            self.tasks.iter().enumerate().find(|(_, task)| {
+                task.phase == TaskPhase::Ready && task.in_phase_for(self.now) > bound
+            })
         };
         if let Some((number, task)) = self.starvation.and_then(waits_too_long) {
             return Err(format!(

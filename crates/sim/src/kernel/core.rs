@@ -3,9 +3,7 @@
 use event::{Nanos, Task};
 
 use super::task::Busy;
-
-/// Full speed: that of the machine's fastest CPU at its highest frequency. Speeds are fractions of it.
-pub(crate) const FULL: u32 = 1 << 16;
+use crate::quantity::FULL;
 
 /// A CPU.
 #[derive(Debug)]

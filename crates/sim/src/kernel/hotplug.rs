@@ -3,21 +3,8 @@
 use event::{Cpu, KernelEventKind, Task};
 use policy::{Dequeue, Enqueue};
 
-use super::{Kernel, Phase};
-
-/// A change of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planned {
-    /// The CPU takes no tasks any more, and those it has go elsewhere: it went offline, or is paused.
-    Offline(Cpu),
-    /// The CPU takes tasks again.
-    Online(Cpu),
-    /// The host takes the CPU away for so long from whoever works on it. A CPU that idles, and a program that
-    /// spins, have nothing to lose.
-    Stolen(Cpu, event::Nanos),
-    /// The cluster of this CPU may not run faster than so many kHz.
-    Cap(Cpu, u32),
-}
+use super::{Kernel, TaskPhase};
+use crate::config::Planned;
 
 impl Kernel {
     pub(super) fn carry_out(&mut self, what: Planned) {
@@ -48,7 +35,7 @@ impl Kernel {
         }
         for index in 0..self.tasks.len() {
             let control = &self.tasks[index];
-            if control.cpu == cpu && control.phase == Phase::Ready {
+            if control.cpu == cpu && control.phase == TaskPhase::Ready {
                 self.push_over(Task(index as u32), cpu);
             }
         }

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use event::{Cpu, KernelEventKind, Nanos, Task};
 use policy::{Attr, Class, Mask};
 
+use crate::config::Planned;
 use crate::lines::{Access, Lines};
 use crate::machine::Machine;
 use crate::report::On;
@@ -42,12 +43,9 @@ use crate::trace::Trace;
 use calendar::Calendar;
 use ticks::Ticks;
 
-pub(crate) use self::core::{Core, FULL};
-pub use hotplug::Planned;
-pub use quota::QuotaUse;
+pub(crate) use self::core::Core;
 pub(crate) use steals::Steals;
-pub use task::Spent;
-pub(crate) use task::{Busy, Control, Phase, task};
+pub(crate) use task::{Busy, Control, TaskPhase, task};
 
 /// For how long the programs may take no step, while nothing is to come, until that is a deadlock.
 const STUCK: Nanos = Nanos::from_secs(1);
@@ -390,9 +388,9 @@ impl Kernel {
             && planned == Nanos::MAX
             && self.now - since > STUCK
             && self.tasks.iter().all(|task| match task.phase {
-                Phase::Blocked(_) | Phase::Ended => true,
-                Phase::Ready | Phase::Running => task.spins_on.is_some(),
-                Phase::Throttled => false,
+                TaskPhase::Blocked(_) | TaskPhase::Ended => true,
+                TaskPhase::Ready | TaskPhase::Running => task.spins_on.is_some(),
+                TaskPhase::Throttled => false,
             })
             && self.cores.iter().all(|core| core.done_at == Nanos::MAX)
     }
@@ -430,7 +428,7 @@ impl Kernel {
     pub(crate) fn end(&mut self) {
         let (me, now) = (self.me(), self.now);
         let control = &mut self.tasks[me.index()];
-        control.set_phase(Phase::Ended, now);
+        control.set_phase(TaskPhase::Ended, now);
         control.ended = now;
         self.alive -= 1;
         self.class

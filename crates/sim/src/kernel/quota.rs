@@ -19,8 +19,9 @@
 use event::{Cpu, KernelEventKind, Nanos, Task};
 use policy::{Dequeue, Enqueue};
 
-use super::{Kernel, Phase};
+use super::{Kernel, TaskPhase};
 use crate::config::CpuQuota;
+use crate::report::QuotaUse;
 
 /// How much a CPU takes at a time (`sched_cfs_bandwidth_slice_us`).
 const SLICE: i64 = 5_000_000;
@@ -28,17 +29,6 @@ const SLICE: i64 = 5_000_000;
 const REST: i64 = 1_000_000;
 /// How long after something went back to the pool it is handed on.
 const SLACK_AFTER: Nanos = Nanos::from_millis(5);
-
-/// What a quota did in a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuotaUse {
-    /// How many periods there were, the last one included.
-    pub periods: u64,
-    /// At the end of how many of them somebody was throttled.
-    pub throttled_periods: u64,
-    /// For how long CPUs were throttled, added up over the CPUs.
-    pub throttled: Nanos,
-}
 
 /// The quota of a run's group.
 #[derive(Debug)]
@@ -191,15 +181,15 @@ impl Kernel {
         for index in 0..self.tasks.len() {
             let task = super::task(index);
             let control = &self.tasks[index];
-            let waits_here = control.phase == Phase::Ready && control.cpu == cpu;
+            let waits_here = control.phase == TaskPhase::Ready && control.cpu == cpu;
             if task != picked && !(waits_here && self.counts(task)) {
                 continue;
             }
             self.class.dequeue(cpu, task, Dequeue::Move, now);
             let control = &mut self.tasks[index];
             control.is_parked = true;
-            if control.phase == Phase::Ready {
-                control.set_phase(Phase::Throttled, now);
+            if control.phase == TaskPhase::Ready {
+                control.set_phase(TaskPhase::Throttled, now);
             }
             if let Some(rations) = &mut self.rations {
                 rations.parked.push(task);
@@ -257,7 +247,7 @@ impl Kernel {
         for task in back {
             let control = &mut self.tasks[task.index()];
             control.is_parked = false;
-            control.set_phase(Phase::Ready, now);
+            control.set_phase(TaskPhase::Ready, now);
             let begins = false;
             self.record(cpu, KernelEventKind::Throttle { task, begins });
             let to = match self.may_run(task, cpu) {
@@ -284,7 +274,7 @@ impl Kernel {
             return;
         }
         let is_here = |(index, control): (usize, &super::Control)| {
-            let is_ready = matches!(control.phase, Phase::Ready | Phase::Running);
+            let is_ready = matches!(control.phase, TaskPhase::Ready | TaskPhase::Running);
             is_ready && control.cpu == cpu && self.counts(super::task(index))
         };
         if self.tasks.iter().enumerate().any(is_here) {

@@ -4,7 +4,7 @@ use event::{Cpu, KernelEventKind, Left, Nanos, Task};
 use policy::{Dequeue, Enqueue, Idleness};
 
 use super::view::View;
-use super::{Busy, Kernel, Phase};
+use super::{Busy, Kernel, TaskPhase};
 
 impl Kernel {
     /// The class decides who runs on this CPU from now on.
@@ -71,8 +71,8 @@ impl Kernel {
                     };
                     control.involuntary += 1;
                     let phase = match control.is_parked {
-                        true => Phase::Throttled,
-                        false => Phase::Ready,
+                        true => TaskPhase::Throttled,
+                        false => TaskPhase::Ready,
                     };
                     control.set_phase(phase, now);
                 }
@@ -109,7 +109,7 @@ impl Kernel {
         let control = &mut self.tasks[task.index()];
         let moved = control.ran_on.is_some_and(|before| before != cpu);
         let overhead = costs.switch + if moved { costs.migrate } else { Nanos::ZERO };
-        control.set_phase(Phase::Running, now);
+        control.set_phase(TaskPhase::Running, now);
         control.cpu = cpu;
         control.ran_on = Some(cpu);
         let left = std::mem::take(&mut control.left);
@@ -233,7 +233,7 @@ impl Kernel {
         let Some((task, from)) = self.class.pull(cpu, idleness, &view, self.now) else {
             return false;
         };
-        if self.tasks[task.index()].phase != Phase::Ready || !self.may_run(task, cpu) {
+        if self.tasks[task.index()].phase != TaskPhase::Ready || !self.may_run(task, cpu) {
             return false;
         }
         self.move_to(task, from, cpu);

@@ -3,11 +3,11 @@
 use event::{Cpu, Nanos, Task};
 use policy::{Attr, Mask};
 
-use crate::report::On;
+use crate::report::{On, Spent};
 
 /// What a task does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(crate) enum TaskPhase {
     /// It waits for a CPU.
     Ready,
     /// It has one.
@@ -43,19 +43,6 @@ impl Busy {
     }
 }
 
-/// Where a task's time has gone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Spent {
-    /// On a CPU.
-    pub run: Nanos,
-    /// Ready for one.
-    pub runnable: Nanos,
-    /// The part of it during which its group's quota kept it from running.
-    pub throttled: Nanos,
-    /// Waiting for something else.
-    pub sleep: Nanos,
-}
-
 /// A task.
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -64,7 +51,7 @@ pub(crate) struct Control {
     pub(crate) own_attr: Attr,
     pub(crate) attr: Attr,
     pub(crate) mask: Mask,
-    pub(crate) phase: Phase,
+    pub(crate) phase: TaskPhase,
     /// The CPU whose queue it is in, or was in last.
     pub(crate) cpu: Cpu,
     /// The CPU on which it ran last: going on elsewhere costs something.
@@ -104,7 +91,7 @@ impl Control {
             own_attr: attr.clone(),
             attr,
             mask,
-            phase: Phase::Ready,
+            phase: TaskPhase::Ready,
             cpu,
             ran_on: None,
             left: Busy::NOTHING,
@@ -127,8 +114,8 @@ impl Control {
     }
 
     /// It does something else from now on.
-    pub(crate) fn set_phase(&mut self, phase: Phase, now: Nanos) {
-        if let Phase::Blocked(_) = self.phase {
+    pub(crate) fn set_phase(&mut self, phase: TaskPhase, now: Nanos) {
+        if let TaskPhase::Blocked(_) = self.phase {
             self.last_sleep = self.in_phase_for(now);
         }
         self.stints = self.stints_until(now);
@@ -142,14 +129,14 @@ impl Control {
         let mut spent = self.spent;
         let passed = now - self.since;
         match self.phase {
-            Phase::Running => spent.run += passed,
-            Phase::Ready => spent.runnable += passed,
-            Phase::Throttled => {
+            TaskPhase::Running => spent.run += passed,
+            TaskPhase::Ready => spent.runnable += passed,
+            TaskPhase::Throttled => {
                 spent.runnable += passed;
                 spent.throttled += passed;
             }
-            Phase::Blocked(_) => spent.sleep += passed,
-            Phase::Ended => {}
+            TaskPhase::Blocked(_) => spent.sleep += passed,
+            TaskPhase::Ended => {}
         }
         spent
     }
@@ -165,11 +152,11 @@ impl Control {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.phase == Phase::Running
+        self.phase == TaskPhase::Running
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        self.phase != Phase::Ended
+        self.phase != TaskPhase::Ended
     }
 }
 

@@ -6,7 +6,7 @@ use event::{Cpu, KernelEventKind, Left, Nanos, Task};
 use policy::{Cpus, Dequeue, Enqueue, Mask};
 
 use super::view::View;
-use super::{Kernel, Phase};
+use super::{Kernel, TaskPhase};
 use crate::report::On;
 
 impl Kernel {
@@ -14,7 +14,7 @@ impl Kernel {
     pub(crate) fn block(&mut self, on: On, until: Nanos) {
         let (me, now) = (self.me(), self.now);
         let control = &mut self.tasks[me.index()];
-        control.set_phase(Phase::Blocked(on), now);
+        control.set_phase(TaskPhase::Blocked(on), now);
         control.until = until;
         control.wait += 1;
         let wait = control.wait;
@@ -30,12 +30,12 @@ impl Kernel {
 
     /// Makes a task ready that is blocked; `by` does it, or an interrupt. False if it was not blocked.
     pub(crate) fn wake(&mut self, task: Task, by: Option<Task>) -> bool {
-        if !matches!(self.tasks[task.index()].phase, Phase::Blocked(_)) {
+        if !matches!(self.tasks[task.index()].phase, TaskPhase::Blocked(_)) {
             return false;
         }
         let now = self.now;
         self.tasks[task.index()].until = Nanos::MAX;
-        self.tasks[task.index()].set_phase(Phase::Ready, now);
+        self.tasks[task.index()].set_phase(TaskPhase::Ready, now);
         self.put(task, Enqueue::Wake, by);
         true
     }
@@ -128,7 +128,7 @@ impl Kernel {
     pub(super) fn next_timer(&mut self) -> Nanos {
         while let Some(&Reverse((time, _, task, wait))) = self.timers.peek() {
             let control = &self.tasks[task as usize];
-            if control.wait == wait && matches!(control.phase, Phase::Blocked(_)) {
+            if control.wait == wait && matches!(control.phase, TaskPhase::Blocked(_)) {
                 return time;
             }
             self.timers.pop();
@@ -160,17 +160,17 @@ impl Kernel {
             return false;
         }
         match self.tasks[task.index()].phase {
-            Phase::Ready => {
+            TaskPhase::Ready => {
                 let to = self.choose_cpu(task, None);
                 self.move_to(task, cpu, to);
                 self.see_who_runs(to, task, Some(self.on));
                 false
             }
-            Phase::Running => {
+            TaskPhase::Running => {
                 self.push_off(cpu, task);
                 cpu == self.on
             }
-            Phase::Throttled | Phase::Blocked(_) | Phase::Ended => false,
+            TaskPhase::Throttled | TaskPhase::Blocked(_) | TaskPhase::Ended => false,
         }
     }
 
@@ -215,13 +215,13 @@ impl Kernel {
         self.tasks[task.index()].attr = attr;
         let cpu = self.tasks[task.index()].cpu;
         match self.tasks[task.index()].phase {
-            Phase::Ready => self.see_who_runs(cpu, task, Some(self.on)),
-            Phase::Running => {
+            TaskPhase::Ready => self.see_who_runs(cpu, task, Some(self.on)),
+            TaskPhase::Running => {
                 let now = self.now;
                 self.cores[cpu.index()].resched_at = now;
                 self.due_changed(cpu);
             }
-            Phase::Throttled | Phase::Blocked(_) | Phase::Ended => {}
+            TaskPhase::Throttled | TaskPhase::Blocked(_) | TaskPhase::Ended => {}
         }
     }
 }

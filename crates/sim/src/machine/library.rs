@@ -1,4 +1,5 @@
-//! The machines that come along: the files of `machines/`, built in, so that a name works anywhere.
+//! The machines that come along: the files of `crates/sim/machines/`, built in, so that a name works
+//! anywhere.
 
 use super::{Machine, MachineError};
 
@@ -55,6 +56,6 @@ impl Machine {
                 all.join(", ")
             )));
         };
-        Machine::from_toml(&format!("machines/{name}.toml"), text)
+        Machine::from_toml(&format!("crates/sim/machines/{name}.toml"), text)
     }
 }

@@ -19,7 +19,7 @@ use event::{Cpu, Nanos};
 use platform::{CpuPlace, CpuSet, Topology};
 use policy::Placement;
 
-pub use crate::speeds::ClusterUse;
+pub use crate::report::ClusterUse;
 pub use file::MachineError;
 pub use given::{Fact, Source};
 

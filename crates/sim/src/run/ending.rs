@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, Stop};
 use super::life::Program;
-use crate::kernel::{Control, Phase};
+use crate::kernel::{Control, TaskPhase};
 use crate::report::{Blocked, Outcome, SimReport, ThreadReport, ThreadState};
 
 impl Engine {
@@ -13,9 +13,9 @@ impl Engine {
         let mut kernel = self.kernel.into_inner();
         let stop = self.stop.get().expect("the run is over");
         let waits_for = |control: &Control| match control.phase {
-            Phase::Blocked(on) => Some(on),
-            Phase::Ready | Phase::Running => control.spins_on,
-            Phase::Throttled | Phase::Ended => None,
+            TaskPhase::Blocked(on) => Some(on),
+            TaskPhase::Ready | TaskPhase::Running => control.spins_on,
+            TaskPhase::Throttled | TaskPhase::Ended => None,
         };
         let blocked = |(thread, control): (usize, &Control)| {
             waits_for(control).map(|on| Blocked {

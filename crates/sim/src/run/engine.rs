@@ -22,7 +22,7 @@ use platform::Quota;
 use policy::{Attr, Mask};
 
 use super::ambient;
-use super::fiber::{Fiber, Ran, Suspender};
+use super::fiber::{Fiber, FiberState, Suspender};
 use super::life::{Program, Stack};
 use super::tag::Tag;
 use crate::config::SimConfig;
@@ -192,7 +192,7 @@ impl Engine {
         };
         // SAFETY: the fiber is in a box, which stays in `stacks` until the lines below take it out; so it
         // does not move when programs that run add others. Nobody else looks into it: it has not ended.
-        if unsafe { (*fiber).resume() } == Ran::Ended {
+        if unsafe { (*fiber).resume() } == FiberState::Ended {
             let fiber = self.stacks.borrow_mut()[task.index()].fiber.take();
             fiber.expect("it was there").give_back();
         }

@@ -103,10 +103,10 @@ impl Fiber {
 
     /// Runs the fiber until it suspends or ends.
     #[inline]
-    pub(crate) fn resume(&mut self) -> Ran {
+    pub(crate) fn resume(&mut self) -> FiberState {
         match self.coroutine.resume(()) {
-            CoroutineResult::Yield(()) => Ran::Suspended,
-            CoroutineResult::Return(()) => Ran::Ended,
+            CoroutineResult::Yield(()) => FiberState::Suspended,
+            CoroutineResult::Return(()) => FiberState::Ended,
         }
     }
 
@@ -123,7 +123,7 @@ impl Fiber {
 
 /// How far a fiber came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ran {
+pub(crate) enum FiberState {
     /// It left its stack, and goes on there when it is resumed.
     Suspended,
     /// It is through. It may not be resumed again.

@@ -16,7 +16,7 @@ use super::ambient;
 use super::engine::{Engine, Op};
 use super::fiber::{Fiber, STACK_BYTES, Suspender};
 use super::thread::{Joint, SimThread};
-use crate::kernel::Phase;
+use crate::kernel::TaskPhase;
 use crate::quiet::text_and_place_of;
 use crate::report::On;
 
@@ -183,7 +183,7 @@ impl Engine {
         };
         joint.end(result);
         for index in 0..kernel.tasks.len() {
-            if kernel.tasks[index].phase == Phase::Blocked(On::Join { thread: me.index() }) {
+            if kernel.tasks[index].phase == TaskPhase::Blocked(On::Join { thread: me.index() }) {
                 kernel.wake(Task(index as u32), Some(me));
             }
         }

@@ -53,7 +53,7 @@ macro_rules! sim_atomic {
             #[track_caller]
             fn new(value: $int) -> Self {
                 Self {
-                    tag: Tag::placed(size_of::<$int>() as u32),
+                    tag: placed(size_of::<$int>() as u32),
                     value: <$std>::new(value),
                 }
             }
@@ -113,6 +113,18 @@ macro_rules! sim_atomic {
 
 sim_atomic!(SimAtomicU32, atomic::AtomicU32, u32);
 sim_atomic!(SimAtomicU64, atomic::AtomicU64, u64);
+
+/// The name of a word of so many bytes. Inside of [`platform::Memory::on_own_lines`] it is that of the
+/// line the word lies on; elsewhere the word gets a line of its own when it is first used.
+#[track_caller]
+#[inline]
+fn placed(bytes: u32) -> Tag {
+    let tag = Tag::new();
+    if let Some((run, line)) = ambient::with(|engine| engine.place(bytes)).flatten() {
+        tag.set_name(run, line);
+    }
+    tag
+}
 
 #[inline]
 fn access(op: Op, tag: &Tag, access: Access) {

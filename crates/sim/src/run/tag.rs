@@ -12,8 +12,6 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::ambient;
-
 /// The name of an object. All accesses are Relaxed: within a run there is one OS thread, and
 /// between runs the owner of the object hands it over.
 #[derive(Debug)]
@@ -36,19 +34,7 @@ impl Tag {
         }
     }
 
-    /// The name of a word of so many bytes. Inside of [`platform::Memory::on_own_lines`] it is that of the
-    /// line the word lies on; elsewhere the word gets a line of its own when it is first used.
-    #[track_caller]
-    #[inline]
-    pub(crate) fn placed(bytes: u32) -> Tag {
-        let tag = Tag::new();
-        if let Some((run, line)) = ambient::with(|engine| engine.place(bytes)).flatten() {
-            tag.set_name(run, line);
-        }
-        tag
-    }
-
-    fn set_name(&self, run: u32, id: u32) {
+    pub(super) fn set_name(&self, run: u32, id: u32) {
         let name = u64::from(run) << 32 | u64::from(id);
         self.name.store(name, Ordering::Relaxed);
     }

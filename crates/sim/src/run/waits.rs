@@ -6,7 +6,7 @@ use event::{Nanos, Task};
 
 use super::engine::{Engine, Op};
 use super::tag::Tag;
-use crate::kernel::Phase;
+use crate::kernel::TaskPhase;
 use crate::machine::KernelSpec;
 use crate::report::On;
 
@@ -64,7 +64,7 @@ impl Engine {
         kernel.written(line);
         let me = kernel.me();
         for index in 0..kernel.tasks.len() {
-            if let Phase::Blocked(On::Word { id, .. } | On::Lock { id, .. }) =
+            if let TaskPhase::Blocked(On::Word { id, .. } | On::Lock { id, .. }) =
                 kernel.tasks[index].phase
                 && id == line
             {
@@ -76,7 +76,7 @@ impl Engine {
     /// Wakes a task if it waits for a token. The caller has paid for it.
     pub(crate) fn wake_parked(&self, task: Task) {
         let mut kernel = self.kernel.borrow_mut();
-        if let Phase::Blocked(On::Parker { .. }) = kernel.tasks[task.index()].phase {
+        if let TaskPhase::Blocked(On::Parker { .. }) = kernel.tasks[task.index()].phase {
             let me = kernel.me();
             kernel.wake(task, Some(me));
         }

@@ -6,13 +6,14 @@ use serde::Deserialize;
 use super::file::Scenario;
 use super::span;
 use crate::Planned;
+use crate::quantity::length;
 
 /// Something that happens to the machine.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Change {
     /// When.
-    #[serde(deserialize_with = "span::one")]
+    #[serde(deserialize_with = "length")]
     pub at: Nanos,
     /// These CPUs take no tasks any more.
     #[serde(default)]

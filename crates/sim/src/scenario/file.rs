@@ -9,10 +9,12 @@ use serde::Deserialize;
 
 use super::changes::Change;
 use super::quota::QuotaPlan;
-use super::run::MAIN;
 use super::span::{self, Span};
 use crate::kernel::{admits, task};
 use crate::{Perturb, SimConfig};
+
+/// The thread of a scenario's program.
+pub(super) const MAIN: &str = "main";
 
 /// The most threads of a scenario, and the most phases of one.
 const THREADS_MAX: usize = 4096;

@@ -1,4 +1,5 @@
-//! The scenarios that come along: the files of `scenarios/`, built in, so that a name works anywhere.
+//! The scenarios that come along: the files of `crates/sim/scenarios/`, built in, so that a name works
+//! anywhere.
 //!
 //! They lie in this crate, beside the machines they run on, so that a package of it has all it embeds. Some
 //! have a program, of which this crate knows nothing but its text.

@@ -46,7 +46,7 @@ pub use changes::Change;
 pub use file::{
     BadScenario, DisciplineName, Forever, Phase, Repeat, Scenario, ThreadPlan, WaitKind,
 };
+pub use objects::Measured;
 pub use quota::QuotaPlan;
-pub use run::{Measured, Ran, run, run_watched, run_with};
+pub use run::{Ran, run, run_watched, run_with};
 pub use span::Span;
-pub(crate) use span::one as length;

@@ -11,11 +11,23 @@ use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Parker, Platform, Poll};
 
 use super::file::{Phase, Scenario, WaitKind};
-use super::run::Measured;
 use crate::sync::{Mutex, Queue, Semaphore};
 use crate::{Sim, SimParker};
 
 type Word = <Sim as Memory>::AtomicU64;
+
+/// A stretch of time between `begin` and `end` of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The thread's number in the report.
+    pub thread: usize,
+    /// What was measured.
+    pub name: String,
+    /// From when.
+    pub begin: Nanos,
+    /// To when.
+    pub end: Nanos,
+}
 
 /// What the threads share, by its name.
 #[derive(Default)]

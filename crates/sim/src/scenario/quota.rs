@@ -4,17 +4,16 @@ use event::Nanos;
 use platform::Quota;
 use serde::Deserialize;
 
-use super::file::Scenario;
-use super::run::MAIN;
-use super::span;
+use super::file::{MAIN, Scenario};
 use crate::CpuQuota;
+use crate::quantity::length;
 
 /// So many CPUs' worth of time for some of the threads together, or for all.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QuotaPlan {
     /// How long a period is; 100 ms if not given, as on Linux.
-    #[serde(default = "hundred_millis", deserialize_with = "span::one")]
+    #[serde(default = "hundred_millis", deserialize_with = "length")]
     pub period: Nanos,
     /// How many CPUs' time of it there is: 1.5 is one and a half.
     pub cpus: f64,

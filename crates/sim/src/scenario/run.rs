@@ -7,12 +7,9 @@ use event::{Cpu, Nanos, Random};
 use platform::{Atomic, Memory, Platform};
 use policy::{Attr, Mask};
 
-use super::file::{Phase, Repeat, Scenario, ThreadPlan};
-use super::objects::Objects;
+use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan};
+use super::objects::{Measured, Objects};
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
-
-/// The thread of a scenario's program.
-pub(super) const MAIN: &str = "main";
 
 /// How a scenario went.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,19 +18,6 @@ pub struct Ran {
     pub report: SimReport,
     /// What was measured, in the order in which it ended.
     pub measured: Vec<Measured>,
-}
-
-/// A stretch of time between `begin` and `end` of one thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Measured {
-    /// The thread's number in the report.
-    pub thread: usize,
-    /// What was measured.
-    pub name: String,
-    /// From when.
-    pub begin: Nanos,
-    /// To when.
-    pub end: Nanos,
 }
 
 /// Runs a scenario that has no program.

@@ -3,7 +3,7 @@
 use event::{Nanos, Random};
 use serde::{Deserialize, Deserializer, de::Error};
 
-use crate::quantity::{Length, Of};
+use crate::quantity::{Length, Of, length};
 
 /// A length of time, or a range to draw one from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,28 +36,23 @@ fn parse(text: &str) -> Result<Nanos, String> {
     Of::<Length>::parse(text).map(|length| Nanos(length.0))
 }
 
-/// For fields that hold one length.
-pub(crate) fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
-    Of::<Length>::deserialize(deserializer).map(|length| Nanos(length.0))
-}
-
 /// For fields that may hold one length.
 pub(super) fn maybe<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
-    one(deserializer).map(Some)
+    length(deserializer).map(Some)
 }
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Given {
+        enum SpanText {
             One(String),
             Two(String, String),
         }
         let wrong = "a length of time is text such as \"1.5 ms\", or two of them in brackets";
-        match Given::deserialize(deserializer).map_err(|_| D::Error::custom(wrong))? {
-            Given::One(text) => parse(&text).map(Span::fixed).map_err(D::Error::custom),
-            Given::Two(least, most) => {
+        match SpanText::deserialize(deserializer).map_err(|_| D::Error::custom(wrong))? {
+            SpanText::One(text) => parse(&text).map(Span::fixed).map_err(D::Error::custom),
+            SpanText::Two(least, most) => {
                 let least = parse(&least).map_err(D::Error::custom)?;
                 let most = parse(&most).map_err(D::Error::custom)?;
                 match least <= most {

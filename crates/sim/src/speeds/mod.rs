@@ -28,8 +28,9 @@ use std::collections::VecDeque;
 
 use event::{Cpu, Nanos};
 
-use crate::kernel::FULL;
 use crate::machine::{Governor, Machine, OperatingPoint};
+use crate::quantity::FULL;
+use crate::report::ClusterUse;
 use heat::Heat;
 use idle::Ladder;
 use pelt::Pelt;
@@ -45,22 +46,6 @@ pub(crate) struct Speeds {
     clusters: Vec<ClusterState>,
     changed: VecDeque<Cpu>,
     frequencies: VecDeque<(Cpu, u32)>,
-}
-
-/// What one cluster did in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterUse {
-    /// Its name.
-    pub name: String,
-    /// The energy it used; 0 if its machine file says nothing about power.
-    pub microjoules: u64,
-    /// For how long its cores were busy at each operating point, added up over the cores: (kHz, time),
-    /// slowest first.
-    pub busy: Vec<(u32, Nanos)>,
-    /// For how long its cores idled, added up.
-    pub idle: Nanos,
-    /// How warm it got, in thousandths of a degree, if it has a thermal model.
-    pub hottest_millidegrees: Option<i64>,
 }
 
 #[derive(Debug)]

@@ -14,7 +14,7 @@
 use event::Nanos;
 
 use super::decay::decayed;
-use crate::kernel::FULL;
+use crate::quantity::FULL;
 
 /// The utilization of a CPU that never idles.
 const ALWAYS: u64 = 1024 << FRACTION_BITS;

@@ -2,6 +2,8 @@
 
 use event::{Nanos, Task};
 
+use crate::timeline::Who;
+
 /// What was found out about the waits that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
@@ -131,19 +133,6 @@ pub struct Share {
     pub who: Who,
     /// How much.
     pub ns: Nanos,
-}
-
-/// Who, or what, had a CPU.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Who {
-    /// This thread.
-    Task(Task),
-    /// Nobody: the CPU was idle.
-    Idle,
-    /// None could have had it: no CPU that the thread was allowed on was online.
-    Offline,
-    /// It is not known.
-    Unknown,
 }
 
 macro_rules! words {

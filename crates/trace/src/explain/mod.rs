@@ -20,10 +20,12 @@ mod words;
 
 pub use answer::{
     Awaited, Cause, CauseKind, Confidence, Explanation, Inversion, InversionKind, Remedy, Segment,
-    Share, Wait, WaitKind, Who,
+    Share, Wait, WaitKind,
 };
 pub use selection::Selection;
 pub use waits::names;
+
+pub use crate::timeline::Who;
 
 use std::collections::BTreeMap;
 
@@ -118,8 +120,8 @@ fn account(ground: &Ground<'_>, found: &Found) -> Wait {
 
 /// Segments summed up, the longest sum first.
 fn causes(segments: &[Segment]) -> Vec<Cause> {
-    type Key = (CauseKind, Option<Task>, Option<u64>);
-    let mut sums: BTreeMap<Key, Vec<&Segment>> = BTreeMap::new();
+    type CauseKey = (CauseKind, Option<Task>, Option<u64>);
+    let mut sums: BTreeMap<CauseKey, Vec<&Segment>> = BTreeMap::new();
     for segment in segments {
         let behind = segment
             .job

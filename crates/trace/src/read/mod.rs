@@ -9,6 +9,7 @@ pub(crate) mod builder;
 mod chrome;
 mod detect;
 mod error;
+mod format;
 pub(crate) mod ftrace;
 mod html;
 mod input;
@@ -30,52 +31,11 @@ use crate::{Executor, Loss, Recording, Serial};
 use builder::Builder;
 use detect::{Kind, LOOK, Refused};
 pub use error::ReadError;
+pub use format::Format;
 pub(crate) use input::Input;
 
 /// A packed file in a packed file is as deep as it gets.
 const MOST_LAYERS: usize = 4;
-
-/// The formats that are read. [`Origin::format`](crate::Origin::format) holds the [`word`](Format::word).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// The kernel's own text, as tracefs and `atrace` give it.
-    Ftrace,
-    /// `trace-cmd report`.
-    TraceCmd,
-    /// `perf script` and `perf sched script`.
-    PerfScript,
-    /// A page with a trace in it, as systrace writes it.
-    Systrace,
-    /// Perfetto's protobuf.
-    Perfetto,
-    /// Chrome's JSON.
-    Chrome,
-}
-
-impl Format {
-    /// Every format.
-    pub const ALL: &'static [Format] = &[
-        Format::Ftrace,
-        Format::TraceCmd,
-        Format::PerfScript,
-        Format::Systrace,
-        Format::Perfetto,
-        Format::Chrome,
-    ];
-
-    /// The word for it in JSON and in lists.
-    pub fn word(self) -> &'static str {
-        match self {
-            Format::Ftrace => "ftrace",
-            Format::TraceCmd => "trace-cmd",
-            Format::PerfScript => "perf-script",
-            Format::Systrace => "systrace",
-            Format::Perfetto => "perfetto",
-            Format::Chrome => "chrome",
-        }
-    }
-}
 
 /// Reads a trace of any format, packed or not; `name` is what errors call it.
 ///

@@ -1,6 +1,6 @@
 //! CPUs: who ran when, how fast, and whether they were there at all.
 
-use event::{Cpu, Nanos};
+use event::{Cpu, Nanos, Task};
 
 use super::dense::NOBODY;
 use super::history::{Change, History};
@@ -28,6 +28,19 @@ impl Change for Run {
     fn of(begin: Nanos, who: u32) -> Run {
         Run { begin, who }
     }
+}
+
+/// Who, or what, had a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Who {
+    /// This thread.
+    Task(Task),
+    /// Nobody: the CPU was idle.
+    Idle,
+    /// None could have had it: no CPU that the thread was allowed on was online.
+    Offline,
+    /// It is not known.
+    Unknown,
 }
 
 /// What is known of a CPU.

@@ -86,7 +86,7 @@ impl Jobs {
 
 /// What is open on one seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Open {
+enum OpenSpan {
     Body(usize),
     Wait(usize),
     Frame(usize),
@@ -103,7 +103,7 @@ struct Builder {
     pieces: Vec<Piece>,
     waits: Vec<(u32, Span)>,
     frames: Vec<(u32, Span)>,
-    open: HashMap<u32, Vec<Open>>,
+    open: HashMap<u32, Vec<OpenSpan>>,
     unbegun: u64,
     last: Nanos,
 }
@@ -164,7 +164,7 @@ impl Builder {
             EventKind::Begin => {
                 let job = self.job(event.job);
                 let (begin, end) = (time, self.last.max(time));
-                self.begin(event.seat, Open::Body(self.pieces.len()));
+                self.begin(event.seat, OpenSpan::Body(self.pieces.len()));
                 self.pieces.push(Piece {
                     begin,
                     end,
@@ -174,11 +174,11 @@ impl Builder {
             }
             EventKind::WaitBegin => {
                 let what = self.job(event.job).into();
-                self.begin(event.seat, Open::Wait(self.waits.len()));
+                self.begin(event.seat, OpenSpan::Wait(self.waits.len()));
                 self.waits.push((thread, self.span(time, what)));
             }
             EventKind::FrameBegin => {
-                self.begin(event.seat, Open::Frame(self.frames.len()));
+                self.begin(event.seat, OpenSpan::Frame(self.frames.len()));
                 self.frames.push((thread, self.span(time, event.job)));
             }
             EventKind::End | EventKind::WaitEnd | EventKind::FrameEnd => self.end(event),
@@ -191,7 +191,7 @@ impl Builder {
         Span { begin, end, what }
     }
 
-    fn begin(&mut self, seat: u32, what: Open) {
+    fn begin(&mut self, seat: u32, what: OpenSpan) {
         self.open.entry(seat).or_default().push(what);
     }
 
@@ -201,14 +201,14 @@ impl Builder {
             self.unbegun += 1;
             return;
         };
-        let fits = |what: &Open| match (*what, event.kind) {
-            (Open::Body(at), EventKind::End) => {
+        let fits = |what: &OpenSpan| match (*what, event.kind) {
+            (OpenSpan::Body(at), EventKind::End) => {
                 self.jobs[self.pieces[at].job as usize].id == event.job
             }
-            (Open::Wait(at), EventKind::WaitEnd) => {
+            (OpenSpan::Wait(at), EventKind::WaitEnd) => {
                 self.jobs[self.waits[at].1.what as usize].id == event.job
             }
-            (Open::Frame(at), EventKind::FrameEnd) => self.frames[at].1.what == event.job,
+            (OpenSpan::Frame(at), EventKind::FrameEnd) => self.frames[at].1.what == event.job,
             _ => false,
         };
         let inner = open.len().saturating_sub(DEPTH);
@@ -218,18 +218,18 @@ impl Builder {
         };
         let found = inner + found;
         // Frames do not nest with the rest: what was waited for in one may go on after it.
-        let ended: Vec<Open> = match open[found] {
-            Open::Frame(_) => vec![open.remove(found)],
+        let ended: Vec<OpenSpan> = match open[found] {
+            OpenSpan::Frame(_) => vec![open.remove(found)],
             _ => open.split_off(found),
         };
         for what in ended {
             match what {
-                Open::Body(at) => self.pieces[at].end = event.time,
-                Open::Wait(at) => self.waits[at].1.end = event.time,
-                Open::Frame(at) if event.kind == EventKind::FrameEnd => {
+                OpenSpan::Body(at) => self.pieces[at].end = event.time,
+                OpenSpan::Wait(at) => self.waits[at].1.end = event.time,
+                OpenSpan::Frame(at) if event.kind == EventKind::FrameEnd => {
                     self.frames[at].1.end = event.time;
                 }
-                Open::Frame(_) => open.push(what),
+                OpenSpan::Frame(_) => open.push(what),
             }
         }
     }

@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use event::{Cpu, Event, KernelEvent, KernelEventKind, Nanos, Task};
 
+pub use cpus::Who;
 pub(crate) use cpus::{IDLE, Lane, UNKNOWN};
 pub(crate) use dense::{Grouped, NOBODY};
 pub(crate) use jobs::{Jobs, Moment, Piece, Span};

@@ -3,12 +3,11 @@
 use event::{Cpu, Nanos, Task};
 
 use super::Timeline;
-use super::cpus::{IDLE, UNKNOWN};
+use super::cpus::{IDLE, UNKNOWN, Who};
 use super::dense::NOBODY;
 use super::priorities::{Priority, Step};
 use super::slices::Slice;
 use super::states::{State, Stay, Waker};
-use crate::explain::Who;
 use crate::{Clock, Losses, Recording};
 
 impl Timeline {

@@ -2,8 +2,7 @@
 
 use event::{Cpu, EventKind, KernelEventKind, Left, Nanos, Task};
 
-use super::{Options, Since, State, Timeline};
-use crate::explain::Who;
+use super::{Options, Since, State, Timeline, Who};
 use crate::script::Script;
 use crate::{Annotation, Loss, Wakers};
 

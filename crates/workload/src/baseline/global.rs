@@ -45,7 +45,7 @@ pub(super) enum Signals {
 
 pub(super) struct Global<P: Platform> {
     common: Common<P>,
-    jobs: Box<[Padded<Job<P>>]>,
+    jobs: Box<[Padded<GlobalJob<P>>]>,
     /// By ticket: its job. Tickets are the stack's nodes from the number of jobs on.
     tickets: Vec<u32>,
     /// By job: its first ticket.
@@ -57,7 +57,7 @@ pub(super) struct Global<P: Platform> {
 }
 
 /// One job, on a line of its own.
-struct Job<P: Platform> {
+struct GlobalJob<P: Platform> {
     /// The frame (upper half; it tells the job from itself a frame ago), [`STARTED`], [`STACKED`], and
     /// how many pieces nobody has started. The latter is 0 before the job is scheduled.
     word: P::AtomicU64,
@@ -90,7 +90,7 @@ impl<P: Platform> Global<P> {
             tickets.extend((1..common.pieces(job)).map(|_| job));
         }
         let job = |_| {
-            Padded(P::on_own_lines(|| Job {
+            Padded(P::on_own_lines(|| GlobalJob {
                 word: P::AtomicU64::new(0),
                 left: P::AtomicU64::new(0),
             }))

@@ -60,7 +60,7 @@ impl<P: Platform> Ring<P> {
                 Compared::Equal => {}
             }
             if advance(&*self.tail, position) {
-                // Release, partner: the Acquire load in `full_at`.
+                // Release, partner: the Acquire load in `oldest`.
                 let full = cell(position + 1, entry);
                 self.at(position).store(full, Ordering::Release);
                 return true;

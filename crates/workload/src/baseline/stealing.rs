@@ -31,7 +31,7 @@ use super::{Baseline, Common};
 
 pub(super) struct Stealing<P: Platform> {
     common: Common<P>,
-    jobs: Box<[Padded<Job<P>>]>,
+    jobs: Box<[Padded<StealingJob<P>>]>,
     /// Links between jobs, in the order of the jobs that wait: which job that is, and what stands below
     /// in the list of the one it waits for.
     links: Box<[Link<P>]>,
@@ -43,7 +43,7 @@ pub(super) struct Stealing<P: Platform> {
 }
 
 /// One job, on a line of its own.
-struct Job<P: Platform> {
+struct StealingJob<P: Platform> {
     /// How many dependencies are not over, and one for being scheduled.
     pending: P::AtomicU64,
     /// How many pieces are not over.
@@ -104,7 +104,7 @@ impl<P: Platform> Stealing<P> {
             .map(|node| blocks(node.pieces(), threads));
         let most_blocks = most_blocks.sum::<u32>() as usize;
         let job = |_| {
-            Padded(P::on_own_lines(|| Job {
+            Padded(P::on_own_lines(|| StealingJob {
                 pending: P::AtomicU64::new(0),
                 left: P::AtomicU64::new(0),
                 waiting: P::AtomicU64::new(0),

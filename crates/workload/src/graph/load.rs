@@ -193,7 +193,7 @@ fn build(file: File) -> Result<JobGraph, String> {
             file.jobs.len()
         ));
     }
-    let labels = Labels::of(&file.jobs)?;
+    let labels = LabelIndex::of(&file.jobs)?;
     let deps = labels.dependencies()?;
     let order = order(&deps).map_err(|cycle| labels.describe(&cycle))?;
     let mut place = vec![0; order.len()];
@@ -257,13 +257,13 @@ fn cost(job: &FileJob) -> Result<Nanos, String> {
 }
 
 /// The jobs of a file and where each label is.
-struct Labels<'a> {
+struct LabelIndex<'a> {
     jobs: &'a [FileJob],
     index: HashMap<&'a str, u32>,
 }
 
-impl<'a> Labels<'a> {
-    fn of(jobs: &'a [FileJob]) -> Result<Labels<'a>, String> {
+impl<'a> LabelIndex<'a> {
+    fn of(jobs: &'a [FileJob]) -> Result<LabelIndex<'a>, String> {
         let mut index = HashMap::new();
         for (position, job) in (0u32..).zip(jobs) {
             if let Some(first) = index.insert(job.label.as_str(), position) {
@@ -273,7 +273,7 @@ impl<'a> Labels<'a> {
                 ));
             }
         }
-        Ok(Labels { jobs, index })
+        Ok(LabelIndex { jobs, index })
     }
 
     fn resolve(&self, reference: &Reference) -> Result<u32, String> {

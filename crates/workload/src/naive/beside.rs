@@ -10,8 +10,9 @@ use std::sync::Arc;
 use event::Nanos;
 use platform::{CpuSet, Lock, Platform, SpawnError, Usage};
 
-use super::{Flag, NaiveWait, Statistic, Turns};
+use super::{Flag, NaiveWait, Statistic};
 use crate::busy::Busy;
+use crate::flag::Turns;
 use crate::gang::run_together;
 
 /// What to run.

@@ -1,6 +1,9 @@
 //! Tests of naive waits on the machine at hand and on simulated threads: counts, not times.
 
-use platform::{CpuSet, Os, Thread, ThreadSpec};
+use std::sync::Arc;
+
+use event::Nanos;
+use platform::{CpuSet, Os, Platform, Thread, ThreadSpec};
 use sim::machine::KernelSpec;
 use sim::{Machine, Order, Sim, SimConfig};
 

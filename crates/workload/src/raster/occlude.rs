@@ -8,7 +8,7 @@
 use super::bins::{Binned, OnScreen, PixelRect};
 use super::field::Cuboid;
 use super::tile::{Tile, origin, within};
-use super::view::{NEAR, View};
+use super::view::{CameraView, NEAR};
 use super::{TILE_HEIGHT, TILE_WIDTH};
 
 /// What is known of a box.
@@ -48,7 +48,7 @@ pub(super) enum Projected {
 }
 
 /// Where a box is on the screen.
-pub(super) fn project(view: &View, cuboid: &Cuboid) -> Projected {
+pub(super) fn project(view: &CameraView, cuboid: &Cuboid) -> Projected {
     // Rounding moves a corner by far less than this, in pixels.
     const SLACK: f32 = 0.01;
     const SLACK_DEPTH: f32 = 1.000_01;
@@ -98,7 +98,7 @@ pub(super) struct Shadows {
 
 impl Shadows {
     /// Projects boxes, the first of which has this number.
-    pub(super) fn project(&mut self, view: &View, first: u32, cuboids: &[Cuboid]) {
+    pub(super) fn project(&mut self, view: &CameraView, first: u32, cuboids: &[Cuboid]) {
         let known = &mut self.known;
         known.clear();
         self.binned.refill(|kept| {

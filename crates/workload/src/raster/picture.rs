@@ -8,7 +8,7 @@ use super::field::Cuboid;
 use super::occlude::Visibility;
 use super::stages::Buffers;
 use super::tile::origin;
-use super::view::{Clip, NEAR, View};
+use super::view::{CameraView, Clip, NEAR};
 use super::{HEIGHT, TILE_WIDTH, WIDTH};
 use crate::scene::Picture;
 
@@ -111,7 +111,7 @@ impl Canvas {
     }
 
     /// The edges of a box, through everything or only where they are in front.
-    fn outline(&mut self, view: &View, cuboid: &Cuboid, color: [f32; 3], through: bool) {
+    fn outline(&mut self, view: &CameraView, cuboid: &Cuboid, color: [f32; 3], through: bool) {
         let corner = |index: usize| {
             view.world.apply(std::array::from_fn(|axis| {
                 let side = if index >> axis & 1 == 0 { -1.0 } else { 1.0 };

@@ -9,14 +9,14 @@ use std::ops::Range;
 use super::CHUNKS;
 use super::cluster::Cluster;
 use super::field::{Field, LEVELS, STREET};
-use super::view::{ToScreen, View};
+use super::view::{CameraView, ToScreen};
 
 /// A frame's draws.
 #[derive(Default)]
 pub(super) struct Plan {
     /// Which frame.
     pub(super) frame: u64,
-    pub(super) view: View,
+    pub(super) view: CameraView,
     draws: Vec<Draw>,
     items: u32,
     /// How many triangles are submitted.
@@ -45,7 +45,7 @@ impl Plan {
     /// Plans the frame of this number, seen from this step of the way, with the memory of an earlier
     /// one.
     pub(super) fn make(&mut self, field: &Field, frame: u64, step: u64) {
-        let view = View::on_the_way(step, STREET);
+        let view = CameraView::on_the_way(step, STREET);
         self.frame = frame;
         self.view = view;
         self.seen.clear();

@@ -20,7 +20,7 @@ use super::plan::Plan;
 use super::slot::Slot;
 use super::tile::Tile;
 use super::transform::Points;
-use super::view::View;
+use super::view::CameraView;
 use super::{BOX_SHARES, CHUNKS, TILES};
 use event::mix;
 
@@ -113,7 +113,7 @@ struct Gathered {
 pub(super) struct Seen {
     /// The number of the frame.
     pub(super) frame: u64,
-    pub(super) view: View,
+    pub(super) view: CameraView,
     /// Of each box.
     pub(super) boxes: Vec<Visibility>,
     /// How many triangles and statues were submitted.

@@ -8,7 +8,7 @@ use super::occlude::Visibility;
 use super::stages::{Buffers, buffers_of};
 use super::tile::{Tile, origin};
 use super::transform::{SUBPIXELS, ScreenPoint};
-use super::view::{Clip, NEAR, PATH_FRAMES, View};
+use super::view::{CameraView, Clip, NEAR, PATH_FRAMES};
 use super::{HEIGHT, Mesh, TILE_WIDTH, TILES, WIDTH, default_mesh, picture};
 
 /// The depth buffer after these triangles.
@@ -171,7 +171,7 @@ proptest! {
     fn cut_triangles_are_drawn_where_they_are(
         corners in prop::array::uniform3((-9.0f32..9.0, -9.0f32..9.0, -4.0f32..6.0)),
     ) {
-        let view = View::new([0.0; 3], [0.0, 1.0]);
+        let view = CameraView::new([0.0; 3], [0.0, 1.0]);
         let clips = corners.map(|(x, y, z)| view.world.apply([x, y, z]));
         let mut left = Vec::new();
         clip(clips, |triangle| left.push(triangle));

@@ -72,22 +72,22 @@ impl ToScreen {
 
 /// What the camera sees in one frame.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct View {
+pub(super) struct CameraView {
     eye: Vec3,
     right: Vec3,
     forward: Vec3,
     pub(super) world: ToScreen,
 }
 
-impl View {
+impl CameraView {
     /// The view at a step of the way through streets that are this far apart.
-    pub(super) fn on_the_way(step: u64, street: f32) -> View {
+    pub(super) fn on_the_way(step: u64, street: f32) -> CameraView {
         let (eye, direction) = on_the_way(step % PATH_FRAMES, street);
-        View::new(eye, direction)
+        CameraView::new(eye, direction)
     }
 
     /// A view from `eye` in a level `direction` (y is up).
-    pub(super) fn new(eye: Vec3, direction: [f32; 2]) -> View {
+    pub(super) fn new(eye: Vec3, direction: [f32; 2]) -> CameraView {
         let [x, z] = direction;
         let length = (x * x + z * z).sqrt();
         let forward = [x / length, 0.0, z / length];
@@ -96,7 +96,7 @@ impl View {
             let normal = plus(axis, scaled(forward, middle));
             [normal[0], normal[1], normal[2], -dot(normal, eye)]
         };
-        View {
+        CameraView {
             eye,
             right,
             forward,
@@ -194,7 +194,7 @@ mod tests {
     /// is above. Method: a camera that looks along x; positions worked out by hand.
     #[test]
     fn points_are_where_they_should_be() {
-        let view = View::new([1.0, 2.0, 3.0], [2.0, 0.0]);
+        let view = CameraView::new([1.0, 2.0, 3.0], [2.0, 0.0]);
         let on_screen = |point| {
             let [x, y, w] = view.world.apply(point);
             [x / w, y / w, w]
@@ -209,7 +209,7 @@ mod tests {
     /// they may be. Method: one turned by a right angle, compared with the point it must be at.
     #[test]
     fn objects_are_placed() {
-        let view = View::new([0.0; 3], [0.0, 1.0]);
+        let view = CameraView::new([0.0; 3], [0.0, 1.0]);
         let place = Place {
             position: [1.0, 0.0, 10.0],
             turn: [0.0, 1.0],

@@ -33,8 +33,29 @@ fn markdown(
     effort: &Effort,
     here: &Machine,
 ) -> String {
+    let mut out = String::new();
+    introduction(&mut out, experiment, effort, here);
+    out.push_str("## What came out\n\n");
+    outcome(&mut out, experiment.name, findings);
+    out.push_str("\n## What we learnt\n\n");
+    let lessons = experiment.learnt.iter();
+    for sentence in lessons.filter_map(|lesson| lesson.told(findings)) {
+        let _ = writeln!(out, "- {sentence}");
+    }
+    let _ = write!(
+        out,
+        "\n## Again\n\n```sh\ncargo run --release -- experiment {}{} --doc docs/experiments\n```\n",
+        experiment.name,
+        options(effort)
+    );
+    out
+}
+
+/// What was asked, of whom, and on which machine.
+fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort, here: &Machine) {
     let name = experiment.name;
-    let mut out = format!(
+    let _ = write!(
+        out,
         "# {name}\n\nThis page is written by `paceline experiment {name} --doc`, whole and from one run: \
          change the program, not the text.\n\n"
     );
@@ -64,10 +85,14 @@ fn markdown(
     };
     let _ = write!(
         out,
-        "Run on {}: {here}, boot flags {}; {depends}.\n\n## What came out\n\n",
+        "Run on {}: {here}, boot flags {}; {depends}.\n\n",
         date(),
         boot_flags(here)
     );
+}
+
+/// Tables, pictures, claims and notes.
+fn outcome(out: &mut String, name: &str, findings: &Findings) {
     for table in &findings.tables {
         let _ = write!(out, "{}:\n\n{}\n", table.title, table.markdown());
     }
@@ -84,24 +109,10 @@ fn markdown(
         "verdict",
         "how, or why not",
     ];
-    table(&mut out, &columns, &rows);
+    table(out, &columns, &rows);
     for note in &findings.notes {
         let _ = write!(out, "\n{note}\n");
     }
-    out.push_str("\n## What we learnt\n\n");
-    for sentence in experiment
-        .learnt
-        .iter()
-        .filter_map(|lesson| lesson.told(findings))
-    {
-        let _ = writeln!(out, "- {sentence}");
-    }
-    let _ = write!(
-        out,
-        "\n## Again\n\n```sh\ncargo run --release -- experiment {name}{} --doc docs/experiments\n```\n",
-        options(effort)
-    );
-    out
 }
 
 /// What a run like this one has to be told.

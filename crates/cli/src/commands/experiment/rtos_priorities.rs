@@ -116,58 +116,7 @@ fn cycles(effort: &Effort, findings: &mut Findings) -> Result<Costs, Failure> {
     let ran = lab::each("cycles", &all, |&(case, order)| {
         messages::cycles(&machine, case, order, count, effort.seed)
     })?;
-    let columns = [
-        "priorities",
-        "order of messages",
-        "switches a cycle",
-        "tics a cycle",
-        "their deviation",
-        "messages in 1000 tics",
-        "tics from send to retrieve, mean",
-        "longest",
-    ];
-    let mut table = Table::new(
-        format!("Nine messages a cycle on mcu, {count} cycles"),
-        columns,
-    );
-    let mut bars = Vec::new();
-    for (&(case, order), cycles) in all.iter().zip(&ran) {
-        let cycle = tics(&machine, cycles.mean());
-        table.row([
-            case.name().into(),
-            order.name().into(),
-            cycles.switches.into(),
-            cycle.into(),
-            tics(&machine, cycles.deviation()).into(),
-            (MESSAGES * 1000.0 / cycle).into(),
-            tics(&machine, lab::mean(&cycles.latencies)).into(),
-            tics(
-                &machine,
-                cycles.latencies.iter().copied().fold(0.0, f64::max),
-            )
-            .into(),
-        ]);
-        if order == Order::ByReceiver {
-            bars.push(Bar {
-                name: format!("{}: cycle", case.name()),
-                value: cycle,
-                kind: 0,
-            });
-            let latency = tics(&machine, lab::mean(&cycles.latencies));
-            let name = format!("{}: send to retrieve", case.name());
-            bars.push(Bar {
-                name,
-                value: latency,
-                kind: 1,
-            });
-        }
-    }
-    findings.tables.push(table);
-    findings.plots.push(Plot {
-        file: "cycles",
-        title: "Nine messages: tics a cycle, and tics from sending to retrieving".into(),
-        picture: Picture::Bars { unit: "tics", bars },
-    });
+    show_cycles(&machine, count, &all, &ran, findings);
     let mut found = all
         .iter()
         .zip(ran)
@@ -183,6 +132,64 @@ fn cycles(effort: &Effort, findings: &mut Findings) -> Result<Costs, Failure> {
         unique: of(Case::Unique)?,
         threshold: of(Case::Threshold)?,
     })
+}
+
+/// The table and the picture of these cycles.
+fn show_cycles(
+    machine: &Machine,
+    count: u64,
+    all: &[(Case, Order)],
+    ran: &[Cycles],
+    findings: &mut Findings,
+) {
+    let columns = [
+        "priorities",
+        "order of messages",
+        "switches a cycle",
+        "tics a cycle",
+        "their deviation",
+        "messages in 1000 tics",
+        "tics from send to retrieve, mean",
+        "longest",
+    ];
+    let mut table = Table::new(
+        format!("Nine messages a cycle on mcu, {count} cycles"),
+        columns,
+    );
+    let mut bars = Vec::new();
+    for (&(case, order), cycles) in all.iter().zip(ran) {
+        let cycle = tics(machine, cycles.mean());
+        let latency = tics(machine, lab::mean(&cycles.latencies));
+        let longest = cycles.latencies.iter().copied().fold(0.0, f64::max);
+        table.row([
+            case.name().into(),
+            order.name().into(),
+            cycles.switches.into(),
+            cycle.into(),
+            tics(machine, cycles.deviation()).into(),
+            (MESSAGES * 1000.0 / cycle).into(),
+            latency.into(),
+            tics(machine, longest).into(),
+        ]);
+        if order == Order::ByReceiver {
+            bars.push(Bar {
+                name: format!("{}: cycle", case.name()),
+                value: cycle,
+                kind: 0,
+            });
+            bars.push(Bar {
+                name: format!("{}: send to retrieve", case.name()),
+                value: latency,
+                kind: 1,
+            });
+        }
+    }
+    findings.tables.push(table);
+    findings.plots.push(Plot {
+        file: "cycles",
+        title: "Nine messages: tics a cycle, and tics from sending to retrieving".into(),
+        picture: Picture::Bars { unit: "tics", bars },
+    });
 }
 
 /// A tic of the article's own example of a clock, 200 MHz.
@@ -297,60 +304,116 @@ fn forwarding(effort: &Effort, findings: &mut Findings) -> Result<Spread, Failur
 
 fn message_claims(costs: &Costs, spread: &Spread) -> Vec<Claim> {
     let machine = lab::machine("mcu");
-    let cycle = |cycles: &Cycles| tics(&machine, cycles.mean());
-    let rate = |cycles: &Cycles| (MESSAGES * 10_000.0 / cycle(cycles)).round() / 10.0;
-    let latency = |cycles: &Cycles| tics(&machine, lab::mean(&cycles.latencies));
-    let (equal, unique, threshold) = (&costs.equal, &costs.unique, &costs.threshold);
+    let mut claims = claims_of_figure_11(&machine, costs);
+    claims.extend(claims_of_figure_12(&machine, costs));
+    claims.extend(claims_of_the_order(&machine, costs, spread));
+    claims
+}
+
+/// Switches, time and messages of a cycle.
+fn claims_of_figure_11(machine: &Machine, costs: &Costs) -> Vec<Claim> {
+    let cycle = |cycles: &Cycles| tics(machine, cycles.mean());
+    let (equal, unique) = (&costs.equal, &costs.unique);
     vec![
-        Claim::source("003-c", "Unique priorities need 14 more switches a cycle", "below figure 11").is(
+        Claim::source(
+            "003-c",
+            "Unique priorities need 14 more switches a cycle",
+            "below figure 11",
+        )
+        .is(
             Expect::Exactly(14.0),
             (unique.switches - equal.switches).round(),
             "switches",
         )
-        .note(format!("{:.2} and {:.2} a cycle", equal.switches, unique.switches)),
-        Claim::source("003-d", "… the processing time grows by more than 80 %", "below figure 11").is(
+        .note(format!(
+            "{:.2} and {:.2} a cycle",
+            equal.switches, unique.switches
+        )),
+        Claim::source(
+            "003-d",
+            "… the processing time grows by more than 80 %",
+            "below figure 11",
+        )
+        .is(
             Expect::Between(80.0, 90.0),
             (cycle(unique) / cycle(equal) - 1.0) * 100.0,
             "% more time",
         ),
-        Claim::source("003-e", "… the RTOS overhead grows by (the same) 80 %", "below figure 11")
-            .is(
-                Expect::Between(80.0, 90.0),
-                (unique.switches / equal.switches - 1.0) * 100.0,
-                "% more time in switches",
-            )
-            .or_else("one number for two things: the whole time grows so, that of switches much more"),
-        Claim::source("003-f", "… while as many messages are sent and received", "below figure 11").is(
+        Claim::source(
+            "003-e",
+            "… the RTOS overhead grows by (the same) 80 %",
+            "below figure 11",
+        )
+        .is(
+            Expect::Between(80.0, 90.0),
+            (unique.switches / equal.switches - 1.0) * 100.0,
+            "% more time in switches",
+        )
+        .or_else("one number for two things: the whole time grows so, that of switches much more"),
+        Claim::source(
+            "003-f",
+            "… while as many messages are sent and received",
+            "below figure 11",
+        )
+        .is(
             Expect::Exactly(equal.latencies.len() as f64),
             unique.latencies.len() as f64,
             "messages",
         ),
-        Claim::source("003-g", "Equal priorities: 8.7 messages in 1000 tics", "figure 12").is(
-            Expect::Exactly(8.7),
-            rate(equal),
-            "messages in 1000 tics",
-        ),
-        Claim::source("003-h", "Unique priorities: 4.8 messages in 1000 tics", "figure 12").is(
-            Expect::Exactly(4.8),
-            rate(unique),
-            "messages in 1000 tics",
-        ),
-        Claim::source("003-i", "Unique priorities make the way of a message shorter", "figure 12")
-            .is(Expect::LessThan(latency(equal)), latency(unique), "tics, mean")
-            .note("the figure's numbers are lost; the direction is the text's"),
+    ]
+}
+
+/// How many messages pass, and how fast.
+fn claims_of_figure_12(machine: &Machine, costs: &Costs) -> Vec<Claim> {
+    let cycle = |cycles: &Cycles| tics(machine, cycles.mean());
+    let rate = |cycles: &Cycles| (MESSAGES * 10_000.0 / cycle(cycles)).round() / 10.0;
+    let latency = |cycles: &Cycles| tics(machine, lab::mean(&cycles.latencies));
+    let (equal, unique) = (&costs.equal, &costs.unique);
+    vec![
+        Claim::source(
+            "003-g",
+            "Equal priorities: 8.7 messages in 1000 tics",
+            "figure 12",
+        )
+        .is(Expect::Exactly(8.7), rate(equal), "messages in 1000 tics"),
+        Claim::source(
+            "003-h",
+            "Unique priorities: 4.8 messages in 1000 tics",
+            "figure 12",
+        )
+        .is(Expect::Exactly(4.8), rate(unique), "messages in 1000 tics"),
+        Claim::source(
+            "003-i",
+            "Unique priorities make the way of a message shorter",
+            "figure 12",
+        )
+        .is(
+            Expect::LessThan(latency(equal)),
+            latency(unique),
+            "tics, mean",
+        )
+        .note("the figure's numbers are lost; the direction is the text's"),
+    ]
+}
+
+/// What depends on the order in which threads run, and what a preemption-threshold makes of it.
+fn claims_of_the_order(machine: &Machine, costs: &Costs, spread: &Spread) -> Vec<Claim> {
+    let latency = |cycles: &Cycles| tics(machine, lab::mean(&cycles.latencies));
+    let (equal, unique, threshold) = (&costs.equal, &costs.unique, &costs.threshold);
+    vec![
         Claim::source(
             "003-j",
             "With unique priorities the time varies with the sequence of activations",
             "below figure 11",
         )
-        .is(Expect::MoreThan(0.0), tics(&machine, spread.unique.deviation()), "tics, standard deviation")
+        .is(Expect::MoreThan(0.0), tics(machine, spread.unique.deviation()), "tics, standard deviation")
         .note("messages that are forwarded; in the article's own example no order changes the 18 switches"),
         Claim::source(
             "003-k",
             "With equal ones the number of switches is always the same",
             "below figure 11",
         )
-        .is(Expect::AtMost(0.5), tics(&machine, spread.equal.deviation()), "tics, standard deviation"),
+        .is(Expect::AtMost(0.5), tics(machine, spread.equal.deviation()), "tics, standard deviation"),
         Claim::source(
             "003-l",
             "Round robin: no thread is preempted by one of a higher priority",

@@ -89,32 +89,42 @@ fn verdicts_are_what_was_found() {
             "{}",
             experiment.name
         );
-        let mut ids: Vec<&str> = findings.claims.iter().map(|claim| claim.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), findings.claims.len(), "ids are unique");
-        for claim in &findings.claims {
-            let says_why = claim.verdict() == Verdict::Reproduced || !claim.remark().is_empty();
-            assert!(
-                says_why && !claim.text.is_empty() && !claim.place.is_empty(),
-                "{}",
-                claim.id
-            );
-        }
-        assert!(!findings.tables.is_empty() && !findings.plots.is_empty());
-        for lesson in experiment.learnt {
-            let about_here = lesson.rests_on.iter().any(|(id, _)| HERE.contains(id));
-            let told = lesson.told(&findings);
-            assert!(
-                told.is_some() || about_here,
-                "not borne out: {}",
-                lesson.text
-            );
-            assert!(
-                told.is_none_or(|told| !told.contains('{')),
-                "{}",
-                lesson.text
-            );
-        }
+        check_claims(&findings);
+        check_lessons(experiment, &findings);
+    }
+}
+
+/// Each claim has an id of its own, a text, a place, and a reason where it is not simply so.
+fn check_claims(findings: &Findings) {
+    let mut ids: Vec<&str> = findings.claims.iter().map(|claim| claim.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), findings.claims.len(), "ids are unique");
+    for claim in &findings.claims {
+        let says_why = claim.verdict() == Verdict::Reproduced || !claim.remark().is_empty();
+        assert!(
+            says_why && !claim.text.is_empty() && !claim.place.is_empty(),
+            "{}",
+            claim.id
+        );
+    }
+    assert!(!findings.tables.is_empty() && !findings.plots.is_empty());
+}
+
+/// What was learnt is borne out by the claims, but for what rests on the machine at hand.
+fn check_lessons(experiment: &Experiment, findings: &Findings) {
+    for lesson in experiment.learnt {
+        let about_here = lesson.rests_on.iter().any(|(id, _)| HERE.contains(id));
+        let told = lesson.told(findings);
+        assert!(
+            told.is_some() || about_here,
+            "not borne out: {}",
+            lesson.text
+        );
+        assert!(
+            told.is_none_or(|told| !told.contains('{')),
+            "{}",
+            lesson.text
+        );
     }
 }

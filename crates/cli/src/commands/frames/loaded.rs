@@ -9,7 +9,7 @@ use paceline::WaitPolicy;
 use trace::explain::InversionKind;
 use workload::graph::Generator;
 
-use super::{Options, What, recorder, run};
+use super::{FrameContent, Options, recorder, run};
 use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
 use crate::failure::Failure;
@@ -70,7 +70,7 @@ impl Loaded {
     fn options(&self, records: bool) -> Result<Options, Failure> {
         let graph = Generator::default().generate().map_err(Failure::usage)?;
         Ok(Options {
-            scene: What::Graph(graph),
+            scene: FrameContent::Graph(graph),
             frames: self.frames,
             period: Some(Duration::from_secs_f64(1.0 / 60.0)),
             workers: Workers::Auto,

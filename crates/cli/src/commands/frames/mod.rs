@@ -161,7 +161,7 @@ enum SceneName {
 /// What the options mean.
 #[derive(Debug)]
 struct Options {
-    scene: What,
+    scene: FrameContent,
     frames: u32,
     /// From one frame's beginning to the next; none: as fast as possible.
     period: Option<Duration>,
@@ -184,7 +184,7 @@ struct Options {
 
 /// What a frame computes.
 #[derive(Debug)]
-enum What {
+enum FrameContent {
     Graph(JobGraph),
     Raster(Mesh),
     Mandelbrot(Mandelbrot),
@@ -306,10 +306,10 @@ impl Arguments {
         self.scene.unwrap_or(SceneName::Graph)
     }
 
-    fn what(&self) -> Result<What, Failure> {
+    fn what(&self) -> Result<FrameContent, Failure> {
         Ok(match self.scene() {
-            SceneName::Graph => What::Graph(self.job_graph()?),
-            SceneName::Raster => What::Raster(match &self.mesh {
+            SceneName::Graph => FrameContent::Graph(self.job_graph()?),
+            SceneName::Raster => FrameContent::Raster(match &self.mesh {
                 Some(path) => {
                     Mesh::load(path).map_err(|error| Failure::usage(format!("--mesh {error}")))?
                 }
@@ -317,7 +317,7 @@ impl Arguments {
             }),
             SceneName::Mandelbrot => {
                 let (width, height) = PICTURE;
-                What::Mandelbrot(Mandelbrot {
+                FrameContent::Mandelbrot(Mandelbrot {
                     width,
                     height,
                     ..Mandelbrot::default()

@@ -17,8 +17,8 @@ use super::costs::Costs;
 use super::probe::Probe;
 use super::recorder::{LIMIT, Recorder, Traced};
 use super::waits::{Wait, Waits};
-use super::watch::Look;
-use super::{Options, What};
+use super::watch::FrameWatch;
+use super::{FrameContent, Options};
 use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
 use crate::failure::Failure;
@@ -82,13 +82,13 @@ struct Measured {
 pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
     let busy = Busy::calibrate(&Os);
     match &options.scene {
-        What::Graph(graph) => run_scene(
+        FrameContent::Graph(graph) => run_scene(
             options,
             busy,
             GraphScene::new(graph.clone(), busy, Labels::OfJobs),
         ),
-        What::Raster(mesh) => run_scene(options, busy, RasterScene::new(mesh.clone())),
-        What::Mandelbrot(what) => {
+        FrameContent::Raster(mesh) => run_scene(options, busy, RasterScene::new(mesh.clone())),
+        FrameContent::Mandelbrot(what) => {
             let scene = MandelbrotScene::new(*what, Tiles::Jobs).map_err(Failure::usage)?;
             run_scene(options, busy, scene)
         }
@@ -255,7 +255,7 @@ fn frames(
         measured.waits.begin_frame(number);
         let begin = Os.now();
         let frame = js.frame("frame", budget);
-        let mut look = Look {
+        let mut look = FrameWatch {
             probe,
             waits: &mut measured.waits,
         };

@@ -29,7 +29,7 @@ fn refused(line: &[&str]) -> String {
 #[test]
 fn the_default_is_five_seconds_of_source_001() {
     let options = options(&[]).unwrap();
-    let What::Graph(graph) = &options.scene else {
+    let FrameContent::Graph(graph) = &options.scene else {
         panic!("{options:?}");
     };
     assert_eq!(
@@ -68,7 +68,7 @@ fn every_option_is_converted() {
         "single 0",
     ];
     let options = options(&line).unwrap();
-    let What::Graph(graph) = &options.scene else {
+    let FrameContent::Graph(graph) = &options.scene else {
         panic!("{options:?}");
     };
     assert_eq!(graph.jobs()[0].cost, Nanos(1_500));

@@ -9,12 +9,12 @@ use super::probe::Probe;
 use super::waits::Waits;
 
 /// The command's look at one frame.
-pub(super) struct Look<'a> {
+pub(super) struct FrameWatch<'a> {
     pub(super) probe: &'static Probe,
     pub(super) waits: &'a mut Waits,
 }
 
-impl Watch<Os> for Look<'_> {
+impl Watch<Os> for FrameWatch<'_> {
     type Bodies = &'static Probe;
 
     fn bodies(&self) -> &'static Probe {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sim::scenario::Ran;
 use sim::{Outcome, SimReport};
 
-use super::frames::Told;
+use super::frames::ProgramFindings;
 use super::run::Job;
 
 /// One thing that must hold.
@@ -25,7 +25,7 @@ impl Check {
 }
 
 /// All of them.
-pub(super) fn checks(job: &Job, ran: &Ran, told: &Told) -> Vec<Check> {
+pub(super) fn checks(job: &Job, ran: &Ran, told: &ProgramFindings) -> Vec<Check> {
     let report = &ran.report;
     let mut checks = vec![
         Check::of("end", end(report)),
@@ -102,7 +102,7 @@ fn accounts(report: &SimReport, cpus: usize) -> Result<String, String> {
 }
 
 /// The program came to its end, and all it computed is right.
-fn program(report: &SimReport, told: &Told) -> Result<String, String> {
+fn program(report: &SimReport, told: &ProgramFindings) -> Result<String, String> {
     let right = told.right;
     match (&told.error, told.is_over) {
         (Some(error), _) => Err(error.clone()),
@@ -185,7 +185,7 @@ mod tests {
             };
         });
         assert!(end(&panicked).unwrap_err().contains("\"main\" panicked"));
-        let told = Told::default();
+        let told = ProgramFindings::default();
         assert!(
             program(&report(), &told)
                 .unwrap_err()

@@ -24,7 +24,7 @@ use workload::{Scene, Watch, WatchBodies};
 
 use super::costs::Costs;
 use super::kept::{LIMIT, Recorder};
-use super::program::{Frames, System, What};
+use super::program::{FrameScene, Frames, System};
 use crate::commands::frames::recorder::seat_of_main;
 use crate::commands::values::Workers;
 use crate::help::Answer;
@@ -32,7 +32,7 @@ use crate::pace::{Pace, Pause};
 
 /// What a program has found out so far.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ProgramFindings {
     /// What there is to say about it, for people: a name and a value.
     pub(super) about: Vec<(&'static str, String)>,
     /// When each frame began and ended.
@@ -70,7 +70,7 @@ fn default_workers(sim: &Sim) -> usize {
 }
 
 /// Runs the frames. `traced`: keep what the job system does.
-pub(super) fn run(sim: &Sim, what: Frames, traced: bool, told: &RefCell<Told>) {
+pub(super) fn run(sim: &Sim, what: Frames, traced: bool, told: &RefCell<ProgramFindings>) {
     let workers = match what.workers {
         Workers::Auto => default_workers(sim),
         Workers::Count(count) => count,
@@ -85,16 +85,16 @@ pub(super) fn run(sim: &Sim, what: Frames, traced: bool, told: &RefCell<Told>) {
         told,
     };
     let done = match (what.system, what.scene) {
-        (System::Baseline(kind), What::Graph(graph)) => loop_.on_baseline(kind, graph),
-        (_, What::Graph(graph)) => {
+        (System::Baseline(kind), FrameScene::Graph(graph)) => loop_.on_baseline(kind, graph),
+        (_, FrameScene::Graph(graph)) => {
             let scene = GraphScene::new(graph, Busy::NONE, Labels::OfJobs);
             loop_.on_paceline(scene, what.costs)
         }
-        (_, What::Mandelbrot(grid)) => {
+        (_, FrameScene::Mandelbrot(grid)) => {
             let scene = MandelbrotScene::new(grid, Tiles::Jobs).map_err(|error| error.to_string());
             scene.and_then(|scene| loop_.on_paceline(scene, what.costs))
         }
-        (_, What::Raster) => loop_.on_paceline(RasterScene::new(default_mesh()), what.costs),
+        (_, FrameScene::Raster) => loop_.on_paceline(RasterScene::new(default_mesh()), what.costs),
     };
     let mut told = told.borrow_mut();
     told.error = told.error.take().or(done.err());
@@ -108,7 +108,7 @@ struct Loop<'a> {
     workers: usize,
     help: Vec<Treatment>,
     traced: bool,
-    told: &'a RefCell<Told>,
+    told: &'a RefCell<ProgramFindings>,
 }
 
 impl Loop<'_> {
@@ -192,7 +192,7 @@ impl Loop<'_> {
         self.tell_pace();
         let main = (!self.help.is_empty()).then(|| js.adopt(Role::Main));
         self.told.borrow_mut().help = js.os_help().iter().map(Answer::told).collect();
-        let mut look = Look { ledger };
+        let mut look = SimWatch { ledger };
         let done = self.each_frame(|budget| {
             scene.clear();
             ledger.begin_frame();
@@ -334,11 +334,11 @@ impl WatchBodies for &'static Ledger {
 }
 
 /// Waits of the main thread need no stopwatch here: the kernel's events tell all.
-struct Look {
+struct SimWatch {
     ledger: &'static Ledger,
 }
 
-impl Watch<Sim> for Look {
+impl Watch<Sim> for SimWatch {
     type Bodies = &'static Ledger;
 
     fn bodies(&self) -> &'static Ledger {

@@ -36,7 +36,7 @@ pub(super) enum Program {
 /// Frames of a scene on a job system.
 pub(super) struct Frames {
     pub(super) system: System,
-    pub(super) scene: What,
+    pub(super) scene: FrameScene,
     pub(super) workers: Workers,
     /// What is asked of the kernel for the main thread and the workers.
     pub(super) help: Vec<Treatment>,
@@ -55,7 +55,7 @@ pub(super) enum System {
 }
 
 /// What a frame computes.
-pub(super) enum What {
+pub(super) enum FrameScene {
     Graph(JobGraph),
     Mandelbrot(Mandelbrot),
     Raster,
@@ -147,8 +147,8 @@ impl FramesTable {
         if system != System::Paceline {
             let only = |what: &str| format!("{what} is for system = \"paceline\" only");
             match &scene {
-                What::Graph(_) if self.costs.is_some() => return Err(only("costs")),
-                What::Graph(_) => {}
+                FrameScene::Graph(_) if self.costs.is_some() => return Err(only("costs")),
+                FrameScene::Graph(_) => {}
                 _ => return Err(only("a scene other than graph")),
             }
         }
@@ -177,7 +177,7 @@ impl FramesTable {
         })
     }
 
-    fn what(&self, folder: &Path) -> Result<What, String> {
+    fn what(&self, folder: &Path) -> Result<FrameScene, String> {
         let scene = self.scene.as_deref().unwrap_or("graph");
         let generated = [
             ("seed", self.seed.is_some()),
@@ -203,11 +203,11 @@ impl FramesTable {
                 (Some(_), Some(key)) => Err(format!(
                     "{key} is for generated graphs, and graph gives another: leave one of them out"
                 )),
-                (Some(name), None) => library_or_file(name, folder).map(What::Graph),
-                (None, _) => self.generate().map(What::Graph),
+                (Some(name), None) => library_or_file(name, folder).map(FrameScene::Graph),
+                (None, _) => self.generate().map(FrameScene::Graph),
             },
-            ("mandelbrot", None, _) => self.mandelbrot().map(What::Mandelbrot),
-            ("raster", None, None) => Ok(What::Raster),
+            ("mandelbrot", None, _) => self.mandelbrot().map(FrameScene::Mandelbrot),
+            ("raster", None, None) => Ok(FrameScene::Raster),
             ("graph" | "mandelbrot" | "raster", graph, drawn) => {
                 let key = drawn.or(graph).unwrap_or_default();
                 Err(format!("{key} is for another scene than {scene}"))
@@ -273,13 +273,13 @@ fn library_or_file(name: &str, folder: &Path) -> Result<JobGraph, String> {
     find_graph(&given).map_err(|why| format!("graph: {why}"))
 }
 
-impl What {
+impl FrameScene {
     /// As the command `frames` calls it.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            What::Graph(_) => "graph",
-            What::Mandelbrot(_) => "mandelbrot",
-            What::Raster => "raster",
+            FrameScene::Graph(_) => "graph",
+            FrameScene::Mandelbrot(_) => "mandelbrot",
+            FrameScene::Raster => "raster",
         }
     }
 
@@ -287,12 +287,12 @@ impl What {
     fn labels(&self) -> Vec<String> {
         let owned = |labels: &[&str]| labels.iter().map(|&label| label.to_owned()).collect();
         match self {
-            What::Graph(graph) => graph.jobs().iter().map(|job| job.label.clone()).collect(),
-            What::Mandelbrot(what) => {
+            FrameScene::Graph(graph) => graph.jobs().iter().map(|job| job.label.clone()).collect(),
+            FrameScene::Mandelbrot(what) => {
                 let scene = MandelbrotScene::new(*what, Tiles::Jobs);
                 scene.map_or(Vec::new(), |scene| owned(scene.labels()))
             }
-            What::Raster => owned(RasterScene::new(default_mesh()).labels()),
+            FrameScene::Raster => owned(RasterScene::new(default_mesh()).labels()),
         }
     }
 }
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!((frames.frames, frames.workers), (60, Workers::Auto));
         assert_eq!(frames.system, System::Paceline);
         assert_eq!(frames.period, Some(Nanos(16_666_667)));
-        let What::Graph(graph) = frames.scene else {
+        let FrameScene::Graph(graph) = frames.scene else {
             panic!("it is a graph");
         };
         assert_eq!(
@@ -356,7 +356,7 @@ mod tests {
         };
         assert_eq!(frames.system, System::Baseline(BaselineKind::Unity2022_2));
         assert_eq!((frames.period, frames.workers), (None, Workers::Count(31)));
-        let What::Graph(graph) = frames.scene else {
+        let FrameScene::Graph(graph) = frames.scene else {
             panic!("it is a graph");
         };
         assert!(

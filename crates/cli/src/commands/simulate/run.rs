@@ -16,7 +16,7 @@ use workload::busy::Busy;
 use workload::naive::BarrierLoop;
 
 use super::checks::{Check, checks};
-use super::frames::{self, Told};
+use super::frames::{self, ProgramFindings};
 use super::program::{Program, System};
 use super::recording::{self, Traced};
 use crate::commands::accounts::Account;
@@ -46,7 +46,7 @@ pub(super) struct Job {
 /// What came of it.
 pub(super) struct Outcome {
     pub(super) ran: Ran,
-    pub(super) told: Told,
+    pub(super) told: ProgramFindings,
     pub(super) checks: Vec<Check>,
     /// The file of its trace, if there is one.
     pub(super) traced: Option<Traced>,
@@ -227,8 +227,8 @@ impl Job {
     }
 
     /// Runs it once.
-    pub(super) fn simulate(&self, keep: Keep) -> Result<(Ran, Told), Failure> {
-        let told = RefCell::new(Told::default());
+    pub(super) fn simulate(&self, keep: Keep) -> Result<(Ran, ProgramFindings), Failure> {
+        let told = RefCell::new(ProgramFindings::default());
         let mut program = self.program().map_err(Failure::Usage)?;
         let config = self.config(keep);
         let ran = with_progress(config.until, |begun| {
@@ -253,7 +253,7 @@ impl Job {
 }
 
 /// Threads at a barrier, in the simulated thread "main".
-fn barrier(sim: &Sim, what: &BarrierLoop, told: &RefCell<Told>) {
+fn barrier(sim: &Sim, what: &BarrierLoop, told: &RefCell<ProgramFindings>) {
     let about = |name, value| told.borrow_mut().about.push((name, value));
     let (threads, wait) = (what.work.len(), what.wait);
     about(

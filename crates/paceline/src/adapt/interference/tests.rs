@@ -87,7 +87,7 @@ impl Modelled {
 /// Goal: where others go before ours, fewer workers run and stay fewer but for a try now and then; when
 /// the others go all are back within 32 windows. Method: four of eight CPUs are taken away for 30 s.
 #[test]
-fn fewer_run_where_that_costs_nothing_slow() {
+fn fewer_run_where_that_costs_nothing_long() {
     use Interfered::{Fewer, Kept, Noticed, Over, Probed};
     let mut js = Modelled::new();
     let (_, decided) = js.frames(Others::Nobody, 120);
@@ -128,7 +128,7 @@ fn as_many_stay_as_there_are_cpus_for() {
 /// become rare, and all of them together cost next to nothing. Method: 16 hogs for five minutes; compared
 /// with never trying.
 #[test]
-fn tries_that_cost_something_are_given_up_slow() {
+fn tries_that_cost_something_are_given_up_long() {
     use Interfered::{Fewer, Noticed, Restored};
     let others = Others::Beside(16);
     let mut js = Modelled::new();
@@ -173,7 +173,7 @@ fn what_was_meant_otherwise_is_left_alone() {
 /// Goal: trouble in a few frames is nothing, and between few and many nothing changes. Method: hogs in one
 /// frame of nine, of three, of two.
 #[test]
-fn it_takes_most_frames_slow() {
+fn it_takes_most_frames_long() {
     let every = |js: &mut Modelled, nth: u32, frames: u32| {
         let mut decided = Vec::new();
         for number in 0..frames {

@@ -123,7 +123,7 @@ mod tests {
 
     /// Goal: there is an end to that. Method: others are always there when it is tried.
     #[test]
-    fn there_is_a_longest_pause() {
+    fn pauses_have_a_limit() {
         let mut near = Near::to(Some(7));
         let mut pauses = Vec::new();
         for _ in 0..8 {

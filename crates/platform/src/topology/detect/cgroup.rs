@@ -37,17 +37,17 @@ impl Controller {
 
 /// A line of `/proc/self/cgroup`.
 #[derive(Debug, PartialEq, Eq)]
-struct Line<'a> {
+struct CgroupLine<'a> {
     /// Empty for version 2.
     controllers: &'a str,
     path: &'a str,
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+fn lines(text: &str) -> impl Iterator<Item = CgroupLine<'_>> {
     text.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':');
         parts.next()?.parse::<u32>().ok()?;
-        Some(Line {
+        Some(CgroupLine {
             controllers: parts.next()?,
             path: parts.next()?,
         })
@@ -315,7 +315,7 @@ fn paths(
     mounts: &[Mount],
     controller: Controller,
 ) -> Vec<Path> {
-    let names = |line: &Line<'_>| {
+    let names = |line: &CgroupLine<'_>| {
         line.controllers
             .split(',')
             .any(|name| name == controller.name())

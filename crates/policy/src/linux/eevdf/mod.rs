@@ -48,7 +48,7 @@ use event::{Cpu, Nanos, Task};
 use super::fair::{Fair, Waiting};
 use super::weights::{Weight, scaled};
 use crate::{Attr, Dequeue, Discipline, Enqueue, Setting};
-use queue::{Entity, Place, Queue};
+use queue::{Entity, Queue, QueuePlace};
 use version::{Protection, Version, Yielding};
 pub(super) use version::{V6_6, V6_18};
 
@@ -135,14 +135,14 @@ impl Eevdf {
         self.leave(task);
         let entity = &mut self.entities[task.index()];
         self.queues[entity.cpu.index()].delayed -= 1;
-        entity.place = Place::Out;
+        entity.place = QueuePlace::Out;
         entity.lag = entity.lag.min(0);
     }
 
     /// A task that sleeps and competes wakes up where it does.
     fn requeue_delayed(&mut self, cpu: Cpu, task: Task) {
         let entity = &mut self.entities[task.index()];
-        entity.place = Place::Queued;
+        entity.place = QueuePlace::Queued;
         self.queues[cpu.index()].delayed -= 1;
         if self.queues[cpu.index()].lag(entity) > 0 {
             self.leave(task);
@@ -231,7 +231,7 @@ impl Fair for Eevdf {
         if (entity.weight, entity.slice) == (weight, slice) {
             return;
         }
-        let queued = place != Place::Out;
+        let queued = place != QueuePlace::Out;
         if queued {
             self.update(cpu, now);
             self.leave(task);
@@ -248,14 +248,14 @@ impl Fair for Eevdf {
     fn enqueue(&mut self, cpu: Cpu, task: Task, why: Enqueue, now: Nanos) {
         self.update(cpu, now);
         let entity = &self.entities[task.index()];
-        if entity.place == Place::Delayed {
+        if entity.place == QueuePlace::Delayed {
             if entity.cpu == cpu {
                 return self.requeue_delayed(cpu, task);
             }
             self.forget(task, now);
         }
         let entity = &mut self.entities[task.index()];
-        entity.place = Place::Queued;
+        entity.place = QueuePlace::Queued;
         entity.is_new = why == Enqueue::New;
         self.join(cpu, task, why == Enqueue::New);
         // Who is moved here may preempt as if it woke up; the kernel around asks at wake-ups only.
@@ -274,12 +274,12 @@ impl Fair for Eevdf {
         if stays {
             queue.put_back(entity);
             queue.delayed += 1;
-            entity.place = Place::Delayed;
+            entity.place = QueuePlace::Delayed;
             return;
         }
         self.leave(task);
         let entity = &mut self.entities[task.index()];
-        entity.place = Place::Out;
+        entity.place = QueuePlace::Out;
         if why == Dequeue::Move && self.version.since_6_12 {
             entity.make_relative();
         }
@@ -290,7 +290,7 @@ impl Fair for Eevdf {
         self.queues[cpu.index()].resched = false;
         let best = loop {
             let best = self.choose(cpu, true)?;
-            if self.entities[best.index()].place != Place::Delayed {
+            if self.entities[best.index()].place != QueuePlace::Delayed {
                 break best;
             }
             self.finish_delayed(best);
@@ -371,12 +371,12 @@ impl Fair for Eevdf {
 
     fn competes_on(&self, task: Task) -> Option<Cpu> {
         let entity = &self.entities[task.index()];
-        (entity.place == Place::Delayed).then_some(entity.cpu)
+        (entity.place == QueuePlace::Delayed).then_some(entity.cpu)
     }
 
     fn forget(&mut self, task: Task, now: Nanos) {
         let entity = &self.entities[task.index()];
-        if entity.place == Place::Delayed {
+        if entity.place == QueuePlace::Delayed {
             self.update(entity.cpu, now);
             self.finish_delayed(task);
         }
@@ -400,7 +400,7 @@ impl Fair for Eevdf {
 
     fn awake(&self, cpu: Cpu) -> impl Iterator<Item = Task> {
         let tasks = self.queues[cpu.index()].tasks.iter().copied();
-        tasks.filter(|task| self.entities[task.index()].place == Place::Queued)
+        tasks.filter(|task| self.entities[task.index()].place == QueuePlace::Queued)
     }
 
     fn current(&self, cpu: Cpu) -> Option<Task> {

@@ -19,7 +19,7 @@ use crate::linux::weights::Weight;
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum QueuePlace {
     /// In no queue.
     Out,
     Queued,
@@ -36,7 +36,7 @@ pub(super) struct Entity {
     /// The slice its deadline was made with; if what it owes, or is owed beyond that, is from an earlier,
     /// longer one, that.
     pub(super) request: Nanos,
-    pub(super) place: Place,
+    pub(super) place: QueuePlace,
     /// Whose queue it is in, or was in last.
     pub(super) cpu: event::Cpu,
     /// It has not run yet.
@@ -99,7 +99,7 @@ impl Entity {
             discipline,
             slice,
             request: slice,
-            place: Place::Out,
+            place: QueuePlace::Out,
             cpu: event::Cpu(0),
             is_new: true,
             v: 0,

@@ -2,7 +2,7 @@
 
 use event::{Cpu, Nanos, Task};
 
-use super::queue::{Entity, Place};
+use super::queue::{Entity, QueuePlace};
 use super::{Eevdf, V6_6, V6_18, Version};
 use crate::linux::fair::Fair;
 use crate::{Attr, Dequeue, Enqueue, Setting};
@@ -60,7 +60,7 @@ fn lag_survives_sleep() {
         let before = lag(&class, 1);
         assert!(before > 0);
         class.dequeue(CPU, Task(1), Dequeue::Sleep, ms(3));
-        assert_eq!(entity(&class, 1).place, Place::Out);
+        assert_eq!(entity(&class, 1).place, QueuePlace::Out);
         class.enqueue(CPU, Task(1), Enqueue::Wake, ms(3));
         assert!(
             lag(&class, 1).abs_diff(before) <= 2,

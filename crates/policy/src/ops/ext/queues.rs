@@ -22,8 +22,8 @@ type Key = (u64, u64);
 pub(super) struct Queues {
     pub(super) model: Model,
     pub(super) now: Nanos,
-    tasks: Vec<Known>,
-    lanes: Vec<Lane>,
+    tasks: Vec<ExtTask>,
+    lanes: Vec<ExtCpu>,
     messages: VecDeque<Task>,
     /// The dispatch queue for all CPUs.
     shared: BTreeSet<(Key, Task)>,
@@ -69,7 +69,7 @@ pub(super) enum Place {
 
 /// A task.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ExtTask {
     pub(super) place: Place,
     /// Whose task it is in the kernel's eyes.
     pub(super) cpu: Cpu,
@@ -89,7 +89,7 @@ pub(super) struct Known {
 
 /// A CPU.
 #[derive(Debug)]
-struct Lane {
+struct ExtCpu {
     online: bool,
     queued: usize,
     local: BTreeSet<(Key, Task)>,
@@ -123,7 +123,7 @@ impl Queues {
     }
 
     pub(super) fn set_cpus(&mut self, cpus: usize) {
-        let lane = || Lane {
+        let lane = || ExtCpu {
             online: true,
             queued: 0,
             local: BTreeSet::new(),
@@ -135,7 +135,7 @@ impl Queues {
     }
 
     pub(super) fn add(&mut self, attr: &Attr) {
-        self.tasks.push(Known {
+        self.tasks.push(ExtTask {
             place: Place::Away,
             cpu: Cpu(0),
             since: self.now,
@@ -156,11 +156,11 @@ impl Queues {
         self.tasks[task.index()].weight = weight(attr);
     }
 
-    pub(super) fn task(&self, task: Task) -> &Known {
+    pub(super) fn task(&self, task: Task) -> &ExtTask {
         &self.tasks[task.index()]
     }
 
-    pub(super) fn tasks(&self) -> impl Iterator<Item = (Task, &Known)> {
+    pub(super) fn tasks(&self) -> impl Iterator<Item = (Task, &ExtTask)> {
         let numbered = self.tasks.iter().enumerate();
         numbered.map(|(index, known)| (Task(index as u32), known))
     }

@@ -86,24 +86,24 @@ struct Position {
     waiting: u64,
 }
 
-type Rule = fn(&Constants, Position) -> Nanos;
+type PositionRule = fn(&Constants, Position) -> Nanos;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Rustland {
     name: &'static str,
     constants: Constants,
-    rule: Rule,
+    rule: PositionRule,
     /// The tasks that wait, by virtual time.
     pool: BTreeSet<(Nanos, Task)>,
     /// By task.
-    known: Vec<Known>,
+    known: Vec<KnownTask>,
     least: Nanos,
     dispatched: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KnownTask {
     message: Option<Queued>,
     /// Times it blocked since `since`.
     blocked: u64,
@@ -113,7 +113,7 @@ struct Known {
 }
 
 impl Rustland {
-    fn new(name: &'static str, constants: Constants, rule: Rule) -> Rustland {
+    fn new(name: &'static str, constants: Constants, rule: PositionRule) -> Rustland {
         Rustland {
             name,
             constants,
@@ -133,7 +133,7 @@ impl Rustland {
     fn take(&mut self, queued: Queued, now: Nanos) {
         let index = queued.task.index();
         if self.known.len() <= index {
-            self.known.resize(index + 1, Known::default());
+            self.known.resize(index + 1, KnownTask::default());
         }
         let known = &mut self.known[index];
         known.blocked += u64::from(queued.woken);

@@ -211,11 +211,17 @@ fn verdict((timeline, explanation): &(Timeline, Explanation)) -> String {
     words.join(", ")
 }
 
+fn check_verdicts(table: &[(&str, Play, &str)]) {
+    for (about, more, expected) in table {
+        assert_eq!(verdict(&beside(*more)), *expected, "{about}");
+    }
+}
+
 /// Goal: a thread beside its own CPU, which goes idle for long, is taken to be throttled, and only there.
-/// Method: a table of what can happen between.
+/// Method: a table of what can run there in between.
 #[test]
 fn an_idle_cpu_of_its_own_tells() {
-    let table: [(&str, Play, &str); 9] = [
+    check_verdicts(&[
         (
             "it loses its CPU to nobody",
             goes_idle,
@@ -239,6 +245,23 @@ fn an_idle_cpu_of_its_own_tells() {
             },
             "preempted 4000 preemption known, throttled 6000 throttled assumed",
         ),
+        (
+            "its CPU is gone",
+            |script| {
+                script.kernel(2 * MS, 0, KernelEventKind::Online(false));
+                goes_idle(script);
+                script.kernel(12 * MS - 1, 0, KernelEventKind::Online(true));
+            },
+            "preempted 9999 preemption known, preempted 0 placement known",
+        ),
+    ]);
+}
+
+/// Goal: an idle CPU tells nothing of a thread that was moved or woken meanwhile. Method: a table of moves
+/// and wake-ups in between.
+#[test]
+fn a_cpu_that_is_not_its_own_any_more_tells_nothing() {
+    check_verdicts(&[
         (
             "it is moved to a CPU that is busy, and back",
             |script| {
@@ -277,19 +300,7 @@ fn an_idle_cpu_of_its_own_tells() {
             },
             "throttled 10000 throttled assumed",
         ),
-        (
-            "its CPU is gone",
-            |script| {
-                script.kernel(2 * MS, 0, KernelEventKind::Online(false));
-                goes_idle(script);
-                script.kernel(12 * MS - 1, 0, KernelEventKind::Online(true));
-            },
-            "preempted 9999 preemption known, preempted 0 placement known",
-        ),
-    ];
-    for (about, more, expected) in table {
-        assert_eq!(verdict(&beside(more)), expected, "{about}");
-    }
+    ]);
 }
 
 /// Nothing says who was moved.

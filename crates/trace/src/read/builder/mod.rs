@@ -75,7 +75,7 @@ pub(crate) enum Wake {
 pub(crate) struct Builder {
     recording: Recording,
     people: People,
-    cpus: Vec<Seen>,
+    cpus: Vec<CpuSightings>,
     /// CPUs with a gap before their next event.
     gaps: usize,
     /// By a part of the hash: the word that came last.
@@ -111,7 +111,7 @@ struct Facts {
 
 /// What was seen of a CPU.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct CpuSightings {
     exists: bool,
     is_online: Option<bool>,
     gap: Option<u32>,
@@ -402,7 +402,7 @@ impl Builder {
         if cpu >= MOST_CPUS {
             return None;
         }
-        self.cpus.resize(cpu as usize + 1, Seen::default());
+        self.cpus.resize(cpu as usize + 1, CpuSightings::default());
         self.cpus[cpu as usize].exists = true;
         Some(Cpu(cpu))
     }

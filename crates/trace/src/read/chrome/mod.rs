@@ -19,7 +19,7 @@ use serde_json::Deserializer;
 
 use self::entry::Event;
 use self::loose::Loose;
-use self::slices::{Slices, What};
+use self::slices::{PointKind, Slices};
 use super::builder::{Builder, ThreadFacts, Trust};
 use super::{Format, ReadError};
 use crate::{Loss, Name};
@@ -201,17 +201,17 @@ impl File<'_> {
                     .whole(tid, time, time.saturating_add(length), name),
                 None => self.builder.lose(Loss::BadFields, 1),
             },
-            b'I' | b'i' | b'R' => self.slices.say(tid, time, What::Instant(name)),
+            b'I' | b'i' | b'R' => self.slices.say(tid, time, PointKind::Instant(name)),
             b'C' => self.value(event, pid, time),
             b'b' | b'S' => {
                 let key = self.key(event, pid, name);
-                self.slices.say(tid, time, What::AsyncBegin(key, name));
+                self.slices.say(tid, time, PointKind::AsyncBegin(key, name));
             }
             b'e' | b'F' => {
                 let key = self.key(event, pid, name);
-                self.slices.say(tid, time, What::AsyncEnd(key));
+                self.slices.say(tid, time, PointKind::AsyncEnd(key));
             }
-            b'n' | b'T' | b'p' => self.slices.say(tid, time, What::Instant(name)),
+            b'n' | b'T' | b'p' => self.slices.say(tid, time, PointKind::Instant(name)),
             b's' | b't' | b'f' => self.flow(event, phase, tid, time, name),
             // Clocks compared; where a group of events begins and ends.
             b'c' | b'(' | b')' => {}
@@ -283,7 +283,7 @@ impl File<'_> {
         self.slices.say(
             tid,
             time,
-            What::Flow {
+            PointKind::Flow {
                 id: arrow,
                 ends,
                 to_next,

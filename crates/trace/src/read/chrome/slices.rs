@@ -23,7 +23,7 @@ pub(super) struct Key {
 
 /// What has no length.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum PointKind {
     Instant(Name),
     AsyncBegin(Key, Name),
     AsyncEnd(Key),
@@ -46,12 +46,12 @@ struct Slice {
 struct Point {
     time: u64,
     order: usize,
-    what: What,
+    what: PointKind,
 }
 
 /// What a thread said.
 #[derive(Default)]
-struct Said {
+struct ThreadSlices {
     slices: Vec<Slice>,
     points: Vec<Point>,
     /// Beginnings and ends that are not paired yet: time, place in the file, and the name of what begins.
@@ -61,13 +61,13 @@ struct Said {
 /// What all threads said.
 #[derive(Default)]
 pub(super) struct Slices {
-    threads: BTreeMap<u32, Said>,
-    values: Vec<Told>,
+    threads: BTreeMap<u32, ThreadSlices>,
+    values: Vec<TimedHalf>,
     count: usize,
 }
 
 /// A mark on its way.
-type Told = (u64, u32, Half);
+type TimedHalf = (u64, u32, Half);
 
 /// A mark, or half of a slice whose other half may be another thread's.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ enum Half {
 }
 
 impl Slices {
-    fn of(&mut self, tid: u32) -> (&mut Said, usize) {
+    fn of(&mut self, tid: u32) -> (&mut ThreadSlices, usize) {
         self.count += 1;
         (self.threads.entry(tid).or_default(), self.count)
     }
@@ -106,7 +106,7 @@ impl Slices {
         });
     }
 
-    pub(super) fn say(&mut self, tid: u32, time: u64, what: What) {
+    pub(super) fn say(&mut self, tid: u32, time: u64, what: PointKind) {
         let (said, order) = self.of(tid);
         said.points.push(Point { time, order, what });
     }
@@ -156,7 +156,7 @@ impl Slices {
     }
 }
 
-impl Said {
+impl ThreadSlices {
     /// Makes slices of beginnings and ends.
     fn pair(&mut self, builder: &mut Builder) {
         self.edges.sort_by_key(|edge| edge.0);
@@ -183,7 +183,7 @@ impl Said {
     }
 
     /// Puts everything in an order in which slices nest.
-    fn tell(mut self, builder: &mut Builder, tid: u32, told: &mut Vec<Told>) {
+    fn tell(mut self, builder: &mut Builder, tid: u32, told: &mut Vec<TimedHalf>) {
         let end_of = |slice: &Slice| slice.end.unwrap_or(u64::MAX);
         self.slices
             .sort_by_key(|slice| (slice.begin, u64::MAX - end_of(slice), slice.order));
@@ -226,18 +226,18 @@ impl Said {
 }
 
 /// Ends what ends before this time, or, if `also_now`, at it.
-fn close(open: &mut Vec<u64>, time: u64, also_now: bool, tid: u32, told: &mut Vec<Told>) {
+fn close(open: &mut Vec<u64>, time: u64, also_now: bool, tid: u32, told: &mut Vec<TimedHalf>) {
     while let Some(end) = open.pop_if(|end| *end < time || also_now && *end == time) {
         told.push((end, tid, Half::Mark(MarkKind::End)));
     }
 }
 
-fn put(point: Point, tid: u32, waiting: &mut Vec<MarkKind>, told: &mut Vec<Told>) {
+fn put(point: Point, tid: u32, waiting: &mut Vec<MarkKind>, told: &mut Vec<TimedHalf>) {
     let what = match point.what {
-        What::Instant(name) => Half::Mark(MarkKind::Instant(name)),
-        What::AsyncBegin(key, name) => Half::Begin(key, name),
-        What::AsyncEnd(key) => Half::End(key),
-        What::Flow { id, ends, to_next } => {
+        PointKind::Instant(name) => Half::Mark(MarkKind::Instant(name)),
+        PointKind::AsyncBegin(key, name) => Half::Begin(key, name),
+        PointKind::AsyncEnd(key) => Half::End(key),
+        PointKind::Flow { id, ends, to_next } => {
             let flow = MarkKind::Flow { id, ends };
             if to_next {
                 return waiting.push(flow);

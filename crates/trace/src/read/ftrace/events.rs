@@ -4,7 +4,7 @@
 
 use event::Left;
 
-use super::line::{Line, What, trim_start};
+use super::line::{Line, LineBody, trim_start};
 use super::plugin;
 use crate::Loss;
 use crate::read::builder::{At, Builder, Layout, Party, Trust, Wake, from_bits, from_letters};
@@ -30,12 +30,12 @@ pub(super) enum Came {
 #[inline]
 pub(super) fn read(builder: &mut Builder, at: &At, line: &Line<'_>) -> Came {
     match line.what {
-        What::Event { name, args } => event(builder, at, name, args),
-        What::Call {
+        LineBody::Event { name, args } => event(builder, at, name, args),
+        LineBody::Call {
             name: b"futex",
             args,
         } => came(futex_call(builder, at, args)),
-        What::Return {
+        LineBody::Return {
             name: b"futex",
             result,
         } => came(futex_return(builder, at, result)),

@@ -23,14 +23,14 @@ pub(super) struct Line<'l> {
     pub(super) cpu: u32,
     pub(super) in_interrupt: bool,
     pub(super) time: Nanos,
-    pub(super) what: What<'l>,
+    pub(super) what: LineBody<'l>,
     /// Whether it is as perf writes it.
     pub(super) is_perf: bool,
 }
 
 /// What is behind the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What<'l> {
+pub(super) enum LineBody<'l> {
     Event {
         name: &'l [u8],
         args: &'l [u8],
@@ -124,7 +124,7 @@ pub(super) fn trim_end(text: &[u8]) -> &[u8] {
     &text[..text.len() - blanks]
 }
 
-struct Who<'l> {
+struct LineTask<'l> {
     comm: &'l [u8],
     tid: u32,
     tgid: Option<u32>,
@@ -132,7 +132,7 @@ struct Who<'l> {
 }
 
 /// What is in front of the CPU.
-fn who(text: &[u8]) -> Option<Who<'_>> {
+fn who(text: &[u8]) -> Option<LineTask<'_>> {
     let text = trim_end(text);
     let (text, mut tgid) = match text {
         [front @ .., b')'] => {
@@ -162,7 +162,7 @@ fn who(text: &[u8]) -> Option<Who<'_>> {
         _ => return None,
     };
     let comm = trim_start(comm);
-    Some(Who {
+    Some(LineTask {
         comm: if is_perf { trim_end(comm) } else { comm },
         tid,
         tgid,
@@ -183,7 +183,7 @@ fn last_number(text: &[u8]) -> Option<(&[u8], u32)> {
 }
 
 /// The event behind the time.
-fn what(text: &[u8], is_perf: bool) -> What<'_> {
+fn what(text: &[u8], is_perf: bool) -> LineBody<'_> {
     let mut text = trim_start(text);
     if is_perf
         && let Some((_, rest)) = leading(text)
@@ -203,26 +203,26 @@ fn what(text: &[u8], is_perf: bool) -> What<'_> {
             None
         };
         let name = &name[group.map_or(0, |colon| colon + 1)..];
-        return What::Event {
+        return LineBody::Event {
             name,
             args: trim_start(rest),
         };
     }
     let Some(name) = word.strip_prefix(b"sys_") else {
         return match word {
-            b"PERF_RECORD_LOST" => What::Event {
+            b"PERF_RECORD_LOST" => LineBody::Event {
                 name: word,
                 args: trim_start(rest),
             },
-            _ => What::Other,
+            _ => LineBody::Other,
         };
     };
     if let Some(args) = rest.strip_prefix(b"(") {
-        return What::Call { name, args };
+        return LineBody::Call { name, args };
     }
     match rest.strip_prefix(b" -> ") {
-        Some(result) => What::Return { name, result },
-        None => What::Other,
+        Some(result) => LineBody::Return { name, result },
+        None => LineBody::Other,
     }
 }
 
@@ -279,7 +279,7 @@ mod tests {
                 "{front}"
             );
             assert_eq!(line.time, Nanos(1_000_002_000));
-            let what = What::Event {
+            let what = LineBody::Event {
                 name: b"sched_switch",
                 args: b"x",
             };
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn what_happened() {
         let what = |text: &str| format!("c-1 [000] .... 1.0: {text}");
-        let event = |name, args| What::Event { name, args };
+        let event = |name, args| LineBody::Event { name, args };
         for (text, wanted) in [
             ("0: B|1|x", event(&b"0"[..], &b"B|1|x"[..])),
             (
@@ -326,17 +326,17 @@ mod tests {
                 event(b"sched_wakeup", b"sh:1 [120] CPU:000"),
             ),
             ("print:", event(b"print", b"")),
-            ("do_fork <-sys_clone", What::Other),
+            ("do_fork <-sys_clone", LineBody::Other),
             (
                 "sys_futex(uaddr: 7f, op: 81)",
-                What::Call {
+                LineBody::Call {
                     name: b"futex",
                     args: b"uaddr: 7f, op: 81)",
                 },
             ),
             (
                 "sys_futex -> 0x0",
-                What::Return {
+                LineBody::Return {
                     name: b"futex",
                     result: b"0x0",
                 },

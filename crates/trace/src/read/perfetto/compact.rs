@@ -6,7 +6,7 @@
 
 use super::ftrace::IN_INTERRUPT;
 use super::parties::{Parties, PartyNumber};
-use super::raw::{CURRENT, What, narrow};
+use super::raw::{CURRENT, KernelFact, narrow};
 use super::wire::{Fields, Packed, Value};
 use crate::read::builder::Wake;
 use crate::{Loss, Losses};
@@ -51,7 +51,7 @@ pub(super) fn read(
     message: &[u8],
     parties: &mut Parties,
     losses: &mut Losses,
-    list: &mut Vec<(u64, What)>,
+    list: &mut Vec<(u64, KernelFact)>,
 ) {
     let Some(lists) = Lists::of(message) else {
         return losses.add(Loss::Malformed, 1);
@@ -69,7 +69,7 @@ pub(super) fn read(
         };
         let next = who(tid, comm, priority, &lists, parties);
         let state = state as u16;
-        list.push((time, What::SwitchTo { next, state }));
+        list.push((time, KernelFact::SwitchTo { next, state }));
     }
     let [mut tids, mut targets, mut priorities, mut comms] =
         [8, 9, 10, 11].map(|field| lists.list(field));
@@ -83,7 +83,7 @@ pub(super) fn read(
         };
         // Older recorders have no flags.
         let in_interrupt = flags.next().is_some_and(|flags| flags & IN_INTERRUPT != 0);
-        let what = What::Wake {
+        let what = KernelFact::Wake {
             who: who(tid, comm, priority, &lists, parties),
             on: if in_interrupt { 0 } else { CURRENT },
             target: narrow(u64::from(target as u32)),

@@ -7,7 +7,7 @@ use super::bundles::Bundles;
 use super::clocks::{BOOT, Clock, Clocks, MONOTONIC};
 use super::merge::Teller;
 use super::telling::{Telling, events};
-use super::track_events::Said;
+use super::track_events::ReadTrackEvent;
 use super::tracks::NOBODY;
 use crate::read::builder::Layout;
 use crate::{CpuFacts, Loss};
@@ -86,7 +86,7 @@ impl File<'_> {
 fn base(
     clocks: &Clocks,
     of_bundles: &[Clock],
-    said: &[Said],
+    said: &[ReadTrackEvent],
     others: impl Iterator<Item = Clock>,
 ) -> Clock {
     let mut all = of_bundles
@@ -133,7 +133,7 @@ fn convert_events(bundles: &mut Bundles, clocks: &Clocks, base: Clock) -> u64 {
 }
 
 /// Brings what was said to one clock.
-fn convert_said(said: &mut Vec<Said>, clocks: &Clocks, base: Clock) -> u64 {
+fn convert_said(said: &mut Vec<ReadTrackEvent>, clocks: &Clocks, base: Clock) -> u64 {
     let before = said.len();
     said.retain_mut(|said| {
         let time = convert(clocks, base, said.clock, said.time);

@@ -15,7 +15,7 @@ use super::compact;
 use super::hot::{self, Event};
 use super::lists::{List, Spare};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
-use super::raw::{What, narrow};
+use super::raw::{KernelFact, narrow};
 use super::wire::{Fields, Row, Value};
 use super::words::Texts;
 use crate::read::builder::Wake;
@@ -95,7 +95,7 @@ pub(super) struct Decoder {
     pub(super) futex: Option<u64>,
     pub(super) spare: Spare,
     /// The events of the bundle that is being read.
-    bundle: Vec<(u64, What)>,
+    bundle: Vec<(u64, KernelFact)>,
 }
 
 impl Decoder {
@@ -152,12 +152,12 @@ impl Decoder {
     }
 
     /// Puts a bundle's events behind the others of its CPU. `is_lost`: some before it are missing.
-    fn keep(&mut self, cpu: u32, clock: u8, events: &[(u64, What)], is_lost: bool) {
+    fn keep(&mut self, cpu: u32, clock: u8, events: &[(u64, KernelFact)], is_lost: bool) {
         let list = self.cpus.entry(cpu).or_default();
         if is_lost {
             let first = events.first().map(|(time, _)| *time);
             let time = first.or(list.latest()).unwrap_or(0);
-            list.push(time, clock, What::Gap, &mut self.spare);
+            list.push(time, clock, KernelFact::Gap, &mut self.spare);
         }
         list.extend(clock, events, &mut self.spare);
     }
@@ -178,7 +178,7 @@ impl Decoder {
         &mut self,
         event: &Event<'_>,
         running: &mut PartyNumber,
-        events: &mut Vec<(u64, What)>,
+        events: &mut Vec<(u64, KernelFact)>,
     ) {
         let (body, on) = (event.body, event.tid);
         let by = if event.flags & IN_INTERRUPT != 0 {
@@ -204,7 +204,7 @@ impl Decoder {
         &mut self,
         event: &[u8],
         running: &mut PartyNumber,
-        events: &mut Vec<(u64, What)>,
+        events: &mut Vec<(u64, KernelFact)>,
     ) {
         let before = events.len();
         match Event::of(event) {
@@ -221,7 +221,7 @@ impl Decoder {
 
     /// The same of kinds that are not most of a file.
     #[inline(never)]
-    fn rare_event(&mut self, event: &Event<'_>, by: u32, events: &mut Vec<(u64, What)>) {
+    fn rare_event(&mut self, event: &Event<'_>, by: u32, events: &mut Vec<(u64, KernelFact)>) {
         let mut wake = |how| {
             let what = hot::wake(event.body, by, how, &mut self.parties);
             what.ok_or(Some(Loss::Malformed))
@@ -240,7 +240,7 @@ impl Decoder {
 
     /// What happened, by the number of the event's kind; or what to count. Of kinds that say nothing more
     /// that is of use, nothing is counted. `on`: who ran there.
-    fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<What, Option<Loss>> {
+    fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<KernelFact, Option<Loss>> {
         if !matches!(
             kind,
             11 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238
@@ -253,12 +253,12 @@ impl Decoder {
         };
         let parties = &mut self.parties;
         Ok(match kind {
-            491 => What::Migrate {
+            491 => KernelFact::Migrate {
                 who: named(&row, 2, 1, 3, parties),
                 from: narrow(row.number(4)),
                 to: narrow(row.number(5)),
             },
-            353 => What::Inherit {
+            353 => KernelFact::Inherit {
                 who: named(&row, 4, 1, 2, parties),
                 on,
                 before: row.signed(3) as i16,
@@ -266,7 +266,7 @@ impl Decoder {
             // An error of it: the CPU stays as it is.
             19 if row.number(2) != 0 => return Err(None),
             11 | 13 | 19 => of_cpu(kind, &row),
-            18 => What::Blocked {
+            18 => KernelFact::Blocked {
                 tid: row.number(1) as u32,
                 io: row.number(3) != 0,
             },
@@ -281,25 +281,25 @@ impl Decoder {
     }
 
     /// How a task begins, by one of two events, what it is called from now on, or else that it ends.
-    fn of_life(&mut self, kind: u32, row: &Row<'_>, on: u32) -> What {
+    fn of_life(&mut self, kind: u32, row: &Row<'_>, on: u32) -> KernelFact {
         let parties = &mut self.parties;
         match kind {
-            235 => What::Fork {
+            235 => KernelFact::Fork {
                 child: named(row, 1, 2, 15, parties),
                 on,
                 // CLONE_THREAD
                 is_thread: Some(row.number(3) & 0x1_0000 != 0),
             },
-            239 => What::Fork {
+            239 => KernelFact::Fork {
                 child: named(row, 4, 3, 15, parties),
                 on,
                 is_thread: None,
             },
-            236 => What::Rename {
+            236 => KernelFact::Rename {
                 tid: row.number(1) as u32,
                 comm: self.texts.keep(row.bytes(3)),
             },
-            _ => What::Exit {
+            _ => KernelFact::Exit {
                 who: named(row, 2, 1, 15, parties),
             },
         }
@@ -312,13 +312,13 @@ impl Decoder {
         body: &[u8],
         row: &Row<'_>,
         on: u32,
-    ) -> Result<What, Option<Loss>> {
+    ) -> Result<KernelFact, Option<Loss>> {
         if on == 0 || Some(row.number(1)) != self.futex {
             return Err(Some(Loss::OtherEvents));
         }
         if !begins {
             let result = row.signed(2);
-            return Ok(What::FutexReturn { on, result });
+            return Ok(KernelFact::FutexReturn { on, result });
         }
         let mut arguments = Fields::of(body).filter(|(field, _)| *field == 2);
         let mut argument = || arguments.next().map_or(0, |(_, value)| value.number());
@@ -326,7 +326,7 @@ impl Decoder {
         // More of them than numbers would be more bytes than any machine has.
         let number = self.addresses.len() as u32;
         self.addresses.push(address);
-        Ok(What::FutexCall {
+        Ok(KernelFact::FutexCall {
             on,
             address: number,
             op,
@@ -335,17 +335,17 @@ impl Decoder {
 }
 
 /// What a CPU does: its frequency, its sleep state, or else that it comes or goes.
-fn of_cpu(kind: u32, row: &Row<'_>) -> What {
+fn of_cpu(kind: u32, row: &Row<'_>) -> KernelFact {
     match kind {
-        11 => What::Frequency {
+        11 => KernelFact::Frequency {
             khz: row.number(1) as u32,
             cpu: row.number(2) as u32,
         },
-        13 => What::Idle {
+        13 => KernelFact::Idle {
             state: row.number(1) as u32,
             cpu: row.number(2) as u32,
         },
-        _ => What::Online {
+        _ => KernelFact::Online {
             cpu: row.number(1) as u32,
             is_online: row.number(3) != 0,
         },
@@ -354,7 +354,7 @@ fn of_cpu(kind: u32, row: &Row<'_>) -> What {
 
 /// An event of a kind that Perfetto has no message for. Those of simulated kernels are read: see
 /// `throttle.rs` of the crate.
-fn generic(body: &[u8]) -> Option<What> {
+fn generic(body: &[u8]) -> Option<KernelFact> {
     let (mut is_ours, mut tid, mut begins) = (false, None, None);
     for (field, value) in Fields::of(body) {
         match field {
@@ -372,11 +372,11 @@ fn generic(body: &[u8]) -> Option<What> {
         }
     }
     let (tid, begins) = (tid.filter(|_| is_ours)?, begins?);
-    Some(What::Throttle { tid, begins })
+    Some(KernelFact::Throttle { tid, begins })
 }
 
-fn interrupt(begins: bool, soft: bool, row: &Row<'_>) -> What {
-    What::Interrupt {
+fn interrupt(begins: bool, soft: bool, row: &Row<'_>) -> KernelFact {
+    KernelFact::Interrupt {
         begins,
         soft,
         number: row.number(1) as u32,

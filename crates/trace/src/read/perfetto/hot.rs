@@ -4,8 +4,8 @@
 //! faster: from words of eight bytes, which may reach into what comes behind the event. That the last field
 //! ends where the event ends shows that all of them are inside of it.
 
-use super::parties::{NO_PRIORITY, Parties, Party, PartyNumber};
-use super::raw::{What, narrow};
+use super::parties::{NO_PRIORITY, PackedParty, Parties, PartyNumber};
+use super::raw::{KernelFact, narrow};
 use super::wire::{Fields, Value, first_varint, short_varint, word};
 use super::words::Texts;
 use crate::Loss;
@@ -118,9 +118,9 @@ impl<'a> Event<'a> {
 /// A task, from the field with this number and the next two, and where they end; `None` if they are not as
 /// usual.
 #[inline(always)]
-fn party(all: &[u8], at: usize, first: u8) -> Option<(Party, usize)> {
+fn party(all: &[u8], at: usize, first: u8) -> Option<(PackedParty, usize)> {
     let [key, length, comm @ ..] = all.get(at..)?.first_chunk::<18>()?;
-    let own = Party::NAMES.get(usize::from(*length))?;
+    let own = PackedParty::NAMES.get(usize::from(*length))?;
     let comm = u128::from_le_bytes(*comm) & own;
     let at = at + 2 + usize::from(*length);
     let tid = word(all, at)?;
@@ -133,7 +133,7 @@ fn party(all: &[u8], at: usize, first: u8) -> Option<(Party, usize)> {
     }
     // Of the word that its tid was in three bytes are left at least.
     let (priority, used) = short_varint(priority >> 8)?;
-    let party = Party::new(number, comm, *length, priority as i16);
+    let party = PackedParty::new(number, comm, *length, priority as i16);
     Some((party, at + 1 + used))
 }
 
@@ -183,7 +183,7 @@ pub(super) fn switch(
     body: Body<'_>,
     running: &mut PartyNumber,
     parties: &mut Parties,
-) -> Option<What> {
+) -> Option<KernelFact> {
     let Some((prev, state, next)) = switch_as_usual(body) else {
         return switch_in_any_order(body.bytes(), parties);
     };
@@ -193,11 +193,11 @@ pub(super) fn switch(
     };
     let next = parties.known(next);
     *running = next;
-    Some(What::Switch { prev, next, state })
+    Some(KernelFact::Switch { prev, next, state })
 }
 
 #[inline(always)]
-fn switch_as_usual(body: Body<'_>) -> Option<(Party, u16, Party)> {
+fn switch_as_usual(body: Body<'_>) -> Option<(PackedParty, u16, PackedParty)> {
     let (prev, at) = party(body.all, body.from, 1)?;
     let state = word(body.all, at)?;
     if state as u8 != 4 << 3 {
@@ -209,7 +209,7 @@ fn switch_as_usual(body: Body<'_>) -> Option<(Party, u16, Party)> {
 }
 
 #[inline(never)]
-fn switch_in_any_order(body: &[u8], parties: &mut Parties) -> Option<What> {
+fn switch_in_any_order(body: &[u8], parties: &mut Parties) -> Option<KernelFact> {
     let (mut prev, mut next, mut state) = (Named::NOT_YET, Named::NOT_YET, 0);
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
@@ -224,7 +224,7 @@ fn switch_in_any_order(body: &[u8], parties: &mut Parties) -> Option<What> {
             _ => {}
         }
     }
-    (!fields.is_broken()).then(|| What::Switch {
+    (!fields.is_broken()).then(|| KernelFact::Switch {
         prev: prev.number(parties),
         next: next.number(parties),
         state,
@@ -233,12 +233,17 @@ fn switch_in_any_order(body: &[u8], parties: &mut Parties) -> Option<What> {
 
 /// `sched_waking` and the like, by whoever ran there; `None` if the message is broken.
 #[inline(always)]
-pub(super) fn wake(body: Body<'_>, on: u32, how: Wake, parties: &mut Parties) -> Option<What> {
+pub(super) fn wake(
+    body: Body<'_>,
+    on: u32,
+    how: Wake,
+    parties: &mut Parties,
+) -> Option<KernelFact> {
     let (who, target) = match wake_as_usual(body) {
         Some((who, target)) => (parties.known(who), target),
         None => wake_in_any_order(body.bytes(), parties)?,
     };
-    Some(What::Wake {
+    Some(KernelFact::Wake {
         who,
         on,
         target: narrow(target.into()),
@@ -247,7 +252,7 @@ pub(super) fn wake(body: Body<'_>, on: u32, how: Wake, parties: &mut Parties) ->
 }
 
 #[inline(always)]
-fn wake_as_usual(body: Body<'_>) -> Option<(Party, u32)> {
+fn wake_as_usual(body: Body<'_>) -> Option<(PackedParty, u32)> {
     let (who, mut at) = party(body.all, body.from, 1)?;
     let mut target = word(body.all, at)?;
     // Whether it succeeded, which newer kernels do not say.
@@ -281,14 +286,14 @@ fn wake_in_any_order(body: &[u8], parties: &mut Parties) -> Option<(PartyNumber,
 
 /// `print`; `None` if the message is broken.
 #[inline(always)]
-pub(super) fn marker(body: Body<'_>, on: u32, texts: &mut Texts) -> Option<What> {
+pub(super) fn marker(body: Body<'_>, on: u32, texts: &mut Texts) -> Option<KernelFact> {
     let text = match body.bytes() {
         // Nothing but the text.
         [0x12, length @ ..0x80, text @ ..] if text.len() == usize::from(*length) => text,
         body => marker_in_any_order(body)?,
     };
     let text = texts.keep(text);
-    Some(What::Marker { on, text })
+    Some(KernelFact::Marker { on, text })
 }
 
 #[inline(never)]
@@ -318,7 +323,10 @@ mod tests {
     }
 
     /// What is read of a message, whatever is before and behind it.
-    fn anywhere(body: &[u8], mut read: impl FnMut(Body<'_>) -> Option<What>) -> Option<What> {
+    fn anywhere(
+        body: &[u8],
+        mut read: impl FnMut(Body<'_>) -> Option<KernelFact>,
+    ) -> Option<KernelFact> {
         let alone = read(Body::of(body));
         for around in [[0; 32], [0xff; 32], [0x28; 32]] {
             let all = [&around[..], body, &around].concat();
@@ -335,12 +343,12 @@ mod tests {
         alone
     }
 
-    fn switched(body: &[u8], parties: &mut Parties) -> Option<What> {
+    fn switched(body: &[u8], parties: &mut Parties) -> Option<KernelFact> {
         let mut running = PartyNumber::NOBODY;
         anywhere(body, |body| switch(body, &mut running, parties))
     }
 
-    fn woken(body: &[u8], parties: &mut Parties) -> Option<What> {
+    fn woken(body: &[u8], parties: &mut Parties) -> Option<KernelFact> {
         anywhere(body, |body| wake(body, 7, Wake::New, parties))
     }
 
@@ -376,7 +384,7 @@ mod tests {
             let mut parties = Parties::default();
             for order in [&mut usual, &mut order.clone()] {
                 let body = joined(order);
-                let What::Switch { prev, next, state } = switched(&body, &mut parties).unwrap() else {
+                let KernelFact::Switch { prev, next, state } = switched(&body, &mut parties).unwrap() else {
                     panic!("a switch was read as something else");
                 };
                 let field = |at: usize| there[at];
@@ -389,7 +397,7 @@ mod tests {
                 prop_assert_eq!(said(&parties, next).0, if field(5) { tids[1] } else { 0 });
                 prop_assert_eq!(state, u16::from(field(3)));
                 let woken = woken(&body, &mut parties);
-                let Some(What::Wake { who, on: 7, target, how: Wake::New }) = woken else {
+                let Some(KernelFact::Wake { who, on: 7, target, how: Wake::New }) = woken else {
                     panic!("a wake-up was read as something else");
                 };
                 prop_assert_eq!(said(&parties, who), expected);
@@ -415,11 +423,11 @@ mod tests {
         let texts = [message(3, b"x"), message(4, b"x"), message(5, b"x")];
         let body = [numbers.concat(), texts.concat()].concat();
         let mut parties = Parties::default();
-        let Some(What::Switch { prev, state, .. }) = switched(&body, &mut parties) else {
+        let Some(KernelFact::Switch { prev, state, .. }) = switched(&body, &mut parties) else {
             panic!("a switch was read as something else");
         };
         assert_eq!((parties.party(prev).priority, state), (Some(98), 1));
-        let Some(What::Wake { who, target, .. }) = woken(&body, &mut parties) else {
+        let Some(KernelFact::Wake { who, target, .. }) = woken(&body, &mut parties) else {
             panic!("a wake-up was read as something else");
         };
         assert_eq!((parties.party(who).priority, target), (Some(98), 6));

@@ -6,7 +6,7 @@
 
 use std::vec;
 
-use super::raw::What;
+use super::raw::KernelFact;
 
 /// Events in a chunk, 64 KB of them.
 const CHUNK: usize = 4096;
@@ -18,7 +18,7 @@ const BYTES: usize = 24;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     after: u32,
-    what: What,
+    what: KernelFact,
 }
 
 /// Events on one clock that are not too far apart.
@@ -83,7 +83,7 @@ impl List {
 
     /// Puts an event behind the others. `clock`: which one its time is on, by number.
     #[inline]
-    pub(super) fn push(&mut self, time: u64, clock: u8, what: What, spare: &mut Spare) {
+    pub(super) fn push(&mut self, time: u64, clock: u8, what: KernelFact, spare: &mut Spare) {
         self.is_sorted &= self.latest.is_none_or(|latest| latest <= time);
         self.latest = Some(time);
         if let Some(chunk) = self.chunks.last_mut()
@@ -99,7 +99,12 @@ impl List {
     }
 
     /// Puts events behind the others, all on one clock.
-    pub(super) fn extend(&mut self, clock: u8, mut events: &[(u64, What)], spare: &mut Spare) {
+    pub(super) fn extend(
+        &mut self,
+        clock: u8,
+        mut events: &[(u64, KernelFact)],
+        spare: &mut Spare,
+    ) {
         while let Some((first, others)) = events.split_first() {
             // It shows in which chunk there is room.
             self.push(first.0, clock, first.1, spare);
@@ -107,13 +112,13 @@ impl List {
                 return;
             };
             let (base, room) = (chunk.base, CHUNK - chunk.entries.len());
-            let is_near = |(time, _): &&(u64, What)| {
+            let is_near = |(time, _): &&(u64, KernelFact)| {
                 let after = time.checked_sub(base);
                 after.is_some_and(|after| after <= u32::MAX.into())
             };
             let fit = others.iter().take(room).take_while(is_near).count();
             let (fit, behind) = others.split_at(fit);
-            let entry = |&(time, what): &(u64, What)| Entry {
+            let entry = |&(time, what): &(u64, KernelFact)| Entry {
                 after: (time - base) as u32,
                 what,
             };
@@ -126,7 +131,7 @@ impl List {
     }
 
     #[cold]
-    fn begin(&mut self, base: u64, clock: u8, what: What, spare: &mut Spare) {
+    fn begin(&mut self, base: u64, clock: u8, what: KernelFact, spare: &mut Spare) {
         // Who has filled one will fill another one.
         let mut entries = match self.chunks.last() {
             Some(chunk) if chunk.entries.len() == CHUNK => spare.take(),
@@ -171,7 +176,7 @@ impl List {
     }
 
     fn sort(self) -> List {
-        let mut all: Vec<(u64, What)> = Vec::new();
+        let mut all: Vec<(u64, KernelFact)> = Vec::new();
         for chunk in self.chunks {
             let entries = chunk.entries.iter();
             all.extend(entries.map(|entry| (chunk.base + u64::from(entry.after), entry.what)));
@@ -213,10 +218,10 @@ impl Sorted {
 }
 
 impl Iterator for Sorted {
-    type Item = (u64, What);
+    type Item = (u64, KernelFact);
 
     #[inline]
-    fn next(&mut self) -> Option<(u64, What)> {
+    fn next(&mut self) -> Option<(u64, KernelFact)> {
         let entry = self.entries.next()?;
         let time = self.base + u64::from(entry.after);
         self.settle();
@@ -228,15 +233,15 @@ impl Iterator for Sorted {
 mod tests {
     use super::*;
 
-    fn marked(number: u32) -> What {
+    fn marked(number: u32) -> KernelFact {
         let (cpu, is_online) = (number, true);
-        What::Online { cpu, is_online }
+        KernelFact::Online { cpu, is_online }
     }
 
     fn all(list: List) -> Vec<(u64, u32)> {
         let events = list.into_sorted();
         let number = |what| match what {
-            What::Online { cpu, .. } => cpu,
+            KernelFact::Online { cpu, .. } => cpu,
             _ => unreachable!("nothing else was put there"),
         };
         events.map(|(time, what)| (time, number(what))).collect()

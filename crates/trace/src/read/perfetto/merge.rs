@@ -8,7 +8,7 @@ use event::{Left, Nanos, Task};
 use super::ftrace::Decoder;
 use super::lists::{List, Sorted};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
-use super::raw::{CURRENT, What};
+use super::raw::{CURRENT, KernelFact};
 use super::words::Text;
 use crate::read::builder::{self, At, Builder, Layout, MOST_CPUS, Trust, from_bits};
 use crate::read::markers::{self, Known};
@@ -79,10 +79,10 @@ impl Merged {
 }
 
 impl Iterator for Merged {
-    type Item = (u32, u64, What);
+    type Item = (u32, u64, KernelFact);
 
     #[inline]
-    fn next(&mut self) -> Option<(u32, u64, What)> {
+    fn next(&mut self) -> Option<(u32, u64, KernelFact)> {
         if self.places[0] >= FAR << BITS {
             self.begin();
             if self.places[0] == OUT {
@@ -192,7 +192,7 @@ impl<'a> Teller<'a> {
 
     /// Tells one event.
     #[inline]
-    pub(super) fn tell(&mut self, builder: &mut Builder, cpu: u32, time: u64, what: What) {
+    pub(super) fn tell(&mut self, builder: &mut Builder, cpu: u32, time: u64, what: KernelFact) {
         let at = At {
             time: Nanos(time),
             cpu,
@@ -200,11 +200,11 @@ impl<'a> Teller<'a> {
             in_interrupt: false,
         };
         match what {
-            What::Switch { prev, next, state } => {
+            KernelFact::Switch { prev, next, state } => {
                 *self.current(cpu) = Some(next);
                 self.switch(builder, &at, prev, state, next);
             }
-            What::SwitchTo { next, state } => {
+            KernelFact::SwitchTo { next, state } => {
                 let prev = self.current(cpu).replace(next);
                 if prev.is_none() {
                     builder.gap(cpu, 0);
@@ -217,7 +217,7 @@ impl<'a> Teller<'a> {
                     next,
                 );
             }
-            What::Wake {
+            KernelFact::Wake {
                 who,
                 on,
                 target,
@@ -233,23 +233,23 @@ impl<'a> Teller<'a> {
 
     /// Events that are not most of them.
     #[inline(never)]
-    fn tell_rare(&mut self, builder: &mut Builder, at: At, what: What) {
+    fn tell_rare(&mut self, builder: &mut Builder, at: At, what: KernelFact) {
         match what {
-            What::Switch { .. } | What::SwitchTo { .. } | What::Wake { .. } => {}
-            What::Migrate { who, from, to } => {
+            KernelFact::Switch { .. } | KernelFact::SwitchTo { .. } | KernelFact::Wake { .. } => {}
+            KernelFact::Migrate { who, from, to } => {
                 builder.migrate(&at, &self.party(at.cpu, who), from.into(), to.into());
             }
-            What::Inherit { who, on, before } => {
+            KernelFact::Inherit { who, on, before } => {
                 let party = self.party(at.cpu, who);
                 let now = party.priority.unwrap_or(NO_PRIORITY);
                 builder.inherit(&self.at(at, on), &party, before, now);
             }
-            What::Frequency { cpu, khz } => builder.frequency(&at, cpu, khz),
-            What::Idle { cpu, state } => builder.idle(&at, cpu, state),
-            What::Online { cpu, is_online } => builder.online(&at, cpu, is_online),
-            What::Blocked { tid, io } => builder.blocked(&at, tid, io),
-            What::Throttle { tid, begins } => builder.throttle(&at, tid, begins),
-            What::Fork {
+            KernelFact::Frequency { cpu, khz } => builder.frequency(&at, cpu, khz),
+            KernelFact::Idle { cpu, state } => builder.idle(&at, cpu, state),
+            KernelFact::Online { cpu, is_online } => builder.online(&at, cpu, is_online),
+            KernelFact::Blocked { tid, io } => builder.blocked(&at, tid, io),
+            KernelFact::Throttle { tid, begins } => builder.throttle(&at, tid, begins),
+            KernelFact::Fork {
                 child,
                 on,
                 is_thread,
@@ -257,22 +257,24 @@ impl<'a> Teller<'a> {
                 let parent = self.at(at, on).tid;
                 builder.fork(parent, &self.party(at.cpu, child), is_thread);
             }
-            What::Rename { tid, comm } => {
+            KernelFact::Rename { tid, comm } => {
                 let decoder = self.of(at.cpu).decoder;
                 builder.thread_name(tid, decoder.texts.get(comm), Trust::Event);
             }
-            What::Exit { who } => builder.exit(&at, &self.party(at.cpu, who)),
-            What::Interrupt {
+            KernelFact::Exit { who } => builder.exit(&at, &self.party(at.cpu, who)),
+            KernelFact::Interrupt {
                 begins,
                 soft,
                 number,
             } => builder.interrupt(&at, begins, soft, number),
-            What::FutexCall { on, address, op } => {
+            KernelFact::FutexCall { on, address, op } => {
                 let address = self.of(at.cpu).decoder.addresses[address as usize];
                 builder.futex_call(&self.at(at, on), address, op.into());
             }
-            What::FutexReturn { on, result } => builder.futex_return(&self.at(at, on), result),
-            What::Marker { on, text } => {
+            KernelFact::FutexReturn { on, result } => {
+                builder.futex_return(&self.at(at, on), result)
+            }
+            KernelFact::Marker { on, text } => {
                 let at = self.at(at, on);
                 let Meaning {
                     decoder, markers, ..
@@ -288,7 +290,7 @@ impl<'a> Teller<'a> {
                     }
                 }
             }
-            What::Gap => {
+            KernelFact::Gap => {
                 *self.current(at.cpu) = None;
                 builder.gap(at.cpu, 0);
             }

@@ -58,8 +58,8 @@ use self::frames::Frames;
 use self::packet::Packet;
 use self::sequences::Sequence;
 use self::source::{PIECE, Source};
-use self::supplement::Told;
-use self::track_events::{Outcome, Said};
+use self::supplement::PartialSupplement;
+use self::track_events::{Outcome, ReadTrackEvent};
 use self::tracks::Tracks;
 use super::builder::Builder;
 use super::{Format, Input};
@@ -76,11 +76,11 @@ struct File<'b> {
     clocks: Clocks,
     bundles: Bundles,
     sequences: HashMap<u32, Sequence>,
-    said: Vec<Said>,
+    said: Vec<ReadTrackEvent>,
     tracks: Tracks,
     frames: Frames,
     facts: Facts,
-    told: Told,
+    told: PartialSupplement,
 }
 
 /// Reads a file into a recording in the making.
@@ -103,7 +103,7 @@ pub(super) fn read(
         tracks: Tracks::default(),
         frames: Frames::default(),
         facts: Facts::default(),
-        told: Told::default(),
+        told: PartialSupplement::default(),
     };
     let mut source = Source::new(input, file.bundles.piece());
     let read = file.packets(&mut source, true);

@@ -9,7 +9,7 @@ use super::words::{Text, Texts};
 use crate::read::builder;
 use crate::read::mix::mix;
 
-/// The number of a [`Party`].
+/// The number of a [`PackedParty`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PartyNumber(pub(super) u32);
 
@@ -28,7 +28,7 @@ pub(super) const NO_PRIORITY: i16 = i16::MIN;
 /// A task as an event names it, in a form that is read, compared and hashed in words. Kernels keep 15 bytes
 /// of names, and up to 16 it is here as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Party {
+pub(super) struct PackedParty {
     /// The name, with zeros behind it; of a longer one, its number.
     comm: u128,
     /// The tid, above it the priority, and on top the length of the name; of a longer one, [`LONG`].
@@ -38,7 +38,7 @@ pub(super) struct Party {
 /// In place of a length: the name has more than 16 bytes.
 const LONG: u8 = u8::MAX;
 
-impl Party {
+impl PackedParty {
     /// By the length of a name: which of 16 bytes are its own.
     pub(super) const NAMES: [u128; 17] = {
         let mut masks = [u128::MAX; 17];
@@ -52,9 +52,9 @@ impl Party {
 
     /// One with a name of up to 16 bytes, which has zeros behind it.
     #[inline(always)]
-    pub(super) fn new(tid: u32, comm: u128, length: u8, priority: i16) -> Party {
+    pub(super) fn new(tid: u32, comm: u128, length: u8, priority: i16) -> PackedParty {
         let rest = u64::from(priority as u16) << 32 | u64::from(length) << 48;
-        Party {
+        PackedParty {
             comm,
             rest: rest | u64::from(tid),
         }
@@ -86,8 +86,8 @@ const SLOTS: usize = 4096;
 
 /// All that were named so far.
 pub(super) struct Parties {
-    list: Vec<Party>,
-    numbers: HashMap<Party, PartyNumber>,
+    list: Vec<PackedParty>,
+    numbers: HashMap<PackedParty, PartyNumber>,
     /// By a part of the hash: the one that was named last, or beside it.
     latest: Box<[PartyNumber; SLOTS]>,
     texts: Texts,
@@ -100,7 +100,7 @@ pub(super) struct Parties {
 
 impl Default for Parties {
     fn default() -> Parties {
-        let nobody = Party::new(0, 0, 0, NO_PRIORITY);
+        let nobody = PackedParty::new(0, 0, 0, NO_PRIORITY);
         Parties {
             list: vec![nobody],
             numbers: HashMap::from([(nobody, PartyNumber::NOBODY)]),
@@ -124,12 +124,12 @@ impl Parties {
             }
             None => (self.long(comm), LONG),
         };
-        self.known(Party::new(tid, name, length, priority))
+        self.known(PackedParty::new(tid, name, length, priority))
     }
 
     /// The number of a task. A name of more than 16 bytes was seen before.
     #[inline(always)]
-    pub(super) fn known(&mut self, party: Party) -> PartyNumber {
+    pub(super) fn known(&mut self, party: PackedParty) -> PartyNumber {
         let slot = party.slot();
         let latest = self.latest[slot];
         match self.is(latest, party) {
@@ -140,12 +140,12 @@ impl Parties {
 
     /// Whether this is its number.
     #[inline(always)]
-    pub(super) fn is(&self, number: PartyNumber, party: Party) -> bool {
+    pub(super) fn is(&self, number: PartyNumber, party: PackedParty) -> bool {
         self.list[number.index()] == party
     }
 
     /// Two that share a slot have the one beside it, too.
-    fn beside(&mut self, slot: usize, latest: PartyNumber, party: Party) -> PartyNumber {
+    fn beside(&mut self, slot: usize, latest: PartyNumber, party: PackedParty) -> PartyNumber {
         let beside = self.latest[slot ^ 1];
         if self.is(beside, party) {
             return beside;
@@ -170,7 +170,7 @@ impl Parties {
     }
 
     #[cold]
-    fn look_up(&mut self, party: Party) -> PartyNumber {
+    fn look_up(&mut self, party: PackedParty) -> PartyNumber {
         if let Some(&number) = self.numbers.get(&party) {
             return number;
         }

@@ -9,7 +9,7 @@ use crate::read::builder::Wake;
 ///
 /// Of 12 bytes, so that an event has 16 with its time (`lists.rs`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum What {
+pub(super) enum KernelFact {
     Switch {
         prev: PartyNumber,
         next: PartyNumber,

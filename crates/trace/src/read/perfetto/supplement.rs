@@ -11,14 +11,14 @@ use crate::{Clock, CpuFacts, Loss, Wakers};
 
 /// What it told so far.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct PartialSupplement {
     head: Option<Head>,
     rest: Supplement,
     events: Vec<Event>,
     unknown: u64,
 }
 
-impl Told {
+impl PartialSupplement {
     /// Takes in a message; `None` if it is broken.
     pub(super) fn learn(&mut self, message: &[u8]) -> Option<()> {
         if message.len() > LONGEST {

@@ -14,8 +14,8 @@ use event::KernelEvent;
 use super::ftrace::Decoder;
 use super::lists::List;
 use super::merge::{Merged, Teller};
-use super::raw::What;
-use super::track_events::Said;
+use super::raw::KernelFact;
+use super::track_events::ReadTrackEvent;
 use super::tracks::Tracks;
 use crate::Executor;
 use crate::read::builder::Builder;
@@ -28,7 +28,7 @@ const BATCH: usize = 4 << 10;
 const WORTH_HELP: usize = 2 * BATCH;
 
 /// A kernel event: its CPU, its time, and what happened.
-type Event = (u32, u64, What);
+type Event = (u32, u64, KernelFact);
 
 /// All kernel events of decoders, and no more of them than so many.
 pub(super) struct Events {
@@ -54,7 +54,7 @@ pub(super) struct Telling<'t> {
     tracks: &'t mut Tracks,
     teller: Teller<'t>,
     /// What programs said and is not told yet.
-    said: &'t [Said],
+    said: &'t [ReadTrackEvent],
     first: Option<u64>,
     end: u64,
 }
@@ -64,7 +64,7 @@ impl<'t> Telling<'t> {
         builder: &'t mut Builder,
         tracks: &'t mut Tracks,
         teller: Teller<'t>,
-        said: &'t [Said],
+        said: &'t [ReadTrackEvent],
     ) -> Telling<'t> {
         Telling {
             builder,

@@ -283,23 +283,25 @@ fn generic(time: u64, name: &str, values: &[(&str, u64)]) -> Vec<u8> {
     event(time, 7, 327, &body)
 }
 
+/// A wake-up of thread `ui` in one of its kinds, with the success and the CPU that it names.
+fn wake(time: u64, tid: u64, kind: u64, success: u64) -> Vec<u8> {
+    let body = [
+        message(1, b"ui"),
+        number(2, 7),
+        number(3, 110),
+        number(4, success),
+        number(5, 1),
+    ];
+    event(time, tid, kind, &body)
+}
+
 /// Kernel events of many kinds, and markers.
 fn events_of_every_kind() -> Vec<u8> {
-    let wake = |time, tid, kind| {
-        let body = [
-            message(1, b"ui"),
-            number(2, 7),
-            number(3, 110),
-            number(4, 1),
-            number(5, 1),
-        ];
-        event(time, tid, kind, &body)
-    };
     let marker = |time, text: &[u8]| event(time, 7, 3, &[number(1, 0xffff), message(2, text)]);
     let events = [
         switch(100, ("swapper/0", 0, 120), ("ui", 7), 0),
         marker(110, b"B|7|draw\n"),
-        wake(120, 7, 20),
+        wake(120, 7, 20, 1),
         marker(130, b"E|7\n"),
         event(
             140,
@@ -325,18 +327,7 @@ fn events_of_every_kind() -> Vec<u8> {
         event(170, 7, 330, &[number(1, 202), number(2, (-11i64) as u64)]),
         event(175, 0, 11, &[number(1, 1_800_000), number(2, 1)]),
         event(176, 0, 13, &[number(1, u32::MAX.into()), number(2, 1)]),
-        event(
-            177,
-            7,
-            491,
-            &[
-                message(1, b"ui"),
-                number(2, 7),
-                number(3, 110),
-                number(4, 0),
-                number(5, 1),
-            ],
-        ),
+        wake(177, 7, 491, 0),
         event(178, 7, 18, &[number(1, 7), number(3, 1)]),
         event(
             179,

@@ -11,16 +11,16 @@ use crate::Name;
 
 /// Something said on a track.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
+pub(super) struct ReadTrackEvent {
     pub(super) time: u64,
     pub(super) clock: Clock,
     pub(super) track: u64,
-    pub(super) what: What,
+    pub(super) what: TrackEventKind,
 }
 
 /// What was said.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum TrackEventKind {
     /// A slice begins.
     Begin(Name),
     /// One of our own that is told apart by a number begins.
@@ -79,14 +79,14 @@ pub(super) fn read(
     (time, clock): (u64, Clock),
     sequence: &Sequence,
     mut number: impl FnMut(&[u8]) -> Name,
-    said: &mut Vec<Said>,
+    said: &mut Vec<ReadTrackEvent>,
 ) -> Outcome {
     let Some(event) = fields(message, sequence) else {
         return Outcome::Broken;
     };
     let track = event.track.or(sequence.track).unwrap_or(0);
     let mut say = |what| {
-        said.push(Said {
+        said.push(ReadTrackEvent {
             time,
             clock,
             track,
@@ -128,16 +128,16 @@ fn what(
     message: &[u8],
     sequence: &Sequence,
     name: &mut dyn FnMut() -> Option<Name>,
-) -> Result<Option<What>, Outcome> {
+) -> Result<Option<TrackEventKind>, Outcome> {
     Ok(Some(match event.kind {
         BEGIN => {
             let name = name().ok_or(Outcome::Bad)?;
             match event.category {
-                Category::Annotation => What::Note(name),
+                Category::Annotation => TrackEventKind::Note(name),
                 Category::Async => {
-                    What::BeginAsync(name, noted(message, sequence.cookie).unwrap_or(0))
+                    TrackEventKind::BeginAsync(name, noted(message, sequence.cookie).unwrap_or(0))
                 }
-                _ => What::Begin(name),
+                _ => TrackEventKind::Begin(name),
             }
         }
         END => {
@@ -146,11 +146,11 @@ fn what(
                 _ => None,
             };
             let by = by.and_then(|tid| u32::try_from(tid).ok());
-            by.map_or(What::End, What::EndOn)
+            by.map_or(TrackEventKind::End, TrackEventKind::EndOn)
         }
         INSTANT if event.category == Category::Flow => return Ok(None),
-        INSTANT => What::Instant(name().ok_or(Outcome::Bad)?),
-        COUNTER => What::Value(event.value.ok_or(Outcome::Bad)?),
+        INSTANT => TrackEventKind::Instant(name().ok_or(Outcome::Bad)?),
+        COUNTER => TrackEventKind::Value(event.value.ok_or(Outcome::Bad)?),
         _ if event.is_legacy => return Err(Outcome::Unsupported),
         _ => return Err(Outcome::Bad),
     }))
@@ -193,7 +193,7 @@ fn fields<'a>(message: &'a [u8], sequence: &Sequence) -> Option<Event<'a>> {
 }
 
 /// The arrows of an event, from both generations of fields.
-fn flows(message: &[u8], say: &mut impl FnMut(What)) {
+fn flows(message: &[u8], say: &mut impl FnMut(TrackEventKind)) {
     for (field, value) in Fields::of(message) {
         let ends = match field {
             36 | 47 => false,
@@ -201,15 +201,15 @@ fn flows(message: &[u8], say: &mut impl FnMut(What)) {
             _ => continue,
         };
         match value {
-            Value::Number(id) => say(What::Flow { id, ends }),
+            Value::Number(id) => say(TrackEventKind::Flow { id, ends }),
             Value::Bytes(packed) if field < 47 => {
-                Packed(packed).for_each(|id| say(What::Flow { id, ends }));
+                Packed(packed).for_each(|id| say(TrackEventKind::Flow { id, ends }));
             }
             Value::Bytes(packed) => {
                 let (ids, _) = packed.as_chunks::<8>();
                 ids.iter().for_each(|id| {
                     let id = u64::from_le_bytes(*id);
-                    say(What::Flow { id, ends });
+                    say(TrackEventKind::Flow { id, ends });
                 });
             }
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use event::Nanos;
 
-use super::track_events::What;
+use super::track_events::TrackEventKind;
 use super::wire::{Fields, Row, Value};
 use crate::read::builder::{Builder, Trust};
 use crate::{Annotation, Counter, Loss, MarkKind, Name};
@@ -51,7 +51,7 @@ struct Place {
 }
 
 /// An open slice of a track that is no thread's.
-enum Open {
+enum OpenTrackSlice {
     Slice { name: Name, cookie: u64 },
     Note { name: Name, begin: u64 },
 }
@@ -61,7 +61,7 @@ enum Open {
 pub(super) struct Tracks {
     known: HashMap<u64, Track>,
     places: HashMap<u64, Place>,
-    open: HashMap<u64, Vec<Open>>,
+    open: HashMap<u64, Vec<OpenTrackSlice>>,
     /// By track: its counter's position, and what it stands at.
     counters: HashMap<u64, (usize, i64)>,
     /// With the numbers of their processes, 0 for none.
@@ -206,12 +206,19 @@ impl Tracks {
     }
 
     /// Tells the builder what was said on a track. What is said must come in the order of its times.
-    pub(super) fn tell(&mut self, builder: &mut Builder, uuid: u64, time: u64, what: What) {
+    pub(super) fn tell(
+        &mut self,
+        builder: &mut Builder,
+        uuid: u64,
+        time: u64,
+        what: TrackEventKind,
+    ) {
         let place = self.place(uuid);
-        if let What::Value(value) = what {
+        if let TrackEventKind::Value(value) = what {
             return self.count(builder, uuid, place, time, value);
         }
-        let may_be_note = !place.is_threads && matches!(what, What::Note(_) | What::End);
+        let may_be_note =
+            !place.is_threads && matches!(what, TrackEventKind::Note(_) | TrackEventKind::End);
         if may_be_note && self.tell_note(builder, uuid, time, what) {
             return;
         }
@@ -220,29 +227,31 @@ impl Tracks {
             return builder.lose(Loss::BadFields, 1);
         };
         let by = match what {
-            What::EndOn(tid) => builder.task(tid),
+            TrackEventKind::EndOn(tid) => builder.task(tid),
             _ => None,
         };
         let open = self.open.entry(uuid).or_default();
         let depth = open.len() as u64;
         let kind = match what {
-            What::Instant(name) => MarkKind::Instant(name),
-            What::Flow { id, ends } => MarkKind::Flow { id, ends },
-            What::Begin(name) | What::BeginAsync(name, _) if place.is_threads => {
+            TrackEventKind::Instant(name) => MarkKind::Instant(name),
+            TrackEventKind::Flow { id, ends } => MarkKind::Flow { id, ends },
+            TrackEventKind::Begin(name) | TrackEventKind::BeginAsync(name, _)
+                if place.is_threads =>
+            {
                 MarkKind::Begin(name)
             }
-            What::End | What::EndOn(_) if place.is_threads => MarkKind::End,
-            What::Begin(name) => {
+            TrackEventKind::End | TrackEventKind::EndOn(_) if place.is_threads => MarkKind::End,
+            TrackEventKind::Begin(name) => {
                 let cookie = uuid.wrapping_add(depth);
-                open.push(Open::Slice { name, cookie });
+                open.push(OpenTrackSlice::Slice { name, cookie });
                 MarkKind::AsyncBegin { name, cookie }
             }
-            What::BeginAsync(name, cookie) => {
-                open.push(Open::Slice { name, cookie });
+            TrackEventKind::BeginAsync(name, cookie) => {
+                open.push(OpenTrackSlice::Slice { name, cookie });
                 MarkKind::AsyncBegin { name, cookie }
             }
             _ => match open.pop() {
-                Some(Open::Slice { name, cookie }) => MarkKind::AsyncEnd { name, cookie },
+                Some(OpenTrackSlice::Slice { name, cookie }) => MarkKind::AsyncEnd { name, cookie },
                 _ => return builder.lose(Loss::Unbegun, 1),
             },
         };
@@ -250,11 +259,19 @@ impl Tracks {
     }
 
     /// Tells a finding. The answer is whether it was one.
-    fn tell_note(&mut self, builder: &mut Builder, uuid: u64, time: u64, what: What) -> bool {
+    fn tell_note(
+        &mut self,
+        builder: &mut Builder,
+        uuid: u64,
+        time: u64,
+        what: TrackEventKind,
+    ) -> bool {
         let open = self.open.entry(uuid).or_default();
         match (what, open.last()) {
-            (What::Note(name), _) => open.push(Open::Note { name, begin: time }),
-            (_, Some(&Open::Note { name, begin })) => {
+            (TrackEventKind::Note(name), _) => {
+                open.push(OpenTrackSlice::Note { name, begin: time })
+            }
+            (_, Some(&OpenTrackSlice::Note { name, begin })) => {
                 open.pop();
                 self.note(builder, uuid, name, (begin, time));
             }
@@ -313,7 +330,7 @@ impl Tracks {
         open.sort_unstable_by_key(|(uuid, _)| *uuid);
         for (uuid, slices) in open {
             for slice in slices {
-                if let Open::Note { name, begin } = slice {
+                if let OpenTrackSlice::Note { name, begin } = slice {
                     self.note(builder, uuid, name, (begin, end));
                     builder.lose(Loss::Unfinished, 1);
                 }

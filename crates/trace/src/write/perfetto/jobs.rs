@@ -23,7 +23,7 @@ const WORKER: &str = "worker";
 
 /// An open slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenSlice {
     Body(u64),
     Wait(u64),
 }
@@ -37,7 +37,7 @@ struct Jobs<'a, 'r, W> {
     /// By job: the number of its label.
     labels: HashMap<u64, u64>,
     /// By track: its open slices, the innermost last.
-    open: BTreeMap<u64, Vec<Open>>,
+    open: BTreeMap<u64, Vec<OpenSlice>>,
     ready: HashSet<u64>,
     /// The track of the number of ready jobs.
     ready_track: Option<u64>,
@@ -194,12 +194,12 @@ impl<W: Write> Jobs<'_, '_, W> {
         let Event { job, arg, .. } = *event;
         match event.kind {
             EventKind::Created => drop(self.labels.insert(job, arg)),
-            EventKind::Begin => self.begin(at, event, Open::Body(job))?,
-            EventKind::End => self.end(at, event, Open::Body(job), &[])?,
-            EventKind::WaitBegin => self.begin(at, event, Open::Wait(job))?,
+            EventKind::Begin => self.begin(at, event, OpenSlice::Body(job))?,
+            EventKind::End => self.end(at, event, OpenSlice::Body(job), &[])?,
+            EventKind::WaitBegin => self.begin(at, event, OpenSlice::Wait(job))?,
             EventKind::WaitEnd => {
                 let notes = [Note::Text("outcome", outcome(arg))];
-                self.end(at, event, Open::Wait(job), &notes)?;
+                self.end(at, event, OpenSlice::Wait(job), &notes)?;
             }
             EventKind::Completed if arg != 0 => {
                 let name = format!("{} {}", self.label(job), outcome(arg));
@@ -235,11 +235,11 @@ impl<W: Write> Jobs<'_, '_, W> {
         }
     }
 
-    fn begin(&mut self, at: usize, event: &Event, slice: Open) -> io::Result<()> {
+    fn begin(&mut self, at: usize, event: &Event, slice: OpenSlice) -> io::Result<()> {
         let track = self.track_of(event)?;
         let (category, name) = match slice {
-            Open::Body(job) => (JOB, self.label(job)),
-            Open::Wait(job) => (WAIT, format!("wait for {}", self.label(job))),
+            OpenSlice::Body(job) => (JOB, self.label(job)),
+            OpenSlice::Wait(job) => (WAIT, format!("wait for {}", self.label(job))),
         };
         self.open.entry(track).or_default().push(slice);
         self.packets.mark(Mark {
@@ -251,7 +251,13 @@ impl<W: Write> Jobs<'_, '_, W> {
         })
     }
 
-    fn end(&mut self, at: usize, event: &Event, slice: Open, notes: &[Note<'_>]) -> io::Result<()> {
+    fn end(
+        &mut self,
+        at: usize,
+        event: &Event,
+        slice: OpenSlice,
+        notes: &[Note<'_>],
+    ) -> io::Result<()> {
         let track = self.track_of(event)?;
         let stack = self.open.entry(track).or_default();
         let Some(depth) = stack.iter().rposition(|open| *open == slice) else {

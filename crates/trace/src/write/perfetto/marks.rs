@@ -25,10 +25,10 @@ const FLOW: &str = "flow";
 
 /// What tells slices apart that need not nest: the position of the process (or, without one, the thread), the
 /// name and the number.
-type Key = (Result<usize, Task>, Name, u64);
+type MarkKey = (Result<usize, Task>, Name, u64);
 
 /// A track with an open slice: its number, who it is below, and how many of this key are open.
-struct Open {
+struct OpenTrack {
     track: u64,
     on: Task,
     count: u64,
@@ -40,7 +40,7 @@ struct Marks<'a, 'r, W> {
     packets: &'a mut Packets<W>,
     /// By thread: how many slices are open.
     depths: BTreeMap<Task, u64>,
-    open: BTreeMap<Key, Open>,
+    open: BTreeMap<MarkKey, OpenTrack>,
     /// Tracks with nothing open, by what is shown together.
     free: HashMap<(Task, Name), Vec<u64>>,
 }
@@ -149,7 +149,7 @@ impl<W: Write> Marks<'_, '_, W> {
         })
     }
 
-    fn key(&self, on: Task, name: Name, cookie: u64) -> Key {
+    fn key(&self, on: Task, name: Name, cookie: u64) -> MarkKey {
         (self.tracks.people.process(on).ok_or(on), name, cookie)
     }
 
@@ -169,7 +169,7 @@ impl<W: Write> Marks<'_, '_, W> {
                     None => self.tracks.named(word, Some(mark.on), self.packets)?,
                 };
                 let (on, count) = (mark.on, 1);
-                self.open.insert(key, Open { track, on, count });
+                self.open.insert(key, OpenTrack { track, on, count });
                 track
             }
         };

@@ -14,20 +14,24 @@ use crate::commands::experiment::plot::{Line, Picture, Plot};
 use crate::failure::Failure;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum SumMethod {
     CompareAndSwap,
     FetchAdd,
     OwnSums,
 }
 
-impl Way {
-    const ALL: [Way; 3] = [Way::CompareAndSwap, Way::FetchAdd, Way::OwnSums];
+impl SumMethod {
+    const ALL: [SumMethod; 3] = [
+        SumMethod::CompareAndSwap,
+        SumMethod::FetchAdd,
+        SumMethod::OwnSums,
+    ];
 
     fn name(self) -> &'static str {
         match self {
-            Way::CompareAndSwap => "compare-and-swap loop",
-            Way::FetchAdd => "fetch_add",
-            Way::OwnSums => "a sum for each thread",
+            SumMethod::CompareAndSwap => "compare-and-swap loop",
+            SumMethod::FetchAdd => "fetch_add",
+            SumMethod::OwnSums => "a sum for each thread",
         }
     }
 }
@@ -41,12 +45,12 @@ struct Cost {
     failed: f64,
 }
 
-fn add<M: Memory>(way: Way, shared: &M::AtomicU64, own: &M::AtomicU64) -> u64 {
+fn add<M: Memory>(way: SumMethod, shared: &M::AtomicU64, own: &M::AtomicU64) -> u64 {
     match way {
         // Relaxed: a sum orders nothing.
-        Way::FetchAdd => drop(shared.fetch_add(1, Ordering::Relaxed)),
-        Way::OwnSums => own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed),
-        Way::CompareAndSwap => {
+        SumMethod::FetchAdd => drop(shared.fetch_add(1, Ordering::Relaxed)),
+        SumMethod::OwnSums => own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed),
+        SumMethod::CompareAndSwap => {
             let mut failed = 0;
             loop {
                 let old = shared.load(Ordering::Relaxed);
@@ -62,7 +66,7 @@ fn add<M: Memory>(way: Way, shared: &M::AtomicU64, own: &M::AtomicU64) -> u64 {
     0
 }
 
-fn cost(way: Way, threads: usize, additions: u64, seed: u64) -> Result<Cost, Failure> {
+fn cost(way: SumMethod, threads: usize, additions: u64, seed: u64) -> Result<Cost, Failure> {
     type Word = Padded<<Sim as Memory>::AtomicU64>;
     let word = || -> Word { Padded(Sim::on_own_lines(|| <Sim as Memory>::AtomicU64::new(0))) };
     // By thread. They take turns on one OS thread, so nobody ever waits for the lock.
@@ -121,9 +125,9 @@ fn cost(way: Way, threads: usize, additions: u64, seed: u64) -> Result<Cost, Fai
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let additions = effort.of(1_000, 20_000);
-    let all: Vec<(usize, Way)> = THREADS
+    let all: Vec<(usize, SumMethod)> = THREADS
         .into_iter()
-        .flat_map(|threads| Way::ALL.map(|way| (threads, way)))
+        .flat_map(|threads| SumMethod::ALL.map(|way| (threads, way)))
         .collect();
     let costs = lab::each("sums", &all, |&(threads, way)| {
         cost(way, threads, additions, effort.seed)
@@ -138,7 +142,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     let title =
         format!("What an addition takes a thread on {MACHINE}, {additions} for each thread");
     let mut table = Table::new(title, columns);
-    for (threads, costs) in THREADS.iter().zip(costs.chunks(Way::ALL.len())) {
+    for (threads, costs) in THREADS.iter().zip(costs.chunks(SumMethod::ALL.len())) {
         let [swap, fetch, own] = costs else { continue };
         table.row([
             (*threads as u64).into(),
@@ -149,7 +153,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         ]);
     }
     findings.tables.push(table);
-    let line = |way: Way| Line {
+    let line = |way: SumMethod| Line {
         name: way.name().to_owned(),
         points: all
             .iter()
@@ -164,7 +168,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         picture: Picture::Lines {
             x: "threads",
             y: "ns",
-            lines: Way::ALL.map(line).into(),
+            lines: SumMethod::ALL.map(line).into(),
             level: None,
         },
     });
@@ -179,7 +183,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     Ok(())
 }
 
-fn claims(of: &dyn Fn(usize, Way) -> f64) -> Vec<Claim> {
+fn claims(of: &dyn Fn(usize, SumMethod) -> f64) -> Vec<Claim> {
     let place = "Compare-and-swap overhead, the example Add";
     vec![
         Claim::source(
@@ -188,8 +192,8 @@ fn claims(of: &dyn Fn(usize, Way) -> f64) -> Vec<Claim> {
             place,
         )
         .is(
-            Expect::MoreThan(of(8, Way::CompareAndSwap)),
-            of(32, Way::CompareAndSwap),
+            Expect::MoreThan(of(8, SumMethod::CompareAndSwap)),
+            of(32, SumMethod::CompareAndSwap),
             "ns an addition, 32 threads",
         )
         .note("against 8 threads"),
@@ -200,7 +204,7 @@ fn claims(of: &dyn Fn(usize, Way) -> f64) -> Vec<Claim> {
         )
         .is(
             Expect::AtLeast(32.0),
-            of(32, Way::CompareAndSwap) / of(1, Way::CompareAndSwap),
+            of(32, SumMethod::CompareAndSwap) / of(1, SumMethod::CompareAndSwap),
             "times one thread's time",
         )
         .note("32 threads; with additions one after the other it would be 32 times at least"),
@@ -211,7 +215,7 @@ fn claims(of: &dyn Fn(usize, Way) -> f64) -> Vec<Claim> {
         )
         .is(
             Expect::AtLeast(5.0),
-            of(2, Way::CompareAndSwap) / of(1, Way::CompareAndSwap),
+            of(2, SumMethod::CompareAndSwap) / of(1, SumMethod::CompareAndSwap),
             "times one thread's time, 2 threads",
         )
         .or_else("two threads of neighbouring cores; across groups of cores it is more"),
@@ -221,8 +225,8 @@ fn claims(of: &dyn Fn(usize, Way) -> f64) -> Vec<Claim> {
             "Compare-and-swap overhead, second paragraph",
         )
         .is(
-            Expect::LessThan(of(32, Way::CompareAndSwap)),
-            of(32, Way::FetchAdd),
+            Expect::LessThan(of(32, SumMethod::CompareAndSwap)),
+            of(32, SumMethod::FetchAdd),
             "ns an addition by fetch_add, 32 threads",
         )
         .note("the first half; here the wait-free one is the faster one"),
@@ -232,7 +236,7 @@ fn claims(of: &dyn Fn(usize, Way) -> f64) -> Vec<Claim> {
         )
         .is(
             Expect::AtMost(3.0),
-            of(32, Way::OwnSums) / of(1, Way::OwnSums),
+            of(32, SumMethod::OwnSums) / of(1, SumMethod::OwnSums),
             "times one thread's time",
         )
         .note("two threads share a core from 17 on"),

@@ -209,7 +209,7 @@ struct Batch {
 
 /// How 32 jobs get to the workers.
 #[derive(Clone, Copy)]
-enum Way {
+enum Handover {
     /// As in 2017.3: a counter of what there is to do, and a semaphore that is posted for each job, or …
     Semaphore { batch: bool },
     /// Flushed after each job, or after all of them.
@@ -224,18 +224,30 @@ const PAUSE: Nanos = Nanos::from_millis(1);
 fn batches(effort: &Effort, findings: &mut Findings) -> Result<[Batch; 4], Failure> {
     let rounds = effort.of(5, 50);
     let ways = [
-        ("a semaphore", "each job", Way::Semaphore { batch: false }),
-        ("a semaphore", "all of them", Way::Semaphore { batch: true }),
-        ("paceline", "each job", Way::Paceline { batch: false }),
-        ("paceline", "all of them", Way::Paceline { batch: true }),
+        (
+            "a semaphore",
+            "each job",
+            Handover::Semaphore { batch: false },
+        ),
+        (
+            "a semaphore",
+            "all of them",
+            Handover::Semaphore { batch: true },
+        ),
+        ("paceline", "each job", Handover::Paceline { batch: false }),
+        (
+            "paceline",
+            "all of them",
+            Handover::Paceline { batch: true },
+        ),
     ];
     let batches = lab::each("batches", &ways, |&(_, _, way)| {
         let mut found = Err(Failure::failed("the simulated program did not run"));
         let config = SimConfig::on(lab::machine(MACHINE), POLICY, effort.seed);
         let report = Sim::run(config, |sim| {
             found = match way {
-                Way::Semaphore { batch } => by_semaphore(&sim, batch, rounds),
-                Way::Paceline { batch } => by_paceline(&sim, batch, rounds),
+                Handover::Semaphore { batch } => by_semaphore(&sim, batch, rounds),
+                Handover::Paceline { batch } => by_paceline(&sim, batch, rounds),
             };
         });
         lab::sound("batches", &report)?;

@@ -20,6 +20,16 @@ const MACHINE: &str = "thunderx2";
 const SAME: &[u32] = &[0];
 const CORES: &[u32] = &[0, 1];
 
+/// The time alone, twice, as far as a switch leaves it so.
+const DOUBLED: Expect = Expect::Between(1.96, 2.04);
+const TIMES: &str = "times as long as alone";
+
+/// The waiting thread's share of the CPU, in percent.
+fn share_of(report: &BesideReport) -> f64 {
+    let used = report.waiter.cpu.unwrap_or_default().0 as f64;
+    used * 100.0 / report.elapsed.0 as f64
+}
+
 /// One run: a policy, a wait, and where the threads may be.
 #[derive(Clone, Copy)]
 struct Trial {
@@ -169,6 +179,7 @@ impl Trials {
 
     fn claims(&self) -> Result<Vec<Claim>, Failure> {
         let mut claims = self.claims_of_the_kernel_then()?;
+        claims.extend(self.claims_of_newer_kernels()?);
         claims.extend(self.statistics()?);
         claims.extend(self.claims_of_others()?);
         Ok(claims)
@@ -181,29 +192,19 @@ impl Trials {
     fn claims_of_the_kernel_then(&self) -> Result<Vec<Claim>, Failure> {
         let spin = self.of("cfs-4.12", NaiveWait::Spin, SAME)?;
         let yields = self.of("cfs-4.12", NaiveWait::Yield, SAME)?;
-        let newer = self.of("eevdf-6.18", NaiveWait::Yield, SAME)?;
-        let older = self.of("eevdf-6.6", NaiveWait::Yield, SAME)?;
-        let share = |report: &BesideReport| {
-            let used = report.waiter.cpu.unwrap_or_default().0 as f64;
-            used * 100.0 / report.elapsed.0 as f64
-        };
-        let doubled = Expect::Between(1.96, 2.04);
-        let times = "times as long as alone";
-        let reason = "since then a yield forfeits what is left of the slice, as long as the thread is not \
-                      owed CPU time";
         Ok(vec![
             Claim::source(
                 "002-a",
                 "A thread that polls on the same CPU doubles the time",
                 "Results",
             )
-            .is(doubled, self.times(spin), times),
+            .is(DOUBLED, self.times(spin), TIMES),
             Claim::source(
                 "002-b",
                 "… and so does one that yields between two looks",
                 "Results",
             )
-            .is(doubled, self.times(yields), times)
+            .is(DOUBLED, self.times(yields), TIMES)
             .note("CFS of Linux 4.12, the article's kernel"),
             Claim::source(
                 "002-c",
@@ -218,24 +219,39 @@ impl Trials {
                 "The thread that yields gets half of the CPU",
                 "Results",
             )
-            .is(Expect::Between(49.0, 51.0), share(yields), "% of the CPU"),
+            .is(
+                Expect::Between(49.0, 51.0),
+                share_of(yields),
+                "% of the CPU",
+            ),
+        ])
+    }
+
+    fn claims_of_newer_kernels(&self) -> Result<Vec<Claim>, Failure> {
+        let spin = self.of("cfs-4.12", NaiveWait::Spin, SAME)?;
+        let yields = self.of("cfs-4.12", NaiveWait::Yield, SAME)?;
+        let newer = self.of("eevdf-6.18", NaiveWait::Yield, SAME)?;
+        let older = self.of("eevdf-6.6", NaiveWait::Yield, SAME)?;
+        let reason = "since then a yield forfeits what is left of the slice, as long as the thread is not \
+                      owed CPU time";
+        Ok(vec![
             Claim::source(
                 "002-e",
                 "Yielding achieves absolutely nothing: under EEVDF of Linux 6.6",
                 "Results",
             )
-            .is(doubled, self.times(older), times)
+            .is(DOUBLED, self.times(older), TIMES)
             .note("a yield postpones the deadline there, and nothing else"),
             Claim::source(
                 "002-f",
                 "Yielding achieves absolutely nothing: today",
                 "Results",
             )
-            .is(doubled, self.times(newer), times)
+            .is(DOUBLED, self.times(newer), TIMES)
             .or_else(reason)
             .note(format!(
                 "EEVDF of Linux 6.18; the thread that yields used {:.2} % of the CPU",
-                share(newer)
+                share_of(newer)
             )),
             Claim::source(
                 "002-g",
@@ -252,7 +268,7 @@ impl Trials {
                 "002-h",
                 "Today a thread that yields costs the other one less than 1 %",
             )
-            .is(Expect::AtMost(1.01), self.times(newer), times),
+            .is(Expect::AtMost(1.01), self.times(newer), TIMES),
         ])
     }
 

@@ -58,74 +58,49 @@ fn next_period(begin: Nanos) -> Nanos {
     Nanos((begin.0 / AUDIO.0 + 1) * AUDIO.0)
 }
 
+const POLICIES: [&str; 6] = [
+    "uniform-slice",
+    "virtual-slice",
+    "rustland-pre333",
+    "rustland-333",
+    "rustland-333-capped",
+    "eevdf-6.6",
+];
+
+/// Each game that was run, with its policy.
+struct Games(Vec<(&'static str, Game)>);
+
+impl Games {
+    fn run(scenario: &Scenario, seeds: &[u64]) -> Result<Games, Failure> {
+        let all = POLICIES
+            .iter()
+            .flat_map(|policy| seeds.iter().map(move |&seed| (*policy, seed)));
+        let all: Vec<(&str, u64)> = all.collect();
+        let games = lab::each("games", &all, |&(policy, seed)| {
+            lab::run(scenario, policy, seed).map(|ran| Game::of(&ran))
+        })?;
+        let policies = all.iter().map(|(policy, _)| *policy);
+        Ok(Games(policies.zip(games).collect()))
+    }
+
+    /// This of every game under the policy.
+    fn of(&self, policy: &str, what: fn(&Game) -> f64) -> Vec<f64> {
+        let games = self.0.iter().filter(|(ran, _)| *ran == policy);
+        games.map(|(_, game)| what(game)).collect()
+    }
+
+    fn mean(&self, policy: &str, what: fn(&Game) -> f64) -> f64 {
+        lab::mean(&self.of(policy, what))
+    }
+}
+
 pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    const POLICIES: [&str; 6] = [
-        "uniform-slice",
-        "virtual-slice",
-        "rustland-pre333",
-        "rustland-333",
-        "rustland-333-capped",
-        "eevdf-6.6",
-    ];
     let mut scenario = lab::scenario("game-and-build");
     scenario.until = Some(Nanos::from_millis(effort.of(1_000, 5_000)));
     let seeds: Vec<u64> = effort.seeds(3, 20).collect();
-    let all = POLICIES
-        .iter()
-        .flat_map(|policy| seeds.iter().map(move |&seed| (*policy, seed)));
-    let all: Vec<(&str, u64)> = all.collect();
-    let games = lab::each("games", &all, |&(policy, seed)| {
-        lab::run(&scenario, policy, seed).map(|ran| Game::of(&ran))
-    })?;
-    let of = |policy: &str, what: fn(&Game) -> f64| -> Vec<f64> {
-        let pairs = all
-            .iter()
-            .zip(&games)
-            .filter(|((ran, _), _)| *ran == policy);
-        pairs.map(|(_, game)| what(game)).collect()
-    };
-    let mean = |policy: &str, what: fn(&Game) -> f64| lab::mean(&of(policy, what));
-    let title = format!(
-        "A game beside a build of 32 compilers on ryzen-5800x, {} seeds",
-        seeds.len()
-    );
-    let columns = [
-        "policy",
-        "frames a second",
-        "lowest of a seed",
-        "audio missed, of 1000",
-        "audio waits for a CPU, us",
-        "switches of the build a second",
-        "build's share of all CPUs",
-    ];
-    let mut table = Table::new(title, columns);
-    let mut bars = Vec::new();
-    for (kind, policy) in POLICIES.into_iter().enumerate() {
-        let frames = of(policy, |game| game.frames_a_second);
-        table.row([
-            policy.into(),
-            lab::mean(&frames).into(),
-            frames.iter().copied().fold(f64::MAX, f64::min).into(),
-            mean(policy, |game| game.audio_misses).into(),
-            mean(policy, |game| game.audio_waits).into(),
-            mean(policy, |game| game.switches_a_second).into(),
-            Cell::Number(mean(policy, |game| game.build_share)),
-        ]);
-        bars.push(Bar {
-            name: policy.to_owned(),
-            value: lab::mean(&frames),
-            kind,
-        });
-    }
-    findings.tables.push(table);
-    findings.plots.push(Plot {
-        file: "frames",
-        title: "A game beside `make -j32`: frames a second".into(),
-        picture: Picture::Bars {
-            unit: "frames a second",
-            bars,
-        },
-    });
+    let games = Games::run(&scenario, &seeds)?;
+    show(&games, seeds.len(), findings);
+    let mean = |policy: &str, what: fn(&Game) -> f64| games.mean(policy, what);
     let gain = |before: &str, after: &str| {
         let frames = |policy| mean(policy, |game| game.frames_a_second);
         (frames(after) / frames(before) - 1.0) * 100.0
@@ -143,6 +118,49 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         switches: (switches("rustland-pre333"), switches("rustland-333")),
     }));
     Ok(())
+}
+
+/// The table and the picture of all policies.
+fn show(games: &Games, seeds: usize, findings: &mut Findings) {
+    let title = format!("A game beside a build of 32 compilers on ryzen-5800x, {seeds} seeds");
+    let columns = [
+        "policy",
+        "frames a second",
+        "lowest of a seed",
+        "audio missed, of 1000",
+        "audio waits for a CPU, us",
+        "switches of the build a second",
+        "build's share of all CPUs",
+    ];
+    let mut table = Table::new(title, columns);
+    let mut bars = Vec::new();
+    for (kind, policy) in POLICIES.into_iter().enumerate() {
+        let frames = games.of(policy, |game| game.frames_a_second);
+        let mean = |what: fn(&Game) -> f64| games.mean(policy, what);
+        table.row([
+            policy.into(),
+            lab::mean(&frames).into(),
+            frames.iter().copied().fold(f64::MAX, f64::min).into(),
+            mean(|game| game.audio_misses).into(),
+            mean(|game| game.audio_waits).into(),
+            mean(|game| game.switches_a_second).into(),
+            Cell::Number(mean(|game| game.build_share)),
+        ]);
+        bars.push(Bar {
+            name: policy.to_owned(),
+            value: lab::mean(&frames),
+            kind,
+        });
+    }
+    findings.tables.push(table);
+    findings.plots.push(Plot {
+        file: "frames",
+        title: "A game beside `make -j32`: frames a second".into(),
+        picture: Picture::Bars {
+            unit: "frames a second",
+            bars,
+        },
+    });
 }
 
 /// How long a compiler runs at a time in a build that is larger still, before the change.

@@ -18,25 +18,25 @@ const TASKS: [(u64, u32); 4] = [(1, 2), (3, 1), (6, 1), (6, 1)];
 
 /// One way to begin and to dispatch.
 #[derive(Clone, Copy)]
-struct Way {
+struct DispatchRule {
     past: bool,
     batch: Batch,
 }
 
-const WAYS: [Way; 4] = [
-    Way {
+const WAYS: [DispatchRule; 4] = [
+    DispatchRule {
         past: false,
         batch: Batch::IdleCpus,
     },
-    Way {
+    DispatchRule {
         past: true,
         batch: Batch::IdleCpus,
     },
-    Way {
+    DispatchRule {
         past: false,
         batch: Batch::All,
     },
-    Way {
+    DispatchRule {
         past: true,
         batch: Batch::All,
     },
@@ -127,7 +127,7 @@ mod tests {
     /// slice is the least one. Method: both ways; 17 units in slices of a quarter.
     #[test]
     fn the_number_by_hand_needs_a_past_and_bursts() {
-        let switches = |way: Way| {
+        let switches = |way: DispatchRule| {
             let constants = Constants {
                 batch: way.batch,
                 ..Constants::default()

@@ -1,0 +1,17 @@
+//! What a writer says of its work.
+
+/// What came of writing a recording, and what had to be done to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Records of the file.
+    pub packets: u64,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Bodies, waits and frames whose end is not in the recording: they end with the recording, or with
+    /// what they are part of.
+    pub unfinished: u64,
+    /// Ends of bodies, waits and frames whose beginning is not in the recording: left out.
+    pub unbegun: u64,
+    /// Kernel events written some nanoseconds late, because the file's order would otherwise be unclear.
+    pub delayed: u64,
+}
