@@ -173,8 +173,8 @@ fn a_sound_platform_is_not_accused() {
     }
 }
 
-/// A thread that has lost its token either sleeps for ever, or sleeps beside work that it was woken for: which
-/// of the two comes first, the seeds say.
+/// A thread that has lost its token either sleeps for ever, or sleeps beside work that it was woken for.
+/// Which of the two comes first, the seeds say.
 #[test]
 fn a_parker_that_forgets_is_found() {
     is_found::<ForgetsTokens>(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use event::{Nanos, Sink};
 use platform::{CpuSet, Limits, Os, Platform, Treatment};
 
-use crate::adapt::environment::{self, Environment, Workers};
+use crate::adapt::environment::{self, Environment, WorkersAsked};
 use crate::adapt::{Adapt, Asked, Placement, Reading, Settings, caller, limits_of};
 use crate::border::Hooks;
 use crate::deque::RING_MAX;
@@ -311,8 +311,8 @@ impl<P: Platform> Builder<P> {
             false => Environment::default(),
         };
         let workers = match environment.workers {
-            Some(Workers::Auto) => None,
-            Some(Workers::Exactly(workers)) => Some(workers),
+            Some(WorkersAsked::Auto) => None,
+            Some(WorkersAsked::Exactly(workers)) => Some(workers),
             None => self.workers,
         };
         self.check()?;

@@ -34,8 +34,8 @@ const TABLE: &[Row] = &[
     },
     Row {
         name: "paceline",
-        circle: 37,
-        upward: 26,
+        circle: 18,
+        upward: 13,
     },
     Row {
         name: "policy",

@@ -23,14 +23,14 @@ type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// What it says about the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
-    pub(crate) workers: Option<Workers>,
+    pub(crate) workers: Option<WorkersAsked>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) placement: Option<Placement>,
 }
 
 /// A number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Workers {
+pub(crate) enum WorkersAsked {
     /// As fits the machine, whatever the program says.
     Auto,
     Exactly(usize),
@@ -74,10 +74,10 @@ fn variable<T>(
         .map_err(|why| BuildError::Environment(format!("{name}: {why}")))
 }
 
-fn workers(text: &str) -> Result<Workers, String> {
+fn workers(text: &str) -> Result<WorkersAsked, String> {
     match text.parse() {
-        _ if text.eq_ignore_ascii_case("auto") => Ok(Workers::Auto),
-        Ok(workers) if workers <= WORKERS_MAX => Ok(Workers::Exactly(workers)),
+        _ if text.eq_ignore_ascii_case("auto") => Ok(WorkersAsked::Auto),
+        Ok(workers) if workers <= WORKERS_MAX => Ok(WorkersAsked::Exactly(workers)),
         _ => Err(format!(
             "'{}' is no number of workers: use auto or a number from 0 to {WORKERS_MAX}",
             shortened(text)
@@ -144,11 +144,14 @@ mod tests {
         let nothing = Environment::read_from(&|_| None).unwrap();
         assert_eq!(nothing, Environment::default());
         let some = read(" 3 ", "0-2, 5,5-6").unwrap();
-        assert_eq!(some.workers, Some(Workers::Exactly(3)));
+        assert_eq!(some.workers, Some(WorkersAsked::Exactly(3)));
         let cpus = some.cpus.unwrap();
         assert!(cpus.iter().eq([0, 1, 2, 5, 6]));
-        assert_eq!(read("AUTO", "0").unwrap().workers, Some(Workers::Auto));
-        assert_eq!(read("0", "0").unwrap().workers, Some(Workers::Exactly(0)));
+        assert_eq!(read("AUTO", "0").unwrap().workers, Some(WorkersAsked::Auto));
+        assert_eq!(
+            read("0", "0").unwrap().workers,
+            Some(WorkersAsked::Exactly(0))
+        );
     }
 
     /// Goal: as above, for the placement. Method: both words, in any case, and slips.
