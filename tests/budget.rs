@@ -1,14 +1,14 @@
-//! Goal: what a job may cost. At most three read-modify-writes and one full fence for a job that
-//! nobody traces, from its scheduling to its end; none of either for a join or a block of a loop that
-//! nobody asks for.
+//! Goal: the cost of a job is bounded. At most three read-modify-writes and one full fence for a job that is
+//! not traced, from its scheduling to its end; none of either for a join or a block of a loop that no other
+//! thread asks for.
 //!
-//! Method: a job system without workers on a counted platform: everything happens on this thread and
-//! is counted exactly. Each measurement is of the third of three equal runs; slots, labels and places
-//! in queues are warm then. What is in the comments is what was measured.
+//! Method: a job system without workers on a counted platform: everything happens on this thread and is
+//! counted exactly. Each measurement is of the third of three equal runs; slots, labels and places in queues
+//! are warm then. The figures in the comments are measured.
 //!
-//! A slot in flight costs four more read-modify-writes per 31 jobs when jobs are made and run in
-//! bursts longer than the two magazines of a seat (62 slots): a full one is popped and an empty one
-//! pushed by who makes jobs, and the other way round by who ends them.
+//! A slot in flight costs four more read-modify-writes per 31 jobs when jobs are made and run in bursts
+//! longer than the two magazines of a thread slot (62 slots): the thread that makes jobs pops a full one and
+//! pushes an empty one, and the thread that ends them does it the other way round.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn system() -> JobSystem<Counted<Os>> {
     builder.build().expect("it needs no threads")
 }
 
-/// What the third run costs.
+/// The counts of the third run.
 fn measure(what: &str, mut run: impl FnMut()) -> Counts {
     run();
     run();
@@ -48,8 +48,8 @@ fn schedule<P: Platform>(js: &JobSystem<P>) {
     js.job("counted").schedule(|_| ());
 }
 
-/// Measured: 3 and 1: the ticket taken from the inbox, the claim, the links closed; the fence
-/// between the ticket and the look at who is idle.
+/// Measured: 3 and 1: the ticket taken from the inbox, the claim, the links closed; the fence between the
+/// ticket and the look for idle workers.
 #[test]
 fn a_job_from_outside() {
     let js = system();
@@ -89,8 +89,8 @@ fn jobs_from_inside_a_job() {
     assert_within(counts, 3, 1);
 }
 
-/// Measured: 1.127 and 1: nobody can depend on a job of a scope, so it has no links to close, and it
-/// is subtracted from the scope's count together with others.
+/// Measured: 1.127 and 1: no job can depend on a job of a scope, so it has no links to close, and it is
+/// subtracted from the scope's count together with others.
 #[test]
 fn jobs_of_a_scope() {
     let js = system();

@@ -1,5 +1,5 @@
-//! Goal: the program behind `cargo xtask hostile` finds nothing wrong with the job system, and finds what
-//! is planted.
+//! Goal: the program behind `cargo xtask hostile` finds nothing wrong with the job system, and finds planted
+//! defects.
 //!
 //! Method: the program itself, as a process, with a fixed number of programs for each combination. Nothing
 //! is timed; a hang is ended by the program's own watchdog. Each defect that is planted must be named in
@@ -7,7 +7,7 @@
 
 use std::process::{Command, Output};
 
-/// Runs it; its exit code, and what it said on standard output and standard error.
+/// Runs it; its exit code, standard output and standard error.
 fn hostile(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hostile"));
     // The suite's other tests have the CPUs, too.
@@ -63,10 +63,10 @@ fn mistakes_get_their_errors() {
     ]);
 }
 
-/// One combination on which nothing but what is planted happens.
+/// One combination on which nothing but the planted defect happens.
 const ONE: [&str; 4] = ["--workers", "2", "--policy", "passive"];
 
-/// What may fail for other reasons is left out: these tests are about the campaign.
+/// Parts that may fail for other reasons are left out: these tests are about the campaign.
 const PLAIN: [&str; 2] = [
     "--without",
     "sink,hooks,owner,capture-bomb,result-bomb,range-bomb,payload-bomb,waker-bomb",

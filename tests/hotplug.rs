@@ -1,10 +1,8 @@
 //! Goal: a real CPU that goes offline in the middle of frames, and comes back, costs no job and no result;
-//! the
-//! workers go and come back with it. A quota that the process is given is noticed within a second of use.
+//! the workers go and come back with it. A quota that the process is given is noticed within a second of use.
 //! Method: as root, on CPU 1 and a control group of our own. A binary of its own with one test, which does
-//! one
-//! thing after the other: all of the machine feels it. Somebody else restores everything if this process is
-//! killed. Where it is not permitted the test says so and asks nothing.
+//! one thing after the other: all of the machine feels it. A guardian process restores everything if this one
+//! is killed. Where it is not permitted the test says so and asks nothing.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use paceline::{Builder, Grain, JobSystem};
 use platform::os::guardian::Guardian;
-use platform::{Os, Platform};
+use platform::{Machine, Os};
 
 /// More than any step needs: nothing here is timed but what is documented.
 const LONG: Duration = Duration::from_secs(60);
@@ -37,7 +35,9 @@ fn frame(js: &JobSystem, number: u64) -> bool {
     js.parallel_for(0..100, Grain::Items(1), |part, _| {
         looped.fetch_add(part.len() as u64, Relaxed);
     });
-    jobs.iter().for_each(|&job| js.wait(job));
+    for &job in &jobs {
+        js.wait(job);
+    }
     std::thread::sleep(Duration::from_millis(5));
     sum.load(Relaxed) == number * 60 * 61 / 2 && looped.load(Relaxed) == 100
 }
@@ -101,7 +101,7 @@ struct Group {
 }
 
 impl Group {
-    /// A group with so many microseconds of CPU time in each 100 000, of either version of control groups.
+    /// A group with `runtime` microseconds of CPU time in each 100 000, of either version of control groups.
     fn new(runtime: u64) -> Result<Group, String> {
         let id = std::process::id();
         let tries = [
@@ -142,7 +142,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Back to where it was; the guardian, who is dropped next, does what is left.
+        // Back to where it was; the guardian, which is dropped next, does the rest.
         let id = std::process::id().to_string();
         let _ = fs::write(format!("{}/cgroup.procs", self.root), id);
     }

@@ -1,8 +1,8 @@
 //! Goal: a job system with nothing to do costs nothing, neither when it is new nor after a burst.
 //!
-//! Method: a process of its own, so that nobody else's computing is counted. It does nothing for two
-//! seconds; the CPU time of the whole process, the wake-ups sent and the parks are read before and
-//! after. This is the one place where time is asserted: CPU time that must not be used.
+//! Method: a process of its own, so that no other test's computing is counted. It does nothing for two
+//! seconds; the CPU time of the whole process, the wake-ups sent and the parks are read before and after.
+//! This is the one place where time is asserted: CPU time that must not be used.
 
 use std::mem::MaybeUninit;
 use std::thread::sleep;
@@ -31,8 +31,8 @@ fn cpu_time() -> Duration {
         .sum()
 }
 
-/// Until the workers are asleep. A loaded machine may take longer than the first 100 ms to let them
-/// get there; the rounds are few, so workers that never rest are found out by what follows.
+/// Until the workers are asleep. A loaded machine may take longer than the first 100 ms to let them get
+/// there; the rounds are few, so the checks below find workers that never rest.
 fn settle(js: &JobSystem) {
     let mut before = js.stats();
     for _ in 0..10 {
@@ -71,7 +71,9 @@ fn in_child() {
     let js = Builder::new().workers(2).build().expect("it can be built");
     assert_idle(&js, "new");
     let jobs = (0..10_000).map(|_| js.schedule(|_| ())).collect::<Vec<_>>();
-    jobs.iter().for_each(|&job| js.wait(job));
+    for &job in &jobs {
+        js.wait(job);
+    }
     js.parallel_for(0..1 << 20, Grain::Auto, |part, _| {
         std::hint::black_box(part);
     });

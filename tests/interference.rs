@@ -19,7 +19,7 @@ const PERIOD: Nanos = Nanos(16_666_667);
 const FROM: Nanos = Nanos::from_secs(1);
 const TO: Nanos = Nanos::from_secs(4);
 
-/// So many threads that compute without end.
+/// Threads that compute without end: their number and discipline.
 #[derive(Clone, Copy)]
 struct Hogs(u32, Discipline);
 
@@ -50,7 +50,7 @@ impl Hogs {
     }
 }
 
-/// What a run was like.
+/// The measurements of a run.
 #[derive(Default)]
 struct Run {
     lasted: Vec<Nanos>,
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-/// Six seconds of frames of 8 ms of work, on so many CPUs of a machine, with hogs from 1 s to 4 s.
+/// Six seconds of frames of 8 ms of work, on `cpus` CPUs of a machine, with hogs from 1 s to 4 s.
 fn run(machine: &str, cpus: u32, follow: bool, hogs: Hogs) -> Run {
     let machine = Machine::named(machine).expect("it is in the library");
     let (sink, log) = MemorySink::new();
@@ -180,8 +180,8 @@ fn few(run: &Run) -> usize {
     run.workers.iter().filter(|&&count| count < 7).count()
 }
 
-/// Goal: what was decided is in the recording, with its reasons. Method: the events of a run, beside what the
-/// job system tells; a machine with nobody else on it, where there are none.
+/// Goal: decisions are in the recording, with their reasons. Method: the events of a run, beside the job
+/// system's own answer; a machine without other threads, where there are none.
 #[test]
 fn decisions_are_events() {
     let run = run("ryzen-5800x", 8, true, Hogs(4, Discipline::RoundRobin));

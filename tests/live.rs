@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use event::{Cpu, EventKind, MemorySink, Nanos, Resized};
 use paceline::{Builder, Grain, JobSystem};
-use platform::{CpuSet, Os, Platform, Quota};
+use platform::{CpuSet, Machine as _, Os, Platform, Quota};
 use sim::{Machine, Planned, Sim, SimConfig};
 
 use crate::process::{child, is_child};
@@ -128,7 +128,7 @@ fn have_a_look(sim: &Sim, js: &JobSystem<Sim>) {
     }
 }
 
-/// So many tenths of a CPU.
+/// A ration of this many tenths of a CPU.
 fn tenths(tenths: u64) -> Option<Quota> {
     Quota::new(10_000 * tenths, 100_000)
 }
@@ -187,7 +187,7 @@ fn a_number_that_was_given_is_a_ceiling() {
     report.expect_finished();
 }
 
-/// Goal: an idle job system has no look at the machine, and who comes back after a long time does.
+/// Goal: an idle job system has no look at the machine, and one that is used again after a long time does.
 /// Method: ten simulated seconds of nothing.
 #[test]
 fn nobody_looks_while_there_is_nothing_to_do() {
@@ -207,8 +207,8 @@ fn nobody_looks_while_there_is_nothing_to_do() {
     report.expect_finished();
 }
 
-/// Goal: workers stay on the CPUs they are told to stay on, and CPUs that are none are refused in words.
-/// Method: workers ask where they are on a simulated machine, steered or not.
+/// Goal: workers stay on the CPUs they are told to stay on, and CPUs that do not exist are refused in
+/// words. Method: workers ask where they are on a simulated machine, steered or not.
 #[test]
 fn workers_stay_on_the_cpus_they_are_told() {
     let machine = Machine::named("galaxy-s22-snapdragon").expect("it is in the library");
@@ -217,7 +217,7 @@ fn workers_stay_on_the_cpus_they_are_told() {
         let told: CpuSet = [5, 6].into_iter().collect();
         let build = |cpus: CpuSet| Builder::with_platform(sim.clone()).cpus(cpus).build();
         let js = build(told.clone()).unwrap();
-        assert_eq!(js.workers(), 1, "two CPUs, one for who waits");
+        assert_eq!(js.workers(), 1, "two CPUs, one for the waiting thread");
         assert_eq!(js.limits().usable(), told);
         js.resize(3).unwrap();
         let stray = Arc::new(AtomicU64::new(0));
@@ -245,8 +245,8 @@ fn workers_stay_on_the_cpus_they_are_told() {
     report.expect_finished();
 }
 
-/// Goal: the environment wins, and slips are reported. Method: processes with variables, which say what
-/// they have got.
+/// Goal: the environment wins, and slips are reported. Method: processes with variables, which report their
+/// settings.
 #[test]
 fn the_environment_says_how_much_of_the_machine_to_use() {
     let first = Os.limits().usable();

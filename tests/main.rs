@@ -3,9 +3,9 @@
 //! Bodies are generic over the platform; thin arms run them on the operating system and on
 //! simulated threads. Nothing is asserted about time, except that an idle job system uses none.
 //!
-//! `PACELINE_SEEDS=N` runs N seeds instead of a test's own number; `PACELINE_SEED=S` runs that one
-//! seed, which is how a failure is replayed. With `PACELINE_KEEP_GOING` set, seeds go on after a failure.
-//! `PACELINE_HANG=S` ends a program that hangs after so many seconds.
+//! `PACELINE_SEEDS=N` runs N seeds instead of a test's own number; `PACELINE_SEED=S` runs that one seed,
+//! which is how a failure is replayed. With `PACELINE_KEEP_GOING` set, seeds go on after a failure.
+//! `PACELINE_HANG=S` ends a program that hangs after S seconds.
 
 mod budget;
 mod campaign;

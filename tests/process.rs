@@ -2,8 +2,8 @@
 //! fork, computes as the thread that made it does, has the names and hooks it was given, and refuses
 //! settings in words.
 //!
-//! Method: what is common to a process (forks, environment variables) is tried in a process of its
-//! own: this binary once more, running one ignored test.
+//! Method: things common to a process (forks, environment variables) are tried in a process of its own: this
+//! binary once more, running one ignored test.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use paceline::{BuildError, Builder, Context, JobSystem, ScheduleError, WORKERS_M
 /// Set in processes started by [`child`].
 const CHILD: &str = "PACELINE_TEST_CHILD";
 
-/// What a child process said and how it ended.
+/// The output of a child process, and how it ended.
 pub(crate) struct Said(Output);
 
 impl Said {
@@ -67,7 +67,7 @@ pub(crate) fn child(test: &str, variables: &[(&str, &OsStr)]) -> Said {
     said
 }
 
-/// Whether this process was started by [`child`], and not by somebody who runs all ignored tests.
+/// Whether this process was started by [`child`], and not by a run of all ignored tests.
 pub(crate) fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
@@ -91,29 +91,31 @@ fn on_each_worker(
     js.flush();
     // Not by a wait: that would run one of them here.
     barrier.wait();
-    jobs.iter().for_each(|&job| js.wait(job));
+    for &job in &jobs {
+        js.wait(job);
+    }
     seen
 }
 
-/// What threads have seen: thread, seat, a word.
+/// The observations of threads: thread, thread slot, a word.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<(ThreadId, usize, u32)>>>);
 
 impl Seen {
-    fn note(&self, seat: usize, word: u32) {
+    fn note(&self, slot: usize, word: u32) {
         let me = std::thread::current().id();
-        self.0.lock().expect("no panics").push((me, seat, word));
+        self.0.lock().expect("no panics").push((me, slot, word));
     }
 
     fn all(&self) -> Vec<(ThreadId, usize, u32)> {
         self.0.lock().expect("no panics").clone()
     }
 
-    /// Seats by thread.
-    fn seats(&self) -> BTreeMap<String, usize> {
+    /// Thread slots by thread.
+    fn slots(&self) -> BTreeMap<String, usize> {
         let all = self.all();
-        let seats = all.iter().map(|(id, seat, _)| (format!("{id:?}"), *seat));
-        let map = seats.collect::<BTreeMap<_, _>>();
+        let slots = all.iter().map(|(id, slot, _)| (format!("{id:?}"), *slot));
+        let map = slots.collect::<BTreeMap<_, _>>();
         assert_eq!(map.len(), all.len(), "a thread was there twice");
         map
     }
@@ -179,7 +181,7 @@ fn in_the_forks_child(
     unfinished: paceline::JobId,
     event: paceline::Event,
 ) -> i32 {
-    // SAFETY: the default action ends the process, which is what is wanted if it hangs.
+    // SAFETY: the default action ends the process, as it should if it hangs.
     unsafe { libc::alarm(20) };
     let refused = ScheduleError::Forked;
     if !matches!(js.try_wait(finished), Err(WaitError::Forked)) {
@@ -236,14 +238,14 @@ mod denormals {
         product
     }
 
-    /// What each worker has for the two bits, and the bits of a product that is denormal.
+    /// Each worker's values of the two bits, and the bits of a product that is denormal.
     fn on_workers() -> Vec<(u32, f32)> {
         let js = Builder::new().workers(2).build().expect("it can be built");
         let modes = on_each_worker(&js, 2, |cx, seen| seen.note(cx.worker(), mxcsr() & BOTH));
         let products = on_each_worker(&js, 2, |cx, seen| {
             seen.note(cx.worker(), product(f32::MIN_POSITIVE, 0.5).to_bits());
         });
-        assert_eq!(modes.seats(), products.seats(), "the same two threads");
+        assert_eq!(modes.slots(), products.slots(), "the same two threads");
         let products = products
             .all()
             .into_iter()
@@ -276,13 +278,13 @@ fn threads_have_their_names_and_hooks() {
     let (start, stop) = (started.clone(), stopped.clone());
     let js = Builder::new()
         .workers(WORKERS)
-        .thread_name(|seat| format!("{seat} is one of paceline's workers"))
-        .on_thread_start(move |seat| start.note(seat, 0))
-        .on_thread_stop(move |seat| stop.note(seat, 0))
+        .thread_name(|slot| format!("{slot} is one of paceline's workers"))
+        .on_thread_start(move |slot| start.note(slot, 0))
+        .on_thread_stop(move |slot| stop.note(slot, 0))
         .build()
         .expect("it can be built");
     let worked = on_each_worker(&js, WORKERS, |cx, seen| seen.note(cx.worker(), 0));
-    assert_eq!(started.seats(), worked.seats());
+    assert_eq!(started.slots(), worked.slots());
     assert_eq!(started.all().len(), WORKERS);
     assert_eq!(stopped.all(), []);
     #[cfg(target_os = "linux")]
@@ -292,15 +294,15 @@ fn threads_have_their_names_and_hooks() {
         names.sort();
         // Linux shows 15 bytes.
         let wanted = started
-            .seats()
+            .slots()
             .into_values()
             .collect::<std::collections::BTreeSet<_>>();
-        let wanted = wanted.iter().map(|seat| format!("{seat} is one of pac"));
+        let wanted = wanted.iter().map(|slot| format!("{slot} is one of pac"));
         let wanted = wanted.map(|name| name[..15].to_owned()).collect::<Vec<_>>();
         assert_eq!(names, wanted);
     }
     drop(js);
-    assert_eq!(stopped.seats(), worked.seats());
+    assert_eq!(stopped.slots(), worked.slots());
     assert_eq!(started.all().len(), WORKERS);
 }
 

@@ -1,7 +1,7 @@
-//! Goal: what a job system records is what it did, in order, with the arguments that the kinds promise;
-//! recording costs one stamp per job boundary, and nothing is recorded while it is off.
-//! Method: small programs on a simulated machine of two CPUs, whose runs are the same everywhere; stamps
-//! are counted on a counted platform.
+//! Goal: the recording of a job system has its actions, in order, with the arguments that the kinds promise;
+//! recording costs one stamp per job boundary, and nothing is recorded while it is off. Method: small
+//! programs on a simulated machine of two CPUs, whose runs are the same everywhere; stamps are counted on a
+//! counted platform.
 
 use std::sync::Arc;
 
@@ -88,11 +88,11 @@ fn a_jobs_life_is_told_in_order() {
     let wait = &events[first(&events, WaitBegin)];
     let raised = events.iter().filter(|event| event.kind == Raised);
     for event in raised {
-        assert_eq!((event.arg, event.seat), (last, wait.seat));
+        assert_eq!((event.arg, event.slot), (last, wait.slot));
     }
     let claims = events.iter().filter(|event| event.kind == Claimed);
     for claim in claims {
-        let expected = match (claim.seat == wait.seat, claim.job == last) {
+        let expected = match (claim.slot == wait.slot, claim.job == last) {
             (false, _) => Why::Next,
             (true, true) => Why::Awaited,
             (true, false) => Why::Needed,
@@ -104,10 +104,10 @@ fn a_jobs_life_is_told_in_order() {
 #[test]
 fn wake_ups_name_both_sides() {
     let events = events_of(Placement::Mainline, diamond);
-    let seated = events
+    let entered = events
         .iter()
-        .filter(|event| event.kind == EventKind::Seated);
-    let threads: Vec<u64> = seated.map(|event| event.arg).collect();
+        .filter(|event| event.kind == EventKind::SlotTaken);
+    let threads: Vec<u64> = entered.map(|event| event.arg).collect();
     assert_eq!(threads.len(), 2, "the main thread and a worker");
     assert!(threads.iter().all(|thread| *thread > 0));
     let mut named = 0;
@@ -115,13 +115,13 @@ fn wake_ups_name_both_sides() {
         if unpark.kind != EventKind::Unpark || unpark.arg == 0 {
             continue;
         }
-        let since = |event: &Event| event.kind == EventKind::Park && event.seat == unpark.seat;
+        let since = |event: &Event| event.kind == EventKind::Park && event.slot == unpark.slot;
         let parked = events[..at].iter().rposition(since).expect("it slept");
         assert_eq!(events[parked].job, unpark.job);
         let wakes = |event: &Event| {
             event.kind == EventKind::Wake
-                && event.arg == u64::from(unpark.seat)
-                && u64::from(event.seat) + 1 == unpark.arg
+                && event.arg == u64::from(unpark.slot)
+                && u64::from(event.slot) + 1 == unpark.arg
         };
         assert!(events[parked..at].iter().any(wakes), "{events:#?}");
         named += 1;
@@ -129,7 +129,7 @@ fn wake_ups_name_both_sides() {
     assert!(named > 0, "{events:#?}");
 }
 
-/// The second of two jobs finds the worker signalled, and so nobody is woken for it.
+/// The second of two jobs finds the worker signalled, and so no worker is woken for it.
 #[test]
 fn decisions_have_reasons() {
     let events = events_of(Placement::Mainline, |sim, js| {

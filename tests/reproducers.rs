@@ -1,8 +1,8 @@
 //! The defects that users of other job systems report most, as programs, each with the number of the
 //! public report. Here they finish, or say why they cannot.
 //!
-//! Method: a program sets up the situation with flags that its own jobs raise, so that it does not
-//! depend on luck, and then counts what must not have happened. A program that hangs is ended by
+//! Method: a program sets up the situation with flags that its own jobs raise, so that it does not depend on
+//! luck, and then counts the events that must not have happened. A program that hangs is ended by
 //! [`watched`].
 
 use std::cell::Cell;
@@ -136,7 +136,9 @@ fn rayon_957_who_waits_for_a_short_job_starts_no_long_one() {
         js.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| ())));
         js.parallel_for(0..1000, Grain::Items(10), |_, _| ());
         released.store(true, Ordering::Relaxed);
-        long.iter().for_each(|&id| js.wait(id));
+        for &id in &long {
+            js.wait(id);
+        }
     });
 }
 
@@ -165,8 +167,8 @@ fn taskflow_649_tasks_that_wait_do_not_pile_up() {
     });
 }
 
-/// Taskflow #756, a dead-lock of `corun_until`; Godot PR 77143, second part: what is waited for lies
-/// under the waiter on the same stack, because the wait below has started the waiter.
+/// Taskflow #756, a dead-lock of `corun_until`; Godot PR 77143, second part: the awaited job lies under the
+/// waiter on the same stack, because the wait below has started the waiter.
 #[test]
 fn taskflow_756_nobody_is_buried_by_who_waits_for_him() {
     with_each(&[0, 1, 2, 8], "Taskflow 756", |js| {
@@ -176,7 +178,7 @@ fn taskflow_756_nobody_is_buried_by_who_waits_for_him() {
             let first = js.job("first").schedule(move |cx| {
                 until(|| own.get().is_some());
                 let needed = cx.schedule(|_| ());
-                // The newest job here, and ready: the one who waits for `first`.
+                // The newest job here, and ready: the one that waits for `first`.
                 let (own, waits) = (*own.get().unwrap(), Arc::clone(&inside));
                 cx.job("second")
                     .schedule(move |_| waits.try_wait(own).unwrap());
@@ -224,7 +226,7 @@ fn godot_77143_a_spare_worker_runs_what_no_waiter_may() {
     });
 }
 
-/// The same the other way round: what they need is ready before they wait.
+/// The same the other way round: the jobs that they need are ready before they wait.
 #[test]
 fn godot_77143_also_when_the_job_was_there_first() {
     with_each(&[1, 2, 4], "Godot 77143, ready first", |js| {
@@ -342,7 +344,9 @@ fn bevy_10026_scopes_nest() {
                 })
             })
             .collect();
-        jobs.iter().for_each(|&id| js.wait(id));
+        for &id in &jobs {
+            js.wait(id);
+        }
         assert_eq!(count.load(Ordering::Relaxed), 10 * 5 * 6);
     });
 }
@@ -427,7 +431,7 @@ fn godot_77131_no_workers_at_all() {
         let wide: Vec<_> = (0..1000).map(|_| schedule(&[])).collect();
         js.wait(js.combine(&wide));
         assert_eq!(ran(), 1016);
-        // Another thread's wait runs them too; and what is left is run at the end.
+        // Another thread's wait runs them too; and the rest is run at the end.
         let elsewhere = js.job("elsewhere").run(|_| thread::current().id());
         let other = thread::scope(|threads| {
             let other = threads
@@ -500,7 +504,7 @@ fn check_report(error: &WaitError, names: &[&str]) {
     );
 }
 
-/// What waits said that could never end.
+/// The errors of waits that could never end.
 type Said = Arc<Mutex<Vec<WaitError>>>;
 
 /// Schedules jobs each of which waits for the next, and the last for the first.
@@ -541,17 +545,21 @@ fn jobs_that_wait_for_each_other_are_told() {
         with_each(&[0, 1, 2, 3, 8], "wait for each other", |js| {
             for _ in 0..20 {
                 let (ids, said) = ring(js, names);
-                ids.iter().for_each(|&id| js.wait(id));
+                for &id in &ids {
+                    js.wait(id);
+                }
                 let said = said.lock().unwrap();
                 assert!(!said.is_empty(), "one has to give in");
-                said.iter().for_each(|error| check_report(error, names));
+                for error in said.iter() {
+                    check_report(error, names);
+                }
             }
         });
     }
 }
 
-/// A wait that has a deadline ends: who waits for that is in no deadlock. (The one with the deadline
-/// may be told at once that it waits in vain.)
+/// A wait that has a deadline ends: a wait for that is in no deadlock. (The one with the deadline may be told
+/// at once that it waits in vain.)
 #[test]
 fn who_waits_for_a_wait_with_a_deadline_is_in_no_deadlock() {
     // Each on a thread of its own: a job that is run inside the patient one's wait is buried by it.
@@ -640,8 +648,7 @@ fn an_edge_that_closes_a_cycle_is_refused() {
     });
 }
 
-/// Two edges that close a cycle together, added at the same time: one is refused, or who waits is
-/// told.
+/// Two edges that close a cycle together, added at the same time: one is refused, or the waiter is told.
 #[test]
 fn edges_added_at_the_same_time_are_refused_or_reported() {
     with_each(&[0, 1, 2], "two edges", |js| {
@@ -674,7 +681,9 @@ fn edges_added_at_the_same_time_are_refused_or_reported() {
                 let text = error.to_string();
                 assert!(text.contains("left") && text.contains("right"), "{text}");
             }
-            [left, right].iter().for_each(|&id| js.wait(id));
+            for id in [left, right] {
+                js.wait(id);
+            }
         }
     });
 }

@@ -7,24 +7,24 @@ use std::sync::Arc;
 
 use event::{EventKind, KernelEvent, KernelEventKind, MemorySink, Nanos};
 use paceline::{Builder, Grain, JobSystem, Role};
-use platform::{Platform, ThreadSpec, Treatment};
+use platform::{Platform, SchedParams, ThreadSpec};
 use policy::{Attr, Placement};
 use sim::{Machine, Sim, SimConfig, SimReport};
 
 const PERIOD: Nanos = Nanos(16_666_667);
 
-/// What else happens to the frames.
+/// Other events beside the frames.
 #[derive(Clone, Default)]
 struct Scene {
     placement: Placement,
     steering: bool,
-    /// What the main thread, which adopts its role, and the worker ask the kernel for.
-    help: Option<Treatment>,
-    /// So many ordinary threads compute all the time.
+    /// The help that the main thread, which adopts its role, and the worker ask the kernel for.
+    help: Option<SchedParams>,
+    /// This many ordinary threads compute all the time.
     hogs: u32,
 }
 
-/// The times of so many frames, each a loop of `pieces` of 20 us. The run is done twice and compared.
+/// The times of `count` frames, each a loop of `pieces` of 20 us. The run is done twice and compared.
 fn frames(
     placement: Placement,
     steering: bool,
@@ -40,7 +40,7 @@ fn frames(
     (times, report)
 }
 
-/// What was done in a run.
+/// The job system's actions in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counts {
     /// Masks that workers changed.
@@ -49,7 +49,7 @@ struct Counts {
     nudged: usize,
 }
 
-/// The same of a scene, and what was done.
+/// The same of a scene, and the actions.
 fn frames_of(scene: &Scene, count: usize, pieces: usize) -> (Vec<Nanos>, SimReport, Counts) {
     let run = || {
         let machine = Machine::named("vm-2")
@@ -154,7 +154,7 @@ fn where_idle_cpus_are_found_nothing_is_steered() {
     assert_eq!(moved(&with_report), moved(&without_report));
 }
 
-/// Jobs that are over before anybody is in the way start soonest where they are woken.
+/// Jobs that are over before another thread is in the way start soonest where they are woken.
 #[test]
 fn short_jobs_stay_where_they_are_woken() {
     let (on, report) = frames(Placement::Pack, true, 30, 1);
@@ -173,15 +173,15 @@ fn short_jobs_stay_where_they_are_woken() {
     assert_eq!(
         later.filter(moves).count(),
         0,
-        "somebody was sent to the other CPU"
+        "a worker was sent to the other CPU"
     );
 }
 
-/// Who computes beside a frame is no reason to leave a worker in its waker's way: whether the frame's threads
-/// have the larger share or the same, it is better off beside strangers.
+/// A thread that computes beside a frame is no reason to leave a worker in its waker's way: whether the
+/// frame's threads have the larger share or the same, it is better off beside strangers.
 #[test]
 fn workers_are_steered_beside_others() {
-    let run = |steering, help: Option<Treatment>| {
+    let run = |steering, help: Option<SchedParams>| {
         let scene = Scene {
             placement: Placement::Pack,
             steering,
@@ -191,7 +191,7 @@ fn workers_are_steered_beside_others() {
         let (times, _, counts) = frames_of(&scene, 60, 200);
         (times, counts.steered)
     };
-    let nice = || Some(Treatment::nice(-10));
+    let nice = || Some(SchedParams::nice(-10));
     let (with, steered) = run(true, nice());
     assert!(median(&with) < Nanos::from_micros(2_200) && steered > 0);
     let (without, steered) = run(false, nice());
@@ -201,8 +201,8 @@ fn workers_are_steered_beside_others() {
     assert!(steered > 0 && mean(&with).0 * 100 < mean(&without).0 * 85);
 }
 
-/// A worker that a hog keeps waiting comes to its turn when the hog's slice is over, not at the next tick:
-/// the kernel is asked to look. Without others nobody asks. (Without nudges these frames take 5.8 ms.)
+/// A worker that a hog keeps waiting gets its turn when the hog's slice is over, not at the next tick: the
+/// kernel is asked to look. Without other threads it is not asked. (Without nudges these frames take 5.8 ms.)
 #[test]
 fn a_worker_that_does_not_start_is_nudged() {
     let run = |placement, hogs| {

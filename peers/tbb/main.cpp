@@ -1,4 +1,4 @@
-// `paceline-peer-tbb`: oneTBB for `paceline bench --peers`, as a process of its own.
+// `paceline-peer-tbb`: oneTBB for `paceline-bench --peers`, as a process of its own.
 //
 // It reads requests from standard input, one a line, and answers each with one line: `ok` and
 // numbers, `failed` and why. Between requests it sleeps in that read. A request that it does not

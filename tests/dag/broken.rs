@@ -1,5 +1,5 @@
-//! The platform of simulated threads with a defect: an operation that is not what it should be, or a step
-//! that the runtime leaves out on it.
+//! The platform of simulated threads with a defect: an operation that is wrong, or a step that the runtime
+//! leaves out on it.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use event::Nanos;
 use platform::{Atomic, Memory, Omission, Ordering, Parker, Platform};
 use sim::Sim;
 
-/// What is broken.
+/// The planted defect.
 pub(super) trait Defect: Copy + Send + Sync + 'static {
     /// A token that comes before the thread has parked is gone.
     const FORGETS_TOKENS: bool = false;
@@ -51,7 +51,7 @@ pub(super) struct Broken<D>(Sim, PhantomData<D>);
 
 pub(super) struct BrokenAtomic<A, D>(A, PhantomData<D>);
 
-/// What a claim adds to a state word: from ready to running, and one member of the crew.
+/// The change of a state word by a claim: from ready to running, and one member of the crew.
 const CLAIM: u64 = 0x101;
 
 impl<D: Defect> Atomic<u64> for BrokenAtomic<<Sim as Memory>::AtomicU64, D> {
@@ -123,9 +123,9 @@ impl<D: Defect> Parker for BrokenParker<D> {
     }
 }
 
-// SAFETY: this platform does NOT keep what the trait promises, which is its purpose; the programs
-// run on it have nothing that a job run twice or too early could break (see `planted`).
-// Memory itself stays sound: all words are the simulated platform's.
+// SAFETY: this platform breaks the trait's promises on purpose; the programs run on it have nothing that a
+// job run twice or too early could break (see `planted`). Memory itself stays sound: all words are the
+// simulated platform's.
 unsafe impl<D: Defect> Memory for Broken<D> {
     type AtomicU32 = BrokenAtomic<<Sim as Memory>::AtomicU32, D>;
     type AtomicU64 = BrokenAtomic<<Sim as Memory>::AtomicU64, D>;
@@ -146,16 +146,11 @@ unsafe impl<D: Defect> Memory for Broken<D> {
 // SAFETY: all of it is the simulated platform's own.
 unsafe impl<D: Defect> Platform for Broken<D> {
     type Parker = BrokenParker<D>;
-    type Thread = <Sim as Platform>::Thread;
 
-    fn now(&self) -> Nanos {
-        self.0.now()
-    }
     fn parker(&self) -> Self::Parker {
         BrokenParker(self.0.parker(), PhantomData)
     }
-    testkit::forward_spawn!(|this| this.0);
-    testkit::forward_platform!(|this| this.0, |word| &word.0);
+    testkit::forward_platform!(Sim: |this| this.0, now spawn);
 }
 
 /// A [`Broken`] platform over this one.

@@ -1,12 +1,12 @@
 //! Work that is left to the workers.
 //!
-//! Goal: published work is never forgotten: what is ready runs although no outside thread waits for it or
-//! helps with it.
+//! Goal: published work is never forgotten: ready jobs run although no outside thread waits for them or helps
+//! with them.
 //!
-//! Method: the threads of a random program do what they do and end; the main thread then parks on a bell of
-//! its own, outside of the job system, until the last body is gone. A waiter would find a ready job by
-//! itself, announced or not; here only the workers can find it. On simulated threads a job that was
-//! never announced shows in one of these ways:
+//! Method: the threads of a random program run and end; the main thread then parks on a bell of its own,
+//! outside of the job system, until the last body is gone. A waiter would find a ready job by itself,
+//! announced or not; here only the workers can find it. On simulated threads a job that was never announced
+//! shows in one of these ways:
 //!
 //! - as a deadlock, if all workers sleep, or spin on a word that nothing will write (policy `Active`);
 //! - as time that passes, if they are [`PATIENT`] and find the job when they look for the last time: the main
@@ -15,8 +15,9 @@
 //!   the run went on. That is asked of other endings, too.
 //!
 //! Plans for this ending have workers at all times, and threads end their events before they leave, so that
-//! everything can run. Most programs have a [`Theme`], which makes frequent what the oracle is there for. In
-//! seven of ten a few steps are late: that holds threads back for as long as others need to go to sleep.
+//! everything can run. Most programs have a [`Theme`], which makes the situations frequent that the oracle
+//! looks for. In seven of ten a few steps are late: that holds threads back for as long as others need to go
+//! to sleep.
 
 use std::sync::OnceLock;
 
@@ -35,8 +36,8 @@ use crate::support::{Random, each_seed};
 /// Workers that spin for much longer than all of a program takes, and then look around once more.
 const PATIENT: WaitPolicy = WaitPolicy::For(Nanos::from_secs(1));
 
-/// The simulated time in which the workers must be through with what was left to them. Apart from late steps,
-/// work is the only thing that takes time there, and a plan has a few milliseconds of it.
+/// The simulated time in which the workers must be done with the work that was left to them. Apart from late
+/// steps, work is the only thing that takes time there, and a plan has a few milliseconds of it.
 const PATIENCE: Nanos = Nanos::from_millis(50);
 
 /// Where the main thread rests while the workers are left alone.
@@ -64,8 +65,8 @@ impl<P: Platform> Bell<P> {
     }
 }
 
-/// Rests until no body is left. All other threads have ended, so only bodies make new ones. What has no
-/// body ends together with the last of its predecessors.
+/// Rests until no body is left. All other threads have ended, so only bodies make new ones. Nodes without a
+/// body end together with the last of their predecessors.
 pub(super) fn leave_to_the_workers<P: Platform>(world: &World<P>, platform: &P) {
     let since = platform.now();
     let parker = world.bell.parker.get_or_init(|| platform.parker());
@@ -81,8 +82,8 @@ pub(super) fn leave_to_the_workers<P: Platform>(world: &World<P>, platform: &P) 
     world.bell.took.set(took).expect("a world ends once");
 }
 
-/// Whether the workers were through with it in time. For simulated time: on a real machine other programs
-/// take some.
+/// Whether the workers were done with it in time. For simulated time: on a real machine other programs take
+/// some.
 pub(super) fn judge<P: Platform>(world: &World<P>) {
     let took = world.bell.took.get().copied().unwrap_or_default();
     world.expect(took <= PATIENCE, || {
@@ -90,7 +91,7 @@ pub(super) fn judge<P: Platform>(world: &World<P>) {
     });
 }
 
-/// A program for this ending, and what it is run under.
+/// A program for this ending, and the settings of its run.
 pub(super) struct Case {
     pub(super) config: SimConfig,
     pub(super) shape: Shape,

@@ -1,4 +1,4 @@
-//! What must be true of every run of a plan, in whatever order it went.
+//! Conditions that hold for every run of a plan, in whatever order it went.
 //!
 //! - Each body runs exactly once, unless a predecessor failed; then never.
 //! - A body sees what all of its predecessors did.
@@ -7,7 +7,7 @@
 //! - A wait returns when the job is over, with its true fate, and never reports a deadlock: plans
 //!   cannot wait in a circle.
 //! - Every body and every result is dropped exactly once.
-//! - The hook for panics that nobody waits for is called at most once for each.
+//! - The hook for panics without a waiter is called at most once for each.
 //! - No slot is left behind: each job in the log is completed.
 
 use std::collections::BTreeMap;
@@ -57,8 +57,8 @@ fn predecessors<P: Platform>(world: &World<P>, node: usize) -> Vec<usize> {
 
 /// Predecessors, and those that may be about to become some.
 ///
-/// For judging while the program runs: who is told of a failure through an edge may be told before the edge
-/// is noted.
+/// For judging while the program runs: a node may be told of a failure through an edge before the edge is
+/// noted.
 fn possible_predecessors<P: Platform>(world: &World<P>, node: usize) -> Vec<usize> {
     // First: an edge goes from here to `after`.
     let mut all = world.nodes[node].joining.lock().unwrap().clone();
@@ -66,7 +66,7 @@ fn possible_predecessors<P: Platform>(world: &World<P>, node: usize) -> Vec<usiz
     all
 }
 
-/// Whether a node has done what it is there for.
+/// Whether a node has done its work.
 fn is_done<P: Platform>(world: &World<P>, node: usize) -> bool {
     let notes = &world.nodes[node];
     match world.plan.nodes[node].kind {

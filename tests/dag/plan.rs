@@ -1,21 +1,21 @@
 //! A random program, as data: jobs, what makes them, and what their bodies do.
 //!
-//! Every node and every thread has a *rank*, a random order in which the program needs things: a
-//! node depends only on, and bodies wait only for, what has a lower rank; an event has a higher rank
-//! than whoever completes it. So no program made here can wait in a circle, in whatever order it
-//! runs, and a run that does not end is the runtime's fault.
+//! Every node and every thread has a *rank*, a random order in which the program needs things: a node depends
+//! only on, and bodies wait only for, nodes with a lower rank; an event has a higher rank than the body or
+//! thread that completes it. So no program made here can wait in a circle, in whatever order it runs, and a
+//! run that does not end is the runtime's fault.
 
 use super::theme::Theme;
 use crate::support::Random;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A job.
     Single,
     /// A job with a result.
     Typed,
-    /// A job over so many items; the one given panics.
+    /// A job over this many items; the one given panics.
     Range {
         items: usize,
         panics_at: Option<usize>,
@@ -24,10 +24,10 @@ pub(crate) enum Kind {
     Event,
 }
 
-/// What a body or a thread does.
+/// An action of a body or a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
-    /// So many nanoseconds of work.
+    /// This many nanoseconds of work.
     Work(u64),
     Create(usize),
     /// An event and the job that owns it from then on.
@@ -39,7 +39,7 @@ pub(crate) enum Action {
     WaitFor(usize, u64),
     /// Takes the result of a typed job.
     Take(usize),
-    /// The same, if it is there in so many nanoseconds.
+    /// The same, if it is there in this many nanoseconds.
     TakeFor(usize, u64),
     /// Threads only, if there are workers: awaits the result, which runs nothing meanwhile.
     Await(usize),
@@ -55,7 +55,7 @@ pub(crate) enum Action {
     Abandon(usize),
     Scope(Vec<Vec<Action>>),
     Join(Vec<Action>, Vec<Action>),
-    /// A parallel loop over so many items.
+    /// A parallel loop over this many items.
     Loop(usize),
     Panic,
     /// Threads only.
@@ -86,12 +86,12 @@ pub(crate) struct Node {
     pub(crate) background: bool,
 }
 
-/// What programs a test wants.
+/// The programs that a test wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taste {
     /// Most nodes.
     pub(crate) nodes: usize,
-    /// Whether workers exist: only they run what nobody waits for.
+    /// Whether workers exist: only they run jobs without a waiter.
     pub(crate) has_workers: bool,
     /// Whether bodies wait for ids (with handles alone the job system may go while they run).
     pub(crate) waits_by_id: bool,
@@ -107,7 +107,7 @@ pub(crate) struct Taste {
     pub(crate) panics: usize,
     /// Percentage of nodes that are background jobs.
     pub(crate) background: usize,
-    /// What the first nodes are.
+    /// The kind of the first nodes.
     pub(crate) theme: Theme,
     /// Fewer items than this are in each range.
     pub(crate) items: usize,
@@ -116,11 +116,11 @@ pub(crate) struct Taste {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) nodes: Vec<Node>,
-    /// What the threads do; the first one is the main thread.
+    /// The actions of the threads; the first one is the main thread.
     pub(crate) threads: Vec<Vec<Action>>,
 }
 
-/// Who makes a node and runs actions.
+/// The maker of a node, which runs actions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Thread(usize),
@@ -383,10 +383,13 @@ impl Generator<'_> {
             }
             16 if asks_workers => Action::Resize(1 + self.random.below(4)),
             14 if runs_anything => Action::Flush,
-            15 if runs_anything => match self.random.chance(50) {
-                true => Action::Poll,
-                false => Action::Pump,
-            },
+            15 if runs_anything => {
+                if self.random.chance(50) {
+                    Action::Poll
+                } else {
+                    Action::Pump
+                }
+            }
             _ => Action::Forget(self.lower_than(usize::MAX)?),
         };
         Some(action)
@@ -404,14 +407,14 @@ impl Generator<'_> {
         if !self.taste.waits_by_id {
             return None;
         }
-        Some(match self.random.chance(20) {
-            true => Action::WaitFor(target, *self.random.pick(&[0, 1_000, 100_000])),
-            false => Action::Wait(target),
+        Some(if self.random.chance(20) {
+            Action::WaitFor(target, *self.random.pick(&[0, 1_000, 100_000]))
+        } else {
+            Action::Wait(target)
         })
     }
 
-    /// Puts parts of bodies into scopes and joins: what they did one after the other they then do at
-    /// the same time.
+    /// Puts parts of bodies into scopes and joins, so that actions in sequence become simultaneous ones.
     fn fold_bodies(&mut self) {
         for node in 0..self.plan.nodes.len() {
             let mut body = std::mem::take(&mut self.plan.nodes[node].body);
@@ -438,9 +441,10 @@ impl Generator<'_> {
         let cut = first + 1 + self.random.below(body.len() - first - 1);
         let tail = body.split_off(cut);
         let head = body.split_off(first);
-        let folded = match self.random.chance(60) {
-            true => Action::Scope(vec![head, tail]),
-            false => Action::Join(head, tail),
+        let folded = if self.random.chance(60) {
+            Action::Scope(vec![head, tail])
+        } else {
+            Action::Join(head, tail)
         };
         body.push(folded);
     }

@@ -82,13 +82,13 @@ impl<D: Defect> Case<D> {
     fn world(&self) -> Arc<World<Broken<D>>> {
         let world = World::new(self.plan.clone());
         if !self.harmless {
-            // What runs twice is dropped twice: the notes must outlive that.
+            // A body that runs twice is dropped twice: the notes must outlive that.
             (0..1000).for_each(|_| std::mem::forget(world.clone()));
         }
         world
     }
 
-    /// What the oracles say of it.
+    /// The complaint of the oracles.
     fn faults(&self) -> Vec<String> {
         let run = run_once(self.config.clone(), &self.shape, self.world(), broken);
         run.faults(&self.shape)
@@ -101,8 +101,8 @@ impl<D: Defect> Case<D> {
     }
 }
 
-/// Runs programs on the broken platform until the oracles complain. Returns what they said first,
-/// and of which seed.
+/// Runs programs on the broken platform until the oracles complain. Returns their first complaint, and its
+/// seed.
 fn find<D: Defect>(most: u64, case: impl Fn(u64) -> Case<D>) -> Option<(u64, String)> {
     seeds(most).find_map(|seed| {
         let faults = case(seed).faults();
@@ -115,7 +115,7 @@ fn is_found<D: Defect>(test: &str, what: &str, harmless: bool, says: impl Fn(&st
     is_found_in::<D>(test, what, 5_000, says, |seed| Case::of(seed, harmless));
 }
 
-/// So many programs that are left to the workers are enough: the rarest of these bugs took 12 000.
+/// This many programs that are left to the workers are enough: the rarest of these bugs took 12 000.
 const LEFT_SEEDS: u64 = 100_000;
 
 /// The same for a step that is left out. Workers that spin do so in vain, or for too long.
@@ -173,8 +173,8 @@ fn a_sound_platform_is_not_accused() {
     }
 }
 
-/// A thread that has lost its token either sleeps for ever, or sleeps beside work that it was woken for.
-/// Which of the two comes first, the seeds say.
+/// A thread that has lost its token either sleeps for ever, or sleeps beside work that it was woken for. The
+/// seeds decide which of the two comes first.
 #[test]
 fn a_parker_that_forgets_is_found() {
     is_found::<ForgetsTokens>(

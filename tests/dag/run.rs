@@ -1,7 +1,6 @@
 //! Runs a [`Plan`] on any platform and notes what happened in a [`World`].
 //!
-//! What the program does with the job system is done here; what should have happened is judged in
-//! `oracle`.
+//! The program's calls of the job system are made here; the expected outcome is judged in `oracle`.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -137,7 +136,9 @@ impl<P: Platform> Wake for Unparker<P> {
 
 impl<P: Platform> Place<'_, P> {
     fn act(&self, actions: &[Action]) {
-        actions.iter().for_each(|action| self.do_one(action));
+        for action in actions {
+            self.do_one(action);
+        }
     }
 
     fn do_one(&self, action: &Action) {

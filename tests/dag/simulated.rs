@@ -19,10 +19,10 @@ use crate::support::{Random, each_seed, kept, log};
 /// How many steps a run may take: far more than any does.
 pub(super) const STEPS_MAX: u64 = 3_000_000;
 
-/// So many steps that are late may lie between a job that is ready and the worker that takes it.
+/// This many late steps may lie between a job that is ready and the worker that takes it.
 const LATE_STEPS: u64 = 50;
 
-/// What a run is made with besides its plan.
+/// The settings of a run besides its plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) workers: usize,

@@ -1,7 +1,7 @@
-//! What a slow worker makes ready by ending a range.
+//! Work that a slow worker makes ready by ending a range.
 //!
-//! Goal: a slow worker that is the last to leave a range announces what that held back, since it goes on with
-//! work for slow workers only.
+//! Goal: a slow worker that is the last to leave a range announces the work that the range held back, since
+//! it goes on with work for slow workers only.
 //!
 //! Method: a range, a job after it, and a background job after it that parks until that job has run. The
 //! main thread parks, too. On a machine that is shown as one with a slow CPU, the range is offered to its
@@ -49,7 +49,7 @@ impl<P: Platform> Bell<P> {
     }
 }
 
-/// A few ranges and what comes after them. Returns how many pieces slow workers ran.
+/// A few ranges and the jobs after them. Returns how many pieces slow workers ran.
 fn program<P: Platform>(platform: P) -> u64 {
     let js = Builder::with_platform(platform.clone()).workers(4).build();
     let js = js.expect("the settings are in range");

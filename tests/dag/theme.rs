@@ -1,8 +1,8 @@
-//! First nodes that the rest of a random program has to do with: what seldom happens by itself.
+//! First nodes that the rest of a random program depends on: situations that are rare by themselves.
 
 use super::plan::{Action, Generator, Kind};
 
-/// What the first nodes of a program are.
+/// The kind of a program's first nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Theme {
     /// Like any others.
@@ -67,7 +67,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Gives this rank to the node. What had it gets the node's.
+    /// Gives this rank to the node. The node that had it gets the other one's.
     fn take_rank(&mut self, node: usize, rank: usize) {
         let old = self.node_ranks[node];
         let all = self.node_ranks.iter_mut().chain(&mut self.thread_ranks);
@@ -76,7 +76,7 @@ impl Generator<'_> {
         self.node_ranks[node] = rank;
     }
 
-    /// Adds what the other nodes and the threads have to do with the first ones.
+    /// Connects the other nodes and the threads with the first ones.
     pub(super) fn follow(&mut self, theme: Theme) {
         let first = theme.nodes();
         match theme {

@@ -1,4 +1,4 @@
-//! The notes of one run: what is known of each node, and what went wrong.
+//! The notes of one run: the record of each node, and the errors.
 //!
 //! They are std's atomics and locks, which are no steps of a simulated machine: no lock is held
 //! while the job system is called.
@@ -29,14 +29,14 @@ impl Count {
     }
 }
 
-/// What is known of a node.
+/// The record of a node.
 #[derive(Default)]
 pub(crate) struct NodeNotes {
     pub(crate) id: OnceLock<JobId>,
     pub(crate) started: AtomicU32,
     pub(crate) ended: AtomicU32,
     pub(crate) items: Vec<AtomicU32>,
-    /// Events: by whom and how they ended.
+    /// Events: which thread or job ended them, and how.
     pub(crate) completed: AtomicBool,
     pub(crate) abandoned: AtomicBool,
     /// The edges that were asked for and accepted.
@@ -78,7 +78,7 @@ impl Drop for Prize {
     }
 }
 
-/// What a body owns: dropped exactly once, whether the body runs or not.
+/// A value that a body owns: dropped exactly once, whether the body runs or not.
 pub(super) struct Luggage<P: Platform> {
     pub(super) world: Arc<World<P>>,
     pub(super) node: usize,
@@ -127,7 +127,7 @@ impl<P: Platform> World<P> {
         })
     }
 
-    /// Notes something that must not be.
+    /// Notes a violation.
     pub(crate) fn is_wrong(&self, what: String) {
         self.wrong.lock().unwrap().push(what);
     }
@@ -142,7 +142,7 @@ impl<P: Platform> World<P> {
         self.js.lock().unwrap().clone()
     }
 
-    /// What a label's number says of its jobs.
+    /// The meaning of a label's number for its jobs.
     pub(crate) fn part(&self, label: u64) -> Part {
         match self.labels.lock().unwrap()[label as usize].name {
             "join" => Part::OfAny,

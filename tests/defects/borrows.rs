@@ -1,4 +1,4 @@
-//! Scopes, joins and loops are left only when all that borrows from them is through, whatever happens in
+//! Scopes, joins and loops are left only when all that borrows from them has ended, whatever happens in
 //! between.
 //!
 //! Once a panic that came up inside such a wait left it: of a payload that was dropped there, of a hook that
@@ -51,9 +51,9 @@ impl Borrower {
     }
 }
 
-/// Goal: a scope of which several jobs panic is left when all its jobs are through, with the first panic;
-/// the payloads of the others may panic when they are dropped. Method: the only worker is busy with the
-/// borrower. Main runs the jobs that panic, inside the scope's wait.
+/// Goal: a scope of which several jobs panic is left when all its jobs have ended, with the first panic; the
+/// payloads of the others may panic when they are dropped. Method: the only worker is busy with the borrower.
+/// Main runs the jobs that panic, inside the scope's wait.
 #[test]
 fn a_scope_with_several_panics() {
     watched("a scope with several panics", || {
@@ -111,7 +111,7 @@ fn every_job_of_a_scope_with_panics_runs() {
     }
 }
 
-/// Goal: a loop of which several parts panic is left when all its parts are through. Method: of two workers
+/// Goal: a loop of which several parts panic is left when all its parts have ended. Method: of two workers
 /// one is busy with the borrower. The other one panics while main is in the middle of a part, too; then main
 /// panics.
 #[test]
@@ -154,8 +154,8 @@ fn a_loop_with_several_panics() {
     });
 }
 
-/// Goal: a join of which both halves panic is left with the panic of the first half, when the second one is
-/// through. Method: each half throws a bomb, on its own thread.
+/// Goal: a join of which both halves panic is left with the panic of the first half, when the second one has
+/// ended. Method: each half throws a bomb, on its own thread.
 #[test]
 fn a_join_with_two_panics() {
     watched("a join with two panics", || {
@@ -184,8 +184,8 @@ fn a_join_with_two_panics() {
     });
 }
 
-/// Goal: a hook that names threads may panic. It is called while a worker waits in a scope and a spare
-/// worker is started for what only that may run. Method: the only worker opens a scope whose job main runs,
+/// Goal: a hook that names threads may panic. It is called while a worker waits in a scope and a spare worker
+/// is started for a job that only a spare may run. Method: the only worker opens a scope whose job main runs,
 /// because main waits for the worker's job. Something else that is ready makes the worker start a spare.
 #[test]
 fn a_scope_and_a_hook_that_names_a_spare() {
@@ -222,7 +222,7 @@ fn a_scope_and_a_hook_that_names_a_spare() {
                 js.job("for a spare").schedule(move |_| runs.raise());
                 queued.raise();
             });
-            // The worker has it: this thread runs what is in the scope.
+            // The worker has it: this thread runs the scope's jobs.
             opened.wait();
             assert!(js.try_wait(opens).is_ok());
         });
@@ -311,9 +311,10 @@ fn a_loop_and_a_sink_that_panics() {
     with_a_trap("loop", |js, borrower, is_armed| {
         let body = |_: std::ops::Range<usize>, _: &Context<'_, Os>| {
             if thread::current().id() == main {
-                match borrower.begun.is_up() {
-                    true => is_armed.raise(),
-                    false => thread::sleep(Duration::from_micros(50)),
+                if borrower.begun.is_up() {
+                    is_armed.raise()
+                } else {
+                    thread::sleep(Duration::from_micros(50))
                 }
             } else if !borrower.begun.is_up() {
                 borrower.run();
@@ -323,8 +324,8 @@ fn a_loop_and_a_sink_that_panics() {
     });
 }
 
-/// Goal: a thread that is new to the job system may wait for what another one makes ready at that moment:
-/// the mark that it leaves, and the seat that the mark names, are read properly. Method: an outside thread
+/// Goal: a thread that is new to the job system may wait for what another one makes ready at that moment: the
+/// mark that it leaves, and the thread slot that the mark names, are read properly. Method: an outside thread
 /// calls for the first time and waits; another one completes what it waits for, or gives it one more
 /// dependency. Nothing orders the two but the job system. (On most machines this cannot go wrong; Miri and
 /// ThreadSanitizer see it where it does.)

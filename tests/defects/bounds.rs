@@ -1,8 +1,8 @@
 //! Bounds of the job system that a program met without being told, and costs that grew without a bound.
 //!
-//! Once a wait hung that had more ancestors than a search looked at. So did waits of more jobs than there
-//! could be spare workers, a wait without any worker for an event that only another job would complete, and
-//! deeply nested waits. Searches took quadratic time. Polls and failures left something behind for ever.
+//! Once a wait with more ancestors than a search looked at hung. So did waits of more jobs than there could
+//! be spare workers, a wait without any worker for an event that only another job would complete, and deeply
+//! nested waits. Searches took quadratic time. Polls and failures left something behind for ever.
 
 use super::*;
 
@@ -84,9 +84,12 @@ fn a_wait_for_many_at_once() {
             let (js, released) = large_and_busy(workers);
             let gate = js.event("gate");
             let all: Vec<_> = (0..MANY)
-                .map(|_| match is_held {
-                    true => js.job("one").after(gate.id()).schedule(|_| ()),
-                    false => js.job("one").schedule(|_| ()),
+                .map(|_| {
+                    if is_held {
+                        js.job("one").after(gate.id()).schedule(|_| ())
+                    } else {
+                        js.job("one").schedule(|_| ())
+                    }
                 })
                 .collect();
             let last = js.combine(&all);
@@ -148,7 +151,7 @@ fn a_late_dependency_on_a_long_chain() {
     });
 }
 
-/// Goal: far more jobs may wait than there are workers; what is ready is run by spare workers. Method: so
+/// Goal: far more jobs may wait than there are workers; ready jobs are run by spare workers. Method: that
 /// many jobs wait for an event that a job scheduled after them completes. Nothing helps from outside.
 #[test]
 fn more_waits_than_workers() {
@@ -203,7 +206,7 @@ fn spares_are_used_again() {
     });
 }
 
-/// What a job completes that is ready, and nothing but a waiter is there to run it.
+/// An event that a ready job completes, and only a waiter is there to run it.
 fn waits_without_workers(js: &Arc<JobSystem>) {
     let event = js.event("event");
     let id = event.id();
@@ -221,9 +224,9 @@ fn waits_without_workers(js: &Arc<JobSystem>) {
     js.scope(|scope| scope.spawn(|_| js.try_wait(id).expect("it is completed")));
 }
 
-/// Goal: without workers a waiter that finds nothing it needs runs what is ready. Method: what it waits for
-/// is an event, which some other job completes. There are no workers from the beginning, from a change of
-/// their number on, or because the environment says so.
+/// Goal: without workers a waiter that finds nothing it needs runs any ready job. Method: it waits for an
+/// event, which some other job completes. There are no workers from the beginning, from a change of their
+/// number on, or because the environment says so.
 #[test]
 fn a_wait_for_an_event_without_workers() {
     watched("events without workers", || {
@@ -361,8 +364,8 @@ fn polls_by_two_threads_leave_nothing_behind() {
     });
 }
 
-/// Goal: what failed long ago is forgotten but for the fact, and so are payloads; a handle knows all of its
-/// own job. Method: far more failures than are remembered, each with a payload that is counted.
+/// Goal: of failures long ago only the fact is remembered, and payloads are forgotten, too; a handle knows
+/// all of its own job. Method: far more failures than are remembered, each with a payload that is counted.
 #[test]
 fn failures_are_forgotten_at_last() {
     const REMEMBERED: usize = 4_096;
@@ -439,8 +442,8 @@ fn a_table_is_full_when_it_should_be() {
     });
 }
 
-/// Goal: the number of workers can be changed to whatever can be asked for at the beginning. Method: more
-/// workers than four for each CPU, all of which work; and one more than there can be.
+/// Goal: the number of workers can be changed to any number that can be asked for at the beginning. Method:
+/// more workers than four for each CPU, all of which work; and one more than there can be.
 #[test]
 fn any_number_of_workers_that_can_be_built() {
     watched("many workers", || {

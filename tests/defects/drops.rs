@@ -2,7 +2,7 @@
 //! never run, closures of ranges.
 //!
 //! Once such a panic unwound through the thread that was finishing the job. The worker ended but was still
-//! counted, the job was never over, what came after it never ran, and the end of the job system hung or
+//! counted, the job was never over, the jobs after it never ran, and the end of the job system hung or
 //! panicked.
 
 use super::*;
@@ -118,8 +118,8 @@ fn a_wait_does_not_raise_the_end_of_a_closure() {
     }
 }
 
-/// Goal: what can never run any more is dropped at the end of the job system, all of it, although some of
-/// it panics; its handles report the end. Method: jobs behind an event that is never completed, every
+/// Goal: bodies that can never run any more are dropped at the end of the job system, all of them, although
+/// some panic; their handles report the end. Method: jobs behind an event that is never completed, every
 /// second one with a bomb.
 #[test]
 fn what_is_dropped_unrun_at_the_end_panics() {

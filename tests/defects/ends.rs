@@ -13,7 +13,7 @@ use sim::{Order, Sim, SimConfig};
 
 use crate::support::{Random, delays, each_seed};
 
-/// What goes on when the job system ends: a chain of jobs with branches, all of which can run.
+/// The work that goes on when the job system ends: a chain of jobs with branches, all of which can run.
 struct Chain {
     last: Job<u64>,
     ran: Count,
@@ -35,9 +35,10 @@ impl Chain {
                 }));
                 jobs += 1;
             }
-            before = match random.chance(50) {
-                true => js.combine(&link),
-                false => link[0],
+            before = if random.chance(50) {
+                js.combine(&link)
+            } else {
+                link[0]
             };
         }
         let last = js.job("last").after(before).run(|_| 7);
@@ -71,9 +72,10 @@ fn what_a_handles_wait_is_in_the_middle_of() {
     let test = "defects::ends::what_a_handles_wait_is_in_the_middle_of";
     each_seed(test, 3_000, |seed| {
         let mut random = Random::new(seed ^ 0xe4d5);
-        let config = match random.chance(50) {
-            true => delays(seed),
-            false => SimConfig::new(seed).with_order(Order::Random),
+        let config = if random.chance(50) {
+            delays(seed)
+        } else {
+            SimConfig::new(seed).with_order(Order::Random)
         };
         let report = Sim::run(config, |sim| {
             let builder = Builder::with_platform(sim.clone()).max_threads(8);

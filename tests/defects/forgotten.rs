@@ -5,7 +5,7 @@
 //! that spins in search of work did not hear of it. A thief moved tickets while a spinning worker looked at
 //! the queues, which both had half.
 //!
-//! The thread that rests here does not call the job system at all: a waiter would find what was forgotten.
+//! The thread that rests here does not call the job system at all: a waiter would find the forgotten work.
 
 use super::*;
 
@@ -16,7 +16,7 @@ use sim::{Order, Sim, SimConfig};
 
 use crate::support::{Random, delays, each_seed};
 
-/// Where the thread rests that must not help. Jobs tell it when something has happened.
+/// The place where the thread rests that must not help. Jobs tell it when something has happened.
 struct Bench<P: Platform> {
     parker: P::Parker,
 }
@@ -113,8 +113,8 @@ fn successors_that_meet<P: Platform>(js: &JobSystem<P>, random: &mut Random) {
 }
 
 /// The only worker waits for an event, so a spare worker runs the job that completes it. That job ends when
-/// the worker is back, out of work, and spins: the spare is one too many from then on, and what it has just
-/// made ready is for the worker. Main rests until that has run.
+/// the worker is back, out of work, and spins: the spare is one too many from then on, and the job it has
+/// just made ready is for the worker. Main rests until that has run.
 fn successor_of_a_spare<P: Platform>(js: &Arc<JobSystem<P>>, _: &mut Random) {
     const LONG_ENOUGH_TO_SPIN: Nanos = Nanos::from_millis(5);
     let (bench, begun, ran) = (Bench::new(js), Flag::default(), Count::default());
@@ -181,7 +181,7 @@ fn compute<P: Platform>(cx: &paceline::Context<'_, P>, work: u64) {
     }
 }
 
-/// What a program is run with.
+/// The settings of a program's run.
 struct Shape {
     workers: &'static [usize],
     policies: &'static [WaitPolicy],
@@ -211,9 +211,10 @@ fn simulated(
 ) {
     each_seed(test, seeds, |seed| {
         let mut random = Random::new(seed ^ 0xf0_4607);
-        let config = match shape.delays {
-            true => delays(seed),
-            false => orders(&mut random, seed),
+        let config = if shape.delays {
+            delays(seed)
+        } else {
+            orders(&mut random, seed)
         };
         let report = Sim::run(config, |sim| {
             let builder = Builder::with_platform(sim).max_threads(8);
@@ -273,8 +274,9 @@ const CROWDED: Shape = Shape {
     delays: true,
 };
 
-/// Goal: what the last thread to leave a range makes ready is run by idle workers, although that thread took
-/// part for nothing and does something else from then on. Method: [`successor_of_a_range`], in many orders.
+/// Goal: work that the last thread to leave a range makes ready is run by idle workers, although that thread
+/// took part for nothing and does something else from then on. Method: [`successor_of_a_range`], in many
+/// orders.
 #[test]
 fn the_successor_of_a_range_in_simulated_orders() {
     let test = "defects::forgotten::the_successor_of_a_range_in_simulated_orders";
@@ -301,7 +303,7 @@ fn successors_of_a_range_meet_in_simulated_orders() {
     });
 }
 
-/// Goal: a spare worker that leaves gives back what it has promised to run, also to a worker that spins.
+/// Goal: a spare worker that leaves gives back the job it has promised to run, also to a worker that spins.
 /// Method: [`successor_of_a_spare`].
 #[test]
 fn the_successor_of_a_spares_job_in_simulated_orders() {

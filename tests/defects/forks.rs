@@ -13,7 +13,7 @@ use paceline::{Job, Role};
 
 use crate::process::{child, is_child};
 
-/// Goal: as above. Method: threads of the parent do nothing but call what takes locks, so that they hold
+/// Goal: as above. Method: threads of the parent do nothing but make calls that take locks, so that they hold
 /// them nearly always; the parent forks again and again. An alarm ends a child that hangs.
 #[test]
 fn the_child_of_a_fork_takes_no_locks() {
@@ -85,7 +85,7 @@ fn fork_once(js: &JobSystem, polled: &mut Job<()>) -> Option<i32> {
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no fork");
     if pid == 0 {
-        // SAFETY: the default action ends the process, which is what is wanted if it hangs.
+        // SAFETY: the default action ends the process, as it should if it hangs.
         unsafe { libc::alarm(5) };
         in_the_child(js, polled);
         // SAFETY: ends this process and runs nothing else.
@@ -98,7 +98,7 @@ fn fork_once(js: &JobSystem, polled: &mut Job<()>) -> Option<i32> {
     libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
 }
 
-/// What is answered is not looked at.
+/// The answers are not looked at.
 fn in_the_child(js: &JobSystem, polled: &mut Job<()>) {
     _ = js.labels();
     _ = js.limits();

@@ -1,4 +1,4 @@
-//! Hooks, sinks, wakers and payloads that panic, or that wait for what they are told about.
+//! Hooks, sinks, wakers and payloads that panic, or that wait for the job they are told about.
 //!
 //! Once a hook that panicked at the start of a worker left a worker that was counted and did not work. One
 //! that panicked at its end, or a payload that did so when it was dropped, made the end of the job system
@@ -79,7 +79,7 @@ fn a_hook_that_gives_no_name() {
         assert_eq!(name.as_deref(), Some(usual.as_str()));
         ends_well(js);
         works("a name with a zero", |builder| {
-            builder.thread_name(|seat| format!("a\0b {seat}"))
+            builder.thread_name(|slot| format!("a\0b {slot}"))
         });
     });
 }
@@ -98,7 +98,7 @@ fn needs_a_spare(js: &Arc<JobSystem>) {
     let_run(js, &[waits, completes]);
 }
 
-/// Goal: what comes up when a spare worker ends is not raised where the next one is started, which may be in
+/// Goal: a panic at the end of a spare worker is not raised where the next one is started, which may be in
 /// the middle of a wait of a scope. Method: each spare's last hook panics, and spares come and go.
 #[test]
 fn the_last_hook_of_spares_panics() {
@@ -217,7 +217,7 @@ impl Sink for Full {
         self.fail();
     }
 
-    fn seat_taken(&self, _: u32) {
+    fn slot_taken(&self, _: u32) {
         self.fail();
     }
 }

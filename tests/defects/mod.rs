@@ -3,8 +3,8 @@
 //! Goal: code of the program may panic, wait, schedule and drop anything wherever the runtime calls it.
 //! Nothing hangs, nothing is left early, and all workers live on.
 //!
-//! Method: a program sets up the situation with flags that its own jobs raise, so that it does not depend
-//! on luck. It then counts what ran and what was dropped. A program that hangs is ended by
+//! Method: a program sets up the situation with flags that its own jobs raise, so that it does not depend on
+//! luck. It then counts the bodies that ran and those that were dropped. A program that hangs is ended by
 //! [`watched`](crate::support::watched). A loop that waits for a count has no bound of its own.
 
 mod borrows;
@@ -19,7 +19,7 @@ mod matrix;
 mod order;
 mod owners;
 mod results;
-mod seats;
+mod slots;
 mod stack;
 mod told;
 
@@ -89,7 +89,7 @@ impl Count {
     }
 }
 
-/// A value whose end panics, except during another panic. What it owns is dropped all the same.
+/// A value whose end panics, except during another panic. The values it owns are dropped all the same.
 struct Bomb {
     _token: Token,
     /// Raised when it goes off.
@@ -157,8 +157,8 @@ fn let_run(js: &JobSystem, ids: &[JobId]) {
     until(|| ids.iter().all(|&id| js.is_done(id)));
 }
 
-/// Ends well if every worker still works: so many jobs as there are workers must all run at the same time,
-/// and no other thread helps. Without workers: if a job still runs here.
+/// Ends well if every worker still works: one job per worker must run, all at the same time, and no other
+/// thread helps. Without workers: if a job still runs here.
 fn all_workers_work(js: &JobSystem) {
     let (workers, met) = (js.workers(), Count::default());
     for _ in 0..workers.max(1) {

@@ -1,11 +1,11 @@
-//! Jobs that are ready come to their turn, and waits with a deadline end in time.
+//! Jobs that are ready get their turn, and waits with a deadline end in time.
 //!
 //! Once the turns of fairness came from the queues of outside threads alone. A job in the queue of a thread
 //! that was busy with something else waited as long as the workers made jobs for themselves. So did an older
 //! job below newer ones in a worker's own queue. And a wait with a deadline began jobs, however long they
 //! were.
 //!
-//! Method: what must not be put off for ever ends something that otherwise goes on for ever.
+//! Method: the job that must not be put off for ever ends something that otherwise goes on for ever.
 
 use super::*;
 
@@ -55,8 +55,9 @@ fn a_scope_of_a_busy_thread() {
     }
 }
 
-/// Goal: as above for what a job leaves that an outside thread has run inside a wait. Method: the job, which
-/// main waits for and therefore runs, makes another one; main calls nothing from then on.
+/// Goal: as above for a job that another one leaves behind which an outside thread has run inside a wait.
+/// Method: the job, which main waits for and therefore runs, makes another one; main calls nothing from then
+/// on.
 #[test]
 fn what_a_job_leaves_with_a_waiter() {
     for workers in [1, 2] {
@@ -77,8 +78,8 @@ fn what_a_job_leaves_with_a_waiter() {
     }
 }
 
-/// Goal: jobs that an outside thread schedules are run in such a case, too, in the background or not, and
-/// what was held back by an event. Method: as above.
+/// Goal: jobs that an outside thread schedules are run in such a case, too, in the background or not, and so
+/// are jobs that an event held back. Method: as above.
 #[test]
 fn what_a_busy_thread_schedules() {
     for workers in [1, 2] {
@@ -104,8 +105,8 @@ fn what_a_busy_thread_schedules() {
     }
 }
 
-/// Goal: the oldest job of a worker's own queue comes to its turn. Method: with one worker, a job schedules
-/// the one that ends it all, and then newer ones that each make another.
+/// Goal: the oldest job of a worker's own queue gets its turn. Method: with one worker, a job schedules the
+/// one that ends it all, and then newer ones that each make another.
 #[test]
 fn the_oldest_job_of_a_queue() {
     for newer in [1, 100] {
@@ -174,8 +175,8 @@ fn a_wait_with_a_deadline_begins_nothing() {
     }
 }
 
-/// Goal: the same for a job that what is waited for depends on, and for parts of a loop. Method: the awaited
-/// job is not ready, but one that it needs is; or it is a range in the middle of which the worker is.
+/// Goal: the same for a job that the awaited one depends on, and for parts of a loop. Method: the awaited job
+/// is not ready, but one that it needs is; or it is a range in the middle of which the worker is.
 #[test]
 fn a_wait_with_a_deadline_does_not_help() {
     watched("a deadline and ancestors", || {
@@ -186,9 +187,10 @@ fn a_wait_with_a_deadline_does_not_help() {
         let range = js.job("range");
         let range = range.schedule_for(0..8, Grain::Items(1), move |_, _| {
             begins.up();
-            match thread::current().id() == main && !over.is_up() {
-                true => _ = strayed.up(),
-                false => over.wait(),
+            if thread::current().id() == main && !over.is_up() {
+                strayed.up();
+            } else {
+                over.wait();
             }
         });
         js.flush();
@@ -286,7 +288,7 @@ fn polling_on_all_workers() {
 /// How long one poll lasts: no time at all, and long enough for a worker to stand still.
 const MOMENTS: [Duration; 2] = [Duration::ZERO, Duration::from_millis(2)];
 
-/// Goal: without workers such a wait runs what is needed, and ends when the deadline has passed. Method: a
+/// Goal: without workers such a wait runs the needed jobs, and ends when the deadline has passed. Method: a
 /// chain of jobs of which one lasts longer than the deadline; the wait comes back before the next one.
 #[test]
 fn a_wait_with_a_deadline_without_workers() {

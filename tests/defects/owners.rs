@@ -1,8 +1,8 @@
 //! The last owner of a job system goes where the runtime drops values of the program: on a worker, inside
 //! and outside of a job, in a hook, and at the end of a thread.
 //!
-//! Once a worker joined itself there, or waited for its own range for ever. Where the thread had no seat,
-//! nothing was run and nothing was dropped, and handles waited for ever.
+//! Once a worker joined itself there, or waited for its own range for ever. Where the thread had no thread
+//! slot, nothing was run and nothing was dropped, and handles waited for ever.
 
 use super::*;
 
@@ -15,7 +15,7 @@ use crate::support::ledger::Ledger;
 
 const READY: usize = 20;
 
-/// What is left in a job system that goes: jobs that can run, and one that never will.
+/// The jobs left in a job system that goes: jobs that can run, and one that never will.
 struct Left {
     ledger: Arc<Ledger>,
     ran: Count,
@@ -44,7 +44,7 @@ impl Left {
         }
     }
 
-    /// What can run has run, the rest is dropped, and the handle says so.
+    /// Jobs that can run have run, the rest is dropped, and the handle says so.
     fn check(self) {
         let verdict = self.held.try_wait().map(drop);
         assert!(matches!(verdict, Err(WaitError::ShutDown)), "{verdict:?}");
@@ -237,8 +237,8 @@ fn the_last_owner_goes_with_a_worker() {
 }
 
 /// Goal: a thread-local of any other thread may be the last owner, also if it is dropped after the runtime's
-/// own, and the thread has no seat any more. Method: the thread-local comes into being before the thread's
-/// first call, or after it.
+/// own, and the thread has no thread slot any more. Method: the thread-local comes into being before the
+/// thread's first call, or after it.
 #[test]
 fn the_last_owner_goes_with_an_outside_thread() {
     for (workers, is_early) in FEW.into_iter().flat_map(|few| [(few, true), (few, false)]) {
@@ -269,12 +269,12 @@ fn the_last_owner_goes_with_an_outside_thread() {
     }
 }
 
-/// Goal: a job system may be dropped by a thread for which there is no seat. Method: the one seat for
-/// outside threads is main's; another thread drops the job system.
+/// Goal: a job system may be dropped by a thread for which there is no thread slot. Method: the one thread
+/// slot for outside threads is main's; another thread drops the job system.
 #[test]
-fn the_last_owner_goes_on_a_thread_without_a_seat() {
+fn the_last_owner_goes_on_a_thread_without_a_slot() {
     for workers in FEW {
-        watched(&format!("no seat to end on, {workers} workers"), || {
+        watched(&format!("no slot to end on, {workers} workers"), || {
             let js = small(workers).max_threads(1);
             let js = js.build().expect("threads can be started");
             let left = Left::new(&js);

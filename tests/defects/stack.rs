@@ -29,7 +29,7 @@ fn nested(js: &Arc<JobSystem>, begun: &Count) -> (Vec<JobId>, paceline::Event) {
             begins.up();
             let next = ids_too.lock().expect("no panics").get(level + 1).copied();
             if let Some(next) = next {
-                // What failed is found out by main.
+                // Main finds out the failures.
                 _ = theirs.try_wait(next);
             }
         });

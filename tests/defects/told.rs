@@ -1,5 +1,5 @@
-//! What is counted, and what a program is told: panics of its own code, waits that no spare worker relieves,
-//! failures of long ago.
+//! Counts, and reports to the program: panics of its own code, waits that no spare worker relieves, failures
+//! of long ago.
 
 use super::*;
 
@@ -149,9 +149,9 @@ fn a_sink_is_refused() {
     }
 }
 
-/// Goal: where no more spare workers may be started though work is ready, the program is told. Method: at
-/// most one spare; three jobs wait for an event that a job behind them completes. Main hears of it and has
-/// other threads run what is ready.
+/// Goal: the program is told if no more spare workers may be started though work is ready. Method: at most
+/// one spare; three jobs wait for an event that a job behind them completes. Main hears of it and has other
+/// threads run the ready jobs.
 #[test]
 fn a_program_that_is_stuck_is_told() {
     watched("stuck", || {
@@ -170,7 +170,7 @@ fn a_program_that_is_stuck_is_told() {
         js.schedule(move |_| event.complete());
         js.flush();
         until(|| calls.get() > 0 && js.stats().spares_refused > 0);
-        // One of the three that wait is among what is ready, too, and keeps the thread that polls.
+        // One of the three that wait is among the ready ones, too, and keeps the thread that polls.
         thread::scope(|threads| {
             (0..3).for_each(|_| _ = threads.spawn(|| while js.poll() {}));
         });

@@ -1,9 +1,9 @@
-//! What is done with arbitrary bytes, for each parser and reader: no input may make one panic, hang, or take
-//! memory without bound.
+//! Arbitrary bytes for each parser and reader: no input may make one panic, hang, or take memory without
+//! bound.
 //!
-//! `fuzz/` has a program for each that a fuzzer feeds; the test `corpus` feeds them what is committed in
-//! `fuzz/corpus/`. Both call the functions here. They also check what must hold of what was understood, such
-//! as that a graph reads back as it was written.
+//! `fuzz/` has a program for each that a fuzzer feeds; the test `corpus` feeds them the files committed in
+//! `fuzz/corpus/`. Both call the functions here. They also check every input that was understood, such as
+//! that a graph reads back as it was written.
 #![forbid(unsafe_code)]
 
 use platform::Plan;
@@ -15,17 +15,17 @@ use trace::timeline::{Options, Timeline};
 use workload::graph::JobGraph;
 use workload::raster::Mesh;
 
-/// A parser or reader, and what is done with its input.
+/// A parser or reader, with its check.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Its name: of its program in `fuzz/fuzz_targets`, and of its folder in `fuzz/corpus`.
     pub name: &'static str,
-    /// What it reads.
+    /// Its input.
     pub reads: &'static str,
     /// Gives it these bytes.
     ///
     /// # Panics
-    /// If something is wrong with the parser: that is what it is for.
+    /// If something is wrong with the parser: that is its purpose.
     pub feed: fn(&[u8]),
 }
 
@@ -98,7 +98,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Reads a machine, and asks it what a simulator would.
+/// Reads a machine, and asks it a simulator's questions.
 pub fn machine(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -114,7 +114,7 @@ pub fn machine(bytes: &[u8]) {
     }
 }
 
-/// Reads a scenario, and asks it what a simulator would.
+/// Reads a scenario, and asks it a simulator's questions.
 pub fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -219,13 +219,13 @@ pub fn chrome(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Feeds the readers of traces with what is packed.
+/// Feeds the readers of traces with packed bytes.
 pub fn packed(bytes: &[u8]) {
     trace(bytes);
 }
 
-/// Reads a trace of whatever format it is; what is understood is explained, and the causes of every wait sum
-/// to its length. Each format has a target of its own, so that it has a corpus of its own.
+/// Reads a trace of whatever format it is; if it is understood it is explained, and the causes of every wait
+/// sum to its length. Each format has a target of its own, so that it has a corpus of its own.
 fn trace(bytes: &[u8]) {
     let recording = match trace::read::read(bytes, "fuzzed") {
         Ok(recording) => recording,

@@ -1,4 +1,4 @@
-//! What fuzzing begins with, and what it has found: all of it again, without a fuzzer.
+//! The inputs that fuzzing begins with, and those that it has found: all of it again, without a fuzzer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| name(entry.unwrap())).collect()
 }
 
-/// Goal: no input that is known makes a parser or reader panic, and what is understood is what was meant.
+/// Goal: no input that is known makes a parser or reader panic, and inputs are understood as they were meant.
 /// Method: each file of the corpus, and every beginning of it up to 300 bytes, given to its target.
 #[test]
 fn the_corpus_is_read_without_a_panic() {

@@ -1,4 +1,4 @@
-//! What a campaign goes through: kinds of programs, numbers of workers, wait policies.
+//! The combinations of a campaign: kinds of programs, numbers of workers, wait policies.
 
 use std::fmt;
 use std::str::FromStr;
@@ -63,7 +63,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// What a job system is made with.
+/// The settings of a job system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Combination {
     pub(crate) workers: usize,
@@ -83,7 +83,7 @@ impl Combination {
         policies.iter().flat_map(of).collect()
     }
 
-    /// Settings for a job system. Its threads are named after `name` and their seat.
+    /// Settings for a job system. Its threads are named after `name` and their thread slot.
     pub(crate) fn builder(&self, name: &str) -> Builder {
         self.builder_for_this_machine(name).workers(self.workers)
     }
@@ -93,7 +93,7 @@ impl Combination {
         let name = name.to_owned();
         Builder::new()
             .wait_policy(self.policy.policy)
-            .thread_name(move |seat| format!("{name}.{seat}"))
+            .thread_name(move |slot| format!("{name}.{slot}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is found: a sort of defect, where it was seen, and the command that repeats it.
+//! A finding: a sort of defect, where it was seen, and the command that repeats it.
 
 use std::fmt;
 
@@ -68,7 +68,7 @@ pub(crate) struct Fault {
     pub(crate) place: Place,
     /// One line.
     pub(crate) text: String,
-    /// What helps to understand it: states of threads, what was said on standard error.
+    /// Hints to understand it: states of threads, output on standard error.
     pub(crate) details: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the processes of a campaign tell their supervisor: one JSON object a line, on standard output.
+//! Messages from the processes of a campaign to their supervisor: one JSON object a line, on standard output.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub(crate) enum Line {
     Fault(Fault),
 }
 
-/// What was done.
+/// The work done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     /// Combinations of workers and policy that had a slice.

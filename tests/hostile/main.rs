@@ -32,8 +32,9 @@ use options::Options;
 
 fn main() -> ExitCode {
     let options = Options::read();
-    match options.inside {
-        true => session::run(&options),
-        false => supervisor::run(&options),
+    if options.inside {
+        session::run(&options)
+    } else {
+        supervisor::run(&options)
     }
 }

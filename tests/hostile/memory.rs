@@ -1,8 +1,8 @@
 //! The resident set of this process: in the first tenth of a campaign, and at its end.
 //!
-//! How much a slice leaves behind depends on what it has drawn: an allocator keeps what a large one has used.
-//! So the end is compared with the most of the first tenth, in which each combination has had a turn. What
-//! leaks grows nine times as long after that.
+//! The memory that a slice leaves behind depends on what it has drawn: an allocator keeps the memory of a
+//! large one. So the end is compared with the most of the first tenth, in which each combination has had a
+//! turn. A leak grows nine times as long after that.
 
 use std::fmt;
 

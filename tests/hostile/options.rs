@@ -18,8 +18,8 @@ use crate::programs;
 ///   cargo xtask hostile --jobs 1e9             until a billion jobs have been run
 ///   cargo xtask hostile --only liveness --workers 1 --policy passive
 ///
-/// Three kinds of programs take their turns, each with all numbers of workers and all wait policies. A
-/// table says at the end what was done; what is wrong is one line with the command that does it again.
+/// Three kinds of programs take their turns, each with all numbers of workers and all wait policies. A table
+/// at the end shows the work done; each fault is one line with the command that repeats it.
 ///
 /// Exit codes: 0 nothing is wrong; 1 something is; 2 bad usage.
 #[derive(Parser, Clone, Debug)]
@@ -52,16 +52,16 @@ pub(crate) struct Options {
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "LIST",
           default_value = "active,passive,adaptive,20us")]
     pub(crate) policy: Vec<Policy>,
-    /// What everything is drawn from [default: another one each time, shown]
+    /// The seed of everything that is drawn [default: another one each time, shown]
     #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
-    /// Do the first slice of the seed again and again: to repeat what was found
+    /// Do the first slice of the seed again and again: to repeat a fault
     #[arg(long)]
     pub(crate) repeat: bool,
     /// Leave these ingredients out of the programs: to narrow down what breaks
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "LIST", value_parser = ingredients())]
     pub(crate) without: Vec<String>,
-    /// These cases of misuse and no others; a word that is none shows all of them
+    /// These cases of misuse and no others; an unknown word shows all of them
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "LIST", value_parser = cases(),
           hide_possible_values = true)]
     pub(crate) case: Vec<String>,
@@ -125,7 +125,7 @@ impl Options {
         options
     }
 
-    /// What was asked for and would not be done.
+    /// Requests that would not be carried out.
     fn is_at_odds(&self) -> Option<String> {
         let kinds = self.kinds();
         if !self.case.is_empty() && kinds != [Kind::Misuse] {
@@ -269,8 +269,8 @@ mod tests {
         assert!(refused(&["--case", "nonsense"]).contains("nonsense"));
     }
 
-    /// Goal: what was asked for and would not be done is refused; what is only asked for twice is done once.
-    /// Method: each pair of options that do not fit, and some that do.
+    /// Goal: a request that would not be carried out is refused; one made twice is carried out once. Method:
+    /// each pair of options that do not fit, and some that do.
     #[test]
     fn options_that_do_not_fit_are_refused() {
         let at_odds = |words: &str| {
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(numbers, [1, 0]);
     }
 
-    /// Goal: numbers may be written as people write them. Method: two ways, and four that are none.
+    /// Goal: numbers may be written as people write them. Method: two ways, and four that are no numbers.
     #[test]
     fn counts_may_have_exponents() {
         assert_eq!(count("1e9"), Ok(1_000_000_000));

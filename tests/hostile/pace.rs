@@ -15,14 +15,14 @@ const SLICE_FIRST: Duration = Duration::from_millis(200);
 /// programs is for one slice.
 const ROUNDS: u64 = 2;
 
-/// What ends a campaign. Each combination has its slices, whatever it is.
+/// The end of a campaign. Each combination has its slices, whatever it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Budget {
-    /// So much time.
+    /// This much time.
     Time(Duration),
-    /// So many jobs in all.
+    /// This many jobs in all.
     Jobs(u64),
-    /// So many programs in one slice of each combination.
+    /// This many programs in one slice of each combination.
     Programs(u64),
 }
 
@@ -74,7 +74,7 @@ impl Pace {
         }
     }
 
-    /// Which part is over, from 0 to 1.
+    /// The part that is over, from 0 to 1.
     pub(crate) fn fraction(&self, done: &Tally, now: Instant) -> f64 {
         let part = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
         let rounds = match self.budget {

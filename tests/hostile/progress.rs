@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// What ends before this shows no bar.
+/// A campaign that ends before this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two lines, where there is no terminal.
 const PERIOD: Duration = Duration::from_secs(30);

@@ -1,5 +1,5 @@
 //! One process of a campaign: it goes round all combinations in short slices, until its budget is used up,
-//! and tells the supervisor what it does.
+//! and reports to the supervisor.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -13,7 +13,7 @@ use crate::options::{Options, Plant};
 use crate::pace::Pace;
 use crate::{liveness, misuse, programs, watchdog};
 
-/// After so many faults the rest is likely to be more of the same.
+/// After this many faults the rest is likely to be more of the same.
 const FAULTS_MAX: usize = 5;
 
 /// One job system's turn.
@@ -29,13 +29,13 @@ pub(crate) struct Slice<'a> {
     began: Instant,
 }
 
-/// What a slice did.
+/// The results of a slice.
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) programs: u64,
     pub(crate) jobs: u64,
     pub(crate) expected_failures: u64,
-    /// What is wrong, in a line each.
+    /// The faults, in a line each.
     pub(crate) faults: Vec<(What, String)>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn said(payload: &(dyn Any + Send)) -> String {
 }
 
 impl Slice<'_> {
-    /// Whether there is room for one more program after so many.
+    /// Whether there is room for one more program after `programs`.
     pub(crate) fn goes_on(&self, programs: u64) -> bool {
         let in_time = |length| self.began.elapsed() < length;
         programs < self.programs && self.length.is_none_or(in_time)
@@ -141,9 +141,10 @@ impl Session<'_> {
     fn slice(&mut self, number: u64) {
         let index = number % self.combinations.len() as u64;
         let combination = self.combinations[index as usize].clone();
-        let seed = match self.options.repeat {
-            true => self.seed,
-            false => slice_seed(self.seed, number),
+        let seed = if self.options.repeat {
+            self.seed
+        } else {
+            slice_seed(self.seed, number)
         };
         let place = self.place(&combination, seed);
         let slice = Slice {

@@ -3,7 +3,7 @@
 //! The clock on the wall says little: another program may have the CPUs. The kernel knows more about a
 //! thread that makes no progress:
 //!
-//! - it *sleeps* if its state is `S` and it has had no CPU time for a while: no CPU is what it waits for;
+//! - it *sleeps* if its state is `S` and it has had no CPU time for a while: it does not wait for a CPU;
 //! - it runs *in vain* if it has had enough CPU time to finish anything that it could have been doing.
 //!
 //! A thread that wants a CPU and has had little of it may be about to do the missing step. As long as there
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::threads::Thread;
 
-/// CPU time in which every body of these programs is through: a thousand times what the longest takes.
+/// CPU time in which every body of these programs is done: a thousand times as long as the longest takes.
 pub(crate) const LONGEST: Duration = Duration::from_millis(100);
 
 /// When threads that make no progress are taken to be stuck.
@@ -31,7 +31,7 @@ pub(crate) struct Limits {
     pub(crate) patience: Duration,
 }
 
-/// What is found.
+/// A verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Undecided,
@@ -76,7 +76,7 @@ impl Standstill {
         }
     }
 
-    /// From now on so much CPU time without progress is in vain.
+    /// From now on this much CPU time without progress is in vain.
     pub(crate) fn allow(&mut self, longest: Duration) {
         self.limits.longest = longest;
     }
@@ -112,9 +112,10 @@ impl Standstill {
                 return Verdict::InVain;
             }
         }
-        match self.lasts(now) >= self.limits.patience {
-            true => Verdict::Patience,
-            false => Verdict::Undecided,
+        if self.lasts(now) >= self.limits.patience {
+            Verdict::Patience
+        } else {
+            Verdict::Undecided
         }
     }
 
@@ -129,9 +130,10 @@ impl Standstill {
                 still: None,
             });
             let is_still = thread.state == 'S' && track.ran == ran;
-            track.still = match is_still {
-                true => track.still.or(Some(now)),
-                false => None,
+            track.still = if is_still {
+                track.still.or(Some(now))
+            } else {
+                None
             };
             track.ran = ran;
             self.tracks.insert(thread.id, track);

@@ -1,4 +1,4 @@
-//! What is said at the end: one table, a row for each kind, or the same as JSON.
+//! The summary at the end: one table, a row for each kind, or the same as JSON.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::fault::{Fault, What};
 use crate::line::Tally;
 use crate::options::Options;
 
-/// What one kind did.
+/// The results of one kind.
 pub(crate) struct Row {
     pub(crate) kind: Kind,
     pub(crate) tally: Tally,
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Goal: the table has a row for each kind, with what was found there. Method: one lost job.
+    /// Goal: the table has a row for each kind, with its findings. Method: one lost job.
     #[test]
     fn the_table_counts_faults_by_kind() {
         let table = campaign().table();

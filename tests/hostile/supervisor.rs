@@ -1,4 +1,4 @@
-//! Starts the processes of a campaign, hears what they say, and goes on when one of them ends.
+//! Starts the processes of a campaign, hears their reports, and goes on when one of them ends.
 //!
 //! Programs and liveness have one process each, so that their memory can be watched. Each case of misuse
 //! has a process of its own with each combination, as long as there is time; a case that has failed is not
@@ -27,7 +27,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Lines of standard error that are kept.
 const LINES: usize = 12;
 
-/// Does the campaign and says what came out.
+/// Does the campaign and reports the result.
 pub(crate) fn run(options: &Options) -> ExitCode {
     let seed = options.seed();
     let mut supervisor = Supervisor {
@@ -60,9 +60,10 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         campaign, progress, ..
     } = supervisor;
     drop(progress);
-    match options.json {
-        true => println!("{}", campaign.json(options)),
-        false => println!("{}", campaign.table()),
+    if options.json {
+        println!("{}", campaign.json(options))
+    } else {
+        println!("{}", campaign.table())
     }
     match campaign.faults.len() {
         0 => ExitCode::SUCCESS,
@@ -73,8 +74,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// How much of a campaign is for a kind, beside the others. Graphs of liveness are small, or what comes later
-/// would run what was forgotten: as many jobs take far longer there.
+/// The share of a campaign for a kind, beside the others. Graphs of liveness are small, or later work would
+/// run the forgotten job: as many jobs take far longer there.
 fn share(kind: Kind, budget: Budget) -> u32 {
     match (kind, budget) {
         (Kind::Programs, Budget::Jobs(_)) => 94,
@@ -131,9 +132,10 @@ impl Supervisor<'_> {
     }
 
     fn misuse(&mut self, combinations: &[Combination], budget: Budget, part: f64) -> Tally {
-        let cases = match self.options.case.is_empty() {
-            true => misuse::names().into_iter().map(str::to_owned).collect(),
-            false => self.options.case.clone(),
+        let cases = if self.options.case.is_empty() {
+            misuse::names().into_iter().map(str::to_owned).collect()
+        } else {
+            self.options.case.clone()
         };
         // A pass has each case once; after as many passes as combinations each has met each.
         let (all, began) = (combinations.len(), Instant::now());
@@ -177,9 +179,10 @@ impl Supervisor<'_> {
     }
 
     fn case(&mut self, case: &str, combination: &Combination, number: usize) -> Tally {
-        let seed = match self.options.repeat {
-            true => self.campaign.seed,
-            false => slice_seed(self.campaign.seed, number as u64),
+        let seed = if self.options.repeat {
+            self.campaign.seed
+        } else {
+            slice_seed(self.campaign.seed, number as u64)
         };
         let programs = match self.options.budget() {
             Budget::Programs(programs) => programs,
@@ -201,7 +204,7 @@ impl Supervisor<'_> {
         self.take(ended)
     }
 
-    /// A process of the campaign, without what it is for.
+    /// A process of the campaign, without its task.
     fn command(&self, kind: Kind, budget: Budget) -> Command {
         // The program that runs: there is none other that would know these options.
         let this = std::env::current_exe().unwrap_or_else(|_| "hostile".into());
@@ -246,7 +249,7 @@ fn joined(values: &[impl ToString]) -> String {
     words.join(",")
 }
 
-/// What became of a process.
+/// The end of a process.
 struct Ended {
     tally: Tally,
     faults: Vec<Fault>,
@@ -339,7 +342,7 @@ impl Process {
     }
 }
 
-/// Reads what a process says on standard error; the last lines of it.
+/// Reads a process's standard error; the last lines of it.
 fn last_lines(from: impl Read + Send + 'static) -> JoinHandle<Vec<String>> {
     thread::spawn(move || {
         let mut last = VecDeque::new();

@@ -78,7 +78,7 @@ fn read(id: u32, path: &Path) -> Option<Thread> {
     })
 }
 
-/// What a tick of `/proc/…/stat` is everywhere, in ns.
+/// The length of a tick in `/proc/…/stat`, everywhere, in ns.
 const TICK: u64 = 10_000_000;
 
 /// Name, state, and user and system time in ticks, of a line `id (name) state …`; a name may hold anything.

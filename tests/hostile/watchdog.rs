@@ -27,7 +27,7 @@ pub(crate) fn progress() {
     PROGRESS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// From now on a step may take so much CPU time.
+/// From now on a step may take this much CPU time.
 pub(crate) fn allow(longest: Duration) {
     LONGEST_STEP.store(longest.as_nanos() as u64, Ordering::Relaxed);
 }
@@ -38,7 +38,7 @@ pub(crate) fn enter(place: &Place) {
     set(Some((place.clone(), String::new())));
 }
 
-/// What the slice is about to do, for the report.
+/// The next action of the slice, for the report.
 pub(crate) fn stage(what: &str) {
     progress();
     let mut now = NOW.lock().unwrap_or_else(|poison| poison.into_inner());

@@ -1,8 +1,7 @@
-//! Goal: little cores that take part in ranges make them shorter where they can, and never longer: nobody
+//! Goal: little cores that take part in ranges make them shorter where they can, and never longer: no thread
 //! waits for one, and where the kernel chooses clocks by load, the clocks that fall because of them cost
-//! nothing.
-//! Method: frames of a range each on the simulated machines that have little cores, with workers on the fast
-//! CPUs alone and with all, at fixed clocks and under `schedutil`.
+//! nothing. Method: frames of a range each on the simulated machines that have little cores, with workers on
+//! the fast CPUs alone and with all, at fixed clocks and under `schedutil`.
 
 use event::Nanos;
 use paceline::Placement;
@@ -20,8 +19,8 @@ enum Clocks {
     ByLoad,
 }
 
-/// A machine of the library, how many fast CPUs it has, and how much they do together, in 1024ths of what the
-/// fastest one does.
+/// A machine of the library, its number of fast CPUs, and their capacity together, in 1024ths of the fastest
+/// one's.
 fn machine(name: &str, clocks: Clocks) -> (SimConfig, usize, u64) {
     let mut machine = Machine::named(name).expect("it is in the library");
     let clusters = machine.clusters.iter();
@@ -106,7 +105,7 @@ fn little_cores_are_never_waited_for() {
     }
 }
 
-/// What became of some frames: the first one, the mean of the first twelve, that of the last sixteen and that
+/// The times of some frames: the first one, the mean of the first twelve, that of the last sixteen and that
 /// of all, each without little cores and with them.
 type Row = [[Nanos; 2]; 4];
 
@@ -133,7 +132,7 @@ fn of_the_guide(begin: &str) -> Vec<f64> {
     cells.filter_map(|cell| cell.parse().ok()).collect()
 }
 
-/// Goal: what docs/topology.md says of little cores is so: they make no loop longer, neither first nor
+/// Goal: the table of little cores in docs/topology.md is right: they make no loop longer, neither first nor
 /// settled, whatever the clocks do, and keep what they gain. Method: short, middle and long loops on each
 /// machine, which takes some seconds; the figures are those of the guide's table, and none is more than 2 %
 /// worse.

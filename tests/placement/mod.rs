@@ -1,8 +1,8 @@
-//! Goal: where CPUs differ, work with a deadline stays on fast ones, slow ones take background jobs and such
-//! shares of ranges that nobody waits for them, and nothing is lost when CPUs come and go. Where they do not
-//! differ nothing is done.
-//! Method: the job system on simulated phones and desktops, whose kernels keep the masks and whose little
-//! cores wake up at low frequencies; and random programs under any order of steps.
+//! Goal: where CPUs differ, work with a deadline stays on fast ones, slow ones take background jobs and
+//! shares of ranges that are so small that no thread waits for them, and nothing is lost when CPUs come and
+//! go. Where they do not differ nothing is done. Method: the job system on simulated phones and desktops,
+//! whose kernels keep the masks and whose little cores wake up at low frequencies; and random programs under
+//! any order of steps.
 
 mod little;
 mod near;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use event::{Cpu, Nanos};
 use paceline::{Builder, Context, Grain, JobSystem, Placement, Role, Stats};
 use platform::topology::detect;
-use platform::{CpuSet, Limits, Platform, Quota, Thread, ThreadSpec, Topology};
+use platform::{CpuSet, Limits, Machine as _, Platform, Quota, Thread, ThreadSpec, Topology};
 use sim::{Machine, Planned, Sim, SimConfig};
 
 use crate::support::{Random, each_seed};
@@ -28,15 +28,15 @@ fn on(machine: &str) -> SimConfig {
     SimConfig::on(machine, "eevdf-6.18", 1)
 }
 
-/// What frames with one range each took, on a main thread that has its role.
+/// The times of frames with one range each, on a main thread that has its role.
 struct Run {
     times: Vec<Nanos>,
     stats: Stats,
     hash: u64,
 }
 
-/// Frames of this period, each a range of so many items of so much work on the fastest CPU. `workers`: so
-/// many; all that fit if not given.
+/// Frames of this period, each a range of equal items, with a given work on the fastest CPU. `workers`: their
+/// number; all that fit if not given.
 fn run_ranges(
     config: SimConfig,
     workers: Option<usize>,
@@ -99,8 +99,12 @@ fn where_jobs_run(config: SimConfig) -> (CpuSet, CpuSet) {
                 })
             });
             let jobs = [0; 24].map(|_| js.schedule(body(0, &seen)));
-            jobs.into_iter().for_each(|job| js.wait(job));
-            saves.into_iter().for_each(|job| js.wait(job));
+            for job in jobs {
+                js.wait(job);
+            }
+            for job in saves {
+                js.wait(job);
+            }
         }
         let set = |lane: usize| {
             let mask = seen[lane].load(Relaxed);
@@ -274,10 +278,10 @@ fn work_until_looked(sim: &Sim, js: &JobSystem<Sim>, ran: &Arc<AtomicU64>) {
     }
 }
 
-/// Goal: a phone that begins with one CPU online comes to use all of it, and to know the classes of what it
-/// did not see at first; cores that go, a background cpuset and quotas shrink it; nothing is lost on the way.
-/// Method: dumps of a phone, one after the other, under a job system that works; what it says of itself after
-/// each.
+/// Goal: a phone that begins with one CPU online comes to use all of it, and to know the classes of the CPUs
+/// that it did not see at first; cores that go, a background cpuset and quotas shrink it; nothing is lost on
+/// the way. Method: dumps of a phone, one after the other, under a job system that works; its own report
+/// after each.
 #[test]
 fn a_pool_follows_a_sequence_of_dumps() {
     let whole = || dumped("phone-galaxy-s9-global", None);
@@ -404,7 +408,7 @@ fn two_kinds_of_workers_lose_nothing() {
 }
 
 /// Goal: a background job that slow workers cannot take, because jobs of theirs wait for it, is run by a fast
-/// one, also if that slept. Method: such jobs, published by a thread that does not help; whoever is forgotten
+/// one, also if that slept. Method: such jobs, published by a thread that does not help; a forgotten worker
 /// is a deadlock.
 #[test]
 fn fast_workers_help_when_slow_ones_are_stuck() {
@@ -463,24 +467,27 @@ fn random_lanes(sim: &Sim, seed: u64) {
             }
             let makes = random.chance(30);
             expected += 1 + u64::from(makes);
-            all.push(match random.chance(25) {
-                true => job.schedule_for(0..200, Grain::Items(1), move |part, cx| {
+            all.push(if random.chance(25) {
+                job.schedule_for(0..200, Grain::Items(1), move |part, cx| {
                     cx.work(Nanos::from_micros(5 * part.len() as u64));
                     if part.contains(&0) {
                         ran.fetch_add(1 + u64::from(makes), Relaxed);
                     }
-                }),
-                false => job.schedule(move |cx| {
+                })
+            } else {
+                job.schedule(move |cx| {
                     cx.work(Nanos::from_micros(50));
                     ran.fetch_add(1, Relaxed);
                     if makes {
                         let made = cx.job("made").run(move |_| inner.fetch_add(1, Relaxed));
                         made.wait();
                     }
-                }),
+                })
             });
         }
-        all.into_iter().for_each(|id| js.wait(id));
+        for id in all {
+            js.wait(id);
+        }
     }
     assert_eq!(ran.load(Relaxed), expected);
 }

@@ -7,7 +7,7 @@
 
 use event::Nanos;
 use paceline::{Builder, Placement, Role};
-use platform::{CpuPlace, CpuSet, Platform, Thread, ThreadSpec, Topology};
+use platform::{CpuPlace, CpuSet, Machine, Platform, Thread, ThreadSpec, Topology};
 use sim::{Sim, SimConfig};
 
 use super::{on, random_lanes};
@@ -18,7 +18,7 @@ const FIRST: &str = "0-3,16-19";
 const SECOND: &str = "4-7,20-23";
 const ALL: &str = "0-31";
 
-/// Frames for so long: 24 jobs every 10 ms.
+/// Frames for `length`: 24 jobs every 10 ms.
 fn frames(sim: &Sim, js: &paceline::JobSystem<Sim>, length: Nanos) {
     let end = sim.time() + length;
     while sim.time() < end {
@@ -27,7 +27,9 @@ fn frames(sim: &Sim, js: &paceline::JobSystem<Sim>, length: Nanos) {
             let job = js.job("job");
             job.schedule(|cx| cx.work(Nanos::from_micros(300)))
         });
-        jobs.into_iter().for_each(|job| js.wait(job));
+        for job in jobs {
+            js.wait(job);
+        }
         drop(frame);
         sim.sleep_until(sim.time() + Nanos::from_millis(7));
     }
@@ -77,7 +79,9 @@ fn masks(placement: Placement) -> (Vec<String>, String) {
             });
         }
         own = sim.allowed(&[sim.thread_id()]).unwrap().to_string();
-        hogs.into_iter().for_each(|hog| hog.join().unwrap());
+        for hog in hogs {
+            hog.join().unwrap();
+        }
     });
     report.expect_finished();
     (seen, own)
@@ -99,8 +103,8 @@ fn few_workers_follow_who_waits() {
     assert_eq!(seen[..10], [ALL; 10], "{seen:#?}");
 }
 
-/// Goal: what is said of it is true: who is where, by what is known now. Method: the same desktop, with so
-/// many workers that have room there and with one more.
+/// Goal: the report is true: where each thread is, as far as is known now. Method: the same desktop, with as
+/// many workers as have room there and with one more.
 #[test]
 fn it_is_explained() {
     for (workers, expected) in [(3, FIRST), (4, "wherever the kernel puts them")] {

@@ -110,8 +110,9 @@ fn events_are_completed_by_other_threads() {
                 let pair = [js.event("one"), js.event("two")];
                 let ids = pair.each_ref().map(Event::id);
                 let job = js.job("both").after_all(&ids).run(move |_| round);
-                pair.into_iter()
-                    .for_each(|event| events.send(event).unwrap());
+                for event in pair {
+                    events.send(event).unwrap();
+                }
                 match round % 3 {
                     0 => assert_eq!(job.wait(), round),
                     1 => assert_eq!(block_on(js, job), round),
@@ -123,8 +124,8 @@ fn events_are_completed_by_other_threads() {
     });
 }
 
-/// The job system is dropped with work in flight and with jobs an event still holds: what can run
-/// runs, the rest is dropped once, and who asks is told.
+/// The job system is dropped with work in flight and with jobs an event still holds: jobs that can run do so,
+/// the rest is dropped once, and handles say so.
 #[test]
 fn shutdown_with_work_in_flight() {
     for workers in WORKERS {
@@ -139,7 +140,7 @@ fn shutdown_with_work_in_flight() {
                     js.schedule(move |cx| {
                         let _token = token;
                         ran.fetch_add(1, Ordering::Relaxed);
-                        // Work that makes work is through, too.
+                        // Work that makes work is done, too.
                         cx.schedule(move |_| _ = ran.fetch_add(1, Ordering::Relaxed));
                     });
                 }
@@ -179,7 +180,7 @@ fn shutdown_with_work_in_flight() {
                     }
                 }
                 drop(result.wait());
-                // Nobody is left to be told.
+                // No waiter is left to be told.
                 gate.complete();
                 ledger.check_each_dropped_once(500 + 101 + 2);
             }

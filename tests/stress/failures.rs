@@ -1,4 +1,4 @@
-//! What fails is reported once, to whoever waits or to the hook.
+//! A failure is reported once, to its waiter or to the hook.
 
 use std::sync::OnceLock;
 use std::task::{Wake, Waker};
@@ -34,7 +34,7 @@ fn an_event_dropped_is_an_error_for_who_waits() {
             );
             assert!(js.is_done(job) && js.is_done(id));
             assert!(!ran.load(Ordering::Relaxed));
-            // Also for who comes later.
+            // Also for a later wait.
             let late = js.job("late").after(id).run(|_| ());
             assert!(matches!(late.try_wait(), Err(WaitError::Cancelled { .. })));
         }
@@ -66,7 +66,7 @@ fn panics_are_raised_once_where_they_are_awaited() {
                 Err(WaitError::Cancelled { .. })
             ));
             js.wait(bystander);
-            // The payload goes to the first who asks, the message to everybody.
+            // The payload goes to the first wait, the message to all of them.
             assert_eq!(panic_of(|| js.wait(bad)), "boom");
             match js.try_wait(bad) {
                 Err(WaitError::Panicked {
@@ -209,7 +209,7 @@ fn the_hook_hears_of_panics_nobody_waits_for() {
     }
 }
 
-/// The end of the job system waits for a job that runs. That is nobody who would hear of its panic.
+/// The end of the job system waits for a job that runs. That is no waiter, and would not hear of its panic.
 #[test]
 fn the_hook_hears_of_panics_during_shutdown() {
     for workers in [1, 2, 8] {
@@ -251,7 +251,7 @@ fn counting(workers: usize) -> (JobSystem, Arc<AtomicUsize>) {
     (js, heard)
 }
 
-/// Who gave up waiting does not hear of a panic that comes later.
+/// A waiter that gave up does not hear of a panic that comes later.
 #[test]
 fn the_hook_hears_of_panics_after_waits_that_gave_up() {
     for workers in WORKERS {
@@ -314,8 +314,8 @@ fn the_hook_is_silent_after_an_inner_wait_that_gave_up() {
     });
 }
 
-/// A panic cancels what comes after it. If somebody waits for that, the wait names the panic; where
-/// nobody does, the hook is called, once however many ends there are.
+/// A panic cancels the jobs after it. If a thread waits for one of them, the wait names the panic; if none
+/// does, the hook is called, once however many ends there are.
 #[test]
 fn the_hook_hears_of_panics_whose_consequences_nobody_waits_for() {
     for workers in WORKERS {
@@ -388,7 +388,7 @@ fn futures_polled_often_are_woken_once() {
     }
 }
 
-/// Who runs the job inside his own wait for it hears of its panic although he never had to listen.
+/// A waiter that runs the job inside its own wait for it hears of its panic although it never had to listen.
 #[test]
 fn the_hook_is_silent_where_a_wait_hears() {
     for workers in WORKERS {

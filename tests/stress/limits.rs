@@ -118,7 +118,9 @@ fn a_full_table_is_an_error_and_passes() {
                         .is_err()
                 );
                 gate.complete();
-                held.iter().for_each(|&id| js.wait(id));
+                for &id in &held {
+                    js.wait(id);
+                }
             }
             let id = retry(|| js.job("again").try_schedule(|_| ()));
             js.wait(id);
@@ -145,7 +147,9 @@ fn slots_come_back_from_everywhere() {
                     .map(|_| retry(|| js.job("held").after(gate.id()).try_schedule(|_| ())))
                     .collect();
                 gate.complete();
-                held.iter().for_each(|&id| js.wait(id));
+                for &id in &held {
+                    js.wait(id);
+                }
             }
         });
     }

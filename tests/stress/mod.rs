@@ -61,7 +61,7 @@ fn sum(cx: &Context<'_, Os>, values: &[u64]) -> u64 {
     }
 }
 
-/// What `f` panicked with.
+/// The payload of `f`'s panic.
 fn panic_of(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it panics");
     match payload.downcast::<&'static str>() {
@@ -91,7 +91,7 @@ impl Large {
 fn block_on<T>(js: &JobSystem, future: impl Future<Output = T>) -> T {
     testkit::block_on(future, || match js.workers() {
         0 if js.poll() => {}
-        // What makes a job ready may come later, and no other thread would run it.
+        // The event that makes a job ready may come later, and no other thread would run it.
         0 => thread::park_timeout(MOMENT),
         _ => thread::park(),
     })

@@ -36,14 +36,18 @@ fn short_lived_threads_schedule_and_wait_at_the_same_time() {
                     }
                     // Half of them leave without looking back.
                     if number % 2 == 0 {
-                        mine.iter().for_each(|&id| js.wait(id));
+                        for &id in &mine {
+                            js.wait(id);
+                        }
                     }
                 });
             }
         });
         let ids = last.into_inner().unwrap();
         assert_eq!(ids.len() as u64, THREADS * JOBS);
-        ids.iter().for_each(|&id| js.wait(id));
+        for &id in &ids {
+            js.wait(id);
+        }
         assert_eq!(
             sum.load(Ordering::Relaxed),
             (0..THREADS * JOBS).sum::<u64>()
@@ -51,11 +55,11 @@ fn short_lived_threads_schedule_and_wait_at_the_same_time() {
     });
 }
 
-/// One thread more than there are seats is told so; when the others have ended it is let in.
+/// One thread more than there are thread slots is told so; when the others have ended it is let in.
 #[test]
 fn a_thread_too_many_is_refused_until_another_has_ended() {
     const AT_LEAST: usize = 2;
-    watched("seats", || {
+    watched("slots", || {
         let js = Builder::new()
             .workers(1)
             .max_threads(AT_LEAST)
@@ -75,7 +79,7 @@ fn a_thread_too_many_is_refused_until_another_has_ended() {
             });
             inside.push((leave, thread));
             match told.recv().unwrap() {
-                Ok(_) => assert!(inside.len() < js.seats(), "more threads than seats"),
+                Ok(_) => assert!(inside.len() < js.thread_slots(), "more threads than slots"),
                 Err(error) => {
                     assert!(
                         matches!(error, ScheduleError::TooManyThreads { .. }),
@@ -97,7 +101,7 @@ fn a_thread_too_many_is_refused_until_another_has_ended() {
         let id = js
             .job("welcome")
             .try_schedule(|_| ())
-            .expect("seats are free again");
+            .expect("slots are free again");
         js.wait(id);
     });
 }
@@ -218,9 +222,9 @@ fn workers_come_and_go_while_everything_runs() {
                 }
             }
             done.store(true, Ordering::Relaxed);
-            clients
-                .into_iter()
-                .for_each(|client| client.join().unwrap());
+            for client in clients {
+                client.join().unwrap();
+            }
         });
         assert_eq!(ran.into_inner(), rounds.into_inner() * 550);
         assert!(js.resize(1 << 20).is_err(), "more than the limit");
@@ -229,7 +233,7 @@ fn workers_come_and_go_while_everything_runs() {
     });
 }
 
-/// A job left ready when the last worker goes is run by who waits.
+/// A job left ready when the last worker goes is run by its waiter.
 #[test]
 fn jobs_survive_the_last_worker() {
     watched("the last worker", || {
@@ -243,7 +247,9 @@ fn jobs_survive_the_last_worker() {
                 })
                 .collect();
             js.resize(0).unwrap();
-            ids.iter().for_each(|&id| js.wait(id));
+            for &id in &ids {
+                js.wait(id);
+            }
             assert_eq!(ran.load(Ordering::Relaxed), 100);
         }
     });

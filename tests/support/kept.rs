@@ -1,5 +1,5 @@
-//! A simulated run in which something was wrong, as a trace that can be looked at: what kernel and job
-//! system did, in Perfetto's format, which `paceline diagnose` and ui.perfetto.dev read.
+//! A failed simulated run as a trace that can be looked at: the events of kernel and job system, in
+//! Perfetto's format, which `paceline diagnose` and ui.perfetto.dev read.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use sim::SimReport;
 use trace::write::{perfetto, settle_order};
 use trace::{Annotation, Clock, Origin, Process, Recording, Thread, Wakers};
 
-/// Writes it into the folder. The run must have kept its events. What was wrong stands at its end.
+/// Writes it into the folder. The run must have kept its events. The error stands at its end.
 pub(crate) fn keep(
     folder: &Path,
     test: &str,

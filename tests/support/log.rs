@@ -1,11 +1,12 @@
-//! What every recorded run must obey, whatever the program did.
+//! The rules that every recorded run obeys, whatever the program did.
 //!
 //! - A job is created once, and completed once, after that; a slot's next job is created only when
 //!   the last one is completed, with the next generation.
-//! - Bodies run between the two, begin and end in pairs that nest on each seat; a cancelled job's
+//! - Bodies run between the two, begin and end in pairs that nest on each thread slot; a cancelled job's
 //!   never begins.
-//! - What an edge holds back neither begins nor completes before what it waits for has completed.
-//! - Waits begin and end in pairs that nest on each seat.
+//! - A job that an edge holds back neither begins nor completes before the job that it waits for has
+//!   completed.
+//! - Waits begin and end in pairs that nest on each thread slot.
 //! - A waiter runs only what it waits for ([`check_helping`]).
 //! - No job is ready while a worker has nothing to do ([`check_wakes`]).
 
@@ -17,7 +18,7 @@ use sim::ThreadReport;
 /// `arg` of a completed event whose job was cancelled.
 const CANCELLED: u64 = 2;
 
-/// What is known of a job.
+/// The record of a job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Life {
     pub(crate) begins: usize,
@@ -59,7 +60,7 @@ struct Reader {
     /// By slot: the job that has it, or had it last.
     last: BTreeMap<u64, u64>,
     edges: Vec<(u64, u64)>,
-    /// By seat: the bodies and waits it is in the middle of.
+    /// By thread slot: the bodies and waits it is in the middle of.
     bodies: BTreeMap<u32, Vec<u64>>,
     waits: BTreeMap<u32, Vec<u64>>,
 }
@@ -90,14 +91,14 @@ impl Reader {
                 let life = self.live(job)?;
                 life.begins += 1;
                 life.first_begin.get_or_insert(at);
-                self.bodies.entry(event.seat).or_default().push(job);
+                self.bodies.entry(event.slot).or_default().push(job);
             }
             EventKind::End => {
                 self.live(job)?.ends += 1;
-                let top = self.bodies.entry(event.seat).or_default().pop();
+                let top = self.bodies.entry(event.slot).or_default().pop();
                 ensure(
                     top == Some(job),
-                    "ends what is not the innermost body of its seat",
+                    "ends what is not the innermost body of its slot",
                 )?;
             }
             EventKind::Completed => {
@@ -109,12 +110,12 @@ impl Reader {
                 )?;
                 life.completed = Some((at, event.arg));
             }
-            EventKind::WaitBegin => self.waits.entry(event.seat).or_default().push(job),
+            EventKind::WaitBegin => self.waits.entry(event.slot).or_default().push(job),
             EventKind::WaitEnd => {
-                let top = self.waits.entry(event.seat).or_default().pop();
+                let top = self.waits.entry(event.slot).or_default().pop();
                 ensure(
                     top == Some(job),
-                    "ends what is not the innermost wait of its seat",
+                    "ends what is not the innermost wait of its slot",
                 )?;
                 if event.arg == 0 {
                     let life = self.lives.get(&job).ok_or("waited for an unknown job")?;
@@ -203,14 +204,14 @@ pub(crate) fn check_wakes(
     Ok(())
 }
 
-/// What is ready, and which workers have nothing to do.
+/// The ready jobs, and the workers that have nothing to do.
 #[derive(Default)]
 struct Idle {
     /// Since when, as far as is known; none until the clock is read again.
     ready: BTreeMap<u64, Option<Nanos>>,
-    /// By seat, without spares.
+    /// By thread slot, without spares.
     workers: BTreeMap<u32, Worker>,
-    /// The seats of spares, which rest as long as others are free.
+    /// The thread slots of spares, which rest as long as others are free.
     spares: BTreeSet<u32>,
 }
 
@@ -225,7 +226,7 @@ struct Worker {
 }
 
 impl Idle {
-    /// It is so late.
+    /// The log's time is this.
     fn look(&mut self, now: Nanos, most: Nanos) -> Result<(), String> {
         let idle = |worker: &&mut Worker| worker.depth == 0;
         for worker in self.workers.values_mut().filter(idle) {
@@ -233,11 +234,11 @@ impl Idle {
         }
         for (job, since) in &mut self.ready {
             let since = *since.get_or_insert(now);
-            for (seat, worker) in &self.workers {
+            for (slot, worker) in &self.workers {
                 let idle = worker.since.unwrap_or(now).max(since);
                 if worker.depth == 0 && now.min(worker.end) > idle + most {
                     return Err(format!(
-                        "{job:x} lies there from {idle} to {now}, and the worker on seat {seat} idles"
+                        "{job:x} lies there from {idle} to {now}, and the worker on slot {slot} idles"
                     ));
                 }
             }
@@ -249,7 +250,7 @@ impl Idle {
         match event.kind {
             EventKind::Ready => drop(self.ready.insert(event.job, now)),
             EventKind::Claimed => drop(self.ready.remove(&event.job)),
-            EventKind::Seated if !self.spares.contains(&event.seat) => {
+            EventKind::SlotTaken if !self.spares.contains(&event.slot) => {
                 let thread = &threads[event.arg as usize - 1];
                 let worker = Worker {
                     depth: 0,
@@ -257,16 +258,16 @@ impl Idle {
                     end: thread.ended,
                 };
                 if thread.name.starts_with("paceline") {
-                    self.workers.insert(event.seat, worker);
+                    self.workers.insert(event.slot, worker);
                 }
             }
             EventKind::Begin | EventKind::WaitBegin => {
-                if let Some(worker) = self.workers.get_mut(&event.seat) {
+                if let Some(worker) = self.workers.get_mut(&event.slot) {
                     worker.depth += 1;
                 }
             }
             EventKind::End | EventKind::WaitEnd => {
-                if let Some(worker) = self.workers.get_mut(&event.seat) {
+                if let Some(worker) = self.workers.get_mut(&event.slot) {
                     worker.depth -= 1;
                     worker.since = now;
                 }
@@ -289,14 +290,14 @@ fn has_own_stamp(kind: EventKind) -> bool {
     )
 }
 
-/// What a thread is in the middle of.
+/// A body or wait that a thread is in the middle of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Frame {
     Body(u64),
     Wait(u64),
 }
 
-/// Who made a job: the job whose body it was, or the thread on a seat that was in none.
+/// The maker of a job: the job whose body it was, or the thread on a thread slot that was in none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Maker {
     Job(u64),
@@ -314,33 +315,34 @@ pub(crate) enum Part {
     OfAny,
 }
 
-/// Checks that no thread ran anything in the middle of a wait but what it waited for: the job, its
-/// ancestors, and parts of these. `part` says so of a label's number. If `no_workers`, a wait may also run
-/// what it claims as the next of anything.
+/// Checks that no thread ran anything in the middle of a wait but the job it waited for, its ancestors, and
+/// parts of these. `part` tells parts by a label's number. If `no_workers`, a wait may also run what it
+/// claims as the next of anything.
 pub(crate) fn check_helping(
     events: &[Event],
     no_workers: bool,
     part: impl Fn(u64) -> Part,
 ) -> Result<(), String> {
-    // Jobs that a seat claimed as something that it waits for. (A thread that joins a range claims nothing.)
+    // Jobs that a thread slot claimed as something that it waits for. (A thread that joins a range claims
+    // nothing.)
     let mut claimed_as_needed = BTreeSet::new();
     let mut family = Family::default();
     let edges = events.iter().filter(|event| event.kind == EventKind::Edge);
     edges.for_each(|edge| family.before.entry(edge.job).or_default().push(edge.arg));
     let mut stacks: BTreeMap<u32, Vec<Frame>> = BTreeMap::new();
     for event in events {
-        let stack = stacks.entry(event.seat).or_default();
+        let stack = stacks.entry(event.slot).or_default();
         match event.kind {
             EventKind::Created => {
-                let makers = makers(stack, event.seat, part(event.arg));
+                let makers = makers(stack, event.slot, part(event.arg));
                 family.wholes.insert(event.job, makers);
             }
             EventKind::WaitBegin => stack.push(Frame::Wait(event.job)),
             EventKind::Claimed if event.arg != Why::Next as u64 => {
-                claimed_as_needed.insert((event.seat, event.job));
+                claimed_as_needed.insert((event.slot, event.job));
             }
             EventKind::Begin => {
-                let is_any = no_workers && !claimed_as_needed.contains(&(event.seat, event.job));
+                let is_any = no_workers && !claimed_as_needed.contains(&(event.slot, event.job));
                 if let Some(&Frame::Wait(target)) = stack.last()
                     && !family.is_needed(event.job, target)
                     && !is_any
@@ -356,13 +358,13 @@ pub(crate) fn check_helping(
     Ok(())
 }
 
-/// What a job made now is part of.
-fn makers(stack: &[Frame], seat: u32, part: Part) -> Vec<Maker> {
+/// The job that a new one is a part of.
+fn makers(stack: &[Frame], slot: u32, part: Part) -> Vec<Maker> {
     let bodies = stack.iter().rev().filter_map(|frame| match frame {
         Frame::Body(job) => Some(Maker::Job(*job)),
         Frame::Wait(_) => None,
     });
-    let mut all = bodies.chain([Maker::Outside(seat)]);
+    let mut all = bodies.chain([Maker::Outside(slot)]);
     match part {
         Part::No => Vec::new(),
         Part::OfInnermost => all.next().into_iter().collect(),
@@ -370,12 +372,12 @@ fn makers(stack: &[Frame], seat: u32, part: Part) -> Vec<Maker> {
     }
 }
 
-/// Who needs whom.
+/// Which job needs which.
 #[derive(Default)]
 struct Family {
     /// By job: its predecessors.
     before: BTreeMap<u64, Vec<u64>>,
-    /// By job: what it is part of.
+    /// By job: the job it is part of.
     wholes: BTreeMap<u64, Vec<Maker>>,
 }
 
@@ -404,7 +406,7 @@ impl Family {
             if !seen.insert(needed) {
                 continue;
             }
-            // What a scope consists of is made by whoever opened it.
+            // The jobs of a scope are made by its opener.
             let is_part_of = |opener: Maker| wholes.contains(&opener);
             if is_part_of(Maker::Job(needed)) || self.wholes_of(needed).any(is_part_of) {
                 return true;

@@ -1,4 +1,4 @@
-//! What the tests share: seeds, randomness, a watchdog, and the oracle over recorded events.
+//! Shared parts of the tests: seeds, randomness, a watchdog, and the oracle over recorded events.
 
 pub(crate) mod kept;
 pub(crate) mod ledger;
@@ -114,7 +114,7 @@ pub(crate) fn fail(message: &'static str) -> ! {
 /// Not a bound on speed: a test that has not finished by then never will.
 const HANG: u64 = 150;
 
-/// Calls `f`; if that never returns, says what hung and ends the process.
+/// Calls `f`; if that never returns, names what hung and ends the process.
 pub(crate) fn watched<R>(what: &str, f: impl FnOnce() -> R) -> R {
     let (done, watch) = mpsc::channel::<()>();
     let what = what.to_owned();

@@ -1,7 +1,7 @@
 //! `cargo xtask validate`: the simulator against the kernel of the machine at hand.
 //!
-//! The same small programs run twice: as threads of this machine, and as threads of the simulated
-//! `vm-2` under the policies that stand for its kernel. What was seen of both is compared, and
+//! The same small programs run twice: as threads of this machine, and as threads of the simulated `vm-2`
+//! under the policies that stand for its kernel. The observations of both are compared, and
 //! `docs/validation.md` is written from it.
 //!
 //! Exit code 0: no bound was missed (experiments that could not be judged say why); 1: a bound was missed on

@@ -1,4 +1,4 @@
-//! What every task needs to know about the workspace: where it is, where builds go, its packages.
+//! The workspace as every task needs to know it: where it is, where builds go, its packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

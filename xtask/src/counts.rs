@@ -16,7 +16,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What this line of output reports, if it is a harness's closing line.
+    /// The result that this line of output reports, if it is a harness's closing line.
     pub(crate) fn in_line(line: &str) -> Option<Counts> {
         let line = without_colour(line);
         // A test may print without a line end, so the words need not be at the start.

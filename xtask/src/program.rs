@@ -1,6 +1,6 @@
 //! Programs of crate `tests` that are part of the product: `cargo xtask validate` and `cargo xtask hostile`.
 //!
-//! They are built here and given all arguments. What they do is said where they are: `tests/validate`,
+//! They are built here and given all arguments. Each is described in its own folder: `tests/validate`,
 //! `tests/hostile`.
 
 use std::process::{self, ExitStatus};
@@ -45,9 +45,10 @@ pub(crate) fn run(context: &Context, program: &str, options: &Options) -> Result
 
 /// The options of cargo that choose the profile: with optimizations, if nothing else is asked for.
 fn profile(arguments: &[String]) -> &'static [&'static str] {
-    match arguments.iter().any(|word| word == DEBUG_ASSERTIONS) {
-        true => &[],
-        false => &["--release"],
+    if arguments.iter().any(|word| word == DEBUG_ASSERTIONS) {
+        &[]
+    } else {
+        &["--release"]
     }
 }
 

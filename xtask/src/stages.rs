@@ -59,13 +59,14 @@ const MIRI_FLAGS: &str = "-Zmiri-disable-isolation";
 pub(crate) const INTERPRETED: &[&str] = &["event", "platform", "paceline"];
 
 /// The end of the name of a test that is too long for an interpreter, because it does the same thing ten
-/// thousand times. What `--skip` is given may stand anywhere in a test's path; tidy's rule "long-tests" keeps
-/// it out of all other places.
+/// thousand times. `--skip` finds its text anywhere in a test's path; tidy's rule "long-tests" keeps it out
+/// of all other places.
 pub(crate) const LONG: &str = "_long";
 
 /// The tests that are small enough for an interpreter: unit tests, without those whose names end in [`LONG`]
-/// and what starts processes, which an interpreter cannot. The models, which have a checker of their own,
-/// are not built for it, nor what they stand on. What is to be run in several schedules is in the next step.
+/// and those that start processes, which an interpreter cannot. The models, which have a checker of their
+/// own, are not built for it, nor is their base. Tests that are to be run in several schedules are in the
+/// next step.
 const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
     -p paceline-event -p paceline-platform -p paceline --lib -- --skip _long \
     --skip os::guardian --skip os::interrupts --skip os::tracefs --skip interpreted::";
@@ -309,7 +310,7 @@ pub(crate) const STAGES: &[Stage] = &[
                 line: CAMPAIGN,
                 env: &[("PACELINE_SEEDS", "60000")],
             },
-            // What is left to the workers is lost in few orders: more of them.
+            // Work that is left to the workers is lost in few orders: more of them.
             Step::Run {
                 line: CAMPAIGN_LEFT,
                 env: &[("PACELINE_SEEDS", "120000")],

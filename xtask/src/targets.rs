@@ -1,4 +1,4 @@
-//! `cargo xtask check-targets`: the libraries and the command compile for systems we cannot run here.
+//! `cargo xtask check-targets`: the libraries and the commands compile for systems we cannot run here.
 //!
 //! `cargo check` needs the target's standard library and no linker, so one machine can check all.
 
@@ -10,7 +10,7 @@ use clap::Args;
 use crate::context::Context;
 use crate::process::{self, Manner};
 
-/// What Paceline promises to compile for.
+/// The targets that Paceline promises to compile for.
 const TARGETS: &[&str] = &[
     "aarch64-linux-android",
     "aarch64-unknown-linux-gnu",
@@ -19,13 +19,14 @@ const TARGETS: &[&str] = &[
     "x86_64-apple-darwin",
 ];
 
-/// What has to compile there.
+/// The packages that have to compile there.
 const PACKAGES: &[&str] = &[
     "paceline-event",
     "paceline-platform",
     "paceline",
     "paceline-workload",
     "paceline-cli",
+    "paceline-bench",
 ];
 
 /// How long it may be silent to get one standard library, and to check all packages for one target.
@@ -41,7 +42,7 @@ pub(crate) struct Options {
     /// Check these targets instead of the whole list
     #[arg(long, num_args = 1.., value_name = "TRIPLE", default_values_t = owned(TARGETS))]
     target: Vec<String>,
-    /// Check these packages instead of the libraries and the command
+    /// Check these packages instead of the libraries and the commands
     #[arg(long, short, num_args = 1.., value_name = "NAME", default_values_t = owned(PACKAGES))]
     package: Vec<String>,
 }

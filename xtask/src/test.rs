@@ -64,7 +64,7 @@ struct Report {
     verdict: Verdict,
     counts: Counts,
     note: String,
-    /// What to show of a failure: the command, why it failed, all it printed.
+    /// The parts of a failure to show: the command, why it failed, all it printed.
     failure: String,
 }
 
@@ -238,7 +238,7 @@ impl Report {
     }
 }
 
-/// What there is to say after the last stage: who ended how, in a few lines.
+/// The summary after the last stage: how each stage ended, in a few lines.
 fn summary(reports: &[Report], not_run: &[&str], elapsed: Duration) -> String {
     let mut text = format!("\nstages, {:.0} s in all:\n", elapsed.as_secs_f64());
     let mut group = |title: &str, members: Vec<String>| {

@@ -1,4 +1,4 @@
-//! What the stages need beyond cargo: how to see whether it is there, how to get it.
+//! Tools that the stages need beyond cargo: how to find them, and how to get them.
 //!
 //! The stage `tools` installs; every other stage only probes what it needs and says "not available"
 //! if that is missing. A missing tool fails the run only if it is marked [`Need::Always`].
@@ -12,10 +12,10 @@ use crate::process::{self, Manner};
 
 /// One thing that a stage may need.
 pub(crate) struct Tool {
-    /// What stages and people call it.
+    /// Its name for stages and people.
     pub(crate) name: &'static str,
     need: Need,
-    /// The tool it belongs to; without that one, nobody need try to install this.
+    /// The tool it belongs to; without that one, there is no need to install this.
     part_of: Option<&'static str>,
     probe: Probe,
     install: Install,
@@ -45,7 +45,7 @@ enum Install {
     Run(&'static str),
     /// These packages of Debian, if this is Debian and we may.
     Debian(&'static str),
-    /// Nobody can.
+    /// It cannot be installed.
     Not,
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn obtain(context: &Context, needs: &[&str]) -> Result<(), String> {
     let of_these = |tool: &&Tool| needs.contains(&tool.name);
     for tool in TOOLS.iter().filter(of_these) {
         if tool.probe.look().is_err() {
-            // What it printed was shown, and what is missing is said below.
+            // Its output was shown, and missing tools are listed below.
             let _ = tool.fetch(context);
         }
     }
@@ -267,7 +267,7 @@ impl Tool {
         match outcome.failure.or_else(|| self.probe.look().err()) {
             None => Ok(line),
             Some(why) => {
-                // Said now: for an optional tool nobody would see the client's own words later.
+                // Said now: for an optional tool the client's own words would not be seen later.
                 println!("tools: that failed: {why}\n{}", outcome.output.trim_end());
                 Err(format!("`{line}` failed: {why}"))
             }
@@ -276,7 +276,7 @@ impl Tool {
 }
 
 impl Probe {
-    /// `Err` says what is missing, in the words of whoever was asked.
+    /// `Err` says what is missing, in the words of the command that was asked.
     fn look(&self) -> Result<(), String> {
         match self {
             Probe::Runs(line) => output_of(line).map(|_| ()),
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(missing(&[]), None);
     }
 
-    /// Goal: whoever lacks something is told how to get it. Method: a tool whose probe fails.
+    /// Goal: a missing tool is reported with the way to get it. Method: a tool whose probe fails.
     #[test]
     fn a_missing_tool_comes_with_advice() {
         let advice = by_hand(&apt_line("libtbb-dev"));

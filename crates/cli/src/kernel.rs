@@ -1,4 +1,4 @@
-//! What the kernel says about an interval: who ran where, who woke whom, how fast the CPUs were.
+//! The kernel's record of an interval: runs, wake-ups with their wakers, speed of the CPUs.
 
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
@@ -7,9 +7,9 @@ use platform::os::tracefs::{Instance, Tracefs};
 use platform::os::{Kept, Refused};
 use trace::{Clock, Loss, Recording};
 
-use crate::failure::Failure;
+use console::Failure;
 
-/// What is recorded; kernels lack some.
+/// The recorded events; some kernels lack some of them.
 const EVENTS: [&str; 11] = [
     "sched/sched_switch",
     "sched/sched_waking",
@@ -24,15 +24,15 @@ const EVENTS: [&str; 11] = [
     "power/cpu_idle",
 ];
 
-/// Without this one nothing is known of who ran.
+/// Without this one nothing is known of what ran.
 const NEEDED: &str = EVENTS[0];
 
-/// Room for each CPU's events in kB, unless told otherwise: about a quarter of a million events, and less on
-/// machines with so many CPUs that it would be more than [`ALL_BUFFERS_KB`].
+/// Room for each CPU's events in kB, by default: about a quarter of a million events, and less on machines
+/// with so many CPUs that it would be more than [`ALL_BUFFERS_KB`].
 const BUFFER_KB: u32 = 16_384;
 const ALL_BUFFERS_KB: u32 = 512 * 1_024;
 
-/// The mark by which the kernel is asked how it calls this thread.
+/// The mark with which the kernel is asked for its name of this thread.
 const WHO_AM_I: &str = "paceline: who am I";
 
 /// The kernel records, until this is stopped or dropped.
@@ -42,18 +42,18 @@ pub(crate) struct Tracer {
     buffer_kb: u32,
 }
 
-/// What the kernel recorded.
+/// The kernel's recording.
 pub(crate) struct Recorded {
     pub(crate) recording: Recording,
-    /// Whether it knows this process's threads by the numbers by which they know themselves: not in a
-    /// container with numbers of its own.
+    /// Whether its numbers of this process's threads are the ones that the process sees: not in a container
+    /// with numbers of its own.
     pub(crate) knows_threads: bool,
     /// The room that each CPU's events had.
     pub(crate) buffer_kb: u32,
 }
 
 impl Tracer {
-    /// Begins. Each CPU keeps the last events that fit `buffer_kb`, or what seems to be enough.
+    /// Begins. Each CPU keeps the last events that fit `buffer_kb`, or a size that seems to be enough.
     ///
     /// The clock is the kernel's CLOCK_MONOTONIC, with which events of ours are compared by way of
     /// [`platform::Os::now_and_monotonic`].
@@ -82,7 +82,7 @@ impl Tracer {
         })
     }
 
-    /// Ends, and reads what was recorded. A copy of the kernel's own text goes to `text`, if there is one.
+    /// Ends, and reads the recording. A copy of the kernel's own text goes to `text`, if there is one.
     pub(crate) fn finish(self, text: Option<&Path>) -> Result<Recorded, Failure> {
         // The first one may be overwritten by now.
         self.instance.mark(WHO_AM_I).map_err(Failure::failed)?;
@@ -119,8 +119,8 @@ fn usual_buffer_kb(instance: &Instance) -> u32 {
     BUFFER_KB.min(ALL_BUFFERS_KB / u32::try_from(cpus).unwrap_or(ALL_BUFFERS_KB))
 }
 
-/// The kernel's text on its way to the reader: copied, if wanted, and searched for the line by which the
-/// kernel says who this thread is.
+/// The kernel's text on its way to the reader: copied, if wanted, and searched for the line that identifies
+/// this thread.
 struct Listening<R> {
     source: R,
     copy: Option<io::BufWriter<std::fs::File>>,
@@ -180,8 +180,8 @@ fn is_about(line: &str, thread: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// Goal: our own mark says who we are, whatever we are called; another's, or another line, does not.
-    /// Method: lines as Linux 6.18 prints them, with and without process numbers.
+    /// Goal: our own mark identifies this thread, whatever its name; another thread's mark, or another line,
+    /// does not. Method: lines as Linux 6.18 prints them, with and without process numbers.
     #[test]
     fn the_mark_says_who_we_are() {
         let line = |task: &str| {
@@ -201,7 +201,7 @@ mod tests {
         ));
     }
 
-    /// Goal: what is read is what was there, wherever pieces end. Method: pieces of 1 to 40 bytes.
+    /// Goal: the text arrives as it was, wherever pieces end. Method: pieces of 1 to 40 bytes.
     #[test]
     fn listening_changes_nothing() {
         let text = format!("# a\n  x-7 [001] ..... 1.0: print: {WHO_AM_I}\nlast");

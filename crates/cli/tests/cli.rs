@@ -1,7 +1,7 @@
 //! The `paceline` command as its users meet it: exit codes, lines, files, JSON.
 //!
-//! Every test runs the built program and looks at what it leaves behind. Sizes are tiny: nothing
-//! here measures, and nothing depends on how fast the machine is.
+//! Every test runs the built program and checks its exit code, output and files. Sizes are tiny: nothing here
+//! measures, and nothing depends on how fast the machine is.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -100,9 +100,6 @@ fn bad_input_is_one_line_and_exit_code_2() {
         path.to_str().unwrap().to_owned()
     };
     let malformed = file("malformed.json", "{\"jobs\": [\n{\"label\": 7}]}");
-    // The folder of a document's pictures is called as the document, without its ending.
-    let malformed_twin = file("twin.md", "");
-    file("twin", "");
     let cyclic = file(
         "cyclic.json",
         r#"{"jobs": [{"label": "a", "us": 1, "after": ["b"]}, {"label": "b", "us": 1, "after": ["a"]}]}"#,
@@ -146,14 +143,10 @@ fn bad_input_is_one_line_and_exit_code_2() {
             "--workers",
         ),
         (&["frames", "--what"], "paceline frames --help"),
-        (&["bench", "juggle"], "spawn"),
-        (&["bench", "--threads", "1"], "--threads"),
-        (&["bench", "--doc", "no/such/folder.md"], "make it first"),
-        (&["bench", "--doc", &malformed_twin], "folder"),
-        (&["bench", "--readme", "README.md"], "--doc"),
+        (&["bench"], "cargo run --release -p paceline-bench --"),
         (
-            &["bench", "--doc", "x.md", "--readme", &malformed],
-            "bench:begin",
+            &["bench", "--peers", "join", "--help"],
+            "-p paceline-bench -- --peers join --help",
         ),
         (&["fly"], "paceline --help"),
     ] {
@@ -229,25 +222,18 @@ fn refused_mesh(path: &Path, parts: &[&str]) {
     }
 }
 
-/// Goal: bad settings in the environment are bad input, too. Method: a wait policy that is none.
+/// Goal: bad settings in the environment are bad input, too. Method: an unknown wait policy.
 #[test]
 fn a_bad_environment_is_bad_input() {
-    for line in [
-        &["frames", "--frames", "1"][..],
-        &["bench", "--quick", "join"],
-    ] {
-        let run = command(line)
-            .env("PACELINE_WAIT", "sometimes")
-            .output()
-            .unwrap();
-        let err = String::from_utf8(run.stderr).unwrap();
-        assert_eq!(
-            (run.status.code(), err.lines().count()),
-            (Some(2), 1),
-            "{err}"
-        );
-        assert!(err.contains("PACELINE_WAIT"), "{err}");
-    }
+    let mut command = command(&["frames", "--frames", "1"]);
+    let run = command.env("PACELINE_WAIT", "sometimes").output().unwrap();
+    let err = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(
+        (run.status.code(), err.lines().count()),
+        (Some(2), 1),
+        "{err}"
+    );
+    assert!(err.contains("PACELINE_WAIT"), "{err}");
 }
 
 /// Goal: the program alone shows its commands, the most useful first; each has a help text that fits
@@ -255,13 +241,14 @@ fn a_bad_environment_is_bad_input() {
 #[test]
 fn help_is_data_and_fits() {
     let alone = fine(&[]);
-    let [frames, simulate, bench] =
-        ["\n  frames ", "\n  simulate ", "\n  bench "].map(|name| alone.find(name).unwrap());
-    assert!(frames < simulate && simulate < bench);
+    let [frames, simulate, convert] =
+        ["\n  frames ", "\n  simulate ", "\n  convert "].map(|name| alone.find(name).unwrap());
+    assert!(frames < simulate && simulate < convert);
+    assert!(!alone.contains("\n  bench "), "it is elsewhere: {alone}");
     for line in [
         &["--help"][..],
         &["frames", "--help"],
-        &["bench", "--help"],
+        &["experiment", "--help"],
         &["simulate", "--help"],
         &["frames", "-h"],
     ] {
@@ -340,13 +327,13 @@ fn frames_as_json() {
         .collect();
     assert_eq!(waits.len(), 10);
     assert!(lengths.is_sorted_by(|a, b| a >= b), "{lengths:?}");
-    waits
-        .iter()
-        .for_each(|wait| has_keys(wait, &["thread", "name", "frame", "start_ns"]));
+    for wait in waits {
+        has_keys(wait, &["thread", "name", "frame", "start_ns"]);
+    }
 }
 
-/// Goal: what a frame computes depends on the graph and on nothing else. Method: the same frames
-/// with no worker, with two, and beside other work have one checksum; another seed has another.
+/// Goal: the result of a frame depends on the graph and on nothing else. Method: the same frames with no
+/// worker, with two, and beside other work have one checksum; another seed has another.
 #[test]
 fn checksums_depend_on_the_graph_alone() {
     let checksum = |more: &[&str]| {
@@ -371,8 +358,8 @@ fn checksums_depend_on_the_graph_alone() {
     assert_ne!(alone, checksum(&["--seed", "2"]));
 }
 
-/// Goal: people get tables with what they ask for first. Method: words that must be there; a graph
-/// from a file and one by name.
+/// Goal: people get tables with what they ask for first. Method: words that must be there; a graph from a
+/// file and one by name.
 #[test]
 fn frames_for_people() {
     let folder = TempDir::new().unwrap();
@@ -436,9 +423,9 @@ fn mandelbrot_writes_a_picture() {
     assert!((0..width).all(|x| point(x, 0) == point(x, height - 1)));
 }
 
-/// Goal: scene raster culls boxes behind its statues and draws them. Method: the mesh that comes along,
-/// and one from a file with faces of all kinds: keys and counts, the words for people, and a picture
-/// with both colours in it.
+/// Goal: scene raster culls boxes behind its statues and draws them. Method: the built-in mesh, and one from
+/// a file with faces of all kinds: keys and counts, the words for people, and a picture with both colours in
+/// it.
 #[test]
 fn raster_culls_and_writes_a_picture() {
     let folder = TempDir::new().unwrap();
@@ -609,8 +596,9 @@ fn a_panicking_job_is_named() {
     }
 }
 
-/// Goal: the report says what the kernel was asked for, and refusals stop nothing; what others did to the run
-/// is there, too. Method: a niceness that everybody may have, and one that is refused as a value.
+/// Goal: the report lists the help asked of the kernel, and refusals stop nothing; it also has what other
+/// threads did to the run. Method: a niceness that every process may have, and one that is refused as a
+/// value.
 #[test]
 fn frames_ask_the_kernel_for_help() {
     let arguments = [
@@ -640,158 +628,6 @@ fn frames_ask_the_kernel_for_help() {
     let refused = paceline(&["frames", "--os-help", "fifo"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("uclamp"), "{}", refused.err);
-}
-
-/// Goal: a benchmark with an environment that changes job systems says so, everywhere, and judges nothing.
-/// Method: one row in a tiny size; row `load` without help has no rows with help.
-#[test]
-fn a_changed_environment_is_told() {
-    let mut command = command(&["bench", "--quick", "--json", "--os-help", "none", "load"]);
-    let output = command.env("PACELINE_WORKERS", "1").output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        output.status.success() && err.contains("PACELINE_WORKERS=1 is set"),
-        "{err}"
-    );
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        report["environment"],
-        serde_json::json!(["PACELINE_WORKERS=1"])
-    );
-    let results = report["results"].as_array().unwrap().iter();
-    let cases: std::collections::BTreeSet<&str> =
-        results.filter_map(|one| one["case"].as_str()).collect();
-    assert_eq!(
-        cases.into_iter().collect::<Vec<_>>(),
-        ["mean", "missed", "p99"]
-    );
-}
-
-/// Goal: every row runs with every peer, gets right results and can be published. Method: all of
-/// them at tiny sizes; each subject of a row has numbers or a reason; the document has the parts, a
-/// picture for each row, and the front page its table in the right place.
-#[test]
-fn every_benchmark_runs() {
-    let folder = TempDir::new().unwrap();
-    let doc = folder.path().join("performance.md");
-    let line = [
-        "bench",
-        "--peers",
-        "--quick",
-        "--threads",
-        "2",
-        "--json",
-        "--doc",
-    ];
-    let readme = folder.path().join("README.md");
-    fs::write(
-        &readme,
-        "above <!-- bench:begin -->old<!-- bench:end --> below",
-    )
-    .unwrap();
-    let files = [doc.to_str().unwrap(), "--readme", readme.to_str().unwrap()];
-    let report = json(&[&line[..], &files].concat());
-    has_keys(
-        &report,
-        &["machine", "quiet", "noise", "threads", "results", "targets"],
-    );
-    let results = report["results"].as_array().unwrap();
-    results.iter().for_each(has_a_number_or_a_reason);
-    for row in ROWS {
-        for subject in ["paceline", "rayon", "chili", "bevy_tasks", "oneTBB"] {
-            let is_it = |result: &&Value| result["name"] == row && result["subject"] == subject;
-            assert!(
-                results.iter().any(|result| is_it(&result)),
-                "{row} lacks {subject}"
-            );
-        }
-    }
-    let targets = report["targets"].as_array().unwrap();
-    assert!(
-        targets.iter().all(|target| target["met"].is_null()),
-        "tiny sizes are not judged"
-    );
-    published(&doc);
-    let readme = fs::read_to_string(readme).unwrap();
-    assert!(readme.starts_with("above ") && readme.ends_with(" below"));
-    assert!(
-        readme.contains("| spawn, ns per job |") && !readme.contains("old"),
-        "{readme}"
-    );
-}
-
-fn has_a_number_or_a_reason(result: &Value) {
-    has_keys(
-        result,
-        &[
-            "name",
-            "case",
-            "unit",
-            "subject",
-            "version",
-            "threads",
-            "median",
-            "worst",
-            "min",
-            "max",
-            "n",
-            "ratio_to_best_peer",
-            "cannot",
-        ],
-    );
-    let has_number = result["median"]
-        .as_f64()
-        .is_some_and(|median| median >= 0.0);
-    assert!(has_number != result["cannot"].is_string(), "{result}");
-}
-
-const ROWS: [&str; 8] = [
-    "spawn", "join", "for", "graph", "submit", "frame", "load", "idle",
-];
-
-fn published(doc: &Path) {
-    let text = fs::read_to_string(doc).unwrap();
-    for part in [
-        "# Performance",
-        "## Machine",
-        "## Results",
-        "## Targets",
-        "## Rules",
-        "tiny sizes",
-    ] {
-        assert!(text.contains(part), "{part} is missing in\n{text}");
-    }
-    for row in ROWS {
-        let picture = doc.with_extension("").join(format!("{row}.svg"));
-        let picture = fs::read_to_string(picture).unwrap();
-        assert!(picture.starts_with("<svg") && picture.contains(row));
-        assert!(text.contains(&format!("(performance/{row}.svg)")), "{row}");
-    }
-    let columns = |line: &str| line.matches(" | ").count();
-    let table: Vec<&str> = text
-        .lines()
-        .skip_while(|line| !line.starts_with("| work |"))
-        .take_while(|line| line.starts_with('|'))
-        .collect();
-    assert!(
-        table.len() > 20 && table.iter().all(|line| columns(line) == 6),
-        "{table:#?}"
-    );
-}
-
-/// Goal: one row can be asked for, and without peers there is nobody to compare with. Method: as
-/// JSON and as tables.
-#[test]
-fn rows_can_be_chosen() {
-    let report = json(&["bench", "--quick", "--json", "join"]);
-    let results = report["results"].as_array().unwrap();
-    assert_eq!(results.len(), 1);
-    assert!(results[0]["ratio_to_best_peer"].is_null());
-    let tables = fine(&["bench", "--quick", "submit"]);
-    assert!(
-        tables.contains("futex wake") && !tables.contains("fib"),
-        "{tables}"
-    );
 }
 
 /// Goal: a reader that goes away is success, without a word. Method: close the pipe before the

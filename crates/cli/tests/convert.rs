@@ -50,8 +50,8 @@ fn the_readmes_example_runs() {
 }
 
 /// Goal: a trace of each family becomes a Perfetto trace with the same content. Method: ftrace's text,
-/// Chrome's JSON and Perfetto's own; what `--json` says is compared with what the file holds when it is read
-/// again, and with the recording of the original.
+/// Chrome's JSON and Perfetto's own; the numbers of `--json` are compared with those of the file when it is
+/// read again, and with the recording of the original.
 #[test]
 fn traces_of_every_family_are_converted() {
     let folder = TempDir::new().unwrap();
@@ -103,8 +103,8 @@ fn traces_of_every_family_are_converted() {
     assert_eq!(files.len(), 1, "nothing is left behind: {files:?}");
 }
 
-/// Goal: a name that ends in .gz makes a packed file, and a person is told in lines what came of it. Method:
-/// the file is unpacked and compared with one that is not packed.
+/// Goal: a name that ends in .gz makes a packed file, and a person gets the result in lines. Method: the file
+/// is unpacked and compared with one that is not packed.
 #[test]
 fn gz_is_packed() {
     let folder = TempDir::new().unwrap();
@@ -122,7 +122,7 @@ fn gz_is_packed() {
     assert_eq!(unpacked, fs::read(&plain).unwrap());
 }
 
-/// Goal: what cannot be done is one line: exit code 2 for an input that is missing, no trace, or another
+/// Goal: an impossible conversion is one line: exit code 2 for an input that is missing, no trace, or another
 /// program's binary (with the command that makes text of it), and for an output that can never be; 1 for a
 /// file that cannot be written. The output stays as it was. Method: one of each.
 #[test]
@@ -152,7 +152,7 @@ fn what_cannot_be_done_is_one_line() {
 }
 
 /// Goal: a disk that takes nothing is exit code 1 and one line. Method: an output in a folder of the
-/// kernel's, in which nobody can make files.
+/// kernel's, which takes no files.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_cannot_be_written_is_exit_code_1() {

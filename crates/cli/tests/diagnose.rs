@@ -1,4 +1,4 @@
-//! `paceline diagnose` as its users meet it, on traces of which is known what happened.
+//! `paceline diagnose` as its users meet it, on traces with known facts.
 
 mod common;
 #[path = "common/guide.rs"]
@@ -51,7 +51,7 @@ fn of_runner(wait: &Value, thread: &str) -> u64 {
 
 const RUNNABLE: [&str; 4] = ["preempted", "wake_latency", "busy_wait_stolen", "no_core"];
 
-/// Goal: the Pathfinder's inversion is found by name. Method: the figures that are known of the recording.
+/// Goal: the Pathfinder's inversion is found by name. Method: the known figures of the recording.
 #[test]
 fn the_lock_inversion_is_named() {
     let report = json("local-pathfinder-nopi.ftrace.txt.gz", &[]);
@@ -89,8 +89,8 @@ fn the_lock_inversion_is_named() {
     );
 }
 
-/// Goal: with priority inheritance no wait is longer than the critical section, and nobody is inverted by a
-/// lock. Method: the same program with such a mutex; the longest wait is known to be 3.08 ms.
+/// Goal: with priority inheritance no wait is longer than the critical section, and no thread is inverted by
+/// a lock. Method: the same program with such a mutex; the longest wait is known to be 3.08 ms.
 #[test]
 fn with_priority_inheritance_there_is_none() {
     let report = json("local-pathfinder-pi.ftrace.txt.gz", &[]);
@@ -153,9 +153,9 @@ fn both(one: &[(u64, u64)], other: &[(u64, u64)]) -> u64 {
         .sum()
 }
 
-/// Goal: in a simulated run it is known who was put aside by a quota, and for how long: as `simulate` says.
-/// Method: all that the worker does, and nearly all that its waiter does, is in waits of the waiter. While
-/// both are put aside (the worker after its post), it is the waiter whom that keeps from going on.
+/// Goal: in a simulated run it is known which thread was put aside by a quota, and for how long: as
+/// `simulate` reports. Method: all of the worker's time, and nearly all of its waiter's, is in waits of the
+/// waiter. While both are put aside (the worker after its post), that keeps the waiter from going on.
 #[test]
 fn a_simulated_quota_is_known() {
     let folder = TempDir::new().unwrap();
@@ -211,8 +211,8 @@ fn a_simulated_quota_is_known() {
     assert!(text.contains(inverted), "{text}");
 }
 
-/// Goal: a busy wait is seen for what it is. Method: frame 5 of the program that spins: its main thread waits
-/// for the worker, which is runnable behind others and behind the main thread itself.
+/// Goal: a busy wait is recognised. Method: frame 5 of the program that spins: its main thread waits for the
+/// worker, which is runnable behind others and behind the main thread itself.
 #[test]
 fn a_busy_wait_is_seen() {
     let trace = "local-spin.ftrace.txt.gz";
@@ -297,8 +297,8 @@ fn causes_sum_exactly() {
     }
 }
 
-/// Goal: the original is in the annotated trace untouched, and what was found is in it. Method: a Perfetto
-/// trace, which is copied, and a text, which becomes one; both are read again.
+/// Goal: the annotated trace has the original untouched, and the findings. Method: a Perfetto trace, which is
+/// copied, and a text, which becomes one; both are read again.
 #[test]
 fn findings_come_on_top_of_the_trace() {
     let folder = tempfile::tempdir().unwrap();
@@ -366,7 +366,7 @@ fn findings_are_not_explained_again() {
     }
 }
 
-/// Goal: the annotated trace is there also where nobody reads the text to its end, as in `| head`. Method:
+/// Goal: the annotated trace is written even if the text is not read to its end, as in `| head`. Method:
 /// standard output that is closed.
 #[cfg(unix)]
 #[test]
@@ -428,8 +428,8 @@ fn bad_input_is_one_line() {
     }
 }
 
-/// Goal: what the guide shows is what the program prints. Method: run each command of `docs/diagnose.md` that
-/// begins with `$ paceline` and compare what stands below it; `…` at the end stands for more lines.
+/// Goal: the guide shows what the program prints. Method: run each command of `docs/diagnose.md` that begins
+/// with `$ paceline` and compare the text below it; `…` at the end stands for more lines.
 #[test]
 fn the_guide_shows_what_is_printed() {
     guide::shows_what_is_printed("docs/diagnose.md", 3);

@@ -1,6 +1,6 @@
 //! `paceline experiment` as its users meet it: the list, tables and claims, JSON, files, exit codes.
 //!
-//! What experiments find is tested where they are written.
+//! The findings of experiments are tested in their own modules.
 
 use std::fs;
 use std::process::{Command, Output};

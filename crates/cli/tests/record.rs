@@ -104,8 +104,8 @@ fn the_readmes_example_runs() {
     assert!(recording.threads.iter().any(|thread| thread.name == "ls"));
 }
 
-/// Goal: a command that fails, or is none, is one line and its exit code; a small buffer loses events and
-/// says so. Method: one of each.
+/// Goal: a command that fails, or does not exist, is one line and its exit code; a small buffer loses events
+/// and says so. Method: one of each.
 #[test]
 fn failures_are_one_line() {
     if !is_allowed() {
@@ -157,7 +157,8 @@ fn signal(name: &str, to: &str) {
 
 /// A run that is to be interrupted.
 struct Interruption {
-    /// Whether Ctrl-C does nothing to whoever starts it: the shell's rule for what a script starts with '&'.
+    /// Whether Ctrl-C does nothing to the process that starts it: the shell's rule for commands that a script
+    /// starts with '&'.
     ignores_int: bool,
     /// One after the other.
     signals: &'static [&'static str],
@@ -170,9 +171,10 @@ struct Interruption {
 /// Gives the command the usual signals, or has SIGINT ignored, whatever this process was started with: `&`
 /// of a script has SIGINT ignored, nohup SIGHUP.
 fn start_with(command: &mut Command, ignores_int: bool) {
-    let of_int = match ignores_int {
-        true => libc::SIG_IGN,
-        false => libc::SIG_DFL,
+    let of_int = if ignores_int {
+        libc::SIG_IGN
+    } else {
+        libc::SIG_DFL
     };
     let set = move || {
         for (number, disposition) in [
@@ -315,7 +317,8 @@ fn frames_have_the_kernels_half() {
     }
 }
 
-/// A line of the kernel's about a switch: when, who left, whether that one could have gone on, who came.
+/// A line of the kernel's about a switch: its time, the thread that left, whether that one could have gone
+/// on, and the thread that came.
 struct Switch {
     time_ns: u64,
     prev: u64,
@@ -366,9 +369,9 @@ fn preempted(switches: &[Switch], tid: u64, begin: u64, end: u64) -> (u64, u64) 
 }
 
 /// Goal: beside hogs, the causes of each wait and frame sum to its length, and the preemptions found are
-/// those that the kernel's own text tells: in all, of each thread, and in each wait. What `diagnose` says of
-/// the file is what `frames` says of its run, with the kernel's half or without. Method: an independent count
-/// over the lines of the text.
+/// those of the kernel's own text: in all, of each thread, and in each wait. `diagnose` reports of the file
+/// what `frames` reports of its run, with the kernel's half or without. Method: an independent count over the
+/// lines of the text.
 #[test]
 fn preemptions_are_the_kernels() {
     let allowed = is_allowed();
@@ -408,7 +411,7 @@ fn preemptions_are_the_kernels() {
     }
 }
 
-/// Compares what was found of threads and waits with the switches.
+/// Compares the account of threads and waits with the switches.
 fn are_the_kernels(threads: &[Value], waits: &[Value], switches: &[Switch]) {
     let mut all = 0;
     for thread in threads {
@@ -423,7 +426,7 @@ fn are_the_kernels(threads: &[Value], waits: &[Value], switches: &[Switch]) {
         let (count, time) = preempted(switches, tid, begin, begin + ns(wait, "duration_ns"));
         assert_eq!(ns(wait, "preemptions"), count, "{wait}");
         in_waits += count;
-        // What it lost so is in the account only where it was what held itself up.
+        // Time lost so is in the account only where it was what held the thread itself up.
         let own = list(wait, "causes").iter();
         let own = own.filter(|cause| cause["kind"] == "preempted" && cause["tid"] == tid);
         let own: u64 = own.map(|cause| ns(cause, "ns")).sum();

@@ -1,4 +1,4 @@
-//! The pages that `--report` writes: that they are there, hold all they show, and say what the terminal says.
+//! The pages that `--report` writes: that they are there, hold all they show, and agree with the terminal.
 
 mod common;
 
@@ -28,9 +28,8 @@ fn whole(path: &str) -> String {
     page
 }
 
-/// Goal: the page of a trace says what the terminal says of it, shows who ran where, and its bytes depend
-/// on the trace alone. Method: the mutex of the Pathfinder, twice, as text and as JSON; the figures that
-/// are known of it.
+/// Goal: the page of a trace agrees with the terminal, shows which thread ran where, and its bytes depend on
+/// the trace alone. Method: the mutex of the Pathfinder, twice, as text and as JSON; its known figures.
 #[test]
 fn a_trace_has_a_page() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,9 +77,9 @@ fn any_trace_has_a_page() {
     }
 }
 
-/// Goal: a page takes no other file's place, and what cannot be made is refused before anything is read.
-/// Method: the trace itself, by another name of it, the file of --annotate, a folder, a folder that is not
-/// there.
+/// Goal: a page takes no other file's place, and a page that cannot be made is refused before anything is
+/// read. Method: the trace itself, by another name of it, the file of --annotate, a folder, a folder that is
+/// not there.
 #[test]
 fn pages_take_no_others_place() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,7 +121,7 @@ fn pages_take_no_others_place() {
         );
         assert!(err.contains("give another file"), "{arguments:?}: {err}");
     }
-    // What keeps nothing may be given as often as one likes.
+    // A device that keeps nothing may be given as often as one likes.
     if cfg!(unix) {
         fine(&[
             "simulate",

@@ -1,6 +1,6 @@
 //! `paceline simulate` as its users meet it: exit codes, lines, files, JSON.
 //!
-//! What runs is small; what the simulator makes of it is tested where it is written.
+//! Runs are small; the simulator's results are tested in its own crate.
 
 use std::fs;
 use std::path::Path;
@@ -207,7 +207,7 @@ fn has_these_threads(report: &Value) {
     }
 }
 
-/// Goal: people get what ran, on what, and how much of it is assumed; lists show what there is. Method:
+/// Goal: the text has what ran, on what, and how much of it is assumed; lists show all there is. Method:
 /// words that must be there.
 #[test]
 fn a_run_for_people() {
@@ -300,7 +300,7 @@ fn traces_are_perfettos() {
     assert!(packets(&fs::read(trace).unwrap()).len() > 5);
 }
 
-/// Goal: what `diagnose` says of the file is what `simulate` says of its run, and every wait has its causes:
+/// Goal: `diagnose` reports of the file what `simulate` reports of its run, and every wait has its causes:
 /// nothing is unknown. Method: frames of the job system beside hogs, and a scenario without a program.
 #[test]
 fn traces_are_diagnosed_as_their_runs() {
@@ -324,8 +324,8 @@ fn traces_are_diagnosed_as_their_runs() {
     }
 }
 
-/// Goal: rt-app's files are scenarios, by their ending or by what they begin with. Method: one of each, and
-/// one that asks for what is not supported.
+/// Goal: rt-app's files are scenarios, by their ending or by their beginning. Method: one of each, and one
+/// that asks for an unsupported feature.
 #[test]
 fn files_of_rt_app_run() {
     let folder = TempDir::new().unwrap();
@@ -360,7 +360,7 @@ fn files_of_rt_app_run() {
 }
 
 /// Goal: body times that were measured here are used there, by label; a file that lacks a label is refused.
-/// Method: record two frames of scene raster, then simulate it with and without what was recorded, on two
+/// Method: record two frames of scene raster, then simulate it with and without the recorded costs, on two
 /// seeds.
 #[test]
 fn recorded_costs_are_used() {
@@ -427,10 +427,10 @@ fn last_line(run: &Output) -> String {
     err.lines().last().unwrap().to_owned()
 }
 
-/// Goal: what must hold and does not is exit code 1: the report with its threads, a last line with what is
-/// wrong, the seed, the command that does it again and a trace that can be looked at; standard output has
-/// the data all the same. Method: a deadlock, a panic, a step limit, starvation and a program that the time
-/// was too short for; the command is run again.
+/// Goal: a failed check is exit code 1: the report with its threads, a last line with the error, the seed,
+/// the command that repeats the run and a trace that can be looked at; standard output has the data all the
+/// same. Method: a deadlock, a panic, a step limit, starvation and a program that the time was too short for;
+/// the command is run again.
 #[test]
 fn what_fails_can_be_had_again() {
     let folder = TempDir::new().unwrap();
@@ -488,7 +488,8 @@ fn what_fails_can_be_had_again() {
     }
 }
 
-/// Runs the command twice, the second time as the first one says; gives the last line it said.
+/// Runs the command twice, the second time as the first one's message says; gives the last line of the
+/// message.
 fn fails_and_can_be_had_again(line: &[&str], check: &str, folder: &TempDir) -> String {
     let run = command(line).env("TMPDIR", folder.path()).output().unwrap();
     assert_eq!(run.status.code(), Some(1), "{line:?}");

@@ -1,4 +1,4 @@
-//! `paceline topology` as its users meet it, on machines of which is known what they are.
+//! `paceline topology` as its users meet it, on machines with known facts.
 
 mod common;
 #[path = "common/guide.rs"]
@@ -20,7 +20,7 @@ fn json_of(machine: &str) -> Value {
     serde_json::from_str(&shown(&["--sysroot", &archive, "--json"])).unwrap()
 }
 
-/// Goal: the JSON has the keys of the contract and says what the phone is. Method: a Galaxy S22.
+/// Goal: the JSON has the keys of the contract and describes the phone. Method: a Galaxy S22.
 #[test]
 fn json_says_what_a_phone_is() {
     let phone = json_of("asm-galaxy-s22-sm8450");
@@ -46,7 +46,7 @@ fn json_says_what_a_phone_is() {
     assert_eq!(phone["os_help"], json!([]), "its kernel cannot be asked");
 }
 
-/// Goal: what this process would be given by the kernel is shown, each with a reason if it is refused, and
+/// Goal: the help that the kernel would give this process is shown, each with a reason if it is refused, and
 /// is not taken. Method: the machine at hand, as JSON and as text, asked twice.
 #[test]
 fn help_of_the_kernel_is_tried() {
@@ -94,8 +94,8 @@ fn this_machine_can_be_dumped() {
     }
 }
 
-/// Goal: what is no machine is refused with one line and exit code 2. Method: nothing, a folder and a file of
-/// something else, two options that exclude each other.
+/// Goal: an input that is no machine is refused with one line and exit code 2. Method: nothing, a folder and
+/// a file of something else, two options that exclude each other.
 #[test]
 fn bad_machines_are_one_line() {
     for (arguments, parts) in [
@@ -116,8 +116,8 @@ fn bad_machines_are_one_line() {
     }
 }
 
-/// Goal: what the guide shows is what the program prints. Method: each command of `docs/topology.md` that
-/// begins with `$ paceline` is run and compared with what stands below it.
+/// Goal: the guide shows what the program prints. Method: each command of `docs/topology.md` that begins with
+/// `$ paceline` is run and compared with the text below it.
 #[test]
 fn the_guide_shows_what_is_printed() {
     guide::shows_what_is_printed("docs/topology.md", 3);

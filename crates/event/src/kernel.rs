@@ -1,4 +1,4 @@
-//! What a kernel does with threads: the other half of every timeline.
+//! The actions of a kernel on threads: the other half of every timeline.
 //!
 //! A simulated kernel records these, and kernel traces of other programs are read into them. A *task*
 //! is the kernel's word for a thread.
@@ -19,9 +19,9 @@ pub struct Cpu(pub u32);
 /// would make each of them larger by a quarter.
 ///
 /// ```
-/// let address = event::Address::new(0x7fff_0000_1000);
+/// let address = paceline_event::Address::new(0x7fff_0000_1000);
 /// assert_eq!(address.get(), 0x7fff_0000_1000);
-/// assert_eq!(size_of::<event::KernelEvent>(), 32);
+/// assert_eq!(size_of::<paceline_event::KernelEvent>(), 32);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Address([u32; 2]);
@@ -73,31 +73,31 @@ pub struct KernelEvent {
     pub what: KernelEventKind,
 }
 
-/// What a kernel did.
+/// The kinds of a kernel's actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum KernelEventKind {
     /// The CPU goes over from one task to another; `None` is the idle task.
     Switch {
-        /// Who ran.
+        /// The task that ran.
         prev: Option<Task>,
         /// Why it stopped.
         state: Left,
-        /// Who runs.
+        /// The task that runs.
         next: Option<Task>,
     },
-    /// Somebody made a task runnable.
+    /// A task was made runnable.
     Waking {
-        /// Who was woken.
+        /// The woken task.
         task: Task,
-        /// By whom; `None` for a timer or another interrupt.
+        /// The waker; `None` for a timer or another interrupt.
         by: Option<Task>,
         /// The CPU it was put on.
         target: Cpu,
     },
     /// A task was moved to another CPU's queue.
     Migrate {
-        /// Who.
+        /// The task.
         task: Task,
         /// From where.
         from: Cpu,
@@ -106,14 +106,14 @@ pub enum KernelEventKind {
     },
     /// A task inherited the priority of another one, or gave it back.
     Inherit {
-        /// Who.
+        /// The task.
         task: Task,
-        /// From whom; `None` if it gave it back.
+        /// The lender; `None` if it gave it back.
         from: Option<Task>,
     },
-    /// A task has this priority from now on, whoever gave it.
+    /// A task has this priority from now on, whatever gave it.
     Priority {
-        /// Who.
+        /// The task.
         task: Task,
         /// As Linux's kernel counts them, the lowest first: 0 to 99 real-time, 100 to 139 fair; −1:
         /// deadlines.
@@ -123,7 +123,7 @@ pub enum KernelEventKind {
     },
     /// A task goes into the kernel because of a futex.
     FutexCall {
-        /// Who.
+        /// The task.
         task: Task,
         /// Where the word is.
         address: Address,
@@ -132,12 +132,12 @@ pub enum KernelEventKind {
     },
     /// A task's futex call is over.
     FutexReturn {
-        /// Who.
+        /// The task.
         task: Task,
-        /// What the kernel answered; errors are negative.
+        /// The kernel's answer; errors are negative.
         result: i32,
     },
-    /// The CPU turns to an interrupt, or back to what it was interrupted in. They nest.
+    /// The CPU turns to an interrupt, or back to the work that it interrupted. They nest.
     Interrupt {
         /// Whether it begins.
         begins: bool,
@@ -148,22 +148,22 @@ pub enum KernelEventKind {
     },
     /// Why a task sleeps that no signal can wake.
     Blocked {
-        /// Who.
+        /// The task.
         task: Task,
         /// Whether it waits for a device.
         io: bool,
     },
-    /// The CPU time that a task's group may use is used up: the task is put aside, or it may go on. Who runs
-    /// when it is put aside leaves its CPU next.
+    /// The CPU time that a task's group may use is used up: the task is put aside, or it may go on. A running
+    /// task that is put aside leaves its CPU next.
     ///
     /// Linux has no event for it, so only simulated kernels say it.
     Throttle {
-        /// Who.
+        /// The task.
         task: Task,
         /// Whether it is put aside; else it may go on.
         begins: bool,
     },
-    /// Events of this CPU are missing here: who runs is not known until the next switch.
+    /// Events of this CPU are missing here: the running task is not known until the next switch.
     Lost {
         /// How many; 0: it is not known.
         events: u32,
@@ -200,11 +200,11 @@ impl Left {
     }
 }
 
-/// What a futex call is for.
+/// The purpose of a futex call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum FutexCall {
-    /// To sleep until somebody wakes.
+    /// To sleep until woken.
     Wait = 0,
     /// To wake others.
     Wake = 1,
@@ -217,8 +217,8 @@ pub enum FutexCall {
 }
 
 impl KernelEvent {
-    /// The event's only encoding, as words: time, CPU and kind, and what the kind holds. Two runs are
-    /// equal if these are.
+    /// The event's only encoding, as words: time, CPU and kind, and the kind's values. Two runs are equal if
+    /// these are.
     pub fn to_words(&self) -> [u64; 4] {
         let task = |task: Option<Task>| task.map_or(0, |task| u64::from(task.0) + 1);
         let (kind, a, b) = match self.what {

@@ -1,8 +1,8 @@
-//! What can happen to a job, a worker or a wait.
+//! The events of a job, a worker or a wait.
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $word:literal;)*) => {
-        /// What happened. The comment of each kind says what [`Event::job`](crate::Event::job) and
+        /// The kind of an event. The comment of each kind says what [`Event::job`](crate::Event::job) and
         /// [`Event::arg`](crate::Event::arg) hold; both are 0 where nothing is said.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
         #[repr(u8)]
@@ -44,15 +44,16 @@ kinds! {
     /// This thread cut the remaining range of `job` in half. `arg`: first item taken, number of
     /// items taken (32 bits each).
     Split = 8, "split";
-    /// This thread took tickets from another's queue. `arg`: the other's seat.
+    /// This thread took tickets from another's queue. `arg`: the other's thread slot.
     Steal = 9, "steal";
-    /// This thread found nothing to do and goes to sleep. `job`: what it waits for; 0 if it would run
+    /// This thread found nothing to do and goes to sleep. `job`: the job it waits for; 0 if it would run
     /// anything.
     Park = 10, "park";
-    /// This thread is awake again. `job`: as in [`Park`](EventKind::Park). `arg`: the seat of who woke
-    /// it, plus 1; 0 if nobody of this job system did: the time was up, or it did not sleep after all.
+    /// This thread is awake again. `job`: as in [`Park`](EventKind::Park). `arg`: the thread slot of its
+    /// waker, plus 1; 0 if no thread of this job system woke it: the time was up, or it did not sleep after
+    /// all.
     Unpark = 11, "unpark";
-    /// This thread wakes another one. `arg`: the other's seat.
+    /// This thread wakes another one. `arg`: the other's thread slot.
     Wake = 12, "wake";
     /// This thread waits for `job`.
     WaitBegin = 13, "wait-begin";
@@ -66,34 +67,34 @@ kinds! {
     /// A private fork became a job that others can take.
     Promoted = 17, "promoted";
     /// Every worker was blocked in a wait while other work was ready: a spare worker starts.
-    /// `arg`: its seat.
+    /// `arg`: its thread slot.
     Spare = 18, "spare";
     /// The number of workers was changed. `arg`: why (32 bits, see [`Resized`]), and the new number (32
     /// bits).
     Resized = 19, "resized";
-    /// This thread waits for the job in `arg` and has found that `job` must be over before: whoever makes
-    /// `job` ready, or has work for it to share, tells this thread. Once a wait and job.
+    /// This thread waits for the job in `arg` and has found that `job` must be over before: a thread that
+    /// makes `job` ready, or has work for it to share, tells this thread. Once a wait and job.
     Raised = 20, "raised";
     /// This thread has put tickets into a queue and woke no worker for them. `arg`: why (32 bits, see
-    /// [`Withheld`]), and for how many tickets (32 bits). Where nobody is idle there is nothing to decide,
+    /// [`Withheld`]), and for how many tickets (32 bits). If no worker is idle there is nothing to decide,
     /// and nothing is recorded.
     WakeWithheld = 21, "wake-withheld";
     /// This worker changed the CPUs it may run on. `arg`: why (32 bits, see [`Steered`]), and the CPU it
     /// leaves out, plus 1 (32 bits; 0: none).
     Steered = 22, "steered";
-    /// A woken worker had not started in time, so this thread gave it all CPUs back. `arg`: its seat.
+    /// A woken worker had not started in time, so this thread gave it all CPUs back. `arg`: its thread slot.
     MaskRestored = 23, "mask-restored";
-    /// A thread sits down on this seat. `arg`: the kernel's number for it; 0 if it has none.
-    Seated = 24, "seated";
+    /// A thread gets this slot. `arg`: the kernel's number for it; 0 if it has none.
+    SlotTaken = 24, "slot-taken";
     /// Recording was switched. `arg`: 1 on, 0 off. In between nothing is known.
     Recording = 25, "recording";
-    /// Threads of the job system are kept from running by others, or are not any more, and something was
-    /// decided. `job`: how long they waited for a CPU, in thousandths of the time that they ran or waited
-    /// (32 bits), and how often they lost theirs, per 1000 frames (32 bits). `arg`: what was decided (32
+    /// Threads of the job system are kept from running by others, or are not any more, and the job system
+    /// decided something. `job`: how long they waited for a CPU, in thousandths of the time that they ran or
+    /// waited (32 bits), and how often they lost theirs, per 1000 frames (32 bits). `arg`: the decision (32
     /// bits, see [`Interfered`]), and the number of workers from now on (32 bits).
     Interference = 26, "interference";
-    /// A woken worker had not started in time, so this thread had the kernel look again at who runs on the
-    /// CPU that it waits for. `arg`: its seat.
+    /// A woken worker had not started in time, so this thread had the kernel look again at the CPU that it
+    /// waits for, and at the thread that runs there. `arg`: its thread slot.
     Nudged = 27, "nudged";
 }
 
@@ -117,9 +118,9 @@ pub enum Why {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Withheld {
-    /// Somebody who is awake looks for work.
+    /// Another thread is awake and looks for work.
     Searched = 1,
-    /// Nobody sleeps who could run it.
+    /// No worker sleeps that could run it.
     NobodySleeps = 2,
     /// One was woken for the first ticket; for the others when the batch is complete.
     Batch = 3,
@@ -154,7 +155,7 @@ pub enum Resized {
     Interference = 3,
 }
 
-/// What was decided about threads that others keep from running.
+/// The decision about threads that others keep from running.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]

@@ -1,8 +1,8 @@
 //! The words every other crate shares: [`Nanos`], [`Event`] and the [`Sink`] events go to.
 //!
-//! The runtime, the simulators and (later) the trace readers speak one event model, so that a wait
-//! is explained by the same code whether it happened on a real machine, a simulated one, or in
-//! somebody else's trace.
+//! The runtime, the simulators and (later) the trace readers speak one event model, so that a wait is
+//! explained by the same code whether it happened on a real machine, a simulated one, or in a trace of
+//! another program.
 //!
 //! Invariants: no dependencies, no unsafe code, and every event has exactly one encoding in
 //! [`Event::to_bytes`], so "two runs were equal" means "their bytes were equal".

@@ -9,7 +9,7 @@
 /// A seeded stream of numbers.
 ///
 /// ```
-/// let mut random = event::Random::new(0);
+/// let mut random = paceline_event::Random::new(0);
 /// assert_eq!(random.next_u64(), 0xe220_a839_7b1d_cdaf);
 /// assert!(random.below(10) < 10);
 /// ```

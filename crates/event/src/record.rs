@@ -14,16 +14,16 @@ pub struct Event {
     pub time: Nanos,
     /// The job (its ticket: index and generation) or frame it happened to; 0 if none.
     pub job: u64,
-    /// What the kind says it is.
+    /// The argument, as the kind defines it.
     pub arg: u64,
-    /// The seat (a worker's, or one an outside thread holds) it happened on.
-    pub seat: u32,
+    /// The thread slot (a worker's, or one an outside thread holds) it happened on.
+    pub slot: u32,
     /// What happened.
     pub kind: EventKind,
 }
 
 impl Event {
-    /// The event's only encoding: little-endian fields in the order time, job, arg, seat, kind,
+    /// The event's only encoding: little-endian fields in the order time, job, arg, thread slot, kind,
     /// and zeros up to [`EVENT_BYTES`].
     pub fn to_bytes(&self) -> [u8; EVENT_BYTES] {
         let mut bytes = [0; EVENT_BYTES];
@@ -33,10 +33,10 @@ impl Event {
         bytes
     }
 
-    /// The same as four words: time, job, arg, and seat (low half) with kind.
+    /// The same as four words: time, job, arg, and thread slot (low half) with kind.
     #[inline]
     pub fn to_words(&self) -> [u64; 4] {
-        let last = u64::from(self.seat) | (self.kind as u64) << 32;
+        let last = u64::from(self.slot) | (self.kind as u64) << 32;
         [self.time.0, self.job, self.arg, last]
     }
 
@@ -46,7 +46,7 @@ impl Event {
             time: Nanos(time),
             job,
             arg,
-            seat: last as u32,
+            slot: last as u32,
             kind: EventKind::from_code((last >> 32) as u8)?,
         })
     }
@@ -65,16 +65,16 @@ impl Event {
 /// Where a running job system sends its events.
 ///
 /// Called on the thread the event happened on, often between two jobs: an implementation must not block. It
-/// cannot call back into the job system: calls are refused while one records. A seat has one thread at a
-/// time.
+/// cannot call back into the job system: calls are refused while one records. A thread slot has one thread at
+/// a time.
 pub trait Sink: Send + Sync {
     /// Takes one event. If it panics the event is lost, the panic is counted
     /// (`paceline::Stats::hook_panics`), and the next event is recorded as usual.
     fn record(&self, event: &Event);
 
-    /// A thread sits down on this seat; its events come next. The time to make room for them.
-    fn seat_taken(&self, seat: u32) {
-        let _ = seat;
+    /// A thread gets this slot; its events come next. The time to make room for them.
+    fn slot_taken(&self, slot: u32) {
+        let _ = slot;
     }
 
     /// Whether neither method ever calls a job system. `false` by default: then a job system refuses such
@@ -89,9 +89,9 @@ pub trait Sink: Send + Sync {
 /// It uses a channel and no lock of ours: a thread that records is never blocked by one that reads.
 ///
 /// ```
-/// use event::{Event, EventKind, MemorySink, Nanos, Sink};
+/// use paceline_event::{Event, EventKind, MemorySink, Nanos, Sink};
 /// let (sink, log) = MemorySink::new();
-/// sink.record(&Event { time: Nanos(5), job: 7, arg: 0, seat: 1, kind: EventKind::Ready });
+/// sink.record(&Event { time: Nanos(5), job: 7, arg: 0, thread slot: 1, kind: EventKind::Ready });
 /// let events = log.drain();
 /// assert_eq!(events[0].kind.word(), "ready");
 /// assert_eq!(Event::from_bytes(&events[0].to_bytes()), Some(events[0]));
@@ -115,8 +115,7 @@ impl MemorySink {
 
 impl Sink for MemorySink {
     fn record(&self, event: &Event) {
-        // A closed log means that nobody wants the events any more, which is not the recorder's
-        // concern.
+        // A closed log means that the events are no longer wanted, which is not the recorder's concern.
         let _ = self.sender.send(*event);
     }
 

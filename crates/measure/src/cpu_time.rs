@@ -1,7 +1,7 @@
 //! How long the process, its children or the calling thread have been on a CPU.
 //!
-//! `Platform::usage` says it for a thread and several other things with it, one of them a file that
-//! is read; these are asked once a frame and once a background slice.
+//! `Machine::usage` gives it for a thread, with several other things, and reads a file for one of them;
+//! these functions are called once a frame and once a background slice.
 
 use event::Nanos;
 
@@ -90,7 +90,7 @@ mod tests {
         assert!(process_cpu().unwrap() - process > here);
     }
 
-    /// Goal: what a child has used is counted when it has been waited for, and not before. Method: a
+    /// Goal: a child's CPU time is counted when the child has been waited for, and not before. Method: a
     /// shell that counts, before and after.
     #[test]
     fn children_count_when_they_have_ended() {

@@ -1,5 +1,5 @@
-//! The files that say what a machine is, in one archive: so that what was made of a machine can be looked
-//! into where it is not at hand.
+//! The files that say what a machine is, in one archive, so that a result of detection can be looked into
+//! without the machine.
 //!
 //! An archive is a tar file, packed with gzip or not, whose members begin with `sys/`, `proc/`, `dev/` and
 //! so on. [`read`] keeps them in memory; nothing is written to the disk. [`write()`] collects those of this
@@ -61,9 +61,10 @@ const MEMBERS_MAX: usize = 1 << 20;
 pub fn read(path: &Path) -> Result<Tree, DumpError> {
     let mut file = BufReader::new(fs::File::open(path)?);
     let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-    match packed {
-        true => read_tar(MultiGzDecoder::new(file)),
-        false => read_tar(file),
+    if packed {
+        read_tar(MultiGzDecoder::new(file))
+    } else {
+        read_tar(file)
     }
 }
 
@@ -87,12 +88,13 @@ fn read_tar(bytes: impl Read) -> Result<Tree, DumpError> {
             tree.link(&path, &String::from_utf8_lossy(&target));
         }
     }
-    match ["sys", "proc"]
+    if ["sys", "proc"]
         .iter()
         .any(|folder| !tree.names(folder).is_empty())
     {
-        true => Ok(tree),
-        false => Err(DumpError::Foreign),
+        Ok(tree)
+    } else {
+        Err(DumpError::Foreign)
     }
 }
 
@@ -109,7 +111,7 @@ fn write_from(machine: &dyn Source, to: impl Write) -> io::Result<usize> {
         machine,
         files: RefCell::default(),
     };
-    // What it makes of the machine is said elsewhere; here it says which files matter.
+    // The result of detection is shown elsewhere; here only the list of files matters.
     let _ = detect(&kept);
     let mut archive = tar::Builder::new(GzEncoder::new(to, Compression::best()));
     let files = kept.files.into_inner();
@@ -166,7 +168,7 @@ fn without_names(path: &str, bytes: &[u8]) -> Vec<u8> {
             text.lines().map(line).collect::<String>().into_bytes()
         }
         "proc/self/status" => keep(&|line| line.starts_with("Cpus_allowed")),
-        // What else is mounted is the owner's business.
+        // Other mounts are the owner's business.
         "proc/self/mountinfo" => keep(&|line| line.contains(" - cgroup")),
         "proc/mounts" => keep(&|line| {
             [" cgroup ", " cgroup2 ", " cpuset "]
@@ -181,8 +183,8 @@ fn without_names(path: &str, bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Goal: what is written is read back as the same machine, without what names a device or its owner.
-    /// Method: a machine made up, of one CPU with a serial number, a disk and a group.
+    /// Goal: an archive is read back as the same machine, without the names of a device or its owner. Method:
+    /// a machine made up, of one CPU with a serial number, a disk and a group.
     #[test]
     fn an_archive_is_read_back_without_names() {
         let mut machine = Tree::default();
@@ -208,7 +210,7 @@ mod tests {
         assert_eq!(is.limits().quota.map(platform::Quota::cpus), Some(1.5));
     }
 
-    /// Goal: what is no machine is refused. Method: text, and an archive of something else.
+    /// Goal: an input that is no machine is refused. Method: text, and an archive of something else.
     #[test]
     fn other_files_are_refused() {
         assert!(read_tar(&b"no archive, but a longer text than nothing"[..]).is_err());

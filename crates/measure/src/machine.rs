@@ -1,11 +1,11 @@
-//! What machine a measurement was made on, as far as a reader of the numbers has to know.
+//! The machine of a measurement, as far as a reader of the numbers has to know it.
 //!
 //! No names of hosts or people and no paths: these descriptions are published.
 
 use std::fmt;
 use std::fs;
 
-use platform::{Os, Platform};
+use platform::{Machine as _, Os};
 use serde::Serialize;
 
 /// Boot flags that change how threads are placed, preempted or put to sleep: by their beginning.
@@ -31,7 +31,7 @@ const RELEVANT_FLAGS: [&str; 16] = [
 /// The machine at hand.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// What the processor calls itself.
+    /// The processor's name for itself.
     pub model: String,
     /// CPUs this process may use.
     pub cpus: usize,
@@ -46,7 +46,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What the system says of itself.
+    /// The system's name for itself.
     pub fn read() -> Machine {
         let topology = Os.topology();
         let text = |path| fs::read_to_string(path).ok();
@@ -78,7 +78,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Those of a kernel's command line that matter. What comes after `--` is for the first process.
+/// The flags of a kernel's command line that matter. Words after `--` are for the first process.
 fn relevant_flags(line: &str) -> Vec<String> {
     let flags = line.split_whitespace().take_while(|&flag| flag != "--");
     let relevant = |flag: &&str| RELEVANT_FLAGS.iter().any(|start| flag.starts_with(start));

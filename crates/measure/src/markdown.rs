@@ -13,7 +13,7 @@ pub fn boot_flags(machine: &Machine) -> String {
     }
 }
 
-/// Adds a table to a document. What is in a cell cannot break it.
+/// Adds a table to a document. The content of a cell cannot break it.
 pub fn table<const N: usize>(out: &mut String, header: &[&str; N], rows: &[[String; N]]) {
     let line = |cells: &[String]| {
         let cells = cells.iter().map(|cell| cell.replace('|', "\\|"));
@@ -21,7 +21,9 @@ pub fn table<const N: usize>(out: &mut String, header: &[&str; N], rows: &[[Stri
     };
     out.push_str(&line(&header.map(str::to_owned)));
     out.push_str(&line(&header.map(|_| "---".to_owned())));
-    rows.iter().for_each(|row| out.push_str(&line(row)));
+    for row in rows {
+        out.push_str(&line(row));
+    }
 }
 
 /// Today, in the calendar of UTC.

@@ -40,7 +40,7 @@ pub struct Watch {
     spins: Vec<Nanos>,
 }
 
-/// What the kernel has counted since it started, over all CPUs.
+/// The kernel's counts since it started, over all CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counted {
     used: Nanos,
@@ -48,19 +48,19 @@ struct Counted {
     cpus: usize,
 }
 
-/// What else happened while something was measured; shares of all CPU time.
+/// Other activity during a measurement; shares of all CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Noise {
-    /// What other processes used; none if the system does not say.
+    /// The share of other processes; none if the system does not say.
     pub others: Option<f64>,
-    /// What the hypervisor took.
+    /// The share of the hypervisor.
     pub stolen: Option<f64>,
     /// How much longer than the shortest nine of ten equal computations took.
     pub jitter: f64,
 }
 
 impl Watch {
-    /// Begins to look; `busy` computes what is timed.
+    /// Begins to look; `busy` computes during the timed spins.
     pub fn start(busy: Busy) -> Watch {
         let mut watch = Watch {
             began: Instant::now(),
@@ -83,8 +83,8 @@ impl Watch {
         self.spins.extend((0..SPINS).map(spin));
     }
 
-    /// What was found. Processes that were started for the measurement must have ended by now: what
-    /// they used is not that of others.
+    /// The noise found. Processes that were started for the measurement must have ended by now: their use is
+    /// not that of others.
     pub fn finish(mut self) -> Noise {
         self.look();
         let elapsed = Nanos::from(self.began.elapsed());
@@ -104,7 +104,7 @@ impl Watch {
     }
 }
 
-/// What this process and its children have used.
+/// The CPU time of this process and its children.
 fn our_cpu() -> Option<Nanos> {
     let (process, children) = process_cpu().zip(children_cpu())?;
     Some(process + children)
@@ -150,8 +150,8 @@ impl Noise {
         self.is_undisturbed() && self.jitter <= JITTER_MAX
     }
 
-    /// Whether nobody else had the CPUs. That is enough for numbers that say who ran when, and not how fast
-    /// it computed.
+    /// Whether this program had the CPUs to itself. That is enough for numbers that say which thread ran
+    /// when, and not how fast it computed.
     pub fn is_undisturbed(&self) -> bool {
         let within = |share: Option<f64>, max| share.is_some_and(|share| share <= max);
         within(self.others, OTHERS_MAX) && within(self.stolen, STOLEN_MAX)
@@ -221,8 +221,8 @@ mod tests {
         assert_eq!(jitter(&mut []), 0.0);
     }
 
-    /// Goal: each of the three makes a machine loud, and so does not knowing; only uneven speed disturbs
-    /// nobody's turns. Method: one at a time.
+    /// Goal: each of the three makes a machine loud, and so does not knowing; only uneven speed disturbs the
+    /// turns of no thread. Method: one at a time.
     #[test]
     fn a_machine_is_quiet_if_nothing_disturbs() {
         let quiet = Noise {

@@ -64,8 +64,8 @@ impl Spread {
     }
 }
 
-/// An interval that holds the median of what the samples are drawn from with a probability of at
-/// least 95 %, whatever its distribution; none if there are fewer than six samples.
+/// An interval that holds the median of the samples' distribution with a probability of at least 95 %,
+/// whatever that distribution; none if there are fewer than six samples.
 ///
 /// Its ends are the k-th smallest and the k-th largest sample. The median lies below the former if
 /// fewer than k samples do, and each does with probability 1/2: k is the largest for which that

@@ -1,4 +1,4 @@
-//! What the other threads of this process have used: CPU time and switches, each thread by itself.
+//! The use of the CPU by the other threads of this process: CPU time and switches, each thread by itself.
 //!
 //! The clock of a process counts the thread that measures, too. Linux counts for each thread, under
 //! `/proc/self/task`; other systems are not asked.
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use event::Nanos;
 
-/// What threads have used.
+/// The use of the CPU by threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Time on a CPU.
@@ -43,7 +43,7 @@ impl OtherThreads {
         Some(OtherThreads(all))
     }
 
-    /// What they have used since then. Threads that have ended are left out.
+    /// The use since then. Threads that have ended are left out.
     pub fn since(&self, before: &OtherThreads) -> Used {
         let mut sum = Used::default();
         for (thread, now) in &self.0 {
@@ -93,8 +93,8 @@ mod tests {
         assert_eq!(parse("1234 99 7\n", "Name:\tx\n"), None);
     }
 
-    /// Goal: use is the sum over threads of what has come since, new ones whole. Method: two moments
-    /// of three threads, one of which ends and one begins.
+    /// Goal: use is the sum over threads of their increases, new ones whole. Method: two moments of three
+    /// threads, one of which ends and one begins.
     #[test]
     fn use_is_what_has_come_since() {
         let threads = |all: &[(&str, u64, u64)]| {

@@ -1,4 +1,4 @@
-//! What can go wrong, as values.
+//! The errors of a job system, and the reports that it gives to hooks.
 
 use std::any::Any;
 use std::fmt;
@@ -6,10 +6,22 @@ use std::sync::Arc;
 
 use platform::{CpuSet, SpawnError};
 
-use crate::job::{JobId, Label};
 use crate::limits::RECORDS_MAX;
+use crate::store::{JobId, Label};
 
-/// Why a wait did not end with "done".
+/// The reason why a wait did not end with a job that has run; from
+/// [`JobSystem::try_wait`](crate::JobSystem::try_wait) and [`Job::try_wait`](crate::Job::try_wait).
+///
+/// ```
+/// use paceline::{JobSystem, WaitError};
+/// let js = JobSystem::new();
+/// let load = js.job("load").schedule(|_| panic!("no such file"));
+/// let draw = js.job("draw").after(load).schedule(|_| ());
+/// match js.try_wait(draw) {
+///     Err(WaitError::Cancelled { cause, .. }) => assert_eq!(cause.name, "load"),
+///     other => panic!("{other:?}"),
+/// }
+/// ```
 #[non_exhaustive]
 pub enum WaitError {
     /// The job panicked.
@@ -18,7 +30,7 @@ pub enum WaitError {
         label: Label,
         /// The panic's message.
         message: Arc<str>,
-        /// The panic's payload, for the first who asks; it is given out once.
+        /// The panic's payload, for the first wait that asks; it is given out once.
         payload: Option<Box<dyn Any + Send>>,
     },
     /// The job never ran, because one it depends on failed.
@@ -27,12 +39,13 @@ pub enum WaitError {
         label: Label,
         /// The job or event that failed first.
         cause: Label,
-        /// What it said, if it was a panic.
+        /// Its message, if it was a panic.
         message: Option<Arc<str>>,
     },
     /// The wait can never end: the awaited job cannot finish before the waiting one has.
     Deadlock {
-        /// Who waits for whom, starting with the job that waits; the last waits for the first.
+        /// The jobs of the cycle, starting with the one that waits. Each waits for the next one, the last for
+        /// the first.
         cycle: Vec<Label>,
     },
     /// The id belongs to another job system.
@@ -40,18 +53,18 @@ pub enum WaitError {
         /// The id.
         id: JobId,
     },
-    /// This process is the child of a `fork`: the workers stayed with the parent.
+    /// This process is the child of a `fork`; the workers stayed with the parent.
     Forked,
     /// An event was dropped without being completed.
     Abandoned {
         /// The event.
         label: Label,
     },
-    /// The job failed, and how is not known any more: that is kept of the last 4096 failures.
+    /// The job failed, and the reason is forgotten: only those of the last 4096 failures are kept.
     Forgotten,
     /// The job system was shut down before the job could run.
     ShutDown,
-    /// The waiting thread could not take part; see the reason.
+    /// The waiting thread could not enter the job system, for this reason.
     Refused(ScheduleError),
 }
 
@@ -106,8 +119,8 @@ impl fmt::Display for WaitError {
             WaitError::Refused(error) => error.fmt(f),
             WaitError::Forgotten => write!(
                 f,
-                "the job failed, and how is not known any more: the last {RECORDS_MAX} failures are kept; \
-                 wait for it earlier"
+                "the job failed, and the reason is forgotten: only those of the last {RECORDS_MAX} failures \
+                 are kept; wait for it earlier"
             ),
             WaitError::ShutDown => f.write_str("the job system was shut down before the job ran"),
         }
@@ -122,21 +135,23 @@ impl fmt::Debug for WaitError {
 
 impl std::error::Error for WaitError {}
 
-/// Why a job could not be scheduled.
+/// The reason why a job could not be scheduled; from
+/// [`NewJob::try_schedule`](crate::NewJob::try_schedule), where there is an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ScheduleError {
     /// All slots hold live jobs.
     Full {
-        /// The limit set by `max_jobs`.
+        /// The limit, from [`Builder::max_jobs`](crate::Builder::max_jobs).
         max_jobs: u32,
     },
-    /// More outside threads than it was made for have called the job system and not ended.
+    /// All thread slots for outside threads are taken by threads that have called the job system and not
+    /// ended.
     TooManyThreads {
-        /// The limit set by `max_threads`.
+        /// The limit, from [`Builder::max_threads`](crate::Builder::max_threads).
         max_threads: usize,
     },
-    /// As many dependencies as can be kept are unfinished.
+    /// There is no room for a further unfinished dependency.
     TooManyEdges,
     /// A dependency belongs to another job system.
     Foreign {
@@ -145,12 +160,12 @@ pub enum ScheduleError {
     },
     /// This process is the child of a `fork`; see [`WaitError::Forked`].
     Forked,
-    /// The calling thread is recording an event of this job system: its sink made the call.
+    /// The sink of this job system made the call, while the calling thread was recording an event.
     InSink,
-    /// The calling thread is ending, and has given back what it had in this job system. (Not on Unix, where
-    /// that is the last thing that a thread does.)
+    /// The calling thread is ending, and has given its thread slot back. (Not on Unix, where that is the last
+    /// thing that a thread does.)
     ThreadEnds,
-    /// A range has more items than can be counted (2³² − 1).
+    /// A range has more items than the limit, 2³² − 1.
     TooLong {
         /// Its number of items.
         items: usize,
@@ -199,21 +214,30 @@ impl fmt::Display for ScheduleError {
 
 impl std::error::Error for ScheduleError {}
 
-/// Why a dependency could not be added.
+/// The reason why a dependency could not be added; from
+/// [`JobSystem::add_dependency`](crate::JobSystem::add_dependency).
+///
+/// ```
+/// use paceline::{GraphError, JobSystem};
+/// let js = JobSystem::new();
+/// let (done, next) = (js.schedule(|_| ()), js.schedule(|_| ()));
+/// js.wait(done);
+/// assert_eq!(js.add_dependency(done, next), Err(GraphError::TooLate { id: done }));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// The job has already started (or finished): it can wait for nothing any more.
+    /// The job has already started or finished; it can wait for nothing any more.
     TooLate {
         /// The job that was to wait.
         id: JobId,
     },
     /// The dependency would close a cycle.
     Cycle {
-        /// Who waits for whom; the last waits for the first.
+        /// The jobs of the cycle. Each waits for the next one, the last for the first.
         cycle: Vec<Label>,
     },
-    /// As many dependencies as can be kept are unfinished.
+    /// There is no room for a further unfinished dependency.
     TooManyEdges,
     /// An id belongs to another job system.
     Foreign {
@@ -246,8 +270,9 @@ impl fmt::Display for GraphError {
 
 impl std::error::Error for GraphError {}
 
-/// A panic that no wait hears of: none waited for the job, and of what depends on it the first to be
-/// cancelled that no further job depends on was not waited for either. Given to the hook, once a panic.
+/// A panic that no wait reports: there was none for the job, nor for the first job to be cancelled because of
+/// it that no further job depends on. Given to
+/// [`Builder::on_unwaited_panic`](crate::Builder::on_unwaited_panic), once a panic; there is an example.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UnwaitedPanic {
@@ -258,11 +283,11 @@ pub struct UnwaitedPanic {
 }
 
 /// Work is ready that no thread may run: every worker waits inside a job, and no further spare can be
-/// started. Given to [`Builder::on_stuck`](crate::Builder::on_stuck).
+/// started. Given to [`Builder::on_stuck`](crate::Builder::on_stuck), where there is an example.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// How many workers wait, spares included.
+    /// The number of workers that wait, spares included.
     pub waiting: usize,
     /// Why there is no further spare.
     pub why: String,
@@ -279,27 +304,28 @@ impl fmt::Display for Stuck {
     }
 }
 
-/// Why a job system could not be made.
+/// The reason why a job system could not be made or resized; from
+/// [`Builder::build`](crate::Builder::build), where there is an example.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A setting is out of its range.
     OutOfRange {
-        /// Which one.
+        /// The name of the setting.
         setting: &'static str,
-        /// What was asked for.
+        /// The value that was asked for.
         asked: u64,
-        /// What is possible.
+        /// The least and the largest possible value.
         range: (u64, u64),
     },
-    /// A variable of the environment is set to something that cannot be read. The text says which, and
-    /// what it may say.
+    /// An environment variable has a value that cannot be read. The text names the variable and the values
+    /// that it may have.
     Environment(String),
     /// None of the CPUs that workers are to run on may be used.
     NoCpu {
-        /// What was asked for.
+        /// The CPUs that were asked for.
         asked: CpuSet,
-        /// What may be used.
+        /// The CPUs that may be used.
         usable: CpuSet,
     },
     /// The system refused a thread.

@@ -1,7 +1,7 @@
 //! Small programs for an interpreter that tries several schedules.
 //!
-//! Goal: where threads meet, what one has done happens before what another one reads of it, in programs as
-//! users write them: real threads, which sit down when they first call, and no seat made in advance.
+//! Goal: where threads meet, the writes of one happen before the reads of another, in programs as users write
+//! them: with real threads, which get a thread slot with their first call, and none made in advance.
 //! Method: each program is a few threads and a few jobs, small enough for Miri, which reports data races and
 //! undefined behaviour in the schedules of several seeds (`cargo xtask test --only miri`; many more of them:
 //! `--only miri-seeds`). Run natively they are tests like others.
@@ -18,7 +18,7 @@ use crate::{Builder, Grain, JobSystem};
 
 type Word = <Os as Memory>::AtomicU32;
 
-/// A number that everybody counts up. It makes no edges: all that is read of each other is the runtime's.
+/// A number that all threads count up. It makes no edges between threads: those are the runtime's alone.
 struct Count(Arc<Word>);
 
 impl Count {
@@ -75,7 +75,7 @@ fn polling_beside_a_late_edge() {
     assert_eq!((items.get(), ran.get()), (11, 1));
 }
 
-/// Goal: a thread that makes a job ready finds the seat of a waiter that has sat down since. Method: a
+/// Goal: a thread that makes a job ready finds the thread slot of a waiter that has got one since. Method: a
 /// thread's first call is a wait, which marks what it needs; another one, which was there before, completes
 /// the event.
 #[test]
@@ -92,7 +92,7 @@ fn a_mark_of_a_new_guest() {
             begun.add(1);
             js.wait(second);
         });
-        // Long enough for the other one to sit down, mark the jobs and rest. No edge leads from there to
+        // Long enough for the other one to get a slot, mark the jobs and rest. No edge leads from there to
         // here.
         let mut naps = 0;
         while begun.get() == 0 || naps < 40 {
@@ -170,8 +170,8 @@ fn spares_come_and_go() {
 }
 
 /// Goal: results and failures come to the threads that wait, whichever thread ends the event that they depend
-/// on. Method: events
-/// that other threads complete and drop, a result that is taken on one thread and one that no thread takes.
+/// on. Method: events that other threads complete and drop, a result that is taken on one thread and one that
+/// no thread takes.
 #[test]
 fn events_that_end_elsewhere() {
     let js = small(1);
@@ -187,8 +187,8 @@ fn events_that_end_elsewhere() {
     });
 }
 
-/// Goal: a seat has one thread at a time, which finds it as the last one left it. Method: threads that come
-/// two at a time, schedule and wait, and go, on a job system with fewer seats than threads.
+/// Goal: a thread slot has one thread at a time, which finds it as the last one left it. Method: threads that
+/// come two at a time, schedule and wait, and go, on a job system with fewer thread slots than threads.
 #[test]
 fn guests_that_come_and_go() {
     let js = small(1);

@@ -5,7 +5,7 @@
 //!
 //! let js = JobSystem::new(); // one worker less than the machine has threads: the waiter helps
 //!
-//! // Jobs and dependencies. A `JobId` is a copyable name that you owe nothing.
+//! // Jobs and dependencies. A `JobId` is a copyable name without duties.
 //! let physics = js.job("physics").schedule(|_| println!("stepping"));
 //! let animation = js.job("animation").schedule(|_| println!("posing"));
 //! let cull = js.job("cull").after_all(&[physics, animation]).schedule(|_| println!("culling"));
@@ -26,71 +26,41 @@
 //!
 //! # How it works
 //!
-//! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that
-//! name; who runs a job is decided by a claim on the slot, so tickets may be stale or doubled. Every
-//! thread has a seat with a deque of its own. Dependencies are counted in the slot of the job that
-//! waits. Workers look for work and go idle; threads that wait run what they wait for. Loops share
-//! one word per thread, joins are private until somebody is hungry, scopes are jobs that count
-//! others. ARCHITECTURE.md is the map; every file begins with what it is about.
+//! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that name. A
+//! claim on the slot decides which thread runs a job, so tickets may be stale or doubled. Every thread has a
+//! thread slot with a deque of its own. Dependencies are counted in the slot of the job that waits. Workers
+//! look for work and go idle; threads that wait run the jobs that they wait for. Loops share one word per
+//! thread. Joins are private until a thread searches for work. Scopes are jobs that count others.
+//! ARCHITECTURE.md is the map; every file begins with its subject.
 
 mod adapt;
+mod api;
 mod border;
-mod builder;
-mod context;
-mod crew;
-mod cycle;
-mod deque;
-mod edges;
-mod entry;
 mod error;
-mod failure;
-mod fork;
-mod frame;
 mod graph;
-mod handle;
-mod idle;
-mod injector;
+mod hooks;
 #[cfg(test)]
 #[expect(
     clippy::disallowed_methods,
-    reason = "threads of programs are no business of the job system's platform"
+    reason = "the job system's platform does not make the threads of programs"
 )]
 mod interpreted;
-mod job;
 mod limits;
-mod listen;
-mod machine;
 #[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
 mod models;
 mod policy;
-mod range;
+mod queues;
 mod record;
-mod rings;
-mod schedule;
-mod scope;
-mod seat;
-mod shared;
-mod shutdown;
-mod sitting;
-mod slab;
-mod slow;
 mod stats;
-mod system;
-mod wait;
-mod worker;
+mod store;
+mod work;
 
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
-pub use builder::Builder;
-pub use context::Context;
+pub use api::{Adopted, Builder, Event, Frame, Job, JobSystem, NewJob};
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
-pub use frame::Frame;
-pub use handle::{Event, Job};
-pub use job::{JobId, Label};
 pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
-pub use machine::Adopted;
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
-pub use rings::{RingReader, Rings};
-pub use schedule::NewJob;
-pub use scope::Scope;
+pub use record::{RingReader, Rings};
 pub use stats::Stats;
-pub use system::JobSystem;
+pub use store::{JobId, Label};
+pub use work::{Context, Scope};

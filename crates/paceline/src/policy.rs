@@ -1,6 +1,6 @@
 //! Decisions with numbers: how long to spin, how to split, how much to hold back.
 //!
-//! Mechanism elsewhere asks; the answers are here, each with its unit and its reason.
+//! Each number is here with its unit and its reason; the mechanisms that use it are elsewhere.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use platform::{Atomic, Memory, Ordering};
 
 /// What a thread without work does before it parks.
 ///
-/// In code by [`Builder::wait_policy`](crate::Builder::wait_policy); the environment variable
-/// `PACELINE_WAIT` (`active`, `passive`, `adaptive`, or a time such as `20us`) wins over it, so that
+/// A program sets it by [`Builder::wait_policy`](crate::Builder::wait_policy). The environment variable
+/// `PACELINE_WAIT` (`active`, `passive`, `adaptive`, or a time such as `20us`) wins over that, so that
 /// a shipped program can be tuned on the machine at hand.
 ///
 /// ```
@@ -23,23 +23,24 @@ use platform::{Atomic, Memory, Ordering};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WaitPolicy {
-    /// Spin until there is work: lowest latency, a core burnt per idle worker. For programs that own
-    /// their machine.
+    /// Spin until there is work. The latency is lowest, and each idle worker burns a core. For programs that
+    /// own their machine.
     Active,
-    /// Park at once: no cycle wasted, every new job pays a wake-up.
+    /// Park at once. No cycle is wasted, and every new job pays a wake-up.
     Passive,
-    /// Spin this long, then park.
+    /// Spin for this time, then park.
     For(Nanos),
-    /// Spin about as long as a wake-up costs on this machine, as measured while running: never more
-    /// than twice the cost of the best choice in hindsight (Karlin et al., "Competitive Snoopy
-    /// Caching", 1988). Shorter, down to not at all, where spinning has been in vain lately. No
-    /// spinning if there are more threads than CPUs to run them, or if CPU time is rationed (by the quota of
-    /// a control group).
+    /// Spin about as long as a wake-up takes on this machine, as measured while running. That costs at most
+    /// twice as much as the best choice in hindsight (Karlin et al., "Competitive Snoopy Caching", 1988).
+    ///
+    /// The time is shorter, down to nothing, where spinning has been in vain lately. There is no spinning if
+    /// there are more threads than CPUs to run them, or if CPU time is rationed (by the quota of a control
+    /// group).
     #[default]
     Adaptive,
 }
 
-/// A wait policy that is none.
+/// A text that is no wait policy; from the [`FromStr`] of [`WaitPolicy`], where there is an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitPolicyError(String);
 
@@ -78,13 +79,20 @@ impl FromStr for WaitPolicy {
 }
 
 /// How finely a range may be cut.
+///
+/// ```
+/// use paceline::Grain;
+/// let js = paceline::JobSystem::new();
+/// js.parallel_for(0..1000, Grain::Auto, |part, _| assert!(!part.is_empty()));
+/// js.parallel_for(0..1000, Grain::Items(64), |part, _| assert!(!part.is_empty()));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Grain {
     /// By time: blocks grow until one takes a few microseconds.
     #[default]
     Auto,
-    /// Not fewer than this many items at a time, except at the end of what a thread has taken over.
-    /// For bodies that gain from long runs, such as vectorised loops.
+    /// At least this many items at a time, except at the end of a part that a thread has taken over; 0 counts
+    /// as 1. For bodies that gain from long runs, such as vectorised loops.
     Items(u32),
 }
 
@@ -97,45 +105,47 @@ impl Grain {
     }
 }
 
-/// The numbers.
+/// The numbers that were found by measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning;
 
 impl Tuning {
-    /// Time a block of a range should take: about fifty times what taking it costs (a CAS, a clock
-    /// stamp, the call of the body, a look at who is idle: about 75 ns). A single item may take longer.
+    /// The time that a block of a range should take: about fifty times the cost of taking it (a CAS, a clock
+    /// stamp, the call of the body, a look for idle threads: about 75 ns). A single item may take longer.
     pub(crate) const BLOCK: Nanos = Nanos(4_000);
-    /// Most blocks taken at once from a range that is still long while somebody wants a part of it.
+    /// The most blocks taken at once from a range that is still long while a thread wants a part of it.
     pub(crate) const BLOCKS_AT_ONCE: u32 = 3;
-    /// The longest block while nobody does. If items cost more towards the end than the first ones
-    /// promised, this is what the others may have to wait for.
+    /// The longest block while no thread wants a part. Other threads may have to wait for one if items cost
+    /// more towards the end than the first ones promised.
     pub(crate) const BLOCK_UNWANTED: Nanos = Nanos(8 * Tuning::BLOCK.0);
-    /// How long a thread inside a range goes by what an item took before, until it looks at the time again:
-    /// as long as a block may take. If items have become dearer, it is found as late as in a long block.
+    /// The time for which a thread inside a range relies on the measured time of an item, until it reads the
+    /// clock again: the time of the longest block. Items that have become dearer are noticed as late as in
+    /// such a block.
     pub(crate) const STAMP: Nanos = Tuning::BLOCK_UNWANTED;
     /// Remaining work of a range that is worth a spinning helper: a hand-over of the range's lines
     /// costs a few hundred nanoseconds.
     pub(crate) const WORTH_SHARING: Nanos = Nanos(1_500);
-    /// How long what is left of a range must be expected to take for slow workers to be woken (and twice what
-    /// waking one of them takes): each wake-up costs the waker two microseconds.
+    /// Slow workers are woken for a range only if its rest is expected to take at least this long, and at
+    /// least twice as long as waking one of them: each wake-up costs the waker two microseconds.
     pub(crate) const WORTH_SLOW: Nanos = Nanos::from_micros(200);
-    /// What waking a slow worker is taken to cost before one was measured: little cores sleep deeply.
+    /// The assumed time of waking a slow worker before one was measured: little cores sleep deeply.
     pub(crate) const SLOW_WAKE_GUESS: Nanos = Nanos::from_micros(500);
-    /// Slow workers leave a range to the fast ones when these have less than this to do: what is left is
-    /// theirs in a moment, and whoever leaves last has to end the job.
+    /// Slow workers leave a range to the fast ones when these have less than this to do: the fast ones will
+    /// do the rest in a moment, and the last participant to leave has to end the job.
     pub(crate) const SLOW_LEAVES: Nanos = Nanos::from_micros(20);
-    /// How many times as long as a slow worker's first piece of a range should take, the fast ones must have
-    /// something to do. Phones' little cores wake up at a sixth of the frequency that their capacity is of.
+    /// A slow worker takes its first piece of a range only if the fast ones have work for this many times as
+    /// long as the piece should take. Phones' little cores wake up at a sixth of the frequency at which they
+    /// have their capacity.
     pub(crate) const MARGIN_FIRST: u64 = 8;
-    /// The same for further pieces, when it is known what an item takes there.
+    /// The same for further pieces, when it is known how long an item takes there.
     pub(crate) const MARGIN: u64 = 2;
-    /// How long a slow worker's piece should take at most. Taking one moves some cache lines between the
+    /// The longest time that a slow worker's piece should take. Taking one moves some cache lines between the
     /// clusters, which takes a microsecond.
     pub(crate) const PIECE: Nanos = Nanos(16 * Tuning::BLOCK.0);
-    /// What a wake-up is taken to cost before one was measured.
+    /// The assumed time of a wake-up before one was measured.
     pub(crate) const WAKE_GUESS: Nanos = Nanos::from_micros(10);
-    /// Spinning never lasts longer than this, whatever was measured: on a machine that wakes so
-    /// slowly a core is worth more than the latency.
+    /// The longest time of spinning, whatever was measured: on a machine that wakes more slowly than that, a
+    /// core is worth more than the latency.
     pub(crate) const SPIN_MAX: Nanos = Nanos::from_micros(50);
     /// Jobs published without a wake-up before the rest of the batch is announced anyway.
     pub(crate) const UNSIGNALLED_MAX: u32 = 64;
@@ -143,45 +153,46 @@ impl Tuning {
     /// for eight and more), so that a woken worker goes before threads that compute without end; and not
     /// much shorter, since a thread whose slice is over loses its CPU at the next tick. (Beside four such
     /// threads on two CPUs 0.2 to 0.7 ms do equally well, and better than 0.1, the least that Linux grants,
-    /// and 1.3.) Row `load` of `paceline bench` measures what it is worth beside such threads (*kernel's
-    /// slice* is the row without).
+    /// and 1.3.) `cargo run --release -p paceline-bench -- load` measures what it is worth beside such
+    /// threads (*kernel's slice* is without).
     pub(crate) const SLICE: Nanos = Nanos::from_micros(400);
     /// Every this many jobs a worker looks elsewhere before it takes the newest of its own, so that jobs
-    /// which keep making jobs cannot shut everybody else out. (Go uses the same number.)
+    /// which keep making jobs cannot shut all others out. (Go uses the same number.)
     pub(crate) const FAIRNESS: u32 = 61;
-    /// Private forks a seat keeps on offer. A fork list serves thieves from its old end, and each
-    /// steal takes half of what is left of the tree, so a few are as good as all of them; joins
-    /// beyond that run both halves in place.
+    /// Private forks that a thread keeps on offer. A fork list serves thieves from its old end, and each
+    /// steal takes half of the rest of the tree, so a few are as good as all of them. Joins beyond that run
+    /// both halves in place.
     pub(crate) const FORKS_ON_OFFER: u32 = 4;
     /// Tickets moved from the injector at a time.
     pub(crate) const INJECTOR_BATCH: usize = 256;
-    /// Jobs visited by one search for runnable ancestors that are known to have been visited by their marks
-    /// alone; from then on the search keeps a set of them.
+    /// Jobs that one search for runnable ancestors visits with marks alone, which say that a job was visited.
+    /// After that many the search keeps a set of the visited ones.
     pub(crate) const SEARCH_VISITS_BY_MARK: usize = 1 << 16;
 }
 
-/// What waking a worker takes, as measured: a moving average.
+/// The time of waking a worker, as measured: a moving average.
 ///
-/// A sample is the time from the waker's call to the sleeper's first step. Racing updates lose a sample,
-/// which an average can bear.
+/// A sample is the time from the waker's call to the sleeper's first step. Racing updates lose a sample; an
+/// average can bear that.
 pub(crate) struct WakeCost<M: Memory> {
     ns: M::AtomicU64,
-    /// A sample counts for one part in so many.
+    /// The weight of a sample is one part in this many.
     parts: u64,
-    /// No sample counts for more.
+    /// A longer sample counts as this.
     most: Nanos,
 }
 
 impl<M: Memory> WakeCost<M> {
-    /// Of workers that may spin. They are woken thousands of times a second, so that eight samples are a
-    /// moment; what takes much longer than anybody would spin for says that somebody else had the CPU, and
-    /// nothing about the next wake-up.
+    /// The cost of waking workers that may spin. They are woken thousands of times a second, so that eight
+    /// samples are a moment. A sample that is much longer than the longest spin says that another thread had
+    /// the CPU, and nothing about the next wake-up.
     pub(crate) fn fast() -> WakeCost<M> {
         WakeCost::new(Tuning::WAKE_GUESS, 8, Nanos(10 * Tuning::SPIN_MAX.0))
     }
 
-    /// Of slow workers. They are woken once in a while, from states of sleep that differ a thousandfold in
-    /// what leaving them takes: the last few tell most, and a millisecond may be true.
+    /// The cost of waking slow workers. They are woken once in a while, from states of sleep that differ a
+    /// thousandfold in the time of leaving them: the last few samples tell most, and a millisecond may be
+    /// true.
     pub(crate) fn slow() -> WakeCost<M> {
         WakeCost::new(Tuning::SLOW_WAKE_GUESS, 4, Nanos::from_millis(10))
     }
@@ -206,12 +217,12 @@ impl<M: Memory> WakeCost<M> {
     }
 }
 
-/// How wide the machine is, for those who ask often.
+/// The width of the machine, in a word that all threads may read at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Width {
     /// Threads that can run at the same time.
     pub(crate) threads: usize,
-    /// There is less CPU time than CPUs.
+    /// The job system may use less CPU time than its CPUs have.
     pub(crate) is_rationed: bool,
 }
 
@@ -235,8 +246,8 @@ pub(crate) struct SpinPolicy {
 }
 
 impl SpinPolicy {
-    /// The time to spin, given the measured cost of a wake-up, how many threads of ours want a CPU, and
-    /// how many can have one. [`Nanos::MAX`] never parks.
+    /// The time to spin, given the measured cost of a wake-up, the number of our threads that want a CPU, and
+    /// the number that can have one. [`Nanos::MAX`]: never park.
     pub(crate) fn spin_time(&self, wake_cost: Nanos, threads: usize, width: Width) -> Nanos {
         match self.policy {
             WaitPolicy::Active => Nanos::MAX,
@@ -250,9 +261,9 @@ impl SpinPolicy {
 
 /// Whether spinning has paid lately, for one thread in one sort of situation.
 ///
-/// Each spin in vain halves the next one, down to none; one that found work, or a sleep so short that
-/// spinning would have been cheaper, brings back the full time. So a worker of a 60 Hz program does
-/// not burn its spinning time at the end of every frame, and one whose gaps are short spins (Karlin,
+/// Each spin in vain halves the next one, down to none. The full time is back after a spin that found work,
+/// and after a sleep so short that spinning would have been cheaper. So a worker of a 60 Hz program does
+/// not burn its spinning time at the end of every frame, and a worker whose gaps are short spins (Karlin,
 /// Li, Manasse and Owicki, "Empirical Studies of Competitive Spinning for a Shared-Memory
 /// Multiprocessor", 1991).
 #[derive(Clone, Copy, Default)]
@@ -261,10 +272,10 @@ pub(crate) struct SpinHabit {
 }
 
 impl SpinHabit {
-    /// So many in a row, and there is no spinning any more.
+    /// After this many spins in vain in a row there is no spinning any more.
     const GIVES_UP: u32 = 4;
 
-    /// How long to spin, of the `full` time that the policy allows.
+    /// The time to spin, of the `full` time that the policy allows.
     pub(crate) fn time(self, full: Nanos) -> Nanos {
         match self.in_vain {
             SpinHabit::GIVES_UP => Nanos::ZERO,
@@ -277,12 +288,13 @@ impl SpinHabit {
         self.in_vain = 0;
     }
 
-    /// It did not, and the thread parked; it was back after `away`. `full` as above, and what a
-    /// wake-up costs.
+    /// Spinning found no work. The thread parked and was back after `away`. `full`: as above. `wake_cost`:
+    /// the measured time of a wake-up.
     pub(crate) fn parked(&mut self, away: Nanos, full: Nanos, wake_cost: Nanos) {
-        match away <= full + wake_cost {
-            true => self.in_vain = 0,
-            false => self.in_vain = (self.in_vain + 1).min(SpinHabit::GIVES_UP),
+        if away <= full + wake_cost {
+            self.in_vain = 0
+        } else {
+            self.in_vain = (self.in_vain + 1).min(SpinHabit::GIVES_UP)
         }
     }
 }
@@ -326,8 +338,8 @@ mod tests {
         assert_eq!(habit.time(full), full);
     }
 
-    /// Goal: an average begins with the guess, follows what is measured, and is not carried away by one
-    /// sample. Method: equal samples until it is there, then one that took a second.
+    /// Goal: an average begins with the guess, follows the samples, and is not carried away by one of them.
+    /// Method: equal samples until the average is there, then one that took a second.
     #[test]
     fn the_cost_of_a_wake_up_follows_what_is_measured() {
         for (cost, guess, most) in [

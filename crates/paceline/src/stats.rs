@@ -1,16 +1,18 @@
-//! What a job system has done so far, counted where it happens.
+//! The counters of a job system. Each event is counted by the thread where it happens.
 
 use platform::{Atomic, Memory, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Totals since the job system was made. Each is exact; together they are a snapshot of no
-        /// single instant.
+        /// Totals since the job system was made, from [`JobSystem::stats`](crate::JobSystem::stats), where
+        /// there is an example. Each is exact; together they are a snapshot of no single instant. Times are
+        /// in ns, all others are numbers of events.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats { $($(#[$doc])* pub $name: u64,)* }
 
-        /// One seat's share. Only the seat's owner writes: a load and a store, no read-modify-write.
+        /// The share of one thread slot. Only the thread that has the slot writes: a load and a store, no
+        /// read-modify-write.
         pub(crate) struct Counters<M: Memory> { $(pub(crate) $name: Counter<M>,)* }
 
         impl<M: Memory> Counters<M> {
@@ -23,12 +25,25 @@ macro_rules! counters {
         }
 
         impl Stats {
-            /// The counters by name, in a fixed order, for listings and `--json`.
+            /// The counters by name, in a fixed order, for listings and `--json`. Allocates.
+            ///
+            /// ```
+            /// let js = paceline::JobSystem::new();
+            /// for (name, count) in js.stats().named() {
+            ///     println!("{name}: {count}");
+            /// }
+            /// ```
             pub fn named(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// What was counted since `earlier`.
+            /// The differences to `earlier`, each at least 0.
+            ///
+            /// ```
+            /// let js = paceline::JobSystem::new();
+            /// let stats = js.stats();
+            /// assert_eq!(stats.since(&stats).jobs, 0);
+            /// ```
             pub fn since(&self, earlier: &Stats) -> Stats {
                 Stats { $($name: self.$name.saturating_sub(earlier.$name),)* }
             }
@@ -37,7 +52,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Bodies run: single jobs, and each thread's part of a range.
+    /// Bodies run. A range counts once for each thread that took part.
     jobs,
     /// Blocks of ranges run.
     blocks,
@@ -50,7 +65,7 @@ counters! {
     drop_panics,
     /// Hooks, sinks and wakers that panicked.
     hook_panics,
-    /// Tickets taken from another seat's queue.
+    /// Tickets taken from another thread slot's queue.
     steals,
     /// Halves cut off another thread's range.
     splits,
@@ -60,15 +75,16 @@ counters! {
     promotions,
     /// Threads woken (a system call each).
     wakes_sent,
-    /// Of the workers so woken: those that found nothing to do.
+    /// Wake-ups of workers that found nothing to do.
     wakes_useless,
-    /// Times a thread went to sleep for want of work or inside a wait.
+    /// Times that a thread went to sleep for want of work or inside a wait.
     parks,
     /// Jobs run from inside a wait.
     helps,
-    /// Times a spare worker was put to work because all others were blocked in waits.
+    /// Times that a spare worker was put to work because all others were blocked in waits.
     spares,
-    /// Times that could not be done: there are as many spares as may be, or the system refused a thread.
+    /// Times that no spare worker could be put to work: there are as many as may be, or the system refused a
+    /// thread.
     spares_refused,
     /// Tickets that did not fit a queue and went to the injector.
     overflow,
@@ -76,21 +92,21 @@ counters! {
     colocated,
     /// Workers kept off their waker's CPU that did not start in time and were given all CPUs back.
     masks_restored,
-    /// Times that the kernel was asked to look again at who runs on a CPU, because a woken worker had not
-    /// started there in time.
+    /// Times that the kernel was asked to look again which thread should run on a CPU, because a woken worker
+    /// had not started there in time.
     nudges,
-    /// Looks at what of the machine may be used at that moment.
+    /// Looks at the machine, to find how much of it may be used.
     looks,
     /// Times that the number of workers followed the machine.
     resizes,
-    /// Time on a CPU, in ns, of threads of the job system, as far as they have said: once a frame if they
-    /// were preempted, else every 16 frames.
+    /// Time on a CPU, in ns, of all threads of the job system. A thread adds its time once a frame if it was
+    /// preempted, else every 16 frames.
     ran_ns,
-    /// Time that they were ready to run and did not, in ns; said together with the above.
+    /// Time, in ns, that these threads were ready to run and did not; added together with `ran_ns`.
     waited_ns,
-    /// Switches away from them that they did not ask for.
+    /// Switches away from these threads that they did not ask for.
     preempted,
-    /// Threads that waited longer for a CPU, in a frame, than a wake-up takes.
+    /// Times that one of these threads waited longer for a CPU, in a frame, than a wake-up takes.
     delayed,
     /// Frames ended.
     frames,
@@ -98,7 +114,7 @@ counters! {
     frames_missed,
 }
 
-/// A number that one thread counts and any thread reads.
+/// A counter that one thread adds to and any thread reads.
 pub(crate) struct Counter<M: Memory>(M::AtomicU64);
 
 impl<M: Memory> Counter<M> {
@@ -106,7 +122,7 @@ impl<M: Memory> Counter<M> {
         Counter(M::AtomicU64::new(0))
     }
 
-    /// By the owner only. Relaxed: a statistic publishes nothing.
+    /// Called by the owner only. Relaxed: a statistic publishes nothing.
     #[inline]
     pub(crate) fn add(&self, n: u64) {
         let now = self.0.load(Ordering::Relaxed);

@@ -8,8 +8,7 @@ use crate::Omission;
 
 /// Shared memory: atomics, fences, cells, locks, and waiting by spinning.
 ///
-/// All functions are static: a structure that needs nothing but memory carries a type parameter and
-/// no value.
+/// All functions are static: a structure that needs nothing but memory has a type parameter and no value.
 ///
 /// # Safety
 /// Implementations give the C11 memory model or something stronger: unsafe code elsewhere relies on
@@ -46,9 +45,9 @@ pub unsafe trait Memory: Sized + 'static {
     }
 
     /// Calls `make`, whose atomics lie together in memory: on cache lines of their own, 64 bytes to a
-    /// line, in the order in which they are made. On a real machine the layout of types sees to that and
-    /// this does nothing; a simulated one, which goes by neither addresses nor layouts, is told this way
-    /// what shares a line. Calls nest: what the inner one makes lies apart from the rest.
+    /// line, in the order in which they are made. On a real machine the layout of types sees to that, and
+    /// this does nothing. A simulated one goes by neither addresses nor layouts: it is told this way what
+    /// shares a line. Calls nest. What the inner one makes lies apart from the rest.
     #[inline(always)]
     fn on_own_lines<R>(make: impl FnOnce() -> R) -> R {
         make()
@@ -57,8 +56,8 @@ pub unsafe trait Memory: Sized + 'static {
     /// Spins until `wanted` holds for the value of `word` or `deadline` has come, whichever is
     /// first, and returns the value last seen (loaded with Acquire).
     ///
-    /// Returns may be early; callers test again. On the OS this is a loop of pause instructions
-    /// bounded in time; a simulated machine puts the thread to sleep until that line is written and
+    /// Returns may be early: callers test again. On the OS this is a loop of pause instructions,
+    /// bounded in time. A simulated machine puts the thread to sleep until that line is written, and
     /// charges the time as running. It is the only way to spin: no bare spin hint is exported.
     fn spin_until(word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64;
 }
@@ -67,13 +66,14 @@ pub unsafe trait Memory: Sized + 'static {
 pub trait Atomic<T: Copy>: Send + Sync + Sized + 'static {
     /// A word with this value.
     fn new(value: T) -> Self;
-    /// Reads the word.
+    /// Reads the word. This and [`store`](Atomic::store) cost a plain access; the others below cost one
+    /// read-modify-write each.
     fn load(&self, order: Ordering) -> T;
     /// Writes the word.
     fn store(&self, value: T, order: Ordering);
     /// Writes the word and returns what it held.
     fn swap(&self, value: T, order: Ordering) -> T;
-    /// Writes `new` if the word holds `current`; `Err` has what it holds instead.
+    /// Writes `new` if the word holds `current`, else `Err` has what it holds.
     fn compare_exchange(
         &self,
         current: T,
@@ -93,8 +93,8 @@ pub trait Atomic<T: Copy>: Send + Sync + Sized + 'static {
     fn fetch_max(&self, value: T, order: Ordering) -> T;
 }
 
-/// Plain memory that several threads may reach. Who may touch it when is the structure's business;
-/// a model checker reports the races.
+/// Plain memory that several threads may reach. Which thread may touch it when is the structure's business.
+/// A model checker reports the races.
 pub trait SharedCell<T>: Sized {
     /// A cell with this value.
     fn new(value: T) -> Self;

@@ -1,12 +1,11 @@
-//! What a task asks of a scheduler.
+//! A task's wishes to a scheduler.
 
 use event::Nanos;
 
-/// What a task asks of a scheduler. Each policy reads the fields that its kernel knows and ignores the
-/// others.
+/// A task's wishes to a scheduler. Each policy reads the fields that its kernel knows and ignores the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attr {
-    /// Which of Linux's disciplines.
+    /// Linux's discipline.
     pub discipline: Discipline,
     /// Linux: −20 to 19, the lower the larger the share of fair tasks.
     pub nice: i8,
@@ -14,7 +13,7 @@ pub struct Attr {
     /// 0 on, the *lowest* first.
     pub priority: u8,
     /// How long the task wants to run at a time. EEVDF: the custom slice (100 µs to 100 ms). ThreadX: the
-    /// time slice, none if not given. The idealised rule of source 004: what the task promises to use.
+    /// time slice, none if not given. The idealised rule of source 004: the task's promise.
     pub slice: Option<Nanos>,
     /// ThreadX: only tasks with a priority better than this one preempt the task.
     pub threshold: Option<u8>,

@@ -1,7 +1,7 @@
 //! The interface of a scheduling class inside a kernel.
 //!
-//! The kernel around it knows which task runs on which CPU and who sleeps. The class knows who is
-//! queued where, and orders them.
+//! The kernel around it knows which task runs on which CPU and which tasks sleep. The class knows which task
+//! is queued where, and orders them.
 //!
 //! # When which hook is called
 //!
@@ -14,13 +14,13 @@
 //! it yields          yields → pick(prev = it)
 //! a CPU has nothing  pick → None → pull → dequeue(Move) there, enqueue(Move) here → pick
 //! before each tick   pull(Busy) → dequeue(Move) there, enqueue(Move) here
-//! one is kicked      pick(prev = who runs there)
+//! one is kicked      pick(prev = the task there)
 //! a CPU goes away    dequeue(Move) there, select_cpu, enqueue(Move) for each; then set_online
 //! ```
 //!
-//! The task that runs stays in its CPU's queue in the sense of [`queued`](Class::queued): it was
-//! enqueued and not dequeued. `pick` says who runs from then on; a class that keeps the running task
-//! outside of its order puts `prev` back there.
+//! The task that runs stays in its CPU's queue in the sense of [`queued`](Class::queued): it was enqueued and
+//! not dequeued. `pick` gives the task that runs from then on; a class that keeps the running task outside of
+//! its order puts `prev` back there.
 //!
 //! Invariant: `now` never goes backwards from one call to the next.
 
@@ -69,11 +69,11 @@ pub trait Class {
     fn set_cpus(&mut self, cpus: usize);
 
     /// Whether the class takes a new task with these attributes. The kernel asks before `add`, begins no task
-    /// that is refused, and says why. A class that is not asked makes do with what it gets. Default: it
+    /// that is refused, and reports why. A class that is not asked makes do with what it gets. Default: it
     /// takes all.
     ///
     /// # Errors
-    /// What is wrong with them, in a line.
+    /// The error, in a line.
     fn admits(&self, attr: &Attr) -> Result<(), String> {
         let _ = attr;
         Ok(())
@@ -105,8 +105,8 @@ pub trait Class {
     /// The task, which is queued on this CPU and may be running there, leaves.
     fn dequeue(&mut self, cpu: Cpu, task: Task, why: Dequeue, now: Nanos);
 
-    /// Who runs on this CPU from now on. `prev` ran until now and could go on; `None` if it was dequeued
-    /// or if the CPU idled. The answer may be `prev`. `None`: nobody is queued here.
+    /// The task that runs on this CPU from now on. `prev` ran until now and could go on; `None` if it was
+    /// dequeued or if the CPU idled. The answer may be `prev`. `None`: no task is queued here.
     ///
     /// A class may not leave a queued task waiting beside an idle CPU, unless it says so in its
     /// documentation ([`conserves_work`](Class::conserves_work)).
@@ -121,9 +121,9 @@ pub trait Class {
     /// `running` calls `sched_yield`. The kernel picks anew afterwards.
     fn yields(&mut self, cpu: Cpu, running: Task, now: Nanos);
 
-    /// A task that this CPU should take over from another one's queue, where it waits and does not run.
-    /// With [`Idleness::New`] `pick` has just found nobody. The kernel moves it if it is allowed here.
-    /// Default: nobody.
+    /// A task that this CPU should take over from another one's queue, where it waits and does not run. With
+    /// [`Idleness::New`], `pick` has just found no task. The kernel moves it if it is allowed here. Default:
+    /// none.
     fn pull(
         &mut self,
         cpu: Cpu,
@@ -143,8 +143,8 @@ pub trait Class {
     }
 
     /// Another CPU that should pick anew at once, although no hook concerned it: it shares queues with one
-    /// that did, or somebody there should stop. Asked after each hook until it names none; the kernel sends
-    /// an interrupt to each. Default: none.
+    /// that did, or its task should stop. Asked after each hook until it names none; the kernel sends an
+    /// interrupt to each. Default: none.
     fn kick(&mut self) -> Option<Cpu> {
         None
     }
@@ -154,9 +154,9 @@ pub trait Class {
         let _ = (cpu, online);
     }
 
-    /// As what the holder of a mutex runs while `waiter` waits for it, if that is more than it has; for
-    /// mutexes that inherit. `None`: the waiter has nothing to lend, or the policy knows no such thing.
-    /// Default: `None`.
+    /// The attributes with which the holder of a mutex runs while `waiter` waits for it, if they are better
+    /// than its own; for mutexes that inherit. `None`: the waiter has nothing to lend, or the policy knows no
+    /// such thing. Default: `None`.
     fn lend(&self, waiter: &Attr, holder: &Attr) -> Option<Attr> {
         let _ = (waiter, holder);
         None
@@ -170,9 +170,8 @@ pub trait Class {
         false
     }
 
-    /// `running` is about to do something that others can see: an access to shared memory, a call of
-    /// the kernel. True: pick anew before it does. For policies that look for errors in programs.
-    /// Default: go on.
+    /// `running` is about to do something that other tasks can see: an access to shared memory, a call of the
+    /// kernel. True: pick anew before it does. For policies that look for errors in programs. Default: go on.
     fn step(&mut self, cpu: Cpu, running: Task) -> bool {
         let _ = (cpu, running);
         false
@@ -184,7 +183,7 @@ pub trait Class {
         let _ = running;
     }
 
-    /// Whether there are tasks that this class lets run out of a quota of CPU time. Default: there are none.
+    /// Whether this class can ration the CPU time of tasks by a quota. Default: it cannot.
     fn has_quotas(&self) -> bool {
         false
     }
@@ -201,11 +200,11 @@ pub trait Class {
         true
     }
 
-    /// Whether what the class promises about its tasks holds: bounded lag, order of priorities. Called
-    /// by checks, after each decision.
+    /// Whether the class keeps its promises about its tasks: bounded lag, order of priorities. Called by
+    /// checks, after each decision.
     ///
     /// # Errors
-    /// What does not hold, and for whom.
+    /// The broken promise, and the task.
     fn check(&self, now: Nanos) -> Result<(), String> {
         let _ = now;
         Ok(())

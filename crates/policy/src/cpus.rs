@@ -1,5 +1,4 @@
-//! What a policy sees of the machine when it chooses a CPU, and the two ways kernels place what they
-//! wake.
+//! A policy's view of the machine when it chooses a CPU, and the two ways in which kernels place woken tasks.
 
 use event::{Cpu, Nanos, Task};
 
@@ -15,7 +14,7 @@ pub trait Cpus {
     fn is_active(&self, cpu: Cpu) -> bool;
     /// Whether nothing runs there and nothing is about to.
     fn is_idle(&self, cpu: Cpu) -> bool;
-    /// What runs there.
+    /// The task that runs there.
     fn current(&self, cpu: Cpu) -> Option<Task>;
     /// How fast the CPU can be, as a share of the fastest, which has 1024.
     fn capacity(&self, cpu: Cpu) -> u32;
@@ -28,8 +27,8 @@ pub trait Cpus {
         let _ = task;
         false
     }
-    /// How long the task slept before it was woken last; nothing if it never slept. Default: for ever, as
-    /// far as anybody knows.
+    /// How long the task slept before it was woken last; nothing if it never slept. Default: for ever, as far
+    /// as is known.
     fn last_sleep(&self, task: Task) -> Nanos {
         let _ = task;
         Nanos::MAX
@@ -38,7 +37,7 @@ pub trait Cpus {
     fn share_cache(&self, a: Cpu, b: Cpu) -> bool;
     /// Whether two CPUs are hardware threads of one core.
     fn share_core(&self, a: Cpu, b: Cpu) -> bool;
-    /// How the machine's kernel places what it wakes.
+    /// How the machine's kernel places woken tasks.
     fn placement(&self) -> Placement;
 }
 
@@ -84,21 +83,21 @@ pub enum Placement {
     #[default]
     Mainline,
     /// As a kernel booted with `sched_vcpu_pack` does: on the waker's CPU, whatever else idles, if the waker
-    /// itself had slept for a while ([`PACKS_AFTER`]); and a CPU that idles is left alone while others have
-    /// more than one task, until it is woken for another reason. Virtual machines have it, to keep virtual
-    /// CPUs halted; measured on Linux 6.18 with 2 virtual CPUs, where frames of 4 ms at 60 Hz get no second
-    /// CPU, and frames without a pause between them do.
+    /// itself had slept for a while ([`PACKS_AFTER`]). A CPU that idles is left alone while others have more
+    /// than one task, until it is woken for another reason. Virtual machines have it, to keep virtual CPUs
+    /// halted. Measured on Linux 6.18 with 2 virtual CPUs: frames of 4 ms at 60 Hz get no second CPU, and
+    /// frames without a pause between them do.
     Pack,
 }
 
-/// How long a waker must have slept before it wakes somebody, if what it wakes is to be packed. Measured,
-/// in wake-ups of which so many ended on the waker's CPU: 84 to 93 % after sleeps of 1 and 2 ms, up to 7
-/// % after 0.5 ms, 1 to 18 % if the waker had computed as long instead.
+/// How long a waker must have slept for the task that it wakes to be packed. Measured shares of wake-ups that
+/// ended on the waker's CPU: 84 to 93 % after sleeps of 1 and 2 ms, up to 7 % after 0.5 ms, 1 to 18 % if the
+/// waker had computed as long instead.
 pub const PACKS_AFTER: Nanos = Nanos::from_micros(750);
 
-/// The CPU for a task that has not run yet: of the last-level caches with the smallest share of busy CPUs
-/// the one nearest to its parent's CPU, there a core that idles as a whole, the fastest first. Linux
-/// balances at a fork over all CPUs as well.
+/// The CPU for a task that has not run yet. It is in the last-level cache with the smallest share of busy
+/// CPUs, among equals the one nearest to its parent's CPU. There a core that idles as a whole is taken, the
+/// fastest first. Linux balances at a fork over all CPUs as well.
 fn place_new(task: Task, parent: Cpu, cpus: &dyn Cpus) -> Cpu {
     let all = || (0..cpus.len() as u32).map(Cpu);
     let usable = |cpu: &Cpu| cpus.is_active(*cpu) && cpus.allows(task, *cpu);
@@ -161,7 +160,7 @@ pub fn place(task: Task, waker: Option<Cpu>, cpus: &dyn Cpus) -> Cpu {
     let Some(best) = best else {
         return last;
     };
-    // 5 %: what Linux calls a greater capacity.
+    // 5 %: the least difference that Linux calls a greater capacity.
     let is_fast = |cpu: Cpu| cpus.capacity(cpu) * 1078 / 1024 >= best;
     for cpu in [target, last] {
         if usable(cpu) && cpus.is_idle(cpu) && is_fast(cpu) {
@@ -190,9 +189,8 @@ mod tests {
     use super::*;
     use crate::testing::Still;
 
-    /// Goal: a kernel that packs puts a task on its waker's CPU if the waker had slept, and else where others
-    /// put it; woken by an interrupt it goes where others put it, too. Method: both placements, both sides of
-    /// the limit.
+    /// Goal: a kernel that packs puts a task on its waker's CPU if the waker had slept, and otherwise, or if
+    /// an interrupt woke it, where other kernels put it. Method: both placements, both sides of the limit.
     #[test]
     fn packing_follows_a_sleep() {
         let place = |placement, waker, waker_slept| {

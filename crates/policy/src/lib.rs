@@ -1,8 +1,8 @@
 //! Kernel scheduling policies as plain integer code.
 //!
-//! A policy decides which task runs where and for how long, and nothing else: it is told the time, it
-//! draws no random numbers but from a seed it was given, and it never blocks. So one policy can be
-//! tested with a table of calls, run on a simulated machine, and compared with what a real kernel did.
+//! A policy decides which task runs where and for how long, and nothing else: it is told the time, it draws
+//! no random numbers but from a given seed, and it never blocks. So one policy can be tested with a table of
+//! calls, run on a simulated machine, and compared with a real kernel.
 //!
 //! There are two kinds:
 //!
@@ -10,10 +10,10 @@
 //! - an `Ops` is a scheduler outside of the kernel that gets messages and answers with dispatches, as
 //!   `sched_ext` has them; a class of its own carries them into the kernel.
 //!
-//! [`named()`] makes each by its name; [`CATALOGUE`] says what there is.
+//! [`named()`] makes each by its name; [`CATALOGUE`] lists them.
 //!
-//! What they stand for is written from documented behaviour; each file names what it models, where the
-//! numbers are from, and where the policy is bad.
+//! The models are written from documented behaviour. Each file names its model and the sources of its
+//! numbers, and says where the policy is bad.
 //!
 //! Invariants
 //! - No unsafe code, no floating point, no clock, no iteration in hash order: equal calls give equal

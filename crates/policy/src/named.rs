@@ -8,14 +8,14 @@ use crate::random::{Explore, Order};
 use crate::rtos::{Rtos, Rules};
 use crate::{Class, linux};
 
-/// What a policy is made for.
+/// The machine that a policy is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// How many CPUs the machine has.
     pub cpus: usize,
     /// The time between two ticks; zero if there are none.
     pub tick: Nanos,
-    /// Where policies that draw lots begin.
+    /// The seed of policies that draw lots.
     pub seed: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct Setting {
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What it stands for, in a line.
+    /// Its model, in a line.
     pub about: &'static str,
     make: fn(Setting) -> Box<dyn Class>,
 }
@@ -103,7 +103,7 @@ pub const CATALOGUE: &[Entry] = &[
     },
     Entry {
         name: "uniform-slice",
-        about: "what source 004 compares it with: the same bursts, 2 ms for everybody",
+        about: "the baseline of source 004: the same bursts, 2 ms for every task",
         make: |_| Box::new(Ext::new(uniform_slice(Promises::default()), Model::ideal())),
     },
     Entry {
@@ -136,9 +136,9 @@ fn rules(name: &'static str, setting: Setting) -> Rules {
 ///
 /// ```
 /// use event::Nanos;
-/// let setting = policy::Setting { cpus: 2, tick: Nanos::from_millis(4), seed: 1 };
-/// assert_eq!(policy::named("random", setting).unwrap().name(), "random");
-/// assert!(policy::named("lottery", setting).is_none());
+/// let setting = paceline_policy::Setting { cpus: 2, tick: Nanos::from_millis(4), seed: 1 };
+/// assert_eq!(paceline_policy::named("random", setting).unwrap().name(), "random");
+/// assert!(paceline_policy::named("lottery", setting).is_none());
 /// ```
 pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
     let depth = name
@@ -155,7 +155,7 @@ pub fn named(name: &str, setting: Setting) -> Option<Box<dyn Class>> {
 mod tests {
     use super::*;
 
-    /// Goal: what the catalogue promises can be had, under that name. Method: each entry is made, and asked
+    /// Goal: every policy of the catalogue can be had, under its name. Method: each entry is made, and asked
     /// for its name; those that explore by depth say the family's.
     #[test]
     fn each_policy_has_the_name_it_is_listed_under() {

@@ -1,8 +1,8 @@
 //! `random` and `pct-N`: any order of steps, from a seed. For finding errors in programs.
 //!
-//! What it stands for: no kernel, but all of them. A program that is right is right whatever a kernel
-//! does; these two look for the order in which it is not. They want to be asked at every step of a program
-//! ([`Class::step`]), on one CPU where nothing costs time.
+//! Its model: no kernel, but all of them. A right program is right whatever a kernel does; these two look for
+//! the order in which it is not. They want to be asked at every step of a program ([`Class::step`]), on one
+//! CPU where nothing costs time.
 //!
 //! [`Order::Random`] takes any ready task with equal probability at every step. It is good at errors that
 //! need many switches in a small place, and bad at those that need a task to be held back for long.
@@ -32,9 +32,9 @@ use crate::{Attr, Class, Dequeue, Enqueue};
 pub enum Order {
     /// Any ready task, with equal probability, at every step.
     Random,
-    /// By random priorities with `depth - 1` random changes: finds every error that needs `depth`
-    /// ordering constraints with a probability that is known. A loop that waits without blocking or
-    /// spinning starves whom it waits for.
+    /// By random priorities with `depth - 1` random changes: finds every error that needs `depth` ordering
+    /// constraints with a probability that is known. A loop that waits without blocking or spinning starves
+    /// the task it waits for.
     Pct {
         /// How many ordering constraints the looked-for errors have; 2 or 3 finds most.
         depth: u32,
@@ -157,7 +157,7 @@ impl Class for Explore {
         self.chosen.take().or_else(|| self.choose(cpu))
     }
 
-    /// Time passes: anybody may go on.
+    /// Time passes: any task may go on.
     fn tick(&mut self, cpu: Cpu, running: Task, _: Nanos) -> bool {
         self.step(cpu, running)
     }
@@ -208,7 +208,7 @@ impl Pct {
         let by_priority = ready
             .iter()
             .max_by_key(|task| self.priorities[task.index()]);
-        *by_priority.expect("somebody is ready")
+        *by_priority.expect("a ready task")
     }
 }
 

@@ -1,4 +1,4 @@
-//! What to run under.
+//! The configuration of a run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,48 +12,49 @@ use serde::Deserialize;
 use crate::machine::Machine;
 use crate::quantity::length;
 
-/// What to run under.
+/// The configuration of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimConfig {
-    /// Everything that is random follows from it.
+    /// The seed that every random choice follows from.
     pub seed: u64,
     /// The machine.
     pub machine: Arc<Machine>,
     /// The kernel's policy, by its name in [`policy::CATALOGUE`].
     pub policy: String,
-    /// What programs are told about the machine, if not the truth.
+    /// The machine that programs are told they run on, if it is not the true one.
     pub shown: Option<Topology>,
     /// How many steps a run may take.
     pub steps_max: u64,
-    /// How many threads a run may start, the first one included; `spawn` fails beyond.
+    /// The largest number of threads, the first one included; more calls of `spawn` fail.
     pub threads_max: usize,
-    /// What is disturbed on purpose.
+    /// The disturbances that the run adds on purpose.
     pub perturb: Perturb,
-    /// What happens to the machine from outside, and when.
+    /// Changes of the machine from outside, each with its time.
     pub plan: Vec<(Nanos, Planned)>,
-    /// How much CPU time a group of threads may use; see [`CpuQuota`].
+    /// The limit on the CPU time of a group of threads; see [`CpuQuota`].
     pub quota: Option<CpuQuota>,
-    /// When the run is over, if it has not ended by then.
+    /// The time at which the run is stopped if it has not ended by then.
     pub until: Nanos,
-    /// Whether the kernel's events are kept. Their hash always is.
+    /// Whether the report keeps the kernel's events. It always has their hash.
     pub trace: bool,
-    /// Whether it is checked after each decision that what must hold does hold: work is conserved, nobody
-    /// starves, clocks are monotone, the policy keeps its promises. The first violation is in the report.
+    /// Whether the run is checked after each decision: work is conserved, no task starves, clocks are
+    /// monotone, the policy keeps its promises. The first violation is in the report.
     pub checks: bool,
-    /// With `checks`: how long a task may wait for a CPU.
+    /// With `checks`: the longest time that a task may wait for a CPU.
     pub starvation: Option<Nanos>,
 }
 
-/// So much CPU time in each period for a group of threads together, enforced as Linux enforces `cpu.max`: see
-/// `Documentation/scheduler/sched-bwc.rst`. The machine must have ticks, and the policy must be one that
-/// rations ([`policy::Class::has_quotas`]).
+/// A limit on the CPU time that a group of threads uses together in each period, enforced as Linux enforces
+/// `cpu.max`: see `Documentation/scheduler/sched-bwc.rst`. The machine must have ticks, and the policy must
+/// support quotas ([`policy::Class::has_quotas`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuQuota {
-    /// How long a period is.
+    /// The length of a period.
     pub period: Nanos,
-    /// How much CPU time there is in each.
+    /// The CPU time that the group may use in each period.
     pub runtime: Nanos,
-    /// The names of the threads that share it, and with them all that they start; none: all threads.
+    /// The names of the threads in the group. Threads that they start belong to it too. No names: all
+    /// threads.
     pub threads: Vec<String>,
 }
 
@@ -63,7 +64,7 @@ impl CpuQuota {
         self.threads.is_empty() || self.threads.iter().any(|thread| thread == name)
     }
 
-    /// As programs are told of it.
+    /// The quota in the form in which programs see it.
     pub(crate) fn as_told(&self) -> Option<Quota> {
         Quota::new(self.runtime.0 / 1000, self.period.0 / 1000)
     }
@@ -73,23 +74,23 @@ impl CpuQuota {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Perturb {
-    /// Once in so many waits that would block, `park` and `spin_until` return early for no reason, as
-    /// they may; 0: never.
+    /// One in `spurious_one_in` waits that would block, `park` and `spin_until`, returns early for no reason,
+    /// as waits may; 0: none.
     pub spurious_one_in: u64,
-    /// Once in so many steps, a step takes longer; 0: never.
+    /// One in `delay_one_in` steps takes longer; 0: none.
     pub delay_one_in: u64,
-    /// By how much at most.
+    /// The largest delay of a step.
     #[serde(deserialize_with = "length")]
     pub delay_max: Nanos,
-    /// By how much a tick may be late; zero: never. On real machines some are: interrupts are off for a
-    /// while, and a hypervisor has other guests.
+    /// The largest delay of a tick; zero: ticks are on time. Ticks of real machines can be late: interrupts
+    /// are off for a while, or a hypervisor runs another guest.
     #[serde(deserialize_with = "length")]
     pub tick_late_max: Nanos,
-    /// How long it takes on the average until the machine's host takes a CPU away from whoever works on it,
-    /// each time another one that is drawn as well; zero: never.
+    /// The mean time between two steals: the machine's host takes a CPU, drawn anew each time, away from the
+    /// task on it; zero: never.
     #[serde(deserialize_with = "length")]
     pub stolen_every: Nanos,
-    /// For how long at most.
+    /// The longest time for which the host takes a CPU away.
     #[serde(deserialize_with = "length")]
     pub stolen_max: Nanos,
 }
@@ -97,20 +98,20 @@ pub struct Perturb {
 /// A change of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planned {
-    /// The CPU takes no tasks any more, and those it has go elsewhere: it went offline, or is paused.
+    /// The CPU takes no more tasks, and its tasks move to other CPUs: it went offline, or is paused.
     Offline(Cpu),
     /// The CPU takes tasks again.
     Online(Cpu),
-    /// The host takes the CPU away for so long from whoever works on it. A CPU that idles, and a program that
-    /// spins, have nothing to lose.
+    /// The host takes the CPU away from the task on it for this time. A CPU that idles, and a program that
+    /// spins, lose nothing.
     Stolen(Cpu, Nanos),
-    /// The cluster of this CPU may not run faster than so many kHz.
+    /// The frequency of this CPU's cluster may not exceed this number of kHz.
     Cap(Cpu, u32),
 }
 
 impl SimConfig {
-    /// For finding errors in programs: one CPU on which nothing but work takes time, shown as two, and any
-    /// order of steps ([`Order::Random`]). A million steps, 256 threads, no spurious returns.
+    /// For finding errors in programs: one CPU, shown as two, on which only work takes time, and any order of
+    /// steps ([`Order::Random`]). A million steps, 256 threads, no spurious returns.
     pub fn new(seed: u64) -> SimConfig {
         SimConfig {
             shown: Some(Topology::uniform(2)),
@@ -155,7 +156,7 @@ impl SimConfig {
         SimConfig { policy, ..self }
     }
 
-    /// The same, shown as a machine of so many equal CPUs.
+    /// The same, shown as a machine of `cpus` equal CPUs.
     pub fn with_cpus_shown(self, cpus: usize) -> SimConfig {
         SimConfig {
             shown: Some(Topology::uniform(cpus)),
@@ -174,10 +175,10 @@ impl SimConfig {
         }
     }
 
-    /// Whether the machine and the policy can do what the quota asks for, if there is one.
+    /// Whether the machine and the policy can enforce the quota, if there is one.
     ///
     /// # Errors
-    /// What is missing, in a line.
+    /// The reason why not, in one line.
     ///
     /// # Panics
     /// If there is no policy of that name.
@@ -189,7 +190,7 @@ impl SimConfig {
                 self.policy
             )),
             Some(_) if self.machine.kernel.tick == Nanos::ZERO => Err(format!(
-                "machine {} has no ticks, so nobody would see that a quota is used up; use another --machine",
+                "machine {} has no ticks, which notice that a quota is used up; use another --machine",
                 self.machine.name
             )),
             Some(_) => Ok(()),
@@ -199,7 +200,7 @@ impl SimConfig {
     /// A new instance of the policy.
     ///
     /// # Panics
-    /// If there is none of that name.
+    /// If no policy has that name.
     pub(crate) fn class(&self) -> Box<dyn Class> {
         let setting = Setting {
             cpus: self.machine.cpus.len(),
@@ -232,7 +233,7 @@ impl fmt::Display for SimConfig {
 }
 
 impl Perturb {
-    /// What is wrong with it, in a line.
+    /// The mistake in it, in one line, if there is one.
     pub(crate) fn check(&self) -> Result<(), String> {
         let has = |time: Nanos| time > Nanos::ZERO;
         if (self.delay_one_in > 0) != has(self.delay_max) {
@@ -241,12 +242,13 @@ impl Perturb {
         if has(self.stolen_every) != has(self.stolen_max) {
             return Err("perturb: `stolen-every` and `stolen-max` belong together".into());
         }
-        match has(self.stolen_every) && self.stolen_max > self.stolen_every {
-            true => Err(format!(
+        if has(self.stolen_every) && self.stolen_max > self.stolen_every {
+            Err(format!(
                 "perturb: more is stolen than there is: give a `stolen-max` up to {}",
                 self.stolen_every
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 

@@ -1,26 +1,25 @@
-//! Cache lines: who has which, and what an access costs.
+//! Cache lines: the CPUs that have a copy of each, and the costs of accesses.
 //!
-//! A line is owned by the CPU that wrote it last and may be shared by readers. A load that misses fetches
-//! a copy from the owner; a store, a read-modify-write and a *failed* compare-exchange alike take the
-//! line away from everybody else. Transfers of one line queue: a request that comes while the line
-//! travels waits until it has arrived, in the order of requests. That, and not the transfer alone, is what
-//! makes a contended counter collapse: every retry is one more transfer that others wait for. A transfer
-//! that had to wait takes less than one that is asked for anew, because the request has travelled
-//! meanwhile; how much less is the machine's ([`LineCosts::queued_percent`]). Copies for readers do not
-//! queue behind each other.
+//! A line is owned by the CPU that wrote it last and may be shared by readers. A load that misses fetches a
+//! copy from the owner. A store, a read-modify-write and a *failed* compare-exchange alike take the line away
+//! from all other CPUs. Transfers of one line queue: a request that comes while the line travels waits until
+//! it has arrived, in the order of requests. That, and not the transfer alone, is what makes a contended
+//! counter collapse: every retry is one more transfer that others wait for. A transfer that had to wait takes
+//! less time than a new one, because its request has travelled meanwhile. The machine says how much less
+//! ([`LineCosts::queued_percent`]). Copies for readers do not queue behind each other.
 //!
-//! Lines are *assigned*, never derived from addresses, which differ from run to run: a loose atomic gets
-//! its own, and what is built inside [`platform::Memory::on_own_lines`] lies one line to 64 bytes, in the
+//! Lines are *assigned*, never derived from addresses, which differ from run to run: a loose atomic gets its
+//! own, and the words that are made inside [`platform::Memory::on_own_lines`] share lines of 64 bytes, in the
 //! order of construction.
 //!
-//! Left out: stores wait for their line (a store buffer would hide that), capacity and associativity
-//! (nothing is ever evicted), prefetching.
+//! Left out: stores wait for their line (a store buffer would hide that), capacity and associativity (nothing
+//! is ever evicted), prefetching.
 
 use event::{Cpu, Nanos};
 
 use crate::machine::{LineCosts, Machine};
 
-/// What is done to a line.
+/// A kind of access to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// A load.
@@ -34,13 +33,13 @@ pub(crate) enum Access {
 /// One line.
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// Who wrote it last.
+    /// The CPU that wrote it last.
     owner: Option<Cpu>,
-    /// Whether the owner is the only one that has it.
+    /// Whether only the owner has it.
     exclusive: bool,
     /// When the last transfer ends.
     free_at: Nanos,
-    /// Who has a copy besides the owner, a bit for each CPU.
+    /// The CPUs besides the owner that have a copy, a bit for each.
     sharers: Vec<u64>,
 }
 
@@ -48,13 +47,13 @@ struct Line {
 #[derive(Debug)]
 pub(crate) struct Lines {
     lines: Vec<Line>,
-    /// By `from * cpus + to`.
+    /// The time of a transfer, by `from * cpus + to`.
     transfers: Vec<Nanos>,
     cpus: usize,
     hit: Nanos,
     rmw: Nanos,
     queued_percent: u64,
-    /// Nothing costs anything: no need to look.
+    /// Whether no access costs anything: then there is no need to look.
     free: bool,
 }
 
@@ -85,7 +84,7 @@ impl Lines {
         self.lines.len() as u32 - 1
     }
 
-    /// When an access that `cpu` begins now is over.
+    /// The time at which an access that `cpu` begins now ends.
     #[inline]
     pub(crate) fn access(&mut self, line: u32, cpu: Cpu, access: Access, now: Nanos) -> Nanos {
         if self.free {
@@ -106,13 +105,14 @@ impl Lines {
         self.fetch(line, cpu, access, now, here)
     }
 
-    /// The line is not here, or not here alone.
+    /// The line is not in the CPU's cache, or also in others.
     fn fetch(&mut self, line: u32, cpu: Cpu, access: Access, now: Nanos, here: Nanos) -> Nanos {
         let (cpus, transfers) = (self.cpus, &self.transfers);
         let state = &mut self.lines[line as usize];
         let from = |other: Cpu| transfers[other.index() * cpus + cpu.index()];
         let Some(owner) = state.owner else {
-            // Nobody has touched it yet: memory, as far as a neighbour's cache at most.
+            // No CPU has touched it yet: it comes from memory, which takes as long as a neighbour's cache at
+            // most.
             state.owner = Some(cpu);
             state.exclusive = true;
             return now + here;
@@ -120,16 +120,17 @@ impl Lines {
         let begin = now.max(state.free_at);
         let took = match access {
             Access::Read => from(owner),
-            // Whoever has a copy has to give it up; the farthest answers last.
+            // Each CPU that has a copy gives it up; the farthest answers last.
             Access::Write | Access::Modify => {
                 let others = members(&state.sharers).filter(|&other| other != cpu);
                 let others = others.chain((owner != cpu).then_some(owner));
                 others.map(from).max().unwrap_or(here)
             }
         };
-        let took = match begin > now {
-            true => Nanos(took.0 * self.queued_percent / 100),
-            false => took,
+        let took = if begin > now {
+            Nanos(took.0 * self.queued_percent / 100)
+        } else {
+            took
         };
         let end = begin + took.max(here);
         match access {

@@ -1,8 +1,8 @@
-//! Quantities with units, as the files of machines and scenarios write them, and as the integers the
+//! Quantities with units: the form that files of machines and scenarios have, and the integers that the
 //! simulator computes with.
 //!
-//! A quantity is text, `"307.2 MHz"`, never a floating-point number, and its conversion is exact: what
-//! is no whole number of the simulator's unit is refused instead of rounded.
+//! A quantity is text, `"307.2 MHz"`, never a floating-point number, and its conversion is exact: a value
+//! that is no whole number of the simulator's unit is refused instead of rounded.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,11 +12,11 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A kind of quantity.
 pub(crate) trait Kind {
-    /// What it is, with an article.
+    /// The name of the kind, with an article.
     const WHAT: &'static str;
-    /// What it may be given in, and how many of the simulator's unit that is, as a power of ten.
+    /// The units it may be given in, each with the power of ten that converts it to the simulator's unit.
     const UNITS: &'static [(&'static str, u32)];
-    /// The largest value that is believed, in the simulator's unit.
+    /// The largest value that is accepted, in the simulator's unit.
     const MAX: u64;
 }
 
@@ -66,10 +66,10 @@ pub(crate) struct Fraction(pub(crate) u64, pub(crate) u64);
 const LIST_MAX: usize = 256;
 
 impl<K: Kind> Of<K> {
-    /// What a text such as `"1.5 ms"` says.
+    /// Reads a text such as `"1.5 ms"`.
     ///
     /// # Errors
-    /// What is wrong with it, for the one who wrote it.
+    /// The mistake, in words for the text's author.
     pub(crate) fn parse(text: &str) -> Result<Of<K>, String> {
         match list::<K>(text)?.as_slice() {
             [one] => Ok(Of(*one, PhantomData)),
@@ -124,12 +124,13 @@ fn list<K: Kind>(text: &str) -> Result<Vec<u64>, String> {
     let convert = |word: &&str| {
         let number = scaled(word, *digits)
             .map_err(|why| format!("`{} {unit}` is not {}: {why}", shown(word), K::WHAT))?;
-        match number <= K::MAX {
-            true => Ok(number),
-            false => Err(format!(
+        if number <= K::MAX {
+            Ok(number)
+        } else {
+            Err(format!(
                 "`{} {unit}` is not believed: it is too large",
                 shown(word)
-            )),
+            ))
         }
     };
     words.iter().map(convert).collect()
@@ -170,7 +171,7 @@ from_text!([, K: Kind] Of<K>, K::WHAT);
 from_text!([, K: Kind] ListOf<K>, K::WHAT);
 from_text!([] Fraction, "a time");
 
-/// What is expected, and how it is read.
+/// The name of the expected type, and its parser.
 struct Text<T>(&'static str, fn(&str) -> Result<T, String>);
 
 impl<T> Visitor<'_> for Text<T> {
@@ -232,8 +233,8 @@ mod tests {
         assert_eq!((over, under), (4900, 841));
     }
 
-    /// Goal: what is inexact, no number, or absurd is refused, and the message says what to do. Method: a
-    /// table of texts and words that their messages must have.
+    /// Goal: inexact and absurd numbers, and texts that are no number, are refused, and the message says what
+    /// to do. Method: a table of texts and words that their messages must have.
     #[test]
     fn what_is_no_quantity_is_refused() {
         let bad = [
@@ -269,8 +270,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: reading is the inverse of writing, in every unit. Method: any number of nanoseconds,
-        /// written in each unit with as many decimals as that takes.
+        /// Goal: reading is the inverse of writing, in every unit. Method: any number of nanoseconds, written
+        /// in each unit with as many decimals as that takes.
         #[test]
         fn what_was_written_is_read(nanos in 0..=Time::MAX) {
             for (unit, digits) in Time::UNITS {
@@ -284,8 +285,8 @@ mod tests {
             }
         }
 
-        /// Goal: no text makes the reader panic. Method: any text, and any text made of what numbers are
-        /// made of.
+        /// Goal: no text makes the reader panic. Method: any text, and any text made of the characters of
+        /// numbers.
         #[test]
         fn any_text_is_read_or_refused(any in ".*", near in "[0-9./ numsMHz]{0,40}") {
             for text in [any, near] {

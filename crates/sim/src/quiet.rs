@@ -1,10 +1,10 @@
-//! Panics that are expected, without their noise.
+//! Silence for expected panics.
 //!
-//! A planted bug is found by a panic, thousands of times in one test run. The panic hook is global,
-//! tests run side by side, and an unexpected panic next door must still be printed: so one hook is
-//! installed once, and it looks at a mark on the panicking thread.
+//! A planted bug is found by a panic, thousands of times in one test run. The panic hook is global, tests run
+//! side by side, and an unexpected panic next door must still be printed. So one hook is installed once, and
+//! it looks at a mark on the panicking thread.
 //!
-//! Invariant: outside [`quietly`] the hook that was there before does what it always did.
+//! Invariant: outside [`quietly`] the hook that was there before works as it always did.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -12,9 +12,9 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
 thread_local! {
-    /// How many calls of `quietly` this thread is inside of.
+    /// The number of calls of `quietly` that this thread is inside of.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Text and place of the last panic that was kept quiet on this thread.
+    /// Text and place of the last panic that was not printed on this thread.
     static LAST: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
 }
 
@@ -32,7 +32,7 @@ pub fn quietly<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What a panic's payload says.
+/// The message of a panic's payload.
 pub fn text_of(payload: &(dyn Any + Send)) -> String {
     text_of_any(payload)
 }
@@ -45,8 +45,8 @@ fn text_of_any(payload: &dyn Any) -> String {
         .unwrap_or_else(|| "a panic whose payload is no text".into())
 }
 
-/// What a panic's payload says and, if it is the last one that was kept quiet on this thread, where
-/// it came from.
+/// The message of a panic's payload and its place, if it is the last panic that was not printed on this
+/// thread.
 pub fn text_and_place_of(payload: &(dyn Any + Send)) -> String {
     let text = text_of(payload);
     let place = LAST.with_borrow(|last| match last {

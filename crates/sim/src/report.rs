@@ -1,7 +1,7 @@
 //! How a run ended.
 //!
-//! Invariant: everything in a report is a function of the configuration, the seed and the program;
-//! two reports of one seed are equal, so "the runs were equal" is `==`.
+//! Invariant: everything in a report is a function of the configuration, the seed and the program; two
+//! reports of one seed are equal, so "the runs were equal" is `==`.
 
 use std::fmt;
 use std::panic::Location;
@@ -10,36 +10,36 @@ use event::{KernelEvent, Nanos};
 
 use crate::SimConfig;
 
-/// How a run ended and what it took.
+/// How a run ended and what it used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimReport {
     /// How it ended.
     pub outcome: Outcome,
-    /// How many steps were taken.
+    /// The number of steps.
     pub steps: u64,
-    /// A hash over (thread, operation, word) of every step, of a policy that is asked at each: equal for
+    /// A hash over (thread, operation, word) of every step, with a policy that is asked at each: equal for
     /// equal schedules. 0 with other policies.
     pub schedule_hash: u64,
-    /// A hash over what the kernel did: equal for equal runs.
+    /// A hash over the kernel's events: equal for equal runs.
     pub trace_hash: u64,
-    /// How many kernel events there were.
+    /// The number of the kernel's events.
     pub events: u64,
     /// The virtual time at the end.
     pub now: Nanos,
-    /// The threads in the order they were spawned.
+    /// The threads, in the order in which they were spawned.
     pub threads: Vec<ThreadReport>,
-    /// What the machine's clusters did, in the order of its file: energy, frequencies, temperature.
+    /// The use of the machine's clusters, in the order of its file: energy, frequencies, temperature.
     pub clusters: Vec<ClusterUse>,
-    /// What the quota of CPU time did, if there was one.
+    /// The use of the quota of CPU time, if there was one.
     pub quota: Option<QuotaUse>,
-    /// What the kernel did, in order, if it was asked for.
+    /// The kernel's events, in order, if they were asked for.
     pub trace: Vec<KernelEvent>,
-    /// The first thing that the policy promises and did not keep, if it was asked for.
+    /// The first broken promise of the policy, if the checks were on.
     pub violation: Option<(Nanos, String)>,
-    /// The first thread that the policy did not take ([`policy::Class::admits`]), and why; whoever wanted to
-    /// start it was told.
+    /// The first thread that the policy refused ([`policy::Class::admits`]), and why. The caller that wanted
+    /// to start it got the same error.
     pub refused: Option<String>,
-    /// What was run; `config.seed` replays it.
+    /// The configuration of the run; `config.seed` replays it.
     pub config: SimConfig,
 }
 
@@ -50,40 +50,40 @@ pub enum Outcome {
     Finished,
     /// The time that the configuration gives was up.
     TimeUp,
-    /// No thread can ever go on. Those that have not ended, and why.
+    /// No thread can ever continue. The threads that have not ended, and why.
     Deadlock(Vec<Blocked>),
     /// The step limit was reached: a livelock, or a limit that is too small.
     StepLimit,
-    /// A panic reached the entry of a thread (the first one, if several). It is an outcome even if
-    /// `join` handed the payload out, since job systems tend to ignore that on their way down; and
-    /// it goes before a deadlock, of which it is the likely cause.
+    /// A panic reached the entry of a thread (the first one, if several). It is the outcome even if `join`
+    /// returned the payload, since job systems tend to ignore that during shutdown. It has priority over a
+    /// deadlock, which it probably caused.
     Panicked {
         /// The thread's number.
         thread: usize,
-        /// What the panic said, and where.
+        /// The panic's message and its place.
         message: String,
     },
 }
 
-/// A thread that cannot go on.
+/// A thread that cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
     /// The thread's number, in spawn order.
     pub thread: usize,
     /// Its name.
     pub name: String,
-    /// What it waits for.
+    /// The object it waits for.
     pub on: On,
 }
 
-/// What a thread waits for. Ids count the objects of a run in the order they are first used.
+/// The object that a thread waits for. Ids count the objects of a run in the order they are first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A token.
     Parker {
         /// The parker's id.
         id: u32,
-        /// The line that asked for it.
+        /// The line that made it.
         made_at: &'static Location<'static>,
     },
     /// A write to a word.
@@ -128,41 +128,41 @@ pub enum On {
     Work,
 }
 
-/// What one cluster did in a run.
+/// The use of one cluster in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterUse {
     /// Its name.
     pub name: String,
     /// The energy it used; 0 if its machine file says nothing about power.
     pub microjoules: u64,
-    /// For how long its cores were busy at each operating point, added up over the cores: (kHz, time),
-    /// slowest first.
+    /// How long its cores were busy at each operating point, added up over the cores: (kHz, time), slowest
+    /// first.
     pub busy: Vec<(u32, Nanos)>,
-    /// For how long its cores idled, added up.
+    /// How long its cores idled, added up.
     pub idle: Nanos,
-    /// How warm it got, in thousandths of a degree, if it has a thermal model.
+    /// Its highest temperature, in thousandths of a degree, if it has a thermal model.
     pub hottest_millidegrees: Option<i64>,
 }
 
-/// What a quota did in a run.
+/// The use of a quota in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaUse {
-    /// How many periods there were, the last one included.
+    /// The number of periods, the last one included.
     pub periods: u64,
-    /// At the end of how many of them somebody was throttled.
+    /// The number of periods at the end of which at least one task was throttled.
     pub throttled_periods: u64,
-    /// For how long CPUs were throttled, added up over the CPUs.
+    /// How long CPUs were throttled, added up over the CPUs.
     pub throttled: Nanos,
 }
 
-/// Where a task's time has gone.
+/// The time of a task, by its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
     /// On a CPU.
     pub run: Nanos,
-    /// Ready for one.
+    /// Ready to run, waiting for a CPU.
     pub runnable: Nanos,
-    /// The part of it during which its group's quota kept it from running.
+    /// The part of `runnable` during which its group's quota kept it from running.
     pub throttled: Nanos,
     /// Waiting for something else.
     pub sleep: Nanos,
@@ -173,7 +173,7 @@ pub struct Spent {
 pub struct ThreadReport {
     /// Its name.
     pub name: String,
-    /// How many steps it took, with a policy that is asked at each; else 0.
+    /// The number of its steps, with a policy that is asked at each; else 0.
     pub steps: u64,
     /// The work it charged.
     pub charged: Nanos,
@@ -181,26 +181,26 @@ pub struct ThreadReport {
     pub began: Nanos,
     /// When it ended; [`Nanos::MAX`] if it did not.
     pub ended: Nanos,
-    /// Where its time went.
+    /// Its time, by its state.
     pub spent: Spent,
-    /// How often it gave up its CPU because it waited.
+    /// How many times it gave up its CPU because it waited.
     pub voluntary: u64,
-    /// How often it lost its CPU although it could have gone on.
+    /// How many times it lost its CPU although it could have continued.
     pub involuntary: u64,
-    /// How often it had a CPU for a while: from getting it to losing it.
+    /// How many times it had a CPU: from getting it to losing it.
     pub stints: u64,
-    /// What it did when the run ended.
+    /// Its state when the run ended.
     pub state: ThreadState,
 }
 
-/// What a thread did when the run ended.
+/// The state of a thread when the run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadState {
     /// It had ended.
     Ended,
-    /// It had ended by a panic that said this.
+    /// It had ended by a panic with this message.
     Panicked(String),
-    /// It could have gone on.
+    /// It could have continued.
     Runnable,
     /// It waited.
     Blocked(On),
@@ -217,7 +217,7 @@ impl SimReport {
         self
     }
 
-    /// Who waits for what, if the run ended in a deadlock.
+    /// The threads that waited and the objects they waited for, if the run ended in a deadlock.
     pub fn deadlocked(&self) -> Option<&[Blocked]> {
         match &self.outcome {
             Outcome::Deadlock(blocked) => Some(blocked),
@@ -234,7 +234,7 @@ impl fmt::Display for SimReport {
             Outcome::Deadlock(_) => f.write_str("deadlock")?,
             Outcome::StepLimit => f.write_str("step limit reached (livelock?)")?,
             Outcome::Panicked { thread, message } => {
-                write!(f, "thread {thread} panicked: {message}")?
+                write!(f, "thread {thread} panicked: {message}")?;
             }
         }
         writeln!(

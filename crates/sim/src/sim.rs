@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use event::{Cpu, Nanos, Random, Task};
 use platform::{
-    CpuSet, Limits, MaskError, Parker, Platform, Poll, Quota, SpawnError, ThreadSpec, Topology,
-    Treatment, TreatmentError, Usage,
+    CpuSet, Limits, Machine, MaskError, Parker, Platform, Poll, Polling, Quota, RefusalKind,
+    SchedParams, SchedParamsError, SpawnError, ThreadSpec, Topology, Usage,
 };
 use policy::{Attr, Mask};
 
@@ -21,17 +21,17 @@ use crate::run::engine::{Engine, Op, Shared};
 use crate::run::memory::SimAtomicU64;
 use crate::run::parker::SimParker;
 use crate::run::thread::SimThread;
-use crate::treat::changed;
+use crate::sched_params::changed;
 
 /// A thread that is there when a run begins.
 pub struct FirstThread<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it asks of the scheduler.
+    /// The attributes it asks the scheduler for.
     pub attr: Attr,
-    /// Where it may run; the empty mask: everywhere.
+    /// The CPUs it may run on; the empty mask: all.
     pub mask: Mask,
-    /// What it does.
+    /// Its code.
     pub body: Box<dyn FnOnce() + 'a>,
 }
 
@@ -42,11 +42,11 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// Runs `body` as simulated thread 0 and all it starts, until all threads have ended or none can go
-    /// on.
+    /// Runs `body` as simulated thread 0, and all threads that it starts, until all have ended or none can
+    /// continue.
     ///
-    /// The body may borrow from the caller. Panics in simulated threads are not printed; the report has
-    /// the first one.
+    /// The body may borrow from the caller. Panics in simulated threads are not printed; the report has the
+    /// first one.
     ///
     /// # Panics
     /// Inside another run, if there is no memory for a stack, and if there is no policy of that name.
@@ -62,12 +62,13 @@ impl Sim {
         })
     }
 
-    /// Runs several threads that are all there when time begins, and all they start, until all have ended
-    /// or none can go on. `prepare` makes them, and what they share; it runs outside of simulated time.
+    /// Runs several threads that are all there when time begins, and all threads that they start, until all
+    /// have ended or none can continue. `prepare` makes them, and the objects they share; it runs outside of
+    /// simulated time.
     ///
     /// # Panics
-    /// As [`run`](Sim::run), if there are more threads than the configuration allows, and if the policy does
-    /// not take one of them.
+    /// As [`run`](Sim::run), if there are more threads than the configuration allows, and if the policy
+    /// refuses one of them.
     pub fn run_all<'a>(
         config: SimConfig,
         prepare: impl FnOnce(&Sim) -> Vec<FirstThread<'a>>,
@@ -95,8 +96,8 @@ impl Sim {
                 name: thread.name,
                 ..ThreadSpec::default()
             };
-            // SAFETY: what the bodies borrow outlives this function, hence `Engine::run`; a body that is
-            // left behind in the middle is never resumed or dropped.
+            // SAFETY: the bodies' borrows outlive this function, hence `Engine::run`; a body that is left
+            // behind in the middle is never resumed or dropped.
             let started = unsafe { engine.add_thread(spec, thread.attr, thread.mask, thread.body) };
             started.unwrap_or_else(|error| panic!("{error}"));
         }
@@ -104,8 +105,8 @@ impl Sim {
         engine.report()
     }
 
-    /// Runs `body` under this many seeds, from the configuration's on, and returns how many different
-    /// schedules that were.
+    /// Runs `body` under this many seeds, from the configuration's on, and returns the number of different
+    /// schedules.
     ///
     /// # Panics
     /// At the first run that does not finish; the text has the report and the seed.
@@ -123,21 +124,21 @@ impl Sim {
         schedules.len()
     }
 
-    /// Makes the platform say that it went through the child side of `fork` this many times.
+    /// Makes the platform report that it went through the child side of `fork` this many times.
     pub fn set_fork_epoch(&self, epoch: u32) {
         // Relaxed: a number, nothing is published with it.
         self.shared.fork_epoch.store(epoch, Ordering::Relaxed);
     }
 
-    /// Makes the platform say from now on that the process may use so much CPU time; `None`: as much as there
-    /// is. The machine does not enforce it, other than [`SimConfig::quota`].
+    /// Makes the platform report from now on that the process has this quota of CPU time; `None`: no limit.
+    /// Unlike [`SimConfig::quota`], the machine does not enforce it.
     pub fn set_quota(&self, quota: Option<Quota>) {
         let told = self.shared.quota.lock();
         *told.unwrap_or_else(PoisonError::into_inner) = quota;
     }
 
-    /// Makes the platform say from now on that the machine and its limits are these, to who asks anew
-    /// ([`Platform::detect`], [`Platform::limits`]). The machine that runs stays as it is.
+    /// Makes the platform report this machine and its limits from now on, when a program asks anew
+    /// ([`Machine::detect`], [`Machine::limits`]). The machine that runs stays as it is.
     pub fn show(&self, topology: Topology) {
         let shown = self.shared.shown.lock();
         *shown.unwrap_or_else(PoisonError::into_inner) = Some(topology);
@@ -148,11 +149,11 @@ impl Sim {
         *told.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a thread that the kernel's policy treats as `attr` says. Its mask is that of the
+    /// Starts a thread that the kernel's policy schedules as `attr` says. Its mask is that of the
     /// specification, or every CPU.
     ///
     /// # Errors
-    /// If the limit of threads is reached, and if the policy does not take a thread like this.
+    /// If the limit of threads is reached, and if the policy refuses such a thread.
     pub fn spawn_with(
         &self,
         spec: ThreadSpec,
@@ -163,8 +164,8 @@ impl Sim {
         ambient::with(|engine| engine.spawn_with(spec, attr, mask, body)).unwrap_or_else(no_run)
     }
 
-    /// The time, read for free: for measuring what a simulated program does. Outside of the run: how far it
-    /// has come, roughly, or when it ended.
+    /// The time, read for free: for measuring a simulated program. Outside of the run: how far it has come,
+    /// roughly, or when it ended.
     pub fn time(&self) -> Nanos {
         // Relaxed: a number, nothing is published with it.
         let reached = || Nanos(self.shared.reached.load(Ordering::Relaxed));
@@ -184,12 +185,12 @@ impl Sim {
         ambient::with(Engine::yields);
     }
 
-    /// The calling thread calls the kernel, which finds nothing to do: a futex wake that nobody waits for.
+    /// The calling thread calls the kernel, which finds nothing to do: a futex wake without a waiter.
     pub fn call(&self) {
         ambient::with(|engine| engine.call(Op::Wake, None));
     }
 
-    /// The calling thread is treated as `attr` says from now on.
+    /// The calling thread is scheduled as `attr` says from now on.
     pub fn set_attr(&self, attr: Attr) {
         ambient::with(|engine| engine.set_attr(engine.me(), attr));
     }
@@ -199,8 +200,13 @@ fn mask_of(cpus: &CpuSet) -> Mask {
     Mask::of(cpus.iter().map(Cpu))
 }
 
+/// What a call is told that comes from outside of a run.
+const NO_RUN: &str = "no simulated machine is running: ask inside of a run";
+const NO_CPU: &str = "none of these CPUs is there: name some that are online";
+const NO_THREAD: &str = "there is no such thread: name one that has not ended";
+
 fn no_run<T>() -> Result<T, SpawnError> {
-    Err(SpawnError("no simulated machine is running".into()))
+    Err(SpawnError::new(RefusalKind::Other, NO_RUN))
 }
 
 // SAFETY: `spawn` gives the body to one fiber, whose entry calls it once; a thread's word is a field of
@@ -209,6 +215,7 @@ fn no_run<T>() -> Result<T, SpawnError> {
 unsafe impl Platform for Sim {
     type Parker = SimParker;
     type Thread = SimThread;
+    type Machine = Sim;
 
     fn now(&self) -> Nanos {
         let read = |engine: &Engine| {
@@ -226,8 +233,8 @@ unsafe impl Platform for Sim {
         SimParker::new()
     }
 
-    /// As the trait says. Small stacks are made larger. The new thread is treated as its parent is, and a
-    /// policy may refuse that: it is an error then, as it is where a system refuses a thread.
+    /// As the trait says. Small stacks are made larger. The new thread gets the attributes of its parent. A
+    /// policy may refuse it: then the call is an error, as on a system that refuses a thread.
     fn spawn(
         &self,
         spec: ThreadSpec,
@@ -249,6 +256,34 @@ unsafe impl Platform for Sim {
             .expect("only simulated threads have a local word")
     }
 
+    fn machine(&self) -> &Sim {
+        self
+    }
+
+    fn current_cpu(&self) -> Option<u32> {
+        ambient::with(|engine| engine.with_kernel(|kernel| kernel.here().0))
+    }
+
+    /// The thread's number in the order of starting, from 1 on; 0 outside a run.
+    fn thread_id(&self) -> u64 {
+        ambient::with(|engine| u64::from(engine.me().0) + 1).unwrap_or(0)
+    }
+
+    fn charge(&self, work: Nanos) {
+        ambient::with(|engine| engine.charge(work));
+    }
+
+    fn seed(&self) -> u64 {
+        self.shared.seed
+    }
+
+    fn fork_epoch(&self) -> u32 {
+        // Relaxed: as in `set_fork_epoch`.
+        self.shared.fork_epoch.load(Ordering::Relaxed)
+    }
+}
+
+impl Machine for Sim {
     fn topology(&self) -> &Topology {
         &self.shared.topology
     }
@@ -260,8 +295,7 @@ unsafe impl Platform for Sim {
         shown.as_ref().unwrap_or(&self.shared.topology).clone()
     }
 
-    /// As the trait says. It takes no time. Of a machine that is only shown all CPUs that are said to be
-    /// online are.
+    /// As the trait says. It takes no time. On a machine that is only shown, all CPUs count as online.
     fn limits(&self) -> Limits {
         let mut limits = self.detect().limits().clone();
         let is_online = |kernel: &Kernel, cpu: u32| !kernel.is_offline(Cpu(cpu));
@@ -299,40 +333,35 @@ unsafe impl Platform for Sim {
         ambient::with(of_threads).filter(|cpus| !cpus.is_empty())
     }
 
-    fn current_cpu(&self) -> Option<u32> {
-        ambient::with(|engine| engine.with_kernel(|kernel| kernel.here().0))
-    }
-
-    /// The thread's number in the order of starting, from 1 on; 0 outside a run.
-    fn thread_id(&self) -> u64 {
-        ambient::with(|engine| u64::from(engine.me().0) + 1).unwrap_or(0)
-    }
-
     fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
-        let refused = |what: &str| Err(MaskError(what.into()));
+        let refused = |kind, text| Err(MaskError::new(kind, text));
         let set = |engine: &Engine| {
             let Some(task) = thread.checked_sub(1).map(|task| Task(task as u32)) else {
-                return refused("thread 0 is none");
+                return refused(RefusalKind::NoThread, NO_THREAD);
             };
             let (tasks, active) = engine.with_kernel(|kernel| {
                 let active = cpus.iter().any(|cpu| kernel.is_active(Cpu(cpu)));
                 (kernel.tasks.len(), active)
             });
             match (task.index() < tasks, active) {
-                (false, _) => refused("there is no such thread"),
-                (true, false) => refused("none of these CPUs is there"),
+                (false, _) => refused(RefusalKind::NoThread, NO_THREAD),
+                (true, false) => refused(RefusalKind::Invalid, NO_CPU),
                 (true, true) => {
                     engine.set_mask(task, mask_of(cpus));
                     Ok(())
                 }
             }
         };
-        ambient::with(set).unwrap_or_else(|| refused("no simulated machine is running"))
+        ambient::with(set).unwrap_or_else(|| refused(RefusalKind::Other, NO_RUN))
     }
 
-    fn treat(&self, thread: u64, how: &Treatment) -> Result<Treatment, TreatmentError> {
-        let refused = |what: &str| TreatmentError(what.into());
-        let treat = |engine: &Engine| {
+    fn set_sched_params(
+        &self,
+        thread: u64,
+        how: &SchedParams,
+    ) -> Result<SchedParams, SchedParamsError> {
+        let refused = |kind, text| SchedParamsError::new(how, kind, text);
+        let set = |engine: &Engine| {
             let task = thread.checked_sub(1).map(|task| Task(task as u32));
             let own_attr = |task: Task| {
                 engine.with_kernel(|kernel| {
@@ -341,14 +370,14 @@ unsafe impl Platform for Sim {
                 })
             };
             let known = task.and_then(|task| Some((task, own_attr(task)?)));
-            let (task, before) = known.ok_or_else(|| refused("there is no such thread"))?;
+            let (task, before) = known.ok_or_else(|| refused(RefusalKind::NoThread, NO_THREAD))?;
             let (after, undo) = changed(&before, how)?;
             if after != before {
                 engine.set_attr(task, after);
             }
             Ok(undo)
         };
-        ambient::with(treat).unwrap_or_else(|| Err(refused("no simulated machine is running")))
+        ambient::with(set).unwrap_or_else(|| Err(refused(RefusalKind::Other, NO_RUN)))
     }
 
     fn is_on_cpu(&self, thread: u64) -> Option<bool> {
@@ -369,10 +398,7 @@ unsafe impl Platform for Sim {
                 let control = &kernel.tasks[me.index()];
                 let spent = control.spent_until(kernel.now);
                 Usage {
-                    cpu: Some(match explores {
-                        true => control.charged,
-                        false => spent.run,
-                    }),
+                    cpu: Some(if explores { control.charged } else { spent.run }),
                     runnable: Some(spent.runnable),
                     involuntary: Some(control.involuntary),
                     voluntary: Some(control.voluntary),
@@ -381,24 +407,13 @@ unsafe impl Platform for Sim {
         };
         ambient::with(of_me).unwrap_or_default()
     }
+}
 
-    fn charge(&self, work: Nanos) {
-        ambient::with(|engine| engine.charge(work));
-    }
-
+impl Polling for Sim {
     /// As the trait says. Under a policy that looks for errors every turn lasts until the word is written or
-    /// time goes on. Such a policy ends a run in which everybody polls for ever at the limit of steps,
+    /// time goes on. Such a policy ends a run in which all threads poll for ever at the limit of steps,
     /// others at [`SimConfig::until`].
     fn poll(&self, kind: Poll, word: &SimAtomicU64) {
         ambient::with(|engine| word.poll_inside(engine, kind));
-    }
-
-    fn seed(&self) -> u64 {
-        self.shared.seed
-    }
-
-    fn fork_epoch(&self) -> u32 {
-        // Relaxed: as in `set_fork_epoch`.
-        self.shared.fork_epoch.load(Ordering::Relaxed)
     }
 }

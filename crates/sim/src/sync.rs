@@ -1,9 +1,8 @@
-//! What simulated threads wait for each other with, beside parkers: the kernel's own mutexes, queues of
-//! messages and semaphores. For scenarios and for tests of policies; programs that also run on a real
-//! machine use the [`platform`]'s.
+//! The kernel's own objects for waiting, beside parkers: mutexes, queues of messages and semaphores. They are
+//! for scenarios and for tests of policies; programs that also run on a real machine use the [`platform`]'s.
 //!
 //! ```
-//! use sim::{Sim, SimConfig, sync::Queue};
+//! use paceline_sim::{Sim, SimConfig, sync::Queue};
 //! use platform::{Platform, ThreadSpec};
 //!
 //! Sim::run(SimConfig::new(1), |sim| {
@@ -34,8 +33,8 @@ pub struct Mutex {
 }
 
 impl Mutex {
-    /// A free mutex. `inherits`: whether its holder runs with what its waiters lend it, if the policy
-    /// knows such a thing.
+    /// A free mutex. `inherits`: whether its holder runs with the attributes that its waiters lend it, if the
+    /// policy supports that.
     ///
     /// # Panics
     /// Outside of a simulated thread; so do all methods.
@@ -44,7 +43,7 @@ impl Mutex {
         Mutex { number }
     }
 
-    /// Takes it, waiting for it if somebody holds it.
+    /// Takes it, waiting while another thread holds it.
     pub fn lock(&self) {
         inside(|engine| {
             engine.call(Op::Lock, None);
@@ -80,7 +79,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue for so many messages.
+    /// An empty queue for `capacity` messages.
     pub fn new(_: &Sim, capacity: usize) -> Queue {
         let number = inside(|engine| engine.with_kernel(|kernel| kernel.new_queue(capacity)));
         Queue { number }
@@ -137,7 +136,7 @@ impl Semaphore {
         Semaphore { number }
     }
 
-    /// Counts up, and wakes one who waits.
+    /// Counts up, and wakes one waiting thread.
     pub fn post(&self) {
         inside(|engine| {
             engine.call(Op::Unpark, None);

@@ -1,7 +1,7 @@
-//! What a run leaves behind: kernel events, if they were asked for, and always their hash.
+//! The records of a run: kernel events, if they were asked for, and always their hash.
 //!
-//! Invariant: the hash is a function of the events, in the order in which they happened, and of nothing
-//! else; two runs of equal (program, machine, policy, seed) have the same.
+//! Invariant: the hash is a function of the events, in the order in which they happened, and of nothing else;
+//! two runs of equal (program, machine, policy, seed) have the same.
 
 use event::{Cpu, KernelEvent, KernelEventKind, Nanos};
 
@@ -40,12 +40,12 @@ impl Trace {
         }
     }
 
-    /// Whether anything is to be checked still: only the first violation counts.
+    /// Whether checks are still needed: only the first violation counts.
     pub(crate) fn checks(&self) -> bool {
         self.checks && self.violation.is_none()
     }
 
-    /// Keeps what was found.
+    /// Keeps the result of a check.
     pub(crate) fn judge(&mut self, now: Nanos, found: Result<(), String>) {
         self.violation = found.err().map(|what| (now, what));
     }

@@ -1,12 +1,12 @@
-//! Any platform, with its operations counted: what a hot path may cost is then a unit test.
+//! Any platform, with its operations counted, so that the cost of a hot path can be a unit test.
 //!
-//! Counted are the operations the code asked for, not what the machine makes of them: a failed
-//! compare-exchange is a read-modify-write, `spin_until` is one spin however often it looks.
+//! The counts are of the operations in the code, not of the machine's: a failed compare-exchange is a
+//! read-modify-write, `spin_until` is one spin however often it looks.
 //!
-//! Two views: [`Counted::here`] is what the calling OS thread has done; [`Counted::total`] is what
-//! its *family* has done, that is, the thread that called [`Counted::reset`] and the threads that
-//! were spawned from it, and from those, through a counted platform. Families keep tests that run
-//! side by side in one process out of each other's counts.
+//! Two views: [`Counted::here`] has the counts of the calling OS thread; [`Counted::total`] has those of its
+//! *family*, that is, the thread that called [`Counted::reset`] and the threads that were spawned from it,
+//! and from those, through a counted platform. Families keep tests that run side by side in one process out
+//! of each other's counts.
 //!
 //! Invariant: each operation is counted exactly once, before it happens, on the thread that does
 //! it; nothing is sampled or batched, so both views are exact at every moment.
@@ -108,7 +108,7 @@ impl Counts {
 }
 
 impl fmt::Debug for Counts {
-    /// Only what is not zero: a failed budget should show the surprise and nothing else.
+    /// Only counts other than zero: a failed budget should show the surprise and nothing else.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Counts");
         for (name, count) in self.named() {
@@ -123,7 +123,7 @@ impl fmt::Debug for Counts {
 impl Sub for Counts {
     type Output = Counts;
 
-    /// What happened between two snapshots of one view.
+    /// The counts between two snapshots of one view.
     ///
     /// # Panics
     /// If `earlier` is not the earlier one.
@@ -149,8 +149,7 @@ impl Family {
     }
 }
 
-/// What a thread knows of its counting. Without destructors, so that it works until the very end of
-/// the thread.
+/// A thread's counting state. Without destructors, so that it works until the very end of the thread.
 struct Here {
     counts: Cell<[u64; SORTS]>,
     family: Cell<Option<&'static Family>>,
@@ -184,13 +183,13 @@ fn family_of(here: &Here) -> &'static Family {
 pub struct Counted<M = Os>(pub M);
 
 impl Counted<Os> {
-    /// What the calling thread has done since its start or its last [`reset`](Counted::reset),
-    /// through a counted platform of any sort.
+    /// The counts of the calling thread since its start or its last [`reset`](Counted::reset), through a
+    /// counted platform of any sort.
     pub fn here() -> Counts {
         HERE.with(|here| Counts::from_array(here.counts.get()))
     }
 
-    /// What the calling thread's family has done. Exact once the others are joined.
+    /// The counts of the calling thread's family. Exact once the others are joined.
     pub fn total() -> Counts {
         HERE.with(|here| {
             let family = family_of(here);
@@ -208,7 +207,7 @@ impl Counted<Os> {
         });
     }
 
-    /// What `f` does on the calling thread, and what it returns.
+    /// The counts of `f` on the calling thread, and its result.
     pub fn during<R>(f: impl FnOnce() -> R) -> (R, Counts) {
         let before = Counted::here();
         let result = f();
@@ -220,61 +219,23 @@ impl Counted<Os> {
 #[derive(Debug)]
 pub struct CountedAtomic<A>(A);
 
+impl<A> CountedAtomic<A> {
+    /// The word, for one access of this sort.
+    #[inline]
+    fn counted(&self, sort: Sort) -> &A {
+        count(sort);
+        &self.0
+    }
+}
+
 impl<T: Copy, A: Atomic<T>> Atomic<T> for CountedAtomic<A> {
     fn new(value: T) -> Self {
         CountedAtomic(A::new(value))
     }
-    #[inline]
-    fn load(&self, order: Ordering) -> T {
-        count(Sort::Load);
-        self.0.load(order)
-    }
-    #[inline]
-    fn store(&self, value: T, order: Ordering) {
-        count(Sort::Store);
-        self.0.store(value, order)
-    }
-    #[inline]
-    fn swap(&self, value: T, order: Ordering) -> T {
-        count(Sort::Rmw);
-        self.0.swap(value, order)
-    }
-    #[inline]
-    fn compare_exchange(
-        &self,
-        current: T,
-        new: T,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<T, T> {
-        count(Sort::Rmw);
-        self.0.compare_exchange(current, new, success, failure)
-    }
-    #[inline]
-    fn fetch_add(&self, value: T, order: Ordering) -> T {
-        count(Sort::Rmw);
-        self.0.fetch_add(value, order)
-    }
-    #[inline]
-    fn fetch_sub(&self, value: T, order: Ordering) -> T {
-        count(Sort::Rmw);
-        self.0.fetch_sub(value, order)
-    }
-    #[inline]
-    fn fetch_and(&self, value: T, order: Ordering) -> T {
-        count(Sort::Rmw);
-        self.0.fetch_and(value, order)
-    }
-    #[inline]
-    fn fetch_or(&self, value: T, order: Ordering) -> T {
-        count(Sort::Rmw);
-        self.0.fetch_or(value, order)
-    }
-    #[inline]
-    fn fetch_max(&self, value: T, order: Ordering) -> T {
-        count(Sort::Rmw);
-        self.0.fetch_max(value, order)
-    }
+    crate::forward_atomic!(|this| this.counted(Sort::Load), T: load);
+    crate::forward_atomic!(|this| this.counted(Sort::Store), T: store);
+    crate::forward_atomic!(|this| this.counted(Sort::Rmw), T:
+        swap compare_exchange fetch_add fetch_sub fetch_and fetch_or fetch_max);
 }
 
 /// A lock whose takings are counted.
@@ -360,5 +321,5 @@ unsafe impl<P: Platform> Platform for Counted<P> {
         self.0.spawn(spec, Box::new(joins_the_family))
     }
 
-    crate::forward_platform!(|this| this.0, |word| &word.0);
+    crate::forward_platform!(P: |this| this.0);
 }

@@ -19,7 +19,7 @@ impl Wake for Unparker {
 ///
 /// ```
 /// let mut rests = 0;
-/// let answer = testkit::block_on(async { 42 }, || rests += 1);
+/// let answer = paceline_testkit::block_on(async { 42 }, || rests += 1);
 /// assert_eq!((answer, rests), (42, 0));
 /// ```
 pub fn block_on<T>(future: impl Future<Output = T>, mut rest: impl FnMut()) -> T {

@@ -1,15 +1,15 @@
-//! Platforms that stand before another one: what they leave alone.
+//! Platforms that stand before another one: the calls that they pass on.
 //!
 //! A platform that counts, spoils or breaks something differs from the one behind it in a few calls.
 //! These macros write the others.
 
-/// Inside an `impl Platform` for a type: every method but `now`, `parker`, `spawn` (see
-/// `forward_spawn!`) and the types, each a call of the same method of `$behind`, an expression that
-/// says where the platform behind is. A platform with words of its own says with a second expression
-/// where the word behind is: `forward_platform!(|this| this.0, |word| &word.0)`.
+/// Inside an `impl Platform` for a type that stands before `$behind`, a platform: all but what the type
+/// writes itself. Each method is a call of the same method of an expression that says where the platform
+/// behind is; the machine is that of the platform behind. `now`, `parker` (with its type) and `spawn` (with
+/// the type of threads) are forwarded if they are named.
 ///
 /// ```
-/// use platform::{Os, Platform};
+/// use platform::{Machine, Os, Platform};
 /// # use platform::{Memory, Ordering};
 /// # #[derive(Clone)]
 /// struct Late(Os);
@@ -28,25 +28,19 @@
 /// # }
 /// // SAFETY: all of it is `Os`'s own; a clock that is late is still monotone.
 /// unsafe impl Platform for Late {
-///     type Parker = <Os as Platform>::Parker;
-///     type Thread = <Os as Platform>::Thread;
 ///     fn now(&self) -> event::Nanos {
 ///         self.0.now() - event::Nanos(5)
 ///     }
-///     fn parker(&self) -> Self::Parker {
-///         self.0.parker()
-///     }
-///     testkit::forward_spawn!(|this| this.0);
-///     testkit::forward_platform!(|this| this.0);
+///     paceline_testkit::forward_platform!(Os: |this| this.0, parker spawn);
 /// }
-/// assert!(std::ptr::eq(Late(Os).topology(), Os.topology()));
+/// assert!(std::ptr::eq(Late(Os).machine().topology(), Os.topology()));
 /// ```
 #[macro_export]
 macro_rules! forward_platform {
-    (|$this:ident| $behind:expr) => {
-        $crate::forward_platform!(|$this| $behind, |word| word);
-    };
-    (|$this:ident| $behind:expr, |$word:ident| $word_behind:expr) => {
+    ($platform:ty: |$this:ident| $behind:expr $(, $($named:ident)+)?) => {
+        type Machine = <$platform as platform::Platform>::Machine;
+
+        $($($crate::forward_platform!(@$named $platform: |$this| $behind);)+)?
         fn local(&self) -> *const () {
             let $this = self;
             $behind.local()
@@ -59,21 +53,9 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.stack_end()
         }
-        fn topology(&self) -> &platform::Topology {
+        fn machine(&self) -> &Self::Machine {
             let $this = self;
-            $behind.topology()
-        }
-        fn detect(&self) -> platform::Topology {
-            let $this = self;
-            $behind.detect()
-        }
-        fn limits(&self) -> platform::Limits {
-            let $this = self;
-            $behind.limits()
-        }
-        fn allowed(&self, threads: &[u64]) -> Option<platform::CpuSet> {
-            let $this = self;
-            $behind.allowed(threads)
+            $behind.machine()
         }
         fn current_cpu(&self) -> Option<u32> {
             let $this = self;
@@ -83,46 +65,9 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.thread_id()
         }
-        fn set_mask(
-            &self,
-            thread: u64,
-            cpus: &platform::CpuSet,
-        ) -> Result<(), platform::MaskError> {
-            let $this = self;
-            $behind.set_mask(thread, cpus)
-        }
-        fn treat(
-            &self,
-            thread: u64,
-            how: &platform::Treatment,
-        ) -> Result<platform::Treatment, platform::TreatmentError> {
-            let $this = self;
-            $behind.treat(thread, how)
-        }
-        fn is_on_cpu(&self, thread: u64) -> Option<bool> {
-            let $this = self;
-            $behind.is_on_cpu(thread)
-        }
-        fn usage(&self) -> platform::Usage {
-            let $this = self;
-            $behind.usage()
-        }
-        fn usage_so_far(&self) -> platform::Usage {
-            let $this = self;
-            $behind.usage_so_far()
-        }
-        fn involuntary(&self) -> Option<u64> {
-            let $this = self;
-            $behind.involuntary()
-        }
         fn charge(&self, work: event::Nanos) {
             let $this = self;
             $behind.charge(work);
-        }
-        fn poll(&self, kind: platform::Poll, word: &Self::AtomicU64) {
-            let $this = self;
-            let $word = word;
-            $behind.poll(kind, $word_behind);
         }
         fn seed(&self) -> u64 {
             let $this = self;
@@ -133,13 +78,25 @@ macro_rules! forward_platform {
             $behind.fork_epoch()
         }
     };
-}
+    (@now $platform:ty: |$this:ident| $behind:expr) => {
+        fn now(&self) -> event::Nanos {
+            let $this = self;
+            $behind.now()
+        }
+    };
+    (@parker $platform:ty: |$this:ident| $behind:expr) => {
+        type Parker = <$platform as platform::Platform>::Parker;
 
-/// Inside an `impl Platform`, beside [`forward_platform!`]: `spawn`, where threads are those of the platform
-/// behind.
-#[macro_export]
-macro_rules! forward_spawn {
-    (|$this:ident| $behind:expr) => {
+        #[track_caller]
+        fn parker(&self) -> Self::Parker {
+            let $this = self;
+            $behind.parker()
+        }
+    };
+    (@spawn $platform:ty: |$this:ident| $behind:expr) => {
+        type Thread = <$platform as platform::Platform>::Thread;
+
+        #[track_caller]
         fn spawn(
             &self,
             spec: platform::ThreadSpec,
@@ -167,7 +124,7 @@ macro_rules! forward_spawn {
 ///     fn fetch_add(&self, _: u64, order: Ordering) -> u64 {
 ///         self.0.fetch_add(0, order)
 ///     }
-///     testkit::forward_atomic!(|this| this.0, u64:
+///     paceline_testkit::forward_atomic!(|this| this.0, u64:
 ///         load store swap compare_exchange fetch_sub fetch_and fetch_or fetch_max);
 /// }
 /// let stuck = Stuck::new(7);

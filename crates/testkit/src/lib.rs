@@ -4,11 +4,11 @@
 //! test body runs in all of them, in one binary:
 //!
 //! - [`Loom`] explores every interleaving and every weak-memory outcome of a small model;
-//! - [`Counted`] counts what an operation costs in loads, stores, read-modify-writes and fences.
+//! - [`Counted`] counts the loads, stores, read-modify-writes and fences of an operation.
 //!
-//! Whole programs run on simulated threads, which are crate `sim`'s. What each may be trusted for:
-//! orderings are [`Loom`]'s business alone, because the simulated machine is sequentially consistent;
-//! schedules of whole programs are the simulator's, because the model checker cannot hold them.
+//! Whole programs run on simulated threads, which are crate `sim`'s. Orderings are [`Loom`]'s business alone,
+//! because the simulated machine is sequentially consistent. Schedules of whole programs are the simulator's,
+//! because the model checker cannot hold them.
 
 pub mod counted;
 mod executor;

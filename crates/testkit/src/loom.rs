@@ -4,10 +4,10 @@
 //! schedules with a bounded number of preemptions; [`expect_bug`] demands that a planted bug is
 //! found, since a checker that never failed proves nothing.
 //!
-//! What loom does not show: load buffering, and the full strength of SeqCst *accesses* (it treats
-//! them as AcqRel; use SeqCst fences). A model has at most [`MAX_THREADS`](::loom::MAX_THREADS)
-//! threads, its own included. Time stands still at zero, so a deadline may be taken as passed
-//! whenever that is allowed: a timed park never blocks, it yields once.
+//! Loom does not show load buffering, or the full strength of SeqCst *accesses* (it treats them as AcqRel;
+//! use SeqCst fences). A model has at most [`MAX_THREADS`](::loom::MAX_THREADS) threads, its own included.
+//! Time stands still at zero, so a deadline may be taken as passed whenever that is allowed: a timed park
+//! never blocks, it yields once.
 //!
 //! Invariants: the parker makes exactly the edges of the OS's futex parker and no more. A mutex
 //! with a condition variable would also order the sleeper's past before the waker's future, and
@@ -25,8 +25,8 @@ use event::Nanos;
 use loom::sync::Notify;
 use loom::sync::atomic as modelled;
 use platform::{
-    Atomic, CpuSet, Lock, MaskError, Memory, Ordering, Parker, Platform, Poll, SharedCell,
-    SpawnError, Thread, ThreadSpec, Topology, Usage,
+    Atomic, Lock, Memory, Ordering, Parker, Platform, SharedCell, SpawnError, Thread, ThreadSpec,
+    Uniform,
 };
 
 use sim::quiet;
@@ -54,7 +54,7 @@ pub fn model(preemptions: usize, f: impl Fn() + Send + Sync + 'static) -> u64 {
     executions.load(Ordering::Relaxed)
 }
 
-/// Checks that [`model`] finds something wrong with `f`, and returns what it said.
+/// Checks that [`model`] finds something wrong with `f`, and returns its message.
 ///
 /// # Panics
 /// If every execution is fine.
@@ -257,7 +257,7 @@ impl Slot {
     fn finish(&self) {
         let word = self.word.replace(ptr::null());
         if let (false, Some(at_exit)) = (word.is_null(), self.at_exit.get()) {
-            // SAFETY: whoever set the word promised with it that `at_exit` may be called with it on
+            // SAFETY: the code that set the word promised with it that `at_exit` may be called with it on
             // this thread; it was taken out, so this happens once.
             unsafe { at_exit(word) };
         }
@@ -283,6 +283,7 @@ impl Drop for Slot {
 unsafe impl Platform for Loom {
     type Parker = LoomParker;
     type Thread = LoomThread;
+    type Machine = Uniform;
 
     fn now(&self) -> Nanos {
         Nanos::ZERO
@@ -322,9 +323,9 @@ unsafe impl Platform for Loom {
         set.is_ok()
     }
 
-    fn topology(&self) -> &Topology {
-        static TOPOLOGY: OnceLock<Topology> = OnceLock::new();
-        TOPOLOGY.get_or_init(|| Topology::uniform(2))
+    fn machine(&self) -> &Uniform {
+        static MACHINE: OnceLock<Uniform> = OnceLock::new();
+        MACHINE.get_or_init(|| Uniform::new(2))
     }
 
     fn current_cpu(&self) -> Option<u32> {
@@ -335,23 +336,7 @@ unsafe impl Platform for Loom {
         0
     }
 
-    fn set_mask(&self, _thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
-        Ok(())
-    }
-
-    fn is_on_cpu(&self, _thread: u64) -> Option<bool> {
-        None
-    }
-
-    fn usage(&self) -> Usage {
-        Usage::default()
-    }
-
     fn charge(&self, _work: Nanos) {}
-
-    fn poll(&self, _kind: Poll, _word: &AtomicU64) {
-        ::loom::thread::yield_now();
-    }
 
     fn seed(&self) -> u64 {
         1

@@ -1,15 +1,15 @@
-//! Whoever does parts of the work at the same time.
+//! The executor, which does parts of the work at the same time.
 //!
 //! This crate starts no threads. Where there is much to do it makes parts that can be done in any order, and
-//! hands them to an executor of the caller's. What comes out is the same whoever does them.
+//! hands them to an executor of the caller's. The result is the same with every executor.
 
 /// A part of the work.
 pub type Part<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// Does parts, as many at the same time as it can.
+/// Does parts of the work, as many at the same time as it can.
 ///
 /// ```
-/// use trace::{Executor, Part, Serial};
+/// use paceline_trace::{Executor, Part, Serial};
 ///
 /// /// A thread for each part.
 /// struct Threads;
@@ -25,21 +25,22 @@ pub type Part<'a> = Box<dyn FnOnce() + Send + 'a>;
 /// }
 ///
 /// let text = "a-7 [0] ... 1.000000: tracing_mark_write: B|7|frame\n";
-/// let one = trace::read::read(text.as_bytes(), "text").unwrap();
-/// let other = trace::read::read_on(text.as_bytes(), "text", &Threads).unwrap();
+/// let one = paceline_trace::read::read(text.as_bytes(), "text").unwrap();
+/// let other = paceline_trace::read::read_on(text.as_bytes(), "text", &Threads).unwrap();
 /// assert_eq!(one, other);
 /// ```
 pub trait Executor {
-    /// How many parts are done at the same time, at most. With one, less is divided.
+    /// The largest number of parts that are done at the same time. With a width of one, the work is divided
+    /// less.
     fn width(&self) -> usize;
 
-    /// Does each part once, on any thread and in any order, and returns when all are done. Those in front are
-    /// best begun first. A part that panics may be one of several; what becomes of the others is up to the
-    /// executor, as long as none is running any more.
+    /// Does each part once, on any thread and in any order, and returns when all are done. It is best to
+    /// begin those in front first. If a part panics, the executor may do the others or leave them out, but
+    /// none may be running when it returns.
     fn run(&self, parts: Vec<Part<'_>>);
 }
 
-/// Nobody but the caller.
+/// Does all parts on the caller's thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serial;
 
@@ -49,6 +50,8 @@ impl Executor for Serial {
     }
 
     fn run(&self, parts: Vec<Part<'_>>) {
-        parts.into_iter().for_each(|part| part());
+        for part in parts {
+            part();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Perfetto's own trace processor, as the judge of our files and of our accounts.
 //!
 //! It comes as WebAssembly with Perfetto's user interface. `cargo xtask oracle` fetches it; it runs under
-//! Node. Where it is not there, whoever asks is told so in one line and passes.
+//! Node. Without it, a test that asks for it prints one line and passes.
 
 mod critical_path;
 
@@ -14,7 +14,8 @@ const VARIABLE: &str = "PACELINE_TRACE_PROCESSOR";
 /// Below cargo's target folder (`xtask/src/oracle.rs` has the same).
 const FOLDER: &str = "oracle/perfetto-v52.0";
 
-/// Where the trace processor is: what the environment says, or somewhere above the program of the tests.
+/// The folder of the trace processor: the one that the environment names, or one above the program of the
+/// tests.
 fn folder() -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
     named.or_else(|| {
@@ -24,8 +25,8 @@ fn folder() -> Option<PathBuf> {
     })
 }
 
-/// The rows that each query gives, their values with tabs between; `None`, and a line that says why, where
-/// there is no trace processor.
+/// The rows of each query, their values separated by tabs; `None`, and a line that says why, if there is no
+/// trace processor.
 ///
 /// # Panics
 /// If the trace cannot be read, or a query is wrong.

@@ -1,4 +1,4 @@
-//! Recordings written by hand, for tests: who runs where, who sleeps, who wakes whom.
+//! Recordings written by hand, for tests: threads that run, sleep and wake each other.
 
 use event::{
     Address, Cpu, Event, EventKind, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task,
@@ -11,13 +11,13 @@ use crate::{CpuFacts, Mark, MarkKind, Origin, Process, Recording, Thread, Wakers
 /// A recording that is being written. Times are in nanoseconds.
 pub(crate) struct Script {
     pub(crate) recording: Recording,
-    /// By CPU: who runs.
+    /// By CPU: the running thread.
     current: Vec<Option<Task>>,
     pub(crate) options: Options,
 }
 
 impl Script {
-    /// Threads of one program, by name, that may run anywhere, and so many CPUs that do nothing.
+    /// Threads of one program, by name, that may run anywhere, and `cpus` CPUs that do nothing.
     pub(crate) fn new(names: &[&str], cpus: u32) -> Script {
         let everywhere: Vec<Cpu> = (0..cpus).map(Cpu).collect();
         let threads = names.iter().zip(0..).map(|(name, number)| Thread {
@@ -49,24 +49,24 @@ impl Script {
         self.recording.kernel.push(KernelEvent { time, cpu, what });
     }
 
-    /// Whoever runs there leaves for this reason, and another thread runs.
+    /// The running thread leaves the CPU for this reason, and another thread runs.
     pub(crate) fn leave(&mut self, time: u64, cpu: u32, state: Left, next: Option<u32>) {
         let next = next.map(Task);
         let prev = std::mem::replace(&mut self.current[cpu as usize], next);
         self.kernel(time, cpu, KernelEventKind::Switch { prev, state, next });
     }
 
-    /// A thread is given a CPU, whoever had it.
+    /// A thread is given a CPU, whichever thread had it.
     pub(crate) fn run(&mut self, time: u64, cpu: u32, next: u32) {
         self.leave(time, cpu, Left::Runnable, Some(next));
     }
 
-    /// Whoever runs there falls asleep.
+    /// The running thread falls asleep.
     pub(crate) fn sleep(&mut self, time: u64, cpu: u32, next: Option<u32>) {
         self.leave(time, cpu, Left::Sleeping, next);
     }
 
-    /// Somebody, or an interrupt, wakes a thread.
+    /// A thread, or an interrupt, wakes a thread.
     pub(crate) fn wake(&mut self, time: u64, by: Option<u32>, task: u32) {
         let by = by.map(Task);
         let cpu = self
@@ -139,14 +139,14 @@ impl Script {
         self.mark(end, to, MarkKind::AsyncEnd { name, cookie: 1 });
     }
 
-    /// Something happens to a job, on this thread, which has the seat of its number.
+    /// An event of a job, on this thread, which has the thread slot of its number.
     pub(crate) fn job(&mut self, time: u64, thread: u32, kind: EventKind, job: u64, arg: u64) {
-        self.recording.seats.insert(thread, Task(thread));
+        self.recording.slots.insert(thread, Task(thread));
         self.recording.jobs.push(Event {
             time: Nanos(time),
             job,
             arg,
-            seat: thread,
+            slot: thread,
             kind,
         });
     }
@@ -158,7 +158,7 @@ impl Script {
         Timeline::new(self.recording, &self.options)
     }
 
-    /// What is found out about all usual waits.
+    /// The explanation of all usual waits.
     pub(crate) fn explain(self, end: u64) -> (Timeline, Explanation) {
         let timeline = self.timeline(end);
         let selection = Selection {
@@ -173,7 +173,7 @@ impl Script {
     }
 }
 
-/// What must hold of every account.
+/// Checks the rules that every account must follow.
 pub(crate) fn check(wait: &Wait) {
     let mut at = wait.begin;
     for segment in &wait.segments {

@@ -1,12 +1,12 @@
-//! What a recording knows and Perfetto's format has no place for, in our own field of its packets.
+//! The facts of a recording that have no place in Perfetto's format, in our own field of its packets.
 //!
-//! The tracks that are written for the job system are a picture for people: a slice per body, an arrow per
-//! dependency. What the picture is of, the events themselves, with seats, labels and what is known of threads
-//! and CPUs, is in these messages, so that a file that was written here tells whoever reads it here all that
-//! the recording told. Perfetto passes over fields that it does not know. Of the events, each field is a list
-//! of its own, times as differences: about ten bytes an event.
+//! The tracks that are written for the job system are a picture for people: a slice for each body, an arrow
+//! for each dependency. The events themselves, with thread slots, labels and facts about threads and CPUs,
+//! are in these messages. So a file that was written here gives the whole recording to this crate's reader.
+//! Perfetto skips fields that it does not know. Of the events, each field is a list of its own, times as
+//! differences: about ten bytes for each event.
 //!
-//! Invariant: a field's number never means anything else. What a later version adds gets new ones.
+//! Invariant: a field's number never means anything else. Additions of later versions get new ones.
 
 use event::{Event, EventKind, Nanos};
 use prost::Message;
@@ -15,7 +15,7 @@ use prost::Message;
 /// 19999.
 pub(crate) const FIELD: u32 = 20_606;
 
-/// A message of ours is never longer; the reader takes longer ones for broken.
+/// The largest size of our messages; the reader takes longer ones for broken.
 pub(crate) const LONGEST: usize = 1 << 20;
 
 /// Events of one message.
@@ -24,33 +24,33 @@ pub(crate) const BATCH: usize = 2_048;
 /// Longest label that is written, in bytes.
 const LABEL: usize = 1 << 10;
 
-/// A part of what is known.
+/// A part of these facts.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Supplement {
     /// Once, in the first packet of a file.
     #[prost(message, optional, tag = "1")]
-    pub(crate) head: Option<Head>,
+    pub(crate) head: Option<SupplementHead>,
     #[prost(message, repeated, tag = "2")]
-    pub(crate) threads: Vec<ThreadFacts>,
+    pub(crate) threads: Vec<ThreadEntry>,
     #[prost(message, repeated, tag = "3")]
-    pub(crate) cpus: Vec<Facts>,
+    pub(crate) cpus: Vec<CpuEntry>,
     #[prost(message, repeated, tag = "4")]
-    pub(crate) seats: Vec<Seat>,
-    /// Those that come next, in the order of their numbers.
+    pub(crate) slots: Vec<SlotEntry>,
+    /// The next labels, in the order of their numbers.
     #[prost(string, repeated, tag = "5")]
     pub(crate) labels: Vec<String>,
     #[prost(message, optional, tag = "6")]
-    pub(crate) jobs: Option<Jobs>,
+    pub(crate) jobs: Option<JobBatch>,
     #[prost(message, repeated, tag = "7")]
     pub(crate) losses: Vec<Lost>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Head {
-    /// The sequences that are a picture of what is told here: to be left out when it is read.
+pub(crate) struct SupplementHead {
+    /// The sequences that only show the contents of the supplement: readers of the supplement leave them out.
     #[prost(uint32, repeated, tag = "1")]
     pub(crate) pictures: Vec<u32>,
-    /// What the times are.
+    /// The clock of the times.
     #[prost(string, optional, tag = "2")]
     pub(crate) clock: Option<String>,
     /// How wakers are known: 0 not, 1 by where tasks were queued, 2 by where it was decided.
@@ -59,7 +59,7 @@ pub(crate) struct Head {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ThreadFacts {
+pub(crate) struct ThreadEntry {
     #[prost(uint32, tag = "1")]
     pub(crate) tid: u32,
     #[prost(sint32, tag = "2")]
@@ -71,14 +71,14 @@ pub(crate) struct ThreadFacts {
     /// Its number in the recording.
     #[prost(uint32, tag = "5")]
     pub(crate) task: u32,
-    /// Whether it is of no process: the one that it is in in the file is not there.
+    /// Whether it has no process: its process in the file is made up.
     #[prost(bool, tag = "6")]
     pub(crate) is_alone: bool,
 }
 
-/// Of a CPU.
+/// Facts about a CPU.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Facts {
+pub(crate) struct CpuEntry {
     #[prost(uint32, tag = "1")]
     pub(crate) cpu: u32,
     #[prost(uint32, optional, tag = "2")]
@@ -88,9 +88,9 @@ pub(crate) struct Facts {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Seat {
+pub(crate) struct SlotEntry {
     #[prost(uint32, tag = "1")]
-    pub(crate) seat: u32,
+    pub(crate) slot: u32,
     #[prost(uint32, tag = "2")]
     pub(crate) tid: u32,
 }
@@ -106,7 +106,7 @@ pub(crate) struct Lost {
 
 /// Events of the job system, in the order of their times; all lists are equally long.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Jobs {
+pub(crate) struct JobBatch {
     /// The first since the beginning of the clock, each other one since the one before it.
     #[prost(uint64, repeated, tag = "1")]
     pub(crate) times: Vec<u64>,
@@ -119,32 +119,32 @@ pub(crate) struct Jobs {
     #[prost(uint64, repeated, tag = "4")]
     pub(crate) args: Vec<u64>,
     #[prost(uint32, repeated, tag = "5")]
-    pub(crate) seats: Vec<u32>,
+    pub(crate) slots: Vec<u32>,
 }
 
-impl Jobs {
-    /// Of events that are in the order of their times.
-    pub(crate) fn of(events: &[Event]) -> Jobs {
-        let mut jobs = Jobs::default();
+impl JobBatch {
+    /// A batch of events that are in the order of their times.
+    pub(crate) fn of(events: &[Event]) -> JobBatch {
+        let mut jobs = JobBatch::default();
         let (mut time, mut job) = (0u64, 0u64);
         for event in events {
             jobs.times.push(event.time.0.wrapping_sub(time));
             jobs.kinds.push(event.kind as u8);
             jobs.jobs.push(event.job.wrapping_sub(job) as i64);
             jobs.args.push(event.arg);
-            jobs.seats.push(event.seat);
+            jobs.slots.push(event.slot);
             (time, job) = (event.time.0, event.job);
         }
         jobs
     }
 
-    /// The events; `None` if the lists are not equally long. Events of kinds that are not known here are
-    /// counted in the second.
+    /// The events; `None` if the lists are not equally long. The second is the number of events of unknown
+    /// kinds.
     pub(crate) fn events(&self) -> Option<(Vec<Event>, u64)> {
         let lengths = [
             self.jobs.len(),
             self.args.len(),
-            self.seats.len(),
+            self.slots.len(),
             self.kinds.len(),
         ];
         if lengths.iter().any(|length| *length != self.times.len()) {
@@ -161,7 +161,7 @@ impl Jobs {
                     time: Nanos(time),
                     job,
                     arg: self.args[at],
-                    seat: self.seats[at],
+                    slot: self.slots[at],
                     kind,
                 }),
                 None => unknown += 1,
@@ -171,7 +171,7 @@ impl Jobs {
     }
 }
 
-/// Labels in messages that are not too long. A label that is, is cut.
+/// Labels in messages that are not too long. A label that is too long is cut.
 pub(crate) fn labels(labels: &[String]) -> impl Iterator<Item = Vec<String>> {
     let cut = |label: &String| {
         let end = (0..=label.len().min(LABEL))
@@ -200,12 +200,12 @@ mod tests {
         ) {
             let mut events: Vec<Event> = raw
                 .into_iter()
-                .map(|(time, job, arg, seat, kind)| Event { time: Nanos(time), job, arg, seat, kind })
+                .map(|(time, job, arg, slot, kind)| Event { time: Nanos(time), job, arg, slot, kind })
                 .collect();
             events.sort_by_key(|event| event.time);
-            let bytes = Jobs::of(&events).encode_to_vec();
+            let bytes = JobBatch::of(&events).encode_to_vec();
             prop_assert!(bytes.len() / events.len().max(1) * BATCH < LONGEST);
-            let jobs = Jobs::decode(&bytes[..]).unwrap();
+            let jobs = JobBatch::decode(&bytes[..]).unwrap();
             prop_assert_eq!(jobs.events(), Some((events, 0)));
         }
     }
@@ -213,15 +213,15 @@ mod tests {
     /// Goal: lists that do not fit are refused, kinds of later versions are counted. Method: one of each.
     #[test]
     fn what_cannot_be_is_refused() {
-        let one = Jobs {
+        let one = JobBatch {
             times: vec![5],
             kinds: vec![250],
             jobs: vec![1],
             args: vec![2],
-            seats: vec![3],
+            slots: vec![3],
         };
         assert_eq!(one.events(), Some((vec![], 1)));
-        let short = Jobs {
+        let short = JobBatch {
             args: vec![],
             ..one
         };

@@ -1,13 +1,13 @@
 //! Work of a wanted length that is real computation.
 //!
-//! A body that polls the clock until its time is over counts the time it was preempted as work: two
-//! such bodies on one CPU finish together in the time of one, and every measurement of contention
-//! is wrong. A body here is a fixed number of steps of a dependency chain (xorshift64, which no
-//! compiler shortens), so a preempted body simply ends later. How many steps are a nanosecond is
-//! measured once, by the fastest of many short runs: the time when nobody disturbs.
+//! A body that polls the clock until its time is over counts the time it was preempted as work: two such
+//! bodies on one CPU finish together in the time of one, and every measurement of contention is wrong. A body
+//! here is a fixed number of steps of a dependency chain (xorshift64, which no compiler shortens), so a
+//! preempted body simply ends later. The number of steps per nanosecond is measured once, by the fastest of
+//! many short runs: the time without disturbance.
 //!
-//! Absent on purpose: memory traffic. A chain in registers scales perfectly with cores, so that
-//! what is lost in a measurement was lost by the scheduler.
+//! Absent on purpose: memory traffic. A chain in registers scales perfectly with cores, so a loss in a
+//! measurement is the scheduler's.
 
 use std::hint::black_box;
 
@@ -75,8 +75,8 @@ impl Busy {
     }
 }
 
-/// The work itself: `steps` steps of xorshift64 (Marsaglia, "Xorshift RNGs", 2003) from `seed`; the
-/// result. Never inlined: what was calibrated is what runs. The caller has to use the result, or the
+/// The work itself: `steps` steps of xorshift64 (Marsaglia, "Xorshift RNGs", 2003) from `seed`; the result.
+/// Never inlined, so that the calibrated code is the code that runs. The caller has to use the result, or the
 /// compiler may leave it out.
 #[inline(never)]
 pub fn chain(steps: u64, seed: u64) -> u64 {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, Poll};
+use platform::{Atomic, Lock, Ordering, Padded, Parker, Platform, Poll, Polling};
 
 /// A way to wait until a word has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,16 +22,16 @@ pub enum NaiveWait {
         /// How long at most.
         most: Nanos,
     },
-    /// Sleep so long between two looks.
+    /// Sleep for this long between two looks.
     Sleep(Nanos),
     /// Block until the writer wakes the thread: not naive, to compare with.
     Park,
 }
 
 impl NaiveWait {
-    /// The shortest sleep there is, as a reader of source 002 recommends. It is not the shortest that can
-    /// be asked for: Linux's timers ring up to 50 us late by default (`PR_SET_TIMERSLACK`), which is what a
-    /// sleep of 1 ns takes. Here a deadline that has passed before the thread parks would be no sleep at all.
+    /// The shortest sleep there is, as a reader of source 002 recommends. It is not the shortest that can be
+    /// asked for: Linux's timers ring up to 50 us late by default (`PR_SET_TIMERSLACK`), so a sleep of 1 ns
+    /// takes that long. Here a deadline that has passed before the thread parks would be no sleep at all.
     pub const SHORTEST_SLEEP: NaiveWait = NaiveWait::Sleep(Nanos::from_micros(50));
     /// Back-off from a microsecond to a millisecond. The numbers are ours; the source gives none.
     pub const BACKOFF: NaiveWait = NaiveWait::Backoff {
@@ -69,13 +69,13 @@ impl NaiveWait {
     ///
     /// ```
     /// use platform::Os;
-    /// use workload::naive::{Flag, NaiveWait};
+    /// use paceline_workload::naive::{Flag, NaiveWait};
     ///
     /// let flag = Flag::<Os>::new(0);
     /// flag.set(1);
     /// assert_eq!(NaiveWait::Yield.until(&Os, &flag, |value| value == 1), 0);
     /// ```
-    pub fn until<P: Platform>(
+    pub fn until<P: Polling>(
         self,
         platform: &P,
         flag: &Flag<P>,
@@ -124,28 +124,28 @@ impl<P: Platform> Flag<P> {
 
     /// Writes it and wakes those that are parked.
     ///
-    /// The lock is taken whether or not somebody is parked (one more read-modify-write and one store): a
+    /// The lock is taken whether or not a thread is parked (one more read-modify-write and one store): a
     /// waiter either puts itself on the list before and is woken, or looks after and sees the value.
     pub fn set(&self, value: u64) {
         // Release, partner: the Acquire in `get`.
         self.word.store(value, Ordering::Release);
         let parked = self.parked.with(std::mem::take);
-        parked.iter().for_each(|parker| {
+        for parker in &parked {
             parker.unpark();
-        });
+        }
     }
 }
 
-/// What a wait remembers from one look to the next.
+/// The state of a wait from one look to the next.
 pub(crate) struct Turns<P: Platform> {
     wait: NaiveWait,
-    /// For the waits that block; nobody else has it in those that sleep.
+    /// For the waits that block; no other thread has it in those that sleep.
     parker: Option<Arc<P::Parker>>,
     /// How long the next sleep is.
     sleep: Nanos,
 }
 
-impl<P: Platform> Turns<P> {
+impl<P: Polling> Turns<P> {
     pub(crate) fn new(wait: NaiveWait, platform: &P) -> Turns<P> {
         let sleep = match wait {
             NaiveWait::Backoff { first, .. } => first.max(Nanos(1)),
@@ -160,7 +160,7 @@ impl<P: Platform> Turns<P> {
         }
     }
 
-    /// What comes between two looks at the flag.
+    /// The step between two looks at the flag.
     pub(crate) fn turn(&mut self, platform: &P, flag: &Flag<P>, wanted: impl Fn(u64) -> bool) {
         let Some(parker) = &self.parker else {
             let kind = match self.wait {

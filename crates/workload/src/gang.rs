@@ -4,7 +4,10 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use platform::{CpuSet, Lock, Platform, SpawnError, Thread, ThreadSpec, Treatment, TreatmentError};
+use platform::{
+    CpuSet, Lock, Machine, Platform, Polling, SchedParams, SchedParamsError, SpawnError, Thread,
+    ThreadSpec,
+};
 
 use crate::flag::{Flag, NaiveWait};
 
@@ -20,7 +23,7 @@ const GIVE_UP: u64 = 2;
 ///
 /// # Panics
 /// If a body does.
-pub(crate) fn run_together<P: Platform>(
+pub(crate) fn run_together<P: Polling>(
     platform: &P,
     names: &[String],
     masks: &[CpuSet],
@@ -67,8 +70,8 @@ pub(crate) fn run_together<P: Platform>(
 pub enum GangError {
     /// The system refused a thread.
     Spawn(SpawnError),
-    /// It refused to treat one as wanted.
-    Refused(TreatmentError),
+    /// It refused the scheduling parameters of one.
+    Refused(SchedParamsError),
 }
 
 impl fmt::Display for GangError {
@@ -82,32 +85,32 @@ impl fmt::Display for GangError {
 
 impl std::error::Error for GangError {}
 
-/// A thread of a gang: what it is called, and how it is to be treated; asked for nothing, as usual.
+/// A thread of a gang: its name and its scheduling parameters, by default none.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// What it asks of the kernel for itself.
-    pub treatment: Treatment,
+    /// The scheduling parameters that it asks the kernel for.
+    pub params: SchedParams,
 }
 
 /// Runs `body` with the numbers from 0 on, each on a thread of its own on these CPUs, and returns when all
-/// have ended. None begins before all are there and treated as they are to be.
+/// have ended. None begins before all are there with their scheduling parameters.
 ///
 /// ```
-/// use platform::{Os, Treatment};
+/// use platform::{Os, SchedParams};
 /// use workload::gang::{Member, run_gang};
 ///
-/// let member = |name: &str| Member { name: name.into(), treatment: Treatment::default() };
+/// let member = |name: &str| Member { name: name.into(), params: SchedParams::default() };
 /// run_gang(&Os, &[member("a"), member("b")], None, |number| assert!(number < 2)).unwrap();
 /// ```
 ///
 /// # Errors
-/// If the system refuses a thread or its treatment; then nothing was run.
+/// If the system refuses a thread or its scheduling parameters; then nothing was run.
 ///
 /// # Panics
 /// If a body does.
-pub fn run_gang<P: Platform>(
+pub fn run_gang<P: Polling>(
     platform: &P,
     members: &[Member],
     mask: Option<&CpuSet>,
@@ -116,7 +119,7 @@ pub fn run_gang<P: Platform>(
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let preparing = Arc::new(Preparing::<P> {
         platform: platform.clone(),
-        treatments: members.iter().map(|it| it.treatment.clone()).collect(),
+        params: members.iter().map(|it| it.params.clone()).collect(),
         gate: Flag::new(WAIT),
         arrived: P::Lock::new((0, None)),
     });
@@ -136,32 +139,33 @@ pub fn run_gang<P: Platform>(
     refused.map_or(Ok(()), |refused| Err(GangError::Refused(refused)))
 }
 
-/// What the threads of a gang share until all are treated as they are to be.
+/// The state that the threads of a gang share until all have their scheduling parameters.
 struct Preparing<P: Platform> {
     platform: P,
-    treatments: Vec<Treatment>,
+    params: Vec<SchedParams>,
     gate: Flag<P>,
     /// How many have been through, and why one of them was refused.
-    arrived: P::Lock<(usize, Option<TreatmentError>)>,
+    arrived: P::Lock<(usize, Option<SchedParamsError>)>,
 }
 
-impl<P: Platform> Preparing<P> {
-    /// The calling thread is treated as it is to be, and waits for the others. Whether all may begin.
+impl<P: Polling> Preparing<P> {
+    /// Gives the calling thread its scheduling parameters, and waits for the others. Whether all may begin.
     fn prepare(&self, number: usize) -> bool {
-        let treatment = &self.treatments[number];
-        let treated = match *treatment == Treatment::default() {
-            true => Ok(()),
-            false => self
-                .platform
-                .treat(self.platform.thread_id(), treatment)
-                .map(drop),
+        let params = &self.params[number];
+        let set = if *params == SchedParams::default() {
+            Ok(())
+        } else {
+            self.platform
+                .machine()
+                .set_sched_params(self.platform.thread_id(), params)
+                .map(drop)
         };
         let last = self.arrived.with(|(arrived, refused)| {
             *arrived += 1;
-            if let Err(error) = treated {
+            if let Err(error) = set {
                 refused.get_or_insert(error);
             }
-            (*arrived == self.treatments.len()).then(|| refused.is_some())
+            (*arrived == self.params.len()).then(|| refused.is_some())
         });
         if let Some(refused) = last {
             self.gate.set(if refused { GIVE_UP } else { GO });
@@ -177,9 +181,9 @@ mod tests {
 
     use super::*;
 
-    fn member(treatment: Treatment) -> Member {
+    fn member(params: SchedParams) -> Member {
         let name = "member".into();
-        Member { name, treatment }
+        Member { name, params }
     }
 
     /// Goal: all run, each with its number, or none where one is refused, and why is told. Method: simulated
@@ -194,8 +198,8 @@ mod tests {
                     let body = move |number| ran.with(|ran: &mut Vec<usize>| ran.push(number));
                     run_gang(&sim, members, None, body)
                 };
-                let plain = member(Treatment::default());
-                let refused = run(&[plain.clone(), member(Treatment::clamped(1, 2))]);
+                let plain = member(SchedParams::default());
+                let refused = run(&[plain.clone(), member(SchedParams::uclamp(1, 2))]);
                 assert!(refused.unwrap_err().to_string().contains("uclamp"));
                 assert!(ran.with(|ran| ran.is_empty()));
                 run(&[plain.clone(), plain.clone(), plain]).unwrap();

@@ -1,4 +1,4 @@
-//! What runs on the job system: the same frames on the machine at hand and on simulated ones.
+//! Programs for the job system: the same frames on the machine at hand and on simulated ones.
 //!
 //! - [`graph`]: jobs with dependencies. Generated after source 001, read from a file, or taken from
 //!   the [`library`](graph::library) of measured ones; measured (work, span, width) and run.
@@ -8,7 +8,8 @@
 //! - [`gang`]: threads that begin together, such as these.
 //! - [`mandelbrot`]: the grid of source 002, one job per tile.
 //! - [`raster`]: the work that source 000 was profiled with: software occlusion culling.
-//! - [`Scene`]: what these have in common, and how frames of them are watched.
+//! - [`Scene`]: the interface of these, and how frames of them are watched.
+//! - [`pace`]: when frames begin.
 //! - [`busy`]: work of a wanted length that is real computation.
 //!
 //! Invariant: every workload can tell whether it was run correctly. A graph's checksum, a grid's
@@ -24,6 +25,7 @@ pub mod graph;
 pub mod mandelbrot;
 pub mod messages;
 pub mod naive;
+pub mod pace;
 pub mod raster;
 mod scene;
 mod words;

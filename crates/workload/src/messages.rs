@@ -9,7 +9,9 @@
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{Atomic, CpuSet, Lock, Ordering, Parker, Platform, Poll, Treatment};
+use platform::{
+    Atomic, CpuSet, Lock, Machine as _, Ordering, Parker, Platform, Poll, Polling, SchedParams,
+};
 
 use crate::gang::{GangError, Member, run_gang};
 use crate::naive::{Statistic, used};
@@ -54,7 +56,7 @@ impl<P: Platform> Queue<P> {
     }
 }
 
-/// What to run.
+/// The program to run.
 #[derive(Clone, Debug)]
 pub struct MessageLoop {
     /// Of A, B, C and D, which are `SCHED_FIFO` with these: 1 to 99, the highest. `None`: they are as threads
@@ -66,7 +68,7 @@ pub struct MessageLoop {
     pub mask: Option<CpuSet>,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageReport {
     /// From the first message to the last yield.
@@ -82,7 +84,7 @@ impl MessageLoop {
     ///
     /// # Errors
     /// If the system refuses a thread or its priority; then nothing was run.
-    pub fn run<P: Platform>(&self, platform: &P) -> Result<MessageReport, GangError> {
+    pub fn run<P: Polling>(&self, platform: &P) -> Result<MessageReport, GangError> {
         let times = || P::Lock::new(Vec::new());
         let shared = Arc::new(Shared::<P> {
             platform: platform.clone(),
@@ -96,13 +98,13 @@ impl MessageLoop {
                 ..MessageReport::default()
             }),
         });
-        let treatment = |thread: usize| match self.priorities {
-            Some(priorities) => Treatment::fifo(priorities[thread]),
-            None => Treatment::default(),
+        let params = |thread: usize| match self.priorities {
+            Some(priorities) => SchedParams::fifo(priorities[thread]),
+            None => SchedParams::default(),
         };
         let members = [0, 1, 2, D].map(|thread| Member {
             name: NAMES[thread].to_owned(),
-            treatment: treatment(thread),
+            params: params(thread),
         });
         let theirs = Arc::clone(&shared);
         let body = move |thread| theirs.live(thread);
@@ -111,7 +113,7 @@ impl MessageLoop {
     }
 }
 
-/// What the four threads share.
+/// The state that the four threads share.
 struct Shared<P: Platform> {
     platform: P,
     cycles: u64,
@@ -125,9 +127,9 @@ struct Shared<P: Platform> {
     report: P::Lock<MessageReport>,
 }
 
-impl<P: Platform> Shared<P> {
+impl<P: Polling> Shared<P> {
     fn live(&self, thread: usize) {
-        let before = self.platform.usage();
+        let before = self.platform.machine().usage();
         let elapsed = match thread {
             D => Some(self.send_all()),
             receiver => {
@@ -135,7 +137,7 @@ impl<P: Platform> Shared<P> {
                 None
             }
         };
-        let used = used(before, self.platform.usage());
+        let used = used(before, self.platform.machine().usage());
         let away = used.voluntary.zip(used.involuntary);
         self.report.with(|report| {
             report.switches = report.switches.zip(away).map(|(sum, (a, b))| sum + a + b);
@@ -240,9 +242,9 @@ mod tests {
         assert_eq!(told.latency.count(), 5 * MESSAGES);
     }
 
-    /// Goal: where priorities are granted four of them need 18 switches a cycle, and where they are not that
-    /// is said. Method: this machine, pinned to a CPU; what else it does adds switches and takes none away
-    /// but for those of messages that were sent before their receiver waited.
+    /// Goal: where priorities are granted four of them need 18 switches a cycle, and elsewhere the refusal is
+    /// told. Method: this machine, pinned to a CPU; other programs on it add switches and take none away but
+    /// for those of messages that were sent before their receiver waited.
     #[test]
     fn unique_priorities_need_eighteen_switches_where_granted() {
         let cpu = Os.topology().allowed().iter().last();

@@ -1,9 +1,9 @@
-//! What a scene is, and what its users may watch of it.
+//! Scenes, and how their users watch them.
 //!
-//! A [`Scene`] is something that is done once per frame. It is run in one way, whoever runs it: the
-//! jobs of a frame pass their bodies through a [`Watch`], and the main thread its waits. The command
-//! times both; tests and benchmarks pass [`Unwatched`], which compiles to nothing: watches are types
-//! and not values that are looked at.
+//! A [`Scene`] is something that is done once per frame. It is run in one way by all its users: the jobs of a
+//! frame pass their bodies through a [`Watch`], and the main thread its waits. The command times both; tests
+//! and benchmarks pass [`Unwatched`], which compiles to nothing: watches are types and not values that are
+//! looked at.
 
 use std::fmt;
 
@@ -13,33 +13,33 @@ use platform::Platform;
 
 /// Something that is done once per frame, on a job system or on one thread.
 pub trait Scene {
-    /// What it is called.
+    /// Its name.
     fn name(&self) -> &'static str;
-    /// What it is, for people.
+    /// A description, for people.
     fn title(&self) -> String;
-    /// What there is to do in a frame, for people.
+    /// The work of a frame, for people.
     fn work(&self) -> String;
     /// The name of its graph, if it is one of many.
     fn graph_name(&self) -> Option<&str> {
         None
     }
-    /// What its jobs are called; a job's label is a position in this list.
+    /// The names of its jobs; a job's label is a position in this list.
     fn labels(&self) -> &[&'static str];
     /// How many jobs a frame has.
     fn jobs(&self) -> u64;
-    /// Makes [`verify`](Scene::verify) quick for the next so many frames on a job system, by running
-    /// them serially now and not when they are verified; for scenes whose frames differ. `step` is told
-    /// after each part how many are done, and of how many.
+    /// Makes [`verify`](Scene::verify) quick for the next `frames` frames on a job system, by running them
+    /// serially now and not when they are verified; for scenes whose frames differ. `step` is called after
+    /// each part with the number of finished parts and of all.
     fn prepare(&mut self, frames: u64, step: &mut dyn FnMut(u64, u64)) {
         let _ = (frames, step);
     }
-    /// Forgets the last frame, so that what is left out of the next is noticed.
+    /// Forgets the last frame, so that a part left out of the next is noticed.
     fn clear(&mut self) {}
     /// Runs the next frame on a job system and returns when all its jobs are over. `jobs` makes the
     /// jobs: the system itself, or a frame of it.
     ///
     /// # Errors
-    /// What `watch` says of a wait.
+    /// The error of `watch`'s wait.
     ///
     /// # Panics
     /// If the job system's table of jobs is full.
@@ -49,7 +49,7 @@ pub trait Scene {
         jobs: &impl NewJobs<P>,
         watch: &mut impl Watch<P>,
     ) -> Result<(), WaitError>;
-    /// Runs the next frame on the calling thread alone: what it costs without a job system.
+    /// Runs the next frame on the calling thread alone: the cost of it without a job system.
     fn run_serial<P: Platform>(&mut self, platform: &P);
     /// Whether the last frame was run correctly; its checksum if it was.
     ///
@@ -84,27 +84,27 @@ impl<P: Platform> NewJobs<P> for Frame<'_, P> {
     }
 }
 
-/// Somebody who watches frames.
+/// A watcher of frames.
 pub trait Watch<P: Platform> {
-    /// What every body is passed through.
+    /// The watcher of bodies.
     type Bodies: WatchBodies;
-    /// That which the bodies of the next frame are passed through.
+    /// The watcher of the next frame's bodies.
     fn bodies(&self) -> Self::Bodies;
-    /// Waits on the main thread for a job that is called so.
+    /// Waits on the main thread for the job of this name.
     ///
     /// # Errors
     /// If the job panicked or could not be run.
     fn wait(&mut self, js: &JobSystem<P>, job: JobId, name: &'static str) -> Result<(), WaitError>;
 }
 
-/// What every body is passed through. Copied into each job: a reference, or nothing.
+/// A watcher that every body is passed through. Copied into each job: a reference, or nothing.
 pub trait WatchBodies: Copy + Send + Sync + 'static {
     /// Calls `run`, the body of a job with this label or of this many of its pieces.
     fn body(&self, label: u32, pieces: u64, run: impl FnOnce());
 
-    /// What a body of this label, or a piece of it, is charged with on platforms on which work is only
-    /// charged; asked inside of [`body`](WatchBodies::body), once for each charge. `own`: what the scene
-    /// makes of it, which is the default.
+    /// The charge for a body of this label, or a piece of it, on platforms on which work is only charged;
+    /// asked inside of [`body`](WatchBodies::body), once for each charge. `own`: the scene's own charge,
+    /// which is the default.
     #[inline(always)]
     fn worth(&self, label: u32, own: Nanos) -> Nanos {
         let _ = label;
@@ -112,7 +112,7 @@ pub trait WatchBodies: Copy + Send + Sync + 'static {
     }
 }
 
-/// Nobody watches: bodies run, waits wait, and a panic in a job is one of the wait.
+/// No watcher: bodies run, waits wait, and a panic in a job is one of the wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 
@@ -139,7 +139,7 @@ impl<P: Platform> Watch<P> for Unwatched {
     }
 }
 
-/// Runs the next frame with nobody watching.
+/// Runs the next frame unwatched.
 #[track_caller]
 pub(crate) fn run_unwatched<P: Platform>(
     scene: &mut impl Scene,
@@ -147,13 +147,13 @@ pub(crate) fn run_unwatched<P: Platform>(
     jobs: &impl NewJobs<P>,
 ) {
     let done = scene.run_watched(js, jobs, &mut Unwatched);
-    done.expect("a wait that nobody watches panics instead");
+    done.expect("a wait that is not watched panics instead");
 }
 
 /// A frame whose results are not those of a serial run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongFrame {
-    /// Which frame, counted from 1.
+    /// The number of the frame, counted from 1.
     pub frame: u64,
     /// Its checksum.
     pub got: u64,
@@ -164,13 +164,14 @@ pub struct WrongFrame {
 impl WrongFrame {
     /// Compares the checksum of a frame with that of a serial run.
     pub(crate) fn check(frame: u64, got: u64, expected: u64) -> Result<u64, WrongFrame> {
-        match got == expected {
-            true => Ok(got),
-            false => Err(WrongFrame {
+        if got == expected {
+            Ok(got)
+        } else {
+            Err(WrongFrame {
                 frame,
                 got,
                 expected,
-            }),
+            })
         }
     }
 }

@@ -1,9 +1,8 @@
 //! The words that workloads keep their results in.
 //!
-//! They are the machine's own atomics on every platform, simulated ones included. Results are the
-//! measuring instrument and not the thing measured: on a simulated machine a body's cost is what it
-//! charges, the movement of its data is not modelled, and a result that opened a simulated cache
-//! line would be both.
+//! They are the machine's own atomics on every platform, simulated ones included. Results are the measuring
+//! instrument and not the thing measured: on a simulated machine the cost of a body is its charge, the
+//! movement of its data is not modelled, and a result that opened a simulated cache line would be both.
 //!
 //! All accesses are Relaxed: that a job sees what its dependencies wrote is the job system's
 //! promise, and a test of it must not keep the promise on its own.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use event::{Event, MemorySink, Nanos};
 use paceline::{Builder, Grain, JobSystem};
+use paceline_workload::busy::Busy;
+use paceline_workload::graph::{Generator, GraphScene, Labels, named};
+use paceline_workload::mandelbrot::{Mandelbrot, MandelbrotScene, Tiles};
+use paceline_workload::raster::{Mesh, RasterScene, default_mesh};
+use paceline_workload::{Scene, WrongFrame};
 use platform::Os;
-use workload::busy::Busy;
-use workload::graph::{Generator, GraphScene, Labels, named};
-use workload::mandelbrot::{Mandelbrot, MandelbrotScene, Tiles};
-use workload::raster::{Mesh, RasterScene, default_mesh};
-use workload::{Scene, WrongFrame};
 
 /// Job systems with no workers at all (the waiting thread runs everything), one, and two.
 fn job_systems() -> impl Iterator<Item = JobSystem<Os>> {
@@ -169,8 +169,8 @@ fn pyramid() -> Mesh {
     Mesh::from_obj(obj, "pyramid").unwrap()
 }
 
-/// Goal: frames of one scene do not disturb each other, whoever runs them. Method: one scene in turn
-/// on several systems, in frames of them, and on none.
+/// Goal: frames of one scene do not disturb each other, whatever runs them. Method: one scene in turn on
+/// several systems, in frames of them, and on none.
 #[test]
 fn a_raster_scene_is_not_bound_to_a_job_system() {
     let mut scene = RasterScene::new(pyramid());
@@ -185,9 +185,8 @@ fn a_raster_scene_is_not_bound_to_a_job_system() {
     }
 }
 
-/// Goal: every edge of the graph is kept, and every body charges what it is worth. Method: simulated
-/// threads under several seeds; checksums against serial runs, frame after frame; each seed done twice
-/// with equal events.
+/// Goal: every edge of the graph is kept, and every body charges its worth. Method: simulated threads under
+/// several seeds; checksums against serial runs, frame after frame; each seed done twice with equal events.
 #[test]
 fn raster_frames_hold_on_simulated_threads() {
     use sim::{Order, Sim, SimConfig};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use event::Nanos;
 use paceline::{Builder, Placement};
+use paceline_workload::baseline::{BaselineKind, BaselineScene};
+use paceline_workload::busy::Busy;
+use paceline_workload::graph::{Generator, GraphScene, JobGraph, Labels};
 use sim::{Machine, Sim, SimConfig};
-use workload::baseline::{BaselineKind, BaselineScene};
-use workload::busy::Busy;
-use workload::graph::{Generator, GraphScene, JobGraph, Labels};
 
-/// Who runs the frame.
+/// The job system that runs the frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Subject {
     Serial,
@@ -140,10 +140,11 @@ fn paceline_beats_2022_2_on_other_graphs() {
 /// kernel, which puts them elsewhere as it does those of 2022.2, they win by less, and with one worker it
 /// depends on the graph: within 0.4 % on the second one.
 ///
-/// Nobody has to wait for anybody there, and what decides is what two threads spend on 500 jobs beside the
-/// bodies: some 400 us of 7 ms. What Paceline does and 2022.2 does not: the search for what a wait needs,
-/// which runs nothing else (it marks and looks at jobs that another thread has had), and, because its main
-/// thread goes on as soon as it can, half as many edges again between jobs that are not over.
+/// No thread has to wait for another one there, so the time that two threads spend on 500 jobs beside the
+/// bodies decides: some 400 us of 7 ms. Paceline does two things that 2022.2 does not: it searches for the
+/// jobs that a wait needs and runs nothing else (it marks and looks at jobs that another thread has had),
+/// and, because its main thread goes on as soon as it can, it has half as many edges again between jobs that
+/// are not over.
 #[test]
 fn left_to_the_kernel_it_is_close() {
     for (seed, tolerance) in [(1, 0.0), (2, 0.004), (3, 0.0)] {

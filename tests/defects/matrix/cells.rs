@@ -75,9 +75,10 @@ fn target<P: Platform>(
         Kind::ResultDrop => job.run(move |_| luggage).id(),
         Kind::CaptureDrop => job.schedule(move |_| _ = &luggage),
         Kind::CancelledDrop => {
-            let before = match world.cell.keeps_gate() {
-                true => never,
-                false => job.schedule(|_| fail("the one before")),
+            let before = if world.cell.keeps_gate() {
+                never
+            } else {
+                job.schedule(|_| fail("the one before"))
             };
             js.job("cancelled")
                 .after(before)
@@ -132,8 +133,8 @@ struct Program<P: Platform> {
 }
 
 impl<P: Platform> Program<P> {
-    /// From the first moment at which the code may act until the job system has gone. Returns what is kept
-    /// beyond that.
+    /// From the first moment at which the code may act until the job system has gone. Returns the values that
+    /// are kept beyond that.
     fn run(mut self, mut future: Option<Job<()>>) -> Option<Event> {
         let (world, cell) = (self.world.clone(), self.world.cell);
         if cell.act == Act::Ends {
@@ -153,7 +154,7 @@ impl<P: Platform> Program<P> {
             rest_until(&world.platform, || world.has_acted());
         }
         if cell.act == Act::Ends {
-            // Before the end, which drops what the gate still holds back: it may come on another thread.
+            // Before the end, which drops the jobs behind the gate: it may come on another thread.
             self.open_gate();
             self.js = None;
             world.is_last.raise();
@@ -179,7 +180,7 @@ impl<P: Platform> Program<P> {
         }
     }
 
-    /// What leads to code that is no part of a job.
+    /// The path to code that is no part of a job.
     fn provoke(&self) {
         let Cell { kind, place, .. } = self.world.cell;
         let js = self.js.as_ref().expect("nothing has ended");
@@ -281,7 +282,7 @@ impl<P: Platform> Program<P> {
     }
 }
 
-/// So many jobs as there are workers must all run at the same time, and nothing else helps.
+/// One job per worker: all must run at the same time, and nothing else helps.
 fn all_work<P: Platform>(js: &JobSystem<P>) {
     let (workers, met) = (js.workers(), Count::default());
     for _ in 0..workers.max(1) {

@@ -49,7 +49,7 @@ enum Kind {
     WakerDrop,
 }
 
-/// What it does.
+/// The action of the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Act {
     Panics,
@@ -155,7 +155,7 @@ impl Cell {
 }
 
 impl Cell {
-    /// Whether what the gate holds back is dropped by the end of the job system.
+    /// Whether the jobs behind the gate are dropped by the end of the job system.
     fn keeps_gate(self) -> bool {
         match self.kind {
             Kind::CancelledDrop | Kind::WakerWake => self.place == Place::End,
@@ -200,9 +200,10 @@ fn simulated(kind: Kind) {
         for &workers in workers_of(cell) {
             for seed in seeds(SEEDS) {
                 let mut random = Random::new(seed);
-                let order = match random.chance(50) {
-                    true => Order::Random,
-                    false => Order::Pct { depth: 3 },
+                let order = if random.chance(50) {
+                    Order::Random
+                } else {
+                    Order::Pct { depth: 3 }
                 };
                 let config = SimConfig::new(seed)
                     .with_order(order)

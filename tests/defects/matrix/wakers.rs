@@ -24,7 +24,7 @@ pub(super) fn is_polled_before(kind: Kind) -> bool {
     matches!(kind, Kind::WakerWake | Kind::WakerDrop)
 }
 
-/// What a waker points to.
+/// The data behind a waker.
 struct Waking<P: Platform> {
     world: Arc<World<P>>,
     _token: Token,

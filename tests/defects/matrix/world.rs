@@ -1,4 +1,4 @@
-//! What a cell's program consists of: the code that acts, the bystanders, and the oracle.
+//! The parts of a cell's program: the code that acts, the bystanders, and the oracle.
 
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -11,12 +11,12 @@ use super::{Act, Cell, Kind, Place};
 use crate::support::fail;
 use crate::support::ledger::{Ledger, Token};
 
-/// What all of a cell's program knows.
+/// The state that all of a cell's program knows.
 pub(super) struct World<P: Platform> {
     pub(super) cell: Cell,
     pub(super) platform: P,
     home: OnceLock<Weak<JobSystem<P>>>,
-    /// The seat of the thread that runs the program.
+    /// The thread slot of the thread that runs the program.
     main: OnceLock<u32>,
     /// For the code that drops it as the last one, when the flag says that it is.
     pub(super) owner: Mutex<Option<Arc<JobSystem<P>>>>,
@@ -111,7 +111,7 @@ impl<P: Platform> World<P> {
         }
     }
 
-    /// A body that runs if it may: if what comes before it ends well.
+    /// A body that runs if it may: if the job before it ends well.
     pub(super) fn successor(&self) -> impl FnOnce(&Context<'_, P>) + Send + 'static {
         let body = self.bystander();
         let Cell { kind, act, place } = self.cell;
@@ -130,7 +130,7 @@ impl<P: Platform> World<P> {
         self.wrong.lock().expect("no panics inside").push(what);
     }
 
-    /// What the code does, the first time that it is called after it was armed.
+    /// The action of the code, the first time that it is called after it was armed.
     pub(super) fn act(&self, cx: Option<&Context<'_, P>>) {
         if !self.armed.is_up() || self.acted.up() > 0 {
             return;
@@ -220,9 +220,9 @@ impl<P: Platform> World<P> {
         drop(owner);
     }
 
-    /// Main's seat is known, and this is not main's.
-    fn is_elsewhere(&self, seat: u32) -> bool {
-        self.main.get().is_some_and(|&main| main != seat)
+    /// Main's thread slot is known, and this is not main's.
+    fn is_elsewhere(&self, slot: u32) -> bool {
+        self.main.get().is_some_and(|&main| main != slot)
     }
 }
 
@@ -232,7 +232,7 @@ struct Listener<P: Platform>(Arc<World<P>>);
 impl<P: Platform> Sink for Listener<P> {
     fn record(&self, event: &Event) {
         let world = &self.0;
-        if world.is_elsewhere(event.seat) == (world.cell.place == Place::Worker) {
+        if world.is_elsewhere(event.slot) == (world.cell.place == Place::Worker) {
             world.act(None);
         }
     }
@@ -260,9 +260,9 @@ pub(super) fn build<P: Platform>(world: &Arc<World<P>>, workers: usize) -> Arc<J
             }
         });
     let builder = match kind {
-        Kind::NameHook => builder.thread_name(move |seat| {
+        Kind::NameHook => builder.thread_name(move |slot| {
             own.act(None);
-            format!("matrix {seat}")
+            format!("matrix {slot}")
         }),
         Kind::PanicHook => builder.on_unwaited_panic(move |_| own.act(None)),
         Kind::Sink => builder.sink(Arc::new(Listener(own))),

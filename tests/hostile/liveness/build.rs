@@ -155,7 +155,7 @@ fn bodies(job: NewJob<'_, Os>, work: Work, turns: u64, tokens: &Tokens) -> JobId
     }
 }
 
-/// What borrows from the body's own stack.
+/// Parts that borrow from the body's own stack.
 fn borrows(cx: &Context<'_, Os>, work: Work, turns: u64) {
     match work {
         Work::Scope(jobs) => cx.scope(|scope| {

@@ -4,16 +4,16 @@ use std::fmt;
 
 use event::Random;
 
-/// What a node of the graph is.
+/// The kind of a node of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     Single,
-    /// A job that panics: what is after it is cancelled.
+    /// A job that panics: the jobs after it are cancelled.
     Failing,
     Range(u64),
     Combine,
     Event(Completer),
-    /// Schedules so many jobs.
+    /// Schedules this many jobs.
     Makes(u64),
     Scope(u64),
     Join,
@@ -27,7 +27,7 @@ pub(super) enum Work {
     Detached,
 }
 
-/// What completes an event.
+/// The thread or job that completes an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Completer {
     Maker,
@@ -48,7 +48,7 @@ pub(super) struct Piece {
     pub(super) turns: u64,
 }
 
-/// What the maker does before it calls nothing any more.
+/// The maker's actions before it calls nothing any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Last {
     Nothing,
@@ -69,7 +69,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The graph of a seed, with resizes to at most so many workers, 0: none.
+    /// The graph of a seed, with resizes to at most `resizes` workers, 0: none.
     pub(super) fn draw(seed: u64, resizes: u64) -> Graph {
         let mut random = Random::new(seed);
         let mut resize = |one_of: u64| {

@@ -7,8 +7,8 @@
 //!
 //! - all workers have slept for a second and a half, without any CPU time: nothing will wake them; or
 //! - no token went for five seconds, and each worker slept or had 100 ms of CPU time meanwhile, a thousand
-//!   times what the longest body takes: a worker that spins (policy `active`, or a long time) does not see
-//!   the job.
+//!   times as much as the longest body takes: a worker that spins (policy `active`, or a long time) does not
+//!   see the job.
 //!
 //! A worker that wants a CPU and gets none decides nothing, so a slow machine is not taken for a lost job.
 //! Where the states of threads cannot be seen (no `/proc`), only `--patience` counts, and the report says
@@ -107,7 +107,7 @@ pub(crate) fn slice(slice: &Slice<'_>) -> Outcome {
     watchdog::stage("the end of the job system");
     outcome.jobs = js.stats().jobs;
     if !outcome.faults.is_empty() {
-        // What is lost may keep it from ending.
+        // A lost job may keep it from ending.
         std::mem::forget(js);
     }
     outcome

@@ -1,5 +1,5 @@
-//! Drops that panic where no body runs: the job ends as it would have, what comes after it runs, and the
-//! workers live on.
+//! Drops that panic where no body runs: the job ends as it would have, the jobs after it run, and the workers
+//! live on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ pub(super) fn result(trial: &Trial) -> Verdict {
     lives_on(js, next)
 }
 
-/// What a cancelled job had captured.
+/// The captures of a cancelled job.
 pub(super) fn capture(trial: &Trial) -> Verdict {
     let js = trial.system();
     let gate = js.event("gate");
@@ -74,7 +74,7 @@ pub(super) fn range(trial: &Trial) -> Verdict {
     lives_on(js, next)
 }
 
-/// The payload of a scope's second panic. The scope is left only when all that borrows is through.
+/// The payload of a scope's second panic. The scope is left only when all borrowers have ended.
 pub(super) fn payload(trial: &Trial) -> Verdict {
     let js = trial.system();
     let (started, go, end) = (
@@ -105,7 +105,7 @@ pub(super) fn payload(trial: &Trial) -> Verdict {
             });
         }));
         let was_early = trial.workers() > 0 && !end.load(Ordering::SeqCst);
-        // What is raised is a bomb, too.
+        // The panic's payload is a bomb, too.
         let has_raised = raised.is_err();
         std::mem::forget(raised);
         if was_early {

@@ -78,7 +78,7 @@ fn wait_for(child: libc::pid_t) -> Option<i32> {
 /// The number of the first check that fails, or 0. Nothing is printed: another thread may have held any lock
 /// when this process was made.
 fn in_the_child(js: &JobSystem, finished: JobId, held: JobId) -> i32 {
-    // SAFETY: the default action ends the process, which is what is wanted if it hangs.
+    // SAFETY: the default action ends the process, as it should if it hangs.
     unsafe { libc::alarm(20) };
     let refusals = [
         matches!(js.try_wait(finished), Err(WaitError::Forked)),
@@ -89,7 +89,7 @@ fn in_the_child(js: &JobSystem, finished: JobId, held: JobId) -> i32 {
     if let Some(at) = refusals.iter().position(|is_refused| !is_refused) {
         return at as i32 + 1;
     }
-    // What has a lock in the parent.
+    // Code that has a lock in the parent.
     _ = (js.labels(), js.limits(), js.os_help());
     _ = js.resize(1);
     drop(js.adopt(Role::Main));

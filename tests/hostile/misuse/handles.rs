@@ -32,7 +32,7 @@ pub(super) fn forgotten(trial: &Trial) -> Verdict {
     )
 }
 
-/// Dropping an event is an error for waits for it, with its name, and cancels what comes after.
+/// Dropping an event is an error for waits for it, with its name, and cancels the jobs after it.
 pub(super) fn abandoned(trial: &Trial) -> Verdict {
     let js = trial.system();
     let event = js.event("promise");

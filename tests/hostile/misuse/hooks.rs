@@ -25,7 +25,7 @@ fn works(js: System) -> Verdict {
 
 /// A name that panics, and one that no thread can have.
 pub(super) fn name(trial: &Trial) -> Verdict {
-    let builder = trial.builder().thread_name(|seat| match seat % 2 {
+    let builder = trial.builder().thread_name(|slot| match slot % 2 {
         0 => fail(),
         _ => "a\0name".into(),
     });

@@ -1,4 +1,4 @@
-//! Ids in wrong hands: foreign, old, too late, in a circle, polled by everyone.
+//! Ids in wrong hands: foreign, old, too late, in a circle, polled by all threads.
 
 use std::future::Future;
 use std::pin::Pin;

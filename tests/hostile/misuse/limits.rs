@@ -52,26 +52,26 @@ pub(super) fn max_jobs(trial: &Trial) -> Verdict {
 pub(super) fn max_threads(trial: &Trial) -> Verdict {
     const THREADS: usize = 3;
     let js = trial.build(trial.builder().max_threads(THREADS));
-    let (seated, leave) = (
+    let (entered, leave) = (
         Arc::new(Barrier::new(THREADS + 1)),
         Arc::new(Barrier::new(THREADS + 1)),
     );
-    let seats: Vec<_> = (0..THREADS)
+    let slots: Vec<_> = (0..THREADS)
         .map(|_| {
-            let (js, seated, leave) = (Arc::clone(&js), Arc::clone(&seated), Arc::clone(&leave));
+            let (js, entered, leave) = (Arc::clone(&js), Arc::clone(&entered), Arc::clone(&leave));
             thread::spawn(move || {
                 js.enter(|_| ());
                 drop(js);
-                seated.wait();
+                entered.wait();
                 leave.wait();
             })
         })
         .collect();
-    seated.wait();
+    entered.wait();
     let told = js.job("x").try_schedule(|_| ());
     leave.wait();
-    for seat in seats {
-        check(seat.join().is_ok(), "a thread with a seat panicked")?;
+    for slot in slots {
+        check(slot.join().is_ok(), "a thread with a slot panicked")?;
     }
     refused(
         "one thread too many",
@@ -85,26 +85,26 @@ pub(super) fn max_threads(trial: &Trial) -> Verdict {
     .map(|_| ())
 }
 
-/// An event is completed by a thread that finds all seats taken.
-pub(super) fn complete_without_seat(trial: &Trial) -> Verdict {
+/// An event is completed by a thread that finds all thread slots taken.
+pub(super) fn complete_without_slot(trial: &Trial) -> Verdict {
     const THREADS: usize = 2;
     let js = trial.build(trial.builder().max_threads(THREADS));
     let maker = Arc::clone(&js);
     let event = thread::spawn(move || maker.event("loaded")).join();
     let event = event.map_err(|_| "an event cannot be made")?;
     let id = event.id();
-    let seated = Arc::new(Barrier::new(THREADS + 1));
+    let entered = Arc::new(Barrier::new(THREADS + 1));
     let waiters: Vec<_> = (0..THREADS)
         .map(|_| {
-            let (js, seated) = (Arc::clone(&js), Arc::clone(&seated));
+            let (js, entered) = (Arc::clone(&js), Arc::clone(&entered));
             thread::spawn(move || {
                 js.enter(|_| ());
-                seated.wait();
+                entered.wait();
                 js.try_wait(id)
             })
         })
         .collect();
-    seated.wait();
+    entered.wait();
     event.complete();
     for waiter in waiters {
         let waited = waiter.join().map_err(|_| "a wait panicked")?;
@@ -113,8 +113,8 @@ pub(super) fn complete_without_seat(trial: &Trial) -> Verdict {
     Ok(())
 }
 
-/// The job system is dropped by a thread that finds all seats taken.
-pub(super) fn drop_without_seat(trial: &Trial) -> Verdict {
+/// The job system is dropped by a thread that finds all thread slots taken.
+pub(super) fn drop_without_slot(trial: &Trial) -> Verdict {
     let js = trial.builder().max_threads(1).build();
     let js = fine("build", js)?;
     let never = js.event("never");
@@ -195,7 +195,7 @@ pub(super) fn long_range(trial: &Trial) -> Verdict {
     refused("schedule_for", range, &["too long"])
 }
 
-/// Dropping an event is how requests are cancelled: what is remembered of it has a bound.
+/// Dropping an event is how requests are cancelled: the memory of it has a bound.
 pub(super) fn many_failures(trial: &Trial) -> Verdict {
     const EVENTS: usize = 300_000;
     let js = trial.system();
@@ -257,8 +257,8 @@ pub(super) fn endless_scope(trial: &Trial) -> Verdict {
     )
 }
 
-/// All workers wait inside jobs, and there are no more spares: the hook is told, once. When what they wait
-/// for comes, everything goes on.
+/// All workers wait inside jobs, and there are no more spares: the hook is told, once. When the awaited event
+/// comes, everything goes on.
 pub(super) fn stuck(trial: &Trial) -> Verdict {
     const SPARES: usize = 1;
     if trial.workers() == 0 {

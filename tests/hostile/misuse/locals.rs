@@ -13,11 +13,12 @@ use super::{Trial, Verdict, check, fine};
 use crate::watchdog;
 
 thread_local! {
-    /// Registered before the thread's first call, so it goes after what the job system keeps there.
+    /// Registered before the thread's first call, so it goes after the job system's own thread-local.
     static LATE: RefCell<Option<(Event, Arc<JobSystem>)>> = const { RefCell::new(None) };
 }
 
-/// Threads that end so cost no seats: far more of them than allowed at a time can come one after the other.
+/// Threads that end so cost no thread slots: far more of them than allowed at a time can come one after the
+/// other.
 pub(super) fn late(trial: &Trial) -> Verdict {
     const THREADS: usize = 40;
     let js = trial.build(trial.builder().max_threads(8));
@@ -46,7 +47,7 @@ pub(super) fn late(trial: &Trial) -> Verdict {
 static FOR_EVER: OnceLock<JobSystem> = OnceLock::new();
 static RAN: AtomicU64 = AtomicU64::new(0);
 
-/// The thread's own seat is given back; another thread has it.
+/// The thread's own thread slot is given back; another thread has it.
 static LEFT: Barrier = Barrier::new(2);
 static TAKEN: Barrier = Barrier::new(2);
 
@@ -68,7 +69,7 @@ thread_local! {
     static SCHEDULES: RefCell<Schedules> = RefCell::default();
 }
 
-/// The description of a job outlives its thread's seat, which another thread has by then.
+/// The description of a job outlives its thread's thread slot, which another thread has by then.
 pub(super) fn new_job(trial: &Trial) -> Verdict {
     const THREADS: u64 = 20;
     const JOBS: u64 = 500;

@@ -14,7 +14,7 @@ mod limits;
 mod locals;
 mod owners;
 mod searches;
-mod seats;
+mod slots;
 mod waits;
 
 use std::fmt::Display;
@@ -68,16 +68,16 @@ const CASES: &[Case] = &[
     case("starved-job", waits::starved_job),
     case("max-jobs", limits::max_jobs),
     case("max-threads", limits::max_threads),
-    case("complete-without-seat", limits::complete_without_seat),
-    case("drop-without-seat", limits::drop_without_seat),
+    case("complete-without-slot", limits::complete_without_slot),
+    case("drop-without-slot", limits::drop_without_slot),
     case("settings", limits::settings),
     case("resize", limits::resize),
     case("long-range", limits::long_range),
     case("many-failures", limits::many_failures),
     case("endless-scope", limits::endless_scope),
     case("stuck", limits::stuck),
-    case("resized-at-the-end", seats::resized_at_the_end),
-    case("wider-at-the-end", seats::wider_at_the_end),
+    case("resized-at-the-end", slots::resized_at_the_end),
+    case("wider-at-the-end", slots::wider_at_the_end),
     case("forgotten", handles::forgotten),
     case("abandoned", handles::abandoned),
     case("outlived", handles::outlived),
@@ -109,7 +109,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     CASES.iter().map(|case| case.name).collect()
 }
 
-/// What a case is given.
+/// The input of a case.
 struct Trial {
     combination: Combination,
     jobs: Arc<AtomicU64>,
@@ -213,10 +213,7 @@ fn panics(what: &str, f: impl FnOnce(), words: &[&str]) -> Verdict {
 
 /// It must be so.
 fn check(is_so: bool, otherwise: impl Into<String>) -> Verdict {
-    match is_so {
-        true => Ok(()),
-        false => Err(otherwise.into()),
-    }
+    if is_so { Ok(()) } else { Err(otherwise.into()) }
 }
 
 /// It must have succeeded.

@@ -13,7 +13,7 @@ use super::{Trial, Verdict, check, fail, fine};
 
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What a job needs to be the last owner.
+/// The means by which a job becomes the last owner.
 struct Handover {
     js: Arc<JobSystem>,
     /// Opens when the main thread has given up its own part.

@@ -1,4 +1,4 @@
-//! Searches through what a job depends on take linear time: for a deadlock, and for a cycle that a late
+//! Searches through the dependencies of a job take linear time: for a deadlock, and for a cycle that a late
 //! dependency would close.
 //!
 //! The sizes are such that a search of quadratic time takes minutes. One of
@@ -15,12 +15,13 @@ use super::{Trial, Verdict, check, fine};
 use crate::watchdog;
 
 /// Jobs behind each other. The slower build needs fewer for the same time.
-const LONG: usize = match cfg!(debug_assertions) {
-    true => 150_000,
-    false => 600_000,
+const LONG: usize = if cfg!(debug_assertions) {
+    150_000
+} else {
+    600_000
 };
 
-/// CPU time in which a search is through.
+/// CPU time in which a search is done.
 const SEARCH: Duration = Duration::from_secs(3);
 
 /// A chain behind an event; its last job.

@@ -95,9 +95,10 @@ pub(super) fn deadline_runs_nothing(trial: &Trial) -> Verdict {
     for hold in holds {
         fine("wait", js.try_wait(hold))?;
     }
-    match fine("a wait of a millisecond", in_time)? {
-        true => Err("a wait of a millisecond ran a body, which may take for ever".into()),
-        false => Ok(()),
+    if fine("a wait of a millisecond", in_time)? {
+        Err("a wait of a millisecond ran a body, which may take for ever".into())
+    } else {
+        Ok(())
     }
 }
 
@@ -208,7 +209,7 @@ fn endless(cx: &Context<'_, Os>, stop: Arc<AtomicBool>, made: Arc<AtomicU64>) {
     }
 }
 
-/// A job that schedules what it waits for, and then itself until that was run.
+/// A job that schedules the job it waits for, and then itself until that was run.
 pub(super) fn starved_job(trial: &Trial) -> Verdict {
     if trial.workers() == 0 {
         return Ok(());

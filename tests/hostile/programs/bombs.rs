@@ -1,5 +1,5 @@
 //! Nodes whose values panic where no body of a job runs: in drops of captures, results, closures and
-//! payloads, and in wakers. The job ends as it would have, what comes after it runs, and the panic is only
+//! payloads, and in wakers. The job ends as it would have, the jobs after it run, and the panic is only
 //! counted.
 
 use std::future::Future;
@@ -101,8 +101,8 @@ pub(super) fn range(world: &Arc<World>, node: &Arc<Node>) -> u64 {
     total.load(Ordering::Relaxed)
 }
 
-/// Two jobs of a scope panic, and what they panic with are bombs: the first one is raised by the scope, the
-/// other one is dropped by the job system. A third job borrows meanwhile.
+/// Two jobs of a scope panic, and their payloads are bombs: the first one is raised by the scope, the other
+/// one is dropped by the job system. A third job borrows meanwhile.
 pub(super) fn payload(world: &Arc<World>, node: &Node) -> u64 {
     let is_through = AtomicBool::new(false);
     let raised = catch_unwind(AssertUnwindSafe(|| {

@@ -1,4 +1,4 @@
-//! The end of a slice: what programs left behind is over, the counts are right, and the job system goes.
+//! The end of a slice: leftovers of programs are over, the counts are right, and the job system goes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use super::setup::{Ending, Hooks, Setup};
 use super::world::{World, fail};
 use crate::watchdog;
 
-/// How long counts may lag behind what they count: a job is over before its finisher is through. Not a
+/// How long counts may lag behind the events they count: a job is over before its finisher has left it. Not a
 /// bound on speed, only far more than that.
 const LAG: Duration = Duration::from_secs(20);
 
@@ -44,7 +44,7 @@ pub(super) fn end(
     Ok(jobs)
 }
 
-/// What panicked on purpose is counted, each once.
+/// Panics on purpose are counted, each once.
 fn check_counts(world: &World, setup: &Setup) -> Result<(), String> {
     let (bombs, wakers) = (&world.bombs, &world.wakers);
     await_count(world, "drop_panics", |counted| {
@@ -122,7 +122,7 @@ fn alone(mut js: Arc<JobSystem>) -> Result<JobSystem, String> {
     }
 }
 
-/// What can run runs while the job system goes.
+/// Jobs that can run do so while the job system goes.
 fn busy(js: JobSystem) -> Result<(), String> {
     const JOBS: u64 = 200;
     let ran = Arc::new(AtomicU64::new(0));
@@ -188,7 +188,8 @@ fn by_a_job(js: Arc<JobSystem>, ending: Ending) {
     go.store(true, Ordering::SeqCst);
 }
 
-/// What never could run is dropped, and its handle says why; the event that held it is of no use any more.
+/// A job that never could run is dropped, and its handle says why; the event that held it is of no use any
+/// more.
 fn check_shut_down(never: Event, held: Job<u64>) -> Result<(), String> {
     let told = match held.try_wait() {
         Err(WaitError::ShutDown) => Ok(()),

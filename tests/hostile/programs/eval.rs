@@ -1,6 +1,6 @@
-//! Evaluates programs on a job system: one function for each kind of node. What is left, waits and limits
-//! of the public API, is in `borrow.rs` (what borrows), `graphs.rs` (jobs, events, handles) and `bombs.rs`
-//! (what panics where no body runs).
+//! Evaluates programs on a job system: one function for each kind of node. The other nodes, beside waits and
+//! limits of the public API, are in `borrow.rs` (those that borrow), `graphs.rs` (jobs, events, handles) and
+//! `bombs.rs` (those that panic where no body runs).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::world::{World, fail, spin};
 use super::{bombs, borrow, graphs};
 use crate::watchdog;
 
-/// What a body is given, if the node runs in one that hands it on.
+/// The context of a body, if the node runs in one that hands it on.
 pub(super) type Given<'a, 'b> = Option<&'a Context<'b, Os>>;
 
 /// The value of a node; it panics if the node fails.

@@ -21,7 +21,7 @@ fn jobs(world: &Arc<World>, node: &Node, name: &'static str) -> Vec<Job<u64>> {
     node.children.iter().map(job).collect()
 }
 
-/// The sum of what they give; a failure only after all were waited for.
+/// The sum of their values; a failure only after all were waited for.
 fn sum(world: &World, jobs: Vec<Job<u64>>) -> Option<u64> {
     let mut sum = Some(0_u64);
     for job in jobs {
@@ -132,7 +132,7 @@ pub(super) fn background(world: &Arc<World>, node: &Node) -> u64 {
     world.settle(job.try_wait())
 }
 
-/// Waits for what others have made, which is over or will be.
+/// Waits for other threads' jobs, which are over or will be.
 pub(super) fn known(world: &Arc<World>, cx: Given<'_, '_>, node: &Node) -> u64 {
     let mine = world.js.schedule(|_| ());
     let id = world.exchange(mine, node.choice(1, 1 << 20) as usize);
@@ -175,7 +175,7 @@ pub(super) fn handle(world: &Arc<World>, node: &Node) -> u64 {
     }
 }
 
-/// An event is dropped: what depends on it is cancelled, says so, and never runs.
+/// An event is dropped: the job after it is cancelled, says so, and never runs.
 pub(super) fn abandon(world: &Arc<World>, node: &Node) -> u64 {
     let js = &world.js;
     let event = js.event("abandoned");

@@ -2,9 +2,9 @@
 //! gives, and a job system that is not used any more is gone.
 //!
 //! Method: a slice is one job system with settings drawn from the slice's seed (`setup.rs`), on which some
-//! threads evaluate random programs (`node.rs`, `eval.rs`) and compare. Then all that programs left behind
-//! has to end, the counts of what panicked on purpose have to be right, and the job system goes in one of
-//! several ways, some of them from inside its own jobs (`ending.rs`).
+//! threads evaluate random programs (`node.rs`, `eval.rs`) and compare. Then all leftovers of the programs
+//! have to end, the counts of panics on purpose have to be right, and the job system goes in one of several
+//! ways, some of them from inside its own jobs (`ending.rs`).
 
 mod bombs;
 mod borrow;
@@ -40,7 +40,7 @@ pub(crate) fn ingredients() -> Vec<&'static str> {
     node::names().chain(crowd).chain(setup::NAMES).collect()
 }
 
-/// One job system and what is done with it.
+/// One job system and the work on it.
 pub(crate) fn slice(slice: &Slice<'_>) -> Outcome {
     let setup = Setup::draw(slice.seed, &slice.options.without);
     let hooks = Arc::new(Hooks::default());
@@ -70,13 +70,13 @@ pub(crate) fn slice(slice: &Slice<'_>) -> Outcome {
         }
     } else {
         outcome.jobs = world.js.stats().jobs;
-        // What is left may hang, and is of no interest.
+        // The remains may hang, and are of no interest.
         std::mem::forget(world);
     }
     outcome
 }
 
-/// What the clients of a slice share.
+/// The state that the clients of a slice share.
 struct Shared<'a> {
     slice: &'a Slice<'a>,
     world: &'a Arc<World>,
@@ -189,14 +189,15 @@ fn evaluate(world: &Arc<World>, seed: u64, depth: u64) -> Result<bool, String> {
     if let Some(text) = world.first_wrong() {
         return Err(text);
     }
-    match found == expected {
-        true => Ok(found.is_ok()),
-        false => Err(format!(
+    if found == expected {
+        Ok(found.is_ok())
+    } else {
+        Err(format!(
             "{}{panic} instead of {}, of {} nodes",
             shown(found),
             shown(expected),
             program.size()
-        )),
+        ))
     }
 }
 
@@ -207,7 +208,7 @@ fn shown(value: Result<u64, Failed>) -> String {
     }
 }
 
-/// Does to this process what a test of the campaign asks for.
+/// Does to this process whatever a test of the campaign asks for.
 fn plant(slice: &Slice<'_>, world: &World) {
     if slice.has(Plant::Crash) {
         std::process::abort();
@@ -257,7 +258,7 @@ mod tests {
         assert_eq!(wrong, None);
     }
 
-    /// Goal: what a node notes is found although a node above it catches its panic. Method: a note.
+    /// Goal: a node's note is found although a node above it catches its panic. Method: a note.
     #[test]
     fn a_note_is_a_fault() {
         let world = world(false);

@@ -1,9 +1,9 @@
-//! A random program as data, and what it must give: its serial evaluation.
+//! A random program as data, and its expected result: its serial evaluation.
 //!
-//! A program is a tree. A node has a kind, a seed for all its small decisions, and children that it
-//! evaluates in its own way; its value follows from its seed and the sum of its children's values, so that
-//! the value of the root is right only if each node was evaluated once. A node may also fail: then what is
-//! above fails, too, up to a node that catches it.
+//! A program is a tree. A node has a kind, a seed for all its small decisions, and children that it evaluates
+//! in its own way; its value follows from its seed and the sum of its children's values, so that the value of
+//! the root is right only if each node was evaluated once. A node may also fail: then the node above fails,
+//! too, up to a node that catches it.
 
 use std::sync::Arc;
 
@@ -77,11 +77,11 @@ enum Children {
 /// The most children of a node that is drawn as a crowd: more than queues, rings and caches hold.
 const CROWD: u64 = 1 << 13;
 
-/// One of so many nodes that can be crowds is one.
+/// One of this many nodes that can be crowds is one.
 const CROWDS: u64 = 6;
 
-/// Of the children of a crowd only so many may be more than a leaf, or panic: most crowds would fail, if all
-/// might.
+/// Of the children of a crowd only this many may be more than a leaf, or panic: most crowds would fail, if
+/// all might.
 const VARIED_CHILDREN: u64 = 40;
 
 /// One row for each kind: its name, how often it is drawn, its children.
@@ -115,7 +115,7 @@ const KINDS: &[(Kind, &str, u64, Children)] = &[
     (Kind::WakerBomb, "waker-bomb", 2, Children::Exactly(1)),
 ];
 
-/// What stands in `--without` for nodes with very many children.
+/// The word in `--without` for nodes with very many children.
 pub(crate) const CROWD_NAME: &str = "crowd";
 
 /// Names of all kinds that can be left out.
@@ -123,7 +123,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     KINDS.iter().skip(1).map(|(_, name, _, _)| *name)
 }
 
-/// What stands in a result for a failure that was caught.
+/// The word in a result for a failure that was caught.
 const CAUGHT: u64 = 0xca11;
 
 /// A node failed, or one below it.
@@ -139,7 +139,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The program of a seed, so many levels deep. Kinds named in `without` become leaves; nothing else
+    /// The program of a seed, `depth` levels deep. Kinds named in `without` become leaves; nothing else
     /// changes. Without [`CROWD_NAME`] the children of crowds beyond the usual number are missing.
     pub(crate) fn draw(seed: u64, depth: u64, without: &[String]) -> Arc<Node> {
         let mut random = Random::new(seed);
@@ -206,7 +206,7 @@ impl Node {
         unreachable!("the weights sum up to the bound")
     }
 
-    /// What the program must give: its value, evaluated here and one node after the other.
+    /// The expected result of the program: its value, evaluated here and one node after the other.
     pub(crate) fn serial(&self) -> Result<u64, Failed> {
         match self.kind {
             Kind::Leaf => return Ok(mix(self.seed)),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     /// Goal: crowds of each order of magnitude are drawn, and none where they are left out. Method: a
-    /// thousand seeds; programs are no larger than what a job system of the default size has room for.
+    /// thousand seeds; programs are no larger than the room in a job system of the default size.
     #[test]
     fn crowds_are_drawn_and_left_out() {
         let most = |without: &[String]| {
@@ -306,8 +306,8 @@ mod tests {
         assert!(orders.len() >= CROWD.ilog2() as usize, "{orders:?}");
     }
 
-    /// Goal: what is left out is not there, and the rest of the program stays as it was. Method: all but one
-    /// kind, which must be where it was.
+    /// Goal: kinds that are left out are not there, and the rest of the program stays as it was. Method: all
+    /// but one kind, which must be where it was.
     #[test]
     fn kinds_can_be_left_out() {
         let without: Vec<String> = names()

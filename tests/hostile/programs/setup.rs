@@ -84,7 +84,7 @@ impl Setup {
         }
     }
 
-    /// What programs for this job system leave out: there may be no room for crowds.
+    /// The kinds that programs for this job system leave out: there may be no room for crowds.
     pub(super) fn left_out_of_programs(&self, without: &[String]) -> Vec<String> {
         let crowd = self.tight.then(|| CROWD_NAME.to_owned());
         without.iter().cloned().chain(crowd).collect()
@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: all endings are drawn, and what is left out is not. Method: a hundred seeds, with everything and
-    /// without anything.
+    /// Goal: all endings are drawn, and those that are left out are not. Method: a hundred seeds, with
+    /// everything and without anything.
     #[test]
     fn settings_are_drawn_and_left_out() {
         let none: Vec<String> = NAMES.map(Into::into).to_vec();

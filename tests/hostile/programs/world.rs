@@ -1,5 +1,5 @@
-//! What all programs of a slice share: one job system, threads that complete its events, counts of what was
-//! done to it on purpose, and notes of what is wrong.
+//! The state that all programs of a slice share: one job system, threads that complete its events, counts of
+//! planted failures, and notes of what is wrong.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::watchdog;
 /// Ids that programs leave for each other.
 const KNOWN: usize = 64;
 
-/// What a failing body panics with.
+/// The payload of a failing body's panic.
 pub(crate) struct Expected;
 
 /// Fails without the noise of the panic hook.
@@ -88,7 +88,7 @@ impl World {
         lock(&self.wrong).first().cloned()
     }
 
-    /// What a wait gave. A failure below is a failure here; every other error is wrong.
+    /// The result of a wait. A failure below is a failure here; every other error is wrong.
     pub(crate) fn settle<T>(&self, given: Result<T, WaitError>) -> T {
         match given {
             Ok(value) => value,

@@ -1,12 +1,12 @@
-//! What the kernel's own operations cost on the machine at hand, in the simulator's terms.
+//! The costs of the kernel's own operations on the machine at hand, in the simulator's terms.
 //!
-//! `vm-2` has the costs of one machine, and another one of the same kernel may take five times as long
-//! for a wake-up. So five costs are measured first, each by a program that is about it, and the simulated
-//! machine gets them. The experiments are others: what they say of times is predicted from these costs
-//! and not fitted.
+//! `vm-2` has the costs of one machine, and another one of the same kernel may take five times as long for a
+//! wake-up. So five costs are measured first, each by a program that is about it, and the simulated machine
+//! gets them. The experiments are others: the times that they report are predicted from these costs and not
+//! fitted.
 //!
-//! Each cost goes into its program's time a known number of times; so the difference between the times on the
-//! machine at hand and on the simulated one, divided by that number, is what the simulated cost lacks.
+//! Each cost goes into its program's time a known number of times. So the simulated cost is too low by the
+//! difference between the times on the machine at hand and on the simulated one, divided by that number.
 
 use event::Nanos;
 use policy::Attr;
@@ -23,15 +23,15 @@ use super::world::{Course, Note, Program, Thread, World};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) what: &'static str,
-    /// What the machine's file says.
+    /// The cost in the machine's file.
     pub(crate) file: Nanos,
     pub(crate) measured: Nanos,
 }
 
-/// What the threads of [`Callers`] call.
+/// The call that the threads of [`Callers`] make.
 #[derive(Clone, Copy, Debug)]
 enum Callee {
-    /// What finds nothing to do.
+    /// A call that finds nothing to do.
     Nothing,
     /// `sched_yield`: to each other, if there are two.
     Yield,
@@ -210,7 +210,7 @@ impl Fitting<'_> {
     }
 }
 
-/// A cost and what it lacks; nothing costs less than nothing.
+/// A cost plus the missing part; nothing costs less than nothing.
 fn plus(cost: Nanos, lacks: f64) -> Nanos {
     Nanos((cost.0 as f64 + lacks).max(0.0).round() as u64)
 }

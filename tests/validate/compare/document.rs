@@ -19,7 +19,7 @@ pub(crate) fn markdown(session: &Session) -> String {
          `cargo xtask validate --doc docs/validation.md`, whole and from one run: change the program \
          (`tests/validate`), not the text.\n\n\
          The same programs ran as threads of the machine and as threads of the simulated `vm-2` under \
-         `eevdf-6.18`, `fifo` and `rr`; both were looked at by the same code.\n\n",
+         `eevdf-6.18`, `fifo` and `rr`; the same code looked at both.\n\n",
     );
     if session.quick {
         out.push_str("**This run used the short programs of `--quick`. It judges nothing.**\n\n");
@@ -31,7 +31,7 @@ pub(crate) fn markdown(session: &Session) -> String {
     out.push_str(
         "*real*: the median, with the number of samples and the range of the middle eight tenths. A row \
          without a tolerance is reported and not judged. An experiment is skipped, and never kept or missed, \
-         where the machine was not quiet, where it is not the kernel that is simulated, or where a right is \
+         where the machine was not quiet, where its kernel is not the simulated one, or where a right is \
          missing.\n",
     );
     session
@@ -106,10 +106,11 @@ fn costs(out: &mut String, session: &Session) {
         return;
     }
     out.push_str(
-        "What the kernel's operations cost is a fact about a machine and not about a policy. V7, V8, V12 and \
-         V14 depend on it: just before each of them these costs were measured, by programs of their own, and \
-         given to the simulated machine; all else is as in `crates/sim/machines/vm-2.toml`. What the \
-         experiments say of times is predicted from these. The last ones:\n\n",
+        "The costs of the kernel's operations are facts about a machine and not about a policy. V7, V8, \
+         V12 and V14 depend on it: just before each of them, these costs were measured by programs of \
+         their own and given to the simulated machine. All other values are those of \
+         `crates/sim/machines/vm-2.toml`. The times in the experiments are predicted from these costs. \
+         The last ones:\n\n",
     );
     let row = |cost: &Cost| {
         [
@@ -165,28 +166,28 @@ fn experiment(out: &mut String, outcome: &Outcome) {
     table(out, &COLUMNS, &rows);
 }
 
-/// What no machine at hand could have contradicted.
+/// Facts that no machine at hand could have contradicted.
 const NOT_MEASURED: &str = "
 ## Modelled, not measured
 
-No machine that this was run on has what these need. Their rules follow documentation and published
-sources, and their values the machine files (each with its source, or the word `assumed`); no
-measurement of ours stands behind them. Read them as orders, not as times.
+The machines that this was run on lack the hardware or the kernel for the following. The rules follow
+documentation and published sources. The values are those of the machine files, each with its source or
+the word `assumed`. No measurement of ours stands behind them: read results as orders, not as times.
 
 - **Energy-aware placement, schedutil, utilization clamping**: a virtual machine has one kind of CPU and
   no say in frequencies; its kernel is built without an energy model.
 - **Energy and heat**: there is no meter, and the model of heat has one pole.
-- **SMT**: the CPUs of the virtual machine are shown as cores. What two threads of one core leave each
-  other is a constant of the machine file.
+- **SMT**: the CPUs of the virtual machine are shown as cores. The speed that two threads of one core
+  leave each other is a constant of the machine file.
 - **Cores of different kinds (big.LITTLE, P and E cores)**: capacities are the vendors'.
 - **The Galaxy S22, and all machines but `vm-2`**: no measurement of ours was made on them.
 - **Schedulers in user space (`rustland-*`)**: they need `sched_ext`, which these kernels are built
   without. Source 004's own strings are reproduced exactly; the times of a real message to user space
   are assumed.
-- **CFS 4.12 and EEVDF 6.6**: other kernels than this one. Source 002's published statistics are what
-  CFS is held against.
-- **More than two CPUs**: what is said of 32 threads rests on the model of cache lines, which is
-  compared with two.
+- **CFS 4.12 and EEVDF 6.6**: other kernels than this one. CFS is compared with source 002's published
+  statistics.
+- **More than two CPUs**: statements about 32 threads rest on the model of cache lines, which is
+  compared with two threads.
 - **Timer slack**: Linux lets a task that is no real-time one sleep up to 50 us longer than it asked for, if
   it does not ask for less. Simulated sleeps end on time; the programs of these experiments ask for 1 ns.
 - **The host**: time that it takes away, and its tails of milliseconds, are left out.
@@ -213,9 +214,8 @@ mod tests {
         }
     }
 
-    /// Goal: the document says what was found: numbers with n and spread, tolerance, verdict, why
-    /// something was skipped, on which kernel, and what is not measured. Method: a made-up session with
-    /// one of each.
+    /// Goal: the document has the findings: numbers with n and spread, tolerance, verdict, why something was
+    /// skipped, on which kernel, and what is not measured. Method: a made-up session with one of each.
     #[test]
     fn the_document_says_what_was_found() {
         let row =

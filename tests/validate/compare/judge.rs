@@ -1,4 +1,4 @@
-//! Rows of numbers and what is said of them: the arithmetic of the comparison.
+//! Rows of numbers and their verdicts: the arithmetic of the comparison.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use measure::{Spread, rank};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) what: String,
-    /// What was measured; n and spread are of these.
+    /// The measured samples; n and spread are of these.
     pub(crate) real: Vec<f64>,
-    /// What the simulator says.
+    /// The simulator's value.
     pub(crate) simulated: Option<f64>,
     /// How far apart they may be; `None`: reported only.
     pub(crate) bound: Option<Bound>,
@@ -19,17 +19,17 @@ pub(crate) struct Row {
 /// How a measured median has to lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
-    /// At most so far from the prediction, as a share of it.
+    /// At most this far from the prediction, as a share of it.
     Within(f64),
-    /// At most so far from the prediction, in the row's unit.
+    /// At most this far from the prediction, in the row's unit.
     By(f64),
-    /// At least so much, whatever was predicted.
+    /// At least this much, whatever was predicted.
     AtLeast(f64),
-    /// At most so much, whatever was predicted.
+    /// At most this much, whatever was predicted.
     AtMost(f64),
 }
 
-/// What is said of a row.
+/// The verdict on a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     /// The bound was kept.
@@ -66,7 +66,7 @@ impl Row {
         }
     }
 
-    /// What is said of it; `doubt`: why the machine at hand cannot be judged.
+    /// Its verdict; `doubt`: why the machine at hand cannot be judged.
     pub(crate) fn verdict(&self, doubt: Option<&str>) -> Verdict {
         let Some(bound) = self.bound else {
             return Verdict::Reported;
@@ -132,9 +132,10 @@ pub(crate) fn number(value: f64) -> String {
     };
     let decimals = (3 - magnitude).clamp(0, 6) as usize;
     let text = format!("{value:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
@@ -215,7 +216,7 @@ mod tests {
         Row::new("x", real.to_vec(), Some(simulated)).bounded(bound)
     }
 
-    /// Goal: a bound judges the median of what was measured, is kept at its very edge, and missed beyond.
+    /// Goal: a bound judges the median of the measured samples, is kept at its very edge, and missed beyond.
     /// Method: each kind of bound, inside, at the edge and outside.
     #[test]
     fn bounds_judge_medians() {
@@ -241,8 +242,8 @@ mod tests {
         }
     }
 
-    /// Goal: what cannot be judged is skipped with a word, neither kept nor missed, and what has no bound is
-    /// only reported. Method: a doubt, nothing measured, nothing predicted, no bound.
+    /// Goal: a row that cannot be judged is skipped with a word, neither kept nor missed, and one without a
+    /// bound is only reported. Method: a doubt, nothing measured, nothing predicted, no bound.
     #[test]
     fn what_cannot_be_judged_is_skipped() {
         let bound = Bound::Within(0.1);

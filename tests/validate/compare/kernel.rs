@@ -1,4 +1,4 @@
-//! Which kernel this is, as far as the policies stand for one.
+//! The kernel at hand, as far as the policies stand for one.
 
 use std::fs;
 
@@ -11,16 +11,16 @@ use super::simulated::Simulator;
 /// The kernel that `eevdf-6.18` stands for.
 const MODELLED: (u32, u32) = (6, 18);
 
-/// What the kernel of the machine at hand is.
+/// The kernel of the machine at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// Its version as it says it.
     pub(crate) release: String,
     /// The time between two ticks.
     pub(crate) tick: Option<Nanos>,
-    /// What a fair thread gets at a time if it asks for nothing else.
+    /// The slice of a fair thread that asks for none.
     pub(crate) slice: Option<Nanos>,
-    /// Where it puts what wakes up.
+    /// The CPU on which it puts a woken thread.
     pub(crate) placement: Placement,
     /// Whether threads of different sessions are in groups of their own; then a program of one session
     /// competes as a whole with those of others.
@@ -90,7 +90,7 @@ fn placement_in(command_line: &str) -> Placement {
 mod tests {
     use super::*;
 
-    /// Goal: the system's files are read, and what is missing is not guessed. Method: lines as they are, and
+    /// Goal: the system's files are read, and a missing value is not guessed. Method: lines as they are, and
     /// none.
     #[test]
     fn the_systems_files_are_read() {

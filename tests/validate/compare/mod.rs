@@ -22,9 +22,9 @@ use experiments::ALL;
 
 /// The simulator against the kernel of the machine at hand.
 ///
-/// The same programs run as threads of this machine and of the simulated one; what is seen of both is
-/// compared. An experiment is judged only on a quiet machine with the kernel that is simulated; else it is
-/// skipped, and says why.
+/// The same programs run as threads of this machine and of the simulated one, and the observations of both
+/// are compared. An experiment is judged only on a quiet machine with the kernel that is simulated; else it
+/// is skipped, with the reason.
 ///
 /// Exit codes: 0 no bound was missed; 1 one was, or something failed; 2 bad usage.
 #[derive(Parser, Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// Write the document about this run, such as docs/validation.md
     #[arg(long, value_name = "FILE")]
     doc: Option<PathBuf>,
-    /// Take a CPU offline for a moment (V13): it disturbs everybody on the machine
+    /// Take a CPU offline for a moment (V13): it disturbs all programs on the machine
     #[arg(long)]
     hotplug: bool,
     /// Measure even if the machine is not quiet; what disturbed it is shown, and nothing is judged
@@ -51,7 +51,7 @@ fn ids() -> PossibleValuesParser {
     PossibleValuesParser::new(ALL.iter().map(|experiment| experiment.id))
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub(crate) fn main() -> ExitCode {
     let options = Options::parse();
     let result = session::run(&options).and_then(|session| {

@@ -1,12 +1,12 @@
-//! What is timed is timed while the machine is quiet.
+//! Times are measured while the machine is quiet.
 //!
 //! A measurement is made in pieces of some seconds, and each piece is watched. A piece during which the
 //! machine was not quiet is thrown away, whatever it says, and made again, as long as there is patience: so
-//! that a neighbour's second does not cost a minute of what was measured beside it. When patience has ended,
-//! what comes is taken, and nothing of that experiment is judged.
+//! that a neighbour's second does not cost a minute of the measurements beside it. When patience has ended,
+//! every piece is taken, and nothing of that experiment is judged.
 //!
-//! What quiet means depends on the experiment: where turns of threads are looked at, nobody else may have the
-//! CPUs; where computing is timed, the CPUs must compute evenly, too.
+//! The meaning of quiet depends on the experiment: where turns of threads are looked at, no other program may
+//! have the CPUs; where computing is timed, the CPUs must compute evenly, too.
 //!
 //! Invariant: whether a piece is thrown away depends on what others did meanwhile, never on its result.
 
@@ -32,7 +32,7 @@ pub(crate) struct Quiet {
     found: RefCell<Found>,
 }
 
-/// What was found since somebody asked last.
+/// The noise since the last request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Found {
     /// The most of each kind of noise among the pieces that count; none if none was watched.
@@ -56,7 +56,7 @@ impl Quiet {
     /// Makes a piece of a measurement: some seconds of it.
     ///
     /// # Errors
-    /// What the piece says.
+    /// The piece's error.
     pub(crate) fn piece<T>(
         &self,
         mut piece: impl FnMut() -> Result<T, String>,
@@ -73,7 +73,7 @@ impl Quiet {
             }
             self.found.borrow_mut().thrown_away += 1;
             self.spend(begin.elapsed());
-            // What the machine is like when patience ends is seen by the piece that is taken then.
+            // The piece that is taken then sees the machine as it is when patience ends.
             let _ = self.wait();
         }
     }
@@ -81,7 +81,7 @@ impl Quiet {
     /// Waits for a quiet machine.
     ///
     /// # Errors
-    /// What the machine is like, if patience has ended.
+    /// The noise of the machine, if patience has ended.
     pub(crate) fn wait(&self) -> Result<(), String> {
         if !self.strict {
             return Ok(());
@@ -114,13 +114,14 @@ impl Quiet {
 
     /// Whether it is as quiet as the experiment asks for.
     pub(crate) fn is_met(&self, noise: &Noise) -> bool {
-        match self.even.get() {
-            true => noise.is_quiet(),
-            false => noise.is_undisturbed(),
+        if self.even.get() {
+            noise.is_quiet()
+        } else {
+            noise.is_undisturbed()
         }
     }
 
-    /// What was found since this was called last.
+    /// The noise since this was called last.
     pub(crate) fn take(&self) -> Found {
         self.found.take()
     }

@@ -1,4 +1,4 @@
-//! One run of the command: the gate, the experiments in their order, and what is said of each.
+//! One run of the command: the gate, the experiments in their order, and the report on each.
 //!
 //! Invariant: an experiment is judged only if the machine was quiet before it and during all of it that
 //! counts, and if all it needs is there. Else it is skipped with a word: neither kept nor missed.
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use event::Nanos;
 use measure::{Machine, Noise};
-use platform::{Os, Platform};
+use platform::{Machine as _, Os};
 use workload::busy::Busy;
 
 use super::Options;
@@ -20,10 +20,10 @@ use super::real::recorder::Recorder;
 use super::real::{self, may_run_realtime};
 use super::simulated::Simulator;
 
-/// Whoever wants the threads of others to be gone looks at the average of the last minute, too.
+/// An experiment that needs idle CPUs looks at the average of the last minute, too.
 const LOAD_MAX: f64 = 1.2;
 
-/// What was found.
+/// The findings.
 pub(crate) struct Session {
     pub(crate) machine: Machine,
     pub(crate) kernel: Kernel,
@@ -32,13 +32,13 @@ pub(crate) struct Session {
     /// The average number of threads that wanted to run, in the minute before.
     pub(crate) load: Option<f64>,
     pub(crate) quick: bool,
-    /// What the kernel's operations cost here.
+    /// The costs of the kernel's operations here.
     pub(crate) costs: Vec<Cost>,
     pub(crate) took: Duration,
     pub(crate) results: Vec<Outcome>,
 }
 
-/// What was found by one experiment.
+/// The findings of one experiment.
 pub(crate) struct Outcome {
     pub(crate) id: &'static str,
     pub(crate) what: &'static str,
@@ -61,7 +61,7 @@ impl Session {
     }
 }
 
-/// What is known before the first experiment.
+/// The facts known before the first experiment.
 struct Known {
     /// Why this is not the kernel that is simulated.
     other_kernel: Option<String>,
@@ -186,9 +186,10 @@ fn outcome(
         return outcome;
     }
     let costs = experiment.needs.contains(&Need::Costs) && known.realtime;
-    let found = match costs {
-        true => known.measure_costs(lab),
-        false => Ok(()),
+    let found = if costs {
+        known.measure_costs(lab)
+    } else {
+        Ok(())
     };
     let found = found.and_then(|()| (experiment.run)(lab));
     let during = lab.quiet.take();
@@ -216,7 +217,7 @@ fn doubt(timed: bool, options: &Options, quiet: &Quiet, noise: Option<Noise>) ->
     }
 }
 
-/// What the experiment needs and is not here.
+/// The missing requirement of the experiment.
 fn missing(experiment: &Experiment, options: &Options, known: &Known) -> Option<String> {
     let lacks = |need: &Need| match need {
         Need::Kernel => known.other_kernel.clone(),
@@ -293,8 +294,8 @@ mod tests {
         Options::parse_from(["validate"])
     }
 
-    /// Goal: what lacks a right, a kernel or a wish is told, each with its own word, and what lacks
-    /// nothing is not. Method: V6 and V13 with each missing in turn.
+    /// Goal: an experiment that lacks a right, a kernel or a wish is reported, each with its own word, and
+    /// one that lacks nothing is not. Method: V6 and V13 with each missing in turn.
     #[test]
     fn what_is_missing_is_told() {
         let known = |other_kernel: Option<&str>, realtime| Known {

@@ -57,7 +57,7 @@ impl Simulator {
         simulate(config, program)
     }
 
-    /// Courses of a program under this policy, with ticks that are late by at most so much.
+    /// Courses of a program under this policy, with ticks that are late by at most `late_max`.
     pub(crate) fn run_late(
         &self,
         policy: &str,

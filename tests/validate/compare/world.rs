@@ -1,8 +1,8 @@
 //! Programs that run on the machine at hand and on a simulated one.
 //!
-//! A [`Program`] is written once, against a [`World`]. What happened is a [`Course`], whichever world it
-//! was, and every quantity is computed from courses by one function. So a difference between two
-//! numbers is one between two kernels, and not between two programs or two ways of counting.
+//! A [`Program`] is written once, against a [`World`]. Its run is a [`Course`], whichever world it was, and
+//! every quantity is computed from courses by one function. So a difference between two numbers is one
+//! between two kernels, and not between two programs or two ways of counting.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use event::Nanos;
 use platform::Platform;
 use policy::Attr;
 
-/// What the threads of a program can do.
+/// The actions of a program's threads.
 pub(crate) trait World: Clone + Send + 'static {
     /// Memory, parkers and clock.
     type Platform: Platform;
@@ -18,25 +18,25 @@ pub(crate) trait World: Clone + Send + 'static {
     fn platform(&self) -> &Self::Platform;
     /// The time since the program began.
     fn now(&self) -> Nanos;
-    /// Computes what takes so long on a CPU of one's own.
+    /// Computes for as long as this takes on a CPU of one's own.
     fn work(&self, length: Nanos);
     /// Computes until then, however much that is.
     fn compute_until(&self, end: Nanos);
     /// Sleeps until then.
     fn sleep_until(&self, time: Nanos);
-    /// Calls the kernel, which finds nothing to do: a futex wake that nobody waits for.
+    /// Calls the kernel, which finds nothing to do: a futex wake without a waiter.
     fn call(&self);
     /// Calls `sched_yield`.
     fn yields(&self);
-    /// A mutex of the kernel, whose holder inherits the priority of those who wait, or not.
+    /// A mutex of the kernel, whose holder inherits the priority of its waiters, or not.
     fn mutex(&self, inherits: bool) -> Arc<dyn Mutex>;
 }
 
 /// A mutex that is held across calls.
 pub(crate) trait Mutex: Send + Sync {
-    /// Takes it, waiting for it if somebody holds it.
+    /// Takes it, waiting for it if another thread holds it.
     fn lock(&self);
-    /// Gives it back. Only who holds it may.
+    /// Gives it back. Only its holder may.
     fn unlock(&self);
 }
 
@@ -45,7 +45,7 @@ pub(crate) trait Program {
     /// Its threads, and what they share.
     fn threads<W: World>(&self, world: &W) -> Vec<Thread<W>>;
 
-    /// Whether anybody will look at the switches. Recording them costs the machine at hand time at each.
+    /// Whether the switches will be looked at. Recording them costs the machine at hand time at each.
     /// Default: no.
     fn has_stints(&self) -> bool {
         false
@@ -54,15 +54,15 @@ pub(crate) trait Program {
 
 /// A thread of a program.
 pub(crate) struct Thread<W> {
-    /// What it asks of the scheduler.
+    /// Its attributes for the scheduler.
     pub(crate) attr: Attr,
     /// The only CPU it may run on: 0 or 1, of the two that programs are given. `None`: both.
     pub(crate) cpu: Option<usize>,
-    /// What it does; what it noted.
+    /// Its body; gives its notes.
     pub(crate) body: Body<W>,
 }
 
-/// What a thread does.
+/// The body of a thread.
 pub(crate) type Body<W> = Box<dyn FnOnce(&W) -> Vec<Note> + Send>;
 
 impl<W> Thread<W> {
@@ -96,10 +96,10 @@ impl Note {
     }
 }
 
-/// What happened when a program ran.
+/// The record of a program's run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Course {
-    /// Who got which CPU when, in the order of time.
+    /// Which thread got which CPU when, in the order of time.
     pub(crate) switches: Vec<Switch>,
     /// How the switches were found out.
     pub(crate) seen_by: SeenBy,
@@ -129,7 +129,7 @@ pub(crate) enum SeenBy {
     Gaps,
 }
 
-/// What a thread used.
+/// The CPU use of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     pub(crate) cpu: Nanos,
@@ -145,9 +145,9 @@ impl Course {
         named.map(|note| note.value).collect()
     }
 
-    /// The *stints*, in the order of time: who had a CPU, and for how long, until another thread of the
-    /// program had it. What is not the program's counts for whom it interrupted. The first is left out, and
-    /// those that end after `until`: the program's beginning and end cut them.
+    /// The *stints*, in the order of time: which thread had a CPU, and for how long, until another thread of
+    /// the program had it. An interruption by other programs counts for the interrupted thread. The first is
+    /// left out, and those that end after `until`: the program's beginning and end cut them.
     pub(crate) fn stints(&self, until: Nanos) -> Vec<(usize, Nanos)> {
         let mut stints: Vec<(usize, Nanos)> = Vec::new();
         let mut running: Option<(usize, Nanos)> = None;
@@ -168,7 +168,8 @@ impl Course {
         stints
     }
 
-    /// Who had a CPU, stint by stint, in stretches during which no other thread than the program's had it.
+    /// Which thread had a CPU, stint by stint, in stretches during which no other thread than the program's
+    /// had it.
     pub(crate) fn undisturbed(&self, until: Nanos) -> Vec<Vec<usize>> {
         let switches = self.switches.iter();
         let switches: Vec<&Switch> = switches.take_while(|switch| switch.time <= until).collect();
@@ -192,8 +193,8 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Goal: a stint is what one thread has until another one has it; others' interruptions do not end it,
-    /// and what the ends cut is left out. Method: a made-up course of two threads.
+    /// Goal: a stint is the time of one thread until another one has the CPU; others' interruptions do not
+    /// end it, and stints cut by the ends are left out. Method: a made-up course of two threads.
     #[test]
     fn stints_end_when_another_thread_runs() {
         let at = |time: u64, next: Option<usize>| Switch {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::modules::{Modules, crates};
 use super::tree::{Finding, Tree};
 
-/// What one crate has. The numbers may only become less; where less is found, its row has to follow.
+/// The circles of one crate. The numbers may only become less; where less is found, its row has to follow.
 struct Row {
     name: &'static str,
     /// Modules in the largest circle. Up to [`SMALL`] it is a limit, above that what is there.
@@ -34,8 +34,8 @@ const TABLE: &[Row] = &[
     },
     Row {
         name: "paceline",
-        circle: 18,
-        upward: 13,
+        circle: 4,
+        upward: 0,
     },
     Row {
         name: "policy",
@@ -63,8 +63,18 @@ const TABLE: &[Row] = &[
         upward: 0,
     },
     Row {
+        name: "console",
+        circle: 4,
+        upward: 0,
+    },
+    Row {
         name: "cli",
-        circle: 18,
+        circle: 4,
+        upward: 0,
+    },
+    Row {
+        name: "bench",
+        circle: 4,
         upward: 0,
     },
     Row {

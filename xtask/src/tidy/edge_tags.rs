@@ -18,7 +18,7 @@ use crate::source::{Remark, RustSource, words};
 /// How a table of edges begins.
 const TABLE: &str = "| edge |";
 
-/// What belongs to one edge: the folder it is of, and its tag.
+/// The two ends of one edge, with the folder it is of, and its tag.
 type Key<'a> = (&'a str, String);
 
 /// The places of an edge.
@@ -62,7 +62,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is missing of an edge.
+/// The missing parts of an edge.
 fn lost(tag: &str, edge: &Ends<'_>) -> Option<Finding> {
     let Some((readme, row)) = edge.row else {
         let (file, line, _) = edge.ends.first()?;

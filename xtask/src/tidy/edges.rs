@@ -1,8 +1,8 @@
-//! Who may depend on whom. The direction of the edges is the direction of the data.
+//! Which crate may depend on which. The direction of the edges is the direction of the data.
 
 use super::tree::{Finding, Package, Tree};
 
-/// What one crate may depend on.
+/// The dependencies that one crate may have.
 struct Row {
     name: &'static str,
     /// Crates of the workspace, as ordinary or build dependencies.
@@ -13,7 +13,7 @@ struct Row {
     outside: usize,
 }
 
-/// A crate that is nobody's product may use what it needs.
+/// A crate that is not part of any product may use what it needs.
 const ANY: usize = usize::MAX;
 
 const EVENT: &str = "paceline-event";
@@ -24,12 +24,14 @@ const SIM: &str = "paceline-sim";
 const WORKLOAD: &str = "paceline-workload";
 const MEASURE: &str = "paceline-measure";
 const TRACE: &str = "paceline-trace";
+const CONSOLE: &str = "paceline-console";
 const CLI: &str = "paceline-cli";
+const BENCH: &str = "paceline-bench";
 const TESTKIT: &str = "paceline-testkit";
 const TESTS: &str = "paceline-tests";
 
 const PRODUCT: &[&str] = &[
-    EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE,
+    EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, CONSOLE,
 ];
 
 /// The crates in data-flow order. A crate that is not here is an error: it gets its row together with its
@@ -84,7 +86,20 @@ const TABLE: &[Row] = &[
         outside: ANY,
     },
     Row {
+        name: CONSOLE,
+        may: &[EVENT, PLATFORM, PACELINE, TRACE],
+        dev: &[TESTKIT, SIM],
+        outside: ANY,
+    },
+    Row {
         name: CLI,
+        may: PRODUCT,
+        dev: &[TESTKIT, SIM],
+        outside: ANY,
+    },
+    // Nothing depends on it: the peers are its alone.
+    Row {
+        name: BENCH,
         may: PRODUCT,
         dev: &[TESTKIT, SIM],
         outside: ANY,

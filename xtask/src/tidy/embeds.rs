@@ -1,4 +1,4 @@
-//! What a crate embeds lies in it: a package of the crate would lack it otherwise, and not compile.
+//! A file that a crate embeds lies in the crate: its package would lack it otherwise, and not compile.
 
 use super::tree::{File, Finding, Tree};
 

@@ -177,7 +177,7 @@ impl<'a> Crate<'a> {
             let whole = [&glob.path[..end], path].concat();
             self.meant_by_import(&at, &whole, depth + 1)
         });
-        // What a macro makes is found nowhere: it counts for the module that the path names.
+        // An item that a macro makes is found nowhere: it counts for the module that the path names.
         found.next().or_else(|| (!is_foreign).then(|| at.clone()))
     }
 

@@ -1,8 +1,8 @@
 //! Memory orderings explain themselves: each names what it pairs with.
 //!
-//! An ordering is one end of an edge, and an edge has two. Its comment says where the other end is:
-//! "partner: the Release store in `stop`". What it names is there (`partners.rs`). Where a README has a
-//! table of edges, the comment names the edge as well (`edge_tags.rs`).
+//! An ordering is one end of an edge, and an edge has two. Its comment says where the other end is: "partner:
+//! the Release store in `stop`". The named function exists (`partners.rs`). Where a README has a table of
+//! edges, the comment names the edge as well (`edge_tags.rs`).
 
 use super::tree::{File, Finding, Tree};
 use crate::source::{RustSource, words};

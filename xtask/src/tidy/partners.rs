@@ -1,5 +1,5 @@
-//! What a comment calls the partner of an ordering is there: "partner: the Release store in `stop`" means
-//! a function of that name, in the same crate.
+//! The partner that a comment names for an ordering exists: "partner: the Release store in `stop`" means a
+//! function of that name, in the same crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -68,7 +68,7 @@ pub(super) fn imports_and_paths(source: &RustSource) -> (Vec<Import>, Vec<(Path,
         }
         let mut path = Vec::new();
         let is_begin = is_word(text(at)) && !(at > 0 && [":", "."].contains(&text(at - 1)));
-        // `pub(in crate::a)` says who may see it, and uses nothing.
+        // `pub(in crate::a)` limits visibility, and uses nothing.
         let is_visibility = at > 0 && text(at - 1) == "in" && at > 1 && text(at - 2) == "(";
         while is_word(text(at)) {
             said.insert(text(at));

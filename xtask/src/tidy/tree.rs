@@ -1,4 +1,4 @@
-//! What the rules look at: the repository's text files, and its crates with their dependencies.
+//! The input of the rules: the repository's text files, and its crates with their dependencies.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -64,7 +64,7 @@ impl fmt::Display for Finding {
 }
 
 impl Tree {
-    /// Reads the repository. What git would not keep (build output, hidden folders) is left out.
+    /// Reads the repository. Files that git would not keep (build output, hidden folders) are left out.
     pub(super) fn load(context: &Context) -> Result<Tree, String> {
         let mut tree = Tree {
             files: Vec::new(),

@@ -12,30 +12,33 @@ const ALLOWED: &[&str] = &[
     // The operating system: system calls, registers, the thread-local word.
     "crates/platform/src/os/",
     // The job system: jobs' bodies, slots, and borrowed data that several workers reach.
+    "crates/paceline/src/api/handle.rs",
+    "crates/paceline/src/api/schedule.rs",
     "crates/paceline/src/border/",
-    "crates/paceline/src/context.rs",
-    "crates/paceline/src/crew/life.rs",
-    "crates/paceline/src/entry.rs",
-    "crates/paceline/src/fork.rs",
-    "crates/paceline/src/graph.rs",
-    "crates/paceline/src/handle.rs",
-    "crates/paceline/src/job/slot.rs",
+    "crates/paceline/src/graph/finish.rs",
     // Platforms with planted bugs, and contexts for the models' own threads.
     "crates/paceline/src/models/",
-    "crates/paceline/src/range/",
-    "crates/paceline/src/rings/mod.rs",
-    "crates/paceline/src/schedule.rs",
-    "crates/paceline/src/scope.rs",
-    "crates/paceline/src/seat.rs",
-    "crates/paceline/src/sitting.rs",
-    "crates/paceline/src/slab/chunks.rs",
+    "crates/paceline/src/record/rings/mod.rs",
+    "crates/paceline/src/store/body.rs",
+    "crates/paceline/src/store/slab/chunks.rs",
+    "crates/paceline/src/store/slot.rs",
+    "crates/paceline/src/work/bodies.rs",
+    "crates/paceline/src/work/context.rs",
+    "crates/paceline/src/work/workers/life.rs",
+    "crates/paceline/src/work/entry.rs",
+    "crates/paceline/src/work/fork/",
+    "crates/paceline/src/work/range/",
+    "crates/paceline/src/work/run.rs",
+    "crates/paceline/src/work/scope.rs",
+    "crates/paceline/src/work/thread_slots.rs",
+    "crates/paceline/src/work/thread_record.rs",
     // The simulated machine: it implements the facade's unsafe traits and switches stacks.
     "crates/sim/src/run/",
     "crates/sim/src/sim.rs",
     "crates/sim/tests/sim/threads.rs",
     // Thread and process times of a benchmark, which no facade needs to know.
     "crates/measure/src/cpu_time.rs",
-    // What a program inherits of the process that starts it.
+    // A program's inheritance from the process that starts it.
     "crates/cli/tests/record.rs",
     // Tests of the process itself (fork, registers, usage), and a planted platform.
     "tests/dag/broken.rs",

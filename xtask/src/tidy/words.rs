@@ -1,5 +1,5 @@
-//! What must not be said: marks of the unfinished, paths and hosts of one machine, calls that give
-//! the processor away.
+//! Forbidden words: marks of the unfinished, paths and hosts of one machine, calls that give the processor
+//! away.
 //!
 //! The words are put together from halves, so that this file does not say them either.
 
@@ -48,7 +48,7 @@ const YIELDS: &[&str] = &["sched_yield", "yield_now"];
 /// The one file that makes such a call: the turns of naive loops, for experiments.
 const YIELDS_FOR_EXPERIMENTS: &str = "crates/platform/src/os/poll.rs";
 
-/// What a naive loop is made of, and where nobody may use it.
+/// The parts of a naive loop, and where they may not be used.
 const POLLS: &[&str] = &["Poll::Spin", "Poll::Pause", "Poll::Yield"];
 const NO_POLL: &str = "crates/paceline/";
 
@@ -60,8 +60,8 @@ const NO_YIELD: &[&str] = &[
     "crates/workload/",
 ];
 
-/// What catches a panic, and the one folder of the job system that does: code of the program's is called
-/// there.
+/// The function that catches a panic, and the one folder of the job system that uses it: code of the
+/// program's is called there.
 const CATCHES: &str = "catch_unwind";
 const BORDER: &str = "crates/paceline/src/border/";
 
@@ -116,7 +116,7 @@ pub(super) fn lock_sources(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Rule "yield": waiting is `Platform::parker` or `Memory::spin_until`, never a hope, and in the job
-/// system not `Platform::poll` either.
+/// system not `Polling::poll` either.
 pub(super) fn yields(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, source) in tree.rust() {
@@ -138,7 +138,7 @@ pub(super) fn yields(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with a line, if anything.
+/// The error in a line, if there is one.
 fn said(line: &str, rust: bool) -> Option<String> {
     if let Some((_, word)) = words(line).find(|(_, word)| UNFINISHED.contains(word)) {
         return Some(format!("{word}: finish it, or open an issue"));

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use console::{Failure, output};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
@@ -12,20 +13,18 @@ use serde_json::{Map, Value};
 use trace::{Losses, Recording};
 
 use super::trace_file;
-use crate::failure::Failure;
-use crate::output;
 
 /// Convert a trace to Perfetto's format
 ///
 /// Reads what `diagnose` reads: ftrace's and systrace's text (also in HTML, or
 /// packed as `atrace -z` sends it), `trace-cmd report`, `perf sched script`,
-/// Perfetto's protobuf and Chrome's JSON, each packed with gzip or not. What the
-/// file is, its content says, not its name.
+/// Perfetto's protobuf and Chrome's JSON, each packed with gzip or not. The file's
+/// content decides what it is, not its name.
 ///
 /// Writes Perfetto's protobuf, which https://ui.perfetto.dev and its trace
-/// processor open: who ran where, who woke whom, slices and counters of programs,
-/// and arrows. A thread keeps its number. What could not be read, or has no place
-/// in the format, is counted by kind and shown.
+/// processor open: which thread ran where, wake-ups with their wakers, slices and
+/// counters of programs, and arrows. A thread keeps its number. Events that could
+/// not be read, or have no place in the format, are counted by kind and shown.
 ///
 /// The file is written beside OUT first and then given its name, so that OUT is
 /// either whole or as it was. IN and OUT may be one file.
@@ -35,7 +34,7 @@ use crate::output;
 ///   paceline convert trace.txt.gz trace.pftrace.gz --json
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Arguments {
+pub(crate) struct ConvertArguments {
     /// The trace to read
     #[arg(value_name = "IN")]
     input: PathBuf,
@@ -49,7 +48,7 @@ pub(crate) struct Arguments {
 
 /// The stable `--json` object.
 #[derive(Serialize)]
-struct Report {
+struct ConvertReport {
     r#in: PathBuf,
     out: PathBuf,
     format: String,
@@ -57,9 +56,9 @@ struct Report {
     losses: Map<String, Value>,
 }
 
-/// Reads, writes, and says what came of it.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments {
+/// Reads, writes, and reports the outcome.
+pub(crate) fn run(arguments: ConvertArguments) -> Result<(), Failure> {
+    let ConvertArguments {
         input,
         output,
         json,
@@ -75,7 +74,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     recording.losses.add(trace::Loss::Unfinished, more);
     let events = events(&recording);
     if json {
-        return output::print_json(&Report {
+        return output::print_json(&ConvertReport {
             r#in: input,
             out: output,
             format: recording.origin.format.clone(),
@@ -114,7 +113,7 @@ fn write(path: &Path, recording: &Recording) -> io::Result<trace::write::Written
         Ok(written)
     });
     if written.is_err() {
-        // It may not be there; the error says what is wrong.
+        // It may not be there; the error below is the one that matters.
         let _ = std::fs::remove_file(&part);
     }
     written
@@ -123,14 +122,13 @@ fn write(path: &Path, recording: &Recording) -> io::Result<trace::write::Written
 fn write_to(part: &Path, path: &Path, recording: &Recording) -> io::Result<trace::write::Written> {
     let mut file = BufWriter::new(File::create(part)?);
     let is_packed = path.extension().is_some_and(|extension| extension == "gz");
-    let written = match is_packed {
-        true => {
-            let mut packer = GzEncoder::new(&mut file, Compression::default());
-            let written = trace::write::perfetto(recording, &mut packer)?;
-            packer.finish()?;
-            written
-        }
-        false => trace::write::perfetto(recording, &mut file)?,
+    let written = if is_packed {
+        let mut packer = GzEncoder::new(&mut file, Compression::default());
+        let written = trace::write::perfetto(recording, &mut packer)?;
+        packer.finish()?;
+        written
+    } else {
+        trace::write::perfetto(recording, &mut file)?
     };
     file.flush()?;
     Ok(written)

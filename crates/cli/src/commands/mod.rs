@@ -1,4 +1,4 @@
-//! The commands: what they are called, and how bad usage becomes one line.
+//! The commands and their names.
 
 mod accounts;
 mod bench;
@@ -14,11 +14,9 @@ mod values;
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::failure::Failure;
-use crate::output;
+use console::{Failure, output, usage};
 
 /// A job system for programs with deadlines, and the lab that goes with it.
 ///
@@ -35,22 +33,22 @@ struct CommandLine {
 /// The most useful first.
 #[derive(Subcommand)]
 enum Command {
-    Frames(frames::Arguments),
-    Diagnose(diagnose::Arguments),
-    Record(record::Arguments),
-    Simulate(simulate::Arguments),
-    Experiment(experiment::Arguments),
-    Topology(topology::Arguments),
-    Convert(convert::Arguments),
+    Frames(frames::FramesArguments),
+    Diagnose(diagnose::DiagnoseArguments),
+    Record(record::RecordArguments),
+    Simulate(simulate::SimulateArguments),
+    Experiment(experiment::ExperimentArguments),
+    Topology(topology::TopologyArguments),
+    Convert(convert::ConvertArguments),
+    #[command(hide = true, disable_help_flag = true)]
     Bench(bench::Arguments),
 }
 
-/// Does what the command line says.
+/// Runs the command on the command line.
 pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let line = match CommandLine::try_parse_from(&arguments) {
-        Ok(line) => line,
-        Err(error) => return refuse(&error, &arguments),
+    let Some(line) = usage::read::<CommandLine>(&arguments)? else {
+        return Ok(());
     };
     match line.command {
         Some(Command::Frames(arguments)) => frames::run(arguments),
@@ -60,35 +58,8 @@ pub(crate) fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Result<
         Some(Command::Experiment(arguments)) => experiment::run(arguments),
         Some(Command::Topology(arguments)) => topology::run(arguments),
         Some(Command::Convert(arguments)) => convert::run(arguments),
-        Some(Command::Bench(arguments)) => bench::run(arguments),
+        Some(Command::Bench(arguments)) => Err(bench::elsewhere(&arguments)),
         None => output::print(CommandLine::command().render_help()),
-    }
-}
-
-/// What clap has to say: help and version are data, all else is bad usage.
-fn refuse(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failure> {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            output::print(error.to_string().trim_end())
-        }
-        _ => Err(Failure::Usage(one_line(&error.to_string(), arguments))),
-    }
-}
-
-/// clap's message of several lines in one: what is wrong, its tips, and where to read on.
-fn one_line(message: &str, arguments: &[OsString]) -> String {
-    let is_what = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more");
-    let lines = message.lines().map(str::trim);
-    let what: Vec<&str> = lines
-        .filter(|line| !line.is_empty())
-        .take_while(is_what)
-        .collect();
-    let what = what.join(" ");
-    let what = what.strip_prefix("error: ").unwrap_or(&what);
-    let given = arguments.get(1).and_then(|argument| argument.to_str());
-    match given.filter(|given| CommandLine::command().find_subcommand(given).is_some()) {
-        Some(command) => format!("{what}; see 'paceline {command} --help'"),
-        None => format!("{what}; see 'paceline --help'"),
     }
 }
 
@@ -127,14 +98,16 @@ mod tests {
         }
     }
 
-    /// Goal: what clap says in many lines is one line that names the value, the option, what is
-    /// possible, and where to read on. Method: an unknown scene, and an unknown command.
+    /// Goal: clap's message of many lines becomes one line that names the value, the option, the possible
+    /// values, and where to read on. Method: an unknown scene, and an unknown command.
     #[test]
     fn bad_usage_is_one_line() {
         let line = |arguments: &[&str]| {
             let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
-            let error = CommandLine::try_parse_from(&arguments).err().unwrap();
-            one_line(&error.to_string(), &arguments)
+            match usage::read::<CommandLine>(&arguments) {
+                Err(Failure::Usage(line)) => line,
+                _ => panic!("{arguments:?} is not bad usage"),
+            }
         };
         let scene = line(&["paceline", "frames", "--scene", "disco"]);
         for part in ["disco", "--scene", "mandelbrot", "paceline frames --help"] {

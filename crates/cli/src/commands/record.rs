@@ -1,4 +1,4 @@
-//! `paceline record`: what the kernel did while a program ran.
+//! `paceline record`: the kernel's events while a program ran.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,25 +7,31 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use clap::Args;
+use console::{Failure, output};
 use serde::Serialize;
 use trace::{Loss, Recording};
 
-use crate::failure::Failure;
 use crate::kernel::Tracer;
-use crate::output;
 
-/// Run a command with the kernel's scheduling recorded, for `diagnose` and ui.perfetto.dev.
+/// Run a command and record the kernel's scheduling, for `diagnose`
 ///
-/// Everything that runs on the machine meanwhile is recorded: who runs on which CPU, who wakes whom,
-/// migrations, priorities, frequencies, idle CPUs. It goes through the kernel's tracefs, in an instance
-/// of its own (paceline-PID) that is removed afterwards, and needs root: if that is missing, nothing is
-/// run. Ctrl-C ends the command, and so do SIGTERM, SIGINT and SIGHUP to this process, which are passed on;
-/// the trace is written all the same. The exit code is 1 if the command fails.
+/// Records everything that runs on the machine meanwhile: switches, wake-ups with
+/// their wakers, migrations, priorities, frequencies, idle CPUs. ui.perfetto.dev
+/// opens the file, too.
 ///
-/// JSON (one object): path, events (of the kernel, in the file), lost (that did not fit --buffer-kb),
-/// bytes, status (exit code of the command; null if a signal ended it).
+/// It uses the kernel's tracefs, in an instance of its own (paceline-PID) that is
+/// removed afterwards, and needs root; without root nothing is run. Ctrl-C ends
+/// the command, and so do SIGTERM, SIGINT and SIGHUP to this process, which are
+/// passed on; the trace is written all the same. The exit code is 1 if the command
+/// fails.
+///
+/// Examples:
+///   paceline record -- make -j8
+///   paceline record -o list.pftrace -- ls -R
 #[derive(Args)]
-pub(crate) struct Arguments {
+#[command(after_long_help = JSON)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RecordArguments {
     /// Where the trace goes, as Perfetto's protobuf
     #[arg(
         short,
@@ -37,7 +43,7 @@ pub(crate) struct Arguments {
     /// Copy the kernel's own text to this file, too
     #[arg(long, value_name = "F.txt")]
     text: Option<PathBuf>,
-    /// Room for the events of each CPU; if they are more, the last ones are kept [default: 16384,
+    /// Room for the events of each CPU; if there are more, the last ones are kept [default: 16384,
     /// less on machines with more than 32 CPUs]
     ///
     /// A switch takes about 80 bytes, and a busy CPU makes some thousand a second.
@@ -52,9 +58,17 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// What `--json` says.
+/// The keys of `--json`, at the end of the help.
+const JSON: &str = "\
+JSON (--json), one object:
+  path, bytes
+  events              of the kernel, in the file
+  lost                those that did not fit --buffer-kb
+  status              exit code of the command; null if a signal ended it";
+
+/// The object of `--json`.
 #[derive(Serialize)]
-struct Report {
+struct RecordReport {
     path: String,
     events: u64,
     lost: u64,
@@ -62,7 +76,7 @@ struct Report {
     status: Option<i32>,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: RecordArguments) -> Result<(), Failure> {
     output::check_files(
         &[],
         &[
@@ -75,9 +89,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let status = signals.wait_for(start(&arguments)?)?;
     let recorded = tracer.finish(arguments.text.as_deref())?;
     let report = write(&arguments, &recorded.recording, status)?;
-    match arguments.json {
-        true => output::print_json(&report)?,
-        false => output::print(table(&report))?,
+    if arguments.json {
+        output::print_json(&report)?
+    } else {
+        output::print(table(&report))?
     }
     if report.lost > 0 {
         output::note(format!(
@@ -85,17 +100,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             report.path, report.events, report.lost, recorded.buffer_kb
         ));
     }
-    match status.success() {
-        true => Ok(()),
-        false => Err(Failure::Failed(format!(
-            "{} failed ({status}); what was recorded is in {}",
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::Failed(format!(
+            "{} failed ({status}); the recording is in {}",
             arguments.command[0].display(),
             report.path
-        ))),
+        )))
     }
 }
 
-fn start(arguments: &Arguments) -> Result<Child, Failure> {
+fn start(arguments: &RecordArguments) -> Result<Child, Failure> {
     let (program, rest) = arguments.command.split_first().expect("clap sees to it");
     let mut command = Command::new(program);
     command.args(rest);
@@ -110,7 +126,7 @@ fn start(arguments: &Arguments) -> Result<Child, Failure> {
     })
 }
 
-/// What ends the command ends the recording, and not this process, which has to write what was recorded.
+/// A signal that ends the command ends the recording, and not this process, which has to write the trace.
 struct Signals {
     /// Until the file is written.
     #[cfg(unix)]
@@ -136,16 +152,16 @@ impl Signals {
 }
 
 fn write(
-    arguments: &Arguments,
+    arguments: &RecordArguments,
     recording: &Recording,
     status: ExitStatus,
-) -> Result<Report, Failure> {
+) -> Result<RecordReport, Failure> {
     let path = &arguments.output;
     let shown = path.display();
     let written = File::create(path).and_then(|file| trace::write::perfetto(recording, file));
     let written =
         written.map_err(|error| Failure::failed(format!("cannot write {shown}: {error}")))?;
-    Ok(Report {
+    Ok(RecordReport {
         path: shown.to_string(),
         events: recording.kernel.len() as u64,
         lost: recording.losses.get(Loss::KernelEvents),
@@ -154,7 +170,7 @@ fn write(
     })
 }
 
-fn table(report: &Report) -> comfy_table::Table {
+fn table(report: &RecordReport) -> comfy_table::Table {
     let mut table = output::table();
     table.add_row(["trace", &report.path]);
     table.add_row(["events", &report.events.to_string()]);

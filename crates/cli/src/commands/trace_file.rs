@@ -6,9 +6,7 @@ use std::path::Path;
 
 use trace::Recording;
 
-use crate::failure::Failure;
-use crate::jobs::OnJobs;
-use crate::progress::Progress;
+use console::{Failure, OnJobs, Progress};
 
 /// Reads the trace in this file.
 pub(in crate::commands) fn load(path: &Path) -> Result<Recording, Failure> {

@@ -1,4 +1,4 @@
-//! Values on the command line: read, with the reason if they cannot be.
+//! Values on the command line: parsed, with a reason if they are wrong.
 
 use std::path::Path;
 
@@ -44,9 +44,10 @@ pub(super) fn find_graph(given: &str) -> Result<JobGraph, String> {
         return Ok(graph);
     }
     let path = Path::new(given);
-    JobGraph::load(path).map_err(|error| match path.exists() {
-        true => error.to_string(),
-        false => {
+    JobGraph::load(path).map_err(|error| {
+        if path.exists() {
+            error.to_string()
+        } else {
             let known = library().collect::<Vec<_>>().join(", ");
             format!("{error}; graphs known by name: {known}")
         }
@@ -75,7 +76,7 @@ mod tests {
         }
     }
 
-    /// Goal: numbers that are none, not finite or out of range are refused. Method: some of each.
+    /// Goal: numbers that cannot be read, are not finite or out of range are refused. Method: some of each.
     #[test]
     fn numbers_are_finite_and_within_range() {
         assert_eq!(fps("0"), Ok(0.0));

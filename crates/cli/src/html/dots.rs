@@ -12,7 +12,7 @@ const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 64.0;
 const BELOW: f64 = 26.0;
 const ABOVE: f64 = 8.0;
-/// A picture has room for so many dots; of more, the highest of each column are drawn.
+/// The number of dots that a picture has room for; of more, the highest of each column are drawn.
 const COLUMNS: usize = 600;
 
 /// One length.
@@ -23,9 +23,9 @@ pub(crate) struct Dot {
     pub(crate) length: Nanos,
     /// The style of its colour.
     pub(crate) class: &'static str,
-    /// What it says of itself.
+    /// The text of its tooltip.
     pub(crate) title: String,
-    /// Where more is said of it, in the same page.
+    /// The address of its details, in the same page.
     pub(crate) link: Option<String>,
 }
 
@@ -35,9 +35,9 @@ pub(crate) struct Dots {
     pub(crate) dots: Vec<Dot>,
     /// Until when the picture goes on.
     pub(crate) end: Nanos,
-    /// A length to compare with, and what it is.
+    /// A length to compare with, and its name.
     pub(crate) level: Option<(Nanos, &'static str)>,
-    /// For those who cannot see it.
+    /// For readers that cannot see it.
     pub(crate) about: String,
 }
 

@@ -1,24 +1,24 @@
-//! What happened when, a lane for each who did something: a picture of a stretch of time.
+//! What happened when, a lane for each thread or CPU: a picture of a stretch of time.
 //!
 //! A stretch may hold a thousand times more pieces than a picture has columns. Pieces that are too short to
-//! be seen are drawn as one, in the colour that has most of it and as strong as it is busy, so the size of
-//! a picture does not depend on what happened, and nothing vanishes.
+//! be seen are drawn as one, in the colour that has most of it, and as strong as it is busy. So the size of a
+//! picture does not depend on what happened, and nothing vanishes.
 
+use console::output::cut;
 use event::Nanos;
 use maud::{Markup, html};
 
 use super::px;
 use super::ticks::ticks;
-use crate::output::cut;
 
-/// The picture's width, and of it what is left of the lanes, in units of the picture.
+/// The picture's width, and the part of it to the left of the lanes, in units of the picture.
 const WIDTH: f64 = 1000.0;
 const NAMES: f64 = 168.0;
 /// The height of a lane, with the space below it; of a title; of the axis.
 const ROW: f64 = 24.0;
 const TITLE: f64 = 22.0;
 const AXIS: f64 = 26.0;
-/// What is shorter is drawn together with its neighbours.
+/// A shorter piece is drawn together with its neighbours.
 const SHORT: f64 = 1.0;
 /// The width of a character, for what fits into a piece or beside a lane.
 const CHARACTER: f64 = 6.4;
@@ -39,13 +39,13 @@ pub(crate) enum Ink {
 
 /// A part of a lane.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct LanePiece {
     pub(crate) begin: Nanos,
     pub(crate) end: Nanos,
     pub(crate) ink: Ink,
-    /// What is written into it, if there is room.
+    /// The text in it, if there is room.
     pub(crate) label: String,
-    /// What it says of itself.
+    /// The text of its tooltip.
     pub(crate) title: String,
 }
 
@@ -54,12 +54,12 @@ pub(crate) struct Piece {
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) name: String,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<LanePiece>,
 }
 
 /// A row of the picture.
 #[derive(Clone, Debug)]
-pub(crate) enum Row {
+pub(crate) enum LaneRow {
     Title(String),
     Lane(Lane),
 }
@@ -67,12 +67,12 @@ pub(crate) enum Row {
 /// A stretch of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
-    /// What is shown.
+    /// The part shown.
     pub(crate) window: (Nanos, Nanos),
-    /// What it is about: marked, and the beginning of the axis.
+    /// The part it is about: marked, and the beginning of the axis.
     pub(crate) marked: (Nanos, Nanos),
-    pub(crate) rows: Vec<Row>,
-    /// For those who cannot see it.
+    pub(crate) rows: Vec<LaneRow>,
+    /// For readers that cannot see it.
     pub(crate) about: String,
 }
 
@@ -91,8 +91,8 @@ impl Lanes {
     /// The picture.
     pub(crate) fn draw(&self) -> Markup {
         let heights = self.rows.iter().map(|row| match row {
-            Row::Title(_) => TITLE,
-            Row::Lane(_) => ROW,
+            LaneRow::Title(_) => TITLE,
+            LaneRow::Lane(_) => ROW,
         });
         let height: f64 = heights.clone().sum();
         let tops = heights.scan(0.0, |top, height| {
@@ -108,8 +108,8 @@ impl Lanes {
             svg.lanes viewBox=(size) role="img" aria-label=(self.about) {
                 @for (row, top) in self.rows.iter().zip(tops) {
                     @match row {
-                        Row::Title(title) => text.title x="0" y=(px(top + 15.0)) { (title) },
-                        Row::Lane(lane) => (self.lane(lane, top)),
+                        LaneRow::Title(title) => text.title x="0" y=(px(top + 15.0)) { (title) },
+                        LaneRow::Lane(lane) => (self.lane(lane, top)),
                     }
                 }
                 @for x in marks {
@@ -144,7 +144,7 @@ impl Lanes {
         }
     }
 
-    fn shapes(&self, pieces: &[Piece]) -> Vec<Shape> {
+    fn shapes(&self, pieces: &[LanePiece]) -> Vec<Shape> {
         let mut shapes = Vec::new();
         let mut crowd = Crowd::default();
         for piece in pieces {
@@ -179,7 +179,7 @@ struct Crowd<'a> {
     extent: Option<(f64, f64)>,
     /// How much each ink has.
     inks: Vec<(Ink, f64)>,
-    pieces: Vec<&'a Piece>,
+    pieces: Vec<&'a LanePiece>,
 }
 
 impl<'a> Crowd<'a> {
@@ -189,7 +189,7 @@ impl<'a> Crowd<'a> {
             .is_some_and(|(begin, end)| from - end >= SHORT || end - begin >= SHORT)
     }
 
-    fn add(&mut self, from: f64, to: f64, piece: &'a Piece) {
+    fn add(&mut self, from: f64, to: f64, piece: &'a LanePiece) {
         let (begin, end) = self.extent.unwrap_or((from, to));
         self.extent = Some((begin, end.max(to)));
         let known = self.inks.iter_mut().find(|(ink, _)| *ink == piece.ink);
@@ -200,7 +200,7 @@ impl<'a> Crowd<'a> {
         self.pieces.push(piece);
     }
 
-    /// What is drawn for all of them; nothing, if there are none.
+    /// The drawing for all of them; nothing, if there are none.
     fn take(&mut self) -> Option<Shape> {
         let crowd = std::mem::take(self);
         let (from, to) = crowd.extent?;
@@ -224,9 +224,10 @@ impl<'a> Crowd<'a> {
             // As wide as can be seen, even if it is alone.
             to: to.max(from + SHORT / 2.0),
             ink,
-            strength: match is_bar(&ink) && all > 0.0 {
-                true => (busy / all).max(FAINT),
-                false => 1.0,
+            strength: if is_bar(&ink) && all > 0.0 {
+                (busy / all).max(FAINT)
+            } else {
+                1.0
             },
             label: String::new(),
             title,
@@ -263,8 +264,8 @@ mod tests {
 
     const BUSY: Ink = Ink::Fill("busy");
 
-    fn piece(begin: u64, end: u64, ink: Ink) -> Piece {
-        Piece {
+    fn piece(begin: u64, end: u64, ink: Ink) -> LanePiece {
+        LanePiece {
             begin: Nanos(begin),
             end: Nanos(end),
             ink,
@@ -284,8 +285,8 @@ mod tests {
         }
     }
 
-    /// Goal: what can be seen is where it was, and what is blank is not drawn. Method: a bar, a gap, a line
-    /// that goes on behind the window.
+    /// Goal: visible pieces are where they were, and blanks are not drawn. Method: a bar, a gap, a line that
+    /// goes on behind the window.
     #[test]
     fn pieces_are_where_they_were() {
         let pieces = [
@@ -333,8 +334,8 @@ mod tests {
         let mut odd = piece(0, 500_000, BUSY);
         odd.label = "<b>".to_owned();
         lanes.rows = vec![
-            Row::Title("threads".into()),
-            Row::Lane(Lane {
+            LaneRow::Title("threads".into()),
+            LaneRow::Lane(Lane {
                 name: "<script>".into(),
                 pieces: vec![odd],
             }),

@@ -1,8 +1,8 @@
 //! Reports for a browser: one file that holds all it shows, so that it can be kept, sent and opened offline.
 //!
-//! What is here knows nothing of what is reported: the frame of a page, tables, and two kinds of pictures.
-//! Pictures are SVG inside of the page, drawn with the page's own colours, light or dark as the reader likes
-//! it; whatever the pointer rests on says what it is. There is no script in a page.
+//! This module knows nothing of what is reported: it has the frame of a page, tables, and two kinds of
+//! pictures. Pictures are SVG inside of the page, drawn with the page's own colours, light or dark as the
+//! reader likes it. A tooltip explains each part under the pointer. There is no script in a page.
 //!
 //! Invariant: text of traces (names of threads, labels) becomes text of the page, never markup.
 
@@ -15,8 +15,7 @@ use std::path::Path;
 use comfy_table::{Row, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::failure::Failure;
-use crate::output;
+use console::{Failure, output};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -50,7 +49,7 @@ fn page(title: &str, body: &Markup) -> String {
     markup.into_string()
 }
 
-/// What the style calls `#hatch`.
+/// The style's `#hatch`.
 fn hatch() -> Markup {
     html! {
         svg.defs aria-hidden="true" {
@@ -104,7 +103,7 @@ pub(crate) fn table(table: &Table) -> Markup {
     }
 }
 
-/// A coordinate in a picture: tenths of a unit are less than anybody sees.
+/// A coordinate in a picture: tenths of a unit are too small to be seen.
 fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -114,8 +113,8 @@ fn px(value: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: what comes from a trace cannot become markup, and a page needs nothing from elsewhere. Method: a
-    /// title and a cell with markup in them; no address is in the page.
+    /// Goal: text of a trace cannot become markup, and a page needs nothing from elsewhere. Method: a title
+    /// and a cell with markup in them; no address is in the page.
     #[test]
     fn text_stays_text() {
         let mut cells = Table::new();

@@ -2,7 +2,7 @@
 
 use event::Nanos;
 
-/// Times at equal distances of 1, 2 or 5 times a power of ten, from zero up to a length, at most so many
+/// Times at equal distances of 1, 2 or 5 times a power of ten, from zero up to a length, in at most `most`
 /// steps; each with the text for it.
 pub(super) fn ticks(length: Nanos, most: u64) -> Vec<(Nanos, String)> {
     let step = step(length.0.div_ceil(most.max(1)).max(1));

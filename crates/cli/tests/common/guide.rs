@@ -1,9 +1,9 @@
-//! Comparing a guide with what the command prints.
+//! Comparing a guide with the program's output.
 
 use crate::common::{fine, root};
 
-/// Compares a guide with what is printed: each of its commands that begins with `$ paceline` is run, and what
-/// stands below it has to come; `…` at the end stands for more lines. At least `least` commands are shown.
+/// Compares a guide with the output: each of its commands that begins with `$ paceline` is run, and must
+/// print the text below it; `…` at the end stands for more lines. At least `least` commands are shown.
 pub(crate) fn shows_what_is_printed(file: &str, least: usize) {
     let guide = std::fs::read_to_string(root().join(file)).unwrap();
     let mut shown = 0;

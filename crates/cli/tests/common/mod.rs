@@ -24,7 +24,7 @@ pub(crate) fn paceline(arguments: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
-/// What a run prints that has nothing to complain about.
+/// The output of a run that reports no error.
 pub(crate) fn fine(arguments: &[&str]) -> String {
     let (code, out, err) = paceline(arguments);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");

@@ -12,16 +12,17 @@ use crate::Machine;
 /// A tree with something else in the place of some of its files.
 struct Changed<'a> {
     tree: &'a Tree,
-    /// What is found in the changed files; none if they are gone.
+    /// The result for the changed files; none if they are gone.
     bytes: Option<Vec<u8>>,
     which: &'a dyn Fn(&str) -> bool,
 }
 
 impl Source for Changed<'_> {
     fn read(&self, path: &str) -> Option<Vec<u8>> {
-        match (self.which)(path) {
-            true => self.bytes.clone(),
-            false => self.tree.read(path),
+        if (self.which)(path) {
+            self.bytes.clone()
+        } else {
+            self.tree.read(path)
         }
     }
 
@@ -73,7 +74,7 @@ impl Dice {
         (self.0 >> 33) as usize % bound
     }
 
-    /// What might stand in a broken file: a few bytes, or what some other file holds.
+    /// Possible content of a broken file: a few bytes, or that of another file.
     fn garbage(&mut self) -> Vec<u8> {
         const WORDS: [&str; 12] = [
             "",
@@ -96,7 +97,7 @@ impl Dice {
     }
 }
 
-/// What holds of every answer.
+/// Checks that every answer has to pass.
 fn check_sound(what: &str, found: &Topology) {
     let usable = found.limits().usable();
     let fast = found.fast(&usable);

@@ -1,8 +1,8 @@
-//! Detection on the machine at hand, against others who count.
+//! Detection on the machine at hand, against other counts.
 
-use platform::{Os, Platform};
+use platform::{Machine, Os};
 
-/// Goal: on the machine at hand detection counts what others count. Method: std rounds quotas down and nproc
+/// Goal: detection on the machine at hand agrees with other counts. Method: std rounds quotas down and nproc
 /// knows none, so std is a lower bound (but for the floor of two) and nproc an upper one.
 #[test]
 fn std_and_nproc_agree() {
@@ -10,9 +10,10 @@ fn std_and_nproc_agree() {
     let here = machine.effective_parallelism();
     let std = std::thread::available_parallelism().map_or(1, usize::from);
     let quota = machine.limits().quota.is_some();
-    match quota {
-        true => assert!(here >= std, "{here} {std}"),
-        false => assert_eq!(here, std),
+    if quota {
+        assert!(here >= std, "{here} {std}")
+    } else {
+        assert_eq!(here, std)
     }
     if let Ok(nproc) = std::process::Command::new("nproc").output() {
         let text = String::from_utf8_lossy(&nproc.stdout).into_owned();

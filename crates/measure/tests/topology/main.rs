@@ -8,7 +8,7 @@ mod truth;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use measure::dump;
+use paceline_measure::dump;
 use platform::CpuSet;
 use platform::topology::detect::Tree;
 use serde_json::Value;

@@ -93,7 +93,7 @@ fn tree(spec: &Spec, numbers: &[u32]) -> Tree {
     tree
 }
 
-/// What was found, with each CPU's number put back.
+/// The result, with each CPU's number put back.
 fn found(machine: &Topology, back: impl Fn(u32) -> u32) -> Vec<Vec<CpuSet>> {
     let back = |set: &CpuSet| set.iter().map(&back).collect::<CpuSet>();
     let groups = |sets: Vec<CpuSet>| {

@@ -1,11 +1,11 @@
-//! Every machine is what its truth says.
+//! Every machine is as its truth says.
 
 use platform::topology::detect::detect;
 use platform::{CpuSet, Quota, Topology};
 
 use crate::Machine;
 
-/// The true classes, slow to fast, cut to what was online and determined.
+/// The true classes, slow to fast, cut to the CPUs that were online and determined.
 fn true_classes(machine: &Machine, online: &CpuSet) -> Vec<CpuSet> {
     let classes = machine.truth["classes"].as_array().expect("a list");
     let undetermined = machine.list("/undetermined_cpus").unwrap_or_default();
@@ -27,20 +27,20 @@ fn found_classes(machine: &Machine, found: &Topology) -> Vec<CpuSet> {
 fn true_cores(machine: &Machine, online: &CpuSet) -> Option<(u64, u64)> {
     let number = |pointer: &str| machine.truth.pointer(pointer)?.as_u64();
     let whole = machine.list("/all_cpus").as_ref() == Some(online);
-    match whole {
-        true => Some((
+    if whole {
+        Some((
             number("/smt/physical_cores")?,
             number("/smt/max_threads_per_core")?,
-        )),
-        // The truth counts CPUs that were offline, too; nobody can see these.
-        false => None,
+        ))
+    } else {
+        None
     }
 }
 
 /// The truth knows its cpuset from the program that made the archive, which left the cpuset's own files out.
 const WITHOUT_CPUSET: &str = "hwloc-opteron-32-cgroup2";
 
-/// What is wrong with what was found, a line each.
+/// The errors in a result, a line each.
 fn differences(machine: &Machine, found: &Topology) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut compare = |what: &str, is: String, should: String| {
@@ -74,9 +74,10 @@ fn differences(machine: &Machine, found: &Topology) -> Vec<String> {
     let usable = machine
         .list("/limits/usable_cpus")
         .unwrap_or(online.clone());
-    let usable = match machine.id == WITHOUT_CPUSET {
-        true => online,
-        false => usable,
+    let usable = if machine.id == WITHOUT_CPUSET {
+        online
+    } else {
+        usable
     };
     compare("usable", limits.usable().to_string(), usable.to_string());
     let limit = |key: &str| machine.truth["limits"][key].clone();
@@ -88,9 +89,10 @@ fn differences(machine: &Machine, found: &Topology) -> Vec<String> {
     );
     // The truth knows no floor of two; see `Limits::effective_parallelism`.
     let parallelism = limit("parallelism_ceil").as_u64().expect("a number");
-    let parallelism = match machine.id == WITHOUT_CPUSET {
-        true => usable.len() as u64,
-        false => parallelism.max(usable.len().min(2) as u64),
+    let parallelism = if machine.id == WITHOUT_CPUSET {
+        usable.len() as u64
+    } else {
+        parallelism.max(usable.len().min(2) as u64)
     };
     let is = found.effective_parallelism().to_string();
     compare("parallelism", is, parallelism.to_string());

@@ -95,7 +95,9 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (number(first), number(last)) {
             (Some(first), Some(last)) if first <= last => {
-                (first..=last).for_each(|cpu| set.insert(cpu));
+                for cpu in first..=last {
+                    set.insert(cpu);
+                }
             }
             _ => {
                 return Err(format!(

@@ -89,9 +89,10 @@ impl Reading {
             }
         }
         let sentence = |(place, count): (&Place, usize)| {
-            let takes = match place.is_slow {
-                false => "all jobs",
-                true => "background jobs and small pieces of loops",
+            let takes = if place.is_slow {
+                "background jobs and small pieces of loops"
+            } else {
+                "all jobs"
             };
             let (verb, take) = if count == 1 {
                 ("is", "takes")
@@ -103,9 +104,10 @@ impl Reading {
                 cpus(&place.cpus)
             )
         };
-        match groups.is_empty() {
-            true => vec!["All of them take all jobs, wherever the kernel puts them.".to_owned()],
-            false => groups.into_iter().map(sentence).collect(),
+        if groups.is_empty() {
+            vec!["All of them take all jobs, wherever the kernel puts them.".to_owned()]
+        } else {
+            groups.into_iter().map(sentence).collect()
         }
     }
 }

@@ -26,7 +26,7 @@ mod words;
 mod workers;
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, CpuSet, Limits, Ordering, Platform, SpawnError, Treatment};
+use platform::{Atomic, CpuSet, Limits, Machine, Ordering, Platform, SchedParams, SpawnError};
 
 use crate::policy::Width;
 
@@ -60,7 +60,7 @@ pub(crate) struct Settings {
     pub(crate) cpus: Option<CpuSet>,
     /// Whether the machine is looked at again, and what time it is.
     pub(crate) follow: Option<Nanos>,
-    pub(crate) help: Vec<Treatment>,
+    pub(crate) help: Vec<SchedParams>,
     /// The slice that workers ask for.
     pub(crate) slice: Option<Nanos>,
     pub(crate) steering: bool,
@@ -139,8 +139,8 @@ impl<P: Platform> Adapt<P> {
 /// What the core tells and asks.
 impl<P: Platform> Adapt<P> {
     /// The calling thread has begun to use the job system: a worker that was just started, or a thread from
-    /// outside that was given a seat, perhaps after another one. A worker tells its name from now on, and
-    /// gets the mask and the help that the others have.
+    /// outside that was given a thread slot, perhaps after another one. A worker tells its name from now on,
+    /// and gets the mask and the help that the others have.
     pub(crate) fn thread_started<C: Caller<P>>(&self, caller: &C) {
         self.observer(caller).forget_usage();
         let Some(words) = caller.words() else { return };
@@ -153,7 +153,7 @@ impl<P: Platform> Adapt<P> {
         if self.live.has_places() {
             workers.with_given_mask(caller.index(), |cpus| {
                 // Refused: as for the mask that it was started with.
-                let _ = workers.platform().set_mask(name, cpus);
+                let _ = workers.machine().set_mask(name, cpus);
             });
         }
         self.helping.help_newcomer(workers, caller.index());

@@ -3,7 +3,7 @@
 //! Where CPUs differ, work with a deadline belongs on the fast ones. So workers are of two kinds
 //! ([`Plan`] says how many of each): *fast* ones have a mask of the fast classes and take everything; *slow*
 //! ones have a mask of a slower class and take what has no deadline, and of ranges only shares that fit
-//! their speed ([`slow`](crate::slow)). No mask is a single CPU unless a class is: within a class the
+//! their speed ([`slow`](crate::work::slow)). No mask is a single CPU unless a class is: within a class the
 //! kernel decides, and steering leaves out a CPU of the class for a while.
 //!
 //! Where there are several last-level caches, fast workers that have a core each beside the thread that waits
@@ -19,7 +19,7 @@
 //!   it: the kernel cuts them off, and what it leaves tells when they are back.
 //! - Of the regular workers, the first one is fast.
 
-use platform::{CpuSet, Distance, Lane, Limits, Plan, PlannedWorker, Platform, Topology};
+use platform::{CpuSet, Distance, Lane, Limits, Machine, Plan, PlannedWorker, Platform, Topology};
 
 use crate::adapt::words::PlacedThread;
 
@@ -121,15 +121,12 @@ pub(crate) fn allowed_without_place<P: Platform>(
     placed: &PlacedThread,
     usable: &CpuSet,
 ) -> Option<CpuSet> {
-    let now = platform.allowed(&[placed.thread])?;
+    let now = platform.machine().allowed(&[placed.thread])?;
     let Some(given) = &placed.given else {
         return Some(now);
     };
     let has_all = placed.is_steered || given.intersection(usable).is_subset(&now);
-    Some(match has_all {
-        true => now.union(usable),
-        false => now,
-    })
+    Some(if has_all { now.union(usable) } else { now })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What adaptation sees of a job system: its workers, and the thread that asks or tells.
 //!
-//! The core implements both traits; nothing in this folder knows contexts, seats or the shared state.
+//! The core implements both traits; nothing in this folder knows contexts, thread slots or the shared state.
 
 use event::{EventKind, Nanos};
 use platform::{Atomic, CpuSet, Ordering, Platform};
@@ -9,10 +9,15 @@ use super::local::Local;
 use super::words::{PlacedThread, WorkerWords};
 use crate::stats::Counters;
 
-/// The workers of a job system. A worker is named by the index of its seat.
+/// The workers of a job system. A worker is named by the index of its thread slot.
 pub(crate) trait Workers<P: Platform> {
     /// The platform they run on.
     fn platform(&self) -> &P;
+
+    /// The machine below it.
+    fn machine(&self) -> &P::Machine {
+        self.platform().machine()
+    }
 
     /// How many threads the job system knows, its own and others: their indices are smaller.
     fn threads(&self) -> usize;

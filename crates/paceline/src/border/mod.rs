@@ -1,50 +1,42 @@
 //! The border to the program's code.
 //!
-//! A job system runs code that it does not know: bodies of jobs, hooks, sinks, wakers, and the drops of
-//! everything that these capture, return or panic with. Any of it may panic, and may call the job system. All
-//! of it is called in this module, and nowhere else:
+//! A job system runs code that it does not know: bodies of jobs, hooks, sinks, wakers, and the drops of all
+//! values that these capture, return or panic with. Any of this code may panic, and may call the job system.
+//! All of it is called in this module, and nowhere else:
 //!
-//! - [`caught`] calls a closure and hands back what it panicked with.
-//! - [`UserValue`] holds a value of the program's that is not a job's: it is reached through
+//! - [`caught`] calls a closure and returns the payload if the closure panicked.
+//! - [`UserValue`] holds a value of the program's that is not a job's. It is reached through
 //!   [`call`](UserValue::call), and its drop cannot unwind.
-//! - [`BodyTable`] and [`Body`] are a job's closure and result, erased: calling and dropping them catch.
-//! - [`Hooks`] are what the program wants to be told or asked.
+//! - [`Body`](crate::store::Body) is a job's closure or result, erased: calling and dropping it catch panics.
+//! - [`Hooks`](crate::hooks::Hooks) are the program's closures for certain moments.
 //! - [`UnwindGuard`] is for the places where an unwind would leave borrowed data behind. With the border in
-//!   place only a bug of the job system's own gets there, and it ends the process.
+//!   place only a bug of the job system itself gets there, and the guard then ends the process.
 //!
-//! A panic of a body makes the job fail, and is told to those that wait for it. A panic anywhere else is
-//! counted (`Stats::drop_panics`, `Stats::hook_panics`), and the job system goes on as if there had been
-//! none: a job ends as it would have, a thread works on.
+//! A panic of a body makes the job fail, and is reported to the threads that wait for the job. A panic
+//! anywhere else is counted (`Stats::drop_panics`, `Stats::hook_panics`), and the job system goes on as if
+//! there had been none: a job ends as it would have, and a thread works on.
 //!
 //! Exceptions are closures that run on the stack of their caller, on behalf of that caller (the first half of
-//! a join, a scope's closure, the part of a loop that is not shared): their panics reach the caller, once
-//! everything that borrows is through.
+//! a join, a scope's closure, the part of a loop that is not shared). Their panics reach the caller, once
+//! everything that borrows has ended.
 //!
 //! Invariants
-//! - Code of the program is called while no lock of the job system is held and no [`Own`](crate::seat::Own)
-//!   is borrowed.
-//! - While it runs on a thread inside the job system, that thread has a [`Frame`](crate::seat::Frame): so the
-//!   job system knows of calls that come back, and of its own end on its own stack (see `shutdown`).
-
-mod body;
-mod hooks;
+//! - Code of the program is called while no lock of the job system is held and no
+//!   [`Own`](crate::work::thread_slot::Own) is borrowed.
+//! - While code of the program runs on a thread inside the job system, that thread has a
+//!   [`Running`](crate::work::thread_slot::Running). So the job system knows of calls that come back, and of
+//!   its own end on its own stack (see `shutdown`).
 
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use platform::{Atomic, Memory, Ordering, Platform};
+use platform::{Atomic, Memory, Ordering};
 
-use crate::context::Context;
-use crate::job::Ticket;
-use crate::shared::Shared;
 use crate::stats::Stats;
 
-pub(crate) use body::{Body, BodyTable, Once, Typed};
-pub(crate) use hooks::{Hooks, UserSink};
-
-/// What code of the program panicked with.
+/// The payload with which code of the program panicked.
 pub(crate) type Payload = UserValue<Box<dyn Any + Send>>;
 
 /// Calls code of the program.
@@ -61,21 +53,21 @@ impl<T> UserValue<T> {
         UserValue(ManuallyDrop::new(value))
     }
 
-    /// Calls it, or something of it.
+    /// Calls the value, or a method of it.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&T) -> R) -> Result<R, Payload> {
         caught(|| call(&self.0))
     }
 
-    /// Hands it to the program.
+    /// Hands the value to the program.
     pub(crate) fn into_inner(self) -> T {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again, and not dropped.
         unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
-    /// Drops it; how many drops panicked.
+    /// Drops the value. Returns how many drops panicked.
     pub(crate) fn discard(self) -> u64 {
-        /// A payload may panic in its drop with another that does so, and so on.
+        /// The drop of a payload may panic with another payload of that kind, and so on.
         const DROPS_MAX: u64 = 8;
         let mut panics = 0;
         let mut next = caught(|| drop(self.into_inner())).err();
@@ -93,7 +85,7 @@ impl<T> UserValue<T> {
 }
 
 impl<T> Drop for UserValue<T> {
-    /// For values that are dropped where nothing can be counted: with the job system itself.
+    /// For values that are dropped where no panic can be counted: with the job system itself.
     fn drop(&mut self) {
         // SAFETY: the value is not used again: this is its owner's drop.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
@@ -108,7 +100,7 @@ impl<T: Clone> Clone for UserValue<T> {
 }
 
 impl Payload {
-    /// What the panic said.
+    /// The message of the panic.
     pub(crate) fn message(&self) -> Arc<str> {
         let payload = &**self.0;
         let text = payload.downcast_ref::<&str>().copied();
@@ -117,13 +109,13 @@ impl Payload {
             .into()
     }
 
-    /// Goes on unwinding with it, on behalf of the program's code that waits here.
+    /// Resumes the unwinding with this payload, on behalf of the program's code that waits here.
     pub(crate) fn resume(self) -> ! {
         std::panic::resume_unwind(self.into_inner())
     }
 }
 
-/// Panics that no wait and no hook is told of, counted.
+/// Counts of the panics that no wait and no hook reports.
 pub(crate) struct Panics<M: Memory> {
     drops: M::AtomicU64,
     hooks: M::AtomicU64,
@@ -144,10 +136,28 @@ impl<M: Memory> Panics<M> {
         }
     }
 
-    /// A hook or the like panicked with that.
-    fn add_hook(&self, payload: Payload) {
-        self.hooks.fetch_add(1, Ordering::Relaxed);
-        self.add_drops(payload.discard());
+    /// Drops a value of the program's, outside of any lock.
+    pub(crate) fn discard<T>(&self, value: UserValue<T>) {
+        self.add_drops(value.discard());
+    }
+
+    /// Counts the panic, if there was one, of the drop of a job's closure or result.
+    pub(crate) fn count_drop(&self, dropped: Result<(), Payload>) {
+        if let Err(payload) = dropped {
+            self.add_drops(1 + payload.discard());
+        }
+    }
+
+    /// Calls a hook, a sink or the like. `None`: it panicked.
+    pub(crate) fn call_hook<R>(&self, call: impl FnOnce() -> Result<R, Payload>) -> Option<R> {
+        match call() {
+            Ok(result) => Some(result),
+            Err(payload) => {
+                self.hooks.fetch_add(1, Ordering::Relaxed);
+                self.add_drops(payload.discard());
+                None
+            }
+        }
     }
 
     pub(crate) fn add_to(&self, total: &mut Stats) {
@@ -156,47 +166,10 @@ impl<M: Memory> Panics<M> {
     }
 }
 
-impl<P: Platform> Shared<P> {
-    /// Drops a value of the program's, outside of any lock.
-    pub(crate) fn discard<T>(&self, value: UserValue<T>) {
-        self.panics.add_drops(value.discard());
-    }
-
-    /// Counts what came of the drop of what a job held.
-    pub(crate) fn count_drop(&self, dropped: Result<(), Payload>) {
-        if let Err(payload) = dropped {
-            self.panics.add_drops(1 + payload.discard());
-        }
-    }
-
-    /// Calls a hook or the like. `None`: it panicked.
-    pub(crate) fn call_hook<R>(&self, call: impl FnOnce() -> Result<R, Payload>) -> Option<R> {
-        match call() {
-            Ok(result) => Some(result),
-            Err(payload) => {
-                self.panics.add_hook(payload);
-                None
-            }
-        }
-    }
-}
-
-impl<P: Platform> Context<'_, P> {
-    /// Drops what a job holds, its closure or its result.
-    pub(crate) fn discard_held(&self, job: Ticket, drop_it: impl FnOnce() -> Result<(), Payload>) {
-        self.in_frame(job, || self.shared.count_drop(drop_it()));
-    }
-
-    /// Calls a hook or the like on behalf of no job.
-    pub(crate) fn call_hook<R>(&self, call: impl FnOnce() -> Result<R, Payload>) -> Option<R> {
-        self.in_frame(Ticket::NONE, || self.shared.call_hook(call))
-    }
-}
-
-/// Ends the process if something unwinds past it: what is borrowed here would be gone while jobs still use
-/// it, or a worker would end in the middle of something.
+/// Ends the process if an unwind passes it: values that jobs still borrow would be gone, or a worker would
+/// end in the middle of something.
 pub(crate) struct UnwindGuard<M: Memory> {
-    /// What would be left behind.
+    /// The place, for the message.
     what: &'static str,
     _memory: std::marker::PhantomData<fn() -> M>,
 }
@@ -210,7 +183,7 @@ impl<M: Memory> UnwindGuard<M> {
         }
     }
 
-    /// It did not.
+    /// Nothing unwound past the guard.
     #[inline(always)]
     pub(crate) fn disarm(self) {
         std::mem::forget(self);
@@ -237,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics in its drop with another of its kind, so many times.
+    /// Panics in its drop with another of its kind, this many times.
     struct Bomb<'a>(&'a Cell<u32>, u32);
 
     impl Drop for Bomb<'_> {
@@ -259,11 +232,11 @@ mod tests {
         }
     }
 
-    /// Goal: no drop of a value of the program's unwinds, however many panics follow from it, and each is
-    /// counted, up to a bound. Method: values that panic with values that panic.
+    /// Goal: no drop of a value of the program's unwinds, however many panics follow from it, and each panic
+    /// is counted, up to a bound. Method: values that panic with values that panic.
     #[test]
     fn drops_do_not_unwind() {
-        // Miri would call it a leak that the last of very many is forgotten.
+        // Miri would report a leak: the last of very many values is forgotten.
         let many = if cfg!(miri) { (7, 7) } else { (1000, 8) };
         for (depth, counted) in [(0, 0), (1, 1), (3, 3), many] {
             let drops = Cell::new(0);
@@ -274,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Goal: a value that is handed back is not dropped here. Method: a count of drops.
+    /// Goal: a value that is handed to the program is not dropped here. Method: a count of drops.
     #[test]
     fn what_is_handed_back_is_not_dropped() {
         let drops = Cell::new(0);

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use platform::{Memory, Ordering};
 
 use super::{Notes, Ordered, Part, Spoil, Spoiled, check, must_find, together};
-use crate::deque::Deque;
-use crate::job::Ticket;
+use crate::queues::Deque;
+use crate::store::Ticket;
 
 const SYMPTOM: &str = "tickets handed out";
 

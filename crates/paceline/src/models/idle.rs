@@ -18,9 +18,9 @@ use testkit::Loom;
 use super::{
     Notes, Ordered, Part, Site, Spoil, Spoiled, WeakFences, Word32, check, must_find, together,
 };
-use crate::deque::Deque;
-use crate::idle::{Fenced, Fences, Idle};
-use crate::job::Ticket;
+use crate::queues::Deque;
+use crate::queues::{Fenced, Fences, Idle};
+use crate::store::Ticket;
 
 // What one sleeper, one searcher and one bump add to the idle word.
 const SLEEPING: u64 = 1;
@@ -61,7 +61,7 @@ impl<M: Memory> Den<M> {
         let Some(now) = self.idle.after_publish::<F>() else {
             return;
         };
-        if now.is_hungry() {
+        if now.wants_work() {
             self.idle.bump();
         }
         if now.searching == 0 && now.sleeping > 0 {
@@ -70,8 +70,8 @@ impl<M: Memory> Den<M> {
     }
 
     fn wake_one(&self) {
-        if let Some(seat) = self.idle.wake_one() {
-            self.parkers[seat].unpark();
+        if let Some(thread) = self.idle.wake_one() {
+            self.parkers[thread].unpark();
         }
     }
 
@@ -98,35 +98,37 @@ impl<M: Memory> Den<M> {
     }
 
     /// As `Context::from_deques`: what is stolen beyond the first goes to the own queue.
-    fn find(&self, seat: usize) -> Option<Ticket> {
+    fn find(&self, thread: usize) -> Option<Ticket> {
         let mut first = None;
         self.queues.iter().find_map(|queue| {
             queue.steal_half(2, |ticket| match first {
                 None => first = Some(ticket),
-                Some(_) => assert!(self.queues[seat].put(ticket), "the queue is full"),
+                Some(_) => assert!(self.queues[thread].put(ticket), "the queue is full"),
             });
             first
         })
     }
 
     /// As `Context::work_loop`, `idle` and `sleep`.
-    fn work<F: Fences<M>>(&self, seat: usize) {
+    fn work<F: Fences<M>>(&self, thread: usize) {
         while !self.is_over() {
             self.idle.begin_search::<F>();
             let found = loop {
-                let found = self.find(seat);
+                let found = self.find(thread);
                 if found.is_some() || self.is_over() {
                     break found;
                 }
-                self.idle.begin_sleep::<F>(seat);
-                while self.idle.is_asleep(seat) && !self.has_work() && !self.is_over() {
-                    self.parkers[seat].park(Nanos::MAX);
+                self.idle.begin_sleep::<F>(thread);
+                while self.idle.is_asleep(thread) && !self.has_work() && !self.is_over() {
+                    self.parkers[thread].park(Nanos::MAX);
                 }
-                self.idle.cancel_sleep(seat);
+                self.idle.cancel_sleep(thread);
             };
             self.end_search::<F>();
-            found.into_iter().for_each(|ticket| self.run(ticket));
-            while let Some(ticket) = self.queues[seat].take_newest() {
+            if let Some(ticket) = found {
+                self.run(ticket);
+            }
+            while let Some(ticket) = self.queues[thread].take_newest() {
                 self.run(ticket);
             }
         }
@@ -140,16 +142,16 @@ impl<M: Memory> Den<M> {
     }
 
     /// A worker finds nothing and goes to sleep. True if it parks.
-    fn doze_off(&self, seat: usize) -> bool {
+    fn doze_off(&self, thread: usize) -> bool {
         self.idle.begin_search::<Fenced>();
         if self.has_work() {
             self.end_search::<Fenced>();
             return false;
         }
-        self.idle.begin_sleep::<Fenced>(seat);
+        self.idle.begin_sleep::<Fenced>(thread);
         let parks = !self.has_work();
         if !parks {
-            self.idle.cancel_sleep(seat);
+            self.idle.cancel_sleep(thread);
             self.end_search::<Fenced>();
         }
         parks
@@ -170,8 +172,8 @@ impl<M: Memory> Den<M> {
         })
     }
 
-    fn worker<F: Fences<M> + 'static>(self: &Arc<Self>, seat: usize) -> Part {
-        self.part(move |den| den.work::<F>(seat))
+    fn worker<F: Fences<M> + 'static>(self: &Arc<Self>, thread: usize) -> Part {
+        self.part(move |den| den.work::<F>(thread))
     }
 
     /// Worker 1 finds nothing and goes to sleep; notes whether it would park.

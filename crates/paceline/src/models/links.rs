@@ -25,10 +25,10 @@ use testkit::Loom;
 use super::{
     Notes, Ordered, Part, RACE, Site, Spoil, Spoiled, check, held_job, must_find, together,
 };
-use crate::context::Context;
-use crate::context::Queue;
-use crate::job::{JobId, Label, Link, Links, PLACES, Ticket};
-use crate::slab::NIL;
+use crate::queues::Queue;
+use crate::store::NIL;
+use crate::store::{JobId, Label, Link, Links, PLACES, Ticket};
+use crate::work::Context;
 
 /// Ends `job` and uses its slot again.
 fn finisher<P: Platform>(site: &Site<P>, job: Ticket) -> Part {
@@ -36,8 +36,8 @@ fn finisher<P: Platform>(site: &Site<P>, job: Ticket) -> Part {
     Box::new(move || {
         let context = site.context(1);
         site.do_something();
-        context.release(job, 1, Queue::Own);
-        context.finish_todo(Queue::Own);
+        context.graph().release(job, 1, Queue::Own);
+        context.graph().finish_todo(Queue::Own);
         let next = held_job(&context);
         assert_eq!(next.index(), job.index(), "the slot is used again");
     })
@@ -75,8 +75,8 @@ fn ender<P: Platform>(site: &Site<P>, thread: usize, job: Ticket, done: &Site<P>
     Box::new(move || {
         let context = site.context(thread);
         done.do_something();
-        context.release(job, 1, Queue::Own);
-        context.finish_todo(Queue::Own);
+        context.graph().release(job, 1, Queue::Own);
+        context.graph().finish_todo(Queue::Own);
         while context.run_any() {}
     })
 }
@@ -111,7 +111,7 @@ struct NotCounted;
 
 impl Spoil for NotCounted {
     const ORDERED: bool = true;
-    const FILE: &'static str = "graph.rs";
+    const FILE: &'static str = "graph/finish.rs";
     fn count_down(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -124,24 +124,24 @@ fn a_release_that_publishes_nothing_runs_the_successor_too_early() {
 }
 
 /// Tells those on a list that a job is over.
-type Tell<P> = fn(&Context<'_, P>, u32, Ticket);
+type Notify<P> = fn(&Context<'_, P>, u32, Ticket);
 
-fn tell<P: Platform>(context: &Context<'_, P>, first: u32, job: Ticket) {
-    context.tell(first, job, false, Queue::Own);
+fn notify<P: Platform>(context: &Context<'_, P>, first: u32, job: Ticket) {
+    context.graph().notify_list(first, job, false, Queue::Own);
 }
 
-/// As `tell`, but looks for the next link when the job that this one leads to was released.
-fn tell_and_then_look<P: Platform>(context: &Context<'_, P>, first: u32, _: Ticket) {
+/// As `notify`, but looks for the next link when the job that this one leads to was released.
+fn notify_and_then_look<P: Platform>(context: &Context<'_, P>, first: u32, _: Ticket) {
     let mut link = first;
     while link != NIL {
-        let (to, _) = context.read_link(Link::unpack(link));
-        context.release(Ticket(to), 1, Queue::Own);
-        link = context.read_link(Link::unpack(link)).1;
+        let (to, _) = context.graph().read_link(Link::unpack(link));
+        context.graph().release(Ticket(to), 1, Queue::Own);
+        link = context.graph().read_link(Link::unpack(link)).1;
     }
 }
 
 /// Runs one of two successors as soon as it is told, and uses its slot again.
-fn tell_two<P: Platform>(platform: P, first: usize, tell: Tell<P>) {
+fn notify_two<P: Platform>(platform: P, first: usize, notify: Notify<P>) {
     let site = Site::new(platform, 4, 2);
     let ran = Notes::new();
     let pred = held_job(&site.context(1));
@@ -166,9 +166,9 @@ fn tell_two<P: Platform>(platform: P, first: usize, tell: Tell<P>) {
         Box::new(move || {
             let (context, slot) = (site.context(1), site.shared.slot(pred));
             site.do_something();
-            let told = context.close(pred, slot, 0);
+            let list = context.graph().close(pred, slot, 0);
             slot.move_on(pred);
-            tell(&context, told, pred);
+            notify(&context, list, pred);
         })
     };
     together(first, [runner, ender]);
@@ -179,14 +179,14 @@ fn tell_two<P: Platform>(platform: P, first: usize, tell: Tell<P>) {
 #[test]
 fn all_successors_are_told_although_the_first_one_is_over() {
     check(3, 2, |first| {
-        tell_two(Spoiled::<Ordered>::HERE, first, tell)
+        notify_two(Spoiled::<Ordered>::HERE, first, notify)
     });
 }
 
 #[test]
 fn a_successor_that_is_looked_for_too_late_is_lost() {
     must_find(LOST, 3, || {
-        tell_two(Spoiled::<Ordered>::HERE, 0, tell_and_then_look)
+        notify_two(Spoiled::<Ordered>::HERE, 0, notify_and_then_look)
     });
 }
 
@@ -208,15 +208,14 @@ fn ask_for_the_parent<P: Platform>(platform: P, first: usize, parent_first: bool
         name: "made",
         site: std::panic::Location::caller(),
     };
-    let old = match parent_first {
-        true => {
-            let made = context.allocate_slot(label, 0, maker);
-            let (job, slot) = made.expect("there is room");
-            // Release, partner: the CAS in `hold_back`, as for any new job.
-            slot.pending.store(1, Ordering::Release);
-            job
-        }
-        false => combine(&context),
+    let old = if parent_first {
+        let made = context.graph().make(label, 0, maker);
+        let (job, slot) = made.expect("there is room");
+        // Release, partner: the CAS in `hold_back`, as for any new job.
+        slot.pending.store(1, Ordering::Release);
+        job
+    } else {
+        combine(&context)
     };
     let expected = parent_first.then_some(maker);
     let asker = {
@@ -230,20 +229,17 @@ fn ask_for_the_parent<P: Platform>(platform: P, first: usize, parent_first: bool
         let site = site.clone();
         Box::new(move || {
             let context = site.context(1);
-            let next = match parent_first {
-                true => {
-                    context.release(old, 1, Queue::Own);
-                    context.finish_todo(Queue::Own);
-                    combine(&context)
-                }
-                false => {
-                    context.release(gate, 1, Queue::Own);
-                    context.finish_todo(Queue::Own);
-                    let made = || context.allocate_slot(label, 0, maker);
-                    let mut made = [(); 3].map(|()| made().expect("there is room").0);
-                    made.sort_by_key(|job| job.index() != old.index());
-                    made[0]
-                }
+            let next = if parent_first {
+                context.graph().release(old, 1, Queue::Own);
+                context.graph().finish_todo(Queue::Own);
+                combine(&context)
+            } else {
+                context.graph().release(gate, 1, Queue::Own);
+                context.graph().finish_todo(Queue::Own);
+                let made = || context.graph().make(label, 0, maker);
+                let mut made = [(); 3].map(|()| made().expect("there is room").0);
+                made.sort_by_key(|job| job.index() != old.index());
+                made[0]
             };
             assert_eq!(next.index(), old.index(), "the slot is used again");
         })
@@ -265,7 +261,7 @@ fn links_are_not_taken_for_a_parent() {
 struct NotReleasedFlags;
 
 impl Spoil for NotReleasedFlags {
-    const FILE: &'static str = "schedule.rs";
+    const FILE: &'static str = "graph/make.rs";
     fn store_small(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -355,7 +351,7 @@ fn an_edge_that_is_added_to_the_next_jobs_list_is_lost() {
 struct NotReleasedBySlot;
 
 impl Spoil for NotReleasedBySlot {
-    const FILE: &'static str = "job/slot.rs";
+    const FILE: &'static str = "store/slot.rs";
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -366,7 +362,7 @@ impl Spoil for NotReleasedBySlot {
 struct NotReleasedByCloser;
 
 impl Spoil for NotReleasedByCloser {
-    const FILE: &'static str = "graph.rs";
+    const FILE: &'static str = "graph/finish.rs";
     fn change(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -419,7 +415,7 @@ fn links_are_read_whole_or_not_at_all() {
 struct NotReleasedByFiller;
 
 impl Spoil for NotReleasedByFiller {
-    const FILE: &'static str = "job/links.rs";
+    const FILE: &'static str = "store/links.rs";
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }
@@ -430,7 +426,7 @@ impl Spoil for NotReleasedByFiller {
 struct NotCleared;
 
 impl Spoil for NotCleared {
-    const FILE: &'static str = "job/links.rs";
+    const FILE: &'static str = "store/links.rs";
     fn written(value: u64) -> u64 {
         if value == 0 { OLD.0 } else { value }
     }

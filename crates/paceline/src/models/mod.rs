@@ -15,7 +15,6 @@
 //! about a minute in an optimized build, and each planted bug is found within the bounds of the model it
 //! belongs to. `--nocapture` shows how many executions each model took.
 
-mod crew;
 mod deque;
 mod idle;
 mod links;
@@ -24,13 +23,14 @@ mod promote;
 mod range;
 mod ranges;
 mod rings;
-mod seats;
 mod slab;
 mod slots;
 mod slow;
 mod spoil;
+mod thread_slots;
 mod wait;
 mod whole;
+mod workers;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -44,12 +44,12 @@ use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
 
 use crate::WaitPolicy;
 use crate::adapt::{Adapt, Asked, Reading};
-use crate::border::Hooks;
-use crate::context::Context;
-use crate::job::{Label, Ticket};
+use crate::hooks::Hooks;
 use crate::policy::SpinPolicy;
-use crate::seat::Role;
-use crate::shared::{Parts, Shared};
+use crate::store::{Label, Ticket};
+use crate::work::Context;
+use crate::work::shared::{Parts, Shared};
+use crate::work::thread_slot::ThreadKind;
 
 /// What one thread of a model does.
 type Part = Box<dyn FnOnce() + Send>;
@@ -80,6 +80,22 @@ fn check(preemptions: usize, parts: usize, model: impl Fn(usize) + Send + Sync +
 fn must_find(symptom: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let bug = testkit::loom::expect_bug(preemptions, model);
     assert!(bug.contains(symptom), "another bug was found: {bug}");
+}
+
+/// The same for a bug that an assertion notices first where there are assertions. The symptom is that of the
+/// assertion there, the other one elsewhere.
+fn must_find_or_assert(
+    symptoms: [&str; 2],
+    preemptions: usize,
+    model: impl Fn() + Send + Sync + 'static,
+) {
+    let [asserted, symptom] = symptoms;
+    let symptom = if cfg!(debug_assertions) {
+        asserted
+    } else {
+        symptom
+    };
+    must_find(symptom, preemptions, model);
 }
 
 /// What the checker says of a race.
@@ -132,7 +148,7 @@ fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) ->
 /// What [`shared`] is made of.
 fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> Parts<P> {
     Parts {
-        seats: workers + guests,
+        threads: workers + guests,
         guests_max: guests,
         workers_max: workers,
         spares_max: 0,
@@ -151,7 +167,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
     }
 }
 
-/// A job system whose seats are taken by the model's own threads.
+/// A job system whose thread slots are taken by the model's own threads.
 struct Site<P: Platform> {
     shared: Arc<Shared<P>>,
     /// Something that jobs do, in plain memory: the checker reports it if anybody looks too early.
@@ -182,7 +198,7 @@ impl<P: Platform> Drop for Site<P> {
     }
 }
 
-/// A job system whose seats are made in the model.
+/// A job system whose thread slots are made in the model.
 fn site_of<P: Platform>(parts: Parts<P>) -> Site<P> {
     Site {
         shared: Shared::new(parts),
@@ -191,26 +207,26 @@ fn site_of<P: Platform>(parts: Parts<P>) -> Site<P> {
 }
 
 impl<P: Platform> Site<P> {
-    /// Room for `jobs` jobs and `seats` threads of the model. There is one more worker, which is busy: so no
-    /// thread is on its own, and no spare is needed.
-    fn new(platform: P, jobs: u32, seats: usize) -> Site<P> {
-        let site = site_of(parts(platform, jobs, seats, 0));
-        (0..seats).for_each(|_| site.add_seat(Role::Worker));
-        site.shared.crew.pretend_active(seats + 1);
+    /// Room for `jobs` jobs and `threads` threads of the model. There is one more worker, which is busy: so
+    /// no thread is on its own, and no spare is needed.
+    fn new(platform: P, jobs: u32, threads: usize) -> Site<P> {
+        let site = site_of(parts(platform, jobs, threads, 0));
+        (0..threads).for_each(|_| site.add_slot(ThreadKind::Worker));
+        site.shared.workers.pretend_active(threads + 1);
         site
     }
 
     /// The next thread's.
-    fn add_seat(&self, role: Role) {
-        let seat = self.shared.seats.add(&self.shared.platform, role);
-        self.shared
-            .make_room_for(seat.expect("there is a seat for each"));
+    fn add_slot(&self, kind: ThreadKind) {
+        let thread = self.shared.threads.add(&self.shared.platform, kind);
+        let thread = thread.expect("there is a thread for each");
+        self.shared.graph.make_room_for(thread.index);
     }
 
     /// The context of the thread with this number.
     fn context(&self, thread: usize) -> Context<'_, P> {
         // SAFETY: each thread of a model has its own number.
-        unsafe { Context::new(&self.shared, self.shared.seats.get(thread)) }
+        unsafe { Context::new(&self.shared, self.shared.threads.get(thread)) }
     }
 
     fn do_something(&self) {
@@ -230,7 +246,7 @@ fn held_job<P: Platform>(context: &Context<'_, P>) -> Ticket {
         name: "held",
         site: Location::caller(),
     };
-    let held = context.allocate_slot(label, 0, Ticket::NONE);
+    let held = context.graph().make(label, 0, Ticket::NONE);
     let (job, slot) = held.expect("there is room");
     // Release, partner: the CAS in `hold_back`, as for any new job.
     slot.pending.store(1, Ordering::Release);

@@ -9,7 +9,7 @@
 use platform::{Ordering, Platform};
 
 use super::{Notes, Ordered, RACE, Site, Spoil, Spoiled, check, must_find, together};
-use crate::idle::Fenced;
+use crate::queues::Fenced;
 
 fn join_with_a_thief<P: Platform>(platform: P, first: usize) {
     let site = Site::new(platform, 4, 2);
@@ -61,7 +61,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "job/slot.rs";
+    const FILE: &'static str = "store/slot.rs";
     fn store(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }

@@ -11,7 +11,7 @@ use platform::{Atomic, Memory, Ordering};
 use testkit::Loom;
 
 use super::{Notes, Part, Spoil, Spoiled, check, must_find, together};
-use crate::range::words::{cut_half, take_front};
+use crate::work::range::words::{cut_half, take_front};
 
 /// A range word.
 fn word(lo: u32, hi: u32) -> u64 {

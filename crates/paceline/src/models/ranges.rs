@@ -1,12 +1,12 @@
-//! Goal: a scheduled range is run once by all its members, ends when the last of them has left, and what it
-//! held back is announced by that member, whichever it is.
-//! Method: a range and a job after it. Two threads start the range at the same time, as workers do or as a
-//! waiter does that may run it: one opens it, the other one shares it, or joins when nothing of it is left.
-//! The checker sees the accesses to body and table: members read where the body lies, the last one drops it.
-//! Then one of the two is a worker for good, and the other one goes elsewhere and waits for something that
-//! only the job after the range does: a ticket that was not announced is a deadlock.
-//! Bounds: two threads, one item or two, three preemptions; two where one thread is a worker.
-//! Planted bugs: a member that joined in vain and left last announces nothing; members leave without Release.
+//! Goal: a scheduled range is run once by all its participants, ends when the last of them has left, and what
+//! it held back is announced by that participant, whichever it is. Method: a range and a job after it. Two
+//! threads start the range at the same time, as workers do or as a waiter does that may run it: one opens it,
+//! the other one shares it, or joins when nothing of it is left. The checker sees the accesses to body and
+//! table: participants read where the body lies, the last one drops it. Then one of the two is a worker for
+//! good, and the other one goes elsewhere and waits for something that only the job after the range does: a
+//! ticket that was not announced is a deadlock. Bounds: two threads, one item or two, three preemptions; two
+//! where one thread is a worker. Planted bugs: a participant that joined in vain and left last announces
+//! nothing; participants leave without Release.
 //!
 //! A whole wait for a range is too much to explore: its walk and its marks are in `wait`.
 
@@ -15,8 +15,8 @@ use platform::{Omission, Ordering, Platform};
 use super::whole::Bell;
 use super::{Notes, Ordered, Part, RACE, Site, Spoil, Spoiled, check, must_find, together};
 use crate::Grain;
-use crate::context::Context;
-use crate::job::{JobId, Ticket};
+use crate::store::{JobId, Ticket};
+use crate::work::Context;
 
 /// Of what a thread made ready and kept to itself when it went elsewhere.
 const UNANNOUNCED: &str = "tickets that are not announced";
@@ -30,7 +30,7 @@ fn range_and_next<P: Platform>(site: &Site<P>, items: usize, saw: &Notes<u32>) -
     let (here, there, noted) = (site.clone(), site.clone(), saw.clone());
     let range = context.job("range");
     let range = range.schedule_for(0..items, Grain::Items(1), move |part, _| {
-        // Two members would race for the cell.
+        // Two participants would race for the cell.
         if part.start == 0 {
             here.do_something();
         }
@@ -104,13 +104,13 @@ impl Spoil for InSilence {
     const OMITS: Option<Omission> = Some(Omission::AnnounceAfterVainJoin);
 }
 
-/// Members leave without a word.
+/// Participants leave without a word.
 #[derive(Clone, Copy)]
 struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "range/crew.rs";
+    const FILE: &'static str = "range/open.rs";
     fn change(_: u64, _: Ordering) -> Ordering {
         Ordering::Relaxed
     }

@@ -11,7 +11,7 @@ use platform::{Memory, Ordering};
 use testkit::Loom;
 
 use super::{Notes, Part, Spoil, Spoiled, check, must_find, together};
-use crate::rings::Ring;
+use crate::record::rings::Ring;
 
 const EVENTS: u64 = 3;
 const SYMPTOM: &str = "events of the ring";
@@ -39,7 +39,7 @@ impl<M: Memory> Site<M> {
                     time: Nanos(number),
                     job: number,
                     arg: number,
-                    seat: 0,
+                    slot: 0,
                     kind: EventKind::Ready,
                 });
             }

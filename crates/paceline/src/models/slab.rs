@@ -10,7 +10,7 @@ use platform::{Memory, Ordering, SharedCell};
 use testkit::Loom;
 
 use super::{Notes, Part, RACE, Spoil, Spoiled, check, must_find, together};
-use crate::slab::{Cache, Slab};
+use crate::store::{Cache, Slab};
 
 /// An entry that whoever has it writes to.
 struct Locker<M: Memory>(M::Cell<u32>);
@@ -31,7 +31,9 @@ impl<M: Memory> Lockers<M> {
         slab.make_room_for_cache(2);
         let mut cache = Cache::new();
         let two = [0, 1].map(|_| slab.allocate(&mut cache).expect("there is room").0);
-        two.into_iter().for_each(|index| slab.free_from_afar(index));
+        for index in two {
+            slab.free_from_afar(index);
+        }
         Arc::new(Lockers {
             slab,
             held: Notes::new(),

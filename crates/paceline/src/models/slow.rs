@@ -17,19 +17,19 @@ use platform::{Atomic, Memory, Ordering, Parker, Platform};
 use testkit::Loom;
 
 use super::{Notes, Ordered, Part, Site, Spoil, Spoiled, check, must_find, together};
-use crate::idle::{Fenced, Fences, Idle};
-use crate::injector::Injector;
-use crate::job::Ticket;
-use crate::seat::Seat;
-use crate::slow::{Called, Slow};
+use crate::queues::Injector;
+use crate::queues::{Fenced, Fences, Idle};
+use crate::store::Ticket;
+use crate::work::slow::{Called, Slow};
+use crate::work::thread_slot::ThreadSlot;
 
 /// By the real code: a worker that is slow, and a thread that schedules a background job and goes away. The
 /// job tells the worker to leave.
 fn schedule_and_forget<P: Platform>(platform: P, first: usize) {
     let site = Site::new(platform, 4, 2);
-    let flag = &site.shared.seats.get(0).flag;
+    let flag = &site.shared.threads.get(0).flag;
     // Relaxed: before there are threads.
-    flag.store(Seat::<P>::IS_SLOW, Ordering::Relaxed);
+    flag.store(ThreadSlot::<P>::IS_SLOW, Ordering::Relaxed);
     let (here, there) = (site.clone(), site.clone());
     let publisher = Box::new(move || {
         let context = there.context(1);
@@ -53,7 +53,7 @@ struct WeakAtPublisher;
 
 impl Spoil for WeakAtPublisher {
     const ORDERED: bool = true;
-    const FILE: &'static str = "src/slow.rs";
+    const FILE: &'static str = "slow/mod.rs";
     fn fence(_: Ordering) -> Ordering {
         Ordering::AcqRel // Partner: the worker's fence.
     }
@@ -90,7 +90,7 @@ struct Den {
     parker: <Loom as Platform>::Parker,
 }
 
-/// Their seats.
+/// Their thread slots.
 const SLOW: usize = 0;
 const FAST: usize = 1;
 

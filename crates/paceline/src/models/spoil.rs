@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use event::Nanos;
-use platform::{Atomic, Memory, Omission, Ordering, Platform, SpawnError, ThreadSpec};
+use platform::{Atomic, Memory, Omission, Ordering, Platform};
 use testkit::Loom;
 
 pub(super) type Word32 = <Loom as Memory>::AtomicU32;
@@ -115,20 +115,23 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
     }
     #[track_caller]
     fn load(&self, order: Ordering) -> u64 {
-        match S::is_here() {
-            true => self.0.load(S::load(order)),
-            false => self.0.load(order),
+        if S::is_here() {
+            self.0.load(S::load(order))
+        } else {
+            self.0.load(order)
         }
     }
     #[track_caller]
     fn store(&self, value: u64, order: Ordering) {
-        let (value, order) = match S::is_here() {
-            true => (S::written(value), S::store(value, order)),
-            false => (value, order),
+        let (value, order) = if S::is_here() {
+            (S::written(value), S::store(value, order))
+        } else {
+            (value, order)
         };
-        match S::ORDERED {
-            true => _ = self.0.swap(value, order),
-            false => self.0.store(value, order),
+        if S::ORDERED {
+            _ = self.0.swap(value, order)
+        } else {
+            self.0.store(value, order)
         }
     }
     #[track_caller]
@@ -187,9 +190,10 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
 impl<S: Spoil> SpoiledWord<S> {
     #[track_caller]
     fn change(operand: u64, order: Ordering) -> Ordering {
-        match S::is_here() {
-            true => S::change(operand, order),
-            false => order,
+        if S::is_here() {
+            S::change(operand, order)
+        } else {
+            order
         }
     }
 }
@@ -203,53 +207,23 @@ impl<S: Spoil> Atomic<u32> for SpoiledCount<S> {
         SpoiledCount(Word32::new(value), PhantomData)
     }
     #[track_caller]
-    fn load(&self, order: Ordering) -> u32 {
-        self.0.load(order)
-    }
-    #[track_caller]
     fn store(&self, value: u32, order: Ordering) {
-        match S::is_here() {
-            true => self.0.store(value, S::store_small(order)),
-            false => self.0.store(value, order),
+        if S::is_here() {
+            self.0.store(value, S::store_small(order))
+        } else {
+            self.0.store(value, order)
         }
-    }
-    #[track_caller]
-    fn swap(&self, value: u32, order: Ordering) -> u32 {
-        self.0.swap(value, order)
-    }
-    #[track_caller]
-    fn compare_exchange(
-        &self,
-        current: u32,
-        new: u32,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u32, u32> {
-        self.0.compare_exchange(current, new, success, failure)
-    }
-    #[track_caller]
-    fn fetch_add(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_add(value, order)
     }
     #[track_caller]
     fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
-        match S::is_here() {
-            true => self.0.fetch_sub(value, S::count_down(order)),
-            false => self.0.fetch_sub(value, order),
+        if S::is_here() {
+            self.0.fetch_sub(value, S::count_down(order))
+        } else {
+            self.0.fetch_sub(value, order)
         }
     }
-    #[track_caller]
-    fn fetch_and(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_and(value, order)
-    }
-    #[track_caller]
-    fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_or(value, order)
-    }
-    #[track_caller]
-    fn fetch_max(&self, value: u32, order: Ordering) -> u32 {
-        self.0.fetch_max(value, order)
-    }
+    testkit::forward_atomic!(|this| this.0, u32:
+        load swap compare_exchange fetch_add fetch_and fetch_or fetch_max);
 }
 
 // SAFETY: none is needed: what is wrong with it is for the checker to find, which reports a race
@@ -265,9 +239,10 @@ unsafe impl<S: Spoil> Memory for Spoiled<S> {
 
     #[track_caller]
     fn fence(order: Ordering) {
-        match S::is_here() {
-            true => Loom::fence(S::fence(order)),
-            false => Loom::fence(order),
+        if S::is_here() {
+            Loom::fence(S::fence(order))
+        } else {
+            Loom::fence(order)
         }
     }
     fn spin_until(word: &Self::AtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
@@ -282,23 +257,5 @@ unsafe impl<S: Spoil> Memory for Spoiled<S> {
 
 // SAFETY: threads, parkers and the thread's word are Loom's own.
 unsafe impl<S: Spoil> Platform for Spoiled<S> {
-    type Parker = <Loom as Platform>::Parker;
-    type Thread = <Loom as Platform>::Thread;
-
-    fn now(&self) -> Nanos {
-        Loom.now()
-    }
-    #[track_caller]
-    fn parker(&self) -> Self::Parker {
-        Loom.parker()
-    }
-    #[track_caller]
-    fn spawn(
-        &self,
-        spec: ThreadSpec,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> Result<Self::Thread, SpawnError> {
-        Loom.spawn(spec, body)
-    }
-    testkit::forward_platform!(|_this| Loom, |word| &word.0);
+    testkit::forward_platform!(Loom: |_this| Loom, now parker spawn);
 }

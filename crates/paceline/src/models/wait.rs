@@ -13,8 +13,8 @@ use platform::{Ordering, Platform};
 use super::{
     Notes, Ordered, Site, Spoil, Spoiled, WeakFences, check, held_job, must_find, together,
 };
-use crate::context::Queue;
-use crate::job::JobId;
+use crate::queues::Queue;
+use crate::store::JobId;
 
 /// A body that looks too early panics (the checker reports the race there), and a job's panic is
 /// caught: then nothing was seen.
@@ -42,8 +42,8 @@ fn run_by_a_waiter<P: Platform>(platform: P, first: usize) {
         Box::new(move || {
             let context = site.context(1);
             site.do_something();
-            context.release(pred, 1, Queue::Own);
-            context.finish_todo(Queue::Own);
+            context.graph().release(pred, 1, Queue::Own);
+            context.graph().finish_todo(Queue::Own);
             context.publish(Queue::Own, false);
         })
     };
@@ -64,7 +64,7 @@ struct NotReleased;
 
 impl Spoil for NotReleased {
     const ORDERED: bool = true;
-    const FILE: &'static str = "graph.rs";
+    const FILE: &'static str = "graph/finish.rs";
     fn store(value: u64, order: Ordering) -> Ordering {
         /// The phase Ready.
         const READY: u8 = 2;

@@ -21,9 +21,9 @@ use testkit::Loom;
 use super::{
     Notes, Ordered, Site, Spoil, Spoiled, WeakFences, Word32, check, must_find, shared, together,
 };
-use crate::context::Context;
 use crate::error::WaitError;
-use crate::shared::Shared;
+use crate::work::Context;
+use crate::work::shared::Shared;
 use crate::{Grain, JobSystem};
 
 /// A job system with one worker, for up to `guests` outside threads.

@@ -111,7 +111,7 @@ fn reanchor(shown: u64) {
     };
     let (ticks, time) = pair();
     if time.saturating_sub(last_time) < REANCHOR / 2 {
-        return; // Somebody else has just done it.
+        return; // Another thread has just done it.
     }
     let old_rate = LINE.rate.load(Ordering::Relaxed);
     let here = along(

@@ -7,7 +7,7 @@ use std::mem;
 use event::Nanos;
 
 use crate::topology::detect::{self, Folder, Source};
-use crate::{CpuSet, Limits, MaskError, Topology, Usage};
+use crate::{CpuSet, Limits, MaskError, RefusalKind, Topology, Usage};
 
 /// Of the kernel's interface; the libc crate lacks it on Android.
 const RUSAGE_THREAD: libc::c_int = 1;
@@ -91,7 +91,10 @@ pub(super) fn set_mask(thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
     // Zero would mean the caller.
     let thread = libc::pid_t::try_from(thread).ok().filter(|&id| id > 0);
     let Some(thread) = thread else {
-        return Err(MaskError("there is no such thread".into()));
+        return Err(MaskError::new(
+            RefusalKind::NoThread,
+            "there is no such thread: name one that has not ended",
+        ));
     };
     let words = cpus.iter().max().map_or(1, |cpu| cpu as usize / 64 + 1);
     let mut mask = vec![0u64; words];
@@ -109,7 +112,7 @@ pub(super) fn set_mask(thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
     };
     match done {
         0 => Ok(()),
-        _ => Err(MaskError(io::Error::last_os_error().to_string())),
+        _ => Err(MaskError::from_system(&io::Error::last_os_error())),
     }
 }
 
@@ -197,8 +200,8 @@ mod tests {
     use super::*;
 
     /// Goal: masks reach the thread they are meant for. Method: a thread waits while another restricts
-    /// it to the last CPU of its mask, and then asks for its own; the other's is as before. A name that
-    /// is none is refused.
+    /// it to the last CPU of its mask, and then asks for its own; the other's is as before. Names that
+    /// are none are refused.
     #[test]
     fn masks_reach_other_threads() {
         let before = mask(0).expect("Linux tells");
@@ -206,8 +209,8 @@ mod tests {
         let (send_id, id) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
-            send_id.send(thread_id()).expect("somebody listens");
-            wait.recv().expect("somebody sends");
+            send_id.send(thread_id()).expect("it is awaited");
+            wait.recv().expect("it is sent");
             mask(0)
         });
         let id = id.recv().expect("it says so");
@@ -221,21 +224,36 @@ mod tests {
         assert_eq!(theirs.iter().collect::<Vec<_>>(), [last]);
         let mine = mask(0).expect("as before");
         assert!(mine.iter().eq(before.iter()));
-        for nobody in [0, u64::MAX] {
-            assert!(set_mask(nobody, &before).is_err());
+        for none in [0, u64::MAX, i32::MAX as u64] {
+            let refused = set_mask(none, &before).expect_err("there is no such thread");
+            assert_eq!(refused.kind(), RefusalKind::NoThread);
         }
     }
 
-    /// Goal: who has a CPU has one, and who sleeps has none. Method: this thread looks at itself and at
-    /// another one that waits for a word from it; kernels without the file cannot say.
+    /// Goal: a mask without a CPU that may be used is refused, and a program can tell why. Method: no CPU,
+    /// and one that no machine has, for this thread, whose mask stays.
     #[test]
-    fn who_is_on_a_cpu_is_known() {
+    fn masks_without_a_cpu_are_invalid() {
+        let before = mask(0).expect("Linux tells");
+        for cpus in [CpuSet::new(), CpuSet::from_iter([60_000])] {
+            let refused = set_mask(thread_id(), &cpus).expect_err("it has no CPU");
+            let told = (refused.kind(), refused.os_error());
+            assert_eq!(told, (RefusalKind::Invalid, Some(libc::EINVAL)));
+        }
+        let after = mask(0).expect("as before");
+        assert!(after.iter().eq(before.iter()));
+    }
+
+    /// Goal: a thread that runs is on a CPU, and one that sleeps is on none. Method: this thread looks at
+    /// itself and at another one that waits for a word from it; kernels without the file cannot say.
+    #[test]
+    fn which_thread_is_on_a_cpu_is_known() {
         assert_ne!(is_on_cpu(thread_id()), Some(false));
         let (send_id, id) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
-            send_id.send(thread_id()).expect("somebody listens");
-            wait.recv().expect("somebody sends");
+            send_id.send(thread_id()).expect("it is awaited");
+            wait.recv().expect("it is sent");
         });
         let id = id.recv().expect("it says so");
         let can_say = is_on_cpu(id).is_some();

@@ -2,7 +2,7 @@
 
 use event::Nanos;
 
-use crate::{CpuSet, Limits, MaskError, Topology, Usage};
+use crate::{CpuSet, Limits, MaskError, RefusalKind, Topology, Usage};
 
 pub(super) fn topology() -> Topology {
     Topology::uniform(std::thread::available_parallelism().map_or(1, usize::from))
@@ -25,7 +25,10 @@ pub(super) fn thread_id() -> u64 {
 }
 
 pub(super) fn set_mask(_thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
-    Err(MaskError("this system has no CPU masks".into()))
+    Err(MaskError::new(
+        RefusalKind::Unsupported,
+        "this system has no CPU masks: leave its threads where they are",
+    ))
 }
 
 pub(super) fn is_on_cpu(_thread: u64) -> Option<bool> {

@@ -1,26 +1,15 @@
-//! Somebody who tidies up after this process, however it ends.
+//! A process that tidies up after this one, however this one ends.
 
-use std::fmt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+pub use crate::error::NoGuardian;
 
 /// A shell that runs a command when this process has ended, even by `kill -9`, or when the guardian is
 /// dropped. It waits for the end of a pipe that only this process holds open.
 #[derive(Debug)]
 pub struct Guardian(Child);
-
-/// No shell could be started, so that nobody could be sure that the command will run.
-#[derive(Debug)]
-pub struct NoGuardian(String);
-
-impl fmt::Display for NoGuardian {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot start sh, which would tidy up: {}", self.0)
-    }
-}
-
-impl std::error::Error for NoGuardian {}
 
 impl Guardian {
     /// A guardian that will run this command of `sh` in that folder.
@@ -34,10 +23,7 @@ impl Guardian {
         // Not of the terminal's foreground group: what is typed there is not for the guardian.
         shell.stdin(Stdio::piped()).process_group(0);
         shell.stdout(Stdio::null()).stderr(Stdio::null());
-        let started = shell.spawn();
-        started
-            .map(Guardian)
-            .map_err(|error| NoGuardian(error.to_string()))
+        shell.spawn().map(Guardian).map_err(NoGuardian)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Signals that would end this process, while somebody else is to decide about it.
+//! Signals that would end this process, while a child is to decide about that.
 
 use std::mem;
 use std::process::{Child, ExitStatus};
@@ -11,7 +11,7 @@ use libc::{c_int, c_void, sigaction, siginfo_t};
 ///
 /// Relaxed, here and below: a handler runs on a thread that has set what it reads, or any time later.
 static HEIR: AtomicI32 = AtomicI32::new(0);
-/// Whether SIGTERM came before there was somebody to pass it on to.
+/// Whether SIGTERM came before there was a process to pass it on to.
 static CAME: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn pass_on(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
@@ -111,7 +111,7 @@ impl PassSignals {
             unsafe { libc::raise(libc::SIGTERM) };
         }
         let status = child.wait();
-        // Its number is free by now, but numbers are given out in turn: nobody else has it yet.
+        // Its number is free by now, but numbers are given out in turn: no other process has it yet.
         HEIR.store(0, Ordering::Relaxed);
         status
     }

@@ -21,8 +21,8 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let word = WORD.with(|word| word.replace(ptr::null()));
         if let (false, Some(at_exit)) = (word.is_null(), self.at_exit.get()) {
-            // SAFETY: whoever set the word promised with it that `at_exit` may be called with it
-            // on this thread; it was taken out, so this happens once.
+            // SAFETY: the caller of `set` promised that `at_exit` may be called with the word on this
+            // thread; it was taken out, so this happens once.
             unsafe { at_exit(word) };
         }
     }

@@ -132,7 +132,7 @@ unsafe impl Memory for Os {
         }
     }
 
-    /// Its loads are Acquire, as the trait promises; the partner is whoever stores what is waited for.
+    /// Its loads are Acquire, as the trait promises. Their partner is the store that is waited for.
     fn spin_until(word: &StdAtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
         loop {
             for _ in 0..PAUSES_PER_LOOK {

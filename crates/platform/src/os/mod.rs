@@ -1,4 +1,4 @@
-//! The machine at hand, as a zero-sized [`Platform`].
+//! The machine at hand, as a zero-sized [`Platform`] that is its own [`Machine`].
 //!
 //! This file holds the only `cfg` ladder: it picks one module for parking, one for the facts about
 //! the machine, one for the tick counter. Everything below is written once.
@@ -23,11 +23,11 @@ mod facts;
 mod facts;
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
-#[path = "treat_linux.rs"]
-mod treat;
+#[path = "sched_params_linux.rs"]
+mod sched_params;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
-#[path = "treat_none.rs"]
-mod treat;
+#[path = "sched_params_none.rs"]
+mod sched_params;
 
 #[cfg(all(unix, not(miri)))]
 #[path = "fork_unix.rs"]
@@ -54,7 +54,7 @@ mod stack;
 pub mod guardian;
 #[cfg(unix)]
 pub mod interrupts;
-mod refused;
+mod kept;
 
 #[cfg(all(target_os = "linux", not(miri)))]
 #[path = "pthread_linux.rs"]
@@ -76,13 +76,14 @@ use std::sync::OnceLock;
 
 use event::Nanos;
 
+pub use crate::error::Refused;
 use crate::{
-    CpuSet, Limits, MaskError, Platform, Poll, SpawnError, Thread, ThreadSpec, Topology, Treatment,
-    TreatmentError, Usage,
+    CpuSet, Limits, Machine, MaskError, Platform, Poll, Polling, SchedParams, SchedParamsError,
+    SpawnError, Thread, ThreadSpec, Topology, Usage,
 };
+pub use kept::Kept;
 pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
-pub use refused::{Kept, Refused};
 
 /// The operating system this program runs on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,6 +121,7 @@ impl Thread for OsThread {
 unsafe impl Platform for Os {
     type Parker = OsParker;
     type Thread = OsThread;
+    type Machine = Os;
 
     fn now(&self) -> Nanos {
         clock::now()
@@ -150,12 +152,12 @@ unsafe impl Platform for Os {
                     let _ = facts::set_mask(facts::thread_id(), &cpus);
                 }
                 if let Some(slice) = slice {
-                    treat::ask_for_slice(slice);
+                    sched_params::ask_for_slice(slice);
                 }
                 body();
             })
             .map(OsThread)
-            .map_err(|error| SpawnError(error.to_string()))
+            .map_err(|error| SpawnError::from_system(&error))
     }
 
     fn local(&self) -> *const () {
@@ -170,6 +172,31 @@ unsafe impl Platform for Os {
         stack::end()
     }
 
+    #[inline]
+    fn machine(&self) -> &Os {
+        self
+    }
+
+    fn current_cpu(&self) -> Option<u32> {
+        facts::current_cpu()
+    }
+
+    fn thread_id(&self) -> u64 {
+        facts::thread_id()
+    }
+
+    fn charge(&self, _work: Nanos) {}
+
+    fn seed(&self) -> u64 {
+        RandomState::new().hash_one(0u8)
+    }
+
+    fn fork_epoch(&self) -> u32 {
+        fork::epoch()
+    }
+}
+
+impl Machine for Os {
     fn topology(&self) -> &Topology {
         static TOPOLOGY: OnceLock<Topology> = OnceLock::new();
         TOPOLOGY.get_or_init(facts::topology)
@@ -187,20 +214,16 @@ unsafe impl Platform for Os {
         facts::allowed(threads)
     }
 
-    fn current_cpu(&self) -> Option<u32> {
-        facts::current_cpu()
-    }
-
-    fn thread_id(&self) -> u64 {
-        facts::thread_id()
-    }
-
     fn set_mask(&self, thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
         facts::set_mask(thread, cpus)
     }
 
-    fn treat(&self, thread: u64, how: &Treatment) -> Result<Treatment, TreatmentError> {
-        treat::treat(thread, how)
+    fn set_sched_params(
+        &self,
+        thread: u64,
+        how: &SchedParams,
+    ) -> Result<SchedParams, SchedParamsError> {
+        sched_params::set(thread, how)
     }
 
     fn is_on_cpu(&self, thread: u64) -> Option<bool> {
@@ -218,19 +241,11 @@ unsafe impl Platform for Os {
     fn involuntary(&self) -> Option<u64> {
         facts::involuntary()
     }
+}
 
-    fn charge(&self, _work: Nanos) {}
-
+impl Polling for Os {
     #[inline]
     fn poll(&self, kind: Poll, _word: &StdAtomicU64) {
         poll::turn(kind);
-    }
-
-    fn seed(&self) -> u64 {
-        RandomState::new().hash_one(0u8)
-    }
-
-    fn fork_epoch(&self) -> u32 {
-        fork::epoch()
     }
 }

@@ -1,6 +1,6 @@
 //! Parking on a Linux futex.
 //!
-//! One word: EMPTY, TOKEN (an unpark nobody has consumed) or PARKED. The word lives in the parker,
+//! One word: EMPTY, TOKEN (an unpark that no park has consumed) or PARKED. The word lives in the parker,
 //! never in a job or on a stack, so a late wake-up touches valid memory.
 
 use std::ptr;
@@ -30,7 +30,7 @@ impl OsParker {
 
 impl Parker for OsParker {
     fn park(&self, deadline: Nanos) {
-        // TOKEN → EMPTY or EMPTY → PARKED. Acquire, partner: the Release swap in `unpark`; what the
+        // TOKEN → EMPTY or EMPTY → PARKED. Acquire, partner: the Release swap in `unpark`. What the
         // waker wrote before is visible after.
         if self.state.fetch_sub(1, Ordering::Acquire) == TOKEN {
             return;

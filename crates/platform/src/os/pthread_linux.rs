@@ -1,6 +1,6 @@
 //! Mutexes whose protocol can be chosen, which std's cannot: with `PTHREAD_PRIO_INHERIT` (a PI futex) the
-//! kernel lends the holder the priority of those who wait. For experiments and tests; the job system has no
-//! use for one.
+//! kernel lends the holder the priority of the threads that wait. For experiments and tests. The job system
+//! has no use for one.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -27,7 +27,7 @@ impl Mutex {
     /// A free mutex; its holder inherits priorities, or not.
     ///
     /// ```
-    /// use platform::os::pthread::Mutex;
+    /// use paceline_platform::os::pthread::Mutex;
     /// # if cfg!(target_os = "linux") {
     /// let mutex = Mutex::new(true)?;
     /// assert_eq!(mutex.with(|| 7), 7);
@@ -38,16 +38,17 @@ impl Mutex {
     /// # Errors
     /// If the C library refuses: no memory, or no such protocol.
     pub fn new(inherits: bool) -> io::Result<Mutex> {
-        let protocol = match inherits {
-            true => libc::PTHREAD_PRIO_INHERIT,
-            false => libc::PTHREAD_PRIO_NONE,
+        let protocol = if inherits {
+            libc::PTHREAD_PRIO_INHERIT
+        } else {
+            libc::PTHREAD_PRIO_NONE
         };
         let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: the first call writes to the live value passed to it and nothing else.
         done(unsafe { libc::pthread_mutexattr_init(attributes.as_mut_ptr()) })?;
         // SAFETY: the attributes were initialized above and are destroyed by the last call; the mutex is
-        // writable, initialized by the second call before anybody uses it, and never moves.
+        // writable, initialized by the second call before any other use, and never moves.
         let made = unsafe {
             let set = libc::pthread_mutexattr_setprotocol(attributes.as_mut_ptr(), protocol);
             let made = done(set).and_then(|()| {
@@ -60,7 +61,8 @@ impl Mutex {
         made.map(|()| Mutex(mutex))
     }
 
-    /// Takes it, waiting for it if somebody holds it. Whoever holds it and takes it again waits for ever.
+    /// Takes it, waiting for it while another thread holds it. A thread that holds it and takes it again
+    /// waits for ever.
     ///
     /// # Panics
     /// If the kernel refuses, as it does where priorities are lent in a circle.
@@ -99,7 +101,7 @@ impl Mutex {
 
 impl Drop for Mutex {
     fn drop(&mut self) {
-        // SAFETY: `new` initialized it; nobody else has it any more.
+        // SAFETY: `new` initialized it; no other thread has it any more.
         unsafe { libc::pthread_mutex_destroy(self.0.get()) };
     }
 }

@@ -11,12 +11,12 @@ impl Mutex {
     /// A free mutex; its holder inherits priorities, or not.
     ///
     /// # Errors
-    /// Always: nobody has tried it on this system.
+    /// Always: it was not tried on this system.
     pub fn new(_inherits: bool) -> io::Result<Mutex> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Takes it, waiting for it if somebody holds it.
+    /// Takes it, waiting for it while another thread holds it.
     pub fn lock(&self) {
         match self.0 {}
     }

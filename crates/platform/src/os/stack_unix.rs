@@ -67,9 +67,10 @@ mod tests {
         fn deep(end: usize) -> usize {
             let frame = [0_u8; 1024];
             let here = std::hint::black_box(&raw const frame) as usize;
-            match here > end + MARGIN {
-                true => 1 + std::hint::black_box(deep(end)),
-                false => 1,
+            if here > end + MARGIN {
+                1 + std::hint::black_box(deep(end))
+            } else {
+                1
             }
         }
         for kib in [128, 1024] {

@@ -4,7 +4,8 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::path::Path;
 
-use super::refused::{Kept, Refused};
+use super::kept::Kept;
+use crate::error::Refused;
 
 /// There is none here.
 #[derive(Debug)]

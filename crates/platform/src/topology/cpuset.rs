@@ -5,7 +5,7 @@ use std::fmt;
 /// A set of logical CPUs.
 ///
 /// ```
-/// use platform::CpuSet;
+/// use paceline_platform::CpuSet;
 /// let set = CpuSet::parse("0-3,8\n");
 /// assert_eq!(set.len(), 5);
 /// assert_eq!(set.to_string(), "0-3,8");
@@ -144,8 +144,9 @@ impl CpuSet {
         for (index, digit) in (0..CPUS_MAX / 4).zip(digits) {
             match digit.to_digit(16) {
                 Some(digit) => {
-                    let bits = (0..4).filter(|bit| digit & (1 << bit) != 0);
-                    bits.for_each(|bit| set.insert(index * 4 + bit));
+                    for bit in (0..4).filter(|bit| digit & (1 << bit) != 0) {
+                        set.insert(index * 4 + bit);
+                    }
                 }
                 None => understood = false,
             }
@@ -182,16 +183,18 @@ impl Run {
 
     fn add_to(&self, set: &mut CpuSet) {
         let used = |cpu: &u32| (cpu - self.first) % self.group < self.used;
-        (self.first..=self.last)
-            .filter(used)
-            .for_each(|cpu| set.insert(cpu));
+        for cpu in (self.first..=self.last).filter(used) {
+            set.insert(cpu);
+        }
     }
 }
 
 impl FromIterator<u32> for CpuSet {
     fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> CpuSet {
         let mut set = CpuSet::new();
-        cpus.into_iter().for_each(|cpu| set.insert(cpu));
+        for cpu in cpus {
+            set.insert(cpu);
+        }
         set
     }
 }
@@ -212,9 +215,10 @@ impl fmt::Display for CpuSet {
             while let Some(next) = cpus.next_if(|&next| next == last + 1) {
                 last = next;
             }
-            match last == first {
-                true => write!(f, "{separator}{first}")?,
-                false => write!(f, "{separator}{first}-{last}")?,
+            if last == first {
+                write!(f, "{separator}{first}")?;
+            } else {
+                write!(f, "{separator}{first}-{last}")?;
             }
             separator = ",";
         }

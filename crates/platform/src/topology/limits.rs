@@ -39,9 +39,10 @@ impl Quota {
     #[must_use]
     pub fn min(self, other: Quota) -> Quota {
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
-        match product(self.runtime, other.period) <= product(other.runtime, self.period) {
-            true => self,
-            false => other,
+        if product(self.runtime, other.period) <= product(other.runtime, self.period) {
+            self
+        } else {
+            other
         }
     }
 }
@@ -89,7 +90,7 @@ impl Limits {
     /// everything.
     ///
     /// ```
-    /// use platform::{CpuSet, Limits, Quota};
+    /// use paceline_platform::{CpuSet, Limits, Quota};
     /// let mut limits = Limits::of(CpuSet::parse("0-7"));
     /// assert_eq!(limits.effective_parallelism(), 8);
     /// limits.quota = Quota::new(250_000, 100_000);

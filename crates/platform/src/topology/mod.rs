@@ -1,7 +1,7 @@
 //! What the machine is: which CPUs there are, how fast they are, and which of them share what.
 //!
-//! [`Topology`] is what never changes while a program runs, but for its [`Limits`], which hold what did
-//! change when they were read. [`detect`] makes one from the files of a machine, [`Plan`] says which worker
+//! [`Topology`] is what never changes while a program runs. Only its [`Limits`] do: they hold what was so
+//! when they were read. [`detect`] makes a topology from the files of a machine, [`Plan`] says which worker
 //! belongs where.
 //!
 //! Invariant: detection always answers something usable. What it cannot find out it leaves at the neutral
@@ -31,7 +31,7 @@ pub enum Distance {
     Remote,
 }
 
-/// Where a CPU sits. Numbers are only compared for equality.
+/// Where a CPU is. Numbers are only compared for equality.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuPlace {
     /// The logical CPU.
@@ -61,9 +61,9 @@ pub struct Class {
 /// What the classes were told apart by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Witness {
-    /// Nothing: nobody says that the CPUs differ.
-    Nobody,
-    /// Whoever made the topology.
+    /// Nothing says that the CPUs differ.
+    Nothing,
+    /// The program that made the topology.
     Given,
     /// The kernel's lists of which CPUs a counter of the `cpu_core` or `cpu_atom` kind works on.
     Counters,
@@ -80,7 +80,7 @@ pub enum Witness {
 impl fmt::Display for Witness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Witness::Nobody => "nothing says that CPUs differ",
+            Witness::Nothing => "nothing says that CPUs differ",
             Witness::Given => "as given",
             Witness::Counters => "lists of cpu_core and cpu_atom",
             Witness::Capacity => "cpu_capacity",
@@ -94,7 +94,7 @@ impl fmt::Display for Witness {
 /// How far classes can be relied on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Confidence {
-    /// Two witnesses contradict each other: nobody may be kept off a CPU because of its class.
+    /// Two witnesses contradict each other: no thread may be kept off a CPU because of its class.
     Low,
     /// Nothing speaks against them.
     High,
@@ -137,7 +137,7 @@ impl Topology {
             present: cpus.clone(),
             isolated: CpuSet::new(),
             classes: name_classes(vec![(cpus.clone(), None)]),
-            witness: Witness::Nobody,
+            witness: Witness::Nothing,
             confidence: Confidence::High,
             caches_known: cpus,
             notes: Vec::new(),
@@ -178,7 +178,7 @@ impl Topology {
     /// to be compared with that of the others, because other witnesses say it.)
     ///
     /// ```
-    /// use platform::{CpuSet, Topology};
+    /// use paceline_platform::{CpuSet, Topology};
     /// let set = CpuSet::parse;
     /// let halves = vec![(set("0-1"), Some(300)), (set("2-3"), Some(1024))];
     /// let earlier = Topology::uniform(4).with_classes(halves);
@@ -242,7 +242,7 @@ impl Topology {
         &self.isolated
     }
 
-    /// Where each CPU sits that was online, by number.
+    /// Where each CPU is that was online, by number.
     pub fn places(&self) -> &[CpuPlace] {
         &self.places
     }
@@ -262,7 +262,8 @@ impl Topology {
         self.confidence
     }
 
-    /// The position of a CPU's class in [`classes`](Topology::classes); none for a CPU nobody described.
+    /// The position of a CPU's class in [`classes`](Topology::classes); none for a CPU that was not
+    /// described.
     pub fn class_of(&self, cpu: u32) -> Option<usize> {
         let classes = self.classes.iter();
         classes
@@ -315,10 +316,11 @@ impl Topology {
             }
             fast = fast.union(&class.cpus.intersection(usable));
         }
-        match fast.len() >= enough {
-            true => fast,
+        if fast.len() >= enough {
+            fast
+        } else {
             // CPUs that came online later have no class yet.
-            false => usable.clone(),
+            usable.clone()
         }
     }
 
@@ -345,7 +347,7 @@ impl Topology {
         &self.model
     }
 
-    /// How far apart two CPUs are; CPUs nobody described count as neighbours in one cache.
+    /// How far apart two CPUs are. CPUs that were not described count as neighbours in one cache.
     pub fn distance(&self, a: u32, b: u32) -> Distance {
         if a == b {
             return Distance::Core;
@@ -383,6 +385,8 @@ fn name_classes(classes: Vec<(CpuSet, Option<u32>)>) -> Vec<Class> {
 mod tests {
     use super::*;
 
+    /// Goal: distances grow from the core to the node, and groups follow the places. Method: a machine with
+    /// each distance, and a CPU that it does not have.
     #[test]
     fn distance_grows_from_core_to_node() {
         let place = |cpu, core, cache, node| CpuPlace {

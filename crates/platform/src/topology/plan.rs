@@ -1,9 +1,8 @@
 //! Which worker belongs where: a mask and the kinds of work, for each.
 //!
 //! Work with a deadline goes to the fast CPUs ([`Topology::fast`]); work without one may run anywhere. So
-//! there are workers for the fast CPUs, who take both, and workers for the others, who take what has no
-//! deadline. No worker is tied to one CPU: within its mask the kernel decides, which knows more about heat
-//! and about others.
+//! workers for the fast CPUs take both, and workers for the other CPUs take what has no deadline. No worker
+//! is tied to one CPU: within its mask the kernel decides, which knows more about heat and about others.
 //!
 //! Workers so few that each has a core in the last-level cache of the thread that waits for them stay there
 //! ([`Topology::near`]): kernels put new threads where least is going on, which is another cache.
@@ -37,7 +36,7 @@ pub struct PlannedWorker {
     pub cpus: CpuSet,
     /// The classes these are of, such as `mid+big`.
     pub class: String,
-    /// What it takes. Whoever takes `Frame` takes `Background` too, when there is nothing else.
+    /// What it takes. A worker that takes `Frame` takes `Background`, too, when there is nothing else.
     pub lanes: &'static [Lane],
 }
 
@@ -51,7 +50,7 @@ impl PlannedWorker {
 /// A place for each worker, those for work with a deadline first.
 ///
 /// ```
-/// use platform::{CpuSet, Lane, Plan, Topology};
+/// use paceline_platform::{CpuSet, Lane, Plan, Topology};
 /// let phone = Topology::uniform(8).with_classes(vec![
 ///     (CpuSet::parse("0-3"), Some(300)),
 ///     (CpuSet::parse("4-6"), Some(800)),
@@ -63,7 +62,7 @@ impl PlannedWorker {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// By seat.
+    /// By thread slot.
     pub workers: Vec<PlannedWorker>,
 }
 
@@ -71,9 +70,9 @@ impl Plan {
     /// A place for each of so many workers on this machine, within these limits (the machine's own, or newer
     /// ones).
     ///
-    /// One fast CPU is left to the thread that waits for the workers, and helps. Workers beyond the fast
-    /// CPUs go to the next slower class and so on, one a CPU; if there are more of them than CPUs, the rest
-    /// may run anywhere. Where all CPUs are equal, or classes are not reliable, everybody may run
+    /// One fast CPU is left to the thread that waits for the workers, since that thread helps. Workers beyond
+    /// the fast CPUs go to the next slower class and so on, one a CPU; if there are more of them than CPUs,
+    /// the rest may run anywhere. Where all CPUs are equal, or classes are not reliable, each worker may run
     /// everything everywhere.
     ///
     /// `waiter`: the CPU of that thread, if it is known. Those for work with a deadline share its last-level
@@ -83,9 +82,10 @@ impl Plan {
         let usable = limits.usable();
         let fast = machine.fast(&usable);
         let slow = usable.difference(&fast);
-        let count = match slow.is_empty() {
-            true => workers,
-            false => workers.min(fast.len().saturating_sub(1).max(1)),
+        let count = if slow.is_empty() {
+            workers
+        } else {
+            workers.min(fast.len().saturating_sub(1).max(1))
         };
         let are_alike = machine
             .classes()
@@ -167,7 +167,7 @@ mod tests {
     /// Method: a desktop with two caches of three cores with two threads each, with more and more workers,
     /// the waiting thread here and there, some CPUs not allowed; and halves of different speed.
     #[test]
-    fn few_workers_share_the_cache_of_who_waits() {
+    fn few_workers_share_the_cache_of_the_waiter() {
         let place = |cpu| CpuPlace {
             cpu,
             core: cpu / 2,

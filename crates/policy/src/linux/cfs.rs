@@ -14,8 +14,8 @@
 //!   granularity ahead, else the task that yields goes on. It gives nothing away. So a loop of yields
 //!   gets its full share of the CPU: the observation of source 002, "To sched_yield() Or Not To
 //!   sched_yield()?".
-//! - *Buddies*: who preempts at a wake-up is preferred at the pick that follows, and with 8 tasks or more
-//!   whom it preempted is at the next ones (`LAST_BUDDY`), unless that is unfair by more than the
+//! - *Buddies*: a task that preempts at a wake-up is preferred at the pick that follows, and with 8 tasks or
+//!   more the preempted task is at the next ones (`LAST_BUDDY`), unless that is unfair by more than the
 //!   granularity.
 //!
 //! Sources: the kernel's `sched-design-CFS.rst`, `sched(7)`, the names and values of
@@ -23,10 +23,10 @@
 //! period are exact quotients, the kernel's are off by up to one in 2^31. Left out: groups, and the
 //! preferences that depend on them.
 //!
-//! Where it is bad: a task that wakes up cannot say that it is in a hurry; it waits for up to a whole
-//! period (24 ms on 8 CPUs) if it has had its share. Sleepers are paid for sleeping: a task that sleeps
-//! half of the time gets in at once, always, at the expense of those that compute. Yields are expensive
-//! noise. With many tasks, the period grows and so does everybody's wait.
+//! Where it is bad: a task that wakes up cannot say that it is in a hurry; it waits for up to a whole period
+//! (24 ms on 8 CPUs) if it has had its share. Sleepers are paid for sleeping: a task that sleeps half of the
+//! time gets in at once, always, at the expense of tasks that compute. Yields are expensive noise. With many
+//! tasks, the period grows and so does every task's wait.
 
 use event::{Cpu, Nanos, Task};
 
@@ -41,9 +41,9 @@ const NR_LATENCY: usize = 8;
 #[derive(Debug)]
 pub(super) struct Cfs {
     tunables: Tunables,
-    queues: Vec<Queue>,
+    queues: Vec<CfsQueue>,
     /// By task.
-    entities: Vec<Entity>,
+    entities: Vec<CfsEntity>,
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ struct Tunables {
 }
 
 #[derive(Debug)]
-struct Entity {
+struct CfsEntity {
     weight: Weight,
     discipline: Discipline,
     /// Virtual time.
@@ -73,10 +73,10 @@ struct Entity {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct CfsQueue {
     /// The running one included, in no meaningful order.
     tasks: Vec<Task>,
-    /// What was picked.
+    /// The picked task.
     curr: Option<Task>,
     /// Up to when its time has been accounted.
     since: Nanos,
@@ -85,7 +85,7 @@ struct Queue {
     /// The least virtual time there was; never goes back.
     min_v: i64,
     turns: u64,
-    /// Who yielded, who preempts, who was preempted.
+    /// The task that yielded, the one that preempts, the one that was preempted.
     skip: Option<Task>,
     next: Option<Task>,
     last: Option<Task>,
@@ -129,7 +129,7 @@ impl Cfs {
         }
     }
 
-    /// What the task may run at a time: its share of a period.
+    /// The slice of the task: its share of a period.
     fn share(&self, cpu: Cpu, task: Task) -> Nanos {
         let queue = &self.queues[cpu.index()];
         let entity = &self.entities[task.index()];
@@ -138,9 +138,10 @@ impl Cfs {
         let count = queue.tasks.len() + more;
         let weight = entity.weight.value();
         let sum = queue.weight + weight * more as i64;
-        let period = match count > NR_LATENCY {
-            true => self.tunables.min_granularity.0 * count as u64,
-            false => self.tunables.latency.0,
+        let period = if count > NR_LATENCY {
+            self.tunables.min_granularity.0 * count as u64
+        } else {
+            self.tunables.latency.0
         };
         Nanos((u128::from(period) * weight as u128 / sum as u128) as u64)
     }
@@ -184,10 +185,10 @@ impl Cfs {
         task.v - behind.v > behind.weight.virtual_time(granularity)
     }
 
-    /// Who should run, by virtual time and buddies.
+    /// The task that should run, by virtual time and buddies.
     fn choose(&self, cpu: Cpu) -> Option<Task> {
         let queue = &self.queues[cpu.index()];
-        // Among equals, what runs goes last.
+        // Among equals, the running task goes last.
         let key = |task: &Task| {
             let entity = &self.entities[task.index()];
             (entity.v, queue.curr == Some(*task), entity.turn)
@@ -213,11 +214,11 @@ impl Cfs {
 
 impl Fair for Cfs {
     fn set_cpus(&mut self, cpus: usize) {
-        self.queues.resize_with(cpus, Queue::default);
+        self.queues.resize_with(cpus, CfsQueue::default);
     }
 
     fn add(&mut self, _: Task, attr: &Attr) {
-        self.entities.push(Entity {
+        self.entities.push(CfsEntity {
             weight: Weight::of(attr),
             discipline: attr.discipline,
             v: 0,
@@ -378,7 +379,7 @@ impl Fair for Cfs {
         }
     }
 
-    /// Nobody is further behind the queue's least virtual time than sleepers may be, the sums are right.
+    /// No task is further behind the queue's least virtual time than sleepers may be, and the sums are right.
     fn check(&self) -> Result<(), String> {
         for (cpu, queue) in self.queues.iter().enumerate() {
             let entity = |task: &Task| &self.entities[task.index()];
@@ -418,8 +419,8 @@ mod tests {
         Nanos::from_millis(ms)
     }
 
-    /// So many spinners on one of 8 CPUs, with 2 ms of virtual time between each two, the first one ahead of
-    /// all others.
+    /// A class with `tasks` spinners on one of 8 CPUs, with 2 ms of virtual time between each two, the first
+    /// one ahead of all others.
     fn class(tasks: u32) -> Cfs {
         let mut class = Cfs::new(Setting {
             cpus: 8,
@@ -437,7 +438,7 @@ mod tests {
         class
     }
 
-    /// Goal: who preempts at a wake-up runs, although somebody else has a little less; not if that is
+    /// Goal: a task that preempts at a wake-up runs, although another one has a little less; not if that is
     /// unfair. Method: three tasks, one of which wakes up.
     #[test]
     fn who_preempts_is_preferred() {
@@ -453,8 +454,8 @@ mod tests {
         }
     }
 
-    /// Goal: with 8 tasks or more, whom a wake-up preempted comes next, with fewer who has least. Method:
-    /// the second pick.
+    /// Goal: with 8 tasks or more, the task that a wake-up preempted comes next; with fewer, the one with the
+    /// least virtual time. Method: the second pick.
     #[test]
     fn whom_it_preempted_comes_next() {
         for (tasks, expected) in [(6, Task(5)), (7, Task(0))] {

@@ -1,8 +1,7 @@
-//! What a fair class offers to the stack above it, and how fair tasks change CPUs.
+//! The interface of a fair class to the stack above it, and how fair tasks change CPUs.
 //!
-//! The stack ([`Linux`](super::Linux)) puts real-time tasks before all fair ones. So a fair class sees
-//! only fair tasks, and has to be told when what it had picked no longer runs
-//! ([`put_prev`](Fair::put_prev)).
+//! The stack ([`Linux`](super::Linux)) puts real-time tasks before all fair ones. So a fair class sees only
+//! fair tasks, and has to be told when the task it had picked no longer runs ([`put_prev`](Fair::put_prev)).
 //!
 //! # Load balance
 //!
@@ -41,11 +40,11 @@ pub(super) trait Fair {
 
     fn dequeue(&mut self, cpu: Cpu, task: Task, why: Dequeue, now: Nanos);
 
-    /// Who runs from now on. What ran until now is known from the last call, unless it was dequeued or put
-    /// back since.
+    /// The task that runs from now on. The task that ran until now is known from the last call, unless it was
+    /// dequeued or put back since.
     fn pick(&mut self, cpu: Cpu, now: Nanos) -> Option<Task>;
 
-    /// What was picked, if anything, runs no longer, though it could.
+    /// The picked task, if any, runs no longer, though it could.
     fn put_prev(&mut self, cpu: Cpu, now: Nanos);
 
     fn tick(&mut self, cpu: Cpu, running: Task, now: Nanos) -> bool;
@@ -74,7 +73,7 @@ pub(super) trait Fair {
     /// Those that are queued there and do not sleep, with the one that runs.
     fn awake(&self, cpu: Cpu) -> impl Iterator<Item = Task>;
 
-    /// What was picked there and not put back since.
+    /// The task that was picked there and not put back since.
     fn current(&self, cpu: Cpu) -> Option<Task>;
 
     /// A queued task as load balance sees it.
@@ -105,7 +104,7 @@ const MIGRATION_COST: Nanos = Nanos::from_micros(500);
 /// How long a busy CPU waits between two looks at others, per CPU that shares its cache.
 const BUSY_INTERVAL: Nanos = Nanos::from_millis(16);
 
-/// How many vain looks it takes until what has just run is taken, too.
+/// The number of vain looks after which a task that has just run is taken, too.
 const NICE_TRIES: u32 = 2;
 
 /// Why a CPU looks at others.
@@ -129,7 +128,7 @@ pub(super) struct Balance {
     idle: Vec<Looks>,
 }
 
-/// What a CPU remembers of its looks at others.
+/// A CPU's record of its looks at others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Looks {
     /// No other one before.

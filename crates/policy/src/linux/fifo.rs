@@ -1,9 +1,9 @@
-//! `fifo`: everybody is a `SCHED_FIFO` task.
+//! `fifo`: every task is a `SCHED_FIFO` task.
 //!
-//! What it stands for: a program whose threads all have fixed priorities, on any Linux: POSIX's
-//! `SCHED_FIFO` as `sched(7)` describes it. Tasks that are given no real-time discipline count as
-//! `SCHED_FIFO` with the priority in their attributes, 0 unless given: equals among each other, and below
-//! every real priority. Tasks that are given `SCHED_RR` have it.
+//! Its model: a program whose threads all have fixed priorities, on any Linux: POSIX's `SCHED_FIFO` as
+//! `sched(7)` describes it. Tasks without a real-time discipline count as `SCHED_FIFO` with the priority in
+//! their attributes, 0 unless given: equals among each other, and below every real priority. Tasks that are
+//! given `SCHED_RR` have it.
 //!
 //! Where it is bad: a task that does not block keeps its CPU; tasks of equal priority wait for it for
 //! ever, and a spin wait for one of them never ends (on one CPU). Nothing is fair; priority inversion is

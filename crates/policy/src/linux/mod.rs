@@ -1,15 +1,15 @@
 //! Linux: real-time tasks before fair ones, on every CPU.
 //!
-//! [`Linux`] stacks the classes as Linux does: `SCHED_FIFO` and `SCHED_RR` (`realtime`) above a fair
-//! class, which has everybody else. The fair class is what differs between versions: `cfs`, `eevdf`.
-//! Left out: the stop and deadline classes, groups (cgroups, autogroup: all tasks are in one group), load
-//! averages and what is built on them (energy-aware placement, `uclamp`).
+//! [`Linux`] stacks the classes as Linux does: `SCHED_FIFO` and `SCHED_RR` (`realtime`) above a fair class,
+//! which has all other tasks. The fair class is the part that differs between versions: `cfs`, `eevdf`. Left
+//! out: the stop and deadline classes, groups (cgroups, autogroup: all tasks are in one group), load averages
+//! and features built on them (energy-aware placement, `uclamp`).
 //!
 //! Preemption is decided at ticks, wake-ups and yields only, as without HRTICK: a slice that ends between
 //! two ticks lasts until the second one.
 //!
 //! A fair task that becomes a real-time one, or comes back (`sched_setscheduler`, priority inheritance),
-//! keeps what it has had too much or too little of the CPU, as if it had moved to another CPU and back.
+//! keeps its lead or lag in CPU time, as if it had moved to another CPU and back.
 //!
 //! Where it is bad: see each class. Common to all: with real-time tasks that do not sleep nothing else
 //! runs on their CPU, since throttling is left out.
@@ -35,7 +35,7 @@ pub(crate) use weights::Weight;
 #[derive(Debug)]
 struct Linux<F> {
     name: &'static str,
-    /// Which discipline tasks have that are given none of the real-time ones.
+    /// The discipline of tasks that are given none of the real-time ones.
     ordinary: Ordinary,
     realtime: RealTime,
     fair: F,
@@ -43,11 +43,11 @@ struct Linux<F> {
     /// By task: where it is queued.
     queues: Vec<Option<Cpu>>,
     online: Vec<bool>,
-    /// CPUs that idle and should look for what waits elsewhere.
+    /// CPUs that idle and should look for tasks that wait elsewhere.
     kicks: Vec<Cpu>,
 }
 
-/// What becomes of tasks that are given no real-time discipline.
+/// The place of tasks that are given no real-time discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ordinary {
     /// They are fair.
@@ -178,9 +178,10 @@ impl<F: Fair> Class for Linux<F> {
 
     fn enqueue(&mut self, cpu: Cpu, task: Task, why: Enqueue, now: Nanos) {
         self.queues[task.index()] = Some(cpu);
-        match self.realtime.has(task) {
-            true => self.realtime.enqueue(cpu, task, Among::Last),
-            false => self.fair.enqueue(cpu, task, why, now),
+        if self.realtime.has(task) {
+            self.realtime.enqueue(cpu, task, Among::Last)
+        } else {
+            self.fair.enqueue(cpu, task, why, now)
         }
         if self.realtime.queued(cpu) > 1 {
             self.kick_idle(cpu);
@@ -189,9 +190,10 @@ impl<F: Fair> Class for Linux<F> {
 
     fn dequeue(&mut self, cpu: Cpu, task: Task, why: Dequeue, now: Nanos) {
         self.queues[task.index()] = None;
-        match self.realtime.has(task) {
-            true => self.realtime.dequeue(cpu, task),
-            false => self.fair.dequeue(cpu, task, why, now),
+        if self.realtime.has(task) {
+            self.realtime.dequeue(cpu, task)
+        } else {
+            self.fair.dequeue(cpu, task, why, now)
         }
     }
 
@@ -207,9 +209,10 @@ impl<F: Fair> Class for Linux<F> {
         if self.queued(cpu) > 1 {
             self.kick_idle(cpu);
         }
-        match self.realtime.has(running) {
-            true => self.realtime.tick(cpu, running),
-            false => self.fair.tick(cpu, running, now) || self.realtime.first(cpu).is_some(),
+        if self.realtime.has(running) {
+            self.realtime.tick(cpu, running)
+        } else {
+            self.fair.tick(cpu, running, now) || self.realtime.first(cpu).is_some()
         }
     }
 
@@ -223,9 +226,10 @@ impl<F: Fair> Class for Linux<F> {
     }
 
     fn yields(&mut self, cpu: Cpu, running: Task, now: Nanos) {
-        match self.realtime.has(running) {
-            true => self.realtime.yields(cpu, running),
-            false => self.fair.yields(cpu, running, now),
+        if self.realtime.has(running) {
+            self.realtime.yields(cpu, running)
+        } else {
+            self.fair.yields(cpu, running, now)
         }
     }
 

@@ -1,20 +1,20 @@
 //! `SCHED_FIFO` and `SCHED_RR`: on every CPU a list by priority.
 //!
-//! The highest priority goes first; among equals who came first. A task that wakes up goes behind its
+//! The highest priority goes first; among equals the first to come. A task that wakes up goes behind its
 //! equals; one that is preempted keeps its place; one that yields, or a `SCHED_RR` task that has used up its
 //! time, goes behind its equals. A task whose priority is raised goes behind its new equals, one whose
 //! priority is lowered before them: it was there already.
 //!
-//! `SCHED_RR`: 100 ms at a time (`sched_rr_timeslice_ms`), counted in ticks, kept while somebody else runs,
-//! filled up when it is used up, whether anybody waits or not.
+//! `SCHED_RR`: 100 ms at a time (`sched_rr_timeslice_ms`), counted in ticks, kept while another task runs,
+//! filled up when it is used up, whether or not another task waits.
 //!
 //! Left out: throttling (950 of each 1000 ms; from Linux 6.12 on the fair server instead). Here a real-time
 //! task that never sleeps starves all others of its CPU for ever.
 //!
-//! Pushing and pulling between CPUs: a task that wakes up looks for a CPU with something lesser
-//! ([`select`](RealTime::select)), and a CPU takes over what waits elsewhere and is better than what it runs
-//! ([`pull`](RealTime::pull)). A CPU that idles does so at once; one that goes over to something lesser, at
-//! its next tick. Linux does not wait for that.
+//! Pushing and pulling between CPUs: a task that wakes up looks for a CPU with a lesser task
+//! ([`select`](RealTime::select)), and a CPU takes over a task that waits elsewhere and is better than the
+//! one it runs ([`pull`](RealTime::pull)). A CPU that idles does so at once; one that goes over to a lesser
+//! task, at its next tick. Linux does not wait for that.
 //!
 //! Invariant: a list is sorted by priority, the highest first.
 
@@ -104,7 +104,7 @@ impl RealTime {
         self.lists[cpu.index()].retain(|&other| other != task);
     }
 
-    /// Who should run.
+    /// The task that should run.
     #[inline]
     pub(super) fn first(&self, cpu: Cpu) -> Option<Task> {
         self.lists[cpu.index()].first().copied()
@@ -115,7 +115,7 @@ impl RealTime {
         self.lists[cpu.index()].len()
     }
 
-    /// A tick while `running` runs. True: somebody else should.
+    /// A tick while `running` runs. True: another task should.
     pub(super) fn tick(&mut self, cpu: Cpu, running: Task) -> bool {
         let full = self.ticks;
         let rank = &mut self.ranks[running.index()];
@@ -170,7 +170,7 @@ impl RealTime {
         });
         let candidates = waiting.filter(|&(task, other)| {
             let mine = Level::RealTime(self.priority(task));
-            // One that is better than what runs there is about to take over.
+            // One that is better than the task running there is about to take over.
             let stuck = cpus.current(other) != Some(task) && self.running(other, cpus) >= mine;
             stuck && mine > here && cpus.allows(task, cpu)
         });
@@ -181,7 +181,7 @@ impl RealTime {
         })
     }
 
-    /// The best of what runs on this CPU and what is about to.
+    /// The best of the task running on this CPU and the one that is about to.
     fn level(&self, cpu: Cpu, cpus: &dyn Cpus) -> Level {
         let first = self.first(cpu);
         let waits = first.map_or(Level::Idle, |task| Level::RealTime(self.priority(task)));

@@ -1,6 +1,6 @@
-//! `rr`: everybody is a `SCHED_RR` task.
+//! `rr`: every task is a `SCHED_RR` task.
 //!
-//! What it stands for: as [`fifo`](mod@super::fifo), but tasks of equal priority take turns, 100 ms each
+//! Its model: as [`fifo`](mod@super::fifo), but tasks of equal priority take turns, 100 ms each
 //! (`sched_rr_timeslice_ms`; 100 on Linux 6.18, where two spinners had stints of 100.0 ms). Tasks that are
 //! given `SCHED_FIFO` have it.
 //!

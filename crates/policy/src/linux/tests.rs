@@ -1,4 +1,4 @@
-//! Linux's classes against what was measured, by tables of what tasks do.
+//! Linux's classes against measurements, by tables of what tasks do.
 
 mod balance;
 mod fair;
@@ -16,12 +16,12 @@ const TICK: Nanos = Nanos::from_millis(4);
 
 type Linux = Machine<Box<dyn Class>>;
 
-/// One CPU under a policy that thinks there are `scale`, with these tasks, for so long.
+/// One CPU under a policy made for `scale` CPUs, with these tasks, until `until`.
 fn run(policy: &str, scale: usize, scripts: Vec<Script>, until: Nanos) -> Linux {
     let mut machine = Machine::named(policy, 1, scale, TICK);
-    scripts.into_iter().for_each(|script| {
+    for script in scripts {
         machine.add(script);
-    });
+    }
     machine.go(until);
     machine
 }

@@ -1,8 +1,7 @@
-//! What niceness means in numbers, and virtual time.
+//! Niceness in numbers, and virtual time.
 //!
-//! Fair tasks share a CPU by *weight*. Virtual time is what a task has had of the CPU, divided by its
-//! weight: equal virtual times are a fair division. A task of nice 0 has weight 1024, and its virtual time
-//! is real time.
+//! Fair tasks share a CPU by *weight*. A task's virtual time is its CPU time divided by its weight: equal
+//! virtual times are a fair division. A task of nice 0 has weight 1024, and its virtual time is real time.
 //!
 //! Weights: `sched_prio_to_weight` of Linux, 2.6.23 until today: 1.25 times more per step of niceness, so
 //! that one step less than a competitor of equal weight means about 10 % more of the CPU.
@@ -68,7 +67,7 @@ impl Weight {
         (u64::from(self.weight) * normal + whole / 2) / whole
     }
 
-    /// How far virtual time goes while a task of this weight runs for so long.
+    /// How far virtual time goes while a task of this weight runs for `time`.
     #[inline]
     pub(super) fn virtual_time(self, time: Nanos) -> i64 {
         if self.weight == NORMAL {
@@ -79,7 +78,7 @@ impl Weight {
     }
 }
 
-/// A tunable of Linux's fair class on a machine with so many CPUs: more CPUs, coarser scheduling
+/// A tunable of Linux's fair class on a machine with `cpus` CPUs: more CPUs, coarser scheduling
 /// (`sched_tunable_scaling` = logarithmic, the default): 1 + log2 of the CPUs, at most 8 of which count.
 pub(super) fn scaled(normal: Nanos, cpus: usize) -> Nanos {
     let factor = 1 + cpus.clamp(1, 8).ilog2();

@@ -1,4 +1,4 @@
-//! What the two idealised rules of source 004 share: work in bursts, by what tasks promise.
+//! Shared parts of the two idealised rules of source 004: work in bursts, by what tasks promise.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use crate::Attr;
 pub struct Promises {
     /// The least slice there is; source 004's unit of time. Default: 1 ms.
     pub unit: Nanos,
-    /// What a task is taken to promise that promises nothing. Default: 5 ms, rustland's slice.
+    /// The promise of a task that gives none. Default: 5 ms, rustland's slice.
     pub unknown: Nanos,
-    /// The slice of everybody, where it is uniform. Default: 2 ms, two units.
+    /// The slice of every task, where it is uniform. Default: 2 ms, two units.
     pub uniform: Nanos,
 }
 
@@ -33,7 +33,7 @@ type SliceRule = fn(&Promises, ahead: Nanos) -> Nanos;
 
 /// An idealised rule of source 004. In each round:
 ///
-/// 1. each task that is ready gets a virtual time: the least one, as it is now, plus what it promises;
+/// 1. each task that is ready gets a virtual time: the least one, as it is now, plus its promise;
 /// 2. all of them are dispatched in the order of their virtual times, the one with the lower number first
 ///    among equals; each gets its slice by the rule, and the least virtual time becomes its.
 ///

@@ -1,5 +1,5 @@
-//! A kernel's desk: messages on one side, answers on the other, and nothing behind it. For asking a
-//! scheduler in user space what it decides, by hand ([`rustland`](super::rustland)'s tests) or in turn
+//! A kernel's desk: messages on one side, answers on the other, and nothing behind it. It is for asking a
+//! scheduler in user space for its decisions, by hand ([`rustland`](super::rustland)'s tests) or in turn
 //! ([`paper`](super::paper)).
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use event::{Cpu, Nanos, Task};
 
 use super::{Dispatch, Kernel, Queued};
 
-/// Whoever asks puts messages down, lets the scheduler have a round, and takes the answers.
+/// The caller puts messages down, lets the scheduler have a round, and takes the answers.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) now: Nanos,
@@ -19,7 +19,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// So many CPUs, of which so many have a task; the scheduler's own process is one.
+    /// A desk with `online` CPUs, of which `running` have a task; the scheduler's own process is one.
     pub(super) fn new(online: usize, running: usize) -> Desk {
         Desk {
             now: Nanos::ZERO,
@@ -31,7 +31,7 @@ impl Desk {
     }
 }
 
-/// The message of a task that used so much the last time.
+/// The message of a task that used `used` the last time.
 pub(super) fn message(task: Task, used: Nanos) -> Queued {
     Queued {
         task,

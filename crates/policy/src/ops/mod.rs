@@ -1,10 +1,10 @@
 //! Schedulers in user space: the interface, and those there are.
 //!
 //! A [`sched_ext`](https://docs.kernel.org/scheduler/sched-ext.html) scheduler is a program that the kernel
-//! loads and asks. The library `scx_rustland_core` carries the questions further, to a process: it writes
-//! a message for each task that becomes ready, and reads from the process which tasks may run, where and
-//! for how long. An [`Ops`] is what such a process decides, and [`Kernel`] is all it sees of the kernel: what
-//! `scx_rustland_core` 2.4.15 can deliver and nothing else. So the same code can run under a real
+//! loads and asks. The library `scx_rustland_core` carries the questions further, to a process: it writes a
+//! message for each task that becomes ready, and reads from the process which tasks may run, where and for
+//! how long. An [`Ops`] has the decisions of such a process, and [`Kernel`] is its whole view of the kernel:
+//! what `scx_rustland_core` 2.4.15 can deliver and nothing else. So the same code can run under a real
 //! kernel, and under a simulated one through [`Ext`].
 //!
 //! | here | in `scx_rustland_core` |
@@ -17,9 +17,9 @@
 //! | [`Kernel::online`], [`Kernel::running`] | `nr_online_cpus_mut`, `nr_running_mut` |
 //! | [`Ops::hint`] | nothing: a segment of memory that applications share with the scheduler |
 //!
-//! What it cannot know: who woke a task, what a task waits for, its mask (only how many CPUs are in it), when
-//! it sleeps or ends. And it has only one lever: it gives the next slice. [`Dispatch::preempt`] is
-//! there for policies of June 2024, whose core had it; the core of today has no preemption.
+//! What it cannot know: a task's waker, what a task waits for, its mask (only how many CPUs are in it), when
+//! it sleeps or ends. And it has only one lever: it gives the next slice. [`Dispatch::preempt`] is there for
+//! policies of June 2024, whose core had it; the core of today has no preemption.
 
 mod bursts;
 mod desk;
@@ -46,8 +46,8 @@ pub trait Ops: Debug {
     /// The name it is chosen by.
     fn name(&self) -> &'static str;
 
-    /// What an application says of its task, beside the kernel; before the task's first message, and
-    /// whenever it changes. No kernel delivers that. Default: it is not listened to.
+    /// An application's hint about its task, beside the kernel; before the task's first message, and whenever
+    /// it changes. No kernel delivers that. Default: it is ignored.
     fn hint(&mut self, task: Task, attr: &Attr) {
         let _ = (task, attr);
     }
@@ -60,7 +60,7 @@ pub trait Ops: Debug {
     fn round(&mut self, kernel: &mut dyn Kernel) -> usize;
 }
 
-/// What a scheduler in user space sees of the kernel.
+/// A user-space scheduler's view of the kernel.
 pub trait Kernel {
     /// The time.
     fn now(&self) -> Nanos;
@@ -85,7 +85,7 @@ pub trait Kernel {
 /// A message: a task became ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queued {
-    /// Who. The kernel's thread id there, which is used again after the thread has ended.
+    /// The task. The kernel's thread id there, which is used again after the thread has ended.
     pub task: Task,
     /// Where it was queued.
     pub cpu: Cpu,
@@ -101,7 +101,7 @@ pub struct Queued {
     pub exec_runtime: Nanos,
     /// Its weight: 1 to 10 000, 100 for nice 0.
     pub weight: u64,
-    /// What the scheduler gave as [`Dispatch::vtime`] the last time.
+    /// The scheduler's last [`Dispatch::vtime`] for it.
     pub vtime: u64,
     /// How often it has been queued; tells this message from older ones.
     pub enq_cnt: u64,
@@ -110,7 +110,7 @@ pub struct Queued {
 /// An answer: this task may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dispatch {
-    /// Who.
+    /// The task.
     pub task: Task,
     /// Where; `None`: on the first CPU that has nothing else.
     pub cpu: Option<Cpu>,
@@ -119,15 +119,15 @@ pub struct Dispatch {
     /// Its place among those that wait for the same CPU, or for any: the least goes first, the older one
     /// among equals. Zero: the front.
     pub vtime: u64,
-    /// Whoever runs on `cpu` stops for it; with any CPU, whoever runs where the task was queued.
+    /// The task that runs on `cpu` stops for it; with any CPU, the one that runs where the task was queued.
     pub preempt: bool,
     /// That of the message.
     pub enq_cnt: u64,
 }
 
 impl Dispatch {
-    /// The answer to this message: on any CPU, for so long, in the order of the answers that give the same
-    /// or an increasing `vtime`.
+    /// The answer to this message: on any CPU, for `slice`, in the order of the answers that give the same or
+    /// an increasing `vtime`.
     pub fn of(queued: &Queued, slice: Nanos, vtime: u64) -> Dispatch {
         Dispatch {
             task: queued.task,

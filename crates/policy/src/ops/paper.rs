@@ -1,7 +1,7 @@
-//! A kernel on paper: one CPU on which nothing but work takes time, and decisions cost nothing. For following
-//! what a scheduler in user space decides, and only that.
+//! A kernel on paper: one CPU on which nothing but work takes time, and decisions cost nothing. It only
+//! serves to follow the decisions of a scheduler in user space.
 //!
-//! What [`Ext`](super::Ext) models beside is left out: no idle CPU is bypassed to, slices end exactly, and a
+//! The other parts of [`Ext`](super::Ext) are left out: no idle CPU is bypassed to, slices end exactly, and a
 //! message is there as soon as a slice is over.
 
 use event::{Nanos, Task};
@@ -12,23 +12,23 @@ use super::desk::{Desk, message};
 /// A task on paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaperTask {
-    /// What it has used the last time it had the CPU; zero if it never had it.
+    /// The CPU time of its last turn; zero if it never had one.
     pub used: Nanos,
-    /// What it needs at each of its activations.
+    /// The CPU time of each of its activations.
     pub needs: Nanos,
     /// How often it is active; the next time as soon as it is done.
     pub times: u32,
 }
 
-/// Lets the scheduler decide until all tasks are done; who ran for how long, slices of one task that follow
-/// each other taken as one.
+/// Lets the scheduler decide until all tasks are done; gives the tasks and how long each ran, slices of one
+/// task that follow each other taken as one.
 ///
 /// # Panics
 /// If the scheduler dispatches nothing although tasks wait.
 ///
 /// ```
 /// use event::{Nanos, Task};
-/// use policy::ops::{PaperTask, rustland, run_on_paper};
+/// use paceline_policy::ops::{PaperTask, rustland, run_on_paper};
 ///
 /// let task = |millis| PaperTask { used: Nanos::ZERO, needs: Nanos::from_millis(millis), times: 1 };
 /// let mut policy = rustland::pre333(rustland::Constants::default());

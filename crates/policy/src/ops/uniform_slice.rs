@@ -1,9 +1,10 @@
-//! `uniform-slice`: what source 004 compares its virtual slices with, idealised. For the simulator only.
+//! `uniform-slice`: the baseline to which source 004 compares its virtual slices, idealised. For the
+//! simulator only.
 //!
-//! What it stands for: the first of the two orders printed in source 004, `ABBCCDDABCCDDCCDD`: as
+//! Its model: the first of the two orders printed in source 004, `ABBCCDDABCCDDCCDD`: as
 //! [`virtual-slice`](super::virtual_slice()), with the same order and the same bursts, but a slice of two
-//! units for everybody. (The real code shortens the slice with the number of waiting tasks; with a
-//! base slice of four units and four tasks it gives the same: [`rustland-pre333`](super::rustland).)
+//! units for every task. (The real code shortens the slice with the number of waiting tasks; with a base
+//! slice of four units and four tasks it gives the same: [`rustland-pre333`](super::rustland).)
 //!
 //! Where it is bad: long work is cut into as many pieces as any other; nine switches where virtual slices
 //! need seven. A task that wakes up in a burst waits until all of it has run.

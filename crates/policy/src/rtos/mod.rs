@@ -1,7 +1,7 @@
 //! `rtos`: fixed priorities, the lowest number first, as ThreadX has them.
 //!
-//! What it stands for: the scheduler of ThreadX (Express Logic, now Eclipse ThreadX), of which source 003
-//! ("Lowering RTOS overhead through proper use of thread priorities", W. E. Lamie) speaks.
+//! Its model: the scheduler of ThreadX (Express Logic, now Eclipse ThreadX), of which source 003 ("Lowering
+//! RTOS overhead through proper use of thread priorities", W. E. Lamie) speaks.
 //!
 //! - Threads with the lowest priority number go first; among equals, first come, first served. A thread
 //!   runs until it blocks, until a better one is ready, until it relinquishes, or until its slice ends.
@@ -33,7 +33,7 @@
 //! busy CPU while another one runs something worse.
 //!
 //! Invariants
-//! - Nobody runs while a ready thread of its CPU could preempt it ([`Class::check`]).
+//! - No thread runs while a ready thread of its CPU could preempt it ([`Class::check`]).
 //! - A running thread is in its priority's list, at the head unless it stands under a threshold.
 //! - `held` has the threads that were begun under a threshold and have not blocked since; the last one was
 //!   begun last.
@@ -47,14 +47,14 @@ use event::{Cpu, Nanos, Task};
 
 use crate::{Attr, Class, Cpus, Dequeue, Enqueue, Idleness};
 
-/// What differs between such kernels.
+/// The differences between such kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The name the policy goes by.
     pub name: &'static str,
     /// The time between two ticks, which come at its multiples. Zero: slices end exactly.
     pub tick: Nanos,
-    /// What percentage slices are shares of. Default: source 003's 1000 cycles at 200 MHz, 5 µs.
+    /// The block that percentage slices are shares of. Default: source 003's 1000 cycles at 200 MHz, 5 µs.
     pub block: Nanos,
     /// How many threads may have the same priority, those that wait included. 1: priorities are unique.
     pub max_threads_per_priority: Option<u32>,
@@ -91,7 +91,7 @@ struct Thread {
     /// The priority it began with.
     began: u8,
     slice: Option<Slice>,
-    /// What is left of its slice.
+    /// The rest of its slice.
     left: Nanos,
     /// Where it is ready or runs.
     cpu: Option<Cpu>,
@@ -109,10 +109,10 @@ struct Slice {
 struct Lane {
     ready: BTreeMap<u8, VecDeque<Task>>,
     held: Vec<Task>,
-    /// Who runs, and since when its slice has not been charged.
+    /// The running thread, and since when its slice has not been charged.
     running: Option<(Task, Nanos)>,
     queued: usize,
-    /// Somebody was told to take over and has not been picked yet.
+    /// A thread was told to take over and has not been picked yet.
     taking_over: bool,
 }
 
@@ -172,7 +172,7 @@ impl Rtos {
         level.map_or(0, VecDeque::len)
     }
 
-    /// Whether the end of this thread's slice would be somebody else's turn.
+    /// Whether the end of this thread's slice would be another thread's turn.
     fn takes_turns(&self, cpu: Cpu, running: Task) -> bool {
         self.equals(cpu, running) > 1 && !self.has_threshold(running)
     }
@@ -189,9 +189,10 @@ impl Rtos {
         let Some(slice) = thread.slice else {
             return false;
         };
-        let used = match slice.exact {
-            true => now - since,
-            false => Nanos((now.0 / tick - since.0 / tick) * tick),
+        let used = if slice.exact {
+            now - since
+        } else {
+            Nanos((now.0 / tick - since.0 / tick) * tick)
         };
         if used < thread.left {
             thread.left = thread.left - used;
@@ -207,8 +208,8 @@ impl Rtos {
         turns
     }
 
-    /// Before somebody joins a running thread that was alone at its priority, and so had no timer: the
-    /// newcomer waits for the rest of the slice that would be running now.
+    /// Before a thread joins a running one that was alone at its priority, and so had no timer: the newcomer
+    /// waits for the rest of the slice that would be running now.
     fn settle(&mut self, cpu: Cpu, now: Nanos) {
         if let Some((running, _)) = self.lanes[cpu.index()].running
             && self.equals(cpu, running) == 1
@@ -258,7 +259,7 @@ impl Class for Rtos {
         self.lanes.resize_with(cpus, Lane::default);
     }
 
-    /// Refused: a threshold worse than the priority, a share that is none, and what exceeds
+    /// Refused: a threshold worse than the priority, a share out of range, and a thread beyond
     /// [`Rules::max_threads_per_priority`].
     fn admits(&self, attr: &Attr) -> Result<(), String> {
         let priority = attr.priority;
@@ -319,9 +320,10 @@ impl Class for Rtos {
         let running = cpu.and_then(|cpu| self.lanes[cpu.index()].running);
         let runs = running.is_some_and(|(running, _)| running == task);
         if let Some(cpu) = cpu {
-            match runs {
-                true => _ = self.charge(cpu, now),
-                false => self.settle(cpu, now),
+            if runs {
+                _ = self.charge(cpu, now);
+            } else {
+                self.settle(cpu, now);
             }
             self.take_out(cpu, task);
         }
@@ -336,9 +338,10 @@ impl Class for Rtos {
         let Some(cpu) = cpu else { return };
         let lane = &mut self.lanes[cpu.index()];
         let level = lane.ready.entry(attr.priority).or_default();
-        match runs {
-            true => level.push_front(task),
-            false => level.push_back(task),
+        if runs {
+            level.push_front(task)
+        } else {
+            level.push_back(task)
         }
         if !keeps {
             lane.held.retain(|&held| held != task);
@@ -453,7 +456,7 @@ impl Class for Rtos {
         self.lanes[cpu.index()].queued
     }
 
-    /// Nobody runs while a ready thread of its CPU could preempt it.
+    /// No thread runs while a ready thread of its CPU could preempt it.
     fn check(&self, _: Nanos) -> Result<(), String> {
         for (cpu, lane) in self.lanes.iter().enumerate() {
             let best = self.best(Cpu(cpu as u32));

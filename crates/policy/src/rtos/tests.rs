@@ -56,8 +56,8 @@ fn messages(attrs: [Attr; 4], order: [usize; 9], cycles: u64) -> Vec<Script> {
 
 /// Goal: the switches of source 003's example, per cycle of nine messages: 4 with equal priorities, 18 with
 /// unique ones, and 4 again if the sender's preemption-threshold keeps the receivers from preempting it;
-/// whatever the order of the messages. Method: what fifty more cycles add, as the first one has a
-/// beginning.
+/// whatever the order of the messages. Method: the switches that fifty more cycles add, as the first one has
+/// a beginning.
 #[test]
 fn messages_cost_four_switches_a_cycle_or_eighteen() {
     let equal = [4, 4, 4, 4].map(priority);
@@ -284,8 +284,8 @@ fn an_inherited_priority_counts_at_once() {
     assert_eq!(class.queued(cpu), 1);
 }
 
-/// Goal: what the kernel cannot have is refused with a line that says what and what to do. Method: a table
-/// of attributes under a limit of 1 and of 2.
+/// Goal: attributes that the kernel cannot have are refused with a line that says why and what to do. Method:
+/// a table of attributes under a limit of 1 and of 2.
 #[test]
 fn what_exceeds_the_limits_is_refused() {
     let unique = limited(1);
@@ -310,7 +310,7 @@ fn what_exceeds_the_limits_is_refused() {
     }
 }
 
-/// A class with a thread of priority 4 and one of 5, and room for so many of each.
+/// A class with a thread of priority 4 and one of 5, and room for `limit` of each.
 fn limited(limit: u32) -> Rtos {
     let mut class = Rtos::new(Rules {
         max_threads_per_priority: Some(limit),
@@ -322,10 +322,10 @@ fn limited(limit: u32) -> Rtos {
     class
 }
 
-/// Goal: a waiter lends its priority and nothing else; as source 003 says, only where the priority has
-/// room for another thread, so never where priorities are unique; and not where mutexes do not inherit.
-/// Method: a waiter of priority 4 and a holder of 5 with a threshold, under different rules, before and
-/// after the holder has what was lent to it.
+/// Goal: a waiter lends its priority and nothing else; as source 003 says, only where the priority has room
+/// for another thread, so never where priorities are unique; and not where mutexes do not inherit. Method: a
+/// waiter of priority 4 and a holder of 5 with a threshold, under different rules, before and after the
+/// waiter has lent its priority.
 #[test]
 fn only_what_has_room_is_lent() {
     let holder = threshold(5, 5);
@@ -361,9 +361,9 @@ fn the_check_sees_a_wrong_order() {
     assert!(broken.contains("task 1 of priority 3 waits"), "{broken}");
 }
 
-/// Goal: on several CPUs everybody gets its time, nobody runs where it may not, and the order of
-/// priorities holds on each CPU. Method: two hundred random tables of threads, with slices, shares,
-/// thresholds, masks; the kernel for tests checks after each decision.
+/// Goal: on several CPUs every thread gets its time, none runs where it may not, and the order of priorities
+/// holds on each CPU. Method: two hundred random tables of threads, with slices, shares, thresholds, masks;
+/// the kernel for tests checks after each decision.
 #[test]
 fn everybody_gets_its_time_on_any_number_of_cpus() {
     for seed in 0..200 {

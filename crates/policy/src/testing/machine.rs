@@ -1,8 +1,8 @@
 //! The kernel: it runs scripts under a class.
 //!
-//! What happens at one instant happens in this order: tasks begin and sleepers wake up; changes from outside;
-//! then CPU by CPU, the lowest first: the program that is done with its work goes on, a tick, the class's
-//! timer, a new choice. A task that is done at the very moment its slice ends is done.
+//! Events of one instant happen in this order: tasks begin and sleepers wake up; changes from outside; then
+//! CPU by CPU, the lowest first: the program that is done with its work goes on, a tick, the class's timer, a
+//! new choice. A task that is done at the very moment its slice ends is done.
 //!
 //! It panics if the class breaks a promise or forgets a task, and if nothing moves on.
 
@@ -16,7 +16,7 @@ use super::seen::{Account, Stint};
 use super::state::{Control, Core, Mailboxes, Phase, View};
 use crate::{Class, Cpus, Dequeue, Enqueue, Idleness, Setting, named};
 
-/// What a machine is like.
+/// The machine to run on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) cpus: usize,
@@ -24,8 +24,8 @@ pub(crate) struct Shape {
     pub(crate) tick: Nanos,
 }
 
-/// Runs the tasks under the class until then, or until all have ended or wait for messages. Who had a CPU
-/// when, in the order of the beginnings; stints without length included.
+/// Runs the tasks under the class until then, or until all have ended or wait for messages. Gives the stints
+/// of the CPUs, in the order of their beginnings; stints without length included.
 pub(crate) fn run(
     class: &mut dyn Class,
     shape: Shape,
@@ -51,15 +51,15 @@ pub(crate) struct Machine<C> {
     plan: VecDeque<(Nanos, Change)>,
     pub(crate) stints: Vec<Stint>,
     pub(crate) accounts: Vec<Account>,
-    /// The class is checked once in so many decisions.
+    /// The class is checked once every `check_every` decisions.
     pub(crate) check_every: u64,
     decisions: u64,
-    /// Which run this is, for messages.
+    /// A name of this run, for messages.
     pub(crate) label: String,
 }
 
 impl Machine<Box<dyn Class>> {
-    /// Machines of so many CPUs under a policy of the catalogue that was made for `scale` of them.
+    /// Machines of `cpus` CPUs under a policy of the catalogue that was made for `scale` of them.
     pub(crate) fn named(policy: &str, cpus: usize, scale: usize, tick: Nanos) -> Self {
         let setting = Setting {
             cpus: scale,
@@ -73,7 +73,7 @@ impl Machine<Box<dyn Class>> {
     }
 }
 
-/// How many things may happen at one instant before that is a loop.
+/// The number of events at one instant beyond which there must be a loop.
 const MANY: u32 = 100_000;
 
 impl<C: DerefMut<Target: Class>> Machine<C> {
@@ -112,7 +112,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         self.plan.push_back((at, change));
     }
 
-    /// How long the stints of a task were, except the first one and what was cut off by the end.
+    /// How long the stints of a task were, except the first one and the last, if the end cut it off.
     pub(crate) fn lengths(&self, task: u32) -> Vec<Nanos> {
         let mine = self.stints.iter().filter(|stint| stint.task == Task(task));
         mine.skip(1).map(|stint| stint.to - stint.from).collect()
@@ -122,9 +122,9 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         self.accounts[task as usize].cpu
     }
 
-    /// Goes on until then: what is due at that moment is not done yet.
+    /// Goes on until then: events due at that moment are not done yet.
     pub(crate) fn go(&mut self, until: Nanos) {
-        let mut at_this_instant = 0;
+        let mut in_a_row = 0;
         while self.tasks.iter().any(|task| task.phase != Phase::Ended) {
             let due = self.next_due();
             if due >= until || due == Nanos::MAX {
@@ -132,20 +132,17 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
                 break;
             }
             assert!(due >= self.now, "time runs back: {due} at {}", self.now);
-            at_this_instant = match due == self.now {
-                true => at_this_instant + 1,
-                false => 0,
-            };
-            assert!(
-                at_this_instant < MANY,
-                "nothing moves on at {due}: {:?}",
-                self.cores
-            );
+            in_a_row += 1;
+            if due > self.now {
+                in_a_row = 0;
+            }
+            let cores = &self.cores;
+            assert!(in_a_row < MANY, "nothing moves on at {due}: {cores:?}");
             self.now = due;
             self.one_thing();
         }
         (0..self.cores.len() as u32).for_each(|cpu| self.pay(Cpu(cpu)));
-        // Who waits at the end has waited.
+        // A task that waits at the end has waited.
         for index in 0..self.tasks.len() {
             if self.tasks[index].phase == Phase::Ready {
                 self.has_waited(index);
@@ -168,14 +165,14 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         let waits = |task: &Control| matches!(task.phase, Phase::Ended | Phase::Receiving(_));
         assert!(
             due < Nanos::MAX || self.tasks.iter().all(waits),
-            "somebody waits for a CPU for good at {}: {:?}",
+            "a task waits for a CPU for good at {}: {:?}",
             self.now,
             self.tasks
         );
         due
     }
 
-    /// Does the first of what is due now.
+    /// Does the first of the due events.
     fn one_thing(&mut self) {
         let now = self.now;
         for index in 0..self.tasks.len() {
@@ -221,13 +218,14 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
 
     fn tick(&mut self, cpu: Cpu, running: Task) {
         self.pull(cpu, Idleness::Busy);
-        match self.class.tick(cpu, running, self.now) {
-            true => self.pick(cpu, Some(running)),
-            false => self.ask(cpu),
+        if self.class.tick(cpu, running, self.now) {
+            self.pick(cpu, Some(running))
+        } else {
+            self.ask(cpu)
         }
     }
 
-    /// The program on this CPU goes on until it needs time, blocks, or somebody else is to be picked.
+    /// The program on this CPU goes on until it needs time, blocks, or another task is to be picked.
     fn go_on(&mut self, cpu: Cpu) {
         let me = self.cores[cpu.index()].task.expect("a program runs here");
         let now = self.now;
@@ -276,7 +274,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         }
     }
 
-    /// Whoever waits gets the message, the lowest number first; else it is kept.
+    /// A waiting receiver gets the message, the lowest number first; else it is kept.
     fn send(&mut self, mailbox: usize, from: Cpu) {
         let waits = |task: &Control| task.phase == Phase::Receiving(mailbox);
         match self.tasks.iter().position(waits) {
@@ -365,7 +363,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         }
     }
 
-    /// Who runs on this CPU from now on?
+    /// Which task runs on this CPU from now on?
     fn pick(&mut self, cpu: Cpu, prev: Option<Task>) {
         self.cores[cpu.index()].resched_at = Nanos::MAX;
         let mut next = self.class.pick(cpu, prev, self.now);
@@ -390,7 +388,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         }
     }
 
-    /// What runs here stops, and could go on if it runs still; somebody else has the CPU from now on.
+    /// The task that runs here stops, and could go on if it runs still; another one has the CPU from now on.
     fn switch(&mut self, cpu: Cpu, next: Option<Task>) {
         self.pay(cpu);
         let (now, tick) = (self.now, self.shape.tick);
@@ -430,7 +428,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         self.runs_again(next);
     }
 
-    /// Accounts what the CPU's task has had.
+    /// Accounts the time that the CPU's task has had.
     fn pay(&mut self, cpu: Cpu) {
         let core = &mut self.cores[cpu.index()];
         if let Some(task) = core.task {
@@ -472,8 +470,8 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
         true
     }
 
-    /// What follows each hook that concerned this CPU: asks the class for its timer there, and whom to kick,
-    /// and checks its count.
+    /// The follow-up of each hook that concerned this CPU: asks the class for its timer there, and for CPUs
+    /// to kick, and checks its count.
     fn ask(&mut self, cpu: Cpu) {
         self.cores[cpu.index()].timer_at = self.class.timer(cpu, self.now);
         if self.decisions.is_multiple_of(self.check_every) {

@@ -1,12 +1,12 @@
 //! A kernel for tests of policies: a virtual clock, CPUs, and tasks that are tables.
 //!
 //! It drives any [`Class`](crate::Class) by the order of calls in [`class`](crate::class), without threads
-//! and without costs: a switch takes no time, an interrupt arrives at once. So what comes out is the
-//! policy's doing alone, to the nanosecond.
+//! and without costs: a switch takes no time, an interrupt arrives at once. So the outcome is the policy's
+//! doing alone, to the nanosecond.
 //!
-//! - [`script`]: what tasks do, and what happens to them from outside;
-//! - [`machine`]: the kernel, which runs scripts; what it knows is in [`state`];
-//! - [`seen`]: what became of them;
+//! - [`script`]: the behaviour of tasks, and changes from outside;
+//! - [`machine`]: the kernel, which runs scripts; its knowledge is in [`state`];
+//! - [`seen`]: the outcome;
 //! - [`still`]: CPUs on which nothing happens, to ask a class a single question.
 
 mod machine;

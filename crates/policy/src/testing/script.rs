@@ -1,4 +1,4 @@
-//! What tasks do, as data.
+//! The behaviour of tasks, as data.
 
 use event::{Cpu, Nanos, Random, Task};
 
@@ -12,16 +12,16 @@ pub(crate) fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)
 }
 
-/// What a task does next.
+/// A task's next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It needs a CPU for so long.
+    /// It needs a CPU for this long.
     Run(Nanos),
-    /// It blocks for so long.
+    /// It blocks for this long.
     Sleep(Nanos),
     /// It blocks until then.
     SleepUntil(Nanos),
-    /// A message into a mailbox, for whoever receives from it.
+    /// A message into a mailbox, for any receiver.
     Send(usize),
     /// It takes a message from a mailbox, and blocks until there is one.
     Receive(usize),
@@ -32,7 +32,7 @@ pub(crate) enum Step {
 /// It needs a CPU for good.
 pub(crate) const SPIN: Step = Step::Run(Nanos(u64::MAX / 2));
 
-/// A task: what it asks of the scheduler, and a table of what it does.
+/// A task: its attributes, and a table of its steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     pub(crate) attr: Attr,
@@ -75,8 +75,8 @@ impl Script {
         Script { mask, ..self }
     }
 
-    /// A task that runs for up to so long, sleeps for less than that, runs once more and yields, some times;
-    /// one of three may run on one CPU only.
+    /// A task that runs for up to `run_max` ns, sleeps for less than `sleep` ns, runs once more and yields,
+    /// some times; one of three may run on one CPU only.
     pub(crate) fn random(
         random: &mut Random,
         attr: Attr,
@@ -114,7 +114,7 @@ impl Script {
 /// A change from outside.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// The task asks for something else from now on.
+    /// The task has other attributes from now on.
     Attr(Task, Attr),
     /// The CPU takes no tasks any more.
     Offline(Cpu),

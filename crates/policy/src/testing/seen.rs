@@ -1,4 +1,4 @@
-//! What became of tasks, as data, and what is asked about it.
+//! The outcome of a run, as data, and questions about it.
 
 use event::{Cpu, Nanos, Task};
 
@@ -13,7 +13,7 @@ pub(crate) struct Stint {
     pub(crate) to: Nanos,
 }
 
-/// What a task has had.
+/// The totals of a task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     pub(crate) cpu: Nanos,
@@ -23,7 +23,7 @@ pub(crate) struct Account {
     pub(crate) yields: Vec<Nanos>,
 }
 
-/// The stints of one CPU as letters, A for task 0, one for each unit of time; what is shorter is not seen.
+/// The stints of one CPU as letters, A for task 0, one for each unit of time; shorter stints are not seen.
 pub(crate) fn letters(stints: &[Stint], unit: Nanos) -> String {
     let letter = |task: Task| char::from(b'A' + task.0 as u8);
     let units = |stint: &Stint| ((stint.to - stint.from).0 / unit.0) as usize;
@@ -39,7 +39,7 @@ pub(crate) fn switches(stints: &[Stint]) -> usize {
     between.count()
 }
 
-/// How long each of so many tasks had a CPU.
+/// How long each of the first `tasks` tasks had a CPU.
 pub(crate) fn shares(stints: &[Stint], tasks: usize) -> Vec<Nanos> {
     let mut shares = vec![Nanos::ZERO; tasks];
     for stint in stints {

@@ -1,4 +1,4 @@
-//! What the kernel for tests knows of tasks and CPUs, and what it shows of that.
+//! The state of tasks and CPUs in the kernel for tests, and its view for the class.
 
 use event::{Cpu, Nanos, Task};
 
@@ -22,7 +22,7 @@ pub(super) struct Control {
     pub(super) cpu: Cpu,
     pub(super) step: usize,
     pub(super) rounds: u64,
-    /// What is left of the step `Run` that it is in; `None`: it is not in one.
+    /// The rest of the step `Run` that it is in; `None`: it is not in one.
     pub(super) left: Option<Nanos>,
     /// Since when it has been ready without running.
     pub(super) ready: Nanos,
@@ -58,7 +58,7 @@ impl Control {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Core {
     pub(super) task: Option<Task>,
-    /// Which stint this is, and up to when its time has been accounted.
+    /// The number of this stint, and up to when its time has been accounted.
     pub(super) stint: usize,
     pub(super) paid: Nanos,
     pub(super) done_at: Nanos,
@@ -83,7 +83,7 @@ impl Default for Core {
     }
 }
 
-/// Messages that nobody has taken: how many, by mailbox.
+/// The number of untaken messages, by mailbox.
 #[derive(Default)]
 pub(super) struct Mailboxes(Vec<u64>);
 
@@ -108,7 +108,7 @@ impl Mailboxes {
     }
 }
 
-/// What the class may look at. All CPUs share one cache.
+/// The class's view. All CPUs share one cache.
 pub(super) struct View<'a>(pub(super) &'a [Core], pub(super) &'a [Control]);
 
 impl View<'_> {

@@ -8,18 +8,18 @@ use crate::{Cpus, Placement};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Still {
     pub(crate) cpus: usize,
-    /// By CPU; what is not named idles.
+    /// By CPU; a CPU that is not named idles.
     pub(crate) running: Vec<Option<Task>>,
     /// By task; 0 if not named.
     pub(crate) last: Vec<Cpu>,
     pub(crate) forbidden: Option<(Task, Cpu)>,
-    /// For how long everybody slept last.
+    /// How long every task slept last.
     pub(crate) slept: Nanos,
     pub(crate) placement: Placement,
 }
 
 impl Still {
-    /// So many CPUs that idle.
+    /// `cpus` CPUs that idle.
     pub(crate) fn idle(cpus: usize) -> Still {
         Still {
             cpus,

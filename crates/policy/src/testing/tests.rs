@@ -4,9 +4,9 @@ use super::{Script, Shape, Step, letters, ms, run, shares, switches};
 use crate::Attr;
 use crate::random::{Explore, Order};
 
-/// Goal: the kernel for tests keeps time: nobody runs twice at once, everybody gets what it needs, and
-/// a message wakes its receiver. Method: four tasks that run, sleep, yield and send to each other on one
-/// CPU in any order.
+/// Goal: the kernel for tests keeps time: no task runs twice at once, every task gets what it needs, and a
+/// message wakes its receiver. Method: four tasks that run, sleep, yield and send to each other on one CPU in
+/// any order.
 #[test]
 fn everybody_gets_exactly_its_time() {
     let work = [Step::Run(ms(3)), Step::Sleep(ms(1)), Step::Run(ms(2))];

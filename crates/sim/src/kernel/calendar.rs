@@ -1,36 +1,37 @@
 //! Which CPU has something to do next.
 //!
-//! Where many CPUs are busy that is asked at every simulated access to memory, and the answer comes in an
-//! order that no branch predictor knows. So there are no branches but the ends of loops: CPUs are in groups
-//! of four, and whoever changes one looks at the others of its group and at the first of each group. What is
-//! due at others does not depend on what was changed, so a processor finds that out meanwhile.
+//! Where many CPUs are busy this is asked at every simulated access to memory, and the answers come in an
+//! order that no branch predictor knows. So the only branches are the ends of loops. CPUs are in groups of
+//! four. A change of one CPU looks at the others of its group and at the first of each group. The times of
+//! the other groups do not depend on the change, so a processor finds them meanwhile.
 //!
 //! Invariant: among equal times the CPU with the lowest number wins.
 
 use event::{Cpu, Nanos};
 
-/// How many CPUs are in a group, and how many groups are looked at together: all those of 32 CPUs.
+/// The number of CPUs in a group, and the number of groups that are compared together: all those of 32 CPUs.
 const FOUR: usize = 4;
 const EIGHT: usize = 8;
 
-/// How many bits of a key are the CPU's.
+/// The number of bits of a key that hold the CPU.
 const BITS: u32 = 10;
-/// As many CPUs as keys can name. There is always room for all of them: then no length has to be looked at.
+/// The number of CPUs that keys can name. There is always room for all of them, so no length has to be
+/// checked.
 const CPUS_MAX: usize = 1 << BITS;
-/// The time from which on keys do not tell times apart: they have room for 208 days only.
+/// From this time on keys do not tell times apart: they have room for 208 days only.
 const FAR: u64 = u64::MAX >> BITS;
 
 #[derive(Debug)]
 pub(super) struct Calendar {
     earliest: u64,
-    /// How many groups there are, in eights; none if one group is all.
+    /// The number of groups, divided by eight; zero if there is only one group.
     eights: usize,
-    /// By eights of groups, the least key of each.
+    /// The least key of each group, in rows of eight groups.
     firsts: [[u64; EIGHT]; CPUS_MAX / FOUR / EIGHT],
-    /// By group, the keys of its CPUs: each a time and, in its low bits, the CPU's number; so less is
-    /// earlier, and among equal times has the lower number.
+    /// By group, the keys of its CPUs: each a time and, in its low bits, the CPU's number. So a smaller key
+    /// is an earlier time, and among equal times a lower number.
     keys: [[u64; FOUR]; CPUS_MAX / FOUR],
-    /// The same times in full.
+    /// The same times without the limit of the keys.
     times: [Nanos; CPUS_MAX],
 }
 
@@ -64,7 +65,7 @@ impl Calendar {
         })
     }
 
-    /// Something is due at this CPU then, and nothing earlier.
+    /// The next event of this CPU is at this time.
     #[inline]
     pub(super) fn set(&mut self, cpu: Cpu, time: Nanos) {
         if self.times[cpu.index()] != time {
@@ -72,11 +73,11 @@ impl Calendar {
         }
     }
 
-    /// The same, and what is due at all others: a time before which nothing is. It is exact if that is not
-    /// months from now.
+    /// As [`set`](Calendar::set). Returns a time before which no other CPU has an event; it is exact if it is
+    /// not months from now.
     #[inline]
     pub(super) fn set_and_see(&mut self, cpu: Cpu, time: Nanos) -> Nanos {
-        // It is less; said so that no bound is checked below.
+        // The number is less anyway; saying so here avoids the checks of bounds below.
         let number = cpu.index() % CPUS_MAX;
         self.times[number] = time;
         let key = time.0.min(FAR) << BITS | number as u64;
@@ -96,17 +97,18 @@ impl Calendar {
         Nanos(others >> BITS)
     }
 
-    /// The earliest time, and whose it is.
+    /// The earliest time and its CPU.
     #[inline]
     pub(super) fn earliest(&self) -> (Nanos, Cpu) {
         let time = self.earliest >> BITS;
-        match time < FAR {
-            true => (Nanos(time), Cpu((self.earliest ^ time << BITS) as u32)),
-            false => self.far_off(),
+        if time < FAR {
+            (Nanos(time), Cpu((self.earliest ^ time << BITS) as u32))
+        } else {
+            self.far_off()
         }
     }
 
-    /// The earliest if nothing is due for months.
+    /// The earliest event if none is due for months.
     #[cold]
     fn far_off(&self) -> (Nanos, Cpu) {
         let all = self.times.iter().enumerate();
@@ -119,9 +121,9 @@ impl Calendar {
 mod tests {
     use super::*;
 
-    /// Goal: the earliest is found whatever changes, centuries included, and the earliest of the others.
-    /// Method: three thousand changes by a simple generator against a search through a list, for several
-    /// sizes: near times, both kinds, and times beyond what a key holds.
+    /// Goal: the earliest event is found whatever changes, centuries included, and the earliest of the other
+    /// CPUs. Method: three thousand changes by a simple generator against a search through a list, for
+    /// several sizes: near times, both kinds, and times beyond the range of a key.
     #[test]
     fn the_earliest_wins_and_the_lowest_among_equals() {
         for cpus in [1usize, 2, 3, 4, 5, 16, 17, 32, 65, 130] {

@@ -1,22 +1,22 @@
-//! What must hold at every moment, whatever runs: asked after each decision, that of a tick to let a task go
-//! on included, if the configuration wants it.
+//! Invariants of the kernel, checked after each decision if the configuration asks for it. A tick that lets a
+//! task continue is a decision too.
 //!
 //! - *Work is conserved*: no CPU idles while a task waits in its own queue, if the policy promises that
 //!   ([`policy::Class::conserves_work`]). A CPU that is on its way (an interrupt, the end of a sleep state)
 //!   does not idle.
-//! - *Nobody starves*: no task waits for a CPU longer than the configuration says.
-//! - *Clocks are monotone*: what happens is never before what happened.
-//! - What the policy itself promises ([`policy::Class::check`]): bounded lag, order of priorities. With
-//!   more than 32 CPUs it is asked less often than after each decision.
+//! - *No task starves*: no task waits for a CPU longer than the configuration says.
+//! - *Clocks are monotone*: no event is earlier than the one before it.
+//! - The policy's own promises ([`policy::Class::check`]): bounded lag, order of priorities. With more than
+//!   32 CPUs they are checked less often than after each decision.
 //!
-//! That no wake-up is lost needs no check: it is a run that ends in a deadlock.
+//! A lost wake-up needs no check: it makes the run end in a deadlock.
 
 use event::{Cpu, Nanos};
 
 use super::{Kernel, TaskPhase};
 
 impl Kernel {
-    /// Looks at everything after a decision on this CPU. The first violation stays.
+    /// Checks everything after a decision on this CPU. The first violation is kept.
     pub(super) fn check(&mut self, cpu: Cpu) {
         if !self.trace.checks() {
             return;
@@ -50,9 +50,10 @@ impl Kernel {
                 task.in_phase_for(self.now)
             ));
         }
-        match self.looks.is_multiple_of(self.look_each()) {
-            true => self.class.check(self.now),
-            false => Ok(()),
+        if self.looks.is_multiple_of(self.look_each()) {
+            self.class.check(self.now)
+        } else {
+            Ok(())
         }
     }
 
@@ -76,7 +77,7 @@ mod tests {
     use crate::machine::Machine;
     use crate::trace::Trace;
 
-    /// A class with one error: it lets every so-many-th pick go by although somebody waits.
+    /// A class with one error: it never picks a task although tasks wait.
     struct Lazy(Vec<Task>);
 
     impl Class for Lazy {
@@ -107,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Goal: a class that lets a CPU idle beside its queue is found. Method: one that never picks anybody,
+    /// Goal: a class that lets a CPU idle beside its queue is found. Method: a class that never picks a task,
     /// with one task.
     #[test]
     fn an_idle_cpu_beside_a_task_is_a_violation() {
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!((when, &*what), (Nanos(6), "time ran back from 7 ns"));
     }
 
-    /// EEVDF that lets whoever runs go on, whatever the tick says.
+    /// EEVDF that never preempts the running task, whatever the tick says.
     struct Stubborn(Box<dyn Class>);
 
     impl Class for Stubborn {
@@ -184,7 +185,7 @@ mod tests {
     }
 
     /// Goal: lag beyond its bound is found, and the fault names the task. Method: two tasks, of which one is
-    /// not preempted for a second; and the class as it is, which preempts, and of which nothing is said.
+    /// not preempted for a second; and the unchanged class, which preempts and has no fault.
     #[test]
     fn lag_without_a_bound_is_a_violation() {
         let violation = |spoil: fn(Box<dyn Class>) -> Box<dyn Class>| {

@@ -1,4 +1,4 @@
-//! What the kernel knows of a CPU.
+//! The kernel's state of a CPU.
 
 use event::{Nanos, Task};
 
@@ -8,21 +8,22 @@ use crate::quantity::FULL;
 /// A CPU.
 #[derive(Debug)]
 pub(crate) struct Core {
-    /// What runs here.
+    /// The running task.
     pub(crate) task: Option<Task>,
     /// Whether it takes tasks.
     pub(crate) active: bool,
-    /// Since when `busy` counts, and what it is. Later than now while the kernel itself is at work here.
+    /// The time from which `busy` counts, and the work itself. It lies in the future while the kernel is at
+    /// work here.
     began: Nanos,
     busy: Busy,
-    /// How fast work is done here at this moment.
+    /// The speed of work on this CPU at this moment.
     speed: u32,
-    /// Since when nothing runs here.
+    /// The time since which the CPU has had no task.
     pub(crate) idle_since: Nanos,
-    /// The earliest of what is due but for the end of the task's step, as [`Core::look`] found it.
+    /// The earliest event but for the end of the task's step, as [`Core::look`] found it.
     pub(super) besides: Nanos,
-    /// What is due, and when: the task's program goes on; a tick; the class's timer; somebody else is to
-    /// be picked.
+    /// The times of the CPU's events: the task's program continues; a tick; the class's timer; the next pick
+    /// of a task.
     pub(crate) done_at: Nanos,
     pub(crate) tick_at: Nanos,
     pub(crate) timer_at: Nanos,
@@ -46,19 +47,19 @@ impl Core {
         }
     }
 
-    /// Finds the earliest of what is due.
+    /// Finds the earliest event.
     #[inline]
     pub(super) fn look(&mut self) -> Nanos {
         self.besides = self.tick_at.min(self.timer_at).min(self.resched_at);
         self.besides.min(self.done_at)
     }
 
-    /// Whether somebody has looked since something was changed.
+    /// Whether [`Core::look`] was called since the last change.
     pub(super) fn is_looked_at(&self) -> bool {
         self.besides == self.tick_at.min(self.timer_at).min(self.resched_at)
     }
 
-    /// Whether nothing runs here and nothing is about to.
+    /// Whether no task runs here and none is about to.
     pub(crate) fn is_idle(&self) -> bool {
         self.task.is_none() && self.resched_at == Nanos::MAX
     }
@@ -70,7 +71,7 @@ impl Core {
         self.done_at = self.end();
     }
 
-    /// As [`begin`](Core::begin), if it is known when that ends.
+    /// As [`begin`](Core::begin), with a known end.
     #[inline]
     pub(super) fn begin_until(&mut self, began: Nanos, busy: Busy, end: Nanos) {
         self.began = began;
@@ -79,14 +80,14 @@ impl Core {
         debug_assert!(end == self.end(), "a step of {busy:?} ends at {end}");
     }
 
-    /// The task waits by spinning: it is done when somebody says so, or at this time.
+    /// The task waits by spinning: until it is told to stop, or until this time.
     pub(crate) fn spin(&mut self, now: Nanos, until: Nanos) {
         self.began = now;
         self.busy = Busy::NOTHING;
         self.done_at = until;
     }
 
-    /// What the task still has to do.
+    /// The part of the task's work that is left.
     pub(crate) fn left(&self, now: Nanos) -> Busy {
         if self.done_at == Nanos::MAX {
             return Busy::NOTHING;
@@ -106,7 +107,7 @@ impl Core {
         }
     }
 
-    /// The kernel takes so much time from the task.
+    /// The kernel takes this much time from the task.
     pub(crate) fn delay(&mut self, by: Nanos) {
         if self.done_at != Nanos::MAX {
             self.began += by;
@@ -114,7 +115,7 @@ impl Core {
         }
     }
 
-    /// Work is done at another speed from now on.
+    /// From now on work is done at another speed.
     pub(crate) fn set_speed(&mut self, speed: u32, now: Nanos) {
         if self.busy.work > Nanos::ZERO && self.done_at != Nanos::MAX {
             let left = self.left(now);
@@ -143,8 +144,9 @@ impl Core {
 mod tests {
     use super::*;
 
-    /// Goal: what is left and what is done add up to the whole, at any speed and across changes of it.
-    /// Method: 100 of overhead, 50 fixed and 1000 of work at half speed, looked at from each phase.
+    /// Goal: the work that is left and the work that is done add up to the whole, at any speed and across
+    /// changes of it. Method: 100 of overhead, 50 fixed and 1000 of work at half speed, looked at from each
+    /// phase.
     #[test]
     fn what_is_left_is_what_has_not_been_done() {
         let mut core = Core::new(FULL / 2);

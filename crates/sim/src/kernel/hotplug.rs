@@ -1,4 +1,4 @@
-//! What happens to the machine from outside, at times that were planned.
+//! Planned changes of the machine from outside.
 
 use event::{Cpu, KernelEventKind, Task};
 use policy::{Dequeue, Enqueue};
@@ -59,7 +59,7 @@ impl Kernel {
         self.class.set_online(cpu, true);
         self.record(cpu, KernelEventKind::Online(true));
         self.cores[cpu.index()].idle_since = self.now;
-        // Somebody may be waiting elsewhere.
+        // A task may be waiting on another CPU.
         self.cores[cpu.index()].resched_at = self.now;
         self.due_changed(cpu);
     }

@@ -1,10 +1,10 @@
 //! The simulated kernel: tasks, CPUs, virtual time, and the loop that decides what happens next.
 //!
-//! Everything that happens has a time, and things happen in the order (time, kind, CPU): a timer before
-//! what was planned, that before ticks, the lowest CPU first. The program that runs is always that of the
-//! CPU which is *earliest*; it goes on without a switch of stacks until its next step would end at or
-//! after the next thing that is due elsewhere (the *horizon*). So whatever two CPUs do to each other
-//! happens in the order of their clocks, and a step costs little where nobody else is near.
+//! Every event has a time, and events happen in the order (time, kind, CPU): a timer before a planned change,
+//! a planned change before ticks, the lowest CPU first. The program that runs is always that of the
+//! *earliest* CPU. It continues without a switch of stacks until its next step would end at or after the next
+//! event of another CPU (the *horizon*). So the effects of CPUs on each other happen in the order of their
+//! clocks, and a step costs little while other CPUs have no events near.
 //!
 //! Plain data and the changes that keep it consistent: nothing here suspends a program; `run` does.
 //!
@@ -47,10 +47,10 @@ pub(crate) use self::core::Core;
 pub(crate) use steals::Steals;
 pub(crate) use task::{Busy, Control, TaskPhase, task};
 
-/// For how long the programs may take no step, while nothing is to come, until that is a deadlock.
+/// If no event is to come, and the programs take no step for this long, that is a deadlock.
 const STUCK: Nanos = Nanos::from_secs(1);
 
-/// As [`Kernel::admits`], of a class that no kernel has yet.
+/// As [`Kernel::admits`], for a class that is not part of a kernel yet.
 pub(crate) fn admits(class: &dyn Class, name: &str, attr: &Attr) -> Result<(), String> {
     let refused = |why| format!("policy {} refuses thread {name:?}: {why}", class.name());
     class.admits(attr).map_err(refused)
@@ -59,8 +59,8 @@ pub(crate) fn admits(class: &dyn Class, name: &str, attr: &Attr) -> Result<(), S
 /// A simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) now: Nanos,
-    /// The earliest thing that is due on any CPU, apart from the step that the running program is in, or a
-    /// time before it: zero if nobody has looked yet.
+    /// The earliest event of any CPU, apart from the running program's step, or a time before it: zero if it
+    /// has not been looked for yet.
     horizon: Nanos,
     pub(crate) machine: Arc<Machine>,
     pub(crate) class: Box<dyn Class>,
@@ -72,38 +72,38 @@ pub(crate) struct Kernel {
     steals: Steals,
     calendar: Box<Calendar>,
     pub(crate) tasks: Vec<Control>,
-    /// When blocked tasks go on by themselves: (time, order, task, its wait).
+    /// The times at which blocked tasks wake up by themselves: (time, order, task, its wait).
     timers: BinaryHeap<Reverse<(Nanos, u64, u32, u64)>>,
     timers_set: u64,
     plan: VecDeque<(Nanos, Planned)>,
     until: Nanos,
-    /// How long a task may wait for a CPU, if there is a bound.
+    /// The longest time that a task may wait for a CPU, if there is a bound.
     starvation: Option<Nanos>,
-    /// How often it was checked that what must hold does.
+    /// The number of checks of the invariants so far.
     looks: u64,
     /// The earliest of timers, plan and end, or a time before it: looking costs more than this.
     beside_cpus: Nanos,
     syncs: sync::Syncs,
-    /// How much CPU time there is, if that is rationed.
+    /// The quota of CPU time, if there is one.
     rations: Option<Box<quota::Rations>>,
-    /// The CPU whose program runs.
+    /// The CPU of the running program.
     on: Cpu,
     pub(crate) alive: usize,
-    /// Steps of programs, and how many there had been when, for finding out that nothing moves.
+    /// The steps of programs so far, and an earlier count with its time, to notice that no program moves.
     pub(crate) steps: u64,
     moved: (u64, Nanos),
 }
 
-/// What is next.
+/// The answer to what happens next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// The program of this task goes on.
+    /// The program of this task continues.
     Resume(Task),
     /// All tasks have ended.
     AllEnded,
-    /// Nobody can go on.
+    /// No task can continue.
     Deadlock,
-    /// The time was up.
+    /// The run's time is up.
     TimeUp,
 }
 
@@ -150,7 +150,7 @@ impl Kernel {
         }
     }
 
-    /// The same with ticks that are late by at most so much, drawn from the seed.
+    /// The same with ticks that are late by at most `late_max`, drawn from the seed.
     pub(crate) fn with_late_ticks(self, late_max: Nanos, seed: u64) -> Kernel {
         Kernel {
             ticks: Ticks::new(self.machine.kernel.tick, late_max, seed),
@@ -158,35 +158,35 @@ impl Kernel {
         }
     }
 
-    /// The same whose host takes CPUs away.
+    /// The same with a host that takes CPUs away.
     pub(crate) fn with_steals(self, steals: Steals) -> Kernel {
         Kernel { steals, ..self }
     }
 
-    /// The task whose program runs.
+    /// The task of the running program.
     #[inline]
     pub(crate) fn me(&self) -> Task {
         let running = self.cores[self.on.index()].task;
         running.expect("a program runs on its CPU")
     }
 
-    /// The task whose program runs, if the run has begun.
+    /// The task of the running program, if the run has begun.
     pub(crate) fn running(&self) -> Option<Task> {
         self.cores[self.on.index()].task
     }
 
-    /// The CPU whose program runs.
+    /// The CPU of the running program.
     pub(crate) fn here(&self) -> Cpu {
         self.on
     }
 
-    /// The running program is busy for so long. True if it is through with that at once; else its stack
-    /// has to be left, and it goes on when the time has come.
+    /// The running program is busy for this long. True if it may continue at once; else its stack has to be
+    /// left, and the program continues when the time has come.
     pub(crate) fn spend(&mut self, time: Nanos) -> bool {
         self.step_until(self.now + time, Busy::fixed(time))
     }
 
-    /// The same for an access to a line: what programs do most.
+    /// The same for an access to a line, the most frequent operation of programs.
     #[inline]
     pub(crate) fn access(&mut self, line: u32, access: Access) -> bool {
         let end = self.lines.access(line, self.on, access, self.now);
@@ -203,7 +203,7 @@ impl Kernel {
         self.step_until(end, busy)
     }
 
-    /// The running program is busy with this, which ends then.
+    /// The running program is busy with this until `end`.
     #[inline(always)]
     fn step_until(&mut self, end: Nanos, busy: Busy) -> bool {
         if end < self.horizon {
@@ -231,7 +231,7 @@ impl Kernel {
         self.due_changed(self.on);
     }
 
-    /// The running program spins on a word until somebody writes its line or `until` has come.
+    /// The running program spins on a word until a write to the word's line, or until `until`.
     pub(crate) fn spin(&mut self, on: On, until: Nanos) {
         let now = self.now;
         let me = self.me();
@@ -240,13 +240,13 @@ impl Kernel {
         self.due_changed(self.on);
     }
 
-    /// The running program spins no more.
+    /// The running program stops spinning.
     pub(crate) fn stop_spinning(&mut self) {
         let me = self.me();
         self.tasks[me.index()].spins_on = None;
     }
 
-    /// The line was written: who spins on it has to look again.
+    /// The line was written: tasks that spin on it have to look again.
     pub(crate) fn written(&mut self, line: u32) {
         for cpu in (0..self.cores.len() as u32).map(Cpu) {
             let spinner = self.cores[cpu.index()].task;
@@ -261,7 +261,7 @@ impl Kernel {
         }
     }
 
-    /// Something about what is due at this CPU has changed.
+    /// One of the events of this CPU has changed.
     #[inline]
     fn due_changed(&mut self, cpu: Cpu) {
         let due = self.cores[cpu.index()].look();
@@ -269,8 +269,8 @@ impl Kernel {
         self.horizon = self.horizon.min(due);
     }
 
-    /// Who goes on after the running program has begun a step, if nothing else comes before: mostly so where
-    /// several CPUs are busy. `None`: ask [`next`](Kernel::next).
+    /// The task that continues after the running program has begun a step, if no other event comes before:
+    /// the usual case where several CPUs are busy. `None`: ask [`next`](Kernel::next).
     #[inline]
     pub(crate) fn next_at_once(&mut self) -> Option<Task> {
         let (due, cpu) = self.calendar.earliest();
@@ -282,19 +282,20 @@ impl Kernel {
         self.go_on(cpu)
     }
 
-    /// The task of this CPU is through with its step.
+    /// The task of this CPU has ended its step.
     #[inline]
     fn go_on(&mut self, cpu: Cpu) -> Option<Task> {
         let core = &mut self.cores[cpu.index()];
         core.done_at = Nanos::MAX;
         self.on = cpu;
-        // Where several CPUs are busy something else is mostly due before the program's next step ends:
-        // looking ahead now would be in vain. The calendar still names this time; that step tells it another.
+        // Where several CPUs are busy another event usually comes before the end of the program's next step,
+        // and looking ahead now would be in vain. The calendar still names this time; that step sets another
+        // one.
         self.horizon = Nanos::ZERO;
         core.task
     }
 
-    /// What happens next. Called when no program runs.
+    /// What happens next. Called while no program runs.
     pub(crate) fn next(&mut self) -> Next {
         loop {
             if self.alive == 0 {
@@ -316,8 +317,8 @@ impl Kernel {
         }
     }
 
-    /// Nothing is due on a CPU before this: perhaps a timer is, or something planned, or the end. Whether
-    /// something was done.
+    /// No CPU has an event before this time: a timer, a planned change or the end may. Returns whether one of
+    /// them was due.
     fn look_beside_cpus(&mut self, due: Nanos) -> ControlFlow<Next, bool> {
         let timer = self.next_timer();
         let quota = self.quota_due();
@@ -333,7 +334,7 @@ impl Kernel {
             self.now = self.until;
             return ControlFlow::Break(Next::TimeUp);
         }
-        // Now and then even if nothing is to come: programs may be stuck.
+        // Now and then even if no event is to come: programs may be stuck.
         let look_again = time + STUCK;
         let after_the_end = self.until + Nanos(1);
         let beside_cpus = by_itself.min(planned).min(stolen);
@@ -359,11 +360,11 @@ impl Kernel {
         ControlFlow::Continue(true)
     }
 
-    /// Does one of the things that are due on this CPU at this moment. The program that goes on, if that
-    /// is it.
+    /// Handles one of the events that are due on this CPU at this moment. Returns the program that continues,
+    /// if that is the event.
     fn cpu_is_due(&mut self, cpu: Cpu) -> Option<Task> {
         let core = &mut self.cores[cpu.index()];
-        // Who is done at the very moment its slice ends is done.
+        // A step that ends at the very moment the slice ends has ended.
         let is_done = core.done_at == self.now && core.resched_at != self.now;
         if core.tick_at == self.now && !is_done {
             self.tick(cpu);
@@ -377,7 +378,7 @@ impl Kernel {
         None
     }
 
-    /// Whether nothing but ticks happens, for good.
+    /// Whether nothing but ticks will ever happen.
     fn is_stuck(&mut self, timer: Nanos, planned: Nanos) -> bool {
         let (steps, since) = self.moved;
         if steps != self.steps {
@@ -398,12 +399,12 @@ impl Kernel {
     /// Whether the class takes a new task with these attributes.
     ///
     /// # Errors
-    /// Which policy refuses which thread, and why, in a line.
+    /// The policy, the thread that it refuses, and the reason, in one line.
     pub(crate) fn admits(&self, name: &str, attr: &Attr) -> Result<(), String> {
         admits(&*self.class, name, attr)
     }
 
-    /// A new task, which the class admits, ready to run. `by` began it.
+    /// A new task, which the class admits, ready to run. `by` is the task that started it.
     pub(crate) fn begin(&mut self, name: String, attr: Attr, mask: Mask, by: Option<Task>) -> Task {
         let new = task(self.tasks.len());
         let cpu = by.map_or(self.first_cpu(&mask), |by| self.tasks[by.index()].cpu);
@@ -417,14 +418,14 @@ impl Kernel {
         new
     }
 
-    /// Where a task that nobody began is put down first.
+    /// The first CPU of a task that no other task started.
     fn first_cpu(&self, mask: &Mask) -> Cpu {
         let all = (0..self.cores.len() as u32).map(Cpu);
         let mut allowed = all.filter(|&cpu| mask.is_empty() || mask.has(cpu));
         allowed.next().unwrap_or(Cpu(0))
     }
 
-    /// The running program is over.
+    /// The running program has ended.
     pub(crate) fn end(&mut self) {
         let (me, now) = (self.me(), self.now);
         let control = &mut self.tasks[me.index()];
@@ -437,7 +438,7 @@ impl Kernel {
         self.leave(event::Left::Dead);
     }
 
-    /// What the clusters did up to now.
+    /// The use of each cluster up to now.
     pub(crate) fn usage(&mut self) -> Vec<crate::machine::ClusterUse> {
         self.speeds.usage(self.now)
     }

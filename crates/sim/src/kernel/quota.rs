@@ -1,17 +1,17 @@
-//! CPU time that is rationed: a group of tasks may use so much in each period and no more, as `cpu.max` of
-//! a control group says on Linux.
+//! Quotas of CPU time: in each period a group of tasks may use a fixed amount and no more, as `cpu.max` of a
+//! control group says on Linux.
 //!
 //! Written after the kernel's documentation (`Documentation/scheduler/sched-bwc.rst`). The group has a pool,
 //! which is filled at the beginning of each period. A CPU that runs tasks of the group takes slices out of
-//! it; one whose share is used up while the pool is empty *throttles* them: it runs none of them until it
-//! gets some more. When the last task of the group leaves a CPU, what is left of its share goes back, but
-//! for a rest, and soon after that to who is throttled. That a share is used up is noticed at ticks and when
-//! the CPU picks: what was used beyond it is a debt, which is paid first.
+//! it. If a CPU's share is used up while the pool is empty, the CPU *throttles* these tasks: it runs none of
+//! them until it gets more time. When the last task of the group leaves a CPU, the rest of its share goes
+//! back to the pool, but for a small reserve, and soon after that to throttled CPUs. The kernel notices at
+//! ticks and at picks that a share is used up: the time used beyond it is a debt, which is paid first.
 //!
 //! A throttled task is in no queue of the class: it was moved away, so it keeps its lag. The trace says when
 //! it is put aside and when it may go on, which a real kernel's does not.
 //!
-//! Only tasks that the class schedules fairly are rationed ([`policy::Class::rations`]). Left out: groups in
+//! Only tasks that the class schedules fairly have a quota ([`policy::Class::rations`]). Left out: groups in
 //! groups, and bursts.
 //!
 //! Invariant: a task is `Throttled` exactly if it is in `parked`; then it is neither queued nor running.
@@ -23,11 +23,11 @@ use super::{Kernel, TaskPhase};
 use crate::config::CpuQuota;
 use crate::report::QuotaUse;
 
-/// How much a CPU takes at a time (`sched_cfs_bandwidth_slice_us`).
+/// The time that a CPU takes from the pool at once (`sched_cfs_bandwidth_slice_us`).
 const SLICE: i64 = 5_000_000;
-/// How much a CPU keeps that has no task of the group any more.
+/// The time that a CPU keeps when it has no more tasks of the group.
 const REST: i64 = 1_000_000;
-/// How long after something went back to the pool it is handed on.
+/// The delay after which time that went back to the pool is given to throttled CPUs.
 const SLACK_AFTER: Nanos = Nanos::from_millis(5);
 
 /// The quota of a run's group.
@@ -35,22 +35,22 @@ const SLACK_AFTER: Nanos = Nanos::from_millis(5);
 pub(super) struct Rations {
     of: CpuQuota,
     pool: i64,
-    /// For which period the pool was filled last.
+    /// The period for which the pool was filled last.
     filled: u64,
-    /// When what went back is handed on.
+    /// When time that went back to the pool is given out again.
     slack_at: Nanos,
     shares: Vec<Share>,
-    /// In the order in which they were throttled.
+    /// The throttled tasks, in the order in which they were throttled.
     parked: Vec<Task>,
     used: QuotaUse,
 }
 
-/// What a CPU has of the quota.
+/// A CPU's share of the quota.
 #[derive(Clone, Debug)]
 struct Share {
-    /// Less than nothing: a debt.
+    /// The time that is left. Below zero: a debt.
     left: i64,
-    /// Up to when what runs here has been counted.
+    /// The time up to which the running task has been counted.
     counted: Nanos,
     throttled_since: Option<Nanos>,
 }
@@ -82,15 +82,17 @@ impl Rations {
         }
     }
 
-    /// When somebody who is throttled may go on at the earliest.
+    /// The earliest time at which a throttled task may go on.
     fn due(&self) -> Nanos {
-        match self.parked.is_empty() {
-            true => Nanos::MAX,
-            false => Nanos((self.filled + 1) * self.of.period.0).min(self.slack_at),
+        if self.parked.is_empty() {
+            Nanos::MAX
+        } else {
+            Nanos((self.filled + 1) * self.of.period.0).min(self.slack_at)
         }
     }
 
-    /// Gives the CPU up to so much out of the pool, debts included. Whether it has something then.
+    /// Fills the CPU's share up to `wanted` out of the pool, after its debt. Returns whether it has time
+    /// then.
     fn grant(&mut self, cpu: Cpu, wanted: i64) -> bool {
         let share = &mut self.shares[cpu.index()];
         let granted = (wanted - share.left).clamp(0, self.pool);
@@ -106,7 +108,7 @@ impl Rations {
         share.throttled_since.is_none() && (share.left > 0 || self.grant(cpu, SLICE))
     }
 
-    /// The CPU has no task of the group any more.
+    /// The CPU has no more tasks of the group.
     fn give_back(&mut self, cpu: Cpu, now: Nanos) {
         self.fill(now);
         let share = &mut self.shares[cpu.index()];
@@ -130,7 +132,7 @@ impl Kernel {
         self
     }
 
-    /// Whether a new task belongs to the group: by its name if nobody began it, else as who did.
+    /// Whether a new task belongs to the group: by its name if no task started it, else as the task that did.
     pub(super) fn is_rationed(&self, name: &str, by: Option<Task>) -> bool {
         match (&self.rations, by) {
             (None, _) => false,
@@ -143,7 +145,8 @@ impl Kernel {
         self.tasks[task.index()].rationed && self.class.rations(task)
     }
 
-    /// Counts what ran on this CPU up to now. Called before who runs changes, and at ticks.
+    /// Counts the time of the running task on this CPU up to now. Called before the running task changes, and
+    /// at ticks.
     pub(super) fn count_share(&mut self, cpu: Cpu) {
         if self.rations.is_none() {
             return;
@@ -163,7 +166,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the task may run on this CPU as far as the quota is concerned. To be asked after
+    /// Whether the quota lets the task run on this CPU. To be asked after
     /// [`count_share`](Kernel::count_share).
     pub(super) fn has_ration(&mut self, cpu: Cpu, task: Task) -> bool {
         if self.rations.is_none() || !self.counts(task) {
@@ -174,7 +177,7 @@ impl Kernel {
         rations.is_none_or(|rations| rations.may_run(cpu, now))
     }
 
-    /// The CPU runs no task of the group until it gets more of the quota. Those that wait here, and
+    /// The CPU runs no task of the group until it gets more of the quota. The waiting tasks of the group, and
     /// `picked`, which the class has just named, are taken out of its queue.
     pub(super) fn throttle(&mut self, cpu: Cpu, picked: Task) {
         let now = self.now;
@@ -204,14 +207,14 @@ impl Kernel {
         self.beside_cpus = self.beside_cpus.min(self.quota_due());
     }
 
-    /// When the quota is looked at by itself.
+    /// The next event of the quota itself.
     pub(super) fn quota_due(&self) -> Nanos {
         self.rations
             .as_ref()
             .map_or(Nanos::MAX, |rations| rations.due())
     }
 
-    /// A period begins, or what went back is handed on.
+    /// A period begins, or time that went back to the pool is given out.
     pub(super) fn hand_out_quota(&mut self) {
         let now = self.now;
         let mut free = Vec::new();
@@ -250,9 +253,10 @@ impl Kernel {
             control.set_phase(TaskPhase::Ready, now);
             let begins = false;
             self.record(cpu, KernelEventKind::Throttle { task, begins });
-            let to = match self.may_run(task, cpu) {
-                true => cpu,
-                false => self.choose_cpu(task, None),
+            let to = if self.may_run(task, cpu) {
+                cpu
+            } else {
+                self.choose_cpu(task, None)
             };
             self.tasks[task.index()].cpu = to;
             self.class.enqueue(to, task, Enqueue::Move, now);
@@ -287,7 +291,7 @@ impl Kernel {
         self.beside_cpus = self.beside_cpus.min(self.quota_due());
     }
 
-    /// What the quota did up to now.
+    /// The use of the quota up to now.
     pub(crate) fn quota_use(&self) -> Option<QuotaUse> {
         let rations = self.rations.as_ref()?;
         let open = rations

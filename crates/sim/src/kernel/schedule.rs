@@ -1,4 +1,4 @@
-//! Who runs: picking, switching, ticks.
+//! Scheduling: picking tasks, switching between them, ticks.
 
 use event::{Cpu, KernelEventKind, Left, Nanos, Task};
 use policy::{Dequeue, Enqueue, Idleness};
@@ -7,18 +7,18 @@ use super::view::View;
 use super::{Busy, Kernel, TaskPhase};
 
 impl Kernel {
-    /// The class decides who runs on this CPU from now on.
+    /// The class chooses the task that runs on this CPU from now on.
     pub(super) fn reschedule(&mut self, cpu: Cpu) {
         let prev = self.cores[cpu.index()].task;
         self.pick_and_switch(cpu, Left::Runnable, prev);
     }
 
-    /// What runs here stops, for this reason; somebody else is picked. The class knows already.
+    /// The running task stops for this reason, and the CPU picks another one. The class knows already.
     pub(super) fn leave(&mut self, why: Left) {
         self.pick_and_switch(self.on, why, None);
     }
 
-    /// What runs here could go on, but is no longer queued here.
+    /// The running task could continue, but is no longer queued on this CPU.
     pub(super) fn expel(&mut self, cpu: Cpu) {
         self.pick_and_switch(cpu, Left::Runnable, None);
     }
@@ -26,9 +26,10 @@ impl Kernel {
     fn pick_and_switch(&mut self, cpu: Cpu, why: Left, prev: Option<Task>) {
         self.cores[cpu.index()].resched_at = Nanos::MAX;
         self.count_share(cpu);
-        let mut next = match self.cores[cpu.index()].active {
-            true => self.pick(cpu, prev),
-            false => None,
+        let mut next = if self.cores[cpu.index()].active {
+            self.pick(cpu, prev)
+        } else {
+            None
         };
         if next.is_none() && self.pull(cpu, Idleness::New) {
             next = self.pick(cpu, None);
@@ -41,8 +42,8 @@ impl Kernel {
         self.check(cpu);
     }
 
-    /// Whom the class picks, if there is CPU time for it. Who has none is throttled, and the class asked
-    /// again.
+    /// The task that the class picks, if there is CPU time for it. A task without CPU time is throttled, and
+    /// the class is asked again.
     fn pick(&mut self, cpu: Cpu, mut prev: Option<Task>) -> Option<Task> {
         loop {
             let next = self.class.pick(cpu, prev, self.now)?;
@@ -70,9 +71,10 @@ impl Kernel {
                         None => core.left(now),
                     };
                     control.involuntary += 1;
-                    let phase = match control.is_parked {
-                        true => TaskPhase::Throttled,
-                        false => TaskPhase::Ready,
+                    let phase = if control.is_parked {
+                        TaskPhase::Throttled
+                    } else {
+                        TaskPhase::Ready
                     };
                     control.set_phase(phase, now);
                 }
@@ -145,7 +147,7 @@ impl Kernel {
         self.kick();
     }
 
-    /// Interrupts the CPUs that the class wants to pick anew although no hook concerned them.
+    /// Interrupts the CPUs that the class wants to pick anew although no hook was called for them.
     pub(super) fn kick(&mut self) {
         while let Some(cpu) = self.class.kick() {
             let core = &self.cores[cpu.index()];
@@ -176,13 +178,12 @@ impl Kernel {
         self.pull(cpu, Idleness::Busy);
         self.count_share(cpu);
         let anew = self.class.tick(cpu, running, self.now);
-        match anew || !self.has_ration(cpu, running) {
-            true => self.reschedule(cpu),
-            false => {
-                self.ask_for_timer(cpu);
-                // To let who runs go on is a decision as well.
-                self.check(cpu);
-            }
+        if anew || !self.has_ration(cpu, running) {
+            self.reschedule(cpu);
+        } else {
+            self.ask_for_timer(cpu);
+            // To let the running task continue is a decision as well.
+            self.check(cpu);
         }
     }
 
@@ -192,9 +193,10 @@ impl Kernel {
             Some(running) => self.class.tick(cpu, running, self.now),
             None => true,
         };
-        match anew {
-            true => self.reschedule(cpu),
-            false => self.ask_for_timer(cpu),
+        if anew {
+            self.reschedule(cpu);
+        } else {
+            self.ask_for_timer(cpu);
         }
     }
 
@@ -202,10 +204,10 @@ impl Kernel {
     pub(crate) fn yields(&mut self) {
         let (me, cpu) = (self.me(), self.on);
         self.class.yields(cpu, me, self.now);
-        // The program goes on at once when it runs again.
+        // The program continues at once when it runs again.
         self.occupy(Busy::NOTHING);
         self.reschedule(cpu);
-        // A switch has its own cost; that nobody else was found is not free either.
+        // A switch has its own cost. A yield that finds no other task is not free either.
         let costs = self.machine.kernel;
         let core = &mut self.cores[cpu.index()];
         if core.task == Some(me) {
@@ -214,7 +216,7 @@ impl Kernel {
         }
     }
 
-    /// A policy that looks for errors has chosen somebody else before the program's next step.
+    /// A policy that looks for errors has chosen another task before the program's next step.
     pub(crate) fn preempt(&mut self) {
         self.occupy(Busy::NOTHING);
         self.reschedule(self.on);

@@ -1,22 +1,22 @@
-//! When the machine's host takes a CPU away: one after the other, any of them, by the seed.
+//! Steals: the machine's host takes CPUs away, one after the other, any of them, by the seed.
 
 use event::{Cpu, Nanos, Random};
 
 use crate::Perturb;
 
-/// What is stolen next.
+/// The next steal, and how the ones after it are drawn.
 #[derive(Debug)]
 pub(crate) struct Steals {
-    /// The mean time between two.
+    /// The mean time between two steals.
     every: Nanos,
-    /// The longest.
+    /// The longest steal.
     most: Nanos,
     due: Nanos,
     random: Random,
 }
 
 impl Steals {
-    /// Nothing is stolen.
+    /// No steals.
     pub(super) fn none() -> Steals {
         Steals::new(&Perturb::default(), 0)
     }
@@ -32,13 +32,13 @@ impl Steals {
         steals
     }
 
-    /// When a CPU is stolen next.
+    /// The time of the next steal.
     #[inline]
     pub(super) fn due(&self) -> Nanos {
         self.due
     }
 
-    /// It is due: which of so many CPUs is stolen, and for how long. Plans the one after it.
+    /// The steal that is due: one of `cpus` CPUs, and the length. Plans the next one.
     pub(super) fn next(&mut self, cpus: usize) -> (Cpu, Nanos) {
         let cpu = Cpu(self.random.below(cpus as u64) as u32);
         let away = Nanos(self.random.within(1, self.most.0.max(1)));
@@ -46,7 +46,7 @@ impl Steals {
         (cpu, away)
     }
 
-    /// Uniformly up to twice the mean after the last one, so that they follow no rhythm.
+    /// Uniformly up to twice the mean after the last one, so that steals follow no rhythm.
     fn plan(&mut self) {
         self.due = match self.every {
             Nanos::ZERO => Nanos::MAX,
@@ -62,8 +62,8 @@ impl Steals {
 mod tests {
     use super::*;
 
-    /// Goal: as often as was asked for, never longer, every CPU, and never where nothing was asked for.
-    /// Method: ten thousand of them on four CPUs, whose mean is within 3 %.
+    /// Goal: steals are as frequent as the configuration says, never longer, on every CPU, and there are none
+    /// where none are wanted. Method: ten thousand of them on four CPUs, whose mean is within 3 %.
     #[test]
     fn so_much_is_stolen_as_was_asked_for() {
         let perturb = Perturb {

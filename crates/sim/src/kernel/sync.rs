@@ -1,9 +1,9 @@
-//! What tasks wait for each other with: mutexes, queues of messages, semaphores.
+//! The kernel's own objects for waiting: mutexes, queues of messages, semaphores.
 //!
-//! They are the kernel's own and cost what its calls cost, no cache lines. A mutex may *inherit*: while
-//! somebody waits for it, its holder runs with what the waiter lends it ([`policy::Class::lend`]), along
-//! the chain of holders that wait themselves. Such a mutex is handed to the waiter that the policy prefers;
-//! one that does not inherit becomes free and is taken by whoever comes first, as a futex is.
+//! They cost what the kernel's calls cost, and no cache lines. A mutex may *inherit*: while a task waits for
+//! it, its holder runs with the attributes that the waiter lends it ([`policy::Class::lend`]), along the
+//! chain of holders that wait themselves. Such a mutex is handed to the waiter that the policy prefers. A
+//! mutex that does not inherit becomes free, and the first task that comes takes it, as with a futex.
 
 use std::collections::VecDeque;
 
@@ -12,27 +12,27 @@ use policy::Attr;
 
 use super::Kernel;
 
-/// How long a chain of holders that wait for holders is followed: as far as Linux does.
+/// The longest chain of waiting holders that is followed: the limit of Linux.
 const CHAIN_MAX: usize = 1024;
 
-/// All of a run's.
+/// All objects of a run.
 #[derive(Debug, Default)]
 pub(super) struct Syncs {
-    mutexes: Vec<Mutex>,
-    queues: Vec<Queue>,
-    semaphores: Vec<Semaphore>,
+    mutexes: Vec<KernelMutex>,
+    queues: Vec<KernelQueue>,
+    semaphores: Vec<KernelSemaphore>,
 }
 
 #[derive(Debug)]
-struct Mutex {
+struct KernelMutex {
     inherits: bool,
     holder: Option<Task>,
-    /// In the order of coming.
+    /// The waiting tasks, in the order in which they came.
     waiters: VecDeque<Task>,
 }
 
 #[derive(Debug)]
-struct Queue {
+struct KernelQueue {
     capacity: usize,
     messages: VecDeque<u64>,
     receivers: VecDeque<Task>,
@@ -40,14 +40,14 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct Semaphore {
+struct KernelSemaphore {
     count: u64,
     waiters: VecDeque<Task>,
 }
 
 impl Kernel {
     pub(crate) fn new_mutex(&mut self, inherits: bool) -> u32 {
-        self.syncs.mutexes.push(Mutex {
+        self.syncs.mutexes.push(KernelMutex {
             inherits,
             holder: None,
             waiters: VecDeque::new(),
@@ -56,7 +56,7 @@ impl Kernel {
     }
 
     pub(crate) fn new_queue(&mut self, capacity: usize) -> u32 {
-        self.syncs.queues.push(Queue {
+        self.syncs.queues.push(KernelQueue {
             capacity,
             messages: VecDeque::new(),
             receivers: VecDeque::new(),
@@ -67,12 +67,14 @@ impl Kernel {
 
     pub(crate) fn new_semaphore(&mut self, count: u64) -> u32 {
         let waiters = VecDeque::new();
-        self.syncs.semaphores.push(Semaphore { count, waiters });
+        self.syncs
+            .semaphores
+            .push(KernelSemaphore { count, waiters });
         self.syncs.semaphores.len() as u32 - 1
     }
 
-    /// Takes the mutex for the running task if it is free; else the task is in the line of those who
-    /// wait, and has to block. The holder, then.
+    /// Takes the mutex for the running task if it is free. Else returns the holder; the task is now one of
+    /// the waiters and has to block.
     pub(crate) fn try_lock(&mut self, mutex: u32) -> Result<(), Task> {
         let me = self.me();
         let state = &mut self.syncs.mutexes[mutex as usize];
@@ -106,12 +108,13 @@ impl Kernel {
         let state = &self.syncs.mutexes[mutex as usize];
         assert!(
             state.holder == Some(me),
-            "{me:?} unlocks what it does not hold"
+            "{me:?} unlocks a mutex that it does not hold"
         );
         let inherits = state.inherits;
-        let next = match inherits {
-            true => self.preferred(mutex),
-            false => state.waiters.front().copied(),
+        let next = if inherits {
+            self.preferred(mutex)
+        } else {
+            state.waiters.front().copied()
         };
         let state = &mut self.syncs.mutexes[mutex as usize];
         state.holder = next.filter(|_| inherits);
@@ -132,7 +135,7 @@ impl Kernel {
         }
     }
 
-    /// The waiter whose turn it is: the one the policy prefers, among equals the one that came first.
+    /// The next waiter: the one the policy prefers, among equals the one that came first.
     fn preferred(&self, mutex: u32) -> Option<Task> {
         let waiters = &self.syncs.mutexes[mutex as usize].waiters;
         let attr = |task: Task| &self.tasks[task.index()].attr;
@@ -145,8 +148,8 @@ impl Kernel {
         Some(best)
     }
 
-    /// Somebody waits for this mutex from now on: its holder, and whoever that waits for, may run with
-    /// more.
+    /// A task waits for this mutex from now on: its holder may run with more, and so may the holder of the
+    /// mutex that this holder waits for, and so on.
     fn lend_along(&mut self, mut mutex: u32) {
         for _ in 0..CHAIN_MAX {
             let state = &self.syncs.mutexes[mutex as usize];
@@ -163,8 +166,8 @@ impl Kernel {
         }
     }
 
-    /// Gives the task what its own attributes and those who wait for its mutexes lend it. True if that
-    /// is something else than before.
+    /// Gives the task its own attributes and those that waiters for its mutexes lend it. True if they have
+    /// changed.
     fn settle(&mut self, task: Task) -> bool {
         let control = &self.tasks[task.index()];
         let mut attr = control.own_attr.clone();
@@ -189,15 +192,14 @@ impl Kernel {
         true
     }
 
-    /// The task asks to be treated like this from now on; what others lend it stays.
+    /// The task asks for these attributes from now on; those that others lend it stay.
     pub(crate) fn set_attr(&mut self, task: Task, attr: Attr) {
         self.tasks[task.index()].own_attr = attr.clone();
         self.apply_attr(task, attr);
         self.settle(task);
     }
 
-    /// Puts a message into the queue. `Err`: it is full, and the running task is in the line of those who
-    /// wait.
+    /// Puts a message into the queue. `Err`: it is full, and the running task is one of the waiters.
     pub(crate) fn try_send(&mut self, queue: u32, message: u64) -> Result<(), ()> {
         let me = self.me();
         let state = &mut self.syncs.queues[queue as usize];
@@ -212,7 +214,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Takes a message out. `None`: there is none, and the running task is in the line of those who wait.
+    /// Takes a message out. `None`: there is none, and the running task is one of the waiters.
     pub(crate) fn try_receive(&mut self, queue: u32) -> Option<u64> {
         let me = self.me();
         let state = &mut self.syncs.queues[queue as usize];
@@ -226,7 +228,7 @@ impl Kernel {
         Some(message)
     }
 
-    /// Whom the next [`post`](Kernel::post) wakes.
+    /// The task that the next [`post`](Kernel::post) wakes.
     pub(crate) fn next_to_take(&self, semaphore: u32) -> Option<Task> {
         self.syncs.semaphores[semaphore as usize]
             .waiters
@@ -234,7 +236,7 @@ impl Kernel {
             .copied()
     }
 
-    /// Counts up, and wakes the first who waits.
+    /// Counts up, and wakes the first waiter.
     pub(crate) fn post(&mut self, semaphore: u32) {
         let me = self.me();
         let state = &mut self.syncs.semaphores[semaphore as usize];
@@ -244,7 +246,7 @@ impl Kernel {
         }
     }
 
-    /// Counts down. False: it is at zero, and the running task is in the line of those who wait.
+    /// Counts down. False: it is at zero, and the running task is one of the waiters.
     pub(crate) fn try_take(&mut self, semaphore: u32) -> bool {
         let me = self.me();
         let state = &mut self.syncs.semaphores[semaphore as usize];

@@ -1,31 +1,31 @@
-//! What the kernel knows of a task.
+//! The kernel's state of a task.
 
 use event::{Cpu, Nanos, Task};
 use policy::{Attr, Mask};
 
 use crate::report::{On, Spent};
 
-/// What a task does.
+/// The state of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TaskPhase {
     /// It waits for a CPU.
     Ready,
-    /// It has one.
+    /// It has a CPU.
     Running,
     /// It waits for something else.
     Blocked(On),
     /// It could run, but its group's quota of CPU time is used up.
     Throttled,
-    /// It is no more.
+    /// It has ended.
     Ended,
 }
 
-/// What a task still has to do before its program goes on.
+/// The work of a task before its program continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Busy {
     /// Time that passes the same on every CPU: accesses to memory, the kernel's own work.
     pub(crate) fixed: Nanos,
-    /// Work, as the time it takes on the machine's fastest CPU.
+    /// Work, as time on the machine's fastest CPU.
     pub(crate) work: Nanos,
 }
 
@@ -47,23 +47,23 @@ impl Busy {
 #[derive(Debug)]
 pub(crate) struct Control {
     pub(crate) name: String,
-    /// What it asked for, and what it is treated as: others may lend it something.
+    /// The attributes it asked for, and those it has: others may lend it some.
     pub(crate) own_attr: Attr,
     pub(crate) attr: Attr,
     pub(crate) mask: Mask,
     pub(crate) phase: TaskPhase,
     /// The CPU whose queue it is in, or was in last.
     pub(crate) cpu: Cpu,
-    /// The CPU on which it ran last: going on elsewhere costs something.
+    /// The CPU on which it ran last: continuing on another one costs something.
     pub(crate) ran_on: Option<Cpu>,
-    /// What is left to do when it gets a CPU.
+    /// The work that is left for when it gets a CPU.
     pub(crate) left: Busy,
-    /// When it goes on by itself, while it is blocked.
+    /// When it wakes up by itself, while it is blocked.
     pub(crate) until: Nanos,
-    /// Which of its waits this is: timers of earlier ones are void.
+    /// The number of its current wait: timers of earlier waits are void.
     pub(crate) wait: u64,
-    /// Whether it is in the group whose CPU time is rationed, and whether it was taken out of its queue for
-    /// that.
+    /// Whether it is in the group that has the quota of CPU time, and whether it was taken out of its queue
+    /// for that.
     pub(crate) rationed: bool,
     pub(crate) is_parked: bool,
     /// The mutex it waits for.
@@ -72,7 +72,7 @@ pub(crate) struct Control {
     pub(crate) spins_on: Option<On>,
     /// How long it slept before it was woken last.
     pub(crate) last_sleep: Nanos,
-    /// Since when it has been in its phase, as far as `spent` is concerned.
+    /// The time since which it has been in its phase, as far as `spent` is concerned.
     since: Nanos,
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,
@@ -113,7 +113,7 @@ impl Control {
         }
     }
 
-    /// It does something else from now on.
+    /// It is in another phase from now on.
     pub(crate) fn set_phase(&mut self, phase: TaskPhase, now: Nanos) {
         if let TaskPhase::Blocked(_) = self.phase {
             self.last_sleep = self.in_phase_for(now);
@@ -141,12 +141,12 @@ impl Control {
         spent
     }
 
-    /// How often it has had a CPU up to now: no time on it does not count.
+    /// How many times it has had a CPU up to now; a time of zero does not count.
     pub(crate) fn stints_until(&self, now: Nanos) -> u64 {
         self.stints + u64::from(self.is_running() && now > self.since)
     }
 
-    /// For how long it has been in its phase.
+    /// How long it has been in its phase.
     pub(crate) fn in_phase_for(&self, now: Nanos) -> Nanos {
         now - self.since
     }

@@ -1,20 +1,20 @@
 //! When ticks come: at multiples of the tick's length, on each CPU at the same times; with a perturbation
-//! somewhat later, each by an amount of its own. The next one is not later for it.
+//! somewhat later, each by an amount of its own. A late tick does not make the next one later.
 
 use event::{Nanos, Random};
 
 /// The clock of ticks.
 #[derive(Debug)]
 pub(super) struct Ticks {
-    /// From tick to tick; none come if it is zero.
+    /// The time between two ticks; zero: no ticks.
     length: Nanos,
-    /// By how much a tick may be late: less than its length.
+    /// The largest delay of a tick: less than its length.
     late_max: Nanos,
     random: Random,
 }
 
 impl Ticks {
-    /// Ticks of this length, late by at most so much.
+    /// Ticks of this length, late by at most `late_max`.
     pub(super) fn new(length: Nanos, late_max: Nanos, seed: u64) -> Ticks {
         let late_max = late_max.min(Nanos(length.0.saturating_sub(1)));
         let random = Random::new(seed);
@@ -43,8 +43,8 @@ impl Ticks {
 mod tests {
     use super::*;
 
-    /// Goal: ticks are late by no more than was asked for, none is left out, and lateness does not add up.
-    /// Method: a thousand ticks, exact ones and late ones.
+    /// Goal: ticks are late by no more than the limit, none is left out, and delays do not add up. Method: a
+    /// thousand ticks, exact ones and late ones.
     #[test]
     fn lateness_does_not_add_up() {
         for late_max in [0, 30, 10_000] {

@@ -1,4 +1,4 @@
-//! Blocking, waking, timers, and where a task goes.
+//! Blocking, waking, timers, and the CPU that a task goes to.
 
 use std::cmp::Reverse;
 
@@ -28,7 +28,7 @@ impl Kernel {
         self.leave(Left::Sleeping);
     }
 
-    /// Makes a task ready that is blocked; `by` does it, or an interrupt. False if it was not blocked.
+    /// Makes a blocked task ready; `by` is the waker, or an interrupt. False if the task was not blocked.
     pub(crate) fn wake(&mut self, task: Task, by: Option<Task>) -> bool {
         if !matches!(self.tasks[task.index()].phase, TaskPhase::Blocked(_)) {
             return false;
@@ -124,7 +124,7 @@ impl Kernel {
         self.tasks[task.index()].cpu != self.on
     }
 
-    /// When the next blocked task goes on by itself. Timers of waits that are over are dropped.
+    /// When the next blocked task wakes up by itself. Timers of waits that are over are dropped.
     pub(super) fn next_timer(&mut self) -> Nanos {
         while let Some(&Reverse((time, _, task, wait))) = self.timers.peek() {
             let control = &self.tasks[task as usize];
@@ -136,8 +136,8 @@ impl Kernel {
         Nanos::MAX
     }
 
-    /// The earliest time at which something can be different if no program does anything: that of the next
-    /// timer, or the very next one.
+    /// The earliest time at which something can be different if no program does anything: the next timer, or
+    /// the next nanosecond.
     pub(crate) fn next_moment(&mut self) -> Nanos {
         match self.next_timer() {
             Nanos::MAX => self.now + Nanos(1),
@@ -151,8 +151,8 @@ impl Kernel {
         }
     }
 
-    /// The task may run on these CPUs only; none named: on all. It is moved if it is elsewhere. True if
-    /// the running program itself has to move: its stack has to be left.
+    /// Restricts the task to these CPUs; an empty mask: to all. The task moves if it is on another one. True
+    /// if the running program itself has to move: its stack has to be left.
     pub(crate) fn set_mask(&mut self, task: Task, mask: Mask) -> bool {
         self.tasks[task.index()].mask = mask;
         let cpu = self.tasks[task.index()].cpu;
@@ -180,7 +180,7 @@ impl Kernel {
             let now = self.now;
             self.cores[cpu.index()].begin(now, super::Busy::NOTHING);
         }
-        // It is off its CPU first: only tasks that wait change queues.
+        // The task is off its CPU first: only waiting tasks change queues.
         let to = self.choose_cpu(task, None);
         self.class.dequeue(cpu, task, Dequeue::Move, self.now);
         self.expel(cpu);
@@ -209,7 +209,7 @@ impl Kernel {
         self.cores.get(cpu.index()).is_some_and(|core| !core.active)
     }
 
-    /// The task is treated like this from now on.
+    /// The task has these attributes from now on.
     pub(super) fn apply_attr(&mut self, task: Task, attr: policy::Attr) {
         self.class.set_attr(task, &attr, self.now);
         self.tasks[task.index()].attr = attr;

@@ -5,8 +5,8 @@ use event::{Cpu, Random};
 use super::tests::{SMALL, own_file};
 use super::{Machine, MachineError};
 
-/// What is replaced in the small machine by what, where the message must say that the mistake is, and what
-/// else it must say.
+/// Mistakes in the small machine: the replaced text, its replacement, the place that the message must name,
+/// and other words that the message must have.
 const MISTAKES: &[(&str, &str, &str, &str)] = &[
     (
         r#"["2 ns", "us: a detail"]"#,
@@ -198,8 +198,8 @@ fn small_with(from: &str, to: &str) -> Result<Machine, MachineError> {
     Machine::from_toml("small.toml", &SMALL.replacen(from, to, 1))
 }
 
-/// Goal: what is wrong is said in one line that names file, place and remedy. Method: the small machine
-/// with one mistake each, and what the message must say.
+/// Goal: each mistake is reported in one line that names file, place and remedy. Method: the small machine
+/// with one mistake each, and the words that the message must have.
 #[test]
 fn each_mistake_is_named() {
     for (from, to, place, remedy) in MISTAKES {
@@ -216,9 +216,9 @@ fn each_mistake_is_named() {
     }
 }
 
-/// Goal: no file makes the reader panic, hang, or talk in many lines. Method: from a seed, the files of the
-/// library and the small one with lines, bytes and numbers cut, doubled, swapped and replaced; most must be
-/// refused, some survive.
+/// Goal: no file makes the reader panic, hang, or talk in many lines. Method: from a seed, the built-in files
+/// and the small one with lines, bytes and numbers cut, doubled, swapped and replaced; most must be refused,
+/// some survive.
 #[test]
 fn mutilated_files_are_read_or_refused() {
     let mut random = Random::new(7);

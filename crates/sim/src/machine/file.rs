@@ -1,5 +1,4 @@
-//! Machine files as types; what is written in them, [below](#machine-files); and reading them.
-//!
+//! The types of machine files, the description of their format [below](#machine-files), and reading them.
 #![doc = include_str!("../../machines/README.md")]
 
 use std::collections::BTreeMap;
@@ -127,7 +126,7 @@ pub(super) struct ThermalTable {
     pub(super) period: Given<Of<Time>>,
 }
 
-/// Why there is no machine: which file, where in it, what is wrong, and what to do. One line.
+/// Why there is no machine: the file, the place in it, the mistake and the remedy, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineError(pub(super) String);
 
@@ -140,13 +139,13 @@ impl fmt::Display for MachineError {
 impl std::error::Error for MachineError {}
 
 impl Machine {
-    /// The machine that this text describes; `file` is what errors call it.
+    /// The machine that this text describes; `file` is its name in errors.
     ///
     /// # Errors
-    /// If it describes none: the first thing that is wrong.
+    /// If it describes none: the first mistake.
     ///
     /// ```
-    /// let error = sim::machine::Machine::from_toml("mine.toml", "name = 4").unwrap_err();
+    /// let error = paceline_sim::machine::Machine::from_toml("mine.toml", "name = 4").unwrap_err();
     /// assert!(error.to_string().starts_with("mine.toml:1: "));
     /// ```
     pub fn from_toml(file: &str, text: &str) -> Result<Machine, MachineError> {
@@ -180,7 +179,7 @@ fn too_long(file: &str) -> MachineError {
     ))
 }
 
-/// An error of the TOML reader in one line: the file, the line, its key, and what is wrong.
+/// An error of the TOML reader in one line: the file, the line, its key, and the mistake.
 fn explain(file: &str, text: &str, error: &toml::de::Error) -> MachineError {
     let Some(span) = error.span() else {
         return MachineError(one_line(&format!("{file}: {}", error.message())));
@@ -203,7 +202,7 @@ fn explain(file: &str, text: &str, error: &toml::de::Error) -> MachineError {
     }))
 }
 
-/// Messages may quote what is in the file, line ends and all.
+/// A message in one line: it may quote a part of the file with line ends.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")

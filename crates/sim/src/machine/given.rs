@@ -1,7 +1,7 @@
-//! A value of a machine file together with where it is from.
+//! A value of a machine file together with its source.
 //!
-//! Invariant: no value gets out of a file without its source. [`Given`] is the only form in which a
-//! number can be written, and [`Facts::take`] the only way to its inside.
+//! Invariant: no value gets out of a file without its source. [`Given`] is the only form in which a number
+//! can be written, and [`Facts::take`] the only way to its inside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,21 +16,21 @@ pub(super) struct Given<T> {
     source: String,
 }
 
-/// Where one value of a machine is from.
+/// The source of one value of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// The value's key in the file, as in `cluster.big.idle.c2.exit`.
     pub key: String,
-    /// What backs it.
+    /// The source of the value.
     pub source: Source,
 }
 
-/// What backs a value.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Nobody has said or measured it: it is a reasonable guess, for this reason.
+    /// A reasonable guess, for this reason: no source has the value and it was not measured.
     Assumed(String),
-    /// One of the file's sources: its short name, and what about it.
+    /// One of the file's sources: its short name, and the place in it.
     Known(String, String),
 }
 
@@ -47,10 +47,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// The word that stands in place of a source where there is none.
+/// The word that stands in the place of a missing source.
 const ASSUMED: &str = "assumed";
 
-/// Collects the sources of what is taken out of a file.
+/// Collects the sources of the values that are taken out of a file.
 pub(super) struct Facts<'a> {
     named: &'a BTreeMap<String, String>,
     used: BTreeSet<String>,
@@ -94,7 +94,7 @@ impl<'a> Facts<'a> {
         Ok(&given.value)
     }
 
-    /// All of them. Each source that is named has to back something.
+    /// All facts. Each named source has to back at least one.
     pub(super) fn finish(self) -> Result<Vec<Fact>, String> {
         let idle = self.named.keys().find(|name| !self.used.contains(*name));
         match idle {

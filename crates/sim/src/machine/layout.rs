@@ -1,7 +1,7 @@
-//! Where the CPUs of a machine file sit: lists such as `0-3,8` become a place for each CPU.
+//! The places of the CPUs of a machine file: lists such as `0-3,8` become a place for each CPU.
 //!
-//! The file names groups; what it does not name is numbered so that each core is a module of its own and
-//! the threads of a core are next to each other, or apart, as it says.
+//! The file names groups. Groups that it leaves out are numbered here: each core is a module of its own, and
+//! the threads of a core are next to each other or apart, as the file says.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use super::given::{Facts, Given};
 /// The most CPUs of a machine.
 pub(super) const CPUS_MAX: usize = 1024;
 
-/// Which CPUs share what.
+/// The groups of CPUs that share something.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Layout {
@@ -21,7 +21,7 @@ pub(super) struct Layout {
     modules: Option<Given<Vec<String>>>,
 }
 
-/// How the hardware threads of a core are numbered within their cluster and cache.
+/// The order in which the hardware threads of cores are numbered within their cluster and cache.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Siblings {
@@ -113,7 +113,7 @@ fn place_cores(
     Ok(())
 }
 
-/// How many hardware threads a core of this cluster has, and how they are numbered.
+/// The number of hardware threads of each core of this cluster, and the order of their numbers.
 fn threads(cluster: &ClusterTable, facts: &mut Facts<'_>) -> Result<(usize, Siblings), String> {
     let key = format!("cluster.{}.threads", cluster.name);
     let way = format!("cluster.{}.siblings", cluster.name);
@@ -136,7 +136,7 @@ fn threads(cluster: &ClusterTable, facts: &mut Facts<'_>) -> Result<(usize, Sibl
     }
 }
 
-/// Numbers the modules that are named after the cores, which are modules of their own.
+/// Numbers the modules. Without groups they have the numbers of the cores, and each core is its own module.
 fn place_modules(places: &mut [CpuSpec], modules: &[String]) -> Result<(), String> {
     let mut seen = vec![false; places.len()];
     for (index, list) in modules.iter().enumerate() {
@@ -203,8 +203,8 @@ fn numbered(key: &str, groups: &[String], cpus: Option<usize>) -> Result<Vec<u32
     })
 }
 
-/// The CPUs that a list such as `0-3,8` names. Strict, unlike what reads the kernel's files: a mistake in
-/// a machine file is to be seen.
+/// The CPUs that a list such as `0-3,8` names. Unlike the reader of the kernel's files it is strict: a
+/// mistake in a machine file must be seen.
 fn cpus_of(key: &str, list: &str) -> Result<Vec<usize>, String> {
     let number = |text: &str| {
         let number = text.parse().ok().filter(|&cpu: &usize| cpu < CPUS_MAX);

@@ -1,5 +1,4 @@
-//! The machines that come along: the files of `crates/sim/machines/`, built in, so that a name works
-//! anywhere.
+//! The built-in machines: the files of `crates/sim/machines/`, embedded, so that a name works anywhere.
 
 use super::{Machine, MachineError};
 
@@ -32,7 +31,7 @@ const LIBRARY: &[(&str, &str)] = &[
 ];
 
 impl Machine {
-    /// The names of the machines that come along, in alphabetical order.
+    /// The names of the built-in machines, in alphabetical order.
     pub fn library() -> impl Iterator<Item = &'static str> {
         LIBRARY.iter().map(|(name, _)| *name)
     }
@@ -40,10 +39,10 @@ impl Machine {
     /// The machine of this name.
     ///
     /// # Errors
-    /// If there is none; the text names those there are.
+    /// If there is none; the text names the built-in machines.
     ///
     /// ```
-    /// use sim::machine::Machine;
+    /// use paceline_sim::machine::Machine;
     /// assert_eq!(Machine::named("ryzen-3950x").unwrap().cpus.len(), 32);
     /// ```
     pub fn named(name: &str) -> Result<Machine, MachineError> {

@@ -1,4 +1,4 @@
-//! What a simulated machine consists of, in plain integers.
+//! The description of a simulated machine, in plain integers.
 //!
 //! Times are nanoseconds, frequencies kHz, powers microwatts, temperatures millidegrees. Machine files
 //! ([`mod@file`]) give them with units and sources; the rest of the simulator neither parses nor converts.
@@ -23,78 +23,78 @@ pub use crate::report::ClusterUse;
 pub use file::MachineError;
 pub use given::{Fact, Source};
 
-/// A machine: its CPUs, what they share, and what its kernel's operations cost.
+/// A machine: its CPUs, the parts that they share, and the costs of its kernel's operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The name it is chosen by.
     pub name: String,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: String,
-    /// The CPUs; a CPU's number is its place here.
+    /// The CPUs; a CPU's number is its index in this list.
     pub cpus: Vec<CpuSpec>,
     /// The clusters: CPUs of one kind that share a frequency.
     pub clusters: Vec<Cluster>,
-    /// What moving a cache line takes.
+    /// The time it takes to move a cache line.
     pub lines: LineCosts,
-    /// Pairs of clusters between which moving a line takes another time than `lines` says. CPUs that
-    /// share a module are not concerned.
+    /// Pairs of clusters between which moving a line takes another time than `lines` says, except between
+    /// CPUs that share a module.
     pub between: Vec<Between>,
     /// The kernel's costs and habits.
     pub kernel: KernelSpec,
     /// The unit in which the machine's sources count time, if it has one of its own.
     pub tic: Option<Tic>,
-    /// Where the values are from, in the order of the file; empty for a machine that comes from no file.
+    /// The sources of the values, in the order of the file; empty for a machine that comes from no file.
     pub facts: Vec<Fact>,
 }
 
-/// Where a CPU sits.
+/// The place of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CpuSpec {
-    /// Which of the machine's clusters.
+    /// The index of its cluster in [`Machine::clusters`].
     pub cluster: u32,
-    /// Which core: hardware threads of one core have the same number.
+    /// The number of its core: hardware threads of one core have the same number.
     pub core: u32,
-    /// Which group of cores with a cache of their own below the last level, as the pairs and fours of
-    /// small cores have; a core that shares none has its own number.
+    /// The number of its module: a group of cores with a cache of their own below the last level, as the
+    /// pairs and fours of small cores have. A core that shares none has its own number.
     pub module: u32,
-    /// Which last-level cache.
+    /// The number of its last-level cache.
     pub cache: u32,
-    /// Which socket or memory node.
+    /// The number of its socket or memory node.
     pub node: u32,
 }
 
 /// CPUs of one kind that share a frequency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// What its cores are called.
+    /// The name of its kind of cores.
     pub name: String,
-    /// What a CPU of it does in a given time at the highest frequency, as a share of the machine's
+    /// The work that a CPU of it does in a given time at the highest frequency, as a share of the machine's
     /// fastest, which has 1024.
     pub capacity: u32,
     /// The operating points, slowest first; at least one.
     pub points: Vec<OperatingPoint>,
-    /// Who chooses among them.
+    /// The governor that chooses among them.
     pub governor: Governor,
-    /// What a hardware thread is left with when two threads of its core compute, when three do, and so
-    /// on, in percent of one that has the core to itself. The last one stands for any more.
+    /// The speed of a hardware thread when two threads of its core compute, when three do, and so on, in
+    /// percent of a thread that has the core to itself. The last one stands for any higher number.
     pub smt_percent: Vec<u32>,
-    /// The sleep states, lightest first. None: waking an idle CPU takes no longer than an interrupt, and
-    /// it uses no power.
+    /// The sleep states, lightest first. If there are none, waking an idle CPU takes no longer than an
+    /// interrupt, and it uses no power.
     pub idle_states: Vec<IdleState>,
     /// How it heats up; `None`: it stays cool.
     pub thermal: Option<Thermal>,
 }
 
-/// A frequency and what it costs.
+/// A frequency and its power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatingPoint {
     /// In kHz.
     pub khz: u32,
-    /// The power of one busy core in microwatts; 0 if nobody has said.
+    /// The power of one busy core in microwatts; 0 if it is not known.
     pub microwatts: u64,
 }
 
-/// Who chooses a cluster's frequency.
+/// The part of the kernel that chooses a cluster's frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Governor {
     /// Always this operating point.
@@ -102,13 +102,13 @@ pub enum Governor {
         /// Its place in the list.
         point: u32,
     },
-    /// Linux's schedutil: 1.25 times what the busiest CPU's utilization needs, changed at most once per
-    /// so much time. Utilization is PELT's.
+    /// Linux's schedutil: 1.25 times what the busiest CPU's utilization needs, with at least `rate_limit`
+    /// between two changes. Utilization is PELT's.
     Schedutil {
         /// The least time between two changes.
         rate_limit: Nanos,
-        /// The time after which PELT has forgotten half. Linux's are 32 (or, booted with `pelt=8`, 8)
-        /// periods of 1024 µs.
+        /// The time in which PELT's memory halves. Linux's are 32 (or, booted with `pelt=8`, 8) periods of
+        /// 1024 µs.
         half_life: Nanos,
     },
 }
@@ -117,13 +117,13 @@ pub enum Governor {
 /// for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleState {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// How long a CPU must idle to get there.
     pub residency: Nanos,
-    /// How long waking up from it takes.
+    /// The time it takes to wake up from it.
     pub exit: Nanos,
-    /// What the core uses meanwhile.
+    /// The power of the core in this state.
     pub microwatts: u64,
 }
 
@@ -132,22 +132,23 @@ pub struct IdleState {
 pub struct Thermal {
     /// The surroundings, and the temperature at the start.
     pub ambient_millidegrees: i64,
-    /// By how much the cluster gets warmer for each watt, in the end.
+    /// The final rise of the cluster's temperature for each watt.
     pub millidegrees_per_watt: i64,
-    /// The time after which 63 % of a change have come.
+    /// The time after which 63 % of a change has happened.
     pub time_constant: Nanos,
-    /// Above this the highest allowed frequency goes down, a point at a time; below it, up again.
+    /// Above this temperature the highest allowed frequency goes down by one point at a time, below it up
+    /// again.
     pub limit_millidegrees: i64,
-    /// How often somebody looks: the time between two steps.
+    /// The time between two looks at the temperature, each of which allows one step.
     pub period: Nanos,
 }
 
-/// What an access to a cache line takes that is not in the CPU's own cache, by where it is.
+/// The time of an access to a cache line, by the place of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct LineCosts {
-    /// It is here.
+    /// It is in the CPU's own cache.
     pub hit: Nanos,
-    /// A read-modify-write of a line that is here.
+    /// A read-modify-write of a line in the CPU's own cache.
     pub rmw: Nanos,
     /// At a hardware thread of the same core.
     pub core: Nanos,
@@ -159,13 +160,13 @@ pub struct LineCosts {
     pub node: Nanos,
     /// On another node.
     pub remote: Nanos,
-    /// How long a transfer takes that was asked for while the line was on its way to somebody else, in
-    /// percent of those above; 0 means all of it. Such a request is with the line's next owner already when
-    /// the line arrives there.
+    /// How long a transfer takes that was requested while the line was on its way to another CPU, in percent
+    /// of those above; 0 means all of it. Such a request is with the line's next owner already when the line
+    /// arrives there.
     pub queued_percent: u32,
 }
 
-/// What moving a line between CPUs of two clusters takes.
+/// The time it takes to move a line between CPUs of two clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Between {
     /// The clusters; twice the same one stands for two of its CPUs.
@@ -174,12 +175,12 @@ pub struct Between {
     pub takes: Nanos,
 }
 
-/// A unit of time: so many nanoseconds are so many of it.
+/// A unit of time: `nanos` nanoseconds are `tics` of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tic {
     /// The nanoseconds.
     pub nanos: u64,
-    /// How many tics they are.
+    /// The number of tics in them.
     pub tics: u64,
 }
 
@@ -188,44 +189,44 @@ pub struct Tic {
 pub struct KernelSpec {
     /// The time between two ticks of a busy CPU; zero: no ticks.
     pub tick: Nanos,
-    /// How it places what it wakes.
+    /// How it places tasks that wake up.
     pub placement: Placement,
     /// Entering and leaving the kernel.
     pub syscall: Nanos,
-    /// A call of `sched_yield`, `syscall` included, if the caller goes on at once; else it is `syscall` and a
-    /// `switch`.
+    /// A call of `sched_yield`, `syscall` included, if the caller continues at once; else it is `syscall` and
+    /// a `switch`.
     pub yields: Nanos,
     /// Sending a message, or receiving one.
     pub message: Nanos,
-    /// Going over to another task.
+    /// Switching to another task.
     pub switch: Nanos,
-    /// Making a task runnable: what the waker pays beside `syscall`.
+    /// Making a task runnable: the cost to the waker beside `syscall`.
     pub wake: Nanos,
-    /// What the waker pays to interrupt another CPU.
+    /// The cost to the waker of interrupting another CPU.
     pub ipi_send: Nanos,
     /// How long an interrupt of another CPU takes to arrive.
     pub ipi_deliver: Nanos,
-    /// What a tick takes from the task it interrupts.
+    /// The time that a tick takes from the task it interrupts.
     pub tick_cost: Nanos,
-    /// What a task pays when it goes on on another CPU.
+    /// The cost to a task of continuing on another CPU.
     pub migrate: Nanos,
     /// Reading the clock.
     pub clock: Nanos,
 }
 
 impl Between {
-    /// Whether it speaks of CPUs of these clusters, in any order.
+    /// Whether it is for CPUs of these clusters, in any order.
     fn is_of(&self, (a, b): (u32, u32)) -> bool {
         self.clusters == (a, b) || self.clusters == (b, a)
     }
 }
 
 impl Tic {
-    /// How many thousandths of a tic a time is, rounded down.
+    /// The time in thousandths of a tic, rounded down.
     ///
     /// ```
     /// use event::Nanos;
-    /// let tic = sim::machine::Machine::named("mcu").unwrap().tic.unwrap();
+    /// let tic = paceline_sim::machine::Machine::named("mcu").unwrap().tic.unwrap();
     /// assert_eq!(tic.thousandths(Nanos(4900)), 841_000);
     /// ```
     pub fn thousandths(self, time: Nanos) -> u64 {
@@ -236,8 +237,8 @@ impl Tic {
 }
 
 impl Machine {
-    /// `cpus` equal CPUs in one cache, on which nothing costs anything: only work takes time. What tests
-    /// of programs run on.
+    /// `cpus` equal CPUs in one cache, on which no operation has a cost: only work takes time. The machine
+    /// for tests of programs.
     pub fn ideal(cpus: usize) -> Machine {
         assert!(cpus > 0, "a machine has a CPU");
         let place = |cpu: usize| CpuSpec {
@@ -289,7 +290,7 @@ impl Machine {
         }
     }
 
-    /// The same, with another way to place what wakes up.
+    /// The same, with another way to place tasks that wake up.
     pub fn with_placement(self, placement: Placement) -> Machine {
         let kernel = KernelSpec {
             placement,
@@ -298,7 +299,7 @@ impl Machine {
         self.with_kernel(kernel)
     }
 
-    /// The values that nobody has said or measured, by their keys.
+    /// The keys of the values that were neither measured nor found in a source.
     pub fn assumed(&self) -> impl Iterator<Item = &str> {
         let assumed = |fact: &&Fact| matches!(fact.source, Source::Assumed(_));
         self.facts
@@ -312,7 +313,7 @@ impl Machine {
         &self.clusters[self.cpus[cpu.index()].cluster as usize]
     }
 
-    /// What a program is told about the machine.
+    /// The topology that programs see.
     pub fn topology(&self) -> Topology {
         let place = |(cpu, spec): (usize, &CpuSpec)| CpuPlace {
             cpu: cpu as u32,
@@ -342,7 +343,7 @@ impl Machine {
         classes.into_iter().map(named).collect()
     }
 
-    /// What moving a line between these CPUs takes.
+    /// The time it takes to move a line between these CPUs.
     pub(crate) fn transfer(&self, from: Cpu, to: Cpu) -> Nanos {
         let (a, b) = (self.cpus[from.index()], self.cpus[to.index()]);
         let pair = (a.cluster, b.cluster);

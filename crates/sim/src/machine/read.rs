@@ -1,4 +1,4 @@
-//! From a machine file's tables to a machine: what belongs together must be there and fit.
+//! From a machine file's tables to a machine: values that need each other must be there and fit.
 
 use event::Nanos;
 use policy::Placement;
@@ -110,7 +110,7 @@ fn kernel(table: &KernelTable, facts: &mut Facts<'_>) -> Result<KernelSpec, Stri
     })
 }
 
-/// The costs of lines. One that can occur on this machine has to be there.
+/// The costs of lines. Each cost that can occur on this machine must be given.
 fn lines(
     table: &LinesTable,
     clusters: &[String],
@@ -168,13 +168,13 @@ fn lines(
     Ok((costs, between))
 }
 
-/// Whether there are two CPUs of which this is so.
+/// Whether this is so for two CPUs of the list.
 fn any_two(cpus: &[CpuSpec], is_so: impl Fn(&CpuSpec, &CpuSpec) -> bool) -> bool {
     let with_one_before = |(index, a): (usize, &CpuSpec)| cpus[..index].iter().any(|b| is_so(a, b));
     cpus.iter().enumerate().any(with_one_before)
 }
 
-/// What is said of pairs of clusters, each once.
+/// The costs between pairs of clusters, each pair once.
 fn pairs(
     table: &LinesTable,
     clusters: &[String],
@@ -265,7 +265,7 @@ fn cluster(table: &ClusterTable, facts: &mut Facts<'_>) -> Result<Cluster, Strin
     })
 }
 
-/// What each of the operating points uses.
+/// The power of each of the operating points.
 fn power(
     table: &ClusterTable,
     khz: &[u64],
@@ -330,17 +330,18 @@ fn governor(
 }
 
 fn same_length(points: &[u64], others: &[u64], key: &str) -> Result<(), String> {
-    match points.len() == others.len() {
-        true => Ok(()),
-        false => Err(format!(
+    if points.len() == others.len() {
+        Ok(())
+    } else {
+        Err(format!(
             "{key}: has {} numbers for {} points; give one for each",
             others.len(),
             points.len()
-        )),
+        ))
     }
 }
 
-/// What a kernel's energy model says: coefficient times frequency times the square of the voltage.
+/// The power by a kernel's energy model: coefficient times frequency times the square of the voltage.
 fn dynamic_power(coefficient: u64, khz: u64, microvolts: u64) -> u64 {
     const UNIT: u128 = 1_000 * 1_000_000 * 1_000_000;
     let square = u128::from(microvolts) * u128::from(microvolts);
@@ -400,11 +401,12 @@ fn thermal(table: &ThermalTable, key: &str, facts: &mut Facts<'_>) -> Result<The
         limit_millidegrees: degrees(take(facts, &format!("{key}.limit"), &table.limit)?),
         period: Nanos(positive(facts, &format!("{key}.period"), &table.period)?),
     };
-    match thermal.limit_millidegrees > thermal.ambient_millidegrees {
-        true => Ok(thermal),
-        false => Err(format!(
+    if thermal.limit_millidegrees > thermal.ambient_millidegrees {
+        Ok(thermal)
+    } else {
+        Err(format!(
             "{key}.limit: has to be above the ambient temperature"
-        )),
+        ))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The machines that come along, and what is read out of a file.
+//! Tests of the built-in machines, and of reading a file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub(super) fn own_file(name: &str) -> String {
     std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap()
 }
 
-/// Goal: every value gets where it belongs. Method: the small machine, whose values all differ, field by
+/// Goal: every value is read into its field. Method: the small machine, whose values all differ, field by
 /// field.
 #[test]
 fn values_get_where_they_belong() {
@@ -112,8 +112,8 @@ fn values_get_where_they_belong() {
     assert_eq!(small.facts.len(), 31);
 }
 
-/// Goal: all machines that come along can be had by name, and the library knows all files. Method: each
-/// name against its file and the folder's list; names that are none.
+/// Goal: all built-in machines can be had by name, and the library knows all files. Method: each name against
+/// its file and the folder's list; names that are none.
 #[test]
 fn the_library_has_every_file() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
@@ -143,7 +143,8 @@ fn the_library_has_every_file() {
     assert!(error.contains("none.toml: cannot be read"), "{error}");
 }
 
-/// Goal: the machines are what their makers say. Method: CPUs, capacities, and who shares what, by hand.
+/// Goal: the machines are as their makers describe them. Method: CPUs, capacities, and which CPUs share
+/// caches and cores, by hand.
 #[test]
 fn the_machines_are_what_they_stand_for() {
     let table: [(&str, usize, &[u32]); 9] = [

@@ -1,13 +1,13 @@
 //! The run whose thread is running on this OS thread: the only ambient state.
 //!
-//! Atomics carry no handle, so they need it. It is set around a run and around its preparation and
-//! nowhere else, and reached through [`with`] alone.
+//! Atomics carry no handle, so they need it. It is set around a run and its preparation and nowhere else, and
+//! reached only through [`with`].
 //!
 //! Invariant: within a run only its programs ask for it. The loop that resumes them, the kernel and its
 //! policy touch no simulated memory.
 //!
-//! Invariant: a run and all its coroutines stay on the OS thread that called `Sim::run`, so
-//! whatever a compiler has cached about a thread-local's address stays right across a switch.
+//! Invariant: a run and all its coroutines stay on the OS thread that called `Sim::run`, so whatever a
+//! compiler has cached about a thread-local's address stays right across a switch.
 
 use std::cell::Cell;
 use std::ptr;

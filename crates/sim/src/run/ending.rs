@@ -1,4 +1,4 @@
-//! What is known when a run is over.
+//! The report of a run that is over.
 
 use std::sync::atomic::Ordering;
 

@@ -1,14 +1,14 @@
 //! One run: the simulated kernel around programs that are coroutines.
 //!
-//! A program's step is: a policy that looks for errors may let others go first; the time that the step
-//! takes passes; then the operation is done. What lies between two steps of a program is atomic. The loop in
-//! [`Engine::run`] resumes whoever the kernel names.
+//! A program's step has three parts: a policy that looks for errors may let others go first; the time of the
+//! step passes; the operation is done. The code between two steps of a program is atomic. The loop in
+//! [`Engine::run`] resumes the program that the kernel names.
 //!
 //! Invariants:
 //! - No borrow of `kernel` is alive across a suspension.
-//! - A stopped run resumes nobody: what was suspended then stays so for ever.
-//! - A program that panics is not switched out: std counts panics by OS thread, and another simulated
-//!   thread would take it for its own. Its steps take no time.
+//! - A stopped run resumes no program: those that were suspended then stay so for ever.
+//! - A program that panics is not switched out: std counts panics by OS thread, and another simulated thread
+//!   would take it for its own. Its steps take no time.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::process;
@@ -40,40 +40,40 @@ pub(crate) struct Engine {
     pub(super) kernel: RefCell<Kernel>,
     pub(super) programs: RefCell<Vec<Program>>,
     pub(super) stacks: RefCell<Vec<Stack>>,
-    /// Who goes on after the program that has just left its stack, if that was seen there.
+    /// The next program after the one that has just left its stack, if it was known by then.
     next: Cell<Option<Task>>,
     pub(super) stop: Cell<Option<Stop>>,
     pub(super) first_panic: RefCell<Option<(usize, String)>>,
-    /// The first thread that the policy did not take.
+    /// The first thread that the policy refused.
     pub(super) refused: RefCell<Option<String>>,
     pub(super) schedule_hash: Cell<u64>,
     steps_panicking: Cell<u64>,
     asks_at_steps: bool,
     /// Whether anything happens before steps: the policy asks, or they are delayed.
     is_disturbed: bool,
-    /// Where new words go; `None`: each has a line of its own.
+    /// The line that new words are placed on; `None`: each word has a line of its own.
     open_line: Cell<Option<OpenLine>>,
-    /// Whose program runs, and what it calls to leave its stack.
+    /// The running program, and its suspender, which it calls to leave its stack.
     pub(super) current: Cell<Task>,
     pub(super) suspender: Cell<*const Suspender>,
     pub(super) perturb: RefCell<Random>,
 }
 
-/// What all handles of one run share. Nothing here is a machine's secret: handles outlive the run.
+/// The part of a run that its handles share. Nothing here is a machine's secret: handles outlive the run.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) topology: platform::Topology,
     pub(crate) seed: u64,
     pub(crate) fork_epoch: AtomicU32,
-    /// What programs are told of how much CPU time they may use; none: as much as there is.
+    /// The quota of CPU time that programs are told; none: no limit.
     pub(crate) quota: Mutex<Option<Quota>>,
-    /// What the machine is by now, if it was changed.
+    /// The machine that programs see now, if it was changed.
     pub(crate) shown: Mutex<Option<platform::Topology>>,
-    /// The time that the run has reached, for those who ask from outside of it or afterwards.
+    /// The time that the run has reached, for callers outside of it or after it.
     pub(crate) reached: AtomicU64,
 }
 
-/// Why nobody is resumed any more.
+/// Why no program is resumed any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     AllEnded,
@@ -89,10 +89,10 @@ pub(crate) struct OpenLine {
     left: u32,
 }
 
-/// How long a line is.
+/// The length of a line.
 const LINE_BYTES: u32 = 64;
 
-/// What a step does; part of the schedule's hash.
+/// The kind of a step; part of the schedule's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Load,
@@ -152,9 +152,9 @@ impl Engine {
         }
     }
 
-    /// Runs the programs until all have ended or none can go on. Called outside of the run.
+    /// Runs the programs until all have ended or none can continue. Called outside of the run.
     pub(crate) fn run(&self) {
-        // Once for all programs: the loop itself, and what the kernel and its policy do, ask for no engine.
+        // Once for all programs: the loop itself, the kernel and its policy need no engine.
         ambient::enter(self, || {
             while let Some(task) = self.next.take().or_else(|| self.ask_kernel()) {
                 self.resume(task);
@@ -162,7 +162,7 @@ impl Engine {
         });
     }
 
-    /// Whose program goes on; none if the run is over.
+    /// The next program to continue; none if the run is over.
     fn ask_kernel(&self) -> Option<Task> {
         if self.stop.get().is_some() {
             return None;
@@ -188,10 +188,10 @@ impl Engine {
             let stack = &mut self.stacks.borrow_mut()[task.index()];
             self.suspender.set(stack.suspender);
             let fiber = stack.fiber.as_mut();
-            &mut **fiber.expect("who is resumed has not ended")
+            &mut **fiber.expect("a resumed program has not ended")
         };
         // SAFETY: the fiber is in a box, which stays in `stacks` until the lines below take it out; so it
-        // does not move when programs that run add others. Nobody else looks into it: it has not ended.
+        // does not move when programs that run add others. No other code looks into it: it has not ended.
         if unsafe { (*fiber).resume() } == FiberState::Ended {
             let fiber = self.stacks.borrow_mut()[task.index()].fiber.take();
             fiber.expect("it was there").give_back();
@@ -225,8 +225,8 @@ impl Engine {
         !cost(&mut kernel) && self.finds_next(&mut kernel)
     }
 
-    /// The running program waits: for the end of its step, or for something else. Whether somebody else goes
-    /// on before.
+    /// The running program waits: for the end of its step, or for something else. Whether another program
+    /// continues before.
     #[inline]
     fn finds_next(&self, kernel: &mut Kernel) -> bool {
         let next = kernel.next_at_once();
@@ -246,7 +246,7 @@ impl Engine {
         }
     }
 
-    /// What happens before a step where errors are looked for.
+    /// Disturbances before a step, where errors are looked for.
     #[inline(never)]
     fn disturb<'a>(
         &'a self,
@@ -257,13 +257,14 @@ impl Engine {
         if self.asks_at_steps {
             kernel = self.ask_at_step(kernel, op, tag);
         }
-        match self.config.perturb.is_on() {
-            true => self.delay(kernel),
-            false => kernel,
+        if self.config.perturb.is_on() {
+            self.delay(kernel)
+        } else {
+            kernel
         }
     }
 
-    /// The policy may let somebody else go before this step.
+    /// The policy may let another program go before this step.
     #[inline]
     fn ask_at_step<'a>(
         &'a self,
@@ -297,7 +298,9 @@ impl Engine {
     fn step_panicking(&self) {
         self.steps_panicking.set(self.steps_panicking.get() + 1);
         if self.steps_panicking.get() > self.config.steps_max {
-            die("a thread loops while it panics: nobody else can run until its panic is caught");
+            die(
+                "a thread loops while it panics: no other thread can run until its panic is caught",
+            );
         }
     }
 
@@ -308,12 +311,12 @@ impl Engine {
         self.schedule_hash.set(stir(self.schedule_hash.get(), step));
     }
 
-    /// Leaves the running program's stack; the loop goes on with whoever the kernel names.
+    /// Leaves the running program's stack; the loop continues with the program that the kernel names.
     ///
-    /// Inlined, and so is who calls it most ([`access`](Engine::access)): this is left by a return, which
-    /// goes back to the loop. A processor foretells where returns go by the calls it has seen. A call between
-    /// a program's code and this one would make it wrong twice, here and when the next program returns from
-    /// that call; more than a third of a step's time was that (`paceline bench sim`).
+    /// Inlined, and so is its most frequent caller ([`access`](Engine::access)). This function is left by a
+    /// return, which goes back to the loop. A processor predicts returns by the calls it has seen. A call
+    /// between a program's code and this one would make the prediction wrong twice: here, and when the next
+    /// program returns from that call. More than a third of a step's time was that (`paceline-bench sim`).
     #[inline(always)]
     pub(super) fn suspend(&self) {
         // SAFETY: `begin` stored the suspender of the calling program's own fiber, which lives at the
@@ -322,7 +325,7 @@ impl Engine {
         assert!(self.stop.get().is_none(), "a stopped run went on");
     }
 
-    /// The run is over in the middle of the running program.
+    /// Stops a run in the middle of the running program.
     #[cold]
     fn suspend_for_ever(&self, kernel: RefMut<'_, Kernel>) -> ! {
         drop(kernel);
@@ -331,18 +334,18 @@ impl Engine {
         die("a thread of a stopped run was resumed")
     }
 
-    /// What is made from now on lies on lines of its own. What was open before.
+    /// New words lie on lines of their own from now on. Returns the line that was open before.
     pub(crate) fn open_lines(&self) -> Option<OpenLine> {
         let fresh = OpenLine { line: 0, left: 0 };
         self.open_line.replace(Some(fresh))
     }
 
-    /// What is made from now on lies on these lines again.
+    /// New words lie on these lines again.
     pub(crate) fn close_lines(&self, outer: Option<OpenLine>) {
         self.open_line.set(outer);
     }
 
-    /// The run and the line of a new word of so many bytes, if lines are open.
+    /// The run and the line of a new word of this many bytes, if lines are open.
     pub(crate) fn place(&self, bytes: u32) -> Option<(u32, u32)> {
         let mut open = self.open_line.get()?;
         if open.left < bytes {
@@ -403,8 +406,8 @@ impl Engine {
         self.kernel.borrow().me()
     }
 
-    /// The running program works. Under a policy that looks for errors it needs no CPU for that: others
-    /// take their steps meanwhile, and time passes when nobody has one to take.
+    /// The running program works. Under a policy that looks for errors it needs no CPU for that: others take
+    /// their steps meanwhile, and time passes when there is no other step to take.
     pub(crate) fn charge(&self, work: Nanos) {
         let explores = self.asks_at_steps;
         self.step(Op::Charge, None, |kernel| {
@@ -425,7 +428,7 @@ impl Engine {
     pub(crate) fn set_attr(&self, task: Task, attr: Attr) {
         self.call(Op::Yield, None);
         self.kernel.borrow_mut().set_attr(task, attr);
-        // Somebody else may have to go first: that is seen at the end of this step.
+        // Another program may have to go first: that is seen at the end of this step.
         self.call(Op::Yield, None);
     }
 
@@ -441,7 +444,7 @@ impl Engine {
     }
 }
 
-/// Ends the process: the program under test did what no simulated thread can survive.
+/// Ends the process: the program under test did something that no simulated thread can survive.
 #[cold]
 pub(crate) fn die(why: &str) -> ! {
     eprintln!("simulated machine: {why}");

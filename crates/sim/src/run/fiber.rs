@@ -1,9 +1,9 @@
-//! The stacks simulated threads run on.
+//! The stacks that simulated threads run on.
 //!
-//! A fiber is a coroutine that is either run to its end, which gives its stack back to a pool, or
-//! abandoned: dropping a suspended coroutine would unwind it, that is, run destructors of a program
-//! that was stopped in the middle of an operation. Abandoned stacks are leaked with all they own (a
-//! few pages and the heap memory of a failed run).
+//! A fiber is a coroutine. It either runs to its end, which gives its stack back to a pool, or it is
+//! abandoned: dropping a suspended coroutine would unwind it, that is, run destructors of a program that was
+//! stopped in the middle of an operation. Abandoned stacks are leaked with everything on them (a few pages
+//! and the heap memory of a failed run).
 //!
 //! A stack that overflows hits its guard page and the process dies by a signal.
 
@@ -17,17 +17,17 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// Enough for deep test programs in debug builds, panics and their formatting included.
 pub(crate) const STACK_BYTES: usize = 512 * 1024;
-/// How many unused stacks an OS thread keeps.
+/// The number of unused stacks that an OS thread keeps.
 const POOLED_MAX: usize = 256;
 
-/// How many fibers begin at different depths. Stacks lie at multiples of a page, so what is used most of
-/// them would fall into a few sets of the CPU's cache, which has room there for eight lines: more fibers
-/// than that in turn, as on a machine of 32 CPUs, would find nothing in it.
+/// The number of different depths at which fibers begin. Stacks lie at multiples of a page, so the most used
+/// part of all stacks would fall into a few sets of the CPU's cache, which has room there for eight lines.
+/// More fibers than that in turn, as on a machine of 32 CPUs, would find nothing in it.
 const DEPTHS: usize = 8;
-/// A page in so many parts.
+/// The difference between two depths: a page divided by their number.
 const DEPTH: usize = 4096 / DEPTHS;
 
-/// Calls `f` that much deeper on the stack.
+/// Calls `f` deeper on the stack, by `BYTES`.
 #[inline(never)]
 fn deeper<const BYTES: usize>(f: impl FnOnce()) {
     let room = MaybeUninit::<[u8; BYTES]>::uninit();
@@ -51,7 +51,7 @@ fn at_depth(which: usize, f: impl FnOnce()) {
     }
 }
 
-/// What a fiber calls to let the machine choose another.
+/// The handle that a fiber calls to let the machine choose another.
 pub(crate) type Suspender = Yielder<(), ()>;
 
 /// A simulated thread's flow of control.
@@ -65,8 +65,8 @@ thread_local! {
 }
 
 impl Fiber {
-    /// A fiber that will call `entry` when it is first resumed. `number`: consecutive ones keep out of each
-    /// other's way.
+    /// A fiber that will call `entry` when it is first resumed. Fibers with consecutive values of `number`
+    /// begin at different depths.
     ///
     /// # Errors
     /// If there is no memory for the stack.
@@ -121,11 +121,11 @@ impl Fiber {
     }
 }
 
-/// How far a fiber came.
+/// The state of a fiber after it was resumed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FiberState {
-    /// It left its stack, and goes on there when it is resumed.
+    /// It left its stack, and continues there when it is resumed.
     Suspended,
-    /// It is through. It may not be resumed again.
+    /// It has ended and may not be resumed again.
     Ended,
 }

@@ -1,7 +1,6 @@
 //! The life of a thread: how it begins, its one word, and how it ends.
 //!
-//! Invariant: a body is called at most once, on the stack that was made for it; whatever it throws is
-//! caught there.
+//! Invariant: a body is called at most once, on the stack that was made for it; its panics are caught there.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +8,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use event::Task;
-use platform::{Quota, SpawnError, ThreadSpec};
+use platform::{Quota, RefusalKind, SpawnError, ThreadSpec};
 use policy::{Attr, Mask};
 
 use super::ambient;
@@ -28,7 +27,7 @@ pub(super) struct Program {
     pub(super) steps: u64,
 }
 
-/// What a task's program runs on. Apart from the rest: it is looked at whenever another program goes on.
+/// The stack of a task's program. Apart from the rest: it is looked at at each switch of programs.
 pub(super) struct Stack {
     /// `None` after its end.
     pub(super) fiber: Option<Box<Fiber>>,
@@ -48,7 +47,7 @@ impl Engine {
         local.map_or(ptr::null(), |local| local.word)
     }
 
-    /// Sets the calling thread's word. True: it is destroyed whenever the thread ends.
+    /// Sets the calling thread's word. True: the word is destroyed whenever the thread ends.
     pub(crate) fn set_local(&self, word: *const (), at_exit: unsafe fn(*const ())) -> bool {
         let local = Local { word, at_exit };
         let me = self.current.get();
@@ -70,7 +69,7 @@ impl Engine {
             .filter(|_| kernel.tasks[kernel.me().index()].rationed)
     }
 
-    /// Starts a thread like the calling one, apart from what the specification says.
+    /// Starts a thread with the attributes of the calling one, except for those in the specification.
     pub(crate) fn spawn(
         &self,
         spec: ThreadSpec,
@@ -124,21 +123,20 @@ impl Engine {
     ) -> Result<SimThread, SpawnError> {
         let number = self.programs.borrow().len();
         if number >= self.config.threads_max {
-            return Err(SpawnError(format!(
-                "the limit is {number} threads (threads_max)"
-            )));
+            let text = format!("the limit is {number} threads (threads_max)");
+            return Err(SpawnError::new(RefusalKind::Exhausted, text));
         }
-        // Before there is a stack, which nobody could give back.
+        // Before there is a stack, which would never be given back.
         let admitted = self.kernel.borrow().admits(&spec.name, &attr);
         if let Err(refusal) = admitted {
             self.refused.borrow_mut().get_or_insert(refusal.clone());
-            return Err(SpawnError(refusal));
+            return Err(SpawnError::new(RefusalKind::Invalid, refusal));
         }
         let entry = move |suspender: &Suspender| entry(suspender, body);
         let stack_bytes = spec.stack_bytes.unwrap_or(STACK_BYTES);
-        // SAFETY: `entry` catches what the body throws; the borrows are the caller's promise.
+        // SAFETY: `entry` catches the panics of the body; the borrows are the caller's promise.
         let fiber = unsafe { Fiber::new(number, stack_bytes, entry) };
-        let fiber = fiber.map_err(|error| SpawnError(error.to_string()))?;
+        let fiber = fiber.map_err(|error| SpawnError::from_system(&error))?;
         let joint = Arc::new(Joint::default());
         self.stacks.borrow_mut().push(Stack {
             fiber: Some(Box::new(fiber)),
@@ -162,7 +160,7 @@ impl Engine {
         self.suspender.set(suspender);
     }
 
-    /// The calling thread's word and what to call with it, taken out.
+    /// Takes out the calling thread's word and its destructor.
     fn take_local(&self) -> Option<Local> {
         self.programs.borrow_mut()[self.me().index()].local.take()
     }
@@ -200,7 +198,7 @@ fn entry(suspender: &Suspender, body: Box<dyn FnOnce() + '_>) {
     let ran = catch_unwind(AssertUnwindSafe(body));
     let left = catch_unwind(|| {
         if let Some(local) = ambient::with(Engine::take_local).expect(INSIDE) {
-            // SAFETY: whoever set the word promised with it that `at_exit` may be called with it on
+            // SAFETY: the caller that set the word promised with it that `at_exit` may be called with it on
             // this thread; it was taken out, so this happens once.
             unsafe { (local.at_exit)(local.word) };
         }

@@ -114,8 +114,8 @@ macro_rules! sim_atomic {
 sim_atomic!(SimAtomicU32, atomic::AtomicU32, u32);
 sim_atomic!(SimAtomicU64, atomic::AtomicU64, u64);
 
-/// The name of a word of so many bytes. Inside of [`platform::Memory::on_own_lines`] it is that of the
-/// line the word lies on; elsewhere the word gets a line of its own when it is first used.
+/// The name of a word of this many bytes. Inside of [`platform::Memory::on_own_lines`] it is that of the line
+/// the word lies on; elsewhere the word gets a line of its own when it is first used.
 #[track_caller]
 #[inline]
 fn placed(bytes: u32) -> Tag {
@@ -143,8 +143,8 @@ impl SimAtomicU64 {
         let mut has_spun = false;
         loop {
             engine.access(Op::Spin, &self.tag, Access::Read);
-            // Acquire, here and below, as the trait promises; the partner is whoever stores what is waited
-            // for.
+            // Acquire, here and below, as the trait promises; the partner is the store of the value that is
+            // waited for.
             let value = self.value.load(Ordering::Acquire);
             if wanted(value) || panicking() {
                 return value;
@@ -168,9 +168,9 @@ impl SimAtomicU64 {
         }
     }
 
-    /// One turn of a naive loop that looks at this word: until the line is written, or for a while.
-    /// Nobody comes between a look and the turn that follows it at once, so such a loop misses nothing
-    /// whatever the while is; one that looks at other things, too, does so once in a while.
+    /// One turn of a naive loop that looks at this word: until the line is written, or for a while. No other
+    /// program runs between a look and the turn that follows it at once, so such a loop misses no write,
+    /// however long the while is. A loop that looks at other words too looks at them once in a while.
     pub(crate) fn poll_inside(&self, engine: &Engine, kind: Poll) {
         if panicking() {
             return;
@@ -216,8 +216,8 @@ impl<T> SharedCell<T> for SimCell<T> {
 #[derive(Debug)]
 pub struct SimLock<T> {
     tag: Tag,
-    /// Run (upper half) and thread + 1 of the holder; 0 if nobody holds it. A stamp of a run that
-    /// is over: the holder was left behind and will never give it back.
+    /// Run (upper half) and thread + 1 of the holder; 0 if the lock is free. A stamp of a run that is over:
+    /// the holder was left behind and will never give it back.
     holder: AtomicU64,
     value: Mutex<T>,
 }
@@ -258,7 +258,7 @@ impl<T> SimLock<T> {
 
 const LEFT_BEHIND: &str = "the lock is held by a thread of a run that was stopped";
 
-/// Gives the lock back, also when the caller's function panics.
+/// Gives the lock back, even if the caller's function panics.
 struct Release<'a, T>(&'a SimLock<T>);
 
 impl<T> Drop for Release<'_, T> {
@@ -318,7 +318,7 @@ unsafe impl Memory for Sim {
 
     fn spin_until(word: &SimAtomicU64, wanted: impl Fn(u64) -> bool, deadline: Nanos) -> u64 {
         let spun = ambient::with(|engine| word.spin_inside(engine, wanted, deadline));
-        // Outside a simulated thread there is nobody to wait for; returning early is allowed.
+        // Outside a simulated thread there is no other thread to wait for; returning early is allowed.
         spun.unwrap_or_else(|| word.value.load(Ordering::Acquire))
     }
 }

@@ -1,4 +1,4 @@
-//! Programs on the simulated kernel: stacks, steps, and what a program can do.
+//! Programs on the simulated kernel: stacks, steps, and the operations of programs.
 
 pub(crate) mod ambient;
 mod ending;

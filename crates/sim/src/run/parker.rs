@@ -1,10 +1,10 @@
 //! Parking simulated threads.
 //!
-//! A parker holds at most one token. `park` takes it or blocks until it comes, the deadline comes,
-//! or (if the configuration asks for it) now and then returns for no reason.
+//! A parker holds at most one token. `park` takes the token, or blocks until it or the deadline comes. If the
+//! configuration asks for it, `park` now and then returns for no reason.
 //!
-//! Invariant: `parked` names the thread between its decision to wait and its return, in the run it
-//! is stamped with; a stamp of another run means nobody.
+//! Invariant: `parked` names the thread between its decision to wait and its return, in the run it is stamped
+//! with; a stamp of another run means that no thread is parked.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::panicking;
@@ -37,8 +37,7 @@ impl SimParker {
         }
     }
 
-    /// AcqRel, partner: itself, and the swaps of those who unpark. Outside a run tokens may pass between OS
-    /// threads.
+    /// AcqRel, partner: itself, and the swaps of `unpark`. Outside a run tokens may pass between OS threads.
     fn take_token(&self) -> bool {
         self.token.swap(false, Ordering::AcqRel)
     }
@@ -57,7 +56,7 @@ impl SimParker {
         }
         if panicking() {
             if deadline == Nanos::MAX {
-                die("a panicking thread parks for ever, and nobody can run to unpark it");
+                die("a panicking thread parks for ever, and no other thread can run to unpark it");
             }
             return;
         }
@@ -78,7 +77,7 @@ impl SimParker {
             engine.call(Op::Park, None);
             // Acquire, partner: the swap in `unpark_inside`.
             if self.token.load(Ordering::Acquire) {
-                // It came while the kernel was being entered, which looks once more.
+                // The token came while the kernel was being entered, which looks once more.
                 self.parked.store(0, Ordering::Relaxed);
                 self.take_token();
                 return;
@@ -95,7 +94,7 @@ impl SimParker {
 
     fn unpark_inside(&self, engine: &Engine) -> bool {
         engine.access(Op::Unpark, &self.tag, Access::Modify);
-        // AcqRel, partner: `take_token`, and the others who unpark.
+        // AcqRel, partner: `take_token`, and other calls of `unpark`.
         let had_token = self.token.swap(true, Ordering::AcqRel);
         match self.parked(engine) {
             Some(thread) if !had_token => {

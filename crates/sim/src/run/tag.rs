@@ -1,13 +1,12 @@
 //! Names for the words, parkers and locks of a run.
 //!
-//! Objects are told apart by a number, never by their address: addresses differ from run to run.
-//! The number is given at the first use in a run, in the order of first uses, so it is a function
-//! of the schedule and neither of what other runs did in this process nor of when the object was
-//! made.
+//! Objects are told apart by a number, never by their address: addresses differ from run to run. The number
+//! is given at the first use in a run, in the order of first uses, so it is a function of the schedule. It
+//! depends neither on other runs in this process nor on when the object was made.
 //!
-//! Invariant: the state a tag carries belongs to the run its number was given in; a later run that
-//! uses the object starts from zero. That is what makes an object that a stopped run left in the
-//! middle of something usable again.
+//! Invariant: the state a tag carries belongs to the run its number was given in; a later run that uses the
+//! object starts from zero. So an object that a stopped run left in the middle of an operation is usable
+//! again.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,7 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(crate) struct Tag {
     /// Run (upper half) and number in that run.
     name: AtomicU64,
-    /// How many threads are blocked on the object.
+    /// The number of threads that are blocked on the object.
     waiting: AtomicU32,
     made_at: &'static Location<'static>,
 }

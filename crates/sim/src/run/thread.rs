@@ -17,7 +17,7 @@ use crate::report::On;
 
 type Payload = Box<dyn Any + Send>;
 
-/// What a thread leaves for who joins it.
+/// The result that a thread leaves for `join`.
 #[derive(Debug, Default)]
 pub(crate) struct Joint {
     ended: AtomicBool,

@@ -11,7 +11,7 @@ use crate::machine::KernelSpec;
 use crate::report::On;
 
 impl Engine {
-    /// Blocks the running program until somebody wakes it or until then. Not while it panics.
+    /// Blocks the running program until it is woken or until this time. Not while it panics.
     pub(crate) fn block(&self, on: On, tag: Option<&Tag>, until: Nanos) {
         assert!(!panicking(), "a panicking thread cannot block");
         if let Some(tag) = tag {
@@ -30,8 +30,8 @@ impl Engine {
         }
     }
 
-    /// The running program spins on a line until it is written, then, or for a while: it has to look
-    /// again. A policy that looks for errors takes it off its CPU instead.
+    /// The running program spins on a line until the line is written, until this time, or for a while: then
+    /// it has to look again. A policy that looks for errors takes it off its CPU instead.
     pub(crate) fn spin(&self, on: On, tag: &Tag, until: Nanos) {
         if self.explores() {
             return self.block(on, Some(tag), until);
@@ -50,14 +50,14 @@ impl Engine {
         perturb.returns_spuriously(&mut self.perturb.borrow_mut())
     }
 
-    /// The running program waited without effect; it must not starve those it waits for.
+    /// The running program waited without effect; it must not starve the threads it waits for.
     pub(crate) fn waited_in_vain(&self) {
         let mut kernel = self.kernel.borrow_mut();
         let me = kernel.me();
         kernel.class.waited_in_vain(me);
     }
 
-    /// Wakes who waits for this object.
+    /// Wakes the threads that wait for this object.
     pub(crate) fn wake_waiters(&self, tag: &Tag) {
         let mut kernel = self.kernel.borrow_mut();
         let line = self.id_in(&mut kernel, Some(tag));
@@ -82,12 +82,12 @@ impl Engine {
         }
     }
 
-    /// What waking a task costs the running program, which calls the kernel for it.
+    /// The cost of waking a task to the running program, which calls the kernel for it.
     pub(crate) fn pay_for_wake(&self, task: Task) {
         self.pay_for_wake_after(|costs| costs.syscall, task);
     }
 
-    /// What waking a task costs a program that has called the kernel for something else.
+    /// The cost of waking a task to a program that has called the kernel for something else.
     pub(crate) fn pay_for_wake_within(&self, task: Task) {
         self.pay_for_wake_after(|_| Nanos::ZERO, task);
     }

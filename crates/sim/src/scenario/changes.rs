@@ -1,4 +1,4 @@
-//! What a scenario file says of changes of the machine.
+//! Changes of the machine in a scenario file.
 
 use event::{Cpu, Nanos};
 use serde::Deserialize;
@@ -8,14 +8,14 @@ use super::span;
 use crate::Planned;
 use crate::quantity::length;
 
-/// Something that happens to the machine.
+/// A change of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Change {
-    /// When.
+    /// Its time.
     #[serde(deserialize_with = "length")]
     pub at: Nanos,
-    /// These CPUs take no tasks any more.
+    /// These CPUs take no more tasks.
     #[serde(default)]
     pub offline: Vec<u32>,
     /// These CPUs take tasks again.
@@ -27,16 +27,16 @@ pub struct Change {
     /// … may not run faster than this.
     #[serde(default)]
     pub mhz: Option<u32>,
-    /// The machine's host takes these CPUs away from whoever works on them …
+    /// The machine's host takes these CPUs away from the tasks on them …
     #[serde(default)]
     pub stolen: Vec<u32>,
-    /// … for so long.
+    /// … for this time.
     #[serde(default, rename = "for", deserialize_with = "span::maybe")]
     pub away: Option<Nanos>,
 }
 
 impl Change {
-    /// What is wrong with it, in a line.
+    /// The mistake in it, in one line, if there is one.
     pub(super) fn check(&self) -> Result<(), String> {
         let pairs = [
             (self.cap.is_empty(), self.mhz.is_none(), "`cap` and `mhz`"),
@@ -52,7 +52,7 @@ impl Change {
         }
     }
 
-    /// As the simulator takes it.
+    /// The change in the simulator's terms.
     fn planned(&self) -> Vec<Planned> {
         let of = |cpus: &[u32], what: &dyn Fn(Cpu) -> Planned| -> Vec<Planned> {
             cpus.iter().map(|&cpu| what(Cpu(cpu))).collect()
@@ -75,7 +75,7 @@ impl Change {
 }
 
 impl Scenario {
-    /// The changes of the machine as the simulator takes them.
+    /// The changes of the machine in the simulator's terms.
     pub fn plan(&self) -> Vec<(Nanos, Planned)> {
         let of = |change: &Change| {
             let at = change.at;
@@ -92,8 +92,8 @@ impl Scenario {
             .max()
     }
 
-    /// When its changes would take the last of so many CPUs offline, which the simulator, as Linux, does
-    /// not do.
+    /// The time at which its changes would take the last of `cpus` CPUs offline. The simulator, as Linux,
+    /// does not do that.
     pub fn leaves_no_cpu(&self, cpus: usize) -> Option<Nanos> {
         let mut plan = self.plan();
         plan.sort_by_key(|(at, _)| *at);

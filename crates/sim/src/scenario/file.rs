@@ -1,4 +1,4 @@
-//! What a scenario file says, and whether it makes sense.
+//! The contents of a scenario file, and whether they make sense.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,22 +16,22 @@ use crate::{Perturb, SimConfig};
 /// The thread of a scenario's program.
 pub(super) const MAIN: &str = "main";
 
-/// The most threads of a scenario, and the most phases of one.
+/// The largest number of threads of a scenario, and of phases of a thread.
 const THREADS_MAX: usize = 4096;
 const PHASES_MAX: usize = 10_000;
-/// How deep phases are repeated inside of repeated ones.
+/// How deep repeated phases may be nested.
 const DEPTH_MAX: usize = 8;
 
 /// A scenario. Names of mutexes, queues, semaphores, flags and barriers are those the phases use.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
-    /// What it is called; the file's name if the file does not say.
+    /// Its name; the file's name if the file gives none.
     #[serde(default)]
     pub name: String,
-    /// What it shows, in a line.
+    /// What it shows, in one line.
     pub about: String,
-    /// Where it is from.
+    /// Its source.
     #[serde(default)]
     pub source: Option<String>,
     /// The machine it is meant for.
@@ -42,35 +42,35 @@ pub struct Scenario {
     /// that begin in the middle of something.
     #[serde(default)]
     pub full_speed: bool,
-    /// When it is over, if it does not end by itself.
+    /// When it ends, if it does not end by itself.
     #[serde(default, deserialize_with = "span::maybe")]
     pub until: Option<Nanos>,
-    /// How long a thread may wait for a CPU; longer is a violation, found at the next tick or when the kernel
-    /// decides next. See [`SimConfig::starvation`](crate::SimConfig::starvation).
+    /// The longest time that a thread may wait for a CPU; longer is a violation, found at the next tick or at
+    /// the kernel's next decision. See [`SimConfig::starvation`](crate::SimConfig::starvation).
     #[serde(default, deserialize_with = "span::maybe")]
     pub starvation: Option<Nanos>,
     /// The threads, in the order in which they are started.
     #[serde(default, rename = "thread")]
     pub threads: Vec<ThreadPlan>,
-    /// Mutexes whose holders inherit from those who wait.
+    /// Mutexes whose holders inherit from their waiters.
     #[serde(default)]
     pub inheriting_mutexes: Vec<String>,
-    /// How many messages a queue holds; 16 if it is not named here.
+    /// The capacity of queues in messages; 16 for a queue without an entry.
     #[serde(default)]
     pub queues: BTreeMap<String, usize>,
-    /// Where a semaphore stands at the beginning; 0 if it is not named here.
+    /// The first value of semaphores; 0 for a semaphore without an entry.
     #[serde(default)]
     pub semaphores: BTreeMap<String, u64>,
-    /// How much CPU time threads may use.
+    /// A limit on the CPU time of threads.
     #[serde(default)]
     pub quota: Option<QuotaPlan>,
-    /// What happens to the machine from outside.
+    /// Changes of the machine from outside.
     #[serde(default, rename = "change")]
     pub changes: Vec<Change>,
-    /// What is disturbed on purpose, drawn from the seed.
+    /// Disturbances, drawn from the seed.
     #[serde(default)]
     pub perturb: Perturb,
-    /// Real code that runs beside the threads; whoever runs the scenario knows what it means.
+    /// Real code that runs beside the threads; its meaning is known to the code that runs the scenario.
     #[serde(default)]
     pub program: Option<toml::Table>,
 }
@@ -79,9 +79,9 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ThreadPlan {
-    /// What it is called; copies get numbers.
+    /// Its name; copies get numbers.
     pub name: String,
-    /// How many of them.
+    /// The number of copies.
     #[serde(default = "once")]
     pub count: usize,
     /// Linux's discipline: fair, batch, idle, fifo, rr.
@@ -96,22 +96,22 @@ pub struct ThreadPlan {
     /// The slice it asks for, or promises to use.
     #[serde(default, deserialize_with = "span::maybe")]
     pub slice: Option<Nanos>,
-    /// ThreadX: who may preempt it.
+    /// ThreadX: its preemption-threshold.
     #[serde(default)]
     pub threshold: Option<u8>,
     /// Percentage slices.
     #[serde(default)]
     pub percent: Option<u8>,
-    /// Where it may run; everywhere if not given.
+    /// The CPUs it may run on; all if not given.
     #[serde(default)]
     pub cpus: Vec<u32>,
     /// When it begins.
     #[serde(default, deserialize_with = "span::maybe")]
     pub start: Option<Nanos>,
-    /// How often the phases are gone through.
+    /// How many times the phases are run.
     #[serde(default)]
     pub repeat: Repeat,
-    /// What it does.
+    /// Its phases.
     pub phases: Vec<Phase>,
 }
 
@@ -136,17 +136,17 @@ pub enum DisciplineName {
     Rr,
 }
 
-/// How often.
+/// A number of repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Repeat {
-    /// So often.
+    /// This many times.
     Times(u64),
     /// Until the scenario is over.
     Word(Forever),
 }
 
-/// The word for it.
+/// The word for endless repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forever {
@@ -164,7 +164,7 @@ impl Default for Repeat {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// It works; so long on the machine's fastest CPU.
+    /// It works for this long, as measured on the machine's fastest CPU.
     Work(Span),
     /// It sleeps.
     Sleep(Span),
@@ -180,29 +180,29 @@ pub enum Phase {
     Receive(String),
     /// It counts a semaphore up.
     Post(String),
-    /// It counts a semaphore down.
+    /// It counts a semaphore down, waiting while it is zero.
     Take(String),
     /// It counts a flag up.
     Set(String),
-    /// It waits until a flag has been counted up once more than it has waited for it already.
+    /// It waits until a flag has been counted up once more than the number of its waits for the flag so far.
     Wait {
-        /// Which flag.
+        /// The flag.
         flag: String,
-        /// How.
+        /// How it waits.
         by: WaitKind,
     },
-    /// It keeps its CPU busy until so much time has passed, however fast the CPU is and whoever else had it
-    /// meanwhile.
+    /// It keeps its CPU busy until this much time has passed, however fast the CPU is, and even if other
+    /// threads had it meanwhile.
     Spin(Span),
-    /// It sleeps until a timer rings that it starts again at once: `period` after the timer last rang. A
-    /// timer that nobody has used yet counts as having rung when the thread began.
+    /// It sleeps until a timer rings, and restarts the timer at once: the timer rings `period` after it last
+    /// rang. A timer that was never used counts as having rung when the thread began.
     Timer {
-        /// Which timer.
+        /// The timer.
         name: String,
-        /// How long after it last rang.
+        /// The time between two rings.
         period: Span,
-        /// Whether a timer that should have rung already counts from then on. If not, it counts from when it
-        /// was looked at, and one delay delays all that follow.
+        /// Whether a timer that should have rung already counts from the time of that ring. Otherwise it
+        /// counts from the time it was looked at, and one delay delays all rings after it.
         #[serde(default)]
         absolute: bool,
         /// Whether all threads use the same timer of this name; if not, each has its own.
@@ -211,29 +211,29 @@ pub enum Phase {
     },
     /// It waits until all threads that have this barrier among their phases have come there.
     Barrier(String),
-    /// It sleeps until somebody signals a condition; a signal nobody waits for is lost.
+    /// It sleeps until a condition is signalled; a signal without a waiter is lost.
     Await {
-        /// Which condition.
+        /// The condition.
         condition: String,
         /// A mutex that it holds: given back meanwhile.
         #[serde(default)]
         mutex: Option<String>,
     },
-    /// It wakes the one that has waited longest for a condition.
+    /// It wakes the thread that has waited longest for a condition.
     Signal(String),
-    /// It wakes all that wait for a condition.
+    /// It wakes all threads that wait for a condition.
     Broadcast(String),
     /// It calls `sched_yield`.
     Yield,
-    /// Something begins that is measured.
+    /// A measured stretch of time begins.
     Begin(String),
     /// It ends.
     End(String),
     /// Phases, several times.
     Repeat {
-        /// How often.
+        /// The number of repetitions.
         times: u64,
-        /// Which.
+        /// The phases.
         phases: Vec<Phase>,
     },
 }
@@ -263,10 +263,10 @@ impl fmt::Display for BadScenario {
 impl std::error::Error for BadScenario {}
 
 impl Scenario {
-    /// What this text says. `name`: what it is called in errors, and if it does not say.
+    /// Reads the text of a scenario. `name`: the name in errors, and of a scenario that gives none.
     ///
     /// # Errors
-    /// If it is no TOML, has keys that are not known, or asks for what makes no sense.
+    /// If the text is no TOML, has unknown keys, or asks for something that makes no sense.
     pub fn parse(name: &str, text: &str) -> Result<Scenario, BadScenario> {
         let mut scenario: Scenario = toml::from_str(text).map_err(|error| {
             let line = error
@@ -314,7 +314,7 @@ impl Scenario {
     /// Whether the policy of this configuration takes all threads that are there when time begins.
     ///
     /// # Errors
-    /// Which policy refuses which thread, and why, in a line.
+    /// The policy, the thread that it refuses, and the reason, in one line.
     ///
     /// # Panics
     /// If there is no policy of that name.
@@ -336,7 +336,7 @@ impl Scenario {
 }
 
 impl ThreadPlan {
-    /// What this copy of the thread is called.
+    /// The name of this copy of the thread.
     pub(super) fn name_of(&self, copy: usize) -> String {
         match self.count {
             1 => self.name.clone(),
@@ -344,7 +344,7 @@ impl ThreadPlan {
         }
     }
 
-    /// What the thread asks of the scheduler.
+    /// The attributes that the thread asks the scheduler for.
     pub fn attr(&self) -> Attr {
         Attr {
             discipline: match self.discipline {
@@ -398,12 +398,12 @@ fn takes_time(phase: &Phase) -> bool {
     }
 }
 
-/// Whether phases that take no time are repeated so often that nobody would see the end.
+/// Whether phases that take no time are repeated so often that the run would practically never end.
 fn check_repeat(times: u64, phases: &[Phase]) -> Result<(), String> {
     const TIMELESS_MAX: u64 = 1_000_000;
     if times > TIMELESS_MAX && !phases.iter().any(takes_time) {
         return Err(format!(
-            "it repeats {times} times what takes no time: at most {TIMELESS_MAX}"
+            "it repeats phases that take no time {times} times: at most {TIMELESS_MAX}"
         ));
     }
     Ok(())

@@ -1,8 +1,7 @@
-//! The scenarios that come along: the files of `crates/sim/scenarios/`, built in, so that a name works
-//! anywhere.
+//! The built-in scenarios: the files of `crates/sim/scenarios/`, embedded, so that a name works anywhere.
 //!
-//! They lie in this crate, beside the machines they run on, so that a package of it has all it embeds. Some
-//! have a program, of which this crate knows nothing but its text.
+//! They lie in this crate, beside the machines they run on, so that a package of it has all the files it
+//! embeds. Some have a program, of which this crate knows nothing but its text.
 
 use super::file::{BadScenario, Scenario};
 
@@ -45,21 +44,21 @@ const LIBRARY: &[(&str, &str)] = &[
 ];
 
 impl Scenario {
-    /// The names of the scenarios that come along.
+    /// The names of the built-in scenarios.
     pub fn library() -> impl Iterator<Item = &'static str> {
         LIBRARY.iter().map(|(name, _)| *name)
     }
 
-    /// The scenario of this name; `None` if none comes along that is called so.
+    /// The scenario of this name; `None` if no built-in one has this name.
     ///
     /// # Errors
-    /// If its file is broken, which a test makes sure that none is.
+    /// If its file is broken. A test makes sure that none is.
     ///
     /// ```
-    /// use sim::scenario::Scenario;
+    /// use paceline_sim::scenario::Scenario;
     /// let scenario = Scenario::named("time-slices").expect("it comes along")?;
     /// assert_eq!(scenario.machine, "vm-2");
-    /// # Ok::<(), sim::scenario::BadScenario>(())
+    /// # Ok::<(), paceline_sim::scenario::BadScenario>(())
     /// ```
     pub fn named(name: &str) -> Option<Result<Scenario, BadScenario>> {
         let (name, text) = LIBRARY.iter().find(|(known, _)| *known == name)?;
@@ -74,8 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: every file of the folder is in the library, under its name, and can be read; and no other name
-    /// can. Method: list the folder.
+    /// Goal: every file of the folder is in the library, under its name, and can be read; no other name can.
+    /// Method: list the folder.
     #[test]
     fn the_library_has_every_file() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");

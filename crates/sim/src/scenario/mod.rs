@@ -1,11 +1,11 @@
 //! Scenarios: threads that work, sleep, lock and message each other, as data.
 //!
-//! A scenario says what a machine is asked to do; the machine and the policy are chosen beside it. It is a
-//! TOML file:
+//! A scenario says what runs on a machine; the machine and the policy are chosen beside it. It is a TOML
+//! file:
 //!
 //! ```
-//! use sim::scenario::Scenario;
-//! use sim::Machine;
+//! use paceline_sim::scenario::Scenario;
+//! use paceline_sim::Machine;
 //!
 //! let scenario = Scenario::parse("two hogs", r#"
 //!     about = "two threads on one CPU"
@@ -22,16 +22,16 @@
 //! "#)?;
 //! assert_eq!(scenario.threads.len(), 1);
 //! assert_eq!(scenario.threads[0].count, 2);
-//! # Ok::<(), sim::scenario::BadScenario>(())
+//! # Ok::<(), paceline_sim::scenario::BadScenario>(())
 //! ```
 //!
-//! Lengths of time are text with a unit (`"1.5 ms"`), or two of them (`["1 ms", "2 ms"]`) for one that is
+//! Lengths of time are text with a unit (`"1.5 ms"`), or two of them (`["1 ms", "2 ms"]`): then the length is
 //! drawn anew each time, uniformly, from the seed.
 //!
 //! Files of rt-app are read as well ([`Scenario::from_rt_app`]).
 //!
 //! A scenario may also have a `[program]`: real code that runs beside the threads, such as the job system
-//! with a scene. What programs there are is not known here; whoever runs the scenario knows.
+//! with a scene. This crate does not know the programs; the code that runs the scenario does.
 
 mod changes;
 mod file;

@@ -1,14 +1,15 @@
-//! What the threads of a scenario share: mutexes, queues, semaphores, flags, conditions, barriers, timers.
+//! The objects that a scenario's threads share: mutexes, queues, semaphores, flags, conditions, barriers,
+//! timers.
 //!
 //! Mutexes, queues and semaphores are the simulated kernel's. The others are words and parkers, as programs
-//! make them. Their lists are locked by std's mutex, which nobody ever waits for: simulated threads share one
-//! OS thread and are not switched out while they hold it.
+//! make them. Their lists are locked by std's mutex, which is never contended: simulated threads share one OS
+//! thread and are not switched out while they hold it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 
 use event::Nanos;
-use platform::{Atomic, Memory, Ordering, Parker, Platform, Poll};
+use platform::{Atomic, Memory, Ordering, Parker, Platform, Poll, Polling};
 
 use super::file::{Phase, Scenario, WaitKind};
 use crate::sync::{Mutex, Queue, Semaphore};
@@ -21,7 +22,7 @@ type Word = <Sim as Memory>::AtomicU64;
 pub struct Measured {
     /// The thread's number in the report.
     pub thread: usize,
-    /// What was measured.
+    /// The name of the stretch.
     pub name: String,
     /// From when.
     pub begin: Nanos,
@@ -29,7 +30,7 @@ pub struct Measured {
     pub end: Nanos,
 }
 
-/// What the threads share, by its name.
+/// The shared objects, by name.
 #[derive(Default)]
 pub(super) struct Objects {
     pub(super) mutexes: BTreeMap<String, Mutex>,
@@ -38,13 +39,13 @@ pub(super) struct Objects {
     pub(super) flags: BTreeMap<String, Flag>,
     pub(super) conditions: BTreeMap<String, Condition>,
     pub(super) barriers: BTreeMap<String, Barrier>,
-    /// When the timers that threads share last rang.
+    /// The last ring of each timer that threads share.
     timers: StdMutex<BTreeMap<String, Nanos>>,
     log: Arc<StdMutex<Vec<Measured>>>,
 }
 
 impl Objects {
-    /// All that the scenario's phases name; what is measured goes to `log`.
+    /// All objects that the scenario's phases name; measured stretches go to `log`.
     pub(super) fn new(
         sim: &Sim,
         scenario: &Scenario,
@@ -109,7 +110,7 @@ impl Objects {
         f(&mut held(&self.timers))
     }
 
-    /// Something was measured.
+    /// Keeps a measured stretch.
     pub(super) fn note(&self, measured: Measured) {
         held(&self.log).push(measured);
     }
@@ -130,7 +131,7 @@ fn held<T>(list: &StdMutex<T>) -> MutexGuard<'_, T> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A word that is counted up, and who is to be woken then.
+/// A word that is counted up, and the parkers of the threads to wake then.
 pub(super) struct Flag {
     word: Word,
     parked: StdMutex<Vec<Arc<SimParker>>>,
@@ -153,9 +154,9 @@ impl Flag {
         }
     }
 
-    /// Waits until it has been counted up so often. A spin is [`Memory::spin_until`], since it looks at
-    /// nothing but the word; each turn of a naive loop is [`Platform::poll`]. Both are what real programs
-    /// call, too, so a simulated wait has the costs and wake-ups of theirs.
+    /// Waits until the flag has been counted up to `wanted`. A spin is [`Memory::spin_until`], since it looks
+    /// at nothing but the word; each turn of a naive loop is [`Polling::poll`]. Real programs call the same
+    /// functions, so a simulated wait has the costs and wake-ups of theirs.
     pub(super) fn wait(&self, sim: &Sim, wanted: u64, by: WaitKind) {
         // SeqCst, partner: the count in `set`.
         let is_set = || self.word.load(Ordering::SeqCst) >= wanted;
@@ -185,14 +186,14 @@ impl Flag {
     }
 }
 
-/// What POSIX calls a condition variable: those that wait, the first one first.
+/// POSIX calls it a condition variable: the waiting threads, the first one first.
 #[derive(Default)]
 pub(super) struct Condition {
     waiting: StdMutex<VecDeque<Arc<SimParker>>>,
 }
 
 impl Condition {
-    /// Waits for a signal that comes from now on; the mutex, which the caller holds, is free meanwhile.
+    /// Waits for a later signal; the mutex, which the caller holds, is free meanwhile.
     pub(super) fn wait(&self, sim: &Sim, mutex: Option<&Mutex>) {
         let parker = Arc::new(sim.parker());
         held(&self.waiting).push_back(parker.clone());
@@ -207,7 +208,7 @@ impl Condition {
         }
     }
 
-    /// Wakes so many of those that wait.
+    /// Wakes up to `most` of the waiting threads.
     pub(super) fn signal(&self, most: usize) {
         let woken: Vec<_> = {
             let mut waiting = held(&self.waiting);
@@ -220,16 +221,16 @@ impl Condition {
     }
 }
 
-/// Where threads meet.
+/// A barrier, at which threads wait for each other.
 #[derive(Default)]
 pub(super) struct Barrier {
-    /// How many there are to come.
+    /// The number of threads that the barrier waits for.
     threads: usize,
     waiting: StdMutex<Vec<Arc<SimParker>>>,
 }
 
 impl Barrier {
-    /// Waits until all have come.
+    /// Waits until all threads have come.
     pub(super) fn pass(&self, sim: &Sim) {
         let parker = Arc::new(sim.parker());
         let mut waiting = held(&self.waiting);

@@ -1,4 +1,4 @@
-//! What a scenario file says of a quota of CPU time.
+//! A quota of CPU time in a scenario file.
 
 use event::Nanos;
 use platform::Quota;
@@ -8,17 +8,17 @@ use super::file::{MAIN, Scenario};
 use crate::CpuQuota;
 use crate::quantity::length;
 
-/// So many CPUs' worth of time for some of the threads together, or for all.
+/// A limit on the CPU time of some of the threads together, or of all, as a number of CPUs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QuotaPlan {
-    /// How long a period is; 100 ms if not given, as on Linux.
+    /// The length of a period; 100 ms if not given, as on Linux.
     #[serde(default = "hundred_millis", deserialize_with = "length")]
     pub period: Nanos,
-    /// How many CPUs' time of it there is: 1.5 is one and a half.
+    /// The time in a period, as a number of CPUs: 1.5 is the time of one and a half.
     pub cpus: f64,
-    /// The threads that share it, by the names of their tables, and what they start; "main" is the program's.
-    /// None named: all.
+    /// The threads in the group, by the names of their tables, and the threads that these start; "main" is
+    /// the program's. No names: all threads.
     #[serde(default)]
     pub threads: Vec<String>,
 }
@@ -28,17 +28,17 @@ fn hundred_millis() -> Nanos {
 }
 
 impl QuotaPlan {
-    /// How much time there is in a period, to the microsecond, as Linux has it.
+    /// The CPU time in a period, to the microsecond, as on Linux.
     fn runtime(&self) -> Nanos {
         Nanos(((self.period.0 as f64 * self.cpus / 1000.0).round() as u64).saturating_mul(1000))
     }
 
-    /// What is wrong with it, in a line.
+    /// The mistake in it, in one line, if there is one.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         let (runtime, period) = (self.runtime().0 / 1000, self.period.0 / 1000);
         if self.cpus > f64::from(u16::MAX) {
             return Err(format!(
-                "quota: {} CPUs: no machine has so many; leave the quota out, or give at most {}",
+                "quota: {} CPUs: no machine has that many; leave the quota out, or give at most {}",
                 self.cpus,
                 u16::MAX
             ));
@@ -61,7 +61,7 @@ impl QuotaPlan {
 }
 
 impl Scenario {
-    /// The quota as the simulator takes it.
+    /// The quota in the simulator's terms.
     pub fn cpu_quota(&self) -> Option<CpuQuota> {
         let quota = self.quota.as_ref()?;
         let mut names: Vec<String> = Vec::new();

@@ -11,12 +11,12 @@ use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan};
 use super::objects::{Measured, Objects};
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
-/// How a scenario went.
+/// The result of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// How the run ended and what it took.
+    /// How the run ended and what it used.
     pub report: SimReport,
-    /// What was measured, in the order in which it ended.
+    /// The measured stretches, in the order in which they ended.
     pub measured: Vec<Measured>,
 }
 
@@ -30,16 +30,16 @@ pub fn run(scenario: &Scenario, config: SimConfig) -> Ran {
 
 /// Runs a scenario; if it has a program, `program` is called on a thread of its own, called "main".
 ///
-/// The scenario's changes of the machine, its end and the seed are those of `config`, which
-/// [`Scenario::plan`] and [`Scenario::until`] are for.
+/// The changes of the machine, the end and the seed come from `config`; [`Scenario::plan`] and
+/// [`Scenario::until`] have those of the scenario.
 ///
 /// # Panics
-/// As [`Sim::run_all`]; [`Scenario::is_admitted`] says before whether the policy takes the threads.
+/// As [`Sim::run_all`]; [`Scenario::is_admitted`] tells in advance whether the policy takes the threads.
 pub fn run_with(scenario: &Scenario, config: SimConfig, program: impl FnOnce(&Sim)) -> Ran {
     run_watched(scenario, config, |_| (), program)
 }
 
-/// The same; `begun` is called before anything runs. A clone of what it gets says in other threads of the
+/// The same; `begun` is called before anything runs. It gets a handle; clones of it tell other threads of the
 /// OS how far the run has come ([`Sim::time`]).
 ///
 /// # Panics
@@ -98,13 +98,13 @@ struct Actor {
     plan: ThreadPlan,
     random: Random,
     began: Nanos,
-    /// How often it has waited for each flag.
+    /// The number of times it has waited for each flag.
     waited: BTreeMap<String, u64>,
-    /// When its own timers last rang.
+    /// The last ring of each of its own timers.
     timers: BTreeMap<String, Nanos>,
-    /// A word that nobody writes, to spin on.
+    /// A word that is never written, to spin on.
     never: Arc<<Sim as Memory>::AtomicU64>,
-    /// What it measures at this moment.
+    /// The stretches that it measures at this moment.
     open: Vec<(String, Nanos)>,
 }
 
@@ -125,7 +125,11 @@ impl Actor {
         self.began = self.sim.time();
         let phases = std::mem::take(&mut self.plan.phases);
         match self.plan.repeat {
-            Repeat::Times(times) => (0..times).for_each(|_| self.go_through(&phases)),
+            Repeat::Times(times) => {
+                for _ in 0..times {
+                    self.go_through(&phases);
+                }
+            }
             Repeat::Word(_) => loop {
                 self.go_through(&phases);
             },
@@ -133,7 +137,9 @@ impl Actor {
     }
 
     fn go_through(&mut self, phases: &[Phase]) {
-        phases.iter().for_each(|phase| self.act(phase));
+        for phase in phases {
+            self.act(phase);
+        }
     }
 
     fn act(&mut self, phase: &Phase) {
@@ -184,7 +190,11 @@ impl Actor {
             Phase::Yield => self.sim.yields(),
             Phase::Begin(name) => self.open.push((name.clone(), self.sim.time())),
             Phase::End(name) => self.end(name),
-            Phase::Repeat { times, phases } => (0..*times).for_each(|_| self.go_through(phases)),
+            Phase::Repeat { times, phases } => {
+                for _ in 0..*times {
+                    self.go_through(phases);
+                }
+            }
         }
     }
 
@@ -194,15 +204,13 @@ impl Actor {
         let next = |timers: &mut BTreeMap<String, Nanos>| {
             let rings = timers.entry(name.to_owned()).or_insert(began);
             let due = *rings + period;
-            *rings = match absolute {
-                true => due,
-                false => due.max(now),
-            };
+            *rings = if absolute { due } else { due.max(now) };
             due
         };
-        let due = match shared {
-            true => self.objects.with_timers(next),
-            false => next(&mut self.timers),
+        let due = if shared {
+            self.objects.with_timers(next)
+        } else {
+            next(&mut self.timers)
         };
         self.sim.sleep_until(due);
     }

@@ -25,9 +25,10 @@ impl Span {
 
     /// One length of it.
     pub fn draw(&self, random: &mut Random) -> Nanos {
-        match self.least == self.most {
-            true => self.least,
-            false => Nanos(random.within(self.least.0, self.most.0)),
+        if self.least == self.most {
+            self.least
+        } else {
+            Nanos(random.within(self.least.0, self.most.0))
         }
     }
 }
@@ -55,9 +56,10 @@ impl<'de> Deserialize<'de> for Span {
             SpanText::Two(least, most) => {
                 let least = parse(&least).map_err(D::Error::custom)?;
                 let most = parse(&most).map_err(D::Error::custom)?;
-                match least <= most {
-                    true => Ok(Span { least, most }),
-                    false => Err(D::Error::custom("of two lengths the shorter comes first")),
+                if least <= most {
+                    Ok(Span { least, most })
+                } else {
+                    Err(D::Error::custom("of two lengths the shorter comes first"))
                 }
             }
         }
@@ -68,7 +70,7 @@ impl<'de> Deserialize<'de> for Span {
 mod tests {
     use super::*;
 
-    /// Goal: one length, or two of which the shorter comes first, and nothing else. Method: a table, as
+    /// Goal: a span is one length, or two with the shorter one first, and nothing else. Method: a table, as
     /// values of a TOML file.
     #[test]
     fn a_span_is_one_length_or_two() {

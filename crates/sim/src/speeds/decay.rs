@@ -1,8 +1,8 @@
-//! Exponential decay in integers: what PELT and the thermal model have in common.
+//! Exponential decay in integers: the common part of PELT and the thermal model.
 //!
 //! The factor 2^(−t/h) is the product of 2^(−1), 2^(−1/2), 2^(−1/4) … over the binary digits of t/h. The
-//! roots are computed once, each as the square root of the one before; so there is no table of somebody
-//! else's numbers and no floating point.
+//! roots are computed once, each as the square root of the one before; so there is no copied table of numbers
+//! and no floating point.
 
 use event::Nanos;
 
@@ -25,7 +25,7 @@ const ROOTS: [u64; DIGITS] = {
     roots
 };
 
-/// What is left of `value` after this time, rounded down. `half_life` is longer than nothing.
+/// The part of `value` that is left after this time, rounded down. `half_life` is above zero.
 pub(super) fn decayed(value: u64, passed: Nanos, half_life: Nanos) -> u64 {
     let halvings = passed.0 / half_life.0;
     if halvings >= u64::from(u64::BITS) {
@@ -42,7 +42,7 @@ pub(super) fn decayed(value: u64, passed: Nanos, half_life: Nanos) -> u64 {
     ((u128::from(value) * u128::from(factor)) >> ONE_BITS) as u64 >> halvings
 }
 
-/// The half-life of what has a time constant: that times ln 2.
+/// The half-life of a process with this time constant: the constant times ln 2.
 pub(super) fn half_life_of(time_constant: Nanos) -> Nanos {
     const LN_2: u128 = 693_147_180_559_945_309;
     const ONE: u128 = 1_000_000_000_000_000_000;
@@ -77,9 +77,9 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: it is a decay, wherever one looks. Method: any value, times and half-life: never more
-        /// than before, less after a longer time, and two steps are as one, to within what rounding the
-        /// times to 2^-24 half-lives does.
+        /// Goal: it is a decay at every point. Method: any value, times and half-life: never more than
+        /// before, less after a longer time, and two steps are as one, to within the error of rounding the
+        /// times to 2^-24 half-lives.
         #[test]
         fn two_steps_are_as_one(
             value in 0u64..1 << 40,

@@ -1,11 +1,11 @@
-//! How warm a cluster is, and which operating points that allows.
+//! The temperature of a cluster, and the operating points that it allows.
 //!
 //! One heat capacity and one resistance: the temperature approaches ambient + resistance · power with one
-//! time constant. Once in a period somebody looks: above the limit the highest allowed point goes down by
-//! one, below it up by one. That is the step-wise governor of Linux's thermal framework with one trip
-//! point, without hysteresis.
+//! time constant. It is looked at once in a period: above the limit the highest allowed point goes down by
+//! one, below it up by one. That is the step-wise governor of Linux's thermal framework with one trip point,
+//! without hysteresis.
 //!
-//! Nobody looks at a cluster on which nothing happens; the steps up that it has missed are made up.
+//! A cluster without events is not looked at; the steps up that it has missed are made up.
 
 use event::Nanos;
 
@@ -20,10 +20,11 @@ pub(super) struct Heat {
     half_life: Nanos,
     temperature: i64,
     hottest: i64,
-    /// Up to when the temperature has been followed, and the energy used until then, in femtojoules.
+    /// The time up to which the temperature has been followed, and the energy used until then, in
+    /// femtojoules.
     at: Nanos,
     used: u128,
-    /// When somebody looked last.
+    /// The time of the last look.
     looked: Nanos,
     /// The highest allowed point, and the highest of all.
     allowed: usize,
@@ -53,15 +54,16 @@ impl Heat {
         now - self.looked >= self.spec.period
     }
 
-    /// Looks. `used`: the energy used since the beginning, in femtojoules.
+    /// Looks at the temperature. `used`: the energy used since the beginning, in femtojoules.
     pub(super) fn look(&mut self, now: Nanos, used: u128) {
         self.follow(now, used);
         let periods = (now - self.looked).0 / self.spec.period.0.max(1);
         self.looked = now;
         let limit = self.spec.limit_millidegrees.saturating_mul(NANO_PER_MILLI);
-        self.allowed = match self.temperature > limit {
-            true => self.allowed.saturating_sub(1),
-            false => (self.allowed + periods.min(self.highest as u64) as usize).min(self.highest),
+        self.allowed = if self.temperature > limit {
+            self.allowed.saturating_sub(1)
+        } else {
+            (self.allowed + periods.min(self.highest as u64) as usize).min(self.highest)
         };
     }
 
@@ -80,9 +82,10 @@ impl Heat {
             .saturating_mul(NANO_PER_MILLI);
         let target = ambient.saturating_add(rise);
         let left = decayed(self.temperature.abs_diff(target), passed, self.half_life) as i64;
-        self.temperature = match self.temperature < target {
-            true => target - left,
-            false => target.saturating_add(left),
+        self.temperature = if self.temperature < target {
+            target - left
+        } else {
+            target.saturating_add(left)
         };
         self.hottest = self.hottest.max(self.temperature);
     }
@@ -110,7 +113,7 @@ mod tests {
         period: Nanos::from_millis(100),
     };
 
-    /// What a cluster has used at this time if it always used so many milliwatts.
+    /// The energy of a cluster up to this time if its power is always `milliwatts`.
     fn used(now: Nanos, milliwatts: u128) -> u128 {
         milliwatts * 1000 * u128::from(now.0)
     }

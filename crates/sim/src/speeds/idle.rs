@@ -1,8 +1,8 @@
-//! What an idle core is in: the deepest state whose residency has passed.
+//! The sleep state of an idle core: the deepest state whose residency has passed.
 //!
 //! A real kernel predicts how long a core will idle and chooses a state at once; here a core sinks from one
-//! state into the next. The exit latency, which is what programs notice, is the same for idling that is
-//! predicted well.
+//! state into the next. Programs notice only the exit latency, which is the same if the idling is predicted
+//! well.
 
 use event::Nanos;
 
@@ -21,13 +21,13 @@ impl Ladder {
         }
     }
 
-    /// How long waking up takes after so much idling.
+    /// The time it takes to wake up after idling for `idle`.
     pub(super) fn exit_latency(&self, idle: Nanos) -> Nanos {
         let deepest = self.states.iter().rfind(|state| state.residency <= idle);
         deepest.map_or(Nanos::ZERO, |state| state.exit)
     }
 
-    /// What the core uses between these two moments of its idling, in femtojoules: microwatts times
+    /// The energy of the core between these two moments of its idling, in femtojoules: microwatts times
     /// nanoseconds.
     pub(super) fn femtojoules(&self, from: Nanos, to: Nanos) -> u128 {
         let ends = self.states.iter().skip(1).map(|state| state.residency);

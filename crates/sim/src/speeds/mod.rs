@@ -1,11 +1,11 @@
-//! How fast each CPU is at this moment, how long it takes to wake up, and what that costs in energy.
+//! The speed of each CPU, the time it takes to wake up, and the energy that this costs.
 //!
-//! A CPU's speed is its capacity, times its frequency over the highest one, times what is left of it while
-//! other hardware threads of its core are busy. Frequencies belong to clusters: a governor asks for an
-//! operating point; a cap from outside and the temperature say how high it may be.
+//! A CPU's speed is its capacity, times its frequency over the highest one, times the share that is left to
+//! it while other hardware threads of its core are busy. Frequencies belong to clusters: a governor asks for
+//! an operating point; a cap from outside and the temperature limit how high it may be.
 //!
-//! Governors and temperatures are looked at when a CPU goes idle or busy and at ticks, never in between:
-//! as in a kernel, nothing happens on a CPU on which nothing happens.
+//! Governors and temperatures are looked at when a CPU goes idle or busy and at ticks, never in between: as
+//! in a kernel, a CPU without events does nothing.
 //!
 //! Energy is power times time: that of its operating point for each core that computes, that of its idle
 //! state for each that does not. A core with two busy threads uses as much as one with one. Caches, memory
@@ -14,7 +14,7 @@
 //! Invariants
 //! - Integers only: equal calls give equal answers on every machine.
 //! - `now` never goes back from one call to the next.
-//! - Whatever changes a cluster's power first settles its energy up to that moment.
+//! - A change of a cluster's power first settles its energy up to that moment.
 
 mod decay;
 mod heat;
@@ -62,7 +62,7 @@ struct CoreState {
     threads: Vec<Cpu>,
     cluster: usize,
     busy: usize,
-    /// Up to when its energy has been counted.
+    /// The time up to which its energy has been counted.
     settled: Nanos,
     idle_since: Nanos,
 }
@@ -77,7 +77,7 @@ struct ClusterState {
     points: Vec<OperatingPoint>,
     khz: Vec<u32>,
     governor: Governor,
-    /// What the governor asks for, since when, and what the cluster runs at.
+    /// The operating point that the governor asks for, since when, and the point that the cluster runs at.
     wanted: usize,
     wanted_since: Option<Nanos>,
     point: usize,
@@ -91,7 +91,7 @@ struct ClusterState {
 }
 
 impl Speeds {
-    /// Everything idles, and has only just begun to.
+    /// All CPUs have just begun to idle.
     pub(crate) fn new(machine: &Machine) -> Speeds {
         let all = || (0..machine.cpus.len() as u32).map(Cpu);
         let mut speeds = Speeds {
@@ -125,17 +125,19 @@ impl Speeds {
                 pelt: Pelt::default(),
             });
         }
-        all().for_each(|cpu| speeds.recompute(cpu));
+        for cpu in all() {
+            speeds.recompute(cpu);
+        }
         speeds.changed.clear();
         speeds
     }
 
-    /// How fast the CPU is, as a fraction of [`FULL`]; at least 1.
+    /// The speed of the CPU, as a fraction of [`FULL`]; at least 1.
     pub(crate) fn speed(&self, cpu: Cpu) -> u32 {
         self.cpus[cpu.index()].speed
     }
 
-    /// How long the CPU takes to wake up after so much idling.
+    /// The time the CPU takes to wake up after idling for `idle`.
     pub(crate) fn exit_latency(&self, cpu: Cpu, idle: Nanos) -> Nanos {
         let cluster = self.cpus[cpu.index()].cluster;
         self.clusters[cluster].ladder.exit_latency(idle)
@@ -156,9 +158,10 @@ impl Speeds {
         }
         self.cpus[cpu.index()].busy = busy;
         let state = &mut self.cores[core];
-        match busy {
-            true => state.busy += 1,
-            false => state.busy -= 1,
+        if busy {
+            state.busy += 1;
+        } else {
+            state.busy -= 1;
         }
         if state.busy == 0 {
             state.idle_since = now;
@@ -174,7 +177,7 @@ impl Speeds {
         self.govern(self.cpus[cpu.index()].cluster, now);
     }
 
-    /// The cluster of this CPU may not run faster than this from now on. Its slowest point is always
+    /// The cluster of this CPU may not run faster than `khz` from now on. Its slowest point is always
     /// allowed.
     pub(crate) fn cap(&mut self, cpu: Cpu, khz: u32, now: Nanos) {
         let number = self.cpus[cpu.index()].cluster;
@@ -198,7 +201,7 @@ impl Speeds {
         self.frequencies.pop_front()
     }
 
-    /// What each cluster has done up to now, in the order of the machine.
+    /// The use of each cluster up to now, in the order of the machine.
     pub(crate) fn usage(&mut self, now: Nanos) -> Vec<ClusterUse> {
         for number in 0..self.clusters.len() {
             self.settle(number, now);
@@ -211,7 +214,7 @@ impl Speeds {
         clusters.map(ClusterState::usage).collect()
     }
 
-    /// Asks the governor and the thermometer, and goes over to another point if they say so.
+    /// Asks the governor and the thermometer, and changes to another point if they say so.
     fn govern(&mut self, number: usize, now: Nanos) {
         if self.clusters[number]
             .heat
@@ -272,7 +275,7 @@ impl Speeds {
         }
     }
 
-    /// Follows the utilization of a CPU up to now, if anybody wants to know it.
+    /// Follows the utilization of a CPU up to now, if the governor uses it.
     fn track(&mut self, cpu: Cpu, now: Nanos) {
         let state = &mut self.cpus[cpu.index()];
         let cluster = &self.clusters[state.cluster];

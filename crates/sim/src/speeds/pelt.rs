@@ -1,15 +1,15 @@
 //! How busy a CPU has been lately: Linux's per-entity load tracking (PELT), for a CPU as a whole.
 //!
-//! Utilization rises towards 1024 while the CPU is busy and falls towards 0 while it idles, with one
-//! half-life. Linux adds up periods of 1024 µs; this is the curve through the ends of those periods.
+//! Utilization rises towards 1024 while the CPU is busy and falls towards 0 while it idles, both with the
+//! same half-life. Linux adds up periods of 1024 µs; this is the curve through the ends of those periods.
 //!
-//! It does not depend on the CPU's speed: while busy, time counts as much less as the CPU is slower than
-//! the fastest of the machine at its highest frequency. What was left out that way is made up when the
-//! CPU goes idle, since a fast one would have idled for so long. A CPU that never idles has nothing to
+//! It does not depend on the CPU's speed: while busy, time counts as much less as the CPU is slower than the
+//! fastest of the machine at its highest frequency. The time that was left out in this way is made up when
+//! the CPU goes idle, since a fast one would have idled for as long. A CPU that never idles has nothing to
 //! make up.
 //!
-//! Left out: utilization belongs to CPUs and does not move with a task to another CPU; `util_est`; what
-//! real-time tasks and interrupts add.
+//! Left out: utilization belongs to CPUs and does not move with a task to another CPU; `util_est`; the load
+//! of real-time tasks and interrupts.
 
 use event::Nanos;
 
@@ -19,10 +19,10 @@ use crate::quantity::FULL;
 /// The utilization of a CPU that never idles.
 const ALWAYS: u64 = 1024 << FRACTION_BITS;
 
-/// Utilization is kept in such fractions of one 1024th.
+/// The unit of utilization is one 1024th, divided by two to this power.
 const FRACTION_BITS: u32 = 20;
 
-/// From here on, a CPU counts as one that never idled: no more than the contribution of the current
+/// From this value on, a CPU counts as one that never idled: no more than the contribution of the current
 /// period is missing.
 const SATURATED: u64 = 1002 << FRACTION_BITS;
 
@@ -30,14 +30,14 @@ const SATURATED: u64 = 1002 << FRACTION_BITS;
 #[derive(Debug, Default)]
 pub(super) struct Pelt {
     util: u64,
-    /// Up to when it has been followed.
+    /// The time up to which it has been followed.
     at: Nanos,
-    /// What did not count since the CPU last idled.
+    /// The time that did not count since the CPU last idled.
     lost: Nanos,
 }
 
 impl Pelt {
-    /// Goes on to `now`. Since the last time the CPU was busy with this speed, or idle (`None`).
+    /// Goes on to `now`. Since the last call the CPU was busy at this speed, or idle (`None`).
     pub(super) fn advance(&mut self, now: Nanos, speed: Option<u32>, half_life: Nanos) {
         let passed = now - self.at;
         self.at = now;
@@ -72,7 +72,7 @@ mod tests {
 
     const PERIOD: u64 = 1_024_000;
 
-    /// When a CPU that is always busy at this speed has this utilization.
+    /// The time after which a CPU that is always busy at this speed has this utilization.
     fn reaches(util: u32, half_life: Nanos, speed: u32) -> Nanos {
         let mut pelt = Pelt::default();
         let mut now = Nanos::ZERO;
@@ -132,7 +132,7 @@ mod tests {
                 "{fast:?} {slow:?}"
             );
         }
-        // A quarter of 1024, less what the last 12 ms took of it.
+        // A quarter of 1024, less the decay of the last 12 ms.
         assert!((200..256).contains(&fast.utilization()), "{fast:?}");
     }
 

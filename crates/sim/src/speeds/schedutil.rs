@@ -1,9 +1,9 @@
 //! The operating point that Linux's schedutil chooses.
 //!
-//! The frequency at which the CPU would be busy for four fifths of its time: 1.25 · f_max · utilization /
-//! capacity, at most f_max, taken up to the next operating point. Of a cluster the busiest CPU counts.
+//! It is the frequency at which the CPU would be busy for four fifths of its time: 1.25 · f_max · utilization
+//! / capacity, at most f_max, taken up to the next operating point. Of a cluster the busiest CPU counts.
 //!
-//! Left out: the boost of tasks that waited for devices, clamps, and that real-time tasks ask for f_max.
+//! Left out: the boost of tasks that waited for devices, clamps, and the f_max of real-time tasks.
 
 /// The place of the point in the list, which goes from slow to fast.
 pub(super) fn point_for(utilization: u32, capacity: u32, khz: &[u32]) -> usize {
@@ -18,8 +18,9 @@ pub(super) fn point_for(utilization: u32, capacity: u32, khz: &[u32]) -> usize {
 mod tests {
     use super::*;
 
-    /// Goal: the formula and the rounding. Method: the points of Snapdragon 8 Gen 1's fastest core and
-    /// utilizations around the steps, by hand: 1.25 · 2995.2 MHz / 1024 = 3.65625 MHz for each 1024th.
+    /// Goal: the formula and the rounding are those of schedutil. Method: the points of Snapdragon 8 Gen 1's
+    /// fastest core and utilizations around the steps, by hand: 1.25 · 2995.2 MHz / 1024 = 3.65625 MHz for
+    /// each 1024th.
     #[test]
     fn points_are_those_of_the_formula() {
         let khz = [

@@ -21,7 +21,7 @@ fn schedutil(rate_limit: Nanos) -> Governor {
     }
 }
 
-/// What `take_changed` has to say.
+/// All changes that `take_changed` returns.
 fn changes(speeds: &mut Speeds) -> Vec<(u32, u32)> {
     std::iter::from_fn(|| speeds.take_changed())
         .map(|(cpu, speed)| (cpu.0, speed))
@@ -107,13 +107,15 @@ fn schedutil_climbs_with_utilization() {
 }
 
 /// Goal: after long idling a CPU starts slow again. Method: busy until it is at the top, idle for a second,
-/// busy again: the first thing that happens is the lowest point.
+/// busy again: the first change is to the lowest point.
 #[test]
 fn schedutil_forgets() {
     let points = [(300, 0), (1000, 0)];
     let mut speeds = Speeds::new(&machine(1, &points, schedutil(Nanos::ZERO)));
     speeds.set_busy(Cpu(0), true, Nanos::ZERO);
-    (1..200).for_each(|tick| speeds.tick(Cpu(0), Nanos::from_millis(4 * tick)));
+    for tick in 1..200 {
+        speeds.tick(Cpu(0), Nanos::from_millis(4 * tick));
+    }
     assert_eq!(speeds.take_frequency(), Some((Cpu(0), 1000)));
     speeds.set_busy(Cpu(0), false, Nanos::from_secs(1));
     assert_eq!(speeds.take_frequency(), None, "it is not idle for long yet");
@@ -164,8 +166,8 @@ fn a_core_is_counted_once() {
     assert_eq!(usage[0].microjoules, 40_000);
 }
 
-/// Goal: heat takes speed away, and idling gives it back. Method: 5 W at full speed, 20 °C per watt and a
-/// time constant of 10 s from 25 °C: 85 °C are passed after 9.16 s. A point below, 2 W lead to 65 °C, so the
+/// Goal: heat lowers the speed, and idling restores it. Method: 5 W at full speed, 20 °C per watt and a time
+/// constant of 10 s from 25 °C: 85 °C are passed after 9.16 s. A point below, 2 W lead to 65 °C, so the
 /// cluster settles into going up and down between the two and never gets 1 °C above the limit.
 #[test]
 fn heat_takes_speed_away() {

@@ -1,12 +1,12 @@
-//! Goal: what must hold on a simulated machine is checked, and holds.
-//! Method: scenarios with every sort of wait under every policy, checked after each decision and run twice;
-//! and one that starves a task on purpose.
+//! Goal: the invariants of a simulated machine are checked, and hold. Method: scenarios with every sort of
+//! wait under every policy, checked after each decision and run twice; and one that starves a task on
+//! purpose.
 
 use std::sync::Arc;
 
 use event::Nanos;
-use sim::scenario::{Scenario, run};
-use sim::{Machine, Outcome, SimConfig};
+use paceline_sim::scenario::{Scenario, run};
+use paceline_sim::{Machine, Outcome, SimConfig};
 
 const MIXED: &str = r#"
     about = "every sort of wait"
@@ -69,7 +69,7 @@ fn with_unique_priorities(mixed: &Scenario) -> Scenario {
 }
 
 /// Every policy that does not explore, with the priorities of the table above, keeps its promises on every
-/// seed; the same seed is the same run, another one another.
+/// seed; the same seed gives the same run, another one a different run.
 #[test]
 fn every_policy_keeps_its_promises() {
     let scenario = Scenario::parse("mixed", MIXED).unwrap();
@@ -108,8 +108,8 @@ fn every_policy_keeps_its_promises() {
     }
 }
 
-/// A thread that waits for its CPU longer than it may is named. Under FIFO a thread of less priority waits
-/// as long as the others go on.
+/// A thread that waits too long for its CPU is named. Under FIFO a thread of less priority waits as long as
+/// the others go on.
 #[test]
 fn starvation_is_named() {
     let text = r#"

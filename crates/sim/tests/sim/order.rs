@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use event::Nanos;
+use paceline_sim::{Order, Outcome, Sim, SimConfig, SimReport};
 use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
-use sim::{Order, Outcome, Sim, SimConfig, SimReport};
 
 type Word = <Sim as Memory>::AtomicU64;
 type SimLock<T> = <Sim as Memory>::Lock<T>;
@@ -52,9 +52,9 @@ fn busy_program(sim: &Sim) {
     while total.load(Ordering::Acquire) < 20 {
         parker.park(sim.now() + Nanos(15));
     }
-    workers
-        .into_iter()
-        .for_each(|worker| worker.join().unwrap());
+    for worker in workers {
+        worker.join().unwrap();
+    }
     assert_eq!(log.with(|log| log.len()), 20);
 }
 
@@ -91,8 +91,8 @@ fn equal_seeds_make_equal_runs_and_other_seeds_other_ones() {
     }
 }
 
-/// Method: the same program after other runs have used up ids, on another OS thread, and with words
-/// that were made before the run and used in another one.
+/// Method: the same program after other runs have used up ids, on another OS thread, and with words that were
+/// made before the run and used in another one.
 #[test]
 fn a_run_does_not_depend_on_what_was_before() {
     let shared: Arc<[Word; 8]> = Arc::new(std::array::from_fn(|_| Word::new(0)));
@@ -100,13 +100,13 @@ fn a_run_does_not_depend_on_what_was_before() {
         Sim::run(SimConfig::new(5), move |sim| {
             let theirs = words.clone();
             let other = start(&sim, move || {
-                theirs
-                    .iter()
-                    .for_each(|word| word.store(1, Ordering::Relaxed));
+                for word in theirs.iter() {
+                    word.store(1, Ordering::Relaxed);
+                }
             });
-            words.iter().rev().for_each(|word| {
+            for word in words.iter().rev() {
                 word.load(Ordering::Relaxed);
-            });
+            }
             other.join().unwrap();
             assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == 1));
         })
@@ -120,7 +120,7 @@ fn a_run_does_not_depend_on_what_was_before() {
     assert_eq!(first, run(shared).expect_finished());
 }
 
-/// How many of the seeds make the program panic; with the first such report.
+/// The number of seeds with which the program panics, and the first such report.
 fn panics(order: Order, seeds: u64, program: impl Fn(&Sim) + Copy) -> (u64, Option<SimReport>) {
     let mut first = None;
     let mut found = 0;
@@ -141,11 +141,10 @@ fn panics(order: Order, seeds: u64, program: impl Fn(&Sim) + Copy) -> (u64, Opti
 /// An increment made of two operations; `rmw` repairs it.
 fn lost_update(sim: &Sim, rmw: bool) {
     let word = Arc::new(Word::new(0));
-    let add = move |word: &Word| match rmw {
-        true => {
+    let add = move |word: &Word| {
+        if rmw {
             word.fetch_add(1, Ordering::Relaxed);
-        }
-        false => {
+        } else {
             let value = word.load(Ordering::Relaxed);
             word.store(value + 1, Ordering::Relaxed);
         }
@@ -175,9 +174,9 @@ fn a_lost_update_is_found_by_every_order_and_its_repair_is_fine() {
     }
 }
 
-/// A bug of depth 2 far from the start: one thread must be held back in the middle of many steps
-/// while the other takes even more. Its window is open for 1 of 200 steps, but the other thread
-/// needs 200 steps to get there, which uniform choices hardly ever allow.
+/// A bug of depth 2 far from the start: one thread must be held back in the middle of many steps while the
+/// other takes even more. Its window is open for 1 of 200 steps, but the other thread needs 200 steps to get
+/// there. Uniform choices hardly ever allow that.
 fn use_after_close(sim: &Sim) {
     let (open, noise) = (Arc::new(Word::new(1)), Arc::new(Word::new(0)));
     let (open2, noise2) = (open.clone(), noise.clone());
@@ -246,11 +245,11 @@ fn exploring_counts_schedules_and_stops_at_the_first_failure() {
         Sim::explore(SimConfig::new(0), 50, |sim| lost_update(&sim, true)),
         3
     );
-    let failed = sim::quiet::quietly(|| {
+    let failed = paceline_sim::quiet::quietly(|| {
         let explore = || Sim::explore(SimConfig::new(100), 200, |sim| lost_update(&sim, false));
         std::panic::catch_unwind(explore).unwrap_err()
     });
-    let said = sim::quiet::text_of(&*failed);
+    let said = paceline_sim::quiet::text_of(&*failed);
     assert!(
         said.contains("an update was lost") && said.contains("seed 1"),
         "{said}"

@@ -1,11 +1,11 @@
-//! Goal: what a scenario's file asks to disturb is disturbed, as the seed says and no more than it asks for.
-//! Method: small scenarios with and without a disturbance, run twice, on several seeds.
+//! Goal: the disturbances of a scenario's file happen, as the seed says, and no others. Method: small
+//! scenarios with and without a disturbance, run twice, on several seeds.
 
 use event::{KernelEventKind, Nanos};
-use sim::scenario::{Ran, Scenario, run};
-use sim::{Machine, SimConfig};
+use paceline_sim::scenario::{Ran, Scenario, run};
+use paceline_sim::{Machine, SimConfig};
 
-/// Two threads on a CPU each that compute for 100 ms; then whatever else the file says.
+/// Two threads on a CPU each that compute for 100 ms, and the lines of `more`.
 fn scenario(more: &str) -> Result<Scenario, String> {
     let text = format!(
         r#"
@@ -47,8 +47,8 @@ fn lost(ran: &Ran) -> Nanos {
     Nanos(all - 200_000_000)
 }
 
-/// Without a disturbance the two lose what ticks and switches take: microseconds. Where the host takes a CPU
-/// every 2 ms for up to 1 ms, of 100 ms, some 50 times half a millisecond; and other seeds steal at other
+/// Without a disturbance the two lose the time of ticks and switches: microseconds. A host that takes a CPU
+/// every 2 ms for up to 1 ms takes, of 100 ms, some 50 times half a millisecond. Other seeds steal at other
 /// times.
 #[test]
 fn cpus_are_stolen() {
@@ -121,7 +121,10 @@ fn steals_hide_no_deadlock() {
         ..SimConfig::on(Machine::named("vm-2").unwrap().clone(), "eevdf-6.18", 1)
     };
     let ended = run(&scenario, config).report.outcome;
-    assert!(matches!(ended, sim::Outcome::Deadlock(_)), "{ended:?}");
+    assert!(
+        matches!(ended, paceline_sim::Outcome::Deadlock(_)),
+        "{ended:?}"
+    );
 }
 
 /// A CPU that a change takes away for 30 ms at 10 ms is lost to the thread on it, and to no other.
@@ -133,7 +136,7 @@ fn a_change_steals_a_cpu() {
     assert_eq!((a, b), (100, 130));
 }
 
-/// What makes no sense is refused in a line that says what to do.
+/// Senseless values are refused in one line that says what to do.
 #[test]
 fn what_makes_no_sense_is_refused() {
     for (more, word) in [

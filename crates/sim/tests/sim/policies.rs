@@ -1,9 +1,9 @@
-//! Policies under the simulated kernel: what their own tests show on a clock without costs has to come out
-//! of the whole machine, too.
+//! Policies under the simulated kernel: the results of their own tests on a clock without costs hold on the
+//! whole machine, too.
 
 use event::{KernelEventKind, Nanos};
-use sim::scenario::{Scenario, run};
-use sim::{Machine, SimConfig, SimReport};
+use paceline_sim::scenario::{Scenario, run};
+use paceline_sim::{Machine, SimConfig, SimReport};
 
 /// Runs threads, described in TOML, on an ideal CPU.
 fn on_one_cpu(policy: &str, threads: &str) -> SimReport {
@@ -31,7 +31,7 @@ fn on(machine: Machine, policy: &str, threads: &str) -> SimReport {
     report
 }
 
-/// Who ran for how long; A is the scenario's first thread.
+/// The stints in order, each with its thread and length; A is the scenario's first thread.
 fn stints(report: &SimReport) -> Vec<(char, Nanos)> {
     let mut stints: Vec<(char, Nanos)> = Vec::new();
     let mut running = None;
@@ -46,8 +46,8 @@ fn stints(report: &SimReport) -> Vec<(char, Nanos)> {
     stints
 }
 
-/// Goal: the two orders printed in source 004, on the whole machine. Method: its example; A is there again
-/// by a sleep that ends within the first burst.
+/// Goal: the two orders printed in source 004, on the whole machine. Method: its example; A comes back by a
+/// sleep that ends within the first burst.
 #[test]
 fn the_orders_of_source_004() {
     let threads = r#"
@@ -99,8 +99,9 @@ fn the_shares_of_source_003() {
 }
 
 /// Goal: source 003's priority inversion: a thread with a bad priority holds the mutex, one in the middle
-/// computes, the best one waits: for both with priorities that cannot be inherited, else only for the
-/// mutex. Method: 5 ms of work under the mutex, 300 ms in the middle; when the best one ends.
+/// computes, the best one waits. It waits for both with priorities that cannot be inherited, else only for
+/// the mutex. Method: 5 ms of work under the mutex, 300 ms in the middle; the time at which the best one
+/// ends.
 #[test]
 fn inheritance_bounds_the_inversion() {
     let threads = |inheriting: &str| {
@@ -190,8 +191,8 @@ fn inheritance_under_linux() {
     }
 }
 
-/// Goal: Linux's ticks come out of the whole machine: stints of 4.000 ms of two spinners, 12 and 4 ms of nice
-/// 0 and 5, 100 ms under RR. Method: the most frequent stint of each thread in 2 s.
+/// Goal: the whole machine has Linux's ticks: stints of 4.000 ms of two spinners, 12 and 4 ms of nice 0 and
+/// 5, 100 ms under RR. Method: the most frequent stint of each thread in 2 s.
 #[test]
 fn stints_under_linux() {
     let spinners = |nice: i8| {

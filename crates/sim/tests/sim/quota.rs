@@ -1,9 +1,9 @@
-//! Quotas of CPU time: what Linux documents of CFS bandwidth control (`sched-bwc.rst`) has to come out of the
-//! simulated kernel.
+//! Quotas of CPU time: the documented behaviour of Linux's CFS bandwidth control (`sched-bwc.rst`) is that of
+//! the simulated kernel.
 
 use event::{KernelEventKind, Nanos};
-use sim::scenario::{Scenario, run};
-use sim::{Machine, QuotaUse, SimConfig, SimReport};
+use paceline_sim::scenario::{Scenario, run};
+use paceline_sim::{Machine, QuotaUse, SimConfig, SimReport};
 
 const POLICIES: [&str; 3] = ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"];
 
@@ -12,7 +12,7 @@ fn scenario(text: &str) -> Scenario {
     Scenario::parse("test", &format!("{head}{text}")).expect("it is a scenario")
 }
 
-/// Runs it on CPUs that cost nothing, with ticks of 1 ms.
+/// Runs a scenario on CPUs without costs, with ticks of 1 ms.
 fn on(cpus: usize, policy: &str, text: &str) -> (SimReport, QuotaUse) {
     let scenario = scenario(text);
     let mut machine = Machine::ideal(cpus);
@@ -40,9 +40,9 @@ fn hogs(count: usize, more: &str) -> String {
     )
 }
 
-/// Goal: a group gets what its quota says and no more, and is throttled in each period in which it wants
-/// more. Method: a table of CPUs, hogs and quotas, a second each, under each fair policy; what ran may be off
-/// by a tick of each CPU.
+/// Goal: a group gets the time of its quota and no more, and is throttled in each period in which it wants
+/// more. Method: a table of CPUs, hogs and quotas, a second each, under each fair policy; the time on CPUs
+/// may be off by a tick of each CPU.
 #[test]
 fn a_group_gets_its_quota() {
     let table = [
@@ -69,7 +69,7 @@ fn a_group_gets_its_quota() {
     }
 }
 
-/// Goal: who is throttled runs at the beginning of each period and not at its end. Method: two hogs with 1.5
+/// Goal: a throttled group runs at the beginning of each period and not at its end. Method: two hogs with 1.5
 /// of 2 CPUs: in each period both CPUs run for 75 ms and then stand still for 25, give or take a slice and a
 /// tick.
 #[test]
@@ -107,7 +107,7 @@ fn periods_begin_with_running() {
 }
 
 /// Goal: only the group is throttled. Method: a hog with a quarter of a CPU beside one without a quota on one
-/// CPU, and a real-time thread of the group, which is not rationed.
+/// CPU, and a real-time thread of the group, which has no quota.
 #[test]
 fn others_are_left_alone() {
     let text = "until = \"1 s\"\n[quota]\ncpus = 0.25\nthreads = [\"rationed\", \"urgent\"]\n\
@@ -152,9 +152,9 @@ fn nobody_is_lost() {
     assert!(report.deadlocked().is_some(), "{report}");
 }
 
-/// Goal: the trace says who is put aside and when, and each thread's time aside is what its report says;
-/// nobody runs meanwhile, and who ran leaves its CPU at once. Method: hogs and a sleeper with half a CPU
-/// under each fair policy; the events are put together by hand.
+/// Goal: the trace says which threads are put aside and when, and each thread's time aside is the one in its
+/// report; no thread runs meanwhile, and one that ran leaves its CPU at once. Method: hogs and a sleeper with
+/// half a CPU under each fair policy; the events are put together by hand.
 #[test]
 fn the_trace_says_who_is_put_aside() {
     let text = format!(
@@ -198,16 +198,16 @@ fn the_trace_says_who_is_put_aside() {
     }
 }
 
-/// Goal: the machine says what is wrong with a quota. Method: a table of files.
+/// Goal: the machine names the mistake in a quota. Method: a table of files.
 #[test]
 fn senseless_quotas_are_refused() {
     let table = [
         ("cpus = 0.0", "at least 1 ms"),
         ("cpus = -1.0", "at least 1 ms"),
         ("cpus = nan", "at least 1 ms"),
-        ("cpus = inf", "no machine has so many"),
-        ("cpus = 1e300", "no machine has so many"),
-        ("cpus = 65536.0", "no machine has so many"),
+        ("cpus = inf", "no machine has that many"),
+        ("cpus = 1e300", "no machine has that many"),
+        ("cpus = 65536.0", "no machine has that many"),
         ("cpus = 1.0\nperiod = \"2 s\"", "1 ms to 1 s"),
         ("cpus = 1.0\nthreads = [\"nobody\"]", "no thread \"nobody\""),
         ("cpus = 1.0\nthreads = [\"main\"]", "no thread \"main\""),

@@ -1,11 +1,10 @@
-//! Goal: what the sources and the measurements on Linux say comes out of the scenarios of the library, on
-//! the machines they are meant for.
-//! Method: each scenario as it is (or with the one change that its source makes), run twice; stints and
-//! switches are counted in its trace, waits are what it measures itself.
+//! Goal: the scenarios of the library, on the machines they are meant for, give the results of their sources
+//! and of measurements on Linux. Method: each scenario as it is (or with the one change that its source
+//! makes), run twice; stints and switches are counted in its trace, waits are those it measures itself.
 
 use event::{KernelEventKind, Left, Nanos, Task};
-use sim::scenario::{Measured, Ran, Scenario, run};
-use sim::{Machine, Outcome, SimConfig};
+use paceline_sim::scenario::{Measured, Ran, Scenario, run};
+use paceline_sim::{Machine, Outcome, SimConfig};
 
 fn load(name: &str, text: &str) -> Scenario {
     Scenario::parse(name, text).expect("the library can be read")
@@ -17,7 +16,7 @@ fn ran(scenario: &Scenario, policy: &str) -> Ran {
         until: scenario.until.unwrap_or(Nanos::MAX),
         plan: scenario.plan(),
         trace: true,
-        // With hundreds of CPUs looking at all of them takes longer than everything else.
+        // With hundreds of CPUs checking all of them takes longer than everything else.
         checks: machine.cpus.len() <= 32,
         ..SimConfig::on(machine.clone(), policy, 1)
     };
@@ -78,9 +77,10 @@ fn time_slices_of_nice_0_and_5() {
     assert!((ratio / (1024.0 / 335.0) - 1.0).abs() < 0.03, "{ratio:.3}");
 }
 
-/// Source 002 on its machine: the time doubles although the other thread does nothing but yield, because it
-/// is let go by rarely and for long: 10.0 ms ± 6 %. Under the other two rules: it doubles as well where a
-/// yield moves the deadline, and costs nothing where it forfeits its vruntime.
+/// Source 002 on its machine: the time doubles although the other thread does nothing but yield. A yield
+/// rarely switches to the computing thread, which then runs for long: 10.0 ms ± 6 %. Under the other two
+/// rules: it doubles as well where a yield moves the deadline, and costs nothing where it forfeits its
+/// vruntime.
 #[test]
 fn yielding_after_source_002() {
     let scenario = load(
@@ -189,7 +189,7 @@ fn the_inversion_of_source_003() {
     assert!((304.0..305.1).contains(&plain), "{plain:.3} ms without");
 }
 
-/// Source 000: UnityMain burns the only core for a millisecond or two while what it waits for is ready to
+/// Source 000: UnityMain burns the only core for a millisecond or two while the job it waits for is ready to
 /// run on that core, and a job of 40 us is over more than 5 ms after it could have begun.
 #[test]
 fn the_inversion_of_source_000() {

@@ -1,15 +1,16 @@
-//! Goal: simulated threads start, end, panic and are joined as the facade says, and facts about the
-//! machine are what the configuration says.
-//! Method: small programs under every order and some seeds; what a thread leaves behind is observed
-//! through shared words or the report.
+//! Goal: simulated threads start, end, panic and are joined as the facade says, and facts about the machine
+//! are those of the configuration. Method: small programs under every order and some seeds; the effects of a
+//! thread are observed through shared words or the report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering as Host};
 
 use event::Nanos;
-use platform::{Atomic, CpuSet, Memory, Ordering, Parker, Platform, Thread, ThreadSpec};
-use sim::ThreadState;
-use sim::{Machine, Outcome, Sim, SimConfig};
+use paceline_sim::ThreadState;
+use paceline_sim::{Machine, Outcome, Sim, SimConfig};
+use platform::{
+    Atomic, CpuSet, Machine as _, Memory, Ordering, Parker, Platform, Thread, ThreadSpec,
+};
 
 use crate::order::{ORDERS, start};
 
@@ -31,7 +32,10 @@ fn a_panic_is_handed_out_by_join_and_is_the_outcome() {
             good.join().unwrap();
             payload = Some(bad.join().unwrap_err());
         });
-        assert_eq!(sim::quiet::text_of(&*payload.unwrap()), "planted 7");
+        assert_eq!(
+            paceline_sim::quiet::text_of(&*payload.unwrap()),
+            "planted 7"
+        );
         let Outcome::Panicked { thread: 1, message } = &report.outcome else {
             panic!("{report}")
         };
@@ -57,7 +61,7 @@ fn a_caught_panic_is_no_outcome() {
     report.expect_finished();
 }
 
-/// Goal: nobody is switched out while it panics. Method: a destructor on the way writes twice; an
+/// Goal: a thread is not switched out while it panics. Method: a destructor on the way writes twice; an
 /// observer must never see the state in between, which without the panic it does see.
 #[test]
 fn a_panicking_thread_is_not_switched_out() {
@@ -188,16 +192,17 @@ fn the_thread_limit_is_a_refusal() {
         let started = [spawn().unwrap(), spawn().unwrap()];
         let refused = spawn().unwrap_err();
         assert!(refused.to_string().contains("threads_max"), "{refused}");
-        started
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        for thread in started {
+            thread.join().unwrap();
+        }
     });
     report.expect_finished();
 }
 
-/// Goal: a thread that the policy does not take is not started: an error of `spawn` with the reason, also in
-/// the report, and everybody else goes on. Method: under unique priorities, a child like its parent, one with
-/// a priority of its own, and another one with that, twice; a class that is not asked would run all four.
+/// Goal: a thread that the policy refuses is not started: `spawn` returns an error with the reason, which is
+/// also in the report, and all other threads continue. Method: under unique priorities, a child like its
+/// parent, one with a priority of its own, and another one with that, twice; a class that is not asked would
+/// run all four.
 #[test]
 fn what_the_policy_refuses_is_a_refusal() {
     use policy::Attr;
@@ -251,14 +256,15 @@ fn what_the_policy_refuses_is_a_refusal() {
     assert_eq!(Sim::run(config(), |_| ()).refused, None);
 }
 
-/// Goal: a scenario whose threads the policy does not take is known before it runs. Method: two copies of a
-/// thread under unique priorities; a program beside threads of its priority; and what is fine.
+/// Goal: a thread that the policy refuses is known before the scenario runs. Method: two copies of a thread
+/// under unique priorities; a program beside threads of its priority; and scenarios without a refusal.
 #[test]
 fn a_scenario_says_before_whom_the_policy_refuses() {
     let asks = |policy: &str, rest: &str| {
         let head = "about = \"x\"\nmachine = \"ideal-1\"\npolicy = \"any\"\n";
         let text = format!("{head}{rest}");
-        let scenario = sim::scenario::Scenario::parse("test", &text).expect("it is a scenario");
+        let scenario =
+            paceline_sim::scenario::Scenario::parse("test", &text).expect("it is a scenario");
         let config = SimConfig::on(Machine::ideal(1), policy, 1);
         scenario.is_admitted(&config).map_err(|why| why.to_string())
     };
@@ -317,8 +323,8 @@ fn facts_are_what_the_configuration_says() {
     report.expect_finished();
 }
 
-/// Goal: before and after a run everything works without a machine. Method: use each sort of object
-/// before, inside and after.
+/// Goal: before and after a run everything works without a machine. Method: use each sort of object before,
+/// inside and after.
 #[test]
 fn outside_a_run_accesses_are_plain() {
     let word = Arc::new(Word::new(1));
@@ -369,7 +375,7 @@ fn a_run_inside_a_run_is_refused() {
     assert!(message.contains("a run inside a run"), "{message}");
 }
 
-/// Goal: what a deadlocked run leaves behind is never touched again. Method: a destructor on a
+/// Goal: objects that a deadlocked run leaves behind are never touched again. Method: a destructor on a
 /// stopped stack would be seen.
 #[test]
 fn stopped_stacks_are_not_unwound() {
@@ -392,10 +398,10 @@ fn stopped_stacks_are_not_unwound() {
     assert_eq!(report.deadlocked().expect("it is a deadlock").len(), 1);
     assert_eq!(dropped.load(Host::Relaxed), 0);
     let left_behind = handle.unwrap().join().unwrap_err();
-    assert!(sim::quiet::text_of(&*left_behind).contains("left behind"));
+    assert!(paceline_sim::quiet::text_of(&*left_behind).contains("left behind"));
 }
 
-/// Goal: waiting for ever while panicking, where nobody else may run, is said and ends the process.
+/// Goal: waiting for ever while panicking, where no other thread may run, is reported and ends the process.
 /// Method: this test binary again, as a child that does it.
 #[test]
 fn parking_for_ever_while_panicking_ends_the_process() {

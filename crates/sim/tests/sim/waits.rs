@@ -1,14 +1,13 @@
-//! Goal: waiting on the simulated platform (tokens, words, locks, time) does what the facade says,
-//! and a wait that never ends is reported with what it waits for.
-//! Method: small programs under many seeds and every order; what must hold in each schedule is
-//! asserted inside, planted deadlocks are read from the report.
+//! Goal: waiting on the simulated platform (tokens, words, locks, time) follows the facade's rules, and a
+//! wait that never ends is reported with its object. Method: small programs under many seeds and every order;
+//! conditions that hold in each schedule are asserted inside, planted deadlocks are read from the report.
 
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, Poll, Thread};
-use sim::{On, ThreadState};
-use sim::{Outcome, Sim, SimConfig, SimReport};
+use paceline_sim::{On, ThreadState};
+use paceline_sim::{Outcome, Sim, SimConfig, SimReport};
+use platform::{Atomic, Lock, Machine, Memory, Ordering, Parker, Platform, Poll, Polling, Thread};
 
 use crate::order::{ORDERS, start};
 
@@ -63,7 +62,7 @@ fn unpark_says_whether_a_thread_had_to_be_woken() {
         });
         parker.park(Nanos::MAX);
         other.join().unwrap();
-        // Told to the report through the clock: 1 if it was woken.
+        // The report gets it through the clock: 1 if the thread was woken.
         sim.charge(Nanos(woken.load(Ordering::Relaxed)));
     });
     let woken = reports
@@ -150,9 +149,10 @@ fn locks_in_two_orders_deadlock_and_in_one_order_do_not() {
         let (a, b) = (Arc::new(SimLock::new(0)), Arc::new(SimLock::new(0)));
         let (a2, b2) = (a.clone(), b.clone());
         let other = start(sim, move || a2.with(|x| b2.with(|y| (*x += 1, *y += 1))).0);
-        match one_order {
-            true => a.with(|x| b.with(|y| (*x += 1, *y += 1))).0,
-            false => b.with(|y| a.with(|x| (*x += 1, *y += 1))).0,
+        if one_order {
+            a.with(|x| b.with(|y| (*x += 1, *y += 1)));
+        } else {
+            b.with(|y| a.with(|x| (*x += 1, *y += 1)));
         }
         other.join().unwrap();
         assert_eq!((a.with(|x| *x), b.with(|y| *y)), (2, 2));
@@ -196,9 +196,9 @@ fn a_lock_excludes_although_its_holder_is_switched_out() {
                 start(&sim, move || add(their_sim, theirs))
             })
             .collect();
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert_eq!(lock.with(|slot| *slot), Some(9));
         assert_eq!(sim.now(), Nanos(9), "the charges inside did not overlap");
     });
@@ -220,13 +220,13 @@ fn a_lock_that_a_stopped_run_holds_is_an_error_and_not_a_hang() {
     let lock = SimLock::new(1);
     let parker_of = |sim: &Sim| sim.parker();
     let report = Sim::run(SimConfig::new(0), |sim| {
-        lock.with(|_| parker_of(&sim).park(Nanos::MAX))
+        lock.with(|_| parker_of(&sim).park(Nanos::MAX));
     });
     assert!(report.deadlocked().is_some(), "{report}");
-    let tried = sim::quiet::quietly(|| {
+    let tried = paceline_sim::quiet::quietly(|| {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lock.with(|value| *value)))
     });
-    let said = sim::quiet::text_of(&*tried.unwrap_err());
+    let said = paceline_sim::quiet::text_of(&*tried.unwrap_err());
     assert!(said.contains("a run that was stopped"), "{said}");
 }
 
@@ -281,9 +281,9 @@ fn charges_of_different_threads_overlap_and_the_clock_jumps() {
                 })
             })
             .into();
-        threads
-            .into_iter()
-            .for_each(|thread: <Sim as Platform>::Thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert_eq!(sim.usage().cpu, Some(Nanos::ZERO));
         assert_eq!(sim.now(), Nanos(300));
         sim.parker().park(Nanos::from_secs(3600));
@@ -298,9 +298,9 @@ fn charges_of_different_threads_overlap_and_the_clock_jumps() {
     }
 }
 
-/// Goal: a naive loop ends with the write it waits for, however it polls, and lets time pass for those
-/// that work. Method: it looks at two words, of which it polls one, so that it can miss a write to the
-/// other; the writer works before each.
+/// Goal: a naive loop ends with the write it waits for, however it polls, and lets time pass for threads that
+/// work. Method: it looks at two words, of which it polls one, so that it can miss a write to the other; the
+/// writer works before each.
 #[test]
 fn a_naive_loop_ends_under_every_order() {
     for kind in [Poll::Spin, Poll::Pause, Poll::Yield] {

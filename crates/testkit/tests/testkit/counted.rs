@@ -2,10 +2,10 @@
 //! Method: do a known number of each operation on the OS platform and compare whole snapshots.
 
 use event::Nanos;
+use paceline_testkit::{Counted, Counts};
 use platform::{
     Atomic, Lock, Memory, Ordering, Os, Parker, Platform, SharedCell, Thread, ThreadSpec,
 };
-use testkit::{Counted, Counts};
 
 type World = Counted<Os>;
 
@@ -43,7 +43,7 @@ fn every_operation(times: u64) {
         World::spin_until(&word, |value| value == 9, Nanos::MAX);
         parker.unpark();
         parker.park(Nanos::MAX);
-        // SAFETY: the cell is on this stack; nobody else knows it.
+        // SAFETY: the cell is on this stack; no other thread knows it.
         unsafe { cell.with_mut(|n| *n += 1) };
     }
 }
@@ -77,8 +77,8 @@ fn each_operation_is_counted_once_under_its_sort() {
     assert_eq!(Counted::total(), Counts::default());
 }
 
-/// Method: threads of threads, all at once; what is counted on each is only its own, the family has
-/// the sum, and a stranger beside it is in neither.
+/// Method: threads of threads, all at once; each counts only its own operations, the family has the sum, and
+/// a stranger beside it is in neither.
 #[test]
 fn threads_count_apart_and_families_count_together() {
     Counted::reset();
@@ -94,9 +94,9 @@ fn threads_count_apart_and_families_count_together() {
         WORLD.spawn(ThreadSpec::default(), Box::new(body)).unwrap()
     };
     let members = [2, 30, 400].map(member);
-    members
-        .into_iter()
-        .for_each(|member| member.join().unwrap());
+    for member in members {
+        member.join().unwrap();
+    }
     stranger.join().unwrap();
     assert_eq!(Counted::here(), Counts::default());
     assert_eq!(Counted::total(), expected(432 + 3));

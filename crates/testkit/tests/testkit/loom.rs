@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64 as HostU64, Ordering as Host};
 
 use event::Nanos;
+use paceline_testkit::Loom;
+use paceline_testkit::loom::{expect_bug, model};
 use platform::{Atomic, Lock, Memory, Ordering, Parker, Platform, SharedCell, Thread, ThreadSpec};
-use testkit::Loom;
-use testkit::loom::{expect_bug, model};
 
 type Word = <Loom as Memory>::AtomicU64;
 type LoomThread = <Loom as Platform>::Thread;
@@ -59,8 +59,8 @@ struct Mail {
     letter: <Loom as Memory>::Cell<u64>,
 }
 
-// SAFETY: the letter is written before `full` is set and read after it was seen set; whether the
-// orderings make that true is what the tests ask the model checker.
+// SAFETY: the letter is written before `full` is set and read after it was seen set; the tests ask the model
+// checker whether the orderings make that true.
 unsafe impl Sync for Mail {}
 
 fn message_passing(publish: Ordering, look: Ordering) {

@@ -1,22 +1,22 @@
-//! What an explanation says: waits, their causes, inversions.
+//! The answer of an explanation: waits, their causes, inversions.
 
 use event::{Nanos, Task};
 
 use crate::timeline::Who;
 
-/// What was found out about the waits that were asked for.
+/// The explanation of the selected waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// The waits, the longest first; of equal lengths the earlier one, then the thread with the lower number.
     pub waits: Vec<Wait>,
-    /// Waits that were asked for and are shorter than those, left out because of
+    /// The number of selected waits that are shorter than those and left out, because of
     /// [`Selection::limit`](super::Selection::limit), or because the accounts would take too much memory.
     pub omitted: usize,
-    /// What kept a thread that somebody waited for from running though it could, in the order of the waits.
+    /// What kept an awaited thread from running although it could, in the order of the waits.
     pub inversions: Vec<Inversion>,
 }
 
-/// What a wait is.
+/// The kind of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitKind {
     /// A thread waited for a job of our job system.
@@ -29,34 +29,34 @@ pub enum WaitKind {
     Sleep,
 }
 
-/// A stretch of one thread's time, and where it went.
+/// A stretch of one thread's time, divided by causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Whose.
+    /// The thread that waited.
     pub thread: Task,
-    /// What it is.
+    /// The kind of the wait.
     pub kind: WaitKind,
     /// The slice's name, the awaited job's label, the frame's number, or "sleep".
     pub name: String,
-    /// From when.
+    /// Its beginning.
     pub begin: Nanos,
-    /// Until when: the first instant that does not belong to it.
+    /// Its end: the first instant that does not belong to it.
     pub end: Nanos,
-    /// How often its thread lost its CPU in it, or gave it away, though it could have gone on. None: the
-    /// recording does not say who ran when.
+    /// How many times its thread lost its CPU in it, or gave it away, although it could have continued. None:
+    /// the recording does not say which threads ran.
     pub preemptions: Option<usize>,
-    /// For whom the thread itself waited longest, if for anybody.
+    /// The thread that it waited for longest, if there is one.
     pub awaited: Option<Awaited>,
-    /// What it consists of, in the order of time: without gaps, without overlaps, from
-    /// [`begin`](Wait::begin) to [`end`](Wait::end).
+    /// Its segments, in the order of time: without gaps, without overlaps, from [`begin`](Wait::begin) to
+    /// [`end`](Wait::end).
     pub segments: Vec<Segment>,
-    /// The segments summed up by kind, thread and job in the way, the longest first. They sum to the wait's
+    /// The segments summed up by kind, thread and job in the way, the longest first. Their sum is the wait's
     /// length.
     pub causes: Vec<Cause>,
 }
 
 impl Wait {
-    /// How long it took.
+    /// Its length.
     pub fn length(&self) -> Nanos {
         self.end - self.begin
     }
@@ -69,10 +69,10 @@ impl Wait {
     }
 }
 
-/// For whom a thread waited.
+/// The thread that another one waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Awaited {
-    /// For whom.
+    /// The awaited thread.
     pub thread: Task,
     /// How sure that is.
     pub confidence: Confidence,
@@ -81,20 +81,20 @@ pub struct Awaited {
 /// A stretch of a wait during which one thing held it up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// From when.
+    /// Its beginning.
     pub begin: Nanos,
-    /// Until when.
+    /// Its end.
     pub end: Nanos,
-    /// The thread on the path: who would have had to go on. None: nobody is known.
+    /// The thread on the path: the one that would have had to continue. None: no thread is known.
     pub thread: Option<Task>,
     /// What that thread did, or what was done to it.
     pub kind: CauseKind,
-    /// Where that thread could have run: who ran on the CPUs that it was allowed on. Each instant is split
-    /// equally over those of them that were online, and what does not divide goes to the largest
-    /// remainders: they sum to the segment's length. Of [`CauseKind::RunningSlowCore`], who ran on the
-    /// faster ones. Else empty.
+    /// What ran on the CPUs that the thread was allowed on. Each instant is split equally over those of them
+    /// that were online, and the nanoseconds that do not divide go to the largest remainders: they sum to the
+    /// segment's length. Of [`CauseKind::RunningSlowCore`], what ran on the faster ones. Else empty.
     pub by: Vec<Share>,
-    /// Of a running thread, the job whose body it was in; of [`CauseKind::QueuedBehind`], the job in the way.
+    /// The job: of a running thread, the one whose body it was in; of [`CauseKind::QueuedBehind`], the one in
+    /// the way.
     pub job: Option<u64>,
     /// How sure this is.
     pub confidence: Confidence,
@@ -103,7 +103,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// How long it took.
+    /// Its length.
     pub fn length(&self) -> Nanos {
         self.end - self.begin
     }
@@ -112,26 +112,26 @@ impl Segment {
 /// Segments of a wait with the same cause, summed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// What it was.
+    /// The kind of the cause.
     pub kind: CauseKind,
     /// The thread on the path.
     pub thread: Option<Task>,
     /// Of [`CauseKind::QueuedBehind`], the job in the way.
     pub job: Option<u64>,
-    /// How much.
+    /// Its time.
     pub ns: Nanos,
     /// The sum of the segments' [`by`](Segment::by), the longest first; of equal ones as [`Who`] is ordered.
     pub by: Vec<Share>,
-    /// How sure the least sure of the segments is.
+    /// The confidence of the least sure segment.
     pub confidence: Confidence,
 }
 
-/// Somebody's part of a time.
+/// A part of a time that belongs to one thread, or to none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Share {
-    /// Whose.
+    /// What had the CPU.
     pub who: Who,
-    /// How much.
+    /// Its time.
     pub ns: Nanos,
 }
 
@@ -143,7 +143,7 @@ macro_rules! words {
         pub enum $kind { $($(#[doc = $doc])* $name,)* }
 
         impl $kind {
-            /// Every one.
+            /// All of them.
             pub const ALL: &'static [$kind] = &[$($kind::$name,)*];
 
             /// The word for it in JSON and in lists.
@@ -151,7 +151,7 @@ macro_rules! words {
                 match self { $($kind::$name => $word,)* }
             }
 
-            /// What it means, in a sentence or two.
+            /// Its meaning, in a sentence or two.
             pub fn about(self) -> &'static str {
                 match self { $($kind::$name => concat!($($doc),*).trim(),)* }
             }
@@ -160,27 +160,27 @@ macro_rules! words {
 }
 
 words! {
-    /// What held a wait up.
+    /// The cause of a part of a wait.
     CauseKind {
         /// The thread ran.
         Running = "running";
-        /// It ran on a slower CPU, or at a lower frequency, than the machine has: the time this took longer.
+        /// It ran on a slower CPU, or at a lower frequency, than the fastest of the machine: the extra time.
         RunningSlowCore = "running_slow_core";
-        /// It had run, could have gone on, and something else ran.
+        /// It had run and could have continued, and something else ran.
         Preempted = "preempted";
         /// It had been woken and did not run yet.
         WakeLatency = "wake_latency";
-        /// It could have run, and was put aside: the CPU time that its group may use was used up.
+        /// It could have run, and was put aside: the CPU time of its group was used up.
         Throttled = "throttled";
         /// It could have run, and no CPU that it was allowed on was online.
         NoCore = "no_core";
-        /// A job could have begun, and who ran it in the end was busy with another one.
+        /// A job could have begun, and the thread that ran it in the end was busy with another one.
         QueuedBehind = "queued_behind";
         /// A job could not begin yet, and nothing tells what it waited for.
         NotReady = "not_ready";
-        /// The thread could have run, and one that waited for it burnt a CPU that it was allowed on.
+        /// The thread could have run, and another one that waited for it burnt a CPU that it was allowed on.
         BusyWaitStolen = "busy_wait_stolen";
-        /// It slept because of a lock, and nothing tells who held it.
+        /// It slept because of a lock, and nothing tells which thread held it.
         Lock = "lock";
         /// It slept because of a device.
         Io = "io";
@@ -192,13 +192,13 @@ words! {
 }
 
 words! {
-    /// Why a thread that somebody waited for did not run though it could. The first that fits.
+    /// Why an awaited thread did not run although it could. The first that fits.
     InversionKind {
-        /// It was put aside: the CPU time that its group may use was used up.
+        /// It was put aside: the CPU time of its group was used up.
         Throttled = "throttled";
-        /// It held a lock that somebody on the path was blocked on.
+        /// It held a lock that a thread on the path was blocked on.
         Lock = "lock";
-        /// Somebody who waited for it ran on a CPU that it was allowed on.
+        /// A thread that waited for it ran on a CPU that it was allowed on.
         BusyWait = "busy_wait";
         /// A CPU that it was allowed on was idle, or it ran on a slow one while a faster one ran something
         /// else.
@@ -215,7 +215,7 @@ words! {
     Confidence {
         /// The recording says so.
         Known = "known";
-        /// It follows from what the recording says: from where a thread ever ran, or what a marker says.
+        /// It follows from the recording: from where a thread ever ran, or from a marker.
         Inferred = "inferred";
         /// It is the likeliest reading, and nothing in the recording shows it.
         Assumed = "assumed";
@@ -223,11 +223,11 @@ words! {
 }
 
 words! {
-    /// What would take an inversion away.
+    /// A change that would remove an inversion.
     Remedy {
         /// Waiters that sleep instead of spinning.
         Park = "park";
-        /// Smaller pieces of work: somebody else can take the rest.
+        /// Smaller pieces of work: another thread can take the rest.
         SmallerGrains = "smaller_grains";
         /// Threads with deadlines that stay off the slow CPUs.
         LeaveOutSlowCores = "leave_out_slow_cores";
@@ -239,7 +239,7 @@ words! {
         SamePriority = "same_priority";
         /// More CPUs to choose from.
         WiderAffinity = "wider_affinity";
-        /// A mask that leaves out, for a while, the busy CPU in whose queue the thread was.
+        /// A mask that leaves out, for a while, the busy CPU of the thread's queue.
         MoveAway = "move_away";
         /// CPUs that sleep less deeply, and so wake up sooner.
         LighterSleep = "lighter_sleep";
@@ -250,31 +250,31 @@ words! {
     }
 }
 
-/// Somebody could have run, somebody waited for that, and something else had the CPU.
+/// A thread could have run, another one waited for that, and something else had the CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inversion {
-    /// Why.
+    /// The reason.
     pub kind: InversionKind,
     /// The position of the wait in [`Explanation::waits`].
     pub wait: usize,
-    /// Who waited.
+    /// The thread that waited.
     pub waiter: Task,
-    /// Who could have run, or ran too slowly: the thread on the path. It is the waiter itself where that is
-    /// what could have run.
+    /// The thread on the path, which could have run or ran too slowly. It is the waiter itself if the waiter
+    /// could have run.
     pub holder: Task,
-    /// Who ran instead, most of the time.
+    /// What ran instead, most of the time.
     pub runner: Who,
-    /// Everybody who did, the longest first. They sum to [`ns`](Inversion::ns).
+    /// All that ran instead, the longest first. They sum to [`ns`](Inversion::ns).
     pub by: Vec<Share>,
-    /// When it began first.
+    /// Its first beginning.
     pub begin: Nanos,
-    /// How long it took, all in all.
+    /// Its time, all in all.
     pub ns: Nanos,
-    /// Priorities of waiter, holder and runner when it began, as the kernel counts them, the lowest first;
+    /// Priorities of waiter, holder and runner at the beginning, as the kernel counts them, the lowest first;
     /// none: it is not known, or the runner is no thread.
     pub priorities: [Option<i16>; 3],
     /// How sure this is.
     pub confidence: Confidence,
-    /// What would take it away, the best first.
+    /// Changes that would remove it, the best first.
     pub remedies: Vec<Remedy>,
 }

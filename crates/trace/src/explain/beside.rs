@@ -1,15 +1,15 @@
-//! Threads that could run while the CPU in whose queue they were had nothing to do.
+//! Threads that could run while the CPU of their queue had nothing to do.
 //!
-//! A CPU runs who is in its queue before it goes idle. So a thread that could run beside an idle CPU of its
-//! own waits for something else, and what keeps threads aside in ordinary programs is a quota of CPU time
-//! that is used up, of which no kernel has an event. It is *shown* where the CPU went idle, or back to sleep,
-//! when the thread was in its queue already. Where the CPU only stays idle it may have been slow to wake up:
-//! it slept deeply, or is a virtual one whose host had other things to do; even when the interrupt that woke
-//! the thread was its own, because then it is recorded before the CPU is up to speed.
+//! A CPU runs the threads in its queue before it goes idle. So a thread that could run beside an idle CPU of
+//! its own waits for something else. In ordinary programs that is a used-up quota of CPU time, and no kernel
+//! has an event for it. It is *shown* where the CPU went idle, or back to sleep, when the thread was in its
+//! queue already. Where the CPU only stays idle it may have been slow to wake up: it slept deeply, or is a
+//! virtual one whose host had other things to do. That is so even when the interrupt that woke the thread was
+//! its own, because then the wake-up is recorded before the CPU is up to speed.
 //!
-//! In whose queue a thread is follows from where it ran last, where its wake-up and migrations put it, and
-//! where it ran next: where these contradict each other, or no migrations are recorded, nothing is said. Nor
-//! is it of a thread that is woken while it could run: it was asleep. (A kernel's letters for states are not
+//! The queue of a thread follows from where it ran last, where its wake-up and migrations put it, and where
+//! it ran next. Where these contradict each other, or no migrations are recorded, nothing is said. A thread
+//! that is woken while it could run is left out too: it was asleep. (A kernel's letters for states are not
 //! those of another, and recorders have been seen to print the wrong ones.)
 
 use event::{Cpu, KernelEventKind, Nanos};
@@ -17,27 +17,27 @@ use event::{Cpu, KernelEventKind, Nanos};
 use super::instead::{Beside, Kept};
 use crate::timeline::{IDLE, Lane, State, Stay, Timeline};
 
-/// A CPU that had nothing to do for so long was not about to run the thread: switches, and leaving a deep
+/// A CPU that had nothing to do for this long was not about to run the thread: switches, and leaving a deep
 /// sleep, mostly take far less. A quota's periods are mostly 100 of these.
 pub(super) const LONG: Nanos = Nanos::from_millis(1);
 
-/// So many events of one wait are looked at.
+/// The number of events of one wait that are looked at.
 const LOOK: usize = 1 << 16;
 
-/// So many states back a thread's last run is looked for.
+/// The number of states in which a thread's last run is looked for.
 const BACK: usize = 4;
 
-/// When a thread came into a CPU's queue, and when it left it.
-struct Place {
+/// The stay of a thread in a CPU's queue.
+struct QueueStay {
     begin: Nanos,
     end: Nanos,
     cpu: Cpu,
-    /// Times at which the CPU went to sleep in it.
+    /// Times at which the CPU went to sleep during the stay.
     slept: Vec<Nanos>,
 }
 
-/// Where a thread that could run all this time was beside its own CPU while that had nothing to do, in the
-/// order of time. Of a recording that tells who was put aside this is nothing.
+/// The stretches in which a thread that could run all this time was beside its own CPU while that had nothing
+/// to do, in the order of time. Empty for a recording that tells which threads were put aside.
 pub(super) fn beside(timeline: &Timeline, thread: u32, stay: Stay) -> Vec<Beside> {
     let can_say = timeline.has_migrations && !timeline.tells_throttling();
     if !can_say || stay.end - stay.begin < LONG {
@@ -66,7 +66,7 @@ pub(super) fn beside(timeline: &Timeline, thread: u32, stay: Stay) -> Vec<Beside
     beside.collect()
 }
 
-fn of_place(timeline: &Timeline, place: &Place) -> Vec<Beside> {
+fn of_place(timeline: &Timeline, place: &QueueStay) -> Vec<Beside> {
     let Some(lane) = timeline.lane(place.cpu) else {
         return Vec::new();
     };
@@ -80,15 +80,12 @@ fn of_place(timeline: &Timeline, place: &Place) -> Vec<Beside> {
     let long = idle
         .iter()
         .filter(|(_, begin, end)| is_shown || *end - *begin >= LONG);
-    let kept = match is_shown {
-        true => Kept::Aside,
-        false => Kept::Unclear,
-    };
+    let kept = if is_shown { Kept::Aside } else { Kept::Unclear };
     let beside = long.map(|&(_, begin, end)| Beside { begin, end, kept });
     beside.collect()
 }
 
-/// When a CPU had nothing to do between two times: since when, and the part that is between them.
+/// The times without work of a CPU between two times: since when, and the part that is between them.
 fn idle(lane: &Lane, begin: Nanos, end: Nanos) -> impl Iterator<Item = (Nanos, Nanos, Nanos)> + '_ {
     let runs = lane.runs_from(begin).take_while(move |run| run.begin < end);
     let ends = lane.runs_from(begin).skip(1).map(|next| next.begin);
@@ -111,8 +108,13 @@ fn last_ran(timeline: &Timeline, thread: u32, time: Nanos) -> Option<Cpu> {
     None
 }
 
-/// The queues a thread was in one after the other, if that is known.
-fn places(timeline: &Timeline, thread: u32, stay: Stay, last: Option<Cpu>) -> Option<Vec<Place>> {
+/// The queues of a thread one after the other, if they are known.
+fn places(
+    timeline: &Timeline,
+    thread: u32,
+    stay: Stay,
+    last: Option<Cpu>,
+) -> Option<Vec<QueueStay>> {
     let of = timeline.task(thread);
     let events = &timeline.recording().kernel;
     let from = events.partition_point(|event| event.time < stay.begin);
@@ -120,13 +122,13 @@ fn places(timeline: &Timeline, thread: u32, stay: Stay, last: Option<Cpu>) -> Op
     if until - from > LOOK {
         return None;
     }
-    let place = |begin, cpu| Place {
+    let place = |begin, cpu| QueueStay {
         begin,
         end: stay.end,
         cpu,
         slept: Vec::new(),
     };
-    let mut places: Vec<Place> = last.map(|cpu| place(stay.begin, cpu)).into_iter().collect();
+    let mut places: Vec<QueueStay> = last.map(|cpu| place(stay.begin, cpu)).into_iter().collect();
     for event in &events[from..until] {
         let put = match event.what {
             KernelEventKind::Waking { task, .. } if task == of && event.time > stay.begin => {

@@ -1,8 +1,9 @@
 //! Waits that burn a CPU: marked ones in which the thread never sleeps.
 //!
-//! No kernel knows that such a thread waits, let alone for whom. What ended the wait tells, in this order:
-//! a request that the thread had begun and somebody else ended; an arrow from somebody else's slice; a
-//! slice of the same program that ended last before the wait did; somebody whom the thread had woken.
+//! No kernel knows that such a thread waits, let alone which thread it waits for. The end of the wait tells,
+//! in this order: a request that the thread had begun and another thread ended; an arrow from another
+//! thread's slice; a slice of the same program that ended last before the wait did; a thread that this one
+//! had woken.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use event::Nanos;
 
 use super::Confidence;
-use super::words::Says;
+use super::words::NameHints;
 use crate::timeline::{NOBODY, Slice, State, Timeline};
 
 /// A wait that burns a CPU.
@@ -19,31 +20,31 @@ use crate::timeline::{NOBODY, Slice, State, Timeline};
 pub(super) struct BusyWait {
     pub(super) begin: Nanos,
     pub(super) end: Nanos,
-    /// Whom it waited for.
+    /// The thread it waited for.
     pub(super) awaited: u32,
-    /// When that one did what ended it.
+    /// When that thread ended the wait.
     pub(super) done: Nanos,
     pub(super) confidence: Confidence,
 }
 
-/// How many candidates are looked at.
+/// The number of candidates that are looked at.
 const LOOK: usize = 256;
 
 /// Busy waits of all threads, found when they are asked for.
 pub(super) struct BusyWaits<'t> {
     timeline: &'t Timeline,
-    says: &'t [Says],
+    says: &'t [NameHints],
     /// Ends of slices, in their order.
     ends: Vec<(Nanos, u32)>,
-    /// Who woke whom when.
+    /// All wake-ups: the waker, the time, the woken thread.
     woke: Vec<(u32, Nanos, u32)>,
-    /// Arrows: to whom, when it arrives, from whom, when it left.
+    /// Arrows: the thread where it arrives, when, the thread where it begins, when.
     arrows: Vec<(u32, Nanos, u32, Nanos)>,
     found: RefCell<HashMap<u32, Rc<[BusyWait]>>>,
 }
 
 impl<'t> BusyWaits<'t> {
-    pub(super) fn new(timeline: &'t Timeline, says: &'t [Says]) -> BusyWaits<'t> {
+    pub(super) fn new(timeline: &'t Timeline, says: &'t [NameHints]) -> BusyWaits<'t> {
         let waits = says.iter().any(|says| says.waits);
         let mut ends = Vec::new();
         let mut woke = Vec::new();
@@ -103,7 +104,7 @@ impl<'t> BusyWaits<'t> {
         waits
     }
 
-    fn says(&self, slice: &Slice) -> Says {
+    fn says(&self, slice: &Slice) -> NameHints {
         let says = self.says.get(slice.name.0 as usize);
         says.copied().unwrap_or_default()
     }
@@ -131,9 +132,10 @@ impl<'t> BusyWaits<'t> {
             end: slice.end,
             awaited,
             done,
-            confidence: match sure {
-                true => Confidence::Inferred,
-                false => Confidence::Assumed,
+            confidence: if sure {
+                Confidence::Inferred
+            } else {
+                Confidence::Assumed
             },
         })
     }

@@ -1,4 +1,4 @@
-//! Who ran instead: what the CPUs did on which a runnable thread could have run.
+//! What ran instead: the CPUs on which a runnable thread could have run.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ pub(super) enum Kept {
     Offline,
     /// It was put aside: its CPU had nothing else to do, and went idle all the same.
     Aside,
-    /// Somebody who waited for it ran on one of them, and did nothing useful there.
+    /// A thread that waited for it ran on one of them, and did nothing useful there.
     Waiter,
-    /// One of them was idle, and for so long that it cannot be said why.
+    /// One of them was idle, and for so long that the reason is not clear.
     Unclear,
     /// One of them was idle, and its group had time left there.
     Idle,
@@ -33,14 +33,14 @@ pub(super) struct Stretch {
     pub(super) by: Vec<Share>,
 }
 
-/// Somebody on the path, and since when it has waited.
+/// A thread on the path, and since when it has waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Waiter {
     pub(super) thread: u32,
     pub(super) since: Nanos,
 }
 
-/// The CPU in whose queue the thread was had nothing to do: [`Kept::Aside`] or [`Kept::Unclear`].
+/// The CPU of the thread's queue had nothing to do: [`Kept::Aside`] or [`Kept::Unclear`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Beside {
     pub(super) begin: Nanos,
@@ -48,10 +48,10 @@ pub(super) struct Beside {
     pub(super) kept: Kept,
 }
 
-/// Something changes.
+/// A change on the CPUs.
 #[derive(Clone, Copy)]
-enum Change {
-    /// The CPU at this place of the list goes over to this.
+enum CpuChange {
+    /// The CPU at this place of the list switches to this thread.
     Runs(usize, u32),
     /// It goes online or offline.
     Online(usize, bool),
@@ -63,14 +63,14 @@ enum Change {
     Beside(Option<Kept>),
 }
 
-/// What CPUs are doing.
+/// The state of the CPUs.
 struct Now<'a> {
     waiters: &'a [Waiter],
     who: Vec<u32>,
     online: Vec<bool>,
     closed: Vec<bool>,
     useful: Vec<u32>,
-    /// How many are online, and how many of these the thread could have had.
+    /// The number of CPUs that are online, and the number of these that the thread could have had.
     count: u64,
     idle: u64,
     beside: Option<Kept>,
@@ -101,7 +101,7 @@ impl Now<'_> {
         self.online[at] && !self.closed[at] && self.who[at] == IDLE
     }
 
-    /// A CPU is changed.
+    /// Changes a CPU.
     fn change(&mut self, at: usize, change: impl FnOnce(&mut Self)) {
         self.idle -= u64::from(self.is_free(at));
         self.count -= u64::from(self.online[at]);
@@ -110,31 +110,31 @@ impl Now<'_> {
         self.count += u64::from(self.online[at]);
     }
 
-    /// Puts a change into effect, and says whether another set of CPUs is online.
-    fn take(&mut self, change: Change) -> bool {
+    /// Applies a change. Returns whether another set of CPUs is online.
+    fn take(&mut self, change: CpuChange) -> bool {
         match change {
-            Change::Runs(at, who) => {
+            CpuChange::Runs(at, who) => {
                 self.change(at, |now| now.who[at] = who);
                 false
             }
-            Change::Online(at, online) => {
+            CpuChange::Online(at, online) => {
                 let was = self.online[at];
                 self.change(at, |now| now.online[at] = online);
                 was != online
             }
-            Change::Closed(at, closed) => {
+            CpuChange::Closed(at, closed) => {
                 self.change(at, |now| now.closed[at] = closed);
                 false
             }
-            Change::Useful(at, true) => {
+            CpuChange::Useful(at, true) => {
                 self.useful[at] += 1;
                 false
             }
-            Change::Beside(kept) => {
+            CpuChange::Beside(kept) => {
                 self.beside = kept;
                 false
             }
-            Change::Useful(at, false) => {
+            CpuChange::Useful(at, false) => {
                 self.useful[at] = self.useful[at].saturating_sub(1);
                 false
             }
@@ -154,11 +154,12 @@ pub(super) fn instead(
     let (mut now, mut changes) = at_first(timeline, thread, lanes, waiters, (begin, end));
     // In their order: one may begin when another ends.
     for beside in beside.iter().filter(|beside| beside.end > begin) {
-        match beside.begin <= begin {
-            true => now.beside = Some(beside.kept),
-            false => changes.push((beside.begin, Change::Beside(Some(beside.kept)))),
+        if beside.begin <= begin {
+            now.beside = Some(beside.kept);
+        } else {
+            changes.push((beside.begin, CpuChange::Beside(Some(beside.kept))));
         }
-        changes.push((beside.end, Change::Beside(None)));
+        changes.push((beside.end, CpuChange::Beside(None)));
     }
     changes.retain(|(time, _)| *time < end);
     changes.sort_by_key(|(time, _)| *time);
@@ -194,14 +195,14 @@ pub(super) fn instead(
     stretches
 }
 
-/// What these CPUs do at the beginning, and what changes until the end.
+/// The state of these CPUs at the beginning, and the changes until the end.
 fn at_first<'w>(
     timeline: &Timeline,
     thread: u32,
     lanes: &[u32],
     waiters: &'w [Waiter],
     (begin, end): (Nanos, Nanos),
-) -> (Now<'w>, Vec<(Nanos, Change)>) {
+) -> (Now<'w>, Vec<(Nanos, CpuChange)>) {
     let mut changes = Vec::new();
     let mut now = Now {
         waiters,
@@ -218,11 +219,11 @@ fn at_first<'w>(
         let mut runs = lane.runs_from(begin);
         let who = runs.next().map_or(UNKNOWN, |first| first.who);
         let later = runs.take_while(|run| run.begin < end);
-        changes.extend(later.map(|run| (run.begin, Change::Runs(at, run.who))));
+        changes.extend(later.map(|run| (run.begin, CpuChange::Runs(at, run.who))));
         let from = lane.online.partition_point(|(since, _)| *since <= begin);
         let later = lane.online[from..].iter();
         let later = later.take_while(|(since, _)| *since < end);
-        changes.extend(later.map(|(since, online)| (*since, Change::Online(at, *online))));
+        changes.extend(later.map(|(since, online)| (*since, CpuChange::Online(at, *online))));
         let online = lane.is_online(begin);
         now.who.push(who);
         now.online.push(online);
@@ -231,35 +232,37 @@ fn at_first<'w>(
             let from = lane.closed.partition_point(|(_, until)| *until <= begin);
             let during = lane.closed[from..].iter();
             for (since, until) in during.take_while(|(since, _)| *since < end) {
-                match *since <= begin {
-                    true => now.closed[at] = true,
-                    false => changes.push((*since, Change::Closed(at, true))),
+                if *since <= begin {
+                    now.closed[at] = true;
+                } else {
+                    changes.push((*since, CpuChange::Closed(at, true)));
                 }
-                changes.push((*until, Change::Closed(at, false)));
+                changes.push((*until, CpuChange::Closed(at, false)));
             }
         }
         now.count += u64::from(online);
         now.idle += u64::from(now.is_free(at));
     }
     for (at, waiter) in waiters.iter().enumerate() {
-        // What it runs while it waits for a job is what it waits for.
+        // The bodies that it runs while it waits for a job are what it waits for.
         let bodies = timeline.jobs.bodies.of(waiter.thread);
         let from = bodies.partition_point(|body| body.begin < waiter.since);
         let bodies = bodies[from..].iter().take_while(|body| body.begin < end);
         for body in bodies.filter(|body| body.end > begin) {
-            match body.begin <= begin {
-                true => now.useful[at] += 1,
-                false => changes.push((body.begin, Change::Useful(at, true))),
+            if body.begin <= begin {
+                now.useful[at] += 1;
+            } else {
+                changes.push((body.begin, CpuChange::Useful(at, true)));
             }
             if body.end < end {
-                changes.push((body.end, Change::Useful(at, false)));
+                changes.push((body.end, CpuChange::Useful(at, false)));
             }
         }
     }
     (now, changes)
 }
 
-/// Who ran on those of the CPUs that were online, each instant split equally over them.
+/// What ran on those of the CPUs that were online, each instant split equally over them.
 pub(super) fn shares(
     timeline: &Timeline,
     thread: u32,
@@ -278,7 +281,7 @@ pub(super) fn shares(
         let mut from = begin;
         while let Some(run) = runs.next() {
             let until = runs.peek().map_or(end, |next| next.begin);
-            // It could have run and did not: if it seems to, the recording is wrong.
+            // It could have run and did not: if it seems to have run, the recording is wrong.
             let who = if run.who == thread { UNKNOWN } else { run.who };
             if until > from {
                 *ran.entry(timeline.who(who)).or_default() += (until - from).0;
@@ -289,7 +292,8 @@ pub(super) fn shares(
     split(ran, count, length)
 }
 
-/// Equal parts of a time for each of so many CPUs: what does not divide goes to the largest remainders.
+/// A time in equal parts for each of `count` CPUs: nanoseconds that do not divide go to the largest
+/// remainders.
 fn split(ran: BTreeMap<Who, u64>, count: u64, length: Nanos) -> Vec<Share> {
     if count == 0 {
         let (who, ns) = (Who::Offline, length);

@@ -1,4 +1,5 @@
-//! From segments to inversions: who kept whom from running, and what would help.
+//! From segments to inversions: the threads that were kept from running, the threads that ran instead, and
+//! remedies.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ pub(super) fn of(
         .collect()
 }
 
-/// Neighbours in which the same thread could have run.
+/// Adjacent segments in which the same thread could have run.
 fn stretches(segments: &[Segment]) -> impl Iterator<Item = &[Segment]> {
     segments
         .chunk_by(|a, b| a.thread == b.thread && a.inversion.is_some() && b.inversion.is_some())
@@ -59,7 +60,7 @@ fn inversion(
 ) -> Inversion {
     let by = sum(segments.iter().flat_map(|segment| &segment.by));
     let begin = segments[0].begin;
-    // Of a busy wait and of a bad place, it is what makes it one.
+    // Of a busy wait it is the waiter, of a bad placement the idle CPU.
     let runner = match kind {
         InversionKind::BusyWait => by
             .iter()
@@ -99,8 +100,8 @@ fn inversion(
     }
 }
 
-/// What would take an inversion away: its kind, who could have run and who ran, its parts, and everybody
-/// who ran.
+/// The remedies for an inversion, by its kind, the thread that could have run, the one that ran, its parts,
+/// and all that ran.
 fn remedies(
     timeline: &Timeline,
     (kind, holder, runner): (InversionKind, Task, Who),
@@ -116,9 +117,10 @@ fn remedies(
     let is_unclear =
         |part: &&Segment| part.confidence == Confidence::Assumed && part.length() >= LONG;
     let is_nobody = by.iter().all(|share| share.who == Who::Idle);
-    let for_idle = match is_nobody {
-        true => Remedy::LighterSleep,
-        false => Remedy::MoveAway,
+    let for_idle = if is_nobody {
+        Remedy::LighterSleep
+    } else {
+        Remedy::MoveAway
     };
     match (kind, runner) {
         (InversionKind::Throttled, _) => vec![Remedy::RaiseQuota, Remedy::FitQuota],
@@ -127,12 +129,12 @@ fn remedies(
         (InversionKind::Placement, _) if is_slow => {
             vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
         }
-        // It may as well have been put aside.
+        // It may just as well have been put aside.
         (InversionKind::Placement, _) if segments.iter().any(is_unclear) => {
             vec![for_idle, Remedy::RaiseQuota]
         }
         (InversionKind::Placement, _) => vec![for_idle, Remedy::SmallerGrains],
-        // Nobody is in the way of who holds the lock: a priority that is lent changes nothing.
+        // No thread is in the way of the lock's holder: a lent priority changes nothing.
         (InversionKind::Lock, _) if is_nobody => vec![for_idle, Remedy::SmallerGrains],
         (InversionKind::Lock, Who::Idle) => vec![Remedy::PriorityInheritance, for_idle],
         (InversionKind::Lock, _) => vec![Remedy::PriorityInheritance, Remedy::SmallerGrains],

@@ -1,20 +1,20 @@
-//! Who held what a thread slept for.
+//! The holder of the lock that a thread slept for.
 //!
-//! A kernel does not tell who owns a lock. What tells: a lock that lends its waiter's priority; a futex that
-//! the waker and the sleeper both named; markers, of which those of Android's runtime name the owner. Without
-//! any of these a sleep is no lock here. With only the sleeper's marker, the holder is assumed to be who woke
-//! it.
+//! A kernel does not tell which thread owns a lock. These tell: a lock that lends its waiter's priority; a
+//! futex that the waker and the sleeper both named; markers, of which those of Android's runtime name the
+//! owner. Without any of these a sleep is no lock here. With only the sleeper's marker, the waker is assumed
+//! to be the holder.
 
 use event::{FutexCall, Nanos};
 
 use super::Confidence;
-use super::words::Says;
+use super::words::NameHints;
 use crate::timeline::{NOBODY, Stay, Timeline};
 
 /// Whether a sleep that this thread ended was because of a lock that it held, and how sure that is.
 pub(super) fn held_by(
     timeline: &Timeline,
-    says: &[Says],
+    says: &[NameHints],
     sleeper: u32,
     sleep: Stay,
     waker: u32,
@@ -43,13 +43,13 @@ pub(super) fn held_by(
 }
 
 /// Whether a thread fell asleep while it wanted a lock.
-pub(super) fn is_lock(timeline: &Timeline, says: &[Says], sleeper: u32, sleep: Stay) -> bool {
+pub(super) fn is_lock(timeline: &Timeline, says: &[NameHints], sleeper: u32, sleep: Stay) -> bool {
     matches!(call(timeline, sleeper, sleep), Some((_, FutexCall::LockPi)))
         || wanted(timeline, says, sleeper, sleep.begin).is_some()
 }
 
-/// What the innermost slice at a time says, if that is that its thread wants a lock.
-fn wanted(timeline: &Timeline, says: &[Says], thread: u32, time: Nanos) -> Option<Says> {
+/// The meaning of the innermost slice at a time, if it is that its thread wants a lock.
+fn wanted(timeline: &Timeline, says: &[NameHints], thread: u32, time: Nanos) -> Option<NameHints> {
     let slice = timeline.slices.slices.before(thread, time).innermost?;
     let says = says.get(slice.name.0 as usize)?;
     says.locks.then_some(*says)
@@ -60,7 +60,7 @@ fn lent(timeline: &Timeline, sleeper: u32, sleep: Stay, waker: u32) -> bool {
     let Some(last) = timeline.step(waker, sleep.end) else {
         return false;
     };
-    // It may have given it back just before.
+    // It may have given the priority back just before.
     let given_back = Some(last.since)
         .filter(|since| *since >= sleep.begin && *since > Nanos::ZERO)
         .and_then(|since| timeline.step(waker, since - Nanos(1)));
@@ -81,7 +81,7 @@ fn call(timeline: &Timeline, thread: u32, sleep: Stay) -> Option<(u64, FutexCall
     (sleeps && call.end >= sleep.end).then_some((call.address, call.call))
 }
 
-/// Whether a thread was in a futex call for this word when it woke somebody.
+/// Whether a thread was in a futex call for this word when it woke another one.
 fn woke_at(timeline: &Timeline, waker: u32, address: u64, time: Nanos) -> bool {
     let calls = timeline.futexes.of(waker);
     let after = calls.partition_point(|call| call.begin <= time);
@@ -95,9 +95,9 @@ fn woke_at(timeline: &Timeline, waker: u32, address: u64, time: Nanos) -> bool {
 /// How long after the end of a marker its lock may still be given back.
 const GIVES_BACK: Nanos = Nanos::from_micros(100);
 
-/// Whether the waker was in a slice that says that it holds something, when the sleep began, and was so until
-/// just before it ended.
-fn holds(timeline: &Timeline, says: &[Says], waker: u32, sleep: Stay) -> bool {
+/// Whether the waker was in a slice that says that it holds something, when the sleep began, and stayed in it
+/// until just before the sleep ended.
+fn holds(timeline: &Timeline, says: &[NameHints], waker: u32, sleep: Stay) -> bool {
     let slices = timeline.slices.slices.of(waker);
     let after = slices.partition_point(|slice| slice.begin <= sleep.begin);
     let mut slices = slices[..after].iter().rev().take(16);

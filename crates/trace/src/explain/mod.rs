@@ -1,5 +1,4 @@
-//! Where the time of a wait went, and who inverted whom.
-//!
+//! Where the time of a wait went, and which inversions it had.
 #![doc = include_str!("README.md")]
 
 mod answer;
@@ -34,19 +33,19 @@ use event::{Nanos, Task};
 use crate::timeline::Timeline;
 use busy::BusyWaits;
 use speed::Speeds;
-use waits::Found;
+use waits::FoundWait;
 use walk::{Ground, walk};
 
-/// Segments of all waits together, after which no further wait is explained: about 300 MB.
+/// The number of segments of all waits together after which no further wait is explained: about 300 MB.
 const SEGMENTS: usize = 2_000_000;
 
 /// Explains the waits that were selected.
 ///
 /// ```
 /// use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
-/// use trace::explain::{CauseKind, Selection, explain};
-/// use trace::timeline::{Options, Timeline};
-/// use trace::{Origin, Recording, Wakers};
+/// use paceline_trace::explain::{CauseKind, Selection, explain};
+/// use paceline_trace::timeline::{Options, Timeline};
+/// use paceline_trace::{Origin, Recording, Wakers};
 /// let at = |time, what| KernelEvent { time: Nanos(time), cpu: Cpu(0), what };
 /// let switch = |time, prev, state, next| at(time, KernelEventKind::Switch { prev, state, next });
 /// let (ui, worker) = (Task(0), Task(1));
@@ -100,7 +99,7 @@ pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
 }
 
 /// The account of one wait.
-fn account(ground: &Ground<'_>, found: &Found) -> Wait {
+fn account(ground: &Ground<'_>, found: &FoundWait) -> Wait {
     let walked = walk(ground, found.thread, found.begin, found.end);
     let awaited = walked.awaited;
     let timeline = ground.timeline;

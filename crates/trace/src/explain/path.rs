@@ -1,19 +1,19 @@
-//! The walk along jobs: who ran what was waited for, and what that waited for in its turn.
+//! The walk along jobs: the threads that ran an awaited job, and the jobs that it waited for in its turn.
 
 use event::Nanos;
 
 use super::CauseKind;
 use super::instead::Waiter;
-use super::walk::{Frame, On, Walk};
+use super::walk::{On, PathFrame, Walk};
 use crate::timeline::{Moment, NOBODY, Piece};
 
 impl Walk<'_, '_> {
     /// The next step of a job.
-    pub(super) fn job(&mut self, job: u32, frame: Frame) {
+    pub(super) fn job(&mut self, job: u32, frame: PathFrame) {
         let jobs = &self.ground.timeline.jobs;
         let facts = jobs.jobs[job as usize];
         let pieces = jobs.pieces.of(job);
-        // What ran just before now, or ran last.
+        // The piece that ran just before now, or ran last.
         let after = pieces.partition_point(|piece| piece.end < self.time);
         let now = pieces[after..].iter().find(|piece| piece.begin < self.time);
         let last = pieces[..after].last();
@@ -22,7 +22,7 @@ impl Walk<'_, '_> {
         }
         let ready = self.ready(job);
         if let Some(piece) = last {
-            // It was over, and its end was not yet told; or others still had parts of it to run.
+            // It had ended, and its end was not told yet; or others still had parts of it to run.
             let teller = facts.completed.map_or(piece.thread, |moment| moment.thread);
             return self.telling(teller, piece.end, frame);
         }
@@ -32,7 +32,7 @@ impl Walk<'_, '_> {
                 self.queued(job, first, ready.time, frame);
             }
             (Some(ready), None) if ready.time < self.time => {
-                // Nobody ran it, or nobody recorded it.
+                // No thread ran it, or none recorded it.
                 self.emit(
                     None,
                     CauseKind::NotReady,
@@ -44,9 +44,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The path leads through a thread down to a time, and then goes on where it was.
-    fn thread_down_to(&mut self, thread: u32, low: Nanos, frame: Frame) {
-        self.stack.push(Frame {
+    /// The path leads through a thread down to a time, and then continues where it was.
+    fn thread_down_to(&mut self, thread: u32, low: Nanos, frame: PathFrame) {
+        self.stack.push(PathFrame {
             on: On::Thread(thread),
             floor: low.max(frame.floor),
             waiter: None,
@@ -55,8 +55,8 @@ impl Walk<'_, '_> {
         });
     }
 
-    /// When nothing held a job back any more, and who saw to that. A job without a body is never ready: it is
-    /// over when what it waits for is.
+    /// When a job became ready, and the thread that made it so. A job without a body is never ready: it ends
+    /// when the jobs that it waits for do.
     fn ready(&self, job: u32) -> Option<Moment> {
         let jobs = &self.ground.timeline.jobs;
         let facts = jobs.jobs[job as usize];
@@ -67,8 +67,8 @@ impl Walk<'_, '_> {
         facts.ready.or(over).or(made)
     }
 
-    /// A thread tells others of a job's end: whatever wait of its own it does that in, it is not what counts.
-    fn telling(&mut self, thread: u32, low: Nanos, frame: Frame) {
+    /// A thread tells others of a job's end. Any wait of its own in which it does that does not count.
+    fn telling(&mut self, thread: u32, low: Nanos, frame: PathFrame) {
         self.thread_down_to(thread, low, frame);
         let wait = self.job_wait(thread);
         if let (Some(top), Some(wait)) = (self.stack.last_mut(), wait) {
@@ -77,9 +77,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A job could have begun: what did the one who ran it do instead?
-    fn queued(&mut self, job: u32, first: &Piece, ready: Nanos, frame: Frame) {
-        self.stack.push(Frame {
+    /// A job could have begun: the path follows what the thread that ran it did instead.
+    fn queued(&mut self, job: u32, first: &Piece, ready: Nanos, frame: PathFrame) {
+        self.stack.push(PathFrame {
             on: On::Queue(first.thread, job),
             floor: ready.max(frame.floor),
             waiter: None,
@@ -88,8 +88,8 @@ impl Walk<'_, '_> {
         });
     }
 
-    /// A job could not begin: the path goes to what it waited for, for good.
-    fn before_ready(&mut self, job: u32, frame: Frame) {
+    /// A job could not begin: the path moves to the job it waited for, and stays there.
+    fn before_ready(&mut self, job: u32, frame: PathFrame) {
         let jobs = &self.ground.timeline.jobs;
         let facts = jobs.jobs[job as usize];
         let ready = self.ready(job);
@@ -103,12 +103,12 @@ impl Walk<'_, '_> {
                 if end < self.time
                     && let Some(ready) = ready
                 {
-                    // It was told a little later.
+                    // Its end was told a little later.
                     return self.telling(ready.thread, end, frame);
                 }
                 On::Job(other)
             }
-            // Who ended what nobody runs, or else who made it.
+            // The thread that ended a job without a body, or else the one that made it.
             _ if jobs.pieces.of(job).is_empty() && facts.completed.is_some() => {
                 On::Thread(facts.completed.map_or(NOBODY, |moment| moment.thread))
             }

@@ -1,30 +1,32 @@
-//! What kept a thread on the path from running though it could.
+//! What kept a thread on the path from running although it could.
 
 use event::Nanos;
 
 use super::beside::{LONG, beside};
 use super::instead::{Kept, Stretch, Waiter, instead};
-use super::walk::{Frame, On, Walk};
+use super::walk::{On, PathFrame, Walk};
 use super::{CauseKind, Confidence, InversionKind, Segment, Share, Who};
 use crate::timeline::{Since, Stay};
 
 impl Walk<'_, '_> {
-    /// Where a thread may run, and how sure that is.
+    /// The CPUs that a thread may run on, and how sure that is.
     pub(super) fn allowed(&self, thread: u32, time: Nanos) -> (Vec<u32>, Confidence) {
         let timeline = self.ground.timeline;
         let lanes: Vec<u32> = timeline.allowed_lanes(thread, time).collect();
-        match lanes.is_empty() {
-            true => (self.ground.everywhere.clone(), Confidence::Assumed),
-            false if timeline.is_told(thread) => (lanes, Confidence::Known),
-            false => (lanes, Confidence::Inferred),
+        if lanes.is_empty() {
+            (self.ground.everywhere.clone(), Confidence::Assumed)
+        } else if timeline.is_told(thread) {
+            (lanes, Confidence::Known)
+        } else {
+            (lanes, Confidence::Inferred)
         }
     }
 
-    /// It waited for its turn, as far as the recording says.
+    /// The thread waited for its turn, by the recording's events.
     pub(super) fn runnable(
         &mut self,
         thread: u32,
-        frame: Frame,
+        frame: PathFrame,
         stay: Stay,
         since: Since,
         from: Nanos,
@@ -35,11 +37,12 @@ impl Walk<'_, '_> {
         let (lanes, told) = self.allowed(thread, from);
         let during = (from, self.time);
         let beside = beside(timeline, thread, stay);
-        let stretches = match lanes.is_empty() {
-            true => unknown(during),
-            false => instead(timeline, thread, &lanes, &waiters, &beside, during),
+        let stretches = if lanes.is_empty() {
+            unknown(during)
+        } else {
+            instead(timeline, thread, &lanes, &waiters, &beside, during)
         };
-        // Where no CPU is known, nobody can be said to have run instead.
+        // Where no CPU is known, no thread can be said to have run instead.
         let knows = !lanes.is_empty();
         let lock = self.stack.iter().rev().find_map(|frame| match frame.on {
             On::Thread(on) if on == thread => frame.lock,
@@ -86,13 +89,14 @@ impl Walk<'_, '_> {
     }
 
     /// It was put aside: the recording says so.
-    pub(super) fn throttled(&mut self, thread: u32, frame: Frame, from: Nanos) {
+    pub(super) fn throttled(&mut self, thread: u32, frame: PathFrame, from: Nanos) {
         let timeline = self.ground.timeline;
         let (lanes, _) = self.allowed(thread, from);
         let during = (from, self.time);
-        let stretches = match lanes.is_empty() {
-            true => unknown(during),
-            false => instead(timeline, thread, &lanes, &[], &[], during),
+        let stretches = if lanes.is_empty() {
+            unknown(during)
+        } else {
+            instead(timeline, thread, &lanes, &[], &[], during)
         };
         for stretch in stretches.into_iter().rev() {
             self.segments.push(Segment {
@@ -116,7 +120,7 @@ fn is_long_idle(stretch: &Stretch) -> bool {
     stretch.by.iter().all(is_idle) && stretch.end - stretch.begin >= LONG
 }
 
-/// Of a recording without CPUs it cannot be said who ran instead.
+/// Of a recording without CPUs it is unknown what ran instead.
 fn unknown((begin, end): (Nanos, Nanos)) -> Vec<Stretch> {
     let (who, ns) = (Who::Unknown, end - begin);
     let by = vec![Share { who, ns }];

@@ -1,25 +1,26 @@
-//! Which waits are to be explained.
+//! The selection of the waits to explain.
 
 use event::{Nanos, Task};
 
-/// Which waits are to be explained, and what is told besides.
+/// The waits to explain, and limits of the answer.
 ///
-/// Without anything said, these are, of all threads: waits and frames of our job system, and marked slices
-/// whose names say that they are frames or waits. Where there is none of those, each sleep that another
+/// By default these are, of all threads: waits and frames of our job system, and marked slices whose names
+/// say that they are frames or waits. In a recording with none of those they are the sleeps that another
 /// thread ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Of these threads only; none: of all.
     pub threads: Option<Vec<Task>>,
-    /// Instead of the usual ones, the slices whose names contain one of these texts; frames and waits of our
-    /// job system have names, too (see [`names`](super::names)).
+    /// Instead of the default ones, the slices whose names contain one of these texts; frames and waits of
+    /// our job system have names, too (see [`names`](super::names)).
     pub slices: Vec<String>,
-    /// Slices whose names contain one of these texts are waits, also where their thread does not sleep: it
-    /// may spin.
+    /// Slices whose names contain one of these texts are waits, even if their thread does not sleep: it may
+    /// spin.
     pub busy: Vec<String>,
-    /// So many waits at most, the longest; of sleeps of threads that were not asked for, 200.
+    /// The largest number of waits, of which the longest are kept; of sleeps of threads that were not asked
+    /// for, 200.
     pub limit: usize,
-    /// Inversions that are shorter are no news: every wake-up and every switch takes some time.
+    /// The shortest inversion that is reported: every wake-up and every switch takes some time.
     pub least: Nanos,
 }
 

@@ -1,13 +1,13 @@
-//! How much of a thread's time on a CPU was lost because the CPU was slow.
+//! The part of a thread's time on a CPU that was lost because the CPU was slow.
 
 use event::Nanos;
 
 use super::Confidence;
 use crate::timeline::{Lane, Timeline};
 
-/// How fast CPUs are.
+/// The speeds of CPUs.
 pub(super) struct Speeds {
-    /// What the fastest one can do.
+    /// The capacity of the fastest one.
     most: u32,
     /// How sure that is.
     pub(super) confidence: Confidence,
@@ -18,15 +18,16 @@ impl Speeds {
         let most = timeline.lanes.iter().filter_map(|lane| lane.capacity).max();
         Speeds {
             most: most.unwrap_or(0),
-            confidence: match timeline.capacities_told {
-                true => Confidence::Known,
-                // A CPU may never have gone as high as it could.
-                false => Confidence::Inferred,
+            confidence: if timeline.capacities_told {
+                Confidence::Known
+            } else {
+                // A CPU may never have run at its highest frequency.
+                Confidence::Inferred
             },
         }
     }
 
-    /// What a CPU can do; of one of which that is not known, as much as the fastest.
+    /// The capacity of a CPU; that of the fastest if it is not known.
     pub(super) fn capacity(&self, lane: &Lane) -> u32 {
         lane.capacity.unwrap_or(self.most).min(self.most)
     }
@@ -47,7 +48,7 @@ impl Speeds {
             _ => (u128::from(khz), u128::from(max_khz)),
         };
         let length = u128::from(length.0);
-        // Rounded up what was needed, so that what was lost is rounded down.
+        // The needed time is rounded up, so that the lost time is rounded down.
         let needed = (length * capacity * khz).div_ceil(most * max_khz);
         Nanos((length - needed.min(length)) as u64)
     }

@@ -1,16 +1,16 @@
-//! Which stretches of time are waits.
+//! The stretches of time that are waits.
 
 use std::collections::BTreeSet;
 
 use event::{Nanos, Task};
 
-use super::words::Says;
+use super::words::NameHints;
 use super::{Selection, WaitKind};
 use crate::timeline::{Since, Slice, State, Timeline, Waker};
 
 /// A stretch of time to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundWait {
     pub(super) thread: u32,
     pub(super) task: Task,
     pub(super) kind: WaitKind,
@@ -20,8 +20,8 @@ pub(super) struct Found {
     what: u64,
 }
 
-impl Found {
-    /// What it is called.
+impl FoundWait {
+    /// The name of the wait.
     pub(super) fn name(&self, timeline: &Timeline) -> String {
         match self.kind {
             WaitKind::Slice => {
@@ -39,15 +39,16 @@ impl Found {
     }
 }
 
-/// So many sleeps of threads that nobody asked for: many of the long ones are of threads with nothing to do.
+/// The number of sleeps of threads that were not asked for: many of the long ones are of threads with nothing
+/// to do.
 const SLEEPS: usize = 200;
 
-/// The waits that were selected, the longest first, and how many of them were left out.
+/// The waits that were selected, the longest first, and the number of those that were left out.
 pub(super) fn find(
     timeline: &Timeline,
     selection: &Selection,
-    says: &[Says],
-) -> (Vec<Found>, usize) {
+    says: &[NameHints],
+) -> (Vec<FoundWait>, usize) {
     let chosen: Option<BTreeSet<u32>> = selection.threads.as_ref().map(|tasks| {
         let threads = tasks.iter().filter_map(|&task| timeline.position(task));
         threads.collect()
@@ -115,8 +116,8 @@ pub fn names(timeline: &Timeline) -> BTreeSet<String> {
     marked.chain(ours).collect()
 }
 
-/// Waits for jobs, frames, and slices that say that they are one of the two.
-fn usual(timeline: &Timeline, says: &[Says], thread: u32, found: &mut Vec<Found>) {
+/// Waits for jobs, frames, and slices whose names mean one of the two.
+fn usual(timeline: &Timeline, says: &[NameHints], thread: u32, found: &mut Vec<FoundWait>) {
     own(timeline, thread, |_| true, found);
     let says_so = |slice: &Slice| {
         let says = says.get(slice.name.0 as usize);
@@ -126,9 +127,14 @@ fn usual(timeline: &Timeline, says: &[Says], thread: u32, found: &mut Vec<Found>
 }
 
 /// Waits for jobs and frames of our job system.
-fn own(timeline: &Timeline, thread: u32, wanted: impl Fn(&Found) -> bool, found: &mut Vec<Found>) {
+fn own(
+    timeline: &Timeline,
+    thread: u32,
+    wanted: impl Fn(&FoundWait) -> bool,
+    found: &mut Vec<FoundWait>,
+) {
     let task = timeline.task(thread);
-    let span = |kind, span: &crate::timeline::Span| Found {
+    let span = |kind, span: &crate::timeline::Span| FoundWait {
         thread,
         task,
         kind,
@@ -147,15 +153,15 @@ fn slices(
     timeline: &Timeline,
     thread: u32,
     wanted: impl Fn(&Slice) -> bool,
-    found: &mut Vec<Found>,
+    found: &mut Vec<FoundWait>,
 ) {
     let slices = timeline.slices.slices.of(thread).iter();
     let slices = slices.filter(|slice| wanted(slice));
     found.extend(slices.map(|slice| of_slice(timeline, thread, slice)));
 }
 
-fn of_slice(timeline: &Timeline, thread: u32, slice: &Slice) -> Found {
-    Found {
+fn of_slice(timeline: &Timeline, thread: u32, slice: &Slice) -> FoundWait {
+    FoundWait {
         thread,
         task: timeline.task(thread),
         kind: WaitKind::Slice,
@@ -169,9 +175,9 @@ fn of_slice(timeline: &Timeline, thread: u32, slice: &Slice) -> Found {
 /// thread takes about as long.
 const NOWHERE: Nanos = Nanos::from_micros(5);
 
-/// A thread's sleeps that ended: all of them, or those that another thread ended. Who waits for a timer knows
-/// how long. A sleep goes on through runs that got nowhere.
-fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<Found>) {
+/// A thread's sleeps that ended: all of them, or those that another thread ended. (A thread that waits for a
+/// timer knows how long it does.) A sleep continues through runs that got nowhere.
+fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<FoundWait>) {
     let task = timeline.task(thread);
     let mut sleep: Option<(Nanos, bool)> = None;
     let mut stays = timeline.stays(task).peekable();
@@ -194,7 +200,7 @@ fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<Found>) {
         if let Some((begin, by_thread)) = sleep.take()
             && (all || by_thread)
         {
-            found.push(Found {
+            found.push(FoundWait {
                 thread,
                 task,
                 kind: WaitKind::Sleep,

@@ -1,37 +1,38 @@
-//! The walk backwards: who would have had to go on, at each instant of a wait.
+//! The walk backwards: the thread that would have had to continue, at each instant of a wait.
 
 use event::{Cpu, Nanos, Task};
 
 use super::busy::{BusyWait, BusyWaits};
 use super::instead::{Waiter, shares};
 use super::speed::{Speeds, frequency};
-use super::words::Says;
+use super::words::NameHints;
 use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks};
 use crate::timeline::{Lane, NOBODY, Span, State, Stay, Timeline, Waker};
 
-/// So many steps may pass without getting anywhere: a recording can claim that threads woke each other in a
-/// circle at one instant.
+/// The number of steps that may pass without getting anywhere: a recording can claim that threads woke each
+/// other in a circle at one instant.
 const STEPS: u32 = 4096;
-/// So deep may threads wait for each other.
+/// The longest chain of threads that wait for each other.
 const DEPTH: usize = 512;
 
-/// What is the same for all waits.
+/// The data that all waits share.
 pub(super) struct Ground<'t> {
     pub(super) timeline: &'t Timeline,
-    pub(super) says: &'t [Says],
+    pub(super) says: &'t [NameHints],
     pub(super) busy: BusyWaits<'t>,
     pub(super) speeds: Speeds,
-    /// All CPUs, for threads of which nobody knows where they may run.
+    /// All CPUs, for threads whose allowed CPUs are not known.
     pub(super) everywhere: Vec<u32>,
 }
 
-/// Why somebody is on the path, and down to when.
+/// The reason why a thread or job is on the path, and the time down to which it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct PathFrame {
     pub(super) on: On,
-    /// Down to when.
+    /// The time down to which it is on the path.
     pub(super) floor: Nanos,
-    /// What brought it here: the thread that waits, and since when. The same wait is followed once only.
+    /// The wait that brought it here: the thread that waits, and since when. The same wait is followed once
+    /// only.
     pub(super) waiter: Option<Waiter>,
     /// How sure it is that this one was waited for.
     pub(super) confidence: Confidence,
@@ -39,7 +40,7 @@ pub(super) struct Frame {
     pub(super) lock: Option<Confidence>,
 }
 
-/// Who is on the path.
+/// A thread or a job on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum On {
     /// A thread.
@@ -53,20 +54,20 @@ pub(super) enum On {
 /// One walk.
 pub(super) struct Walk<'g, 't> {
     pub(super) ground: &'g Ground<'t>,
-    pub(super) stack: Vec<Frame>,
-    /// How far it has come: what is after this has its segments.
+    pub(super) stack: Vec<PathFrame>,
+    /// The time it has come down to: the segments of all later times are there.
     pub(super) time: Nanos,
     /// The latest segment first.
     pub(super) segments: Vec<Segment>,
-    /// For whom the thread itself waited, and how long.
+    /// The threads that the thread itself waited for, and how long.
     awaited: Vec<(u32, Nanos, Confidence)>,
     steps: u32,
 }
 
-/// What came of a walk.
+/// The result of a walk.
 pub(super) struct Walked {
     pub(super) segments: Vec<Segment>,
-    /// For whom the thread waited longest.
+    /// The thread that it waited for longest.
     pub(super) awaited: Option<(Task, Confidence)>,
 }
 
@@ -74,7 +75,7 @@ pub(super) struct Walked {
 pub(super) fn walk(ground: &Ground<'_>, thread: u32, begin: Nanos, end: Nanos) -> Walked {
     let mut walk = Walk {
         ground,
-        stack: vec![Frame {
+        stack: vec![PathFrame {
             on: On::Thread(thread),
             floor: begin,
             waiter: None,
@@ -109,8 +110,8 @@ pub(super) fn walk(ground: &Ground<'_>, thread: u32, begin: Nanos, end: Nanos) -
 }
 
 impl Walk<'_, '_> {
-    /// The next step of a thread: what it waits for, or what it does itself.
-    fn thread(&mut self, thread: u32, frame: Frame) {
+    /// The next step of a thread: along what it waits for, or through its own time.
+    fn thread(&mut self, thread: u32, frame: PathFrame) {
         let timeline = self.ground.timeline;
         let job_wait = self
             .job_wait(thread)
@@ -155,7 +156,7 @@ impl Walk<'_, '_> {
         (!body.is_some_and(runs)).then_some(wait)
     }
 
-    /// When a job was over.
+    /// When a job ended.
     pub(super) fn completed(&self, job: u32) -> Option<Nanos> {
         let jobs = &self.ground.timeline.jobs;
         let last = || jobs.pieces.of(job).last().map(|piece| piece.end);
@@ -163,7 +164,7 @@ impl Walk<'_, '_> {
         completed.map(|moment| moment.time).or_else(last)
     }
 
-    fn wait_for_job(&mut self, thread: u32, wait: Span, frame: Frame) {
+    fn wait_for_job(&mut self, thread: u32, wait: Span, frame: PathFrame) {
         let since = wait.begin;
         if self.stack.len() == 1 {
             let pieces = self.ground.timeline.jobs.pieces.of(wait.what as u32);
@@ -172,7 +173,7 @@ impl Walk<'_, '_> {
                 self.awaited.push((piece.thread, length, Confidence::Known));
             }
         }
-        self.stack.push(Frame {
+        self.stack.push(PathFrame {
             on: On::Job(wait.what as u32),
             floor: since.max(frame.floor),
             waiter: Some(Waiter { thread, since }),
@@ -181,9 +182,9 @@ impl Walk<'_, '_> {
         });
     }
 
-    fn wait_busily(&mut self, thread: u32, wait: BusyWait, frame: Frame) {
+    fn wait_busily(&mut self, thread: u32, wait: BusyWait, frame: PathFrame) {
         let since = wait.begin;
-        self.push(Frame {
+        self.push(PathFrame {
             on: On::Thread(wait.awaited),
             floor: since.max(frame.floor),
             waiter: Some(Waiter { thread, since }),
@@ -192,7 +193,7 @@ impl Walk<'_, '_> {
         });
     }
 
-    fn push(&mut self, frame: Frame) {
+    fn push(&mut self, frame: PathFrame) {
         if let (1, On::Thread(thread)) = (self.stack.len(), frame.on) {
             let length = self.time - frame.floor;
             self.awaited.push((thread, length, frame.confidence));
@@ -200,21 +201,22 @@ impl Walk<'_, '_> {
         self.stack.push(frame);
     }
 
-    /// What a thread does itself, by what the kernel says, down to `low` at most.
-    fn own(&mut self, thread: u32, frame: Frame, low: Nanos) {
+    /// A thread's own time, by the kernel's events, down to `low` at most.
+    fn own(&mut self, thread: u32, frame: PathFrame, low: Nanos) {
         let timeline = self.ground.timeline;
         let stay = timeline.before(thread, self.time);
         let from = stay.begin.max(low);
         match stay.state {
             State::Running(cpu) => {
-                let told = match timeline.is_inferred(thread, stay.begin) {
-                    true => Confidence::Inferred,
-                    false => Confidence::Known,
+                let told = if timeline.is_inferred(thread, stay.begin) {
+                    Confidence::Inferred
+                } else {
+                    Confidence::Known
                 };
                 let confidence = frame.confidence.max(told);
                 self.running(
                     thread,
-                    Frame {
+                    PathFrame {
                         confidence,
                         ..frame
                     },
@@ -232,7 +234,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn asleep(&mut self, thread: u32, frame: Frame, stay: Stay, from: Nanos) {
+    fn asleep(&mut self, thread: u32, frame: PathFrame, stay: Stay, from: Nanos) {
         let timeline = self.ground.timeline;
         let since = stay.begin;
         // A kernel gives the reason when the sleep is over.
@@ -245,7 +247,7 @@ impl Walk<'_, '_> {
             _ if io == Some(true) => (CauseKind::Io, Confidence::Known),
             Waker::Thread(by) => {
                 let lock = locks::held_by(timeline, self.ground.says, thread, stay, by);
-                return self.push(Frame {
+                return self.push(PathFrame {
                     on: On::Thread(by),
                     floor: from,
                     waiter: Some(Waiter { thread, since }),
@@ -266,14 +268,14 @@ impl Walk<'_, '_> {
     }
 
     /// The thread ran, or could have.
-    fn awake(&mut self, thread: u32, frame: Frame, low: Nanos) {
+    fn awake(&mut self, thread: u32, frame: PathFrame, low: Nanos) {
         let (job, kind, since) = self.body(thread, frame);
         let confidence = frame.confidence.max(Confidence::Assumed);
         self.emit_job(Some(thread), kind, low.max(since), confidence, job);
     }
 
-    /// The body that a thread was in just before now, what that means to the path, and since when.
-    fn body(&self, thread: u32, frame: Frame) -> (Option<u64>, CauseKind, Nanos) {
+    /// The body that a thread was in just before now, its meaning for the path, and since when.
+    fn body(&self, thread: u32, frame: PathFrame) -> (Option<u64>, CauseKind, Nanos) {
         let jobs = &self.ground.timeline.jobs;
         let inside = jobs.bodies.before(thread, self.time);
         let Some(body) = inside.innermost else {
@@ -287,7 +289,7 @@ impl Walk<'_, '_> {
         (job, kind, inside.since)
     }
 
-    fn running(&mut self, thread: u32, frame: Frame, cpu: Cpu, low: Nanos) {
+    fn running(&mut self, thread: u32, frame: PathFrame, cpu: Cpu, low: Nanos) {
         let Some(lane) = self.ground.timeline.lane(cpu) else {
             return self.emit(Some(thread), CauseKind::Running, low, frame.confidence);
         };
@@ -318,7 +320,7 @@ impl Walk<'_, '_> {
     }
 
     /// The time lost by a slow CPU. It is spread over the whole run; here it is put at its end.
-    fn slow(&mut self, thread: u32, frame: Frame, lane: &Lane, from: Nanos, job: Option<u64>) {
+    fn slow(&mut self, thread: u32, frame: PathFrame, lane: &Lane, from: Nanos, job: Option<u64>) {
         let ground = self.ground;
         let (allowed, told) = self.allowed(thread, self.time);
         let own = ground.speeds.capacity(lane);
@@ -401,7 +403,7 @@ impl Walk<'_, '_> {
 
     fn finish(mut self) -> Walked {
         self.segments.reverse();
-        // Neighbours that say the same are one.
+        // Adjacent segments with the same contents become one.
         let mut segments: Vec<Segment> = Vec::with_capacity(self.segments.len());
         for segment in self.segments {
             match segments.last_mut() {

@@ -1,14 +1,14 @@
-//! What names of slices say.
+//! The meanings of slices' names.
 //!
-//! Programs name what they mark as they like. These words are what Android, Unity, Chrome and ordinary
-//! programs use: "wait for job", "WaitForJobGroupID", "lock bus", "monitor contention with owner …",
+//! Programs choose the names of their slices freely. These are words of Android, Unity, Chrome and ordinary
+//! programs: "wait for job", "WaitForJobGroupID", "lock bus", "monitor contention with owner …",
 //! "Choreographer#doFrame 1234", "DrawFrames", "frame 15".
 
 use crate::timeline::Timeline;
 
-/// What a name says.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Says {
+pub(super) struct NameHints {
     /// Its thread waits.
     pub(super) waits: bool,
     /// It waits for a lock.
@@ -21,8 +21,8 @@ pub(super) struct Says {
     pub(super) owner: Option<u32>,
 }
 
-/// What a name says.
-pub(super) fn says(name: &str) -> Says {
+/// The meaning of a name.
+pub(super) fn says(name: &str) -> NameHints {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
     let begins = |list: &[&str]| words.first().is_some_and(|word| list.contains(&&**word));
@@ -31,12 +31,12 @@ pub(super) fn says(name: &str) -> Says {
         && (has(&["lock", "locking", "mutex", "contention", "futex"])
             || begins(&["acquire", "acquiring"]));
     let waits = locks || has(&["wait", "waits", "waiting", "await", "join", "joining"]);
-    // "frame 15", "doFrame 1234", "DrawFrames": the last word but numbers.
+    // "frame 15", "doFrame 1234", "DrawFrames": the last word that is no number.
     let last = words
         .iter()
         .rfind(|word| !word.bytes().all(|byte| byte.is_ascii_digit()));
     let frame = !waits && last.is_some_and(|word| ["frame", "frames"].contains(&&**word));
-    Says {
+    NameHints {
         waits,
         locks,
         holds,
@@ -52,7 +52,7 @@ fn owner(name: &str) -> Option<u32> {
         Some((_, rest)) => rest.split(')').next()?,
         None => {
             let (_, rest) = name.split_once(" with owner ")?;
-            // The owner's name may hold brackets, too, and so does what follows.
+            // The owner's name may hold brackets, too, and so may the text behind it.
             let owner = rest.split_once(" at ").map_or(rest, |(owner, _)| owner);
             owner.trim_end().strip_suffix(')')?.rsplit_once('(')?.1
         }
@@ -60,8 +60,8 @@ fn owner(name: &str) -> Option<u32> {
     number.parse().ok()
 }
 
-/// The words of a name, in small letters: cut at everything that is no letter or digit, and where a small
-/// letter is followed by a big one.
+/// The words of a name, in lower case: cut at all characters but letters and digits, and where an upper-case
+/// letter follows a lower-case one.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -81,14 +81,14 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// What the names of a recording say, by number.
-pub(super) fn of_all(timeline: &Timeline, busy: &[String]) -> Vec<Says> {
+/// The meanings of a recording's names, by number.
+pub(super) fn of_all(timeline: &Timeline, busy: &[String]) -> Vec<NameHints> {
     let names = timeline.recording().names.iter();
     let told = |name: &str| busy.iter().any(|text| name.contains(text.as_str()));
     names
         .map(|name| {
             let says = says(name);
-            Says {
+            NameHints {
                 waits: says.waits || told(name),
                 ..says
             }
@@ -150,8 +150,8 @@ mod tests {
         assert!(says("low holds bus").holds);
     }
 
-    /// Goal: the owner that Android's runtime names is found, and nobody is where it names none. Method: its
-    /// texts, of several versions, with odd names.
+    /// Goal: the owner that Android's runtime names is found, and there is none where it names none. Method:
+    /// its texts, of several versions, with odd names.
     #[test]
     fn owners() {
         for (name, owner) in [

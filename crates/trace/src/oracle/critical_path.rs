@@ -1,8 +1,8 @@
-//! Our accounts, folded back to what Perfetto tells: which thread had the baton, and in which state.
+//! Our accounts, reduced to Perfetto's terms: the thread that had the baton, and its state.
 //!
-//! Perfetto's critical path is the one of the last waker, and its own: it says neither who ran instead nor
+//! Perfetto's critical path is the one of the last waker, and differs: it says neither what ran instead nor
 //! what a spinning thread waits for, and of deep chains its version 52 is known to lose parts
-//! (google/perfetto#5704). So the waits compared are simple ones: those of the local recordings in which the
+//! (google/perfetto#5704). So the compared waits are simple ones: those of the local recordings in which the
 //! thread sleeps and one other thread wakes it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::timeline::{Options, Timeline};
 
 use super::ask;
 
-/// Ticks of a microsecond at both ends of a row, which is what the text's times have.
+/// Ticks of a microsecond at both ends of a row, the precision of the text's times.
 const NEAR_NS: u64 = 2_000;
 
 /// Time by slice (name and when it began), thread, and whether it ran, could run, or slept.
@@ -52,7 +52,7 @@ fn bytes(file: &str) -> Vec<u8> {
     bytes
 }
 
-/// What the trace processor says.
+/// The trace processor's answer.
 fn theirs(rows: &[String]) -> Rows {
     let mut all = Rows::new();
     for row in rows {
@@ -75,7 +75,7 @@ fn theirs(rows: &[String]) -> Rows {
     all
 }
 
-/// What we say.
+/// Our answer.
 fn ours(timeline: &Timeline, waits: &[Wait]) -> Rows {
     let mut all = Rows::new();
     for wait in waits {

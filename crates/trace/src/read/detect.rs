@@ -1,16 +1,16 @@
-//! What a file is, by its first bytes, never by its name.
+//! The format of a file, by its first bytes, never by its name.
 
 use super::ftrace;
 use super::unpack::Packing;
 
-/// How much of a file is looked at.
+/// The number of bytes that are looked at.
 pub(super) const LOOK: usize = 64 << 10;
 
-/// What the first bytes say.
+/// The format that the first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Packed(Packing),
-    /// So many bytes stand in front of the trace.
+    /// This many bytes stand in front of the trace.
     After(usize),
     Text,
     Html,
@@ -33,7 +33,7 @@ pub(super) enum Refused {
     Bzip2,
 }
 
-/// What a file is that begins so. `first` holds [`LOOK`] bytes, or all there are.
+/// The format of a file with this beginning. `first` holds [`LOOK`] bytes, or all there are.
 pub(super) fn detect(first: &[u8]) -> Kind {
     const MAGIC: &[(&[u8], Kind)] = &[
         (b"\x1f\x8b\x08", Kind::Packed(Packing::Gzip)),
@@ -83,7 +83,8 @@ pub(super) fn detect(first: &[u8]) -> Kind {
     }
 }
 
-/// `atrace` talks, says `TRACE:` on a line of its own, and then sends the trace. How long that is.
+/// The length of the text that `atrace` writes before the trace, which ends with `TRACE:` on a line of its
+/// own.
 fn atrace_greeting(first: &[u8]) -> Option<usize> {
     const WORD: &[u8] = b"TRACE:";
     let mut from = 0;
@@ -111,7 +112,7 @@ fn is_control(byte: &u8) -> bool {
     byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | b'\x1b')
 }
 
-/// Whether these are packets: field 1, a length, and again, up to where it stops.
+/// Whether these are packets: field 1, a length, and again, up to the end of the bytes.
 fn is_perfetto(mut rest: &[u8]) -> bool {
     let mut packets = 0;
     while let [0x0a, after @ ..] = rest {
@@ -124,7 +125,7 @@ fn is_perfetto(mut rest: &[u8]) -> bool {
             .and_then(|length| used.checked_add(length));
         match skipped.and_then(|skipped| after.get(skipped..)) {
             Some(next) => rest = next,
-            // It goes on behind what is looked at: its first field must be one.
+            // It continues behind the bytes that are looked at: its first field must be one.
             None => {
                 return after
                     .get(used)

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-/// Why a file is not read: what, where, and what to do, in one line.
+/// Why a file is not read: the mistake, its place, and the remedy, in one line.
 #[derive(Debug)]
 pub struct ReadError {
     name: String,
@@ -13,7 +13,7 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    /// Something is wrong, and this can be done.
+    /// An error with its remedy.
     pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> ReadError {
         ReadError {
             name: String::new(),
@@ -36,7 +36,7 @@ impl ReadError {
         self
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }
@@ -64,7 +64,7 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// A refusal travels through `Read` as an error's payload; it comes out as it was.
+/// A refusal travels through `Read` as an error's payload; it is returned unchanged.
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> ReadError {
         match error.downcast::<ReadError>() {

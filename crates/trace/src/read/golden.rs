@@ -1,8 +1,8 @@
-//! What is read of every real trace, against what is known of them.
+//! The recordings of all real traces, against the facts known about these.
 //!
 //! Three truths: the table in `testdata/traces/README.md`, whose counts were taken with other programs; the
-//! lines of the text itself, counted by what they contain; and `golden.txt`, which this reader wrote and a
-//! person looked at, for everything else.
+//! lines of the text itself, counted by the words they contain; and `golden.txt`, which this reader wrote and
+//! a person looked at, for everything else.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -32,7 +32,7 @@ const FILES: [&str; 15] = [
     "tracecompass-desktop-syscalls.tracecmd.txt.gz",
 ];
 
-/// And this one, whose plugins print no comm= or pid=.
+/// The file whose plugins print no comm= or pid=.
 const PLUGIN: &str = "trappy-hmp8-a.report.txt.gz";
 
 fn recording(name: &str) -> Recording {
@@ -43,7 +43,7 @@ fn all() -> impl Iterator<Item = &'static str> {
     FILES.into_iter().chain([PLUGIN])
 }
 
-/// How many kernel events are of each kind, and how many marks.
+/// The number of kernel events of each kind, and of marks.
 fn counts(found: &Recording) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let mut count = |what, more| *counts.entry(what).or_default() += more;
@@ -138,7 +138,7 @@ fn summary(name: &str, found: &Recording) -> String {
     text
 }
 
-/// Goal: nothing that is read of a real trace changes unseen. Method: a summary of each file against the one
+/// Goal: no change in the reading of a real trace goes unseen. Method: a summary of each file against the one
 /// that a person looked at.
 #[test]
 fn as_before() {
@@ -152,7 +152,7 @@ fn as_before() {
 }
 
 /// Goal: as many events are read as the text has lines of them. Method: lines counted by the words that they
-/// contain, for every kind that says its name.
+/// contain, for every kind with a name.
 #[test]
 fn as_many_as_lines() {
     for name in FILES

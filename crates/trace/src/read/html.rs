@@ -8,7 +8,7 @@ use std::io::Read;
 
 use super::builder::{Builder, Trust};
 use super::error::ReadError;
-use super::ftrace::Text;
+use super::ftrace::TextReader;
 use super::input::Input;
 use super::numbers::integer;
 use crate::Loss;
@@ -34,16 +34,16 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
                 "give one that systrace or atrace wrote",
             )
         })?;
-        match is_whole {
-            true => read_block(builder, &text),
-            false => read_cut(builder, &text),
+        if is_whole {
+            read_block(builder, &text);
+        } else {
+            read_cut(builder, &text);
         }
     }
     Ok(())
 }
 
-/// The whole lines of a block whose end is not there. That something is missing is known even where it stops
-/// between two lines.
+/// The whole lines of a block without an end. The loss is known even if the block stops between two lines.
 fn read_cut(builder: &mut Builder, text: &[u8]) {
     let end = memchr::memrchr(b'\n', text).map_or(0, |end| end + 1);
     read_block(builder, &text[..end]);
@@ -83,7 +83,7 @@ fn next_block<'p>(rest: &mut &'p [u8]) -> Option<Block<'p>> {
     }
 }
 
-/// One block: which kind, its first words say.
+/// One block; its first words tell the kind.
 fn read_block(builder: &mut Builder, block: &[u8]) {
     let start = block.trim_ascii_start();
     if start.starts_with(b"PROCESS DUMP") || start.starts_with(b"USER ") {
@@ -94,11 +94,11 @@ fn read_block(builder: &mut Builder, block: &[u8]) {
     {
         builder.lose(Loss::Unsupported, 1);
     } else {
-        Text::default().lines(builder, block);
+        TextReader::default().lines(builder, block);
     }
 }
 
-/// Lists of processes and threads, as `ps` prints them: what the columns are, the line with `USER` says.
+/// Lists of processes and threads, as `ps` prints them; the line with `USER` has the titles of the columns.
 fn processes(builder: &mut Builder, text: &[u8]) {
     let mut columns = Columns::default();
     for line in text.split(|byte| *byte == b'\n') {
@@ -114,7 +114,7 @@ fn processes(builder: &mut Builder, text: &[u8]) {
     }
 }
 
-/// Where what is in a list; the name is the last column and may hold blanks.
+/// The columns of a list; the name is the last one and may hold blanks.
 #[derive(Debug, Default)]
 struct Columns {
     pid: Option<usize>,
@@ -228,7 +228,7 @@ fn script_string(page: &[u8]) -> Option<(Vec<u8>, bool)> {
     }
 }
 
-/// The character of so many hexadecimal digits; what is none stands as it is.
+/// The character of this many hexadecimal digits; digits that are none stay as they are.
 fn code(text: &[u8], digits: usize) -> (Option<char>, &[u8]) {
     let number = text
         .get(..digits)

@@ -1,29 +1,29 @@
-//! Bytes of a file, in pieces: looked at before they are taken, line by line where it is text.
+//! Bytes of a file, in pieces: looked at before they are taken, line by line if they are text.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
-/// How much is read at a time.
+/// The number of bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Longer lines are not looked at. The kernel's own end before a page is full.
+/// Longer lines are skipped. The kernel's own are shorter than a page.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// A file's bytes, unpacked.
 pub(crate) struct Input<'a> {
     source: Box<dyn Read + 'a>,
     buffer: Vec<u8>,
-    /// What is in the buffer and not taken.
+    /// The part of the buffer that is not taken.
     start: usize,
     end: usize,
     taken: u64,
     has_ended: bool,
-    /// What unpacking found, shared with all layers below.
+    /// The damage that unpacking found, shared with all layers below.
     damage: Rc<Damage>,
 }
 
-/// What was wrong with packed data that could be read in part.
+/// Damage of packed data that could be read in part.
 #[derive(Debug, Default)]
 pub(super) struct Damage {
     /// It stops in the middle.
@@ -57,17 +57,17 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// How many bytes were taken.
+    /// The number of bytes that were taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// What unpacking found.
+    /// The damage that unpacking found.
     pub(super) fn damage(&self) -> Rc<Damage> {
         Rc::clone(&self.damage)
     }
 
-    /// So many bytes, or all there are, without taking them.
+    /// Up to `count` bytes, or all there are, without taking them.
     pub(crate) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count && !self.has_ended {
             self.fill(count)?;
@@ -99,7 +99,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// One read, into a buffer with room for so many bytes from where it is.
+    /// One read, into a buffer with room for `count` bytes from its start.
     fn fill(&mut self, count: usize) -> io::Result<()> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -125,7 +125,7 @@ impl<'a> Input<'a> {
 impl Read for Input<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.start == self.end && !self.has_ended && into.len() >= PIECE {
-            // Nothing is to be looked at before, and there is room: no need to copy.
+            // No bytes are kept in front of these, and there is room: no need to copy.
             let count = self.source.read(into)?;
             self.has_ended = count == 0;
             self.taken += count as u64;
@@ -172,7 +172,7 @@ mod tests {
         Input::new(Box::new(Trickle(bytes)), Rc::default())
     }
 
-    /// Goal: whatever the pieces are, lines come whole and in order, and the one without an end is told
+    /// Goal: lines come whole and in order, whatever the pieces are, and the one without an end is told
     /// apart. Method: a source of single bytes.
     #[test]
     fn lines_come_whole() {
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(parts + rest, long.len());
     }
 
-    /// Goal: however much is asked for at once, everything comes, once and in order. Method: a look, then
-    /// more than is kept here and less in turn.
+    /// Goal: all bytes come, once and in order, however many are asked for at once. Method: a look, then more
+    /// than is kept here and less in turn.
     #[test]
     fn large_pieces_come_whole() {
         let long: Vec<u8> = (0..5 * PIECE).map(|at| (at / 7) as u8).collect();

@@ -1,8 +1,8 @@
-//! Android's markers: what programs write to `trace_marker`, one text an event.
+//! Android's markers: the texts that programs write to `trace_marker`, one for each event.
 //!
-//! Letters and fields as in `system/core`'s libcutils and frameworks' `Trace`; what readers before this one
-//! accept is accepted. The name of a slice is everything after the second bar. A text that is none of them is
-//! somebody's note: an instant with that name.
+//! Letters and fields are those of `system/core`'s libcutils and frameworks' `Trace`; every form is accepted
+//! that other readers accept. The name of a slice is everything after the second bar. A text of another form
+//! is a note: an instant with that name.
 
 use event::Nanos;
 
@@ -55,20 +55,20 @@ enum Marker<'a> {
 struct OnTrack<'a> {
     tgid: u32,
     track: &'a [u8],
-    /// None only where it ends.
+    /// Missing only where the slice ends.
     name: Option<&'a [u8]>,
     begins: bool,
     cookie: u64,
 }
 
-/// What most texts are, with what is known once they were read.
+/// The most frequent kinds of texts, in the form they have after reading.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
     Begin { tgid: u32, name: Name },
     End,
 }
 
-/// Reads one text into the recording. What is known of it then, if it is one of most.
+/// Reads one text into the recording. Returns its known form, if it is of a frequent kind.
 pub(crate) fn read(builder: &mut Builder, at: &At, text: &[u8]) -> Option<Known> {
     let end = text
         .iter()
@@ -90,9 +90,9 @@ pub(crate) fn read(builder: &mut Builder, at: &At, text: &[u8]) -> Option<Known>
     Some(marker)
 }
 
-/// Reads a text that is known.
+/// Reads a text whose form is known.
 pub(crate) fn again(builder: &mut Builder, at: &At, marker: Known) {
-    // Nobody's, since the idle task speaks.
+    // Without a thread, since the idle task speaks.
     let Some(on) = builder.task(at.tid) else {
         return builder.lose(Loss::BadMarkers, 1);
     };
@@ -107,7 +107,7 @@ pub(crate) fn again(builder: &mut Builder, at: &At, marker: Known) {
     builder.mark(at.time, on, what);
 }
 
-/// None: a marker's letter, and not what follows it.
+/// None: a marker's letter, but not the fields of one.
 fn parse(text: &[u8]) -> Option<Marker<'_>> {
     let (letter, rest) = match text {
         [b'E'] => return Some(Marker::End),
@@ -203,7 +203,7 @@ fn words(text: &[u8]) -> Option<Marker<'_>> {
     Some(Marker::Note(text))
 }
 
-/// What is before the first bar and, if there is one, after it.
+/// The text before the first bar and, if there is one, after it.
 fn cut(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|byte| *byte == b'|') {
         Some(bar) => (&text[..bar], Some(&text[bar + 1..])),
@@ -211,17 +211,17 @@ fn cut(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// What is before and after the last bar.
+/// The text before and after the last bar.
 fn cut_last(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let bar = text.iter().rposition(|byte| *byte == b'|')?;
     Some((&text[..bar], &text[bar + 1..]))
 }
 
-/// None: it is about a thread and nobody's, since the idle task speaks.
+/// None: it is about a thread and there is none, since the idle task speaks.
 fn apply(builder: &mut Builder, at: &At, marker: Marker<'_>) -> Option<()> {
     let time = at.time;
     match marker {
-        // The idle task's; others' are known.
+        // The idle task's; those of others are known.
         Marker::Begin { .. } | Marker::End => return None,
         Marker::Async {
             tgid,
@@ -231,9 +231,10 @@ fn apply(builder: &mut Builder, at: &At, marker: Marker<'_>) -> Option<()> {
         } => {
             let on = builder.speaker(at.tid, tgid)?;
             let name = builder.word(name);
-            let what = match begins {
-                true => MarkKind::AsyncBegin { name, cookie },
-                false => MarkKind::AsyncEnd { name, cookie },
+            let what = if begins {
+                MarkKind::AsyncBegin { name, cookie }
+            } else {
+                MarkKind::AsyncEnd { name, cookie }
             };
             builder.mark(time, on, what);
         }
@@ -327,8 +328,8 @@ mod tests {
             .collect()
     }
 
-    /// Goal: every payload means what Android's own tools take it for. Method: one of each, with names that
-    /// hold bars, empty names, every form of an end, and trailing bytes.
+    /// Goal: every payload is read as Android's own tools read it. Method: one of each, with names that hold
+    /// bars, empty names, every form of an end, and trailing bytes.
     #[test]
     fn every_payload() {
         for (text, wanted) in [
@@ -356,8 +357,8 @@ mod tests {
         }
     }
 
-    /// Goal: the end of a slice on a named track, which need not name it, ends the one that is open there.
-    /// Method: two tracks, closed without names, one of them twice.
+    /// Goal: the end of a slice on a named track, which need not name the slice, ends the one that is open
+    /// there. Method: two tracks, closed without names, one of them twice.
     #[test]
     fn tracks_remember_names() {
         let recording = read_all(&[
@@ -401,8 +402,8 @@ mod tests {
         assert!(recording.losses.is_empty() && recording.marks.is_empty());
     }
 
-    /// Goal: a marker teaches which process its thread is of, and an asynchronous one about another process
-    /// is that process's. Method: a slice, then an asynchronous one of a foreign process.
+    /// Goal: a marker tells the process of its thread, and an asynchronous one about another process belongs
+    /// to that process. Method: a slice, then an asynchronous one of a foreign process.
     #[test]
     fn speakers() {
         let recording = read_all(&["B|6|x", "S|9|y|1", "B|6|z"]);
@@ -435,7 +436,7 @@ mod tests {
         assert!(recording.marks.is_empty() && recording.losses.is_empty());
     }
 
-    /// Goal: what begins as a marker and is none is counted. Method: markers without their fields.
+    /// Goal: texts that begin as a marker and are none are counted. Method: markers without their fields.
     #[test]
     fn bad_markers() {
         let bad = [
@@ -459,7 +460,7 @@ mod tests {
         assert!(recording.marks.is_empty() && recording.kernel.is_empty());
     }
 
-    /// Goal: the idle task says nothing. Method: a slice of tid 0.
+    /// Goal: the idle task has no slices. Method: a slice of tid 0.
     #[test]
     fn idle_has_no_slices() {
         let mut builder = Builder::new("test");

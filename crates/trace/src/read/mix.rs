@@ -1,7 +1,7 @@
-//! Hashes for caches: few instructions, and nothing depends on their being good.
+//! Hashes for caches: they take few instructions, and the results are right even if a hash is bad.
 
-/// The first and the last eight bytes, which overlap where there are less than 16; of less than eight, all.
-/// With the length they say what up to 16 bytes are.
+/// The first and the last eight bytes, which overlap in texts of less than 16 bytes; of less than eight, all.
+/// With the length they identify texts of up to 16 bytes.
 #[inline]
 pub(super) fn of_ends(bytes: &[u8]) -> [u64; 2] {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -17,15 +17,15 @@ pub(super) fn of_ends(bytes: &[u8]) -> [u64; 2] {
     [byte(0) | byte(1) << 8 | byte(2) << 16, 0]
 }
 
-/// Bits for a cache, of which the low ones are good. Who makes them equal on purpose makes the cache useless,
+/// Bits for a cache, of which the low ones are good. Texts with equal bits on purpose make the cache useless,
 /// and nothing worse.
 #[inline]
 pub(super) fn mix([begin, end]: [u64; 2], more: u64) -> u64 {
     // 2^64 over the golden ratio, as Knuth has it.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     let mixed = (begin ^ more.rotate_left(32)).wrapping_mul(SPREAD) ^ end.rotate_left(29);
-    // Products spread upwards only, and names often differ in their last byte, which is on top: so what is on
-    // top goes down, of both ends to places of their own.
+    // Products spread upwards only, and names often differ in their last byte, which is on top. So the top
+    // bits are moved down, of both ends to places of their own.
     (mixed ^ mixed >> 32).wrapping_mul(SPREAD) >> 40
 }
 
@@ -50,8 +50,7 @@ mod tests {
         }
     }
 
-    /// Goal: up to 16 bytes, ends and length say what a text is. Method: every byte of every such text
-    /// changed.
+    /// Goal: up to 16 bytes, ends and length identify a text. Method: every byte of every such text changed.
     #[test]
     fn ends_tell_texts_apart() {
         let text: Vec<u8> = (1..=16).collect();

@@ -1,8 +1,8 @@
-//! Reads what other programs recorded.
+//! Readers of the recordings of other programs.
 //!
-//! [`read`] takes any file: what it is, its bytes say. The file is read in pieces; only what has to be whole
-//! (HTML, JSON) is kept whole. Whatever the bytes are, reading ends with a [`Recording`] or with a
-//! [`ReadError`] of one line, and what could not be read of a file that is read is counted in
+//! [`read`] takes any file; its bytes tell the format. The file is read in pieces; only formats that need it
+//! (HTML, JSON) are kept whole. Whatever the bytes are, reading ends with a [`Recording`] or with a
+//! [`ReadError`] of one line, and the unreadable parts of a file that is read are counted in
 //! [`Recording::losses`](crate::Recording::losses).
 
 pub(crate) mod builder;
@@ -34,14 +34,14 @@ pub use error::ReadError;
 pub use format::Format;
 pub(crate) use input::Input;
 
-/// A packed file in a packed file is as deep as it gets.
+/// The largest number of packings around each other.
 const MOST_LAYERS: usize = 4;
 
-/// Reads a trace of any format, packed or not; `name` is what errors call it.
+/// Reads a trace of any format, packed or not; `name` is its name in errors.
 ///
 /// # Errors
-/// If it cannot be read at all, is none of the formats, or is one that only the program that made it can
-/// read: then the error names the command that makes text of it.
+/// If it cannot be read at all, or has none of the formats. If only the program that made it can read its
+/// format, the error names the command that converts it to text.
 ///
 /// ```
 /// let text = "\
@@ -49,7 +49,7 @@ const MOST_LAYERS: usize = 4;
 ///     prev_state=R ==> next_comm=render next_pid=42 next_prio=110
 /// render-42   [001] .....  1.000500: tracing_mark_write: B|42|frame
 /// ";
-/// let recording = trace::read::read(text.as_bytes(), "trace.txt").unwrap();
+/// let recording = paceline_trace::read::read(text.as_bytes(), "trace.txt").unwrap();
 /// assert_eq!(recording.threads[0].name, "render");
 /// assert_eq!((recording.kernel.len(), recording.marks.len()), (1, 1));
 /// assert_eq!(recording.origin.format, "ftrace");
@@ -59,8 +59,8 @@ pub fn read<'a>(source: impl Read + 'a, name: &str) -> Result<Recording, ReadErr
     read_on(source, name, &Serial)
 }
 
-/// As [`read`], with an executor for what can be done at the same time: large files of Perfetto's are
-/// decoded in parts. The recording is the same.
+/// As [`read`], with an executor for parallel work: large files of Perfetto's are decoded in parts. The
+/// recording is the same.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -111,7 +111,7 @@ fn read_input(
             }
             Kind::Empty if damage.is_cut.get() => {
                 return Err(ReadError::new(
-                    "stops before anything comes out of it",
+                    "ends before any data can be unpacked",
                     "fetch it again",
                 ));
             }
@@ -127,17 +127,18 @@ fn read_input(
 fn unknown(first: &[u8]) -> ReadError {
     let start = String::from_utf8_lossy(&first[..first.len().min(24)]);
     ReadError::new(
-        format!("is no trace that is known here: it begins with {start:?}"),
-        "what is read: ftrace and systrace, Perfetto, Chrome's JSON, the output of `trace-cmd report` and \
+        format!("is no trace in a known format: it begins with {start:?}"),
+        "known formats: ftrace and systrace, Perfetto, Chrome's JSON, the output of `trace-cmd report` and \
          `perf sched script`, each packed with gzip or not",
     )
 }
 
-/// The command that makes something readable of it.
+/// The error for a known format that is not read, with the command that converts it.
 fn refuse(format: Refused, name: &str, is_packed: bool) -> ReadError {
-    let plain = match is_packed {
-        true => name.strip_suffix(".gz").unwrap_or(name),
-        false => name,
+    let plain = if is_packed {
+        name.strip_suffix(".gz").unwrap_or(name)
+    } else {
+        name
     };
     let unpacked = if is_packed && plain == name {
         format!("{name}.plain")
@@ -145,18 +146,19 @@ fn refuse(format: Refused, name: &str, is_packed: bool) -> ReadError {
         plain.to_owned()
     };
     let (file, text) = (quoted(&unpacked), quoted(&format!("{unpacked}.txt")));
-    let first = match is_packed {
-        true => format!("gzip -dc < {} > {file} && ", quoted(name)),
-        false => String::new(),
+    let first = if is_packed {
+        format!("gzip -dc < {} > {file} && ", quoted(name))
+    } else {
+        String::new()
     };
     match format {
         Refused::TraceDat => ReadError::new(
             "is trace-cmd's own binary file",
-            format!("make text of it: {first}trace-cmd report -N -t -i {file} > {text}"),
+            format!("convert it to text: {first}trace-cmd report -N -t -i {file} > {text}"),
         ),
         Refused::PerfData => ReadError::new(
             "is perf's own binary file",
-            format!("make text of it: {first}perf script --ns -i {file} > {text}"),
+            format!("convert it to text: {first}perf script --ns -i {file} > {text}"),
         ),
         Refused::Zip => ReadError::new("is a zip archive", "unpack it and give the trace in it"),
         Refused::Zstd => ReadError::new("is packed with zstd", "unpack it first: zstd -d"),
@@ -168,8 +170,9 @@ fn refuse(format: Refused, name: &str, is_packed: bool) -> ReadError {
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%=".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -2,7 +2,7 @@
 
 use event::Nanos;
 
-/// All of it, a decimal number or, after `0x`, a hexadecimal one.
+/// The whole text as a number, decimal or, after `0x`, hexadecimal.
 pub(super) fn integer(text: &[u8]) -> Option<u64> {
     match leading(text)? {
         (number, []) => Some(number),
@@ -44,16 +44,17 @@ pub(super) fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     (length > 0).then(|| (number, &text[length..]))
 }
 
-/// All of it, a number that may be negative.
+/// The whole text as a number that may be negative.
 pub(super) fn signed(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
     let number = integer(digits)?;
-    match is_negative {
-        true => 0_i64.checked_sub_unsigned(number),
-        false => i64::try_from(number).ok(),
+    if is_negative {
+        0_i64.checked_sub_unsigned(number)
+    } else {
+        i64::try_from(number).ok()
     }
 }
 
@@ -72,7 +73,7 @@ pub(super) fn leading_signed(text: &[u8]) -> Option<(i64, &[u8])> {
     }
 }
 
-/// All of it, seconds with a fraction, as nanoseconds; digits beyond them are cut off.
+/// The whole text as seconds with a fraction, in nanoseconds; digits beyond them are cut off.
 pub(super) fn seconds(text: &[u8]) -> Option<Nanos> {
     match leading_seconds(text)? {
         (time, []) => Some(time),
@@ -106,7 +107,7 @@ pub(super) fn leading_seconds(text: &[u8]) -> Option<(Nanos, &[u8])> {
     (length > point).then(|| (Nanos(time), &text[length..]))
 }
 
-/// What stands after `key` until the next space, where `key` begins a word.
+/// The text after `key` until the next space, where `key` begins a word.
 pub(super) fn field<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     text.split(|byte| matches!(byte, b' ' | b'\t'))
         .find_map(|word| word.strip_prefix(key))
@@ -134,8 +135,8 @@ mod tests {
         assert_eq!(leading_signed(b"-1 x"), Some((-1, &b" x"[..])));
     }
 
-    /// Goal: times are exact in nanoseconds. Method: six, nine, one and too many digits; the largest; what is
-    /// no time.
+    /// Goal: times are exact in nanoseconds. Method: six, nine, one and too many digits; the largest; texts
+    /// that are no time.
     #[test]
     fn times() {
         assert_eq!(seconds(b"50260.647576"), Some(Nanos(50_260_647_576_000)));

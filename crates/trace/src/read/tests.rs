@@ -1,4 +1,4 @@
-//! Tests of whole files: what they are, how they are packed, what is wrong with them.
+//! Tests of whole files: formats, packings, errors.
 
 use std::io::{Read, Write};
 
@@ -76,7 +76,7 @@ of two lines
             main-11      (     10) [000] .....     1.000008: tracing_mark_write: E
 ";
 
-/// The same in perf's form, as far as perf has it.
+/// The same in perf's form, for the events that perf has.
 const SMALL_PERF: &str = "         swapper     0 [000]     1.000001: sched:sched_switch: prev_comm=swapper/0 \
 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=main next_pid=11 next_prio=110
             main    11 [000]     1.000003: sched:sched_waking: comm=worker pid=12 prio=120 target_cpu=001
@@ -105,7 +105,8 @@ fn page() -> String {
     )
 }
 
-/// Goal: what a file is, its bytes say. Method: a file of each format, plain and in gzip, and their words.
+/// Goal: the bytes of a file tell its format. Method: a file of each format, plain and in gzip, and their
+/// words.
 #[test]
 fn formats() {
     let page = page();
@@ -130,8 +131,8 @@ fn formats() {
     assert_eq!(words.len(), Format::ALL.len());
 }
 
-/// Goal: atrace's greeting, plain or with a zlib stream behind it, is skipped, and what is behind the stream
-/// is counted. Method: greetings in front of both.
+/// Goal: atrace's greeting, plain or with a zlib stream behind it, is skipped, and bytes behind the stream
+/// are counted. Method: greetings in front of both.
 #[test]
 fn atrace() {
     let plain = read_bytes(SMALL.as_bytes()).unwrap();
@@ -173,8 +174,8 @@ fn pages() {
     assert!(fails(b"<!DOCTYPE html><html>nothing</html>").contains("without a trace"));
 }
 
-/// Goal: the oldest pages, with the trace as a JavaScript string, read as their text does. Method: the text
-/// of such a page (from the test data) put back into one, by both quotes.
+/// Goal: the oldest pages, with the trace as a JavaScript string, are read as the text in it. Method: the
+/// text of such a page (from the test data) put back into one, by both quotes.
 #[test]
 fn old_pages() {
     let text = text("catapult-android41-dualcore.systrace.txt.gz");
@@ -197,8 +198,8 @@ fn old_pages() {
     }
 }
 
-/// Goal: what is not read is refused in one line that says what it is and what to do. Method: the first bytes
-/// of each such format; the command for `trace.dat` to the letter, for odd names, too.
+/// Goal: a file that is not read is refused in one line that names its format and the remedy. Method: the
+/// first bytes of each such format; the command for `trace.dat` to the letter, for odd names, too.
 #[test]
 fn refusals() {
     for (bytes, words) in [
@@ -216,7 +217,7 @@ fn refusals() {
             b"\x17\x08\x44tracing6\0",
             "trace-cmd report -N -t -i it > it.txt",
         ),
-        (&gzip(b"")[..15], "stops before anything"),
+        (&gzip(b"")[..15], "ends before any data"),
         (&gzip(&gzip(&gzip(&gzip(&gzip(b"x"))))), "packed too often"),
     ] {
         let error = fails(bytes);
@@ -228,7 +229,7 @@ fn refusals() {
     assert!(error.remedy().ends_with(command), "{error}");
 }
 
-/// Goal: trace-cmd's binary files of the test data are refused with the commands that make text of them.
+/// Goal: trace-cmd's binary files of the test data are refused with the commands that convert them to text.
 /// Method: both files, packed as they are.
 #[test]
 fn trace_dat() {
@@ -273,7 +274,7 @@ fn damaged_and_joined() {
     );
 }
 
-/// Goal: a file that cannot be read says so, with the system's reason. Method: a source that fails.
+/// Goal: the error of an unreadable file has the system's reason. Method: a source that fails.
 #[test]
 fn unreadable() {
     struct Broken;
@@ -286,7 +287,8 @@ fn unreadable() {
     assert_eq!(error, "it: it cannot be read: the disk is gone");
 }
 
-/// How many things of a recording are accounted for: what is read, and what is counted as not.
+/// The number of things in a recording that are accounted for: those that are read, and those that are
+/// counted as lost.
 fn accounted(found: &Recording) -> u64 {
     let kept = found.kernel.len() + found.marks.len();
     let values: usize = found
@@ -298,9 +300,8 @@ fn accounted(found: &Recording) -> u64 {
     (kept + values) as u64 + lost(Loss::OtherEvents) + lost(Loss::BadFields) + lost(Loss::Malformed)
 }
 
-/// Goal: a file that stops anywhere is read up to there, and what is cut off is counted, byte for byte; what
-/// is read of it is what is read of its whole lines. Method: a small file of each text format, cut at every
-/// byte.
+/// Goal: a file that stops anywhere is read up to there, and the cut-off part is counted, byte for byte; the
+/// result is that of its whole lines. Method: a small file of each text format, cut at every byte.
 #[test]
 fn cut_anywhere() {
     for text in [SMALL, SMALL_PERF, SMALL_TRACE_CMD] {
@@ -334,7 +335,7 @@ fn cut_anywhere() {
     }
 }
 
-/// Goal: a container that stops anywhere gives what is in its whole lines, or an error, and the cut is
+/// Goal: a container that stops anywhere gives the contents of its whole lines, or an error, and the cut is
 /// counted. Method: pages of both ages, gzip, atrace's zlib and Chrome's JSON around a kernel's text, cut at
 /// every byte.
 #[test]
@@ -377,8 +378,8 @@ fn containers_cut_anywhere() {
 }
 
 proptest! {
-    /// Goal: whatever the bytes are, reading ends, without a panic, and events come out in order. Method: the
-    /// small files with bytes changed, taken out and put in, plain and packed after that.
+    /// Goal: reading ends without a panic for any bytes, and events are in order. Method: the small files
+    /// with bytes changed, taken out and put in, plain and packed after that.
     #[test]
     fn noise_does_not_panic(
         which in 0..4_usize,

@@ -1,8 +1,8 @@
 //! Takes files out of gzip and zlib.
 //!
-//! What a small file can unpack to is bounded: after the first 16 MiB at most 256 times what was read. Traces
-//! as text shrink to a tenth or a twentieth; what shrinks more was made to fill a disk, and is refused.
-//! Packed data that stops early is read as far as it goes, and that is counted.
+//! The size that a small file can unpack to is bounded: after the first 16 MiB at most 256 times what was
+//! read. Traces as text shrink to a tenth or a twentieth; data that shrink more were made to fill a disk, and
+//! are refused. Packed data that stops early is read as far as it goes, and that is counted.
 
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use super::error::ReadError;
 use super::input::{Damage, Input};
 
-/// So much may come out of anything, however small.
+/// The number of bytes that may come out of any file, however small.
 const FREE: u64 = 16 << 20;
 
 /// Beyond that, bytes out for each byte in.
@@ -29,8 +29,8 @@ pub(super) enum Packing {
 pub(super) fn unpack(input: Input<'_>, packing: Packing) -> Input<'_> {
     let damage = input.damage();
     let decoder = match packing {
-        Packing::Gzip => Decoder::Gzip(MultiGzDecoder::new(input)),
-        Packing::Zlib => Decoder::Zlib(ZlibDecoder::new(input)),
+        Packing::Gzip => Decompressor::Gzip(MultiGzDecoder::new(input)),
+        Packing::Zlib => Decompressor::Zlib(ZlibDecoder::new(input)),
     };
     let unpacked = Unpacked {
         decoder,
@@ -40,21 +40,21 @@ pub(super) fn unpack(input: Input<'_>, packing: Packing) -> Input<'_> {
     Input::new(Box::new(unpacked), damage)
 }
 
-enum Decoder<'a> {
+enum Decompressor<'a> {
     Gzip(MultiGzDecoder<Input<'a>>),
     Zlib(ZlibDecoder<Input<'a>>),
 }
 
 struct Unpacked<'a> {
-    decoder: Decoder<'a>,
+    decoder: Decompressor<'a>,
     out: u64,
     damage: Rc<Damage>,
 }
 
 impl Unpacked<'_> {
-    /// Zlib's end is told by itself: what stands behind it is something else.
+    /// Zlib's end is told by itself: the bytes behind it are something else.
     fn look_behind(&mut self) -> io::Result<()> {
-        let Decoder::Zlib(decoder) = &mut self.decoder else {
+        let Decompressor::Zlib(decoder) = &mut self.decoder else {
             return Ok(());
         };
         let mut rest = 0;
@@ -78,8 +78,8 @@ impl Unpacked<'_> {
 impl Read for Unpacked<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let (result, taken) = match &mut self.decoder {
-            Decoder::Gzip(decoder) => (decoder.read(into), decoder.get_ref().taken()),
-            Decoder::Zlib(decoder) => (decoder.read(into), decoder.get_ref().taken()),
+            Decompressor::Gzip(decoder) => (decoder.read(into), decoder.get_ref().taken()),
+            Decompressor::Zlib(decoder) => (decoder.read(into), decoder.get_ref().taken()),
         };
         match result {
             Ok(0) if !into.is_empty() => {

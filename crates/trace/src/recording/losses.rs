@@ -1,10 +1,10 @@
-//! What is missing from a recording, by kind, and how much of it.
+//! The parts that are missing from a recording, by kind, with their counts.
 
 use std::collections::BTreeMap;
 
 macro_rules! losses {
     ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
-        /// Why something is not in a recording, or not as it was.
+        /// The reason why something is missing from a recording, or was changed in it.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
         pub enum Loss { $($(#[$doc])* $name,)* }
@@ -26,17 +26,17 @@ losses! {
     JobEvents = "job_events";
     /// Kernel events that were overwritten before they were read.
     KernelEvents = "kernel_events";
-    /// Gaps of which the recording does not say how many events are missing.
+    /// Gaps with an unknown number of missing events.
     Gaps = "gaps";
-    /// Lines, or records, that are not what the format says.
+    /// Lines, or records, that do not follow the format.
     Malformed = "malformed";
     /// Bytes at the end of a file that stops in the middle of a record.
     Truncated = "truncated_bytes";
-    /// Kernel events of a kind that is known and that lack a field, or hold one that cannot be.
+    /// Kernel events of a known kind with a missing or impossible field.
     BadFields = "bad_fields";
     /// Kernel events of kinds that are not read.
     OtherEvents = "other_events";
-    /// Markers that are not what the convention says.
+    /// Markers that do not follow the convention.
     BadMarkers = "bad_markers";
     /// Events out of the order of their times, put in order.
     OutOfOrder = "out_of_order";
@@ -44,21 +44,21 @@ losses! {
     Clamped = "clamped";
     /// Ends of slices whose beginnings are not there.
     Unbegun = "unbegun";
-    /// Slices whose ends are not there: they end with the recording, or with what they are part of.
+    /// Slices whose ends are not there: they end with the recording, or with the slice around them.
     Unfinished = "unfinished";
-    /// Switches from a task that did not run there, as far as was known.
+    /// Switches from a task that was not known to run there.
     Contradictions = "contradictions";
-    /// Switches from the idle task that are not there: whoever ran is taken to have begun as soon as it did
+    /// Switches from the idle task that are not there: the thread is taken to have begun as soon as it did
     /// something, or could.
     FromIdle = "switches_from_idle";
-    /// What the format holds and nothing here has a place for.
+    /// Contents of the format that have no place in a recording.
     Unsupported = "unsupported";
 }
 
-/// How much is missing, by kind.
+/// The number of missing parts, by kind.
 ///
 /// ```
-/// use trace::{Loss, Losses};
+/// use paceline_trace::{Loss, Losses};
 /// let mut losses = Losses::default();
 /// losses.add(Loss::Malformed, 2);
 /// losses.add(Loss::Gaps, 0);
@@ -70,15 +70,15 @@ pub struct Losses(BTreeMap<Loss, u64>);
 impl FromIterator<(Loss, u64)> for Losses {
     fn from_iter<T: IntoIterator<Item = (Loss, u64)>>(counts: T) -> Losses {
         let mut losses = Losses::default();
-        counts
-            .into_iter()
-            .for_each(|(loss, count)| losses.add(loss, count));
+        for (loss, count) in counts {
+            losses.add(loss, count);
+        }
         losses
     }
 }
 
 impl Losses {
-    /// So many more of this kind.
+    /// Adds `more` losses of this kind.
     pub fn add(&mut self, loss: Loss, more: u64) {
         if more > 0 {
             let count = self.0.entry(loss).or_default();
@@ -86,19 +86,19 @@ impl Losses {
         }
     }
 
-    /// How many of this kind.
+    /// The number of losses of this kind.
     pub fn get(&self, loss: Loss) -> u64 {
         self.0.get(&loss).copied().unwrap_or(0)
     }
 
-    /// Those of another recording, too.
+    /// Adds the losses of another recording.
     pub fn add_all(&mut self, others: &Losses) {
-        others
-            .iter()
-            .for_each(|(loss, count)| self.add(loss, count));
+        for (loss, count) in others.iter() {
+            self.add(loss, count);
+        }
     }
 
-    /// The kinds of which there are any, with their counts.
+    /// The kinds with losses, and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
         self.0.iter().map(|(loss, count)| (*loss, *count))
     }

@@ -1,21 +1,21 @@
-//! What programs said about themselves: atrace's markers, track events, Chrome's phases.
+//! The marks of programs: atrace's markers, track events, Chrome's phases.
 
 use event::{Nanos, Task};
 
 use super::Name;
 
-/// Something a thread said at one instant.
+/// A mark of a thread at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// Its time.
     pub time: Nanos,
-    /// Whose track it is on.
+    /// The thread that it belongs to.
     pub on: Task,
-    /// What.
+    /// Its kind.
     pub what: MarkKind,
 }
 
-/// What was said.
+/// The kind of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkKind {
     /// A slice begins, inside of those that are open on this thread.
@@ -24,23 +24,23 @@ pub enum MarkKind {
     End,
     /// A slice begins that may end on another thread, and need not nest.
     AsyncBegin {
-        /// What it is called.
+        /// Its name.
         name: Name,
-        /// What tells it from others of this name in the same process.
+        /// Its number, which differs from those of other open slices of this name in the same process.
         cookie: u64,
     },
     /// It ends.
     AsyncEnd {
-        /// What it is called.
+        /// Its name.
         name: Name,
-        /// What tells it from others of this name in the same process.
+        /// Its number, which differs from those of other open slices of this name in the same process.
         cookie: u64,
     },
     /// An instant with a name.
     Instant(Name),
     /// An arrow passes through the innermost slice of this thread, from the one it passed through before.
     Flow {
-        /// Which arrow.
+        /// The number of the arrow.
         id: u64,
         /// Whether it ends here.
         ends: bool,

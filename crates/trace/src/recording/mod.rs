@@ -1,4 +1,4 @@
-//! What is known of one run.
+//! The known facts of one run.
 
 mod losses;
 mod marks;
@@ -14,37 +14,38 @@ pub use marks::{Mark, MarkKind};
 pub use names::{Name, Names};
 pub use origin::{Clock, Origin, Wakers};
 
-/// What is known of one run: everything on one clock, in nanoseconds since its origin.
+/// The known facts of one run: everything on one clock, in nanoseconds since its origin.
 ///
-/// Lists of events are best in the order of their times; those that are not are sorted when they are
-/// written, equal times in the order given.
+/// Lists of events are best in the order of their times; lists that are not are sorted when they are written,
+/// equal times in the order given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
     /// Programs; threads refer to them by position.
     pub processes: Vec<Process>,
-    /// Threads. Events may name tasks that are not here; these are called by their number.
+    /// Threads. Events may name tasks that are not here; their names are their numbers.
     pub threads: Vec<Thread>,
-    /// What is known of the CPUs. Events may name others.
+    /// Facts about the CPUs. Events may name others.
     pub cpus: Vec<CpuFacts>,
-    /// What the kernel did.
+    /// The kernel's events.
     pub kernel: Vec<KernelEvent>,
-    /// What programs said about themselves.
+    /// The programs' marks.
     pub marks: Vec<Mark>,
     /// The words in [`marks`](Recording::marks).
     pub names: Names,
-    /// What the job system did.
+    /// The job system's events.
     pub jobs: Vec<Event>,
-    /// Whose seat each is. What happens on a seat that is not here is shown on a track of its own.
-    pub seats: BTreeMap<u32, Task>,
+    /// The thread of each thread slot. Events of a thread slot that is not here are shown on a track of its
+    /// own.
+    pub slots: BTreeMap<u32, Task>,
     /// Labels of jobs, by the number in [`Created`](event::EventKind::Created).
     pub labels: Vec<String>,
     /// Values over time.
     pub counters: Vec<Counter>,
-    /// What was found out afterwards.
+    /// Findings that were added afterwards.
     pub annotations: Vec<Annotation>,
-    /// What is missing.
+    /// The missing parts.
     pub losses: Losses,
 }
 
@@ -53,12 +54,12 @@ pub struct Recording {
 pub struct Process {
     /// Its name.
     pub name: String,
-    /// The kernel's number for it, where it has one.
+    /// The kernel's number for it, if it has one.
     pub pid: Option<u32>,
 }
 
 impl Process {
-    /// One of which only the name is known.
+    /// A program of which only the name is known.
     pub fn new(name: impl Into<String>) -> Process {
         Process {
             name: name.into(),
@@ -67,12 +68,12 @@ impl Process {
     }
 }
 
-/// What is known of a CPU.
+/// Facts about a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuFacts {
-    /// Which one.
+    /// The CPU.
     pub cpu: Cpu,
-    /// What it can do at its highest frequency; the fastest CPU of the machine has 1024.
+    /// Its capacity: the work it can do at its highest frequency; the fastest CPU of the machine has 1024.
     pub capacity: Option<u32>,
     /// Its highest frequency in kHz.
     pub max_khz: Option<u32>,
@@ -90,9 +91,9 @@ pub struct Thread {
     /// Its priority at the beginning, as Linux's kernel counts them, the lowest first: see [`nice`] and
     /// [`realtime`].
     pub priority: i32,
-    /// The kernel's number for it, where it has one.
+    /// The kernel's number for it, if it has one.
     pub tid: Option<u32>,
-    /// The CPUs it may run on, where that is known; none: it is not.
+    /// The CPUs it may run on; none: they are not known.
     pub allowed: Option<Vec<Cpu>>,
 }
 
@@ -123,38 +124,38 @@ pub fn realtime(priority: u8) -> i32 {
 /// A value over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// What is counted.
+    /// The name of the counter.
     pub name: String,
-    /// In what; empty for plain numbers.
+    /// Its unit; empty for plain numbers.
     pub unit: String,
     /// The position in [`Recording::processes`] of the program that counts; none: it is about the machine.
     pub process: Option<usize>,
-    /// From when on it is how much.
+    /// The values, each with the time from which it is valid.
     pub values: Vec<(Nanos, i64)>,
 }
 
 /// A stretch of time with a name.
 ///
-/// Annotations may overlap each other in any way, also those of one track.
+/// Annotations may overlap each other in any way, even those of one track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
-    /// Whose track it is on; none: it is about the whole run.
+    /// The thread that it belongs to; none: it is about the whole run.
     pub on: Option<Task>,
     /// The name of the track, such as "violations".
     pub track: String,
-    /// What it says.
+    /// Its text.
     pub name: String,
-    /// From when.
+    /// Its beginning.
     pub begin: Nanos,
-    /// Until when; an end before the beginning counts as equal to it.
+    /// Its end; an end before the beginning counts as equal to it.
     pub end: Nanos,
 }
 
 impl Annotation {
-    /// What the names of tracks begin with on which an explanation wrote what it found.
+    /// The beginning of the names of tracks on which an explanation wrote its findings.
     pub const FOUND: &str = "paceline: ";
 
-    /// Whether it was found by an explanation: then it is about what happened and no part of it.
+    /// Whether it is a finding of an explanation: then it is about the run's events and not one of them.
     pub fn is_found(&self) -> bool {
         self.track.starts_with(Annotation::FOUND)
     }
@@ -171,7 +172,7 @@ impl Recording {
         )
     }
 
-    /// The same of one whose events and marks are in the order of their times.
+    /// The same for a recording whose events and marks are in the order of their times.
     pub(crate) fn span_in_order(&self) -> Option<(Nanos, Nanos)> {
         fn ends<T>(list: &[T]) -> impl Iterator<Item = &T> {
             list.first().into_iter().chain(list.last())

@@ -10,7 +10,7 @@ pub struct Name(pub u32);
 /// Words and their numbers: equal words have equal numbers.
 ///
 /// ```
-/// let mut names = trace::Names::default();
+/// let mut names = paceline_trace::Names::default();
 /// let draw = names.number("draw");
 /// assert_eq!(names.number("draw"), draw);
 /// assert_eq!(names.word(draw), "draw");
@@ -39,7 +39,7 @@ impl Names {
         self.numbers.get(word).copied()
     }
 
-    /// The word with this number; of a number of somewhere else, nothing.
+    /// The word with this number; empty for a number of other names.
     pub fn word(&self, name: Name) -> &str {
         self.words.get(name.0 as usize).map_or("", |word| &**word)
     }
@@ -49,12 +49,12 @@ impl Names {
         self.words.iter().map(|word| &**word)
     }
 
-    /// How many there are.
+    /// The number of words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -63,9 +63,9 @@ impl Names {
 impl<'w> FromIterator<&'w str> for Names {
     fn from_iter<T: IntoIterator<Item = &'w str>>(words: T) -> Names {
         let mut names = Names::default();
-        words.into_iter().for_each(|word| {
+        for word in words {
             names.number(word);
-        });
+        }
         names
     }
 }

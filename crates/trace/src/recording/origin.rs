@@ -1,29 +1,29 @@
-//! Where a recording comes from, and what it can therefore know.
+//! The origin of a recording, and the facts that it can therefore have.
 
-/// Where a recording comes from.
+/// The origin of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The format, in a word: "ftrace", "perfetto" …; empty: it was made here.
     pub format: String,
-    /// What its times are.
+    /// The clock of its times.
     pub clock: Clock,
-    /// Who is known to have woken whom.
+    /// How the wakers of threads are known.
     pub wakers: Wakers,
-    /// The kernel's release, such as "4.19.113", where it is told.
+    /// The kernel's release, such as "4.19.113", if it is known.
     pub kernel: Option<String>,
 }
 
-/// What times are.
+/// A clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// Nobody says.
+    /// It is not known.
     #[default]
     Unknown,
     /// Time since the machine started, without sleep.
     Monotonic,
     /// The same, with sleep.
     Boot,
-    /// Simulated.
+    /// Simulated time.
     Virtual,
     /// Another one, by its name.
     Other(String),
@@ -56,12 +56,12 @@ impl Clock {
 /// How wakers are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wakers {
-    /// They are not.
+    /// They are not known.
     #[default]
     Unknown,
-    /// By where the woken task was put on a queue: on a remote CPU that is an interrupt's work, and nobody
-    /// is named.
+    /// By the CPU on which the woken task was put on a queue: on a remote CPU that is an interrupt's work,
+    /// and no waker is known.
     Queued,
-    /// By where it was decided.
+    /// By the place of the decision.
     Decided,
 }

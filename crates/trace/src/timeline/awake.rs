@@ -1,7 +1,7 @@
-//! States of threads where there are no kernel events: what the job system says of itself.
+//! States of threads without kernel events: from the job system's own events.
 //!
-//! A worker says when it goes to sleep, when it is awake again, and whom it wakes. Between these it ran, or
-//! could have run: which of the two only a kernel knows.
+//! A worker's events are that it goes to sleep, that it is awake again, and that it wakes another. Between
+//! these it ran, or could have run: only a kernel knows which of the two.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use event::{Event, EventKind};
 
 use super::dense::NOBODY;
 use super::history::Histories;
-use super::states::{Builder, Interval, Since, State, Wake};
+use super::states::{Interval, Since, State, StateBuilder, WakeUp};
 
-/// States and wake-ups after the job system's events, which are in the order of their times. `seats` are the
+/// States and wake-ups by the job system's events, which are in the order of their times. `slots` are the
 /// positions of their threads.
 pub(super) fn find(
     events: &[Event],
-    seats: &BTreeMap<u32, u32>,
-) -> (Histories<Interval>, Histories<Wake>) {
-    let mut states = Builder::default();
+    slots: &BTreeMap<u32, u32>,
+) -> (Histories<Interval>, Histories<WakeUp>) {
+    let mut states = StateBuilder::default();
     let mut wakes = Histories::default();
     for event in events {
-        let thread = seats.get(&event.seat).copied().unwrap_or(NOBODY);
+        let thread = slots.get(&event.slot).copied().unwrap_or(NOBODY);
         if thread == NOBODY {
             continue;
         }
-        if let (EventKind::Unpark, Some(seat)) = (event.kind, event.arg.checked_sub(1))
+        if let (EventKind::Unpark, Some(slot)) = (event.kind, event.arg.checked_sub(1))
             && states.now(thread).map(|now| now.state) == Some(State::Sleeping)
         {
-            let by = u32::try_from(seat).ok().and_then(|seat| seats.get(&seat));
-            let wake = Wake {
+            let by = u32::try_from(slot).ok().and_then(|slot| slots.get(&slot));
+            let wake = WakeUp {
                 time: event.time,
                 by: by.copied().unwrap_or(NOBODY),
                 interrupt: false,
@@ -43,12 +43,12 @@ pub(super) fn find(
             states.set(thread, event.time, state);
         }
         let woken = u32::try_from(event.arg).ok();
-        let woken = woken.and_then(|seat| seats.get(&seat).copied());
+        let woken = woken.and_then(|slot| slots.get(&slot).copied());
         if let (EventKind::Wake, Some(woken)) = (event.kind, woken)
             && states.now(woken).map(|now| now.state) == Some(State::Sleeping)
         {
             states.set(woken, event.time, State::Runnable(Since::Woken));
-            let wake = Wake {
+            let wake = WakeUp {
                 time: event.time,
                 by: thread,
                 interrupt: false,

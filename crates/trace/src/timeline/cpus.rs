@@ -1,16 +1,16 @@
-//! CPUs: who ran when, how fast, and whether they were there at all.
+//! CPUs: the threads that ran on each, its frequencies, and the times when it was online.
 
 use event::{Cpu, Nanos, Task};
 
 use super::dense::NOBODY;
 use super::history::{Change, History};
 
-/// In place of a thread: it is not known who ran.
+/// In place of a thread: it is not known which one ran.
 pub(crate) const UNKNOWN: u32 = NOBODY - 1;
-/// In place of a thread: nobody ran.
+/// In place of a thread: none ran.
 pub(crate) const IDLE: u32 = NOBODY;
 
-/// The beginning of somebody's time on a CPU; it lasts until the next one begins.
+/// The beginning of a thread's time on a CPU; it lasts until the next one begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
     pub(crate) begin: Nanos,
@@ -30,40 +30,41 @@ impl Change for Run {
     }
 }
 
-/// Who, or what, had a CPU.
+/// What had a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Who {
     /// This thread.
     Task(Task),
-    /// Nobody: the CPU was idle.
+    /// No thread: the CPU was idle.
     Idle,
-    /// None could have had it: no CPU that the thread was allowed on was online.
+    /// No thread could have had it: no CPU that the thread was allowed on was online.
     Offline,
     /// It is not known.
     Unknown,
 }
 
-/// What is known of a CPU.
+/// The timeline of a CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) cpu: Cpu,
     /// From the beginning of the recording on.
     pub(crate) runs: History<Run>,
-    /// Whether it is online, from when on; it is before the first one, if that says that it no longer is.
+    /// Whether it is online, and since when. Before the first entry it is online if that entry says that it
+    /// no longer is.
     pub(crate) online: Vec<(Nanos, bool)>,
-    /// Its frequency in kHz, from when on.
+    /// Its frequency in kHz, and since when.
     pub(crate) frequencies: Vec<(Nanos, u32)>,
     /// From the beginning of an interrupt to the end of the outermost one.
     pub(crate) interrupts: Vec<(Nanos, Nanos)>,
-    /// From when to when somebody was put aside here: nobody else of that group could run here either.
+    /// The times during which a thread was put aside here: no other thread of its group could run here then.
     pub(crate) closed: Vec<(Nanos, Nanos)>,
-    /// What it can do at its highest frequency; the fastest CPU has the most.
+    /// Its capacity at its highest frequency; the fastest CPU has the most.
     pub(crate) capacity: Option<u32>,
     /// Its highest frequency, told or seen.
     pub(crate) max_khz: Option<u32>,
-    /// How many interrupts are open, and since when.
+    /// The number of open interrupts, and the time since when.
     open: (u32, Nanos),
-    /// How many threads are put aside here, and since when any.
+    /// The number of threads that are put aside here, and the time since when any are.
     aside: (u32, Nanos),
 }
 
@@ -86,7 +87,7 @@ impl Lane {
         }
     }
 
-    /// Who runs as of the latest event, and since when.
+    /// The running thread as of the latest event, and since when.
     #[inline]
     pub(super) fn now(&self) -> Run {
         self.runs.last().expect("a lane begins with a run")
@@ -99,7 +100,7 @@ impl Lane {
         }
     }
 
-    /// It turns out who ran since the latest change.
+    /// Corrects the thread that ran since the latest change.
     pub(super) fn correct(&mut self, who: u32) {
         let now = self.now();
         self.runs.correct(Run { who, ..now });
@@ -134,7 +135,7 @@ impl Lane {
         self.aside = (threads + 1, if threads == 0 { time } else { since });
     }
 
-    /// One of them is no longer.
+    /// One of them no longer is.
     pub(super) fn let_go(&mut self, time: Nanos) {
         let (threads, since) = self.aside;
         self.aside.0 = threads.saturating_sub(1);
@@ -158,7 +159,7 @@ impl Lane {
         after.saturating_sub(1)
     }
 
-    /// The runs from the one on that holds a time.
+    /// The runs, beginning with the one that holds a time.
     pub(crate) fn runs_from(&self, time: Nanos) -> impl Iterator<Item = Run> + '_ {
         self.runs.from(self.run_at(time))
     }

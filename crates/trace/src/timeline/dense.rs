@@ -1,4 +1,4 @@
-//! Positions for numbers that may be anything, and lists by position.
+//! Positions for any numbers, and lists by position.
 
 use std::collections::HashMap;
 
@@ -100,7 +100,7 @@ impl<T: Copy> Grouped<T> {
         Grouped { starts, items }
     }
 
-    /// The list of a position; of one that has none, an empty one.
+    /// The list of a position; an empty one if it has none.
     #[inline]
     pub(crate) fn of(&self, group: u32) -> &[T] {
         let group = group as usize;

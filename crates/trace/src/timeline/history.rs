@@ -1,14 +1,14 @@
-//! What something was and since when: a time and a number for each change, in the order of time.
+//! Histories of values: a time and a number for each change, in the order of time.
 //!
-//! There is a change for each event and more, and memory that is touched for the first time costs more than
-//! finding out what goes there. So a change has 8 bytes: its time is told from one before it that is at most
-//! four seconds away.
+//! There is a change for each event and more, and touching memory for the first time costs more than
+//! computing the data that go there. So a change has 8 bytes: its time is the difference to a base that is at
+//! most four seconds before.
 
 use std::marker::PhantomData;
 
 use event::Nanos;
 
-/// A change: when, and a number that says to what.
+/// A change: its time, and a number for the new value.
 pub(crate) trait Change: Copy {
     /// Both.
     fn parts(self) -> (Nanos, u32);
@@ -18,15 +18,15 @@ pub(crate) trait Change: Copy {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct HistoryEntry {
     after: u32,
     number: u32,
 }
 
-/// Where times are told from another base.
+/// A base for the times of the entries after it.
 #[derive(Clone, Copy, Debug)]
 struct Base {
-    /// From this entry on, which is at this time.
+    /// The first entry, which is at this time.
     from: usize,
     time: u64,
 }
@@ -34,8 +34,8 @@ struct Base {
 /// Changes of one thing.
 #[derive(Clone, Debug)]
 pub(crate) struct History<T> {
-    entries: Vec<Entry>,
-    /// The first entries, if there is no base for them, are told from 0.
+    entries: Vec<HistoryEntry>,
+    /// The first entries, if there is no base for them, count from 0.
     bases: Vec<Base>,
     /// That of the last entry.
     base: u64,
@@ -54,7 +54,7 @@ impl<T> Default for History<T> {
 }
 
 impl<T: Change> History<T> {
-    /// Puts a change behind the others; it is no earlier.
+    /// Appends a change, which is no earlier than the others.
     #[inline]
     pub(super) fn push(&mut self, change: T) {
         let (time, number) = change.parts();
@@ -62,7 +62,7 @@ impl<T: Change> History<T> {
             Some(Ok(after)) => after,
             _ => self.rebase(time.0),
         };
-        self.entries.push(Entry { after, number });
+        self.entries.push(HistoryEntry { after, number });
     }
 
     #[cold]
@@ -73,12 +73,12 @@ impl<T: Change> History<T> {
         0
     }
 
-    /// Room for so many more.
+    /// Room for `changes` more.
     pub(super) fn reserve(&mut self, changes: usize) {
         self.entries.reserve_exact(changes);
     }
 
-    /// How many there are.
+    /// The number of changes.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -90,7 +90,7 @@ impl<T: Change> History<T> {
         Some(last.at(self.base))
     }
 
-    /// It turns out what the latest change was to.
+    /// Corrects the value of the latest change.
     pub(super) fn correct(&mut self, change: T) {
         if let Some(last) = self.entries.last_mut() {
             last.number = change.parts().1;
@@ -120,14 +120,14 @@ impl<T: Change> History<T> {
         from + entries.partition_point(|entry| is_before(Nanos(time + u64::from(entry.after))))
     }
 
-    /// The last one of the first so many.
+    /// The last of the first `bases` ones.
     fn base_of(&self, bases: usize) -> Base {
         let last = bases.checked_sub(1).map(|last| self.bases[last]);
         last.unwrap_or(Base { from: 0, time: 0 })
     }
 }
 
-impl Entry {
+impl HistoryEntry {
     #[inline]
     fn at<T: Change>(self, base: u64) -> T {
         T::of(Nanos(base + u64::from(self.after)), self.number)
@@ -138,7 +138,7 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Histories<T> {
     list: Vec<History<T>>,
-    /// Of positions that have none.
+    /// The history of positions that have none.
     none: History<T>,
 }
 
@@ -152,7 +152,7 @@ impl<T> Default for Histories<T> {
 }
 
 impl<T: Change> Histories<T> {
-    /// That of a position; of one that has none, an empty one.
+    /// The history of a position; an empty one if it has none.
     #[inline]
     pub(crate) fn of(&self, position: u32) -> &History<T> {
         self.list.get(position as usize).unwrap_or(&self.none)
@@ -195,12 +195,12 @@ mod tests {
     /// Goal: a change takes 8 bytes. Method: its size.
     #[test]
     fn changes_are_small() {
-        assert_eq!(size_of::<Entry>(), 8);
+        assert_eq!(size_of::<HistoryEntry>(), 8);
     }
 
     proptest! {
         /// Goal: a history is a sorted list. Method: such a list beside it, with times near and far, equal
-        /// ones, and the last ones that there are; each place, each search.
+        /// ones, and the last possible ones; each place, each search.
         #[test]
         fn it_is_a_sorted_list(
             begin in prop_oneof![Just(0), Just(u64::from(u32::MAX)), Just(1 << 40), any::<u64>()],

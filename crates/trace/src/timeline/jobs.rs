@@ -1,4 +1,5 @@
-//! Jobs of our own job system: what each waited for, who ran it, and who waited for it.
+//! Jobs of our own job system: the jobs that each waited for, the threads that ran it, and those that waited
+//! for it.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use super::dense::{Grouped, NOBODY};
 use super::lists::Lists;
 use super::nested::{Extent, Nested};
 
-/// What happened to a job, when and on which thread.
+/// The time and the thread of an event of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
     pub(crate) time: Nanos,
@@ -57,7 +58,7 @@ impl Extent for Span {
     }
 }
 
-/// What is made of the job system's events.
+/// The timeline of the job system's events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Jobs {
     /// In the order of their numbers.
@@ -84,7 +85,7 @@ impl Jobs {
     }
 }
 
-/// What is open on one seat.
+/// The open span of a thread slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum OpenSpan {
     Body(usize),
@@ -92,11 +93,11 @@ enum OpenSpan {
     Frame(usize),
 }
 
-/// An end is looked for among so many open things: where ends are missing, they pile up.
+/// The number of open spans in which an end is looked for: where ends are missing, they pile up.
 const DEPTH: usize = 1024;
 
 #[derive(Default)]
-struct Builder {
+struct JobBuilder {
     positions: HashMap<u64, u32>,
     jobs: Vec<Job>,
     before: Vec<(u32, u32)>,
@@ -108,16 +109,16 @@ struct Builder {
     last: Nanos,
 }
 
-/// Finds jobs. Events come with the positions of their threads, in the order of their times, which are those
-/// at which the threads ran; `last` is the end of the recording.
+/// Finds jobs. Events come with the positions of their threads, in the order of their times, at which their
+/// threads ran; `last` is the end of the recording.
 pub(super) fn find(
     events: impl Iterator<Item = (u32, Event)>,
     threads: usize,
     last: Nanos,
 ) -> Jobs {
-    let mut builder = Builder {
+    let mut builder = JobBuilder {
         last,
-        ..Builder::default()
+        ..JobBuilder::default()
     };
     for (thread, event) in events {
         builder.take(thread, &event);
@@ -125,7 +126,7 @@ pub(super) fn find(
     builder.finish(threads)
 }
 
-impl Builder {
+impl JobBuilder {
     fn job(&mut self, id: u64) -> u32 {
         let jobs = &mut self.jobs;
         *self.positions.entry(id).or_insert_with(|| {
@@ -164,7 +165,7 @@ impl Builder {
             EventKind::Begin => {
                 let job = self.job(event.job);
                 let (begin, end) = (time, self.last.max(time));
-                self.begin(event.seat, OpenSpan::Body(self.pieces.len()));
+                self.begin(event.slot, OpenSpan::Body(self.pieces.len()));
                 self.pieces.push(Piece {
                     begin,
                     end,
@@ -174,11 +175,11 @@ impl Builder {
             }
             EventKind::WaitBegin => {
                 let what = self.job(event.job).into();
-                self.begin(event.seat, OpenSpan::Wait(self.waits.len()));
+                self.begin(event.slot, OpenSpan::Wait(self.waits.len()));
                 self.waits.push((thread, self.span(time, what)));
             }
             EventKind::FrameBegin => {
-                self.begin(event.seat, OpenSpan::Frame(self.frames.len()));
+                self.begin(event.slot, OpenSpan::Frame(self.frames.len()));
                 self.frames.push((thread, self.span(time, event.job)));
             }
             EventKind::End | EventKind::WaitEnd | EventKind::FrameEnd => self.end(event),
@@ -191,13 +192,13 @@ impl Builder {
         Span { begin, end, what }
     }
 
-    fn begin(&mut self, seat: u32, what: OpenSpan) {
-        self.open.entry(seat).or_default().push(what);
+    fn begin(&mut self, slot: u32, what: OpenSpan) {
+        self.open.entry(slot).or_default().push(what);
     }
 
-    /// Ends the innermost thing that this is the end of, and bodies and waits inside of it.
+    /// Ends the innermost span that this event ends, and bodies and waits inside of it.
     fn end(&mut self, event: &Event) {
-        let Some(open) = self.open.get_mut(&event.seat) else {
+        let Some(open) = self.open.get_mut(&event.slot) else {
             self.unbegun += 1;
             return;
         };
@@ -217,7 +218,7 @@ impl Builder {
             return;
         };
         let found = inner + found;
-        // Frames do not nest with the rest: what was waited for in one may go on after it.
+        // Frames do not nest with the rest: a wait that began in one may continue after it.
         let ended: Vec<OpenSpan> = match open[found] {
             OpenSpan::Frame(_) => vec![open.remove(found)],
             _ => open.split_off(found),

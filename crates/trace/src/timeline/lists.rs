@@ -1,7 +1,7 @@
-//! Lists by position that grow at their ends, in the order of time: what threads did.
+//! Lists by position that grow at their ends, in the order of time: the data of threads.
 //!
-//! There is one item for each event and more, so nothing is kept twice, not even until the end: each list
-//! is a piece of memory of its own, and grows where it is.
+//! There is one item for each event and more, so nothing is kept twice, not even until the end: each list is
+//! a piece of memory of its own, and grows where it is.
 
 /// A list for each position.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl<T> Lists<T> {
         lists
     }
 
-    /// Puts an item behind the others of a position.
+    /// Appends an item to the list of a position.
     #[inline]
     pub(super) fn push(&mut self, group: u32, item: T) {
         let group = group as usize;
@@ -33,7 +33,7 @@ impl<T> Lists<T> {
         self.0[group].push(item);
     }
 
-    /// The list of a position; of one that has none, an empty one.
+    /// The list of a position; an empty one if it has none.
     #[inline]
     pub(crate) fn of(&self, group: u32) -> &[T] {
         self.0.get(group as usize).map_or(&[], Vec::as_slice)
@@ -52,7 +52,7 @@ impl<T> Lists<T> {
         (0..).zip(self.0.iter().map(Vec::as_slice))
     }
 
-    /// Sorts each list, of equal items as they came.
+    /// Sorts each list, equal items as they came.
     pub(super) fn sort_each(&mut self, compare: impl Fn(&T, &T) -> std::cmp::Ordering + Copy) {
         for list in &mut self.0 {
             list.sort_by(compare);

@@ -1,10 +1,10 @@
-//! From events to intervals: who was in which state when, and what every CPU did.
+//! From events to intervals: the states of every thread and CPU over time.
 //!
 //! Invariants
 //! - A thread is in exactly one state at any time from the recording's beginning to its end, and runs on one
 //!   CPU at most; a CPU runs one thread at most. Events that contradict this are put right and counted.
-//! - Kernel events own the states of threads. The job system's events happen where their threads ran; those
-//!   that do not are moved to the nearest such time and counted.
+//! - Kernel events own the states of threads. The job system's events happen where their threads ran; other
+//!   events are moved to the nearest such time and counted.
 //! - Memory is proportional to the recording: everything is kept in sorted lists, one list of a kind for all
 //!   threads together.
 
@@ -43,19 +43,19 @@ pub use states::{Since, State, Stay};
 use crate::{Clock, Loss, Losses, Recording};
 use dense::Dense;
 use history::Histories;
-use kernel::{Kernel, Reason, Seen};
+use kernel::{KernelTimeline, Reason, Sighting};
 use priorities::Step;
 use room::Room;
 use slices::Slices;
-use states::Wake;
+use states::WakeUp;
 
-/// What the user knows about the machine and the recording does not say.
+/// The user's facts about the machine that the recording does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What CPUs can do at their highest frequency; the fastest has the most. What is said here counts more
-    /// than what the recording says.
+    /// The capacities of CPUs at their highest frequency; the fastest has the most. They count more than the
+    /// recording's.
     pub capacities: BTreeMap<Cpu, u32>,
-    /// The CPUs that threads may run on. What is said here counts more than what the recording says.
+    /// The CPUs that threads may run on. They count more than the recording's.
     pub allowed: BTreeMap<Task, Vec<Cpu>>,
 }
 
@@ -63,7 +63,7 @@ pub struct Options {
 ///
 /// ```
 /// use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
-/// use trace::timeline::{Options, Since, State, Timeline};
+/// use paceline_trace::timeline::{Options, Since, State, Timeline};
 /// let switch = |time, prev, next| KernelEvent {
 ///     time: Nanos(time),
 ///     cpu: Cpu(0),
@@ -71,7 +71,7 @@ pub struct Options {
 /// };
 /// let (a, b) = (Some(Task(0)), Some(Task(1)));
 /// let kernel = vec![switch(0, None, a), switch(30, a, b), switch(50, b, a)];
-/// let recording = trace::Recording { kernel, ..trace::Recording::default() };
+/// let recording = paceline_trace::Recording { kernel, ..paceline_trace::Recording::default() };
 /// let timeline = Timeline::new(recording, &Options::default());
 /// let states: Vec<State> = timeline.stays(Task(0)).map(|stay| stay.state).collect();
 /// assert_eq!(states, [State::Running(Cpu(0)), State::Runnable(Since::Preempted), State::Running(Cpu(0))]);
@@ -86,14 +86,14 @@ pub struct Timeline {
     cpus: Dense,
     /// By thread: its position in the recording's list, or [`NOBODY`].
     facts: Vec<u32>,
-    /// Whether the kernel says who ran when.
+    /// Whether the kernel's events say which threads ran.
     pub(crate) has_switches: bool,
-    /// The threads of which it says that they were put aside because a quota was used up.
+    /// The threads that were put aside because a quota was used up, by the kernel's events.
     rationed: BTreeSet<u32>,
-    /// Whether it says who is moved to another CPU's queue.
+    /// Whether the events say which threads are moved to another CPU's queue.
     pub(crate) has_migrations: bool,
     pub(crate) states: Histories<Interval>,
-    wakes: Histories<Wake>,
+    wakes: Histories<WakeUp>,
     /// By thread, in the order of time: beginnings of runs that were inferred.
     inferred: Grouped<Nanos>,
     priorities: Grouped<Step>,
@@ -101,16 +101,16 @@ pub struct Timeline {
     reasons: Grouped<Reason>,
     pub(crate) lanes: Vec<Lane>,
     /// By thread, in the order of time: the CPUs it may run on, and since when.
-    allowed: Grouped<Seen>,
-    /// By thread: whether the recording or the user says so.
+    allowed: Grouped<Sighting>,
+    /// By thread: whether the recording or the user names its CPUs.
     told: Vec<bool>,
-    /// Whether the recording or the user says what CPUs can do.
+    /// Whether the recording or the user gives the capacities of CPUs.
     pub(crate) capacities_told: bool,
     pub(crate) slices: Slices,
     pub(crate) jobs: Jobs,
 }
 
-/// Puts a list into the order of its times, and says how many were out of it.
+/// Sorts a list by time. Returns the number of items that were out of order.
 fn sort<T>(list: &mut [T], time: impl Fn(&T) -> Nanos + Copy) -> u64 {
     let late = list.windows(2).filter(|two| time(&two[1]) < time(&two[0]));
     let late = late.count() as u64;
@@ -120,8 +120,8 @@ fn sort<T>(list: &mut [T], time: impl Fn(&T) -> Nanos + Copy) -> u64 {
     late
 }
 
-/// The same of kernel events, which are looked at as seldom as possible, because they are many; and how much
-/// room they need.
+/// The same for kernel events, which are looked at as seldom as possible, because they are many. Returns also
+/// the room they need.
 fn sort_kernel(list: &mut [KernelEvent]) -> (u64, Room) {
     let (mut late, mut room) = (0, Room::default());
     let mut latest = Nanos::ZERO;
@@ -137,7 +137,7 @@ fn sort_kernel(list: &mut [KernelEvent]) -> (u64, Room) {
 }
 
 impl Timeline {
-    /// The timeline of a recording. Whatever is in it, there is one.
+    /// The timeline of a recording. Every recording has one.
     pub fn new(mut recording: Recording, options: &Options) -> Timeline {
         let mut losses = recording.losses.clone();
         let (late, room) = sort_kernel(&mut recording.kernel);
@@ -150,16 +150,16 @@ impl Timeline {
         let mut kernel = states_of(&recording, options, (&mut tasks, &mut cpus), span, &room);
         losses.add(Loss::Contradictions, kernel.contradictions);
         losses.add(Loss::FromIdle, kernel.from_idle);
-        let seats = seats(&recording, &mut tasks);
+        let slots = slots(&recording, &mut tasks);
         let slices = slices(&mut recording, &mut tasks, span.1, &mut losses);
         let threads = tasks.numbers().len();
         let has_switches = has_switches(&recording);
         if !has_switches {
-            (kernel.states, kernel.wakes) = awake::find(&recording.jobs, &seats);
+            (kernel.states, kernel.wakes) = awake::find(&recording.jobs, &slots);
         }
         let jobs = jobs_of(
             &recording.jobs,
-            &seats,
+            &slots,
             &kernel.states,
             threads,
             span.1,
@@ -199,7 +199,7 @@ impl Timeline {
         timeline
     }
 
-    /// What CPUs can do, as far as anybody says; else what their frequencies let suspect.
+    /// Learns the capacities of CPUs, as far as they are given; else those that their frequencies suggest.
     fn learn_cpus(&mut self, options: &Options) {
         for facts in &self.recording.cpus {
             if let Some(lane) = self.cpus.find(facts.cpu.0) {
@@ -217,19 +217,19 @@ impl Timeline {
             let seen = lane.frequencies.iter().map(|(_, khz)| *khz).max();
             lane.max_khz = lane.max_khz.max(seen);
             if self.recording.origin.clock == Clock::Virtual && lane.runs.len() == 1 {
-                // A simulated kernel tells everything, and its CPUs begin with nothing to do.
+                // A simulated kernel has all events, and its CPUs begin with nothing to do.
                 lane.correct(IDLE);
             }
         }
         self.capacities_told = self.lanes.iter().any(|lane| lane.capacity.is_some());
         if !self.capacities_told {
-            self.lanes
-                .iter_mut()
-                .for_each(|lane| lane.capacity = lane.max_khz);
+            for lane in &mut self.lanes {
+                lane.capacity = lane.max_khz;
+            }
         }
     }
 
-    fn learn_allowed(&mut self, options: &Options, seen: &Grouped<Seen>) {
+    fn learn_allowed(&mut self, options: &Options, seen: &Grouped<Sighting>) {
         let mut pairs = Vec::new();
         for (&task, thread) in self.tasks.numbers().iter().zip(0u32..) {
             let facts = self.facts[thread as usize];
@@ -243,7 +243,7 @@ impl Timeline {
             self.told[thread as usize] = !told.is_empty();
             let told = told.iter().map(|&lane| {
                 let since = Nanos::ZERO;
-                (thread, Seen { since, lane })
+                (thread, Sighting { since, lane })
             });
             let known = pairs.len();
             pairs.extend(told);
@@ -260,15 +260,15 @@ fn has_switches(recording: &Recording) -> bool {
     events.any(|event| matches!(event.what, KernelEventKind::Switch { .. }))
 }
 
-/// What the kernel's events say, with a lane for every CPU that anybody names.
+/// The timeline of the kernel's events, with a lane for every CPU that is named anywhere.
 fn states_of(
     recording: &Recording,
     options: &Options,
     (tasks, cpus): (&mut Dense, &mut Dense),
     span: (Nanos, Nanos),
     room: &Room,
-) -> Kernel {
-    let mut builder = kernel::Builder::new(recording, tasks, cpus, span, room);
+) -> KernelTimeline {
+    let mut builder = kernel::KernelBuilder::new(recording, tasks, cpus, span, room);
     for event in &recording.kernel {
         builder.take(event);
     }
@@ -279,17 +279,17 @@ fn states_of(
     builder.finish()
 }
 
-/// The positions of the threads of all seats. A seat of which it is not known whose it is has a thread of its
+/// The positions of the threads of all thread slots. A thread slot without a known thread has a thread of its
 /// own, which is numbered from the last number backwards.
-fn seats(recording: &Recording, tasks: &mut Dense) -> BTreeMap<u32, u32> {
-    let mut seats = BTreeMap::new();
+fn slots(recording: &Recording, tasks: &mut Dense) -> BTreeMap<u32, u32> {
+    let mut slots = BTreeMap::new();
     for event in &recording.jobs {
-        seats.entry(event.seat).or_insert_with(|| {
-            let task = recording.seats.get(&event.seat).copied();
-            tasks.position(task.unwrap_or(Task(u32::MAX - event.seat)).0)
+        slots.entry(event.slot).or_insert_with(|| {
+            let task = recording.slots.get(&event.slot).copied();
+            tasks.position(task.unwrap_or(Task(u32::MAX - event.slot)).0)
         });
     }
-    seats
+    slots
 }
 
 fn slices(recording: &mut Recording, tasks: &mut Dense, end: Nanos, losses: &mut Losses) -> Slices {
@@ -307,7 +307,7 @@ fn slices(recording: &mut Recording, tasks: &mut Dense, end: Nanos, losses: &mut
 /// Jobs, of events that are moved to where their threads ran.
 fn jobs_of(
     events: &[Event],
-    seats: &BTreeMap<u32, u32>,
+    slots: &BTreeMap<u32, u32>,
     states: &Histories<Interval>,
     threads: usize,
     end: Nanos,
@@ -315,7 +315,7 @@ fn jobs_of(
 ) -> Jobs {
     let mut clamped = 0;
     let moved = events.iter().map(|event| {
-        let thread = seats.get(&event.seat).copied().unwrap_or(NOBODY);
+        let thread = slots.get(&event.slot).copied().unwrap_or(NOBODY);
         let time = states::nearest_run(states.of(thread), event.time);
         clamped += u64::from(time != event.time);
         (thread, Event { time, ..*event })

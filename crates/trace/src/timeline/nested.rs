@@ -1,4 +1,4 @@
-//! What lies inside of what: slices in slices, bodies in waits in bodies.
+//! Nesting: slices in slices, bodies in waits in bodies.
 
 use event::Nanos;
 
@@ -7,7 +7,7 @@ use super::lists::Lists;
 
 /// Something with a beginning and an end.
 pub(crate) trait Extent: Copy {
-    /// From when until when.
+    /// Its beginning and its end.
     fn extent(&self) -> (Nanos, Nanos);
 }
 
@@ -15,7 +15,7 @@ pub(crate) trait Extent: Copy {
 #[derive(Clone, Debug)]
 pub(crate) struct Nested<T> {
     lists: Lists<T>,
-    /// In the order of the lists' items: the position, in its list, of what is around it.
+    /// In the order of the lists' items: the position, in its list, of the one around it.
     outer: Lists<u32>,
 }
 
@@ -28,12 +28,12 @@ impl<T> Default for Nested<T> {
     }
 }
 
-/// What a time lies inside of.
+/// The things that a time lies inside of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Inside<T> {
     /// The innermost thing that holds the time, if there is one.
     pub(crate) innermost: Option<T>,
-    /// Since when nothing began or ended.
+    /// The latest time before at which something began or ended.
     pub(crate) since: Nanos,
 }
 
@@ -65,7 +65,7 @@ impl<T: Extent> Nested<T> {
         self.lists.groups()
     }
 
-    /// What the instant just before a time lies inside of.
+    /// The things that the instant just before a time lies inside of.
     pub(crate) fn before(&self, group: u32, time: Nanos) -> Inside<T> {
         let (list, outer) = (self.lists.of(group), self.outer.of(group));
         let mut at = list

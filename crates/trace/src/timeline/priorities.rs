@@ -11,11 +11,11 @@ pub struct Priority {
     pub own: i16,
     /// The one that counts: a lock's waiter may have lent it a better one.
     pub now: i16,
-    /// Whose priority it was lent, where that is known.
+    /// The thread that lent it the priority, if it is known.
     pub lender: Option<Task>,
 }
 
-/// From when on a thread had which priority.
+/// A priority of a thread, and since when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Step {
     pub(crate) since: Nanos,
@@ -27,14 +27,14 @@ pub(crate) struct Step {
 
 /// Priorities while they are found, in the order of time.
 #[derive(Default)]
-pub(super) struct Builder {
+pub(super) struct PriorityBuilder {
     pairs: Vec<(u32, Step)>,
     /// By thread.
     latest: Vec<Option<Step>>,
 }
 
-impl Builder {
-    /// What a thread has now.
+impl PriorityBuilder {
+    /// The priority that a thread has now.
     pub(super) fn now(&self, thread: u32) -> Option<Step> {
         self.latest.get(thread as usize).copied().flatten()
     }
@@ -51,7 +51,7 @@ impl Builder {
         }
     }
 
-    /// It has its own priority, and it is this one.
+    /// A thread has its own priority, and it is this one.
     pub(super) fn own(&mut self, thread: u32, since: Nanos, own: i16) {
         let (now, lender) = (own, NOBODY);
         self.set(
@@ -65,7 +65,7 @@ impl Builder {
         );
     }
 
-    /// It was lent this one, by whom is known or not.
+    /// A thread was lent this priority, by a lender that is known or not.
     pub(super) fn lend(&mut self, thread: u32, since: Nanos, now: i16, lender: u32) {
         let own = self.now(thread).map_or(now, |step| step.own);
         self.set(

@@ -1,4 +1,4 @@
-//! What can be asked of a timeline.
+//! Queries on a timeline.
 
 use event::{Cpu, Nanos, Task};
 
@@ -11,7 +11,7 @@ use super::states::{State, Stay, Waker};
 use crate::{Clock, Losses, Recording};
 
 impl Timeline {
-    /// What it was made of, with its events in the order of their times.
+    /// The recording it was made of, with its events in the order of their times.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
@@ -21,12 +21,13 @@ impl Timeline {
         self.recording
     }
 
-    /// What is missing from the recording, and what did not fit together in it.
+    /// The parts that are missing from the recording, and the contradictions in it.
     pub fn losses(&self) -> &Losses {
         &self.losses
     }
 
-    /// Whether the kernel says who ran when; else states are only what the job system says of itself.
+    /// Whether the kernel's events say which threads ran; else states are only those that the job system's
+    /// events show.
     pub fn says_who_ran(&self) -> bool {
         self.has_switches
     }
@@ -48,7 +49,7 @@ impl Timeline {
         cpus
     }
 
-    /// The name of a thread; of one without a name, its number.
+    /// The name of a thread; its number if it has none.
     pub fn name(&self, task: Task) -> String {
         match self.facts_of(task) {
             Some(facts) if !facts.name.is_empty() => facts.name.clone(),
@@ -57,12 +58,12 @@ impl Timeline {
         }
     }
 
-    /// The kernel's number for a thread, where it has one.
+    /// The kernel's number for a thread, if it has one.
     pub fn tid(&self, task: Task) -> Option<u32> {
         self.facts_of(task)?.tid
     }
 
-    /// The position of a thread's program in the recording, where it is known.
+    /// The position of a thread's program in the recording, if it is known.
     pub fn process(&self, task: Task) -> Option<usize> {
         self.facts_of(task)?.process
     }
@@ -95,13 +96,13 @@ impl Timeline {
             .map(|label| &**label)
     }
 
-    /// What a thread did, from the beginning of the recording to its end, without gaps.
+    /// The states of a thread, from the beginning of the recording to its end, without gaps.
     pub fn stays(&self, task: Task) -> impl Iterator<Item = Stay> + '_ {
         self.stays_from(task, Nanos::ZERO)
     }
 
-    /// The part of it that a stretch of time has, without gaps: the first may begin before `begin`, the
-    /// last may end after `end`.
+    /// The stays of a stretch of time, without gaps: the first may begin before `begin`, the last may end
+    /// after `end`.
     pub fn stays_within(
         &self,
         task: Task,
@@ -113,7 +114,7 @@ impl Timeline {
         stays.take_while(move |stay| stay.begin < end)
     }
 
-    /// All stays but, maybe, some that end before a time.
+    /// All stays, except possibly some that end before a time.
     fn stays_from(&self, task: Task, time: Nanos) -> impl Iterator<Item = Stay> + '_ {
         let thread = self.tasks.find(task.0).unwrap_or(NOBODY);
         let states = self.states.of(thread);
@@ -139,14 +140,14 @@ impl Timeline {
             .chain(known)
     }
 
-    /// Who had a CPU, from the beginning of the recording to its end, without gaps. Times that are not known
+    /// What had a CPU, from the beginning of the recording to its end, without gaps. Times that are not known
     /// are [`Who::Unknown`].
     pub fn runs(&self, cpu: Cpu) -> impl Iterator<Item = (Nanos, Nanos, Who)> + '_ {
         self.runs_from(cpu, Nanos::ZERO)
     }
 
-    /// The part of it that a stretch of time has, without gaps: the first may begin before `begin`, the
-    /// last may end after `end`.
+    /// The runs of a stretch of time, without gaps: the first may begin before `begin`, the last may end
+    /// after `end`.
     pub fn runs_within(
         &self,
         cpu: Cpu,
@@ -158,7 +159,7 @@ impl Timeline {
         runs.take_while(move |(from, ..)| *from < end)
     }
 
-    /// All runs but, maybe, some that end before a time.
+    /// All runs, except possibly some that end before a time.
     fn runs_from(&self, cpu: Cpu, time: Nanos) -> impl Iterator<Item = (Nanos, Nanos, Who)> + '_ {
         let lane = self.lane(cpu).into_iter();
         lane.flat_map(move |lane| {
@@ -170,8 +171,9 @@ impl Timeline {
         })
     }
 
-    /// What a thread says it did in a stretch of time: the bodies of our jobs, else its slices; outer ones
-    /// before those inside of them, each with its name. They may begin before `begin` and end after `end`.
+    /// A thread's own names for its work in a stretch of time: the bodies of our jobs, else its slices; outer
+    /// ones before those inside of them, each with its name. They may begin before `begin` and end after
+    /// `end`.
     pub fn named_within(&self, task: Task, begin: Nanos, end: Nanos) -> Vec<(Nanos, Nanos, &str)> {
         let Some(thread) = self.tasks.find(task.0) else {
             return Vec::new();
@@ -223,7 +225,7 @@ impl Timeline {
         }
     }
 
-    /// A thread's priority at a time, where anything is known of it.
+    /// A thread's priority at a time, if it is known.
     pub fn priority(&self, task: Task, time: Nanos) -> Option<Priority> {
         let step = self.step(self.tasks.find(task.0)?, time)?;
         let lender = Some(step.lender).filter(|&lender| lender != NOBODY);
@@ -234,8 +236,9 @@ impl Timeline {
         })
     }
 
-    /// The CPUs that a thread may run on at a time, and whether the recording or the user says so; else these
-    /// are the ones where it ran or was put since the kernel last gave it others, and until it does so again.
+    /// The CPUs that a thread may run on at a time, and whether the recording or the user names them. Else
+    /// these are the CPUs where it ran or was put since the kernel last gave it others, and until it does so
+    /// again.
     pub fn allowed(&self, task: Task, time: Nanos) -> (Vec<Cpu>, bool) {
         let Some(thread) = self.tasks.find(task.0) else {
             return (Vec::new(), false);
@@ -268,7 +271,7 @@ impl Timeline {
         let seen = self.allowed.of(thread);
         let until = seen.partition_point(|seen| seen.since <= time);
         let (until, since) = match (until, seen.first()) {
-            // Not yet seen: what comes first.
+            // Not yet seen: the first one.
             (0, Some(first)) => (
                 seen.partition_point(|seen| seen.since <= first.since),
                 first.since,
@@ -292,7 +295,7 @@ impl Timeline {
         }
     }
 
-    /// The state a thread was in just before a time, when it came into it and when it left it.
+    /// The state of a thread just before a time, with its beginning and its end.
     pub(crate) fn before(&self, thread: u32, time: Nanos) -> Stay {
         let states = self.states.of(thread);
         let (begin, end) = self.span;
@@ -319,7 +322,8 @@ impl Timeline {
         states.get(next).map(|next| next.state)
     }
 
-    /// Whether the recording says who is put aside when a quota is used up, as only simulated ones do.
+    /// Whether the recording says which threads are put aside when a quota is used up, as only simulated ones
+    /// do.
     pub fn tells_throttling(&self) -> bool {
         !self.rationed.is_empty() || self.recording.origin.clock == Clock::Virtual
     }
@@ -334,7 +338,7 @@ impl Timeline {
         self.inferred.of(thread).binary_search(&begin).is_ok()
     }
 
-    /// Who ended a sleep that lasted from one time to the other.
+    /// The waker of a sleep that lasted from one time to the other.
     pub(crate) fn waker(&self, thread: u32, begin: Nanos, end: Nanos) -> Waker {
         let wakes = self.wakes.of(thread);
         let after = wakes.partition_point(|time| time <= end);
@@ -344,7 +348,7 @@ impl Timeline {
         }
     }
 
-    /// All wake-ups: who was woken, when, and by which thread.
+    /// All wake-ups: the woken thread, the time, and the thread that woke it.
     pub(crate) fn wake_ups(&self) -> impl Iterator<Item = (u32, Nanos, u32)> + '_ {
         let wakes = self.wakes.all();
         let wakes = wakes.flat_map(|(woken, wakes)| wakes.from(0).map(move |wake| (woken, wake)));
@@ -352,7 +356,7 @@ impl Timeline {
         known.map(|(woken, wake)| (woken, wake.time, wake.by))
     }
 
-    /// Whether a sleep was because of a device, where the kernel says.
+    /// Whether a sleep was because of a device, if the kernel tells.
     pub(crate) fn is_io(&self, thread: u32, begin: Nanos, until: Nanos) -> Option<bool> {
         let reasons = self.reasons.of(thread);
         let at = reasons.partition_point(|reason| reason.time < begin);

@@ -1,11 +1,10 @@
-//! How much room CPUs and threads will need.
+//! The room that CPUs and threads will need.
 //!
-//! Lists of millions that are copied while they grow cost more than finding out before how long they will be.
+//! Copying lists of millions while they grow costs more than finding out before how long they will be.
 
 use event::{Cpu, KernelEvent, KernelEventKind, Task};
 
-/// As far as it can be told from how often they are switched to. Of numbers that are too large for a table it
-/// is not told.
+/// The room, by how often they are switched to. It is not known for numbers that are too large for a table.
 #[derive(Default)]
 pub(super) struct Room {
     /// By CPU.
@@ -17,12 +16,12 @@ pub(super) struct Room {
 impl Room {
     const MOST: usize = 1 << 20;
 
-    /// How often a CPU switches.
+    /// How many times a CPU switches.
     pub(super) fn switches(&self, cpu: Cpu) -> usize {
         Room::of(&self.switches, cpu.index())
     }
 
-    /// How often a task is switched to.
+    /// How many times a task is switched to.
     pub(super) fn runs(&self, task: Task) -> usize {
         Room::of(&self.runs, task.index())
     }
@@ -31,7 +30,7 @@ impl Room {
         counts.get(at).map_or(0, |count| *count as usize)
     }
 
-    /// What an event needs.
+    /// Adds the room for an event.
     #[inline]
     pub(super) fn add(&mut self, event: &KernelEvent) {
         if let KernelEventKind::Switch { next, .. } = event.what {
@@ -65,8 +64,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: switches are counted by CPU and by who is switched to, and no number takes memory without bound.
-    /// Method: some of small numbers, and of the largest.
+    /// Goal: switches are counted by CPU and by the task that is switched to, and no number takes memory
+    /// without bound. Method: some of small numbers, and of the largest.
     #[test]
     fn switches_are_counted() {
         let mut room = Room::default();

@@ -1,4 +1,4 @@
-//! Slices: what programs marked, each with its beginning and its end.
+//! Slices of programs, each with its beginning and its end.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use crate::{Loss, Losses, Mark, MarkKind, Name, Recording};
 /// A slice of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
-    /// From when.
+    /// Its beginning.
     pub begin: Nanos,
-    /// Until when.
+    /// Its end.
     pub end: Nanos,
     /// Its name, in the recording's [`names`](crate::Recording::names).
     pub name: Name,
-    /// How many slices of its thread it is inside of.
+    /// The number of slices of its thread around it.
     pub depth: u32,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Async {
     pub(crate) begin: Nanos,
     pub(crate) end: Nanos,
     from: u32,
-    /// Who ended it; [`NOBODY`]: nobody did.
+    /// The thread that ended it; [`NOBODY`]: none did.
     pub(crate) to: u32,
 }
 
@@ -46,13 +46,13 @@ pub(crate) struct Flow {
     pub(crate) thread: u32,
 }
 
-/// What is made of marks.
+/// The slices and arrows of a recording's marks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slices {
     /// By thread, in the order of their beginnings, outer ones first.
     pub(crate) slices: Nested<Slice>,
-    /// By thread: what an earlier explanation has left in the file. It is about what happened and no part of
-    /// it, so nobody goes by it; who asks for it by name gets it.
+    /// By thread: the findings of an earlier explanation in the file. They are about the run's events and not
+    /// part of them, so they are ignored unless they are asked for by name.
     pub(crate) found: Grouped<Slice>,
     /// By the thread that began them, in the order of their ends.
     pub(crate) asyncs: Grouped<Async>,
@@ -60,15 +60,15 @@ pub(crate) struct Slices {
     pub(crate) flows: Vec<Flow>,
 }
 
-/// What is known of slices up to the latest mark.
+/// The slices up to the latest mark.
 #[derive(Default)]
-struct Builder {
+struct SliceBuilder {
     slices: Lists<Slice>,
     /// By thread: the positions of its open slices, the innermost last.
     open: Vec<Vec<usize>>,
     found: Vec<(u32, Slice)>,
     asyncs: Vec<(u32, Async)>,
-    /// By process, name and number: those that have begun.
+    /// By process, name and number: the slices that have begun.
     waiting: HashMap<(u64, Name, u64), Async>,
     flows: Vec<Flow>,
     unbegun: u64,
@@ -82,7 +82,7 @@ pub(super) fn find(
     end: Nanos,
     losses: &mut Losses,
 ) -> Slices {
-    let mut builder = Builder::default();
+    let mut builder = SliceBuilder::default();
     for mark in &recording.marks {
         let thread = tasks.position(mark.on.0);
         builder.take(mark, thread, &processes, end);
@@ -102,15 +102,16 @@ pub(super) fn find(
             depth: 0,
         };
         let thread = tasks.position(on.0);
-        match note.is_found() {
-            true => builder.found.push((thread, slice)),
-            false => builder.slices.push(thread, slice),
+        if note.is_found() {
+            builder.found.push((thread, slice));
+        } else {
+            builder.slices.push(thread, slice);
         }
     }
     builder.finish(tasks.numbers().len(), !recording.annotations.is_empty())
 }
 
-impl Builder {
+impl SliceBuilder {
     fn take(&mut self, mark: &Mark, thread: u32, process: &impl Fn(Task) -> u64, end: Nanos) {
         let time = mark.time;
         if self.open.len() <= thread as usize {

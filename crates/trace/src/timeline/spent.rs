@@ -1,31 +1,31 @@
-//! What a thread did with its time, all in all.
+//! The time of a thread by its states, all in all.
 
 use event::{Nanos, Task};
 
 use super::states::{Since, State};
 use super::{Interval, Timeline};
 
-/// A thread's time by state, and how often it left its CPU.
+/// A thread's time by state, and the number of times that it left its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
     /// It ran.
     pub running: Nanos,
     /// It could have run and did not.
     pub runnable: Nanos,
-    /// The part of it for which it was put aside because the CPU time that its group may use was used up, as
-    /// far as the recording says so.
+    /// The part of it for which it was put aside because the CPU time of its group was used up, if the
+    /// recording says so.
     pub throttled: Nanos,
     /// It waited for something other than a CPU.
     pub asleep: Nanos,
-    /// How often it left its CPU because it had to wait, or had ended.
+    /// How many times it left its CPU because it had to wait, or had ended.
     pub voluntary: u64,
-    /// How often it lost its CPU, or gave it away, though it could have gone on: its preemptions.
+    /// How many times it lost its CPU, or gave it away, although it could have continued: its preemptions.
     pub involuntary: u64,
 }
 
 impl Timeline {
-    /// What a thread did with its time, from the beginning of the recording to its end. What is not known is
-    /// in none of the sums.
+    /// A thread's time by state, from the beginning of the recording to its end. Unknown times are in none of
+    /// the sums.
     pub fn spent(&self, task: Task) -> Spent {
         let mut spent = Spent::default();
         let mut before = State::Unknown;
@@ -53,7 +53,7 @@ impl Timeline {
         spent
     }
 
-    /// How often a thread lost its CPU, or gave it away, though it could have gone on.
+    /// How many times a thread lost its CPU, or gave it away, although it could have continued.
     pub fn preemptions(&self, task: Task) -> usize {
         let thread = self.tasks.find(task.0);
         thread.map_or(0, |thread| {
@@ -73,7 +73,8 @@ impl Timeline {
     }
 }
 
-/// How often a thread came to have lost its CPU; that it is put aside then, or no longer, changes nothing.
+/// The number of changes to a state in which a thread has lost its CPU. It changes nothing that the thread is
+/// put aside then, or no longer is.
 fn preemptions(mut before: State, states: impl Iterator<Item = Interval>) -> usize {
     let mut lost = |state: Interval| {
         let before = std::mem::replace(&mut before, state.state);
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::script::Script;
 
-    /// Goal: times and switches are summed up by what the thread came from and to. Method: one CPU by hand: a
+    /// Goal: times and switches are summed up by the states before and after them. Method: one CPU by hand: a
     /// thread runs 10, is preempted for 20, runs 5, sleeps 15, could run for 2 and runs again until 60.
     #[test]
     fn time_is_summed_up() {

@@ -1,22 +1,23 @@
-//! Threads: in which state each was when, and who woke it.
+//! Threads: their states over time, and their wakers.
 
 use event::{Cpu, Nanos};
 
 use super::dense::NOBODY;
 use super::history::{Change, Histories, History};
 
-/// What a thread was doing, as far as the kernel is concerned.
+/// The state of a thread, as far as the kernel is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
     /// The recording does not say.
     Unknown,
     /// It ran here.
     Running(Cpu),
-    /// It ran or could have run: there are no kernel events, and the thread itself said nothing of sleeping.
+    /// It ran or could have run: there are no kernel events, and the thread's own events do not say that it
+    /// slept.
     Awake,
     /// It could have run and did not.
     Runnable(Since),
-    /// The same, but the CPU time that its group may use was used up: it was put aside.
+    /// The same, but the CPU time of its group was used up: it was put aside.
     Throttled(Since),
     /// It waited for something.
     Sleeping,
@@ -26,10 +27,10 @@ pub enum State {
     Dead,
 }
 
-/// What a runnable thread came from.
+/// The state before a runnable thread became so.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Since {
-    /// It had run and could have gone on: something else was given its CPU, or it gave it away.
+    /// It had run and could have continued: something else was given its CPU, or it gave it away.
     Preempted,
     /// It was woken, or had just begun.
     Woken,
@@ -41,7 +42,7 @@ impl State {
         matches!(self, State::Sleeping | State::Blocked)
     }
 
-    /// What it came from, if all it waits for is to run: its turn, or CPU time that its group may use.
+    /// The origin of a state in which it only waits to run: for its turn, or for CPU time of its group.
     pub fn ready(self) -> Option<Since> {
         match self {
             State::Runnable(since) | State::Throttled(since) => Some(since),
@@ -73,7 +74,7 @@ impl Change for Interval {
             State::Dead => 6,
             State::Throttled(Since::Preempted) => 7,
             State::Throttled(Since::Woken) => 8,
-            // No machine has so many that the last ones are one.
+            // No machine has so many CPUs that the last numbers are one.
             State::Running(cpu) => cpu.0.saturating_add(RUNNING),
         };
         (self.begin, number)
@@ -100,25 +101,25 @@ impl Change for Interval {
 /// A stretch of a thread's time in one state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stay {
-    /// From when.
+    /// Its beginning.
     pub begin: Nanos,
-    /// Until when.
+    /// Its end.
     pub end: Nanos,
-    /// In which.
+    /// Its state.
     pub state: State,
 }
 
 /// A wake-up that made a thread runnable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wake {
+pub(crate) struct WakeUp {
     pub(crate) time: Nanos,
-    /// The position of the thread that woke; [`NOBODY`]: see `interrupt`.
+    /// The position of the waker; [`NOBODY`]: see `interrupt`.
     pub(crate) by: u32,
-    /// Whether nobody is named because it was an interrupt; else it is not known who it was.
+    /// Whether there is no waker because it was an interrupt; else the waker is not known.
     pub(crate) interrupt: bool,
 }
 
-/// Who woke a thread.
+/// The waker of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waker {
     Thread(u32),
@@ -129,7 +130,7 @@ pub(crate) enum Waker {
 /// In place of a thread, in a history: an interrupt.
 const INTERRUPT: u32 = NOBODY - 1;
 
-impl Change for Wake {
+impl Change for WakeUp {
     #[inline]
     fn parts(self) -> (Nanos, u32) {
         match (self.by, self.interrupt) {
@@ -139,10 +140,10 @@ impl Change for Wake {
     }
 
     #[inline]
-    fn of(time: Nanos, number: u32) -> Wake {
+    fn of(time: Nanos, number: u32) -> WakeUp {
         let interrupt = number == INTERRUPT;
         let by = if interrupt { NOBODY } else { number };
-        Wake {
+        WakeUp {
             time,
             by,
             interrupt,
@@ -150,7 +151,7 @@ impl Change for Wake {
     }
 }
 
-impl Wake {
+impl WakeUp {
     pub(crate) fn waker(self) -> Waker {
         match (self.by, self.interrupt) {
             (NOBODY, true) => Waker::Interrupt,
@@ -162,30 +163,30 @@ impl Wake {
 
 /// States of all threads while they are found, in the order of time.
 #[derive(Default)]
-pub(super) struct Builder {
+pub(super) struct StateBuilder {
     histories: Histories<Interval>,
 }
 
-impl Builder {
-    /// A thread will go over to about so many states.
+impl StateBuilder {
+    /// Makes room for about `states` changes of a thread.
     pub(super) fn reserve(&mut self, thread: u32, states: usize) {
         self.histories.of_mut(thread).reserve(states);
     }
 
-    /// A thread's state as it is now, and since when; `None`: nothing was seen of it yet.
+    /// The current state of a thread, and since when; `None`: no event of it was seen yet.
     #[inline]
     pub(super) fn now(&self, thread: u32) -> Option<Interval> {
         self.histories.of(thread).last()
     }
 
-    /// A thread goes over to a state.
+    /// A thread changes to a state.
     #[inline]
     pub(super) fn set(&mut self, thread: u32, begin: Nanos, state: State) {
         let interval = Interval { begin, state };
         self.histories.of_mut(thread).push(interval);
     }
 
-    /// It turns out that a thread has been in another state since its latest change.
+    /// Corrects the state of a thread since its latest change.
     pub(super) fn correct(&mut self, thread: u32, state: State) {
         let history = self.histories.of_mut(thread);
         if let Some(latest) = history.last() {
@@ -198,7 +199,7 @@ impl Builder {
     }
 }
 
-/// How far to look for a time at which a thread ran.
+/// The number of states in which a time at which a thread ran is looked for.
 const LOOK: usize = 64;
 
 /// The time nearest to this one at which a thread with these states ran, or may have run; the same time, if

@@ -19,7 +19,7 @@ fn runs(timeline: &Timeline, cpu: u32) -> Vec<(u64, Who)> {
     runs.map(|(begin, _, who)| (begin.0, who)).collect()
 }
 
-/// Goal: what the first switch of a CPU says was so since the recording began. Method: one switch.
+/// Goal: the state before the first switch of a CPU is the one that this switch shows. Method: one switch.
 #[test]
 fn before_the_first_switch() {
     let mut script = Script::new(&["a", "b"], 1);
@@ -40,9 +40,9 @@ fn before_the_first_switch() {
     assert!(timeline.losses().is_empty());
 }
 
-/// Goal: where switches do not fit together, the newer one is right, what lies between is unknown, and it is
+/// Goal: where switches do not fit together, the newer one is right, the time between is unknown, and it is
 /// counted. Method: a thread that leaves a CPU where another one was; one that appears on a second CPU; one
-/// that goes on after its end.
+/// that continues after its end.
 #[test]
 fn contradictions() {
     let switch = |prev: Option<u32>, state, next: Option<u32>| KernelEventKind::Switch {
@@ -80,10 +80,10 @@ fn contradictions() {
     );
 }
 
-/// Goal: a run of which only the end was recorded is found again where something says when it began: a
-/// wake-up and an idle CPU, or what the thread itself recorded. Method: a thread that leaves an idle CPU
-/// after it was woken, without jobs, with one soon after, with one long after; one that was preempted and
-/// has a job while the other one is believed to run; one that nobody woke.
+/// Goal: a run of which only the end was recorded is found again where its beginning is told: by a wake-up
+/// and an idle CPU, or by the thread's own events. Method: a thread that leaves an idle CPU after it was
+/// woken, without jobs, with one soon after, with one long after; one that was preempted and has a job while
+/// the other one is believed to run; one without a wake-up.
 #[test]
 fn switches_that_were_lost() {
     const MICRO: u64 = 1_000;
@@ -94,7 +94,7 @@ fn switches_that_were_lost() {
         next: None,
     };
     let here = State::Running(Cpu(0));
-    // When it was seen to do something after the wake-up, and when it is taken to have begun.
+    // The time of its first event after the wake-up, and the time at which it is taken to have begun.
     let cases = [
         (None, 0),
         (Some(150 * MICRO), 150 * MICRO),
@@ -140,8 +140,8 @@ fn switches_that_were_lost() {
     assert_eq!(timeline.losses().get(Loss::Contradictions), 1);
 }
 
-/// Goal: from where events are missing until a CPU's next switch nobody knows who runs there. Method: a gap
-/// while a thread runs.
+/// Goal: from where events are missing until a CPU's next switch its thread is not known. Method: a gap while
+/// a thread runs.
 #[test]
 fn gaps() {
     let mut script = Script::new(&["a", "b"], 1);
@@ -172,8 +172,8 @@ fn gaps() {
     assert!(timeline.losses().is_empty());
 }
 
-/// Goal: a wake-up of somebody who runs or could run changes nothing; one that comes while its thread is
-/// about to fall asleep counts when it turns out that there was no other. Method: each of them.
+/// Goal: a wake-up of a thread that runs or could run changes nothing; one that comes while its thread is
+/// about to fall asleep counts if it turns out that there was no other. Method: each of them.
 #[test]
 fn early_wake_ups() {
     let mut script = Script::new(&["a", "b"], 2);
@@ -202,9 +202,9 @@ fn early_wake_ups() {
     );
 }
 
-/// Goal: where a thread may run is what the kernel let it do since it was last told otherwise: a thread
-/// that is moved by "migration/N", for which it waits, has been given other CPUs. Method: a thread that
-/// pins itself, as Linux traces it, and one that is moved while it could run.
+/// Goal: a thread may run where the kernel let it run since its CPUs were last changed: a thread that is
+/// moved by "migration/N", for which it waits, has been given other CPUs. Method: a thread that pins itself,
+/// as Linux traces it, and one that is moved while it could run.
 #[test]
 fn where_threads_may_run() {
     let mut script = Script::new(&["a", "migration/0"], 2);
@@ -231,9 +231,9 @@ fn where_threads_may_run() {
     assert_eq!(timeline.allowed(Task(0), Nanos(30)), (vec![Cpu(1)], false));
 }
 
-/// Goal: slices end as they began, inner ones first; what has no end ends with the recording, and what had no
-/// beginning is left out; both are counted. What was found out about a thread is a slice, too, but not what
-/// an explanation found. Method: a few of each.
+/// Goal: slices end as they began, inner ones first; slices without an end last until the end of the
+/// recording, and ends without a beginning are left out; both are counted. An annotation about a thread is a
+/// slice, too, but a finding of an explanation is not. Method: a few of each.
 #[test]
 fn slices() {
     let mut script = Script::new(&["a", "b"], 1);
@@ -307,8 +307,8 @@ fn order() {
     assert_eq!(backwards.losses().get(Loss::OutOfOrder), 3);
 }
 
-/// Goal: without wakers, an interrupt is not guessed. Method: a wake-up by nobody in recordings that know
-/// wakers, know them by where threads are put on queues, and do not.
+/// Goal: without wakers, an interrupt is not guessed. Method: a wake-up without a waker in recordings that
+/// know wakers, know them by where threads are put on queues, and do not.
 #[test]
 fn wakers() {
     for (wakers, kind) in [
@@ -332,7 +332,7 @@ fn wakers() {
     }
 }
 
-/// Goal: a stretch of a thread's or a CPU's time is that part of all of it. Method: every stretch between the
+/// Goal: a stretch of a thread's or a CPU's time is a part of the whole. Method: every stretch between the
 /// moments of a small recording, and beside them, against all stays and runs filtered.
 #[test]
 fn stretches_are_parts_of_the_whole() {
@@ -366,7 +366,7 @@ fn stretches_are_parts_of_the_whole() {
 }
 
 /// Goal: a CPU is offline from when it goes until it comes back, and before its first return. Method: one
-/// that goes and returns, one that returns first, one of which nothing is said; stretches that begin or end
+/// that goes and returns, one that returns first, one without such events; stretches that begin or end
 /// within.
 #[test]
 fn offline_times_are_told() {

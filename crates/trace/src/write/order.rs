@@ -1,9 +1,9 @@
 //! Times that tell the order of kernel events.
 //!
-//! A file has events by CPU, and who reads it puts them together by their times alone. Clocks are coarse, and
+//! A file has events by CPU, and its readers merge them by their times alone. Clocks are coarse, and
 //! simulated ones stand still while things happen: a task may leave one CPU and arrive at another at the same
 //! time. Read again, it could arrive first. So the later event of a task on another CPU is at least a
-//! nanosecond later, and what follows on that CPU is no earlier.
+//! nanosecond later, and the events after it on that CPU are no earlier.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ use event::{Cpu, KernelEvent, KernelEventKind, Nanos, Task};
 
 use crate::Recording;
 
-/// Moves kernel events, which are in their order, by the nanoseconds that it takes for their times to tell
-/// it, as writing them does; how many were moved. What is said of the recording then is what is said of its
-/// file.
+/// Moves kernel events, which are in order, by the nanoseconds that make their times tell the order, as
+/// writing them does. Returns the number of moved events. After that, statements about the recording hold for
+/// its file, too.
 pub fn settle_order(recording: &mut Recording) -> u64 {
     let mut order = Order::default();
     let mut moved = 0;
@@ -28,7 +28,7 @@ pub fn settle_order(recording: &mut Recording) -> u64 {
     moved
 }
 
-/// What was placed so far.
+/// The events placed so far.
 #[derive(Default)]
 pub(super) struct Order {
     /// By CPU: the time of its latest event.
@@ -38,8 +38,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The time of the next event: its own, or the next at which its order is clear. At most what a signed
-    /// number holds.
+    /// The time of the next event: its own, or the next at which its order is clear. At most the largest
+    /// signed number.
     pub(super) fn place(&mut self, event: &KernelEvent) -> Nanos {
         let latest = self.latest.entry(event.cpu).or_default();
         let mut time = event.time.max(*latest);
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// Goal: when the order is settled, times tell it, and settling again or writing moves nothing more; the
+    /// Goal: after the order is settled, times tell it, and settling again or writing moves nothing more; the
     /// events of each task are in their order, and none is moved far. Method: tasks that go from CPU to CPU
     /// by a clock that mostly stands still.
     #[test]

@@ -1,14 +1,14 @@
-//! What a writer says of its work.
+//! A writer's report of its work.
 
-/// What came of writing a recording, and what had to be done to it.
+/// The result of writing a recording, and the changes that it needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records of the file.
     pub packets: u64,
     /// Length of the file.
     pub bytes: u64,
-    /// Bodies, waits and frames whose end is not in the recording: they end with the recording, or with
-    /// what they are part of.
+    /// Bodies, waits and frames whose end is not in the recording: they end with the recording, or with the
+    /// slice around them.
     pub unfinished: u64,
     /// Ends of bodies, waits and frames whose beginning is not in the recording: left out.
     pub unbegun: u64,

@@ -8,33 +8,33 @@
 //! potentially help".
 //!
 //! Ours, where the source is silent:
-//! - A parallel job is one entry of the queue. Who finds it ready runs its first piece and pushes one
-//!   *ticket* for each other piece, all by one change of the stack; a ticket is good for any piece of
-//!   its job and is taken by itself. As many workers can help as there are pieces, so
-//!   `min(pieces, workers)` are signalled.
+//! - A parallel job is one entry of the queue. The thread that finds it ready runs its first piece and pushes
+//!   one *ticket* for each other piece, all by one change of the stack; a ticket is good for any piece of its
+//!   job and is taken by itself. As many workers can help as there are pieces, so `min(pieces, workers)` are
+//!   signalled.
 //! - A job is on the stack at most once beside its tickets, or the retries of many workers would pile up
 //!   copies of it.
-//! - Only dependencies that have something left to start are pushed. If none had to be (they lie on the
-//!   stack already, maybe below jobs that wait for them), the worker goes from one to the next until it
-//!   finds one to run, or one that others run: then it has nothing to do but try again. Without this,
-//!   as many jobs that are not ready as there are workers, on top of the stack, would hide for ever
-//!   what they wait for.
+//! - Only dependencies that have something left to start are pushed. If none had to be (they lie on the stack
+//!   already, maybe below jobs that wait for them), the worker goes from one to the next until it finds one
+//!   to run, or one that others run: then it has nothing to do but try again. Without this, if as many
+//!   unready jobs as there are workers lay on top of the stack, they would hide for ever the jobs that they
+//!   wait for.
 //! - Where the main thread leaves its wait with something on the stack it signals once: workers may
 //!   sleep, and it put it there.
-//! - 2021.3: the main thread signals once per job, and not if a signalled worker has not found work
-//!   yet; who finds work and sees that there is more, while others sleep, wakes the next.
+//! - 2021.3: the main thread signals once per job, and not if a signalled worker has not found work yet; a
+//!   worker that finds work and sees that there is more, while others sleep, wakes the next.
 //!
-//! Invariants: a job's pieces are given out by changes of its word, each once; whoever holds an entry
+//! Invariants: a job's pieces are given out by changes of its word, each once; a thread that holds an entry
 //! that is neither over nor put back is awake.
 
-use platform::{Atomic, Ordering, Padded, Platform, Poll};
+use platform::{Atomic, Ordering, Padded, Platform, Poll, Polling};
 
 use super::ring::Ring;
 use super::semaphore::Semaphore;
 use super::stack::Stack;
 use super::{Baseline, Common};
 
-/// Who wakes workers.
+/// Which thread wakes workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signals {
     /// 2017.3: the main thread, each of them.
@@ -58,20 +58,20 @@ pub(super) struct Global<P: Platform> {
 
 /// One job, on a line of its own.
 struct GlobalJob<P: Platform> {
-    /// The frame (upper half; it tells the job from itself a frame ago), [`STARTED`], [`STACKED`], and
-    /// how many pieces nobody has started. The latter is 0 before the job is scheduled.
+    /// The frame (upper half; it tells the job from itself a frame ago), [`STARTED`], [`STACKED`], and the
+    /// number of pieces that have not been started. The latter is 0 before the job is scheduled.
     word: P::AtomicU64,
     /// How many pieces are not over.
     left: P::AtomicU64,
 }
 
-/// Somebody has found all dependencies over.
+/// Some thread has found all dependencies over.
 const STARTED: u64 = 1 << 30;
-/// The job is on the stack, or in the hands of somebody who took it from there.
+/// The job is on the stack, or in the hands of a thread that took it from there.
 const STACKED: u64 = 1 << 31;
 const UNSTARTED: u64 = STARTED - 1;
 
-/// What came of the attempt to start a piece of a job.
+/// The outcome of the attempt to start a piece of a job.
 enum Start {
     /// This piece is the caller's.
     Piece(u32),
@@ -81,7 +81,7 @@ enum Start {
     Nothing,
 }
 
-impl<P: Platform> Global<P> {
+impl<P: Polling> Global<P> {
     pub(super) fn new(common: Common<P>, signals: Signals) -> Global<P> {
         let jobs = common.bodies.graph().jobs().len();
         let (mut tickets, mut first_ticket) = (Vec::new(), Vec::with_capacity(jobs));
@@ -107,8 +107,8 @@ impl<P: Platform> Global<P> {
         }
     }
 
-    /// Takes one entry and does with it what there is to do. False if there is none. `woken`: the caller
-    /// has taken a signal and not found anything yet.
+    /// Takes one entry and handles it. False if there is none. `woken`: the caller has taken a signal and not
+    /// found anything yet.
     fn step(&self, woken: &mut bool) -> bool {
         let from_stack = self.stack.pop();
         let Some(entry) = from_stack.or_else(|| self.queue.dequeue()) else {
@@ -134,7 +134,8 @@ impl<P: Platform> Global<P> {
     fn start(&self, job: u32, stacked: bool) -> Start {
         let word = &self.jobs[job as usize].word;
         loop {
-            // Acquire, partner: the Release in `schedule`, and the CAS below of who found it ready.
+            // Acquire, partner: the Release in `schedule`, and the CAS below of the thread that found it
+            // ready.
             let seen = word.load(Ordering::Acquire);
             if seen & UNSTARTED == 0 {
                 if stacked {
@@ -155,7 +156,7 @@ impl<P: Platform> Global<P> {
             if stacked {
                 new &= !STACKED;
             }
-            // AcqRel, partner: the load above. Who sees STARTED sees what the dependencies left.
+            // AcqRel, partner: the load above. A thread that sees STARTED sees what the dependencies left.
             let done = word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed);
             if done.is_ok() {
                 if seen & STARTED == 0 {
@@ -266,7 +267,7 @@ impl<P: Platform> Global<P> {
     }
 }
 
-impl<P: Platform> Baseline for Global<P> {
+impl<P: Polling> Baseline for Global<P> {
     fn begin(&self, frame: u64) {
         // Relaxed: published with the first job.
         self.common.frame.store(frame, Ordering::Relaxed);
@@ -279,7 +280,7 @@ impl<P: Platform> Baseline for Global<P> {
         slot.left.store(u64::from(pieces), Ordering::Relaxed);
         let frame = self.common.frame.load(Ordering::Relaxed) << 32;
         loop {
-            // Relaxed: nobody but the stack's mark can change a job that is over.
+            // Relaxed: only the stack's mark can change in a job that is over.
             let seen = slot.word.load(Ordering::Relaxed);
             let new = frame | seen & STACKED | u64::from(pieces);
             // Release, partner: the Acquire load in `start`.
@@ -291,8 +292,8 @@ impl<P: Platform> Baseline for Global<P> {
             }
         }
         while !self.queue.enqueue(job) {
-            // A cell for each job, and the queue was emptied at the end of the last frame: somebody has
-            // taken an entry then and is about to free its cell.
+            // A cell for each job, and the queue was emptied at the end of the last frame: a thread has taken
+            // an entry then and is about to free its cell.
             self.common.platform.poll(Poll::Pause, &slot.word);
         }
         self.signal(pieces);
@@ -310,7 +311,7 @@ impl<P: Platform> Baseline for Global<P> {
         }
     }
 
-    /// What is left are entries of jobs that were run by way of others. None may lie there when the next
+    /// The entries that are left are of jobs that were run by way of others. None may lie there when the next
     /// frame pushes its tickets.
     fn end(&self) {
         while self.step(&mut false) {}
@@ -324,8 +325,8 @@ impl<P: Platform> Baseline for Global<P> {
                 woken = true;
             }
         }
-        // An entry that is left over from the last frame counts as work, too: who found one may have taken
-        // back what `quit` signalled to somebody else.
+        // An entry that is left over from the last frame counts as work, too: the worker that found one may
+        // have taken back what `quit` signalled to another one.
         self.semaphore.signal();
     }
 

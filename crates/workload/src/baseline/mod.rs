@@ -7,19 +7,19 @@
 //! checksums as [`GraphScene`](crate::graph::GraphScene), and nothing else: there is no interface for
 //! jobs of one's own.
 //!
-//! | | queues | who wakes workers | who sees to dependencies |
+//! | | queues | workers are woken by | dependencies are handled by the thread that |
 //! |---|---|---|---|
-//! | `unity-2017.3` | one, and one stack | the main thread, each of them | who takes a job not ready |
+//! | `unity-2017.3` | one, and one stack | the main thread, each of them | takes a job not ready |
 //! | `unity-2021.3` | the same | the main thread one, that one the next | the same |
-//! | `unity-2022.2` | one per thread, stealing | as 2021.3 | who ends the last of them |
+//! | `unity-2022.2` | one per thread, stealing | as 2021.3 | ends the last of them |
 //!
-//! What is the source's and what is ours is said at each choice. For all three:
+//! Each choice says whether it is the source's or ours. For all three:
 //! - Ours: a job is scheduled and signalled at once. The source has batches that are flushed when the
 //!   main thread waits, and does not say whether its measurements used them.
-//! - Ours: the main thread helps while it waits: it takes whatever job a worker would, and if there is
-//!   none it looks again without sleeping, with a pause instruction in between. Source 000 shows both on
-//!   a version of the same job system ("asks UnityMain to pick it up", "looks like a busy wait");
-//!   whether it was so in each of these versions nobody says.
+//! - Ours: the main thread helps while it waits: it takes whatever job a worker would, and if there is none
+//!   it looks again without sleeping, with a pause instruction in between. Source 000 shows both on a version
+//!   of the same job system ("asks UnityMain to pick it up", "looks like a busy wait"); no source says
+//!   whether it was so in each of these versions.
 //! - Ours: a job belongs to a graph that is known beforehand, so nothing is allocated in a frame.
 //!
 //! Every word that threads share is the platform's, so that a simulated machine charges what its cache
@@ -36,7 +36,7 @@ mod stealing;
 use std::fmt;
 use std::sync::Arc;
 
-use platform::{Atomic, Ordering, Padded, Platform, SpawnError, Thread, ThreadSpec};
+use platform::{Atomic, Ordering, Padded, Platform, Polling, SpawnError, Thread, ThreadSpec};
 
 use crate::busy::Busy;
 use crate::graph::{Bodies, JobGraph};
@@ -102,7 +102,7 @@ trait Baseline: Send + Sync {
     fn quit(&self);
 }
 
-fn system<P: Platform>(kind: BaselineKind, common: Common<P>) -> Arc<dyn Baseline> {
+fn system<P: Polling>(kind: BaselineKind, common: Common<P>) -> Arc<dyn Baseline> {
     match kind {
         BaselineKind::Unity2017_3 => Arc::new(Global::new(common, Signals::ByMain)),
         BaselineKind::Unity2021_3 => Arc::new(Global::new(common, Signals::Chained)),
@@ -110,12 +110,12 @@ fn system<P: Platform>(kind: BaselineKind, common: Common<P>) -> Arc<dyn Baselin
     }
 }
 
-/// What the job systems have in common.
+/// The parts that the job systems share.
 struct Common<P: Platform> {
     platform: P,
     bodies: Arc<Bodies>,
     workers: usize,
-    /// The frame being run; read by everybody, written once a frame.
+    /// The frame being run; read by all threads, written once a frame.
     frame: Padded<P::AtomicU64>,
     quitting: Padded<P::AtomicU32>,
 }
@@ -157,9 +157,9 @@ impl<P: Platform> Common<P> {
 ///
 /// ```
 /// use platform::Os;
-/// use workload::baseline::{BaselineKind, BaselineScene};
-/// use workload::busy::Busy;
-/// use workload::graph::Generator;
+/// use paceline_workload::baseline::{BaselineKind, BaselineScene};
+/// use paceline_workload::busy::Busy;
+/// use paceline_workload::graph::Generator;
 ///
 /// let graph = Generator { jobs: 50, ..Generator::default() }.generate()?;
 /// let mut scene = BaselineScene::new(BaselineKind::Unity2022_2, graph, Os, 2, Busy::NONE)?;
@@ -179,12 +179,12 @@ pub struct BaselineScene<P: Platform> {
     sinks: Vec<u32>,
     /// The number of the last frame; 0 before the first.
     frame: u64,
-    /// What the main thread found at the last frame's sync points.
+    /// The main thread's observations at the last frame's sync points.
     observed: u64,
 }
 
-impl<P: Platform> BaselineScene<P> {
-    /// A scene of this graph, with so many worker threads beside the calling one; bodies compute with
+impl<P: Polling> BaselineScene<P> {
+    /// A scene of this graph, with `workers` worker threads beside the calling one; bodies compute with
     /// `busy`.
     ///
     /// The source has as many workers as logical CPUs, minus one. Without workers the main thread runs
@@ -227,7 +227,7 @@ impl<P: Platform> BaselineScene<P> {
         Ok(scene)
     }
 
-    /// Which job system it is.
+    /// The job system's kind.
     pub fn kind(&self) -> BaselineKind {
         self.kind
     }

@@ -1,10 +1,10 @@
 //! A bounded lock-free queue for any number of producers and consumers.
 //!
-//! The source says "lock-free, multiple-producer, multiple-consumer queue" and that taking something
-//! takes "at least one CAS loop"; which queue it was it does not say. Ours is D. Vyukov's bounded queue
-//! (1024cores.net, "Bounded MPMC queue"), the best known one of that kind: each cell has a sequence
-//! number that tells whether it is free or full in this round, and a CAS on the position takes the
-//! cell. A cell is one word here (sequence number above, entry below), so that no `unsafe` is needed.
+//! The source says "lock-free, multiple-producer, multiple-consumer queue" and that taking something takes
+//! "at least one CAS loop"; it does not say which queue it was. Ours is D. Vyukov's bounded queue
+//! (1024cores.net, "Bounded MPMC queue"), the best known one of that kind: each cell has a sequence number
+//! that tells whether it is free or full in this round, and a CAS on the position takes the cell. A cell is
+//! one word here (sequence number above, entry below), so that no `unsafe` is needed.
 //!
 //! Invariants, for a ring of n cells: cell i holds a sequence number s with s mod n = i if it is free for
 //! position s, and s - 1 mod n = i if it holds the entry of position s - 1. `head` and `tail` only grow.
@@ -35,7 +35,7 @@ fn compare(cell: u64, sequence: u64) -> Compared {
 }
 
 impl<P: Platform> Ring<P> {
-    /// An empty queue for at least so many entries.
+    /// An empty queue for at least `entries` entries.
     pub(super) fn new(entries: usize) -> Ring<P> {
         let cells = entries.next_power_of_two().max(2) as u64;
         let word = || Padded(P::on_own_lines(|| P::AtomicU64::new(0)));
@@ -96,7 +96,7 @@ impl<P: Platform> Ring<P> {
             match compare(found, position + 1) {
                 Compared::Less => return None,
                 Compared::Equal => return Some((position, found as u32)),
-                // Somebody has taken it in between.
+                // Another thread has taken it in between.
                 Compared::Greater => {}
             }
         }
@@ -107,7 +107,7 @@ impl<P: Platform> Ring<P> {
     }
 }
 
-/// Takes a position. Relaxed: what is published goes through the cell.
+/// Takes a position. Relaxed: entries are published by the cell.
 fn advance<A: Atomic<u64>>(word: &A, position: u64) -> bool {
     let taken = word.compare_exchange(position, position + 1, Ordering::Relaxed, Ordering::Relaxed);
     taken.is_ok()

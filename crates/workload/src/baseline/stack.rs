@@ -5,7 +5,7 @@
 //! array, so nothing is allocated; a count of changes beside the head tells a head from an earlier one
 //! that named the same node.
 //!
-//! Invariant: a node is on the stack at most once; who pushes takes care of it.
+//! Invariant: a node is on the stack at most once; the thread that pushes it takes care of that.
 
 use std::ops::Range;
 
@@ -75,8 +75,8 @@ impl<P: Platform> Stack<P> {
         self.head.load(Ordering::Acquire) as u32 == 0
     }
 
-    /// AcqRel, partner: itself and the Acquire loads; who takes a node sees what was written before it
-    /// was put there.
+    /// AcqRel, partner: itself and the Acquire loads; a thread that takes a node sees what was written before
+    /// it was put there.
     fn change(&self, head: u64, node: u32) -> bool {
         let new = changed(head, node);
         let done = self

@@ -14,16 +14,16 @@
 //!   if they are fewer; each block is one entry.
 //! - Queues are of the kind of 2017.3's ([`Ring`]), oldest first for owner and thieves ("dequeue").
 //! - A thief asks the queues in order, from its own on.
-//! - `ShouldSleep` is always true; who is asleep is told by the word in [`Semaphore`], which only those
-//!   who fall asleep or wake others write. A wake-up is passed on as there.
+//! - `ShouldSleep` is always true; sleeping workers are in the word in [`Semaphore`], which only threads that
+//!   fall asleep or wake others write. A wake-up is passed on as there.
 //!
 //! Invariants: a job enters a queue once per frame, so when a frame is over all queues are empty; closing a
-//! job's list is the last that anybody does with its words, and tells everybody that it is over: the frame
-//! may end, and the next one begin, at once.
+//! job's list is the last access to its words, and tells all threads that it is over: the frame may end, and
+//! the next one begin, at once.
 
 use std::ops::Range;
 
-use platform::{Atomic, Ordering, Padded, Platform, Poll};
+use platform::{Atomic, Ordering, Padded, Platform, Poll, Polling};
 
 use super::ring::Ring;
 use super::semaphore::Semaphore;
@@ -32,8 +32,8 @@ use super::{Baseline, Common};
 pub(super) struct Stealing<P: Platform> {
     common: Common<P>,
     jobs: Box<[Padded<StealingJob<P>>]>,
-    /// Links between jobs, in the order of the jobs that wait: which job that is, and what stands below
-    /// in the list of the one it waits for.
+    /// Links between jobs, in the order of the jobs that wait: the job that waits, and the link below it in
+    /// the list of the one it waits for.
     links: Box<[Link<P>]>,
     /// By job: its first link.
     first_link: Vec<u32>,
@@ -52,7 +52,7 @@ struct StealingJob<P: Platform> {
     waiting: P::AtomicU64,
 }
 
-/// A job's list when nobody is put there any more.
+/// A job's list when it takes no more jobs.
 const OVER: u64 = u64::MAX;
 
 /// One job that waits for another one.
@@ -83,7 +83,7 @@ impl Block {
     }
 }
 
-impl<P: Platform> Stealing<P> {
+impl<P: Polling> Stealing<P> {
     pub(super) fn new(common: Common<P>) -> Stealing<P> {
         let graph = common.bodies.graph();
         let (mut links, mut first_link) = (Vec::new(), Vec::new());
@@ -144,7 +144,7 @@ impl<P: Platform> Stealing<P> {
         let pieces = self.pieces_of(block);
         let count = u64::from(pieces.end - pieces.start);
         self.common.run(job, pieces);
-        // AcqRel, partner: itself. Who ends the last piece sees what all left.
+        // AcqRel, partner: itself. The thread that ends the last piece sees what all left.
         let before = self.jobs[job as usize]
             .left
             .fetch_sub(count, Ordering::AcqRel);
@@ -179,7 +179,7 @@ impl<P: Platform> Stealing<P> {
         }
     }
 
-    /// Closes the list of those who wait for the job, and returns it.
+    /// Closes the list of the jobs that wait for the job, and returns it.
     fn close(&self, job: u32) -> u64 {
         // AcqRel, partners: the CAS in `wait_for_dependencies`, the load in `wait`.
         self.jobs[job as usize].waiting.swap(OVER, Ordering::AcqRel)
@@ -197,7 +197,7 @@ impl<P: Platform> Stealing<P> {
 
     /// One thing less that the job waits for.
     fn one_less(&self, job: u32, thread: usize) {
-        // AcqRel, partner: itself. Who brings it to zero sees what all dependencies left.
+        // AcqRel, partner: itself. The thread that brings it to zero sees what all dependencies left.
         let before = self.jobs[job as usize]
             .pending
             .fetch_sub(1, Ordering::AcqRel);
@@ -225,12 +225,12 @@ impl<P: Platform> Stealing<P> {
     }
 }
 
-/// How many blocks so many pieces are split into.
+/// The number of blocks that `pieces` pieces are split into.
 fn blocks(pieces: u32, threads: usize) -> u32 {
     pieces.min(threads as u32)
 }
 
-impl<P: Platform> Baseline for Stealing<P> {
+impl<P: Polling> Baseline for Stealing<P> {
     fn begin(&self, frame: u64) {
         // Relaxed, all of it: published with the first job.
         self.common.frame.store(frame, Ordering::Relaxed);

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use event::Nanos;
-use platform::{Lock, Memory, Os, Poll};
+use platform::{Lock, Memory, Os, Poll, Polling};
 use proptest::prelude::*;
 use sim::machine::{KernelSpec, LineCosts};
 use sim::{Machine, Order, Sim, SimConfig, SimReport};
@@ -141,9 +141,9 @@ fn explore(kind: BaselineKind) {
     );
 }
 
-/// Goal: no order of steps breaks an edge, loses a wake-up, hangs or leaves a thread behind. Method:
-/// random and PCT orders, 0 to 4 workers, 300 graphs each; checksums, the end of all threads, and what
-/// was charged; some seeds twice.
+/// Goal: no order of steps breaks an edge, loses a wake-up, hangs or leaves a thread behind. Method: random
+/// and PCT orders, 0 to 4 workers, 300 graphs each; checksums, the end of all threads, and the charges; some
+/// seeds twice.
 #[test]
 fn no_order_of_steps_breaks_2017_3() {
     explore(BaselineKind::Unity2017_3);
@@ -173,8 +173,8 @@ fn node(label: &str, pieces: u32, deps: &[u32]) -> Node {
     }
 }
 
-/// Goal: jobs that are not ready never hide for ever what they wait for. Method: one slow parallel job
-/// and more jobs behind it than there are workers, so that the stack fills up with them, above its
+/// Goal: jobs that are not ready never hide for ever the jobs that they wait for. Method: one slow parallel
+/// job and more jobs behind it than there are workers, so that the stack fills up with them, above its
 /// pieces.
 #[test]
 fn jobs_that_are_not_ready_do_not_block_the_stack() {
@@ -196,7 +196,7 @@ fn jobs_that_are_not_ready_do_not_block_the_stack() {
     }
 }
 
-/// Goal: who ends a job is through with it when the frame is over, however slow: the next frame uses the
+/// Goal: the thread that ends a job has left it when the frame is over, however slow: the next frame uses the
 /// same words. Method: two jobs in a row, or three, frame after frame, on CPUs that now and then stand still
 /// for longer than a frame takes, anywhere.
 #[test]
@@ -243,7 +243,7 @@ fn the_main_thread_signals_as_the_source_says() {
         system.begin(1);
         [0, 1, 2, 3].map(|job| {
             let before = semaphore.signals();
-            // As if a worker had taken what was signalled before.
+            // As if a worker had taken the earlier signals.
             semaphore.clear();
             system.schedule(job);
             (before, semaphore.signals())
@@ -261,10 +261,10 @@ fn the_main_thread_signals_as_the_source_says() {
     assert_eq!(signals(&stealing, &stealing.sleepers), after([1, 1, 1, 0]));
 }
 
-/// Goal: no wake-up is lost: workers do everything that is scheduled, though nobody helps them. Method:
-/// on simulated threads the main thread only schedules, in some runs with pauses in which workers fall
-/// asleep, and then lets time pass until nobody can run. Whatever was forgotten shows in the checksum,
-/// which the help of the main thread would hide.
+/// Goal: no wake-up is lost: workers do everything that is scheduled, without help. Method: on simulated
+/// threads the main thread only schedules, in some runs with pauses in which workers fall asleep, and then
+/// lets time pass until no thread can run. A forgotten job shows in the checksum; the help of the main thread
+/// would hide it.
 #[test]
 fn workers_finish_without_help() {
     for kind in BaselineKind::ALL {
@@ -314,15 +314,14 @@ fn schedule_only(kind: BaselineKind, seed: u64, sim: &Sim) {
         "{kind} forgot something"
     );
     system.quit();
-    threads
-        .into_iter()
-        .for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
-/// Goal: the job systems run on a simulated machine with costs, and what they cost is a function of the seed.
+/// Goal: the job systems run on a simulated machine with costs, and their costs are a function of the seed.
 /// Method: 8 CPUs under Linux's scheduler on which lines, switches and wake-ups take time; each run twice
-/// with equal reports. With 7 workers all are faster than one thread, 2022.2 most of all, which is what the
-/// source says.
+/// with equal reports. With 7 workers all are faster than one thread, 2022.2 most of all, as in the source.
 #[test]
 fn they_run_on_a_machine_with_costs() {
     let lines = LineCosts {
@@ -397,7 +396,7 @@ fn workers_wake_each_other() {
                 let report = Sim::run(SimConfig::new(seed).with_order(order), |sim| {
                     let its_sim = sim.clone();
                     let mut scene = BaselineScene::new(kind, graph, sim, 4, Busy::NONE).unwrap();
-                    // All workers fall asleep: time goes on when nobody can run.
+                    // All workers fall asleep: time goes on when no thread can run.
                     its_sim.charge(Nanos(1));
                     scene.run();
                     scene.verify().unwrap();
@@ -413,7 +412,8 @@ fn workers_wake_each_other() {
     }
 }
 
-/// Two simulated threads put ten entries each and two take them, each in a loop; what was taken, sorted.
+/// Two simulated threads put ten entries each and two take them, each in a loop; gives the entries that were
+/// taken, sorted.
 fn exchange(
     config: SimConfig,
     put: impl Fn(u32) -> bool + Send + Sync + 'static,
@@ -449,9 +449,9 @@ fn exchange(
                 }
             })));
         }
-        threads
-            .into_iter()
-            .for_each(|thread| thread.unwrap().join().unwrap());
+        for thread in threads {
+            thread.unwrap().join().unwrap();
+        }
     });
     report.expect_finished();
     let mut taken = taken.with(std::mem::take);
@@ -459,9 +459,9 @@ fn exchange(
     taken
 }
 
-/// Goal: each entry put into the queue or onto the stack is taken once, whoever comes in between.
-/// Method: a queue that is too small to hold them, and a stack whose nodes are put back as soon as they
-/// were taken once, which is when a head looks like an earlier one; every order.
+/// Goal: each entry put into the queue or onto the stack is taken once, whatever comes in between. Method: a
+/// queue that is too small to hold them, and a stack whose nodes are put back as soon as they were taken
+/// once, which is when a head looks like an earlier one; every order.
 #[test]
 fn entries_are_taken_once() {
     let all: Vec<u32> = (0..20).collect();
@@ -535,9 +535,9 @@ fn each_signal_ends_one_wait() {
             };
             let threads = [0, 1, 2].map(start);
             (0..signals).for_each(|_| semaphore.signal());
-            threads
-                .into_iter()
-                .for_each(|thread| thread.join().unwrap());
+            for thread in threads {
+                thread.join().unwrap();
+            }
         })
     };
     for order in ORDERS {

@@ -1,16 +1,15 @@
-//! The bodies of a graph's jobs, and what they leave behind.
+//! The bodies of a graph's jobs, and their results.
 //!
-//! Every piece computes for its time and then leaves one word: a hash of the frame, of itself, and
-//! of all results of the jobs it depends on. A body that starts before every piece of every
-//! dependency has ended finds a word of an earlier frame, leaves a wrong one, and so do all that
-//! come after it: the frame's checksum is that of a serial run if and only if every edge was kept
-//! (up to accidents of 1 in 2^48). What the main thread finds at its sync points goes into the
-//! checksum as well.
+//! Every piece computes for its time and then leaves one word: a hash of the frame, of itself, and of all
+//! results of the jobs it depends on. A body that starts before every piece of every dependency has ended
+//! finds a word of an earlier frame, leaves a wrong one, and so do all that come after it: the frame's
+//! checksum is that of a serial run if and only if every edge was kept (up to accidents of 1 in 2^48). The
+//! main thread's observations at its sync points go into the checksum as well.
 //!
-//! The results of a job are summed up once a frame, by the first who depends on it; those who come
-//! later read the sum. (Reading all of them in each call moves tens of cache lines between cores per
-//! call, more than the shortest pieces in use compute.) A sum that was taken too early stays wrong
-//! for the whole frame, so nothing is hidden by that.
+//! The results of a job are summed up once a frame, by the first body that depends on it; later ones read the
+//! sum. (Reading all of them in each call moves tens of cache lines between cores per call, more than the
+//! shortest pieces in use compute.) A sum that was taken too early stays wrong for the whole frame, so
+//! nothing is hidden by that.
 //!
 //! Invariants: one frame at a time uses a `Bodies`; a frame's number differs from those before it.
 
@@ -88,12 +87,12 @@ impl Bodies {
         }
     }
 
-    /// What a thread that has waited for this job finds in its results.
+    /// The hash of a job's results, as a thread sees them that has waited for the job.
     pub fn observe(&self, job: u32) -> u64 {
         self.sum_in(self.now.get(0), job)
     }
 
-    /// The sum of the job's results as the first who asked in this frame found it.
+    /// The sum of the job's results, as found by the first body that asked in this frame.
     fn sum_in(&self, frame: u64, job: u32) -> u64 {
         let tag = frame & ((1 << FRAME_BITS) - 1);
         let known = self.sums.get(job as usize);
@@ -105,7 +104,7 @@ impl Bodies {
         sum
     }
 
-    /// Adds what was found at one more sync point to what was found at those before.
+    /// Adds the observation at one more sync point to those before.
     pub fn observe_also(&self, observed: u64, job: u32) -> u64 {
         mix(observed ^ self.observe(job))
     }
@@ -118,7 +117,7 @@ impl Bodies {
         )
     }
 
-    /// Runs a whole frame on this thread, without a job system, and returns what it observed.
+    /// Runs a whole frame on this thread, without a job system, and returns its observation.
     pub fn run_serial(&self, frame: u64, charge: impl Fn(Nanos)) -> u64 {
         let mut observed = 0;
         let mut syncs = self.graph.syncs().iter().peekable();
@@ -157,8 +156,8 @@ impl Bodies {
     }
 }
 
-/// What a body finds that depends on these jobs, if `sum` is the sum of a job's results. Results
-/// are hashes that know their place: their sum is as good as a hash of them.
+/// The input of a body that depends on these jobs, if `sum` is the sum of a job's results. Results are hashes
+/// that know their place: their sum is as good as a hash of them.
 #[inline]
 fn found(frame: u64, deps: &[u32], sum: impl Fn(u32) -> u64) -> u64 {
     mix(deps
@@ -194,8 +193,8 @@ mod tests {
         Bodies::new(generator.generate().unwrap(), Busy::NONE)
     }
 
-    /// Goal: a serial run has the checksum that the graph demands, frame after frame on the same
-    /// results, and frames differ. Method: three frames; what was charged is the work.
+    /// Goal: a serial run has the checksum that the graph demands, frame after frame on the same results, and
+    /// frames differ. Method: three frames; the charges are the work.
     #[test]
     fn serial_frames_have_the_expected_checksums() {
         let bodies = bodies(3, 60);

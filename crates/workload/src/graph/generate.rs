@@ -1,9 +1,9 @@
 //! The frame of source 001: 500 jobs in a random but repeatable graph.
 //!
-//! The source (Unity, "Improving job system performance scaling in 2022.2, part 2") says: a
-//! deterministic graph of 500 jobs, single or parallel with 1 to 100 pieces, each with 0 to 10
-//! dependencies, some explicit sync points on the main thread, and one fixed time for every job and
-//! every piece. It does not say how these were drawn. What is ours is marked at the fields.
+//! The source (Unity, "Improving job system performance scaling in 2022.2, part 2") describes a deterministic
+//! graph of 500 jobs, single or parallel with 1 to 100 pieces, each with 0 to 10 dependencies, some explicit
+//! sync points on the main thread, and one fixed time for every job and every piece. It does not say how
+//! these were drawn. Our choices are marked at the fields.
 //!
 //! Invariant: the graph is a function of the parameters, on every platform and in every version; a
 //! test pins the default one. The time of a piece does not change the shape.
@@ -19,16 +19,16 @@ use crate::Random;
 ///
 /// ```
 /// use event::Nanos;
-/// use workload::graph::Generator;
+/// use paceline_workload::graph::Generator;
 ///
 /// let half_micro = Generator { piece: Nanos(500), ..Generator::default() };
 /// let graph = half_micro.generate()?;
 /// assert_eq!(graph.jobs().len(), 500);
-/// # Ok::<(), workload::graph::GraphError>(())
+/// # Ok::<(), paceline_workload::graph::GraphError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generator {
-    /// Which graph of these parameters. Ours.
+    /// The seed. Ours.
     pub seed: u64,
     /// How many jobs. Source: 500.
     pub jobs: u32,
@@ -43,7 +43,7 @@ pub struct Generator {
     /// After this many jobs the main thread waits for a random earlier one; 0 for never. The source
     /// has "occasional" sync points; 50 is ours.
     pub sync_every: u32,
-    /// What each job and each piece takes. Source: the same for all, 0.5 and 1 µs in its charts.
+    /// The time of each job and each piece. Source: the same for all, 0.5 and 1 µs in its charts.
     pub piece: Nanos,
 }
 

@@ -16,7 +16,7 @@ pub fn library() -> impl Iterator<Item = &'static str> {
 /// The graph of this name, if there is one.
 ///
 /// ```
-/// let graph = workload::graph::named("gitoxide-build").unwrap();
+/// let graph = paceline_workload::graph::named("gitoxide-build").unwrap();
 /// assert!(graph.jobs().len() > 300);
 /// ```
 pub fn named(name: &str) -> Option<JobGraph> {
@@ -48,7 +48,7 @@ mod tests {
         assert!(named("no such graph").is_none());
     }
 
-    /// Goal: `testdata/graphs/README.md` says what the graph is. Method: the measures in its table.
+    /// Goal: `testdata/graphs/README.md` describes the graph. Method: the measures in its table.
     #[test]
     fn the_measured_build_is_as_described() {
         let measure = named("gitoxide-build").unwrap().measure();

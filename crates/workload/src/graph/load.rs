@@ -20,8 +20,8 @@
 //! top are for people: where the graph is from, what one job of it was, and how its times were
 //! scaled.
 //!
-//! Invariants: no input makes the reader panic; every error is one line that names the file and,
-//! where there is one, the job; what is written reads back as the same graph.
+//! Invariants: no input makes the reader panic; every error is one line that names the file and, where there
+//! is one, the job; a written graph reads back as the same one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -126,7 +126,7 @@ impl JobGraph {
         JobGraph::from_json(&bytes, &origin)
     }
 
-    /// Reads a graph from JSON. `origin` is what errors call it: the file's name.
+    /// Reads a graph from JSON. `origin` is its name in errors: the file's.
     ///
     /// # Errors
     /// If it is not JSON, not in the format above, or the graph is not a valid one.
@@ -184,8 +184,7 @@ impl JobGraph {
     }
 }
 
-/// From what the file says to a graph: references become positions, positions the order in which
-/// jobs are scheduled.
+/// From the file to a graph: references become positions, positions the order in which jobs are scheduled.
 fn build(file: File) -> Result<JobGraph, String> {
     if file.jobs.len() > MAX_JOBS {
         return Err(format!(
@@ -241,7 +240,7 @@ fn build(file: File) -> Result<JobGraph, String> {
     JobGraph::new(about, nodes, syncs).map_err(|error| error.to_string())
 }
 
-/// What a body of this job takes.
+/// The time of a body of this job.
 fn cost(job: &FileJob) -> Result<Nanos, String> {
     let fail = |what| Err(format!("job {}: {what}", shown(&job.label)));
     let nanos = match (job.us, job.ns) {
@@ -335,8 +334,9 @@ fn order(deps: &[Vec<u32>]) -> Result<Vec<u32>, Vec<u32>> {
     let mut missing: Vec<usize> = deps.iter().map(Vec::len).collect();
     let mut successors = vec![Vec::new(); deps.len()];
     for (job, deps) in (0u32..).zip(deps) {
-        deps.iter()
-            .for_each(|&dep| successors[dep as usize].push(job));
+        for &dep in deps {
+            successors[dep as usize].push(job);
+        }
     }
     let ready = (0u32..).zip(&missing).filter(|&(_, &missing)| missing == 0);
     let mut ready: BinaryHeap<_> = ready.map(|(job, _)| Reverse(job)).collect();

@@ -1,4 +1,4 @@
-//! What a graph allows: its work, its span, its width, and the speed-ups they bound.
+//! The limits that a graph sets: its work, its span, its width, and the speed-ups they bound.
 //!
 //! Times are those of the bodies alone: a scheduler that costs nothing. The main thread's sync
 //! points count as edges, because a job that comes after one is not scheduled before it is passed.
@@ -101,9 +101,9 @@ impl Measure {
         }
     }
 
-    /// The speed-up that is reached as long as no thread is idle while a body is ready: the time is
-    /// then at most work/n + span·(n−1)/n (R. L. Graham, "Bounds on multiprocessing timing
-    /// anomalies", 1969). Less was lost by the scheduler, not by the graph.
+    /// The speed-up that is reached as long as no thread is idle while a body is ready: the time is then at
+    /// most work/n + span·(n−1)/n (R. L. Graham, "Bounds on multiprocessing timing anomalies", 1969). A lower
+    /// speed-up is the scheduler's fault, not the graph's.
     pub fn speedup_at_least(&self, threads: u32) -> f64 {
         let (work, span) = (self.work.0 as f64, self.span.0 as f64);
         let threads = f64::from(threads.max(1));

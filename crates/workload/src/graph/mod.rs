@@ -1,8 +1,7 @@
 //! A frame as a graph: jobs, what each waits for, and where the main thread waits in between.
 //!
-//! A [`JobGraph`] says what is to be done and nothing about how: the same value is measured
-//! ([`JobGraph::measure`]), written to and read from files, and run on any platform
-//! ([`GraphScene`]).
+//! A [`JobGraph`] says what is to be done, but not how: the same value is measured ([`JobGraph::measure`]),
+//! written to and read from files, and run on any platform ([`GraphScene`]).
 //!
 //! Invariants, checked by [`JobGraph::new`] and relied upon everywhere else:
 //! - jobs stand in an order in which they can be scheduled: each depends on earlier ones only, so
@@ -57,11 +56,11 @@ pub struct JobGraph {
 /// Where a graph comes from, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Where its shape and its times come from.
     pub source: String,
-    /// What one job of it stands for.
+    /// The meaning of one of its jobs in the source.
     pub unit: String,
     /// How its times relate to those of the source.
     pub scale: String,
@@ -74,7 +73,7 @@ pub struct Node {
     pub label: String,
     /// One body, or many pieces.
     pub kind: Kind,
-    /// What its body, or each of its pieces, takes.
+    /// The time of its body, or of each of its pieces.
     pub cost: Nanos,
     /// The jobs that must have ended before it starts, by index; all are earlier.
     pub deps: Vec<u32>,
@@ -89,7 +88,7 @@ impl Node {
         }
     }
 
-    /// What all pieces take together.
+    /// The time of all pieces together.
     pub fn work(&self) -> Nanos {
         Nanos(self.cost.0.saturating_mul(u64::from(self.pieces())))
     }
@@ -233,7 +232,7 @@ impl JobGraph {
     }
 }
 
-/// What must hold for a job by itself.
+/// Checks a job by itself.
 fn check_node(index: usize, node: &Node) -> Result<(), GraphError> {
     let label = &node.label;
     let fail = |what: String| Err(GraphError(format!("job {label:?}: {what}")));

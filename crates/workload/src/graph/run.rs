@@ -1,9 +1,8 @@
 //! A graph as frames on a job system.
 //!
-//! One frame: the main thread schedules the jobs in their order, each after the ones it depends on;
-//! waits where the graph has a sync point; and waits for the sinks at the end. Results, scratch
-//! lists and labels are kept from frame to frame, so that what a frame allocates is the job
-//! system's doing.
+//! One frame: the main thread schedules the jobs in their order, each after the ones it depends on; waits
+//! where the graph has a sync point; and waits for the sinks at the end. Results, scratch lists and labels
+//! are kept from frame to frame, so that all allocations in a frame are the job system's.
 //!
 //! Invariant: frames have numbers that only grow, which [`Bodies`] needs to tell a result of this
 //! frame from an older one. `&mut self` keeps frames from overlapping.
@@ -17,7 +16,7 @@ use super::{Bodies, JobGraph, Kind};
 use crate::busy::Busy;
 use crate::scene::{NewJobs, Scene, Watch, WatchBodies, WrongFrame, run_unwatched};
 
-/// What jobs are called in traces.
+/// The names of jobs in traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Labels {
     /// Each by its own label: for looking at frames.
@@ -31,8 +30,8 @@ pub enum Labels {
 /// A graph that is run once per frame.
 ///
 /// ```
-/// use workload::busy::Busy;
-/// use workload::graph::{Generator, GraphScene, Labels};
+/// use paceline_workload::busy::Busy;
+/// use paceline_workload::graph::{Generator, GraphScene, Labels};
 ///
 /// let js = paceline::JobSystem::new();
 /// let graph = Generator { piece: event::Nanos(100), ..Generator::default() }.generate()?;
@@ -50,7 +49,7 @@ pub struct GraphScene {
     sinks: Vec<u32>,
     /// The number of the last frame; 0 before the first.
     frame: u64,
-    /// What the main thread found at the last frame's sync points.
+    /// The main thread's observations at the last frame's sync points.
     observed: u64,
     /// Scratch: the jobs of the frame, and the ones that a job or the end waits for.
     jobs: Vec<JobId>,
@@ -106,7 +105,7 @@ impl GraphScene {
         run_unwatched(self, js, frame);
     }
 
-    /// Runs the next frame on this thread alone: what the frame costs without a job system.
+    /// Runs the next frame on this thread alone: the cost of the frame without a job system.
     pub fn run_serial<P: Platform>(&mut self, platform: &P) {
         self.frame += 1;
         self.observed = self

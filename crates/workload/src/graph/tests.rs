@@ -123,7 +123,7 @@ fn small_graphs() -> impl Strategy<Value = JobGraph> {
     })
 }
 
-/// The jobs that have ended before this one starts: its dependencies, and what the main thread
+/// The jobs that have ended before this one starts: its dependencies, and the jobs that the main thread
 /// waited for before it scheduled it.
 fn before(graph: &JobGraph, job: u32) -> Vec<u32> {
     let syncs = graph

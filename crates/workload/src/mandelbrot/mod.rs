@@ -1,9 +1,9 @@
 //! The grid of source 002 as a scene: points inside the Mandelbrot set, one job per tile.
 //!
-//! The source (J. Cownie, "To sched_yield() or not to sched_yield()?") counts how many points of a
-//! grid of 1000x1000 lie inside the set. It says neither which part of the plane it looks at nor
-//! when it gives up on a point; those are ours. The work per tile is very uneven (a point inside
-//! costs `max_iterations`, one far outside a single one), which is what makes it a good scene.
+//! The source (J. Cownie, "To sched_yield() or not to sched_yield()?") counts how many points of a grid of
+//! 1000x1000 lie inside the set. It says neither which part of the plane it looks at nor when it gives up on
+//! a point; those are ours. The work per tile is very uneven (a point inside costs `max_iterations`, one far
+//! outside a single one), and that makes it a good scene.
 //!
 //! Invariants: a point's count is a function of the parameters, computed with the four basic
 //! operations of IEEE 754 and so the same on every platform; each tile writes its own points only,
@@ -23,11 +23,11 @@ pub use run::{MandelbrotScene, Tiles};
 pub const MAX_POINTS: u64 = 1 << 26;
 /// The most iterations for one point.
 pub const MAX_ITERATIONS: u32 = 1 << 20;
-/// What a thousand iterations are charged with where work is only charged: about what they take on
-/// the AMD EPYC this was written on, where an iteration is a chain of four dependent operations.
+/// The charge for a thousand iterations where work is only charged: about the time they take on the AMD EPYC
+/// this was written on, where an iteration is a chain of four dependent operations.
 const CHARGE_PER_1000: Nanos = Nanos(3_000);
 
-/// What to compute; the default is source 002's grid.
+/// The grid to compute; the default is source 002's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mandelbrot {
     /// Points from left to right. Source: 1000.
@@ -124,7 +124,7 @@ impl Grid {
         })
     }
 
-    /// What is computed.
+    /// The parameters.
     pub fn what(&self) -> &Mandelbrot {
         &self.what
     }
@@ -134,7 +134,7 @@ impl Grid {
         self.what.width.div_ceil(self.what.tile) * self.what.height.div_ceil(self.what.tile)
     }
 
-    /// Computes one tile. `charge` is told what it was worth.
+    /// Computes one tile. `charge` is told its worth.
     ///
     /// # Panics
     /// If there is no such tile.
@@ -163,7 +163,7 @@ impl Grid {
         (0..self.tiles()).for_each(|tile| self.run_tile(tile, &charge));
     }
 
-    /// Forgets what was computed, so that a tile that is left out in the next frame is noticed.
+    /// Forgets all results, so that a tile that is left out in the next frame is noticed.
     pub fn clear(&self) {
         (0..self.counts.len()).for_each(|index| self.counts.set(index, 0));
     }
@@ -258,14 +258,14 @@ mod tests {
         assert_eq!([at(3.0, 0.0), at(2.0, 0.1), at(1.0, 0.0)], [1, 1, 3]);
     }
 
-    /// Goal: published counts stay what they are. Method: those of source 002's grid, pinned.
+    /// Goal: published counts do not change. Method: those of source 002's grid, pinned.
     #[test]
     fn the_default_grid_never_changes() {
         let grid = computed(Mandelbrot::default());
         assert_eq!((grid.tiles(), grid.inside()), (1_024, 251_384));
     }
 
-    /// Goal: what cannot be computed is refused with a reason. Method: one of each.
+    /// Goal: a grid that cannot be computed is refused with a reason. Method: one of each.
     #[test]
     fn impossible_grids_are_refused() {
         let default = Mandelbrot::default();
@@ -305,9 +305,9 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: tiles cover every point once, whatever their size. Method: for sizes that fit and
-        /// sizes that do not, the counts of tiles run in an odd order equal those of the points,
-        /// asked one by one, and what was charged is their sum.
+        /// Goal: tiles cover every point once, whatever their size. Method: for sizes that fit and sizes that
+        /// do not, the counts of tiles run in an odd order equal those of the points, asked one by one, and
+        /// the charges are their sum.
         #[test]
         fn tiles_cover_the_grid(
             width in 1u32..70, height in 1u32..70, tile in 1u32..80, rotate: u32,

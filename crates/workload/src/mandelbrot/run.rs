@@ -23,21 +23,21 @@ pub enum Tiles {
 /// A grid that is computed once per frame.
 ///
 /// ```
-/// use workload::mandelbrot::{Mandelbrot, MandelbrotScene, Tiles};
+/// use paceline_workload::mandelbrot::{Mandelbrot, MandelbrotScene, Tiles};
 ///
 /// let js = paceline::JobSystem::new();
 /// let what = Mandelbrot { width: 64, height: 64, ..Mandelbrot::default() };
 /// let mut scene = MandelbrotScene::new(what, Tiles::Jobs)?;
 /// scene.run(&js);
 /// assert_eq!(scene.grid().pixels().len(), 64 * 64 * 3);
-/// # Ok::<(), workload::mandelbrot::MandelbrotError>(())
+/// # Ok::<(), paceline_workload::mandelbrot::MandelbrotError>(())
 /// ```
 pub struct MandelbrotScene {
     grid: Arc<Grid>,
     tiles: Tiles,
     /// The number of the last frame, counted from 1.
     frame: u64,
-    /// The checksum of a serial run, once somebody has asked for it.
+    /// The checksum of a serial run, once it has been asked for.
     expected: Option<u64>,
     /// Scratch: the jobs of the frame.
     jobs: Vec<JobId>,

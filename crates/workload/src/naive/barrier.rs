@@ -1,14 +1,15 @@
 //! Threads with unequal work that wait for each other at the end of each round.
 //!
-//! What source 002 set out from: "multiple threads, but more threads than there are logical CPUs", at a
-//! barrier. With unequal work somebody always waits, and what the waiting thread does decides how soon
-//! the slowest one gets a CPU. The barrier is the plain central one: a counter, and a flag with the
-//! round.
+//! The setting of source 002: "multiple threads, but more threads than there are logical CPUs", at a barrier.
+//! With unequal work some thread always waits, and its way of waiting decides how soon the slowest one gets a
+//! CPU. The barrier is the plain central one: a counter, and a flag with the round.
 
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{Atomic, CpuSet, Lock, Ordering, Padded, Platform, SpawnError, Usage};
+use platform::{
+    Atomic, CpuSet, Lock, Machine, Ordering, Padded, Platform, Polling, SpawnError, Usage,
+};
 
 use super::beside::used;
 use super::{Flag, NaiveWait};
@@ -16,7 +17,7 @@ use crate::busy::Busy;
 use crate::gang::run_together;
 use crate::words::Words64;
 
-/// What to run.
+/// The program to run.
 #[derive(Clone, Debug)]
 pub struct BarrierLoop {
     /// How threads wait.
@@ -30,7 +31,7 @@ pub struct BarrierLoop {
     pub masks: Vec<CpuSet>,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BarrierReport {
     /// From the first thread's beginning to the last one's end.
@@ -41,14 +42,14 @@ pub struct BarrierReport {
     pub early: u64,
 }
 
-/// What one thread of the loop did.
+/// The results of one thread of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiter {
     /// How many rounds it was the last in, and did not wait.
     pub last: u64,
     /// How often it looked in vain, in all rounds.
     pub in_vain: u64,
-    /// What it used.
+    /// The CPU time and switches it used.
     pub used: Usage,
     begin: Nanos,
     end: Nanos,
@@ -60,7 +61,7 @@ impl BarrierLoop {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn run<P: Platform>(&self, platform: &P, busy: Busy) -> Result<BarrierReport, SpawnError> {
+    pub fn run<P: Polling>(&self, platform: &P, busy: Busy) -> Result<BarrierReport, SpawnError> {
         let threads = self.work.len();
         let all = Arc::new(All::<P> {
             platform: platform.clone(),
@@ -89,7 +90,7 @@ impl BarrierLoop {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct All<P: Platform> {
     platform: P,
     what: BarrierLoop,
@@ -103,14 +104,14 @@ struct All<P: Platform> {
     waiters: P::Lock<Vec<Waiter>>,
 }
 
-impl<P: Platform> All<P> {
+impl<P: Polling> All<P> {
     fn thread(&self, number: usize) {
         let work = self.what.work[number];
         let mut waiter = Waiter {
             begin: self.platform.now(),
             ..Waiter::default()
         };
-        let before = self.platform.usage();
+        let before = self.platform.machine().usage();
         for round in 1..=u64::from(self.what.rounds) {
             self.platform.charge(work);
             self.busy.spin_for(work, round);
@@ -124,7 +125,7 @@ impl<P: Platform> All<P> {
                 .filter(|&other| !reached(other))
                 .count() as u64;
         }
-        waiter.used = used(before, self.platform.usage());
+        waiter.used = used(before, self.platform.machine().usage());
         waiter.end = self.platform.now();
         self.waiters.with(|waiters| waiters[number] = waiter);
     }

@@ -8,19 +8,19 @@
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{CpuSet, Lock, Platform, SpawnError, Usage};
+use platform::{CpuSet, Lock, Machine, Platform, Polling, SpawnError, Usage};
 
 use super::{Flag, NaiveWait, Statistic};
 use crate::busy::Busy;
 use crate::flag::Turns;
 use crate::gang::run_together;
 
-/// What to run.
+/// The program to run.
 #[derive(Clone, Debug)]
 pub struct PollBeside {
     /// How the second thread waits.
     pub wait: NaiveWait,
-    /// What the first thread computes. Source: 2.38 s, if it had the CPU for itself.
+    /// The length of the first thread's computation. Source: 2.38 s, if it had the CPU for itself.
     pub work: Nanos,
     /// In how many pieces; at least 1.
     pub pieces: u32,
@@ -28,14 +28,14 @@ pub struct PollBeside {
     pub mask: Option<CpuSet>,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BesideReport {
     /// From the first piece to the end of the last.
     pub elapsed: Nanos,
-    /// What the computing thread used in this time.
+    /// The CPU time and switches of the computing thread in this time.
     pub compute: Usage,
-    /// What the waiting thread used until it saw the end.
+    /// The CPU time and switches of the waiting thread until it saw the end.
     pub waiter: Usage,
     /// How long the turns of the wait took, in the source "yields". One length for the whole of a wait
     /// that spins or pauses.
@@ -47,7 +47,7 @@ impl PollBeside {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn run<P: Platform>(&self, platform: &P, busy: Busy) -> Result<BesideReport, SpawnError> {
+    pub fn run<P: Polling>(&self, platform: &P, busy: Busy) -> Result<BesideReport, SpawnError> {
         let both = Arc::new(Both::<P> {
             platform: platform.clone(),
             what: self.clone(),
@@ -78,7 +78,7 @@ impl PollBeside {
     }
 }
 
-/// What the two threads share.
+/// The state that the two threads share.
 struct Both<P: Platform> {
     platform: P,
     what: PollBeside,
@@ -89,10 +89,10 @@ struct Both<P: Platform> {
     waited: P::Lock<(Statistic, Usage)>,
 }
 
-impl<P: Platform> Both<P> {
+impl<P: Polling> Both<P> {
     fn compute(&self) {
         let pieces = u64::from(self.what.pieces.max(1));
-        let (begin, before) = (self.platform.now(), self.platform.usage());
+        let (begin, before) = (self.platform.now(), self.platform.machine().usage());
         for piece in 0..pieces {
             // The pieces differ by a nanosecond where the work cannot be divided evenly.
             let until =
@@ -102,13 +102,13 @@ impl<P: Platform> Both<P> {
             self.busy.spin_for(length, piece);
         }
         let elapsed = self.platform.now() - begin;
-        let used = used(before, self.platform.usage());
+        let used = used(before, self.platform.machine().usage());
         self.over.set(1);
         self.computed.with(|computed| *computed = (elapsed, used));
     }
 
     fn wait(&self) {
-        let before = self.platform.usage();
+        let before = self.platform.machine().usage();
         let mut turns = Statistic::default();
         let is_over = |value| value != 0;
         let wait = self.what.wait;
@@ -124,12 +124,12 @@ impl<P: Platform> Both<P> {
                 turns.add(self.platform.now() - begin);
             }
         }
-        let used = used(before, self.platform.usage());
+        let used = used(before, self.platform.machine().usage());
         self.waited.with(|waited| *waited = (turns, used));
     }
 }
 
-/// What a thread has used between two looks.
+/// The CPU time and switches of a thread between two looks.
 pub(crate) fn used(before: Usage, after: Usage) -> Usage {
     let time = |before: Option<Nanos>, after: Option<Nanos>| Some(after? - before?);
     let count = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));

@@ -7,11 +7,11 @@
 //! show what they cost:
 //!
 //! - [`PollBeside`]: source 002's benchmark, one thread that waits for the other on the same CPU;
-//! - [`BarrierLoop`]: threads with unequal work that wait for each other, round after round, which is
-//!   what the source wanted to know about.
+//! - [`BarrierLoop`]: threads with unequal work that wait for each other, round after round: the real
+//!   question of the source.
 //!
 //! Both run on every platform. Invariant: nothing of the job system waits like this; see
-//! [`Platform::poll`](platform::Platform::poll).
+//! [`Polling::poll`](platform::Polling::poll).
 
 mod barrier;
 mod beside;

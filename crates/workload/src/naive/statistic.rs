@@ -11,7 +11,7 @@ use event::Nanos;
 ///
 /// ```
 /// use event::Nanos;
-/// use workload::naive::Statistic;
+/// use paceline_workload::naive::Statistic;
 ///
 /// let mut yields = Statistic::default();
 /// for length in [400, 500, 11_320_000] {
@@ -30,7 +30,7 @@ pub struct Statistic {
 }
 
 impl Statistic {
-    /// What the columns of the line are.
+    /// The columns of the line.
     pub const TITLE: &str = "Count, Min, Mean, Max, Total, SD";
 
     /// Adds one length.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::Nanos;
-use platform::{CpuSet, Os, Platform, Thread, ThreadSpec};
+use platform::{CpuSet, Machine as _, Os, Platform, Polling, Thread, ThreadSpec};
 use sim::machine::KernelSpec;
 use sim::{Machine, Order, Sim, SimConfig};
 
@@ -55,7 +55,7 @@ fn names_go_there_and_back() {
 }
 
 /// A thread sets a flag twice, after some work each; the caller waits for the second.
-fn wait_for_the_second<P: Platform>(platform: &P, wait: NaiveWait, length: Nanos) -> u64 {
+fn wait_for_the_second<P: Polling>(platform: &P, wait: NaiveWait, length: Nanos) -> u64 {
     let flag = Arc::new(Flag::<P>::new(0));
     let (theirs, its_platform) = (Arc::clone(&flag), platform.clone());
     let body = move || {
@@ -71,8 +71,8 @@ fn wait_for_the_second<P: Platform>(platform: &P, wait: NaiveWait, length: Nanos
     in_vain
 }
 
-/// Goal: each wait ends when the value is there, whatever comes before it, and blocks nobody. Method:
-/// real threads some hundred times; simulated threads in every order, where a wait that misses the
+/// Goal: each wait ends when the value is there, whatever comes before it, and blocks no other thread.
+/// Method: real threads some hundred times; simulated threads in every order, where a wait that misses the
 /// value would deadlock or never end.
 #[test]
 fn every_wait_ends_with_the_value() {
@@ -146,9 +146,9 @@ fn beside(wait: NaiveWait, pieces: u32) -> PollBeside {
     }
 }
 
-/// Goal: the benchmark of source 002 ends under every wait, computes all its work, and times each
-/// yield. Method: on simulated threads the work is what was charged, and the turns cannot take longer
-/// than it; loops that never leave user space are one length.
+/// Goal: the benchmark of source 002 ends under every wait, computes all its work, and times each yield.
+/// Method: on simulated threads the work equals the charges, and the turns cannot take longer than it; loops
+/// that never leave user space are one length.
 #[test]
 fn polling_beside_a_computation_computes_everything() {
     for wait in WAITS {
@@ -172,8 +172,8 @@ fn polling_beside_a_computation_computes_everything() {
     }
 }
 
-/// Goal: the same on the machine at hand, with both threads on one CPU as in the source. Method: a
-/// short computation under every wait; what is counted must be consistent.
+/// Goal: the same on the machine at hand, with both threads on one CPU as in the source. Method: a short
+/// computation under every wait; the counts must be consistent.
 #[test]
 fn polling_beside_a_computation_runs_on_one_cpu() {
     let busy = Busy::calibrate(&Os);
@@ -245,9 +245,9 @@ fn barrier(wait: NaiveWait, threads: u64, rounds: u32) -> BarrierLoop {
     }
 }
 
-/// Goal: nobody passes the barrier before all have reached it, under every wait, and each round has one
-/// last thread. Method: simulated threads; with unequal work that the clock sees, a round takes as long
-/// as the slowest thread where waits do not sleep.
+/// Goal: no thread passes the barrier before all have reached it, under every wait, and each round has one
+/// last thread. Method: simulated threads; with unequal work that the clock sees, a round takes as long as
+/// the slowest thread where waits do not sleep.
 #[test]
 fn nobody_passes_the_barrier_early() {
     for wait in WAITS {
@@ -289,8 +289,8 @@ fn a_barrier_of_one_is_none() {
     assert_eq!((alone.threads[0].last, alone.threads[0].in_vain), (5, 0));
 }
 
-/// Goal: if a thread is refused nobody waits for it for ever, and the error says so. Method: a
-/// simulated machine with room for too few threads.
+/// Goal: if a thread is refused none waits for it for ever, and the error says so. Method: a simulated
+/// machine with room for too few threads.
 #[test]
 fn a_refused_thread_is_an_error() {
     for wait in [NaiveWait::Spin, NaiveWait::Park] {

@@ -104,7 +104,7 @@ impl<T> Default for Binned<T> {
 
 /// Something that touches some pixels of the screen.
 pub(super) trait OnScreen {
-    /// Which pixels at most.
+    /// The pixels it touches at most.
     fn pixels(&self) -> PixelRect;
 }
 
@@ -116,7 +116,7 @@ impl<T: OnScreen> Binned<T> {
         self.lists.sort(self.things.iter().map(T::pixels));
     }
 
-    /// What touches a tile, in order.
+    /// The things that touch a tile, in order.
     pub(super) fn in_tile(&self, tile: usize) -> impl Iterator<Item = &T> {
         let numbers = self.lists.of(tile).iter();
         numbers.map(|&number| &self.things[number as usize])

@@ -3,10 +3,10 @@
 //! Sutherland and Hodgman ("Reentrant polygon clipping", 1974): the polygon is cut by one plane after
 //! the other. This is rare, and for the few.
 //!
-//! Invariant: two triangles that share an edge share what is left of it, to the last bit: planes come
-//! in one order, and where an edge is cut is computed from its inner end to its outer one, whichever
-//! way the triangle runs. And a point that [`super::transform`] does not mark is never cut off, so
-//! that an uncut neighbour ends at the same points: the planes lie beyond the marks.
+//! Invariant: two triangles that share an edge share the rest of it, to the last bit: planes come in one
+//! order, and where an edge is cut is computed from its inner end to its outer one, whichever way the
+//! triangle runs. And a point that [`super::transform`] does not mark is never cut off, so that an uncut
+//! neighbour ends at the same points: the planes lie beyond the marks.
 
 use super::transform::{GUARD, ScreenPoint, project};
 use super::view::{Clip, NEAR};
@@ -24,15 +24,17 @@ const PLANES: [fn(Clip) -> f32; 5] = [
     |[_, y, w]| REACH * w - y,
 ];
 
-/// Room for the corners of what is left. A plane adds one to a convex polygon, and in the worst case,
-/// of one that rounding has bent, half as many as there are: 3, 4, 6, 9, 13, 19.
+/// Room for the corners of the rest. A plane adds one to a convex polygon, and in the worst case, of one that
+/// rounding has bent, half as many as there are: 3, 4, 6, 9, 13, 19.
 const CORNERS: usize = 20;
 
-/// Calls `draw` with each triangle of what is left of this one.
+/// Calls `draw` with each triangle that is left of this one.
 #[cold]
 pub(super) fn clip(triangle: [Clip; 3], mut draw: impl FnMut([ScreenPoint; 3])) {
     let mut polygon = Polygon::default();
-    triangle.into_iter().for_each(|corner| polygon.push(corner));
+    for corner in triangle {
+        polygon.push(corner);
+    }
     for inside in PLANES {
         polygon = polygon.cut(inside);
     }
@@ -56,7 +58,7 @@ impl Polygon {
         self.count += 1;
     }
 
-    /// What is left of it on the inner side of a plane.
+    /// The part of it on the inner side of a plane.
     fn cut(&self, inside: fn(Clip) -> f32) -> Polygon {
         let mut left = Polygon::default();
         let corners = &self.corners[..self.count];

@@ -1,7 +1,7 @@
-//! What there is to see: statues of the mesh in rows, crates strewn between them.
+//! The scenery: statues of the mesh in rows, crates strewn between them.
 //!
-//! The statues hide, the crates are what may be hidden. Both are laid out by seeded draws and stay
-//! where they are; only the camera moves.
+//! Statues hide, and crates may be hidden. Both are laid out by seeded draws and stay where they are; only
+//! the camera moves.
 
 use super::cluster::Clusters;
 use super::mesh::Mesh;
@@ -15,7 +15,7 @@ const SIDE: u64 = 24;
 pub(super) const STREET: f32 = 6.5;
 /// How many crates there are.
 pub(super) const BOXES: usize = 4_096;
-/// Which field it is.
+/// The seed of the field.
 const SEED: u64 = 1;
 
 /// The levels of detail: how many statues of a frame get each, the nearest the finest, and the most

@@ -1,9 +1,8 @@
 //! Eight numbers side by side.
 //!
-//! Each operation is a loop over an array of known length and nothing else, a form that compilers turn
-//! into vector instructions wherever there are some: two of SSE2 or NEON, one of AVX2. There is no
-//! branch and no selection by a bool, which they do not turn so reliably; what is to be left out
-//! becomes 0 by a mask of bits.
+//! Each operation is a loop over an array of known length and nothing else, a form that compilers turn into
+//! vector instructions wherever there are some: two of SSE2 or NEON, one of AVX2. There is no branch and no
+//! selection by a bool, which they do not turn so reliably; values to be left out become 0 by a mask of bits.
 
 use std::ops::{Add, BitOr};
 

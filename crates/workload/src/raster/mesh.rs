@@ -1,4 +1,4 @@
-//! A mesh: points, triangles, and what has to hold of them before anything is drawn.
+//! A mesh: points, triangles, and the conditions they meet before anything is drawn.
 //!
 //! Invariants of a [`Mesh`], checked by [`Mesh::new`]: every index names a point, every coordinate is
 //! finite, no triangle uses a point twice, there is at least one triangle, and not all points are the
@@ -140,7 +140,7 @@ mod tests {
         error.to_string()
     }
 
-    /// Goal: what is not a mesh is refused with one line that says why. Method: one of each.
+    /// Goal: an input that is not a mesh is refused with one line that says why. Method: one of each.
     #[test]
     fn bad_meshes_are_refused() {
         let [a, b, c] = CORNERS;

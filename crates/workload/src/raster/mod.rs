@@ -6,9 +6,9 @@
 //! whether anything of it is in front. The mesh is the user's ([`Mesh::load`]) or a well-known free one
 //! ([`default_mesh`]).
 //!
-//! The steps, in the order of the data: `plan` (which statues), `transform` (points to the
-//! screen), `bins` (triangles to tiles; `clip` for the few that need it), `tile` (depth),
-//! `occlude` (boxes). What they leave for each other is in `stages`, who waits for whom in `run`.
+//! The steps, in the order of the data: `plan` (which statues), `transform` (points to the screen), `bins`
+//! (triangles to tiles; `clip` for the few that need it), `tile` (depth), `occlude` (boxes). The buffers
+//! between them are in `stages`, the order of the jobs in `run`.
 //!
 //! Invariants: a frame is a function of the mesh and of where the camera is, computed in whole numbers
 //! and with those operations of IEEE 754 whose results are exact or rounded to the nearest, in a fixed

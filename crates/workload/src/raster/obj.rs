@@ -1,9 +1,8 @@
 //! Reading meshes from Wavefront OBJ files.
 //!
-//! The `tobj` crate reads; here is what it does not: limits, lines in messages, and no look at what
-//! is not needed. It is given the file line by line, without the texture coordinates and normals
-//! (`vt`, `vn`), so indices of these are not checked; a material library that the file names is not
-//! opened.
+//! The `tobj` crate reads; this module adds limits and lines in messages, and skips the parts that are not
+//! needed. `tobj` is given the file line by line, without the texture coordinates and normals (`vt`, `vn`),
+//! so indices of these are not checked; a material library that the file names is not opened.
 
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -38,14 +37,14 @@ impl Mesh {
         Mesh::from_obj(&bytes, &origin)
     }
 
-    /// Reads a mesh from the text of an OBJ file: points, and faces of any number of corners, of all
-    /// objects and groups together. `origin` is what errors call it: the file's name.
+    /// Reads a mesh from the text of an OBJ file: points, and faces of any number of corners, of all objects
+    /// and groups together. `origin` is its name in errors: the file's.
     ///
     /// ```
-    /// use workload::raster::Mesh;
+    /// use paceline_workload::raster::Mesh;
     /// let mesh = Mesh::from_obj(b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf -4 -3 -2 -1\n", "square");
     /// assert_eq!(mesh?.triangles().len(), 2);
-    /// # Ok::<(), workload::raster::MeshError>(())
+    /// # Ok::<(), paceline_workload::raster::MeshError>(())
     /// ```
     ///
     /// # Errors
@@ -85,7 +84,7 @@ impl Mesh {
     }
 }
 
-/// What is wrong, where, and what to do.
+/// The error: what is wrong, where, and what to do.
 fn explain(error: &LoadError, text: &[u8], lines: &Lines<'_>) -> String {
     let (line, what) = match error {
         LoadError::FaceVertexOutOfBounds => (
@@ -111,7 +110,7 @@ fn explain(error: &LoadError, text: &[u8], lines: &Lines<'_>) -> String {
 /// The lines of the file as `tobj` is to see them: those of texture coordinates and normals left out.
 struct Lines<'a> {
     rest: &'a [u8],
-    /// What of `rest` belongs to the current line.
+    /// The part of `rest` that belongs to the current line.
     left: usize,
     /// The current line, counted from 1.
     number: usize,
@@ -157,7 +156,7 @@ impl Read for Lines<'_> {
 }
 
 /// The words of a line, as `tobj` cuts them: at whatever Unicode calls white space, which is more than ASCII
-/// does. Of a line that is no text there are none; `tobj` says so when it gets there.
+/// does. A line that is no text has none; `tobj` reports it when it gets there.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = std::str::from_utf8(line).unwrap_or_default();
     text.split_whitespace().map(str::as_bytes)
@@ -223,8 +222,8 @@ mod tests {
             .map_err(|error| error.to_string())
     }
 
-    /// Goal: everything that OBJ files use for faces is understood. Method: one of each kind, with
-    /// the number of triangles they must become; what is no face is passed over.
+    /// Goal: every form of face in OBJ files is understood. Method: one of each kind, with the number of
+    /// triangles they must become; a line that is no face is passed over.
     #[test]
     fn faces_are_read() {
         for (faces, triangles) in [
@@ -255,8 +254,7 @@ mod tests {
         assert_eq!(mesh.positions()[1], [1.0, 0.0, 0.0]);
     }
 
-    /// Goal: what is wrong is said in one line, with the file and the line of it. Method: one fault of
-    /// each kind.
+    /// Goal: an error is one line, with the file and the line of it. Method: one fault of each kind.
     #[test]
     fn faults_are_named_with_their_line() {
         for (faces, parts) in [
@@ -317,7 +315,7 @@ mod tests {
         assert!(error.contains("no/such.obj"), "{error}");
     }
 
-    /// What OBJ files are made of, and what they are not.
+    /// The elements of OBJ files, and some that are not.
     fn pieces() -> impl Strategy<Value = Vec<String>> {
         let word = prop_oneof![
             Just("v".to_owned()),

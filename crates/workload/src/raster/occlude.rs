@@ -11,13 +11,13 @@ use super::tile::{Tile, origin, within};
 use super::view::{CameraView, NEAR};
 use super::{TILE_HEIGHT, TILE_WIDTH};
 
-/// What is known of a box.
+/// The verdict on a box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Visibility {
     /// It is not in the picture.
     #[default]
     Outside,
-    /// It is in the picture, behind what is drawn.
+    /// It is in the picture, behind the drawn surfaces.
     Hidden,
     /// It may be seen.
     Visible,
@@ -37,7 +37,7 @@ impl OnScreen for Shadow {
     }
 }
 
-/// What a box is before anything is drawn.
+/// The state of a box before anything is drawn.
 pub(super) enum Projected {
     /// Not in the picture.
     Outside,
@@ -92,7 +92,7 @@ pub(super) fn project(view: &CameraView, cuboid: &Cuboid) -> Projected {
 #[derive(Default)]
 pub(super) struct Shadows {
     binned: Binned<Shadow>,
-    /// Those that are seen, or not, without a look at what is drawn.
+    /// Those that are seen, or not, without a look at the drawn tiles.
     pub(super) known: Vec<(u32, Visibility)>,
 }
 

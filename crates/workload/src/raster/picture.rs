@@ -1,8 +1,7 @@
 //! A frame for people: the depth buffer in relief, boxes that may be seen in green, culled ones in red.
 //!
-//! The edges of a green box are drawn where they are in front of what the depth buffer holds; red ones
-//! shine through what hides them, which is the point of the picture. Nothing here is part of a frame's
-//! work.
+//! The edges of a green box are drawn where they are in front of the depth buffer; red ones shine through the
+//! surfaces that hide them, which is the point of the picture. Nothing here is part of a frame's work.
 
 use super::field::Cuboid;
 use super::occlude::Visibility;
@@ -41,7 +40,7 @@ pub(super) fn draw(buffers: &Buffers) -> Picture {
     canvas.paint_depth();
     let seen = buffers.seen();
     let boxes = || buffers.field().boxes.iter().zip(&seen.boxes);
-    // Green over red: what is seen is in front.
+    // Green over red: visible boxes are in front.
     for (kind, color) in [(Visibility::Hidden, CULLED), (Visibility::Visible, SEEN)] {
         for (cuboid, _) in boxes().filter(|&(_, &found)| found == kind) {
             canvas.outline(&seen.view, cuboid, color, kind == Visibility::Hidden);
@@ -63,7 +62,7 @@ struct Canvas {
 }
 
 impl Canvas {
-    /// The depth of what is drawn at a point of the picture.
+    /// The depth of the surface at a point of the picture.
     fn depth_at(&self, x: usize, y: usize) -> f32 {
         self.depth[(y / ZOOM).min(HEIGHT - 1) * WIDTH + (x / ZOOM).min(WIDTH - 1)]
     }

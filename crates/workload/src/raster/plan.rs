@@ -1,4 +1,4 @@
-//! What a frame draws: which statues, in which detail, and how the work is cut into chunks.
+//! The plan of a frame: which statues, in which detail, and how the work is cut into chunks.
 //!
 //! The statues that can be seen are ranked by how near they are; the nearest few are drawn in full,
 //! those behind them coarser ([`LEVELS`]). Their clusters, nearest statue first, are the frame's

@@ -6,10 +6,10 @@
 //!         └─ boxes (in pieces) ────┘                └──────────────────────┘
 //! ```
 //!
-//! A chunk is binned as soon as it is transformed, and a tile tested as soon as it is drawn, whatever
-//! the others do. Two points are for all: a tile cannot begin before the last bin, because every chunk
-//! may have something for it, and a box cannot be called hidden before the last tile. The main thread
-//! schedules everything at once and waits once, for the end.
+//! A chunk is binned as soon as it is transformed, and a tile tested as soon as it is drawn, whatever the
+//! others do. Two points are for all: a tile cannot begin before the last bin, because every chunk may have
+//! something for it, and a box cannot be called hidden before the last tile. The main thread schedules
+//! everything at once and waits once, for the end.
 
 use std::sync::Arc;
 
@@ -44,15 +44,15 @@ const RASTER: u32 = 5;
 const TEST: u32 = 6;
 const RESOLVE: u32 = 7;
 
-/// Of how many steps along the way one is taken from a serial frame to the next: few serial frames
-/// are to show what all of it takes. Odd, so that every step is reached.
+/// The number of steps along the way from one serial frame to the next: few serial frames are to show the
+/// cost of the whole way. Odd, so that every step is reached.
 const SERIAL_STRIDE: u64 = 37;
 const _: () = assert!(PATH_FRAMES.is_power_of_two() && SERIAL_STRIDE % 2 == 1);
 
 /// Occlusion culling, once per frame, by a camera that moves on from frame to frame.
 ///
 /// ```
-/// use workload::raster::{Mesh, RasterScene};
+/// use paceline_workload::raster::{Mesh, RasterScene};
 ///
 /// let js = paceline::JobSystem::new();
 /// let roof = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
@@ -61,7 +61,7 @@ const _: () = assert!(PATH_FRAMES.is_power_of_two() && SERIAL_STRIDE % 2 == 1);
 /// scene.run(&js);
 /// let counts = scene.counts();
 /// assert_eq!(counts.outside + counts.hidden + counts.visible, counts.boxes);
-/// # Ok::<(), workload::raster::MeshError>(())
+/// # Ok::<(), paceline_workload::raster::MeshError>(())
 /// ```
 pub struct RasterScene {
     buffers: Arc<Buffers>,
@@ -75,11 +75,11 @@ pub struct RasterScene {
     /// The steps that come next, on a job system and on one thread.
     next: u64,
     next_serial: u64,
-    /// Scratch: what the end of the two halves of the graph waits for.
+    /// Scratch: the jobs that the end of the two halves of the graph waits for.
     after: Vec<JobId>,
 }
 
-/// What a frame has found.
+/// The results of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Triangles submitted.
@@ -128,17 +128,17 @@ impl RasterScene {
         run_unwatched(self, js, frame);
     }
 
-    /// What the last frame has found; nothing before the first.
+    /// The results of the last frame; nothing before the first.
     pub fn counts(&self) -> Counts {
         counts(&self.buffers.seen())
     }
 
-    /// What the last frame has found for each box; nothing before the first.
+    /// The verdict of the last frame on each box; nothing before the first.
     pub fn visibility(&self) -> Vec<Visibility> {
         self.buffers.seen().boxes
     }
 
-    /// The depth buffer of the last frame, row by row: 1/w of what is nearest, 0 where nothing is.
+    /// The depth buffer of the last frame, row by row: 1/w of the nearest surface, 0 where there is none.
     pub fn depth(&self) -> Vec<f32> {
         picture::depth(&self.buffers)
     }

@@ -1,4 +1,4 @@
-//! Where one job leaves what the next one takes.
+//! The place where one job leaves a buffer for the next one.
 //!
 //! A buffer is moved out of its slot, worked on, and moved back: while a job has it, it is the job's
 //! own, so loops over it are loops over plain memory. The lock is held for the move only and never
@@ -18,7 +18,7 @@ type OsLock<T> = <Os as Memory>::Lock<T>;
 pub(super) struct Slot<T: Send>(OsLock<Option<T>>);
 
 impl<T: Send> Slot<T> {
-    /// Leaves a value; what was there before goes.
+    /// Leaves a value; the one before goes.
     pub(super) fn put(&self, value: T) {
         // Dropped after the lock is free.
         let _before = self.0.with(|slot| slot.replace(value));
@@ -26,24 +26,24 @@ impl<T: Send> Slot<T> {
 }
 
 impl<T: Send + Default> Slot<T> {
-    /// Takes what is there, or else an empty value.
+    /// Takes the value, or an empty one if there is none.
     pub(super) fn take(&self) -> T {
         self.0.with(Option::take).unwrap_or_default()
     }
 
-    /// Looks at what is there.
+    /// Looks at the value.
     pub(super) fn look<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         self.0.with(|slot| look(slot.get_or_insert_default()))
     }
 }
 
 impl<T: Send + Sync + Default> Slot<Arc<T>> {
-    /// What is there, for reading by many.
+    /// The value, for many readers.
     pub(super) fn share(&self) -> Arc<T> {
         self.look(Arc::clone)
     }
 
-    /// Takes what many have read; an empty value if somebody still does.
+    /// Takes a value that had many readers; an empty one if there is still a reader.
     pub(super) fn take_back(&self) -> T {
         Arc::into_inner(self.take()).unwrap_or_default()
     }

@@ -1,11 +1,11 @@
 //! The steps of a frame, and the buffers they leave their results in.
 //!
 //! Each step is a function of the buffers that any thread may call once the steps before it are over;
-//! [`super::run`] says which those are. A serial run calls them one after the other. Each says what it
-//! was worth, for platforms on which work is only charged.
+//! [`super::run`] says which those are. A serial run calls them one after the other. Each gives its worth,
+//! for platforms on which work is only charged.
 //!
-//! Invariant: a step writes what is its own and reads what steps before it have left. What comes out
-//! of a frame does not depend on who runs what when. Each step hands on the number of the frame that
+//! Invariant: a step writes its own buffers and reads those of the steps before it. The result of a frame
+//! does not depend on which thread runs which step, or when. Each step hands on the number of the frame that
 //! its input is of, so a step that came too early shows in the checksum even if it had nothing to draw.
 
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use super::view::CameraView;
 use super::{BOX_SHARES, CHUNKS, TILES};
 use event::mix;
 
-/// What things are charged with, per thousand of them: about what they take on the AMD EPYC this was
-/// written on.
+/// The charges for things, per thousand of them: about the time they take on the AMD EPYC this was written
+/// on.
 mod charge {
     pub(super) const STATUE: u64 = 30_000;
     pub(super) const POINT: u64 = 3_000;
@@ -85,7 +85,7 @@ fn put_back<T: Send>(slots: &[Slot<Dated<T>>], values: Vec<T>) {
     }
 }
 
-/// What a frame is computed from and into.
+/// The inputs and the buffers of a frame.
 pub(super) struct Buffers {
     field: Arc<Field>,
     plan: Slot<Arc<Plan>>,
@@ -101,14 +101,14 @@ pub(super) struct Buffers {
     result: Slot<Seen>,
 }
 
-/// What all tiles read.
+/// The input of all tiles.
 #[derive(Default)]
 struct Gathered {
     bins: Vec<Binned<Triangle>>,
     shadows: Vec<Shadows>,
 }
 
-/// What a frame has found.
+/// The results of a frame.
 #[derive(Clone, Default)]
 pub(super) struct Seen {
     /// The number of the frame.
@@ -267,7 +267,7 @@ impl Buffers {
         charge(self.resolve());
     }
 
-    /// What the last frame has found.
+    /// The results of the last frame.
     pub(super) fn seen(&self) -> Seen {
         self.result.look(Seen::clone)
     }
@@ -279,8 +279,8 @@ impl Buffers {
         }
     }
 
-    /// A hash of the depth buffer and of what was found for each box, in the frame of this number: of
-    /// every bit, and of parts that are not of this frame as missing.
+    /// A hash of the depth buffer and of the verdict on each box, in the frame of this number: of every bit,
+    /// and of parts that are not of this frame as missing.
     pub(super) fn checksum(&self, frame: u64) -> u64 {
         let mut hash = 0;
         self.look_at_tiles(|number, tile| {

@@ -28,7 +28,7 @@ fn drawn(triangles: &[[ScreenPoint; 3]]) -> Vec<f32> {
 }
 
 /// Whether a triangle covers the centre of a pixel, straight from the definition; front faces run
-/// counter-clockwise as people see it.
+/// counter-clockwise as seen from outside.
 fn covers(triangle: &[ScreenPoint; 3], pixel: [i64; 2]) -> bool {
     let corner = |i: usize| triangle[i % 3].0.map(i64::from);
     let centre = pixel.map(|at| at * i64::from(SUBPIXELS) + i64::from(SUBPIXELS) / 2);
@@ -113,7 +113,7 @@ fn triangles() -> impl Strategy<Value = [ScreenPoint; 3]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 64 }))]
 
-    /// Goal: exactly the pixels are drawn whose centres are covered, at the depth of what is nearest
+    /// Goal: exactly the pixels are drawn whose centres are covered, at the depth of the nearest triangle
     /// there. Method: triangles of all sorts, compared with the definition, pixel by pixel.
     #[test]
     fn triangles_are_drawn_where_they_are(
@@ -164,9 +164,9 @@ proptest! {
         }
     }
 
-    /// Goal: of triangles that reach behind the camera or far to the side, what can be seen is drawn.
-    /// Method: a ray through every pixel. Ones that pass an edge within a quarter of a pixel may hit
-    /// or miss: corners are rounded.
+    /// Goal: of triangles that reach behind the camera or far to the side, the visible part is drawn. Method:
+    /// a ray through every pixel. Rays that pass an edge within a quarter of a pixel may hit or miss: corners
+    /// are rounded.
     #[test]
     fn cut_triangles_are_drawn_where_they_are(
         corners in prop::array::uniform3((-9.0f32..9.0, -9.0f32..9.0, -4.0f32..6.0)),
@@ -222,7 +222,7 @@ fn ray(corners: &[Clip; 3], x: f64, y: f64) -> Option<f64> {
     hit.then_some(depth)
 }
 
-/// Whether a box shows in a pixel: the ray from the camera enters it before it meets what is drawn.
+/// Whether a box shows in a pixel: the ray from the camera enters it before it meets a drawn surface.
 fn shows(buffers: &Buffers, depth: &[f32], number: usize) -> bool {
     let (view, cuboid) = (buffers.seen().view, buffers.field().boxes[number]);
     let rows = view.world.0.map(|row| row.map(f64::from));
@@ -300,7 +300,7 @@ fn solve(rows: &[[f64; 4]; 3]) -> [f64; 3] {
 }
 
 /// Goal: a box that shows in a pixel is never called hidden, and most of those called visible do show.
-/// Method: frames along the way with the mesh that comes along; rays through all pixels of each box.
+/// Method: frames along the way with the built-in mesh; rays through all pixels of each box.
 #[cfg_attr(miri, ignore = "minutes")]
 #[test]
 fn no_box_that_shows_is_culled() {
@@ -329,8 +329,8 @@ fn no_box_that_shows_is_culled() {
     }
 }
 
-/// Goal: frames stay what they are, on every platform, and within the limit of triangles. Method: the
-/// checksums of steps of the way with the mesh that comes along, pinned.
+/// Goal: frames do not change, on any platform, and stay within the limit of triangles. Method: the checksums
+/// of steps of the way with the built-in mesh, pinned.
 #[cfg_attr(miri, ignore = "minutes")]
 #[test]
 fn the_default_scene_never_changes() {
@@ -356,8 +356,8 @@ fn the_default_scene_never_changes() {
     );
 }
 
-/// Goal: a mesh of any size makes a scene within the limit of triangles. Method: a single triangle,
-/// and the mesh that comes along with each triangle cut in four.
+/// Goal: a mesh of any size makes a scene within the limit of triangles. Method: a single triangle, and the
+/// built-in mesh with each triangle cut in four.
 #[cfg_attr(miri, ignore = "minutes")]
 #[test]
 fn meshes_of_any_size_are_drawn() {

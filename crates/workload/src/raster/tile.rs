@@ -42,7 +42,7 @@ pub(super) fn origin(tile: usize) -> [usize; 2] {
 }
 
 impl Tile {
-    /// Draws what the chunks have for this tile, in their order; how many triangles that were.
+    /// Draws the chunks' triangles for this tile, in their order; gives their number.
     pub(super) fn draw(&mut self, frame: u64, tile: usize, chunks: &[Binned<Triangle>]) -> u64 {
         self.frame = frame;
         self.depth.fill(0.0);
@@ -57,8 +57,8 @@ impl Tile {
         drawn
     }
 
-    /// Whether something at this depth is in front of what is drawn in one of these columns and rows
-    /// of the tile.
+    /// Whether something at this depth is in front of the drawn surfaces in one of these columns and rows of
+    /// the tile.
     pub(super) fn is_before(&self, depth: f32, columns: [usize; 2], rows: [usize; 2]) -> bool {
         let rows = self
             .depth
@@ -78,7 +78,7 @@ impl Tile {
 struct Edge {
     /// At least 0 inside, at the centre of the first pixel.
     start: i32,
-    /// What it gains per pixel.
+    /// Its gain per pixel.
     across: i32,
     down: i32,
 }
@@ -109,7 +109,7 @@ impl Edge {
     }
 }
 
-/// Draws one triangle into a tile that begins at `origin`: each pixel keeps what is nearer.
+/// Draws one triangle into a tile that begins at `origin`: each pixel keeps the nearer depth.
 #[inline(never)]
 fn draw(tile: &mut [f32; PIXELS], origin: [usize; 2], triangle: &Triangle) {
     let pixels = triangle.pixels();
@@ -163,7 +163,7 @@ pub(super) fn within([first, last]: [u16; 2], origin: usize, size: usize) -> [us
 struct Plane {
     /// At the centre of the first pixel.
     start: f32,
-    /// What it gains per pixel.
+    /// Its gain per pixel.
     across: f32,
     down: f32,
     nearest: f32,

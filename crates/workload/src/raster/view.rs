@@ -9,7 +9,7 @@
 
 use super::{HEIGHT, WIDTH};
 
-/// What is nearer than this is not seen.
+/// Anything nearer than this is not seen.
 pub(super) const NEAR: f32 = 0.3;
 /// Pixels per unit of slope: the angle of view is 53 degrees from top to bottom.
 const FOCAL: f32 = HEIGHT as f32;
@@ -70,7 +70,7 @@ impl ToScreen {
     }
 }
 
-/// What the camera sees in one frame.
+/// The camera's view in one frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CameraView {
     eye: Vec3,

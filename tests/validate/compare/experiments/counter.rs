@@ -40,7 +40,7 @@ impl Program for SharedCounter {
     }
 }
 
-/// How long it took until both were through, in milliseconds.
+/// How long it took until both were done, in milliseconds.
 fn makespan(courses: &[Course]) -> Vec<f64> {
     let of = |course: &Course| course.noted("taking").into_iter().max().unwrap_or(0);
     courses

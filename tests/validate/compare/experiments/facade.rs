@@ -1,5 +1,5 @@
-//! V16: what it costs that the runtime is written against a facade. If it cost anything, V12 would
-//! compare the simulator with the facade and not with the machine.
+//! V16: the cost of writing the runtime against a facade. If it cost anything, V12 would compare the
+//! simulator with the facade and not with the machine.
 //!
 //! The same frames run on `JobSystem<Os>` and on a job system whose platform is another type, which only
 //! passes every call on: as the simulator's does before it simulates anything.
@@ -39,19 +39,7 @@ unsafe impl Memory for Through {
 
 // SAFETY: all of it is `Os`'s own.
 unsafe impl Platform for Through {
-    type Parker = <Os as Platform>::Parker;
-    type Thread = <Os as Platform>::Thread;
-
-    fn now(&self) -> Nanos {
-        self.0.now()
-    }
-
-    fn parker(&self) -> Self::Parker {
-        self.0.parker()
-    }
-
-    testkit::forward_spawn!(|this| this.0);
-    testkit::forward_platform!(|this| this.0);
+    testkit::forward_platform!(Os: |this| this.0, now parker spawn);
 }
 
 /// How long a frame takes.
@@ -70,7 +58,7 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>, String> {
     let graph = generator.generate().map_err(|error| error.to_string())?;
     let scene = || GraphScene::new(graph.clone(), lab.machine.busy(), Labels::OfKinds);
     let (mut direct_scene, mut through_scene) = (scene(), scene());
-    // On one thread: what other threads do would hide what is looked for.
+    // On one thread: the work of other threads would hide the difference.
     let direct = Builder::new()
         .workers(0)
         .build()

@@ -1,4 +1,4 @@
-//! V13: a CPU goes offline for 50 ms while two threads compute. Only if asked for: it disturbs everybody
+//! V13: a CPU goes offline for 50 ms while two threads compute. Only if asked for: it disturbs all programs
 //! on the machine.
 //!
 //! To take a CPU away and to bring it back takes the kernel a while, mostly on the other CPU, where the
@@ -21,7 +21,7 @@ use crate::compare::world::{Course, Note, Program, Thread, World};
 const AWAY_FROM: Nanos = Nanos::from_millis(50);
 const AWAY_FOR: Nanos = Nanos::from_millis(50);
 
-/// Threads on any CPU, each with so much to do.
+/// Threads on any CPU, each with this much to do.
 struct Unpinned {
     work: Nanos,
 }

@@ -11,8 +11,8 @@ use super::Lab;
 use crate::compare::judge::{Bound, Row};
 use crate::compare::world::{Course, Note, Program, Thread, World};
 
-/// What the low thread does while it holds the mutex: among real-time threads, and among fair ones, where it
-/// is to be several of its turns.
+/// The work of the low thread while it holds the mutex: among real-time threads, and among fair ones, where
+/// it is to be several of its turns.
 const HELD: Nanos = Nanos::from_millis(5);
 const HELD_FAIR: Nanos = Nanos::from_millis(20);
 /// How long real-time threads in the middle compute.

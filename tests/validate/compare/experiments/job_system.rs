@@ -1,5 +1,5 @@
 //! V12: the job system itself, on this machine and on the simulated one: frames of generated graphs with more
-//! and fewer workers than there are CPUs. What is asked is which configuration is better than which.
+//! and fewer workers than there are CPUs. The question is which configuration is better than which.
 
 use event::Nanos;
 use paceline::Builder;
@@ -16,7 +16,7 @@ use crate::compare::simulated::Simulator;
 /// Beside the waiting thread, which runs jobs as well.
 const WORKERS: [usize; 6] = [0, 1, 2, 3, 5, 8];
 const GRAPHS: usize = 20;
-/// Frames of a sample, and those before them that nobody counts.
+/// Frames of a sample, and those before them that are not counted.
 const FRAMES: usize = 9;
 const WARM_UP: usize = 2;
 /// Samples of each configuration, in turn with those of the others. A frame of the smallest graphs is 0.6 ms

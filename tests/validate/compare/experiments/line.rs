@@ -41,7 +41,7 @@ impl Program for Counting {
     }
 }
 
-/// What one of them took, in nanoseconds, by the thread's own clock.
+/// The time of one of them, in nanoseconds, by the thread's own clock.
 fn each(courses: &[Course], times: u64) -> Vec<f64> {
     let counted = courses.iter().flat_map(|course| course.noted("counting"));
     counted.map(|time| time as f64 / times as f64).collect()

@@ -49,7 +49,7 @@ impl Program for Messages {
     }
 }
 
-/// Switches a cycle, over all four threads. What the beginning and the end have beside is a thousandth.
+/// Switches a cycle, over all four threads. The beginning and the end add a thousandth.
 fn switches(courses: &[Course], cycles: u64) -> Vec<f64> {
     let of = |course: &Course| {
         let all: u64 = course.used.iter().map(|used| used.switches).sum();

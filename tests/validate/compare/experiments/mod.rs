@@ -33,25 +33,25 @@ pub(crate) use yields::forfeit;
 pub(crate) struct Experiment {
     /// By what it is chosen.
     pub(crate) id: &'static str,
-    /// What is done, in a line.
+    /// A description, in a line.
     pub(crate) what: &'static str,
     /// Without what it is skipped.
     pub(crate) needs: &'static [Need],
     pub(crate) run: fn(&Lab) -> Result<Vec<Row>, String>,
 }
 
-/// What an experiment cannot do without.
+/// The requirements of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// The kernel that is simulated.
     Kernel,
-    /// A machine on which nobody else has the CPUs: turns and waits of threads are looked at.
+    /// A machine whose CPUs no other program has: turns and waits of threads are looked at.
     Alone,
     /// A quiet machine, whose CPUs compute evenly, too: computing is timed.
     Quiet,
     /// The right to real-time threads.
     Realtime,
-    /// What the kernel's operations cost here: times of microseconds are predicted. It is measured just
+    /// The costs of the kernel's operations here: times of microseconds are predicted. They are measured just
     /// before, with real-time threads; without the right to them the machine file's costs have to do.
     Costs,
     /// `--hotplug`.
@@ -160,7 +160,7 @@ pub(crate) const ALL: &[Experiment] = &[
     },
 ];
 
-/// What experiments are done with.
+/// The means of experiments.
 pub(crate) struct Lab {
     pub(crate) machine: real::Machine,
     /// The simulated machine, with the costs that were measured last.
@@ -174,17 +174,15 @@ pub(crate) struct Lab {
 impl Lab {
     /// How often something is done.
     fn times(&self, times: usize) -> usize {
-        match self.quick {
-            true => times.div_ceil(5),
-            false => times,
-        }
+        if self.quick { times.div_ceil(5) } else { times }
     }
 
     /// How long something takes.
     fn length(&self, length: Nanos) -> Nanos {
-        match self.quick {
-            true => Nanos(length.0 / 4),
-            false => length,
+        if self.quick {
+            Nanos(length.0 / 4)
+        } else {
+            length
         }
     }
 

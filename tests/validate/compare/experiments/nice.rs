@@ -9,8 +9,8 @@ use super::spinners::Spinners;
 use crate::compare::judge::{Bound, Row};
 use crate::compare::world::Course;
 
-/// What the nicer thread has, how many seconds the two compute, and how often: short enough that a machine of
-/// others is quiet meanwhile, and over ten rounds of both at least.
+/// The niceness of the nicer thread, how many seconds the two compute, and how often: short enough that a
+/// machine of others is quiet meanwhile, and over ten rounds of both at least.
 const PAIRS: [(i8, u64, usize); 3] = [(5, 2, 10), (10, 2, 6), (19, 3, 6)];
 
 fn program(nice: i8, length: Nanos) -> Spinners {
@@ -20,8 +20,8 @@ fn program(nice: i8, length: Nanos) -> Spinners {
     }
 }
 
-/// The time of the first thread over that of the second, in as many stints of each: so it does not hang on
-/// whose turn it is when a course ends.
+/// The time of the first thread over that of the second, in as many stints of each: so it does not depend on
+/// which has its turn when a course ends.
 fn ratio(program: &Spinners, courses: &[Course]) -> Vec<f64> {
     let of = |course: &Course| {
         let stints = |thread| program.stints_ms(std::slice::from_ref(course), Some(thread));

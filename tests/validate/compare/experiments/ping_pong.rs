@@ -75,7 +75,7 @@ impl Program for PingPong {
     }
 }
 
-/// What was noted under this name, in microseconds.
+/// The notes under this name, in microseconds.
 pub(crate) fn micros(course: &Course, name: &str) -> Vec<f64> {
     let noted = course.noted(name).into_iter();
     noted.map(|time| time as f64 / 1e3).collect()
@@ -128,9 +128,9 @@ mod tests {
     use crate::compare::judge::median;
     use crate::compare::simulated::Simulator;
 
-    /// Goal: what the machine's file was fitted to comes out again: 1.44 µs there and back on one CPU,
-    /// and 3.7 µs across to a CPU that has just gone idle. Method: both on `vm-2`, within what reading
-    /// the clock and the words in between cost.
+    /// Goal: the figures that the machine's file was fitted to come out again: 1.44 µs there and back on one
+    /// CPU, and 3.7 µs across to a CPU that has just gone idle. Method: both on `vm-2`, within the costs of
+    /// reading the clock and of the words in between.
     #[test]
     fn simulated_wake_ups_are_what_was_measured() {
         let run = |from, gap| {

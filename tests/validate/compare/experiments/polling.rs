@@ -11,10 +11,10 @@ use super::Lab;
 use crate::compare::judge::{Bound, Row};
 use crate::compare::world::{Course, Note, Program, Thread, World};
 
-/// Who polls.
+/// The thread that polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
-    /// Nobody.
+    /// None.
     Nobody,
     /// A loop that looks again and again.
     Busy,
@@ -38,7 +38,7 @@ impl Program for ComputeAndPoll {
         let poller = {
             let (done, start) = (done.clone(), start.clone());
             move |world: &W| {
-                // The poller is there before the other one begins, whoever got the CPU first.
+                // The poller is there before the other one begins, whichever got the CPU first.
                 start.unpark();
                 let mut yields = 0;
                 // Acquire: partner of the Release store below.

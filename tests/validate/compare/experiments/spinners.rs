@@ -1,5 +1,5 @@
-//! V1, V2: threads that compute without end on one CPU. A slice is 1.4 ms, but nobody looks before a tick, so
-//! each keeps the CPU for a whole one.
+//! V1, V2: threads that compute without end on one CPU. A slice is 1.4 ms, but the kernel does not look
+//! before a tick, so each keeps the CPU for a whole one.
 
 use event::Nanos;
 use policy::Attr;
@@ -49,9 +49,9 @@ impl Spinners {
         courses.iter().flat_map(of).collect()
     }
 
-    /// How many of the stints belong to who had the CPU as many stints before as there are threads, in
-    /// percent. What another thread of the machine interrupted is not looked at: the kernel chooses anew
-    /// then.
+    /// How many of the stints belong to the thread that had the CPU as many stints before as there are
+    /// threads, in percent. Stints that another thread of the machine interrupted are not looked at: the
+    /// kernel chooses anew then.
     fn in_rotation(&self, courses: &[Course]) -> Vec<f64> {
         let of = |course: &Course| {
             let stretches = course.undisturbed(self.length);
@@ -78,10 +78,10 @@ fn share(courses: &[Course]) -> Vec<f64> {
 /// By how much ticks are late at most, if that is all that makes stints of equal threads differ, and each
 /// lateness is as likely as another: of the differences of two such ones eight tenths are within 0.553 of it.
 ///
-/// The order of three threads hangs on it: who has had the least is next, all have had nearly the same, and
-/// so some microseconds decide. Without lateness the rotation is strict. In the simulator all of it is time
-/// of the thread that ran; in a virtual machine part of it is the hypervisor's and charged to nobody, so the
-/// rotation there is between the simulated one and a strict one.
+/// The order of three threads depends on it: the one that has had the least is next, all have had nearly the
+/// same, and so some microseconds decide. Without lateness the rotation is strict. In the simulator all of it
+/// is time of the thread that ran; in a virtual machine part of it is the hypervisor's and charged to no
+/// thread, so the rotation there is between the simulated one and a strict one.
 fn lateness(stints_ms: &[f64]) -> Nanos {
     let at = |fraction| quantile(stints_ms, fraction).unwrap_or_default();
     Nanos(((at(0.9) - at(0.1)) / 2.0 / 0.553 * 1e6).max(0.0) as u64)

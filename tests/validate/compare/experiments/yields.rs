@@ -8,7 +8,7 @@ use super::Lab;
 use crate::compare::judge::{Bound, Row, kolmogorov_smirnov, median};
 use crate::compare::world::{Course, Note, Program, Thread, World};
 
-/// What a yield that let the other thread run takes at least.
+/// The least length of a yield that let the other thread run.
 const LONG: f64 = 1.0;
 
 /// A yielder and a computing thread.
@@ -41,7 +41,7 @@ impl Program for YieldBeside {
     }
 }
 
-/// What each yield took, in milliseconds.
+/// The length of each yield, in milliseconds.
 fn yields_ms(courses: &[Course]) -> Vec<f64> {
     let yields = courses.iter().flat_map(|course| course.noted("yield"));
     yields.map(|yielded| yielded as f64 / 1e6).collect()
@@ -53,7 +53,8 @@ pub(crate) fn per_second(courses: &[Course], length: Nanos) -> Vec<f64> {
     courses.iter().map(of).collect()
 }
 
-/// The same in a second of the CPU time that both threads had: what a hypervisor took was nobody's.
+/// The same in a second of the CPU time that both threads had: the time that a hypervisor took was no
+/// thread's.
 fn per_second_used(courses: &[Course]) -> Vec<f64> {
     let of = |course: &Course| {
         let used: Nanos = Nanos(course.used.iter().map(|used| used.cpu.0).sum());
@@ -76,7 +77,8 @@ fn short_share(courses: &[Course]) -> Vec<f64> {
     courses.iter().map(of).collect()
 }
 
-/// In whole milliseconds: what a short yield costs is another question than how many ticks a long one takes.
+/// In whole milliseconds: the cost of a short yield is another question than the number of ticks of a long
+/// one.
 fn in_millis(courses: &[Course]) -> Vec<f64> {
     yields_ms(courses).into_iter().map(f64::round).collect()
 }

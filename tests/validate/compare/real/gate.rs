@@ -13,12 +13,12 @@ pub(super) struct Gate {
 struct State {
     /// By thread: its id, or why it could not be prepared; none yet.
     arrived: Vec<Option<Result<i32, String>>>,
-    /// Whether those who wait may go on, once that is decided.
+    /// Whether the waiting threads may go on, once that is decided.
     open: Option<bool>,
 }
 
 impl Gate {
-    /// For so many threads.
+    /// A gate for `threads` threads.
     pub(super) fn new(threads: usize) -> Gate {
         Gate {
             state: Mutex::new(State {
@@ -58,15 +58,18 @@ impl Gate {
 mod tests {
     use super::*;
 
-    /// Goal: nobody passes before all are there and the gate is open; if one could not be prepared, its
-    /// reason is told and nobody passes. Method: two threads, with and without a failure.
+    /// Goal: no thread passes before all are there and the gate is open; if one could not be prepared, its
+    /// reason is told and none passes. Method: two threads, with and without a failure.
     #[test]
     fn all_pass_or_none() {
         for failure in [false, true] {
             let gate = Gate::new(2);
-            let second = || match failure {
-                true => Err("refused".to_owned()),
-                false => Ok(7),
+            let second = || {
+                if failure {
+                    Err("refused".to_owned())
+                } else {
+                    Ok(7)
+                }
             };
             std::thread::scope(|scope| {
                 let passes = [

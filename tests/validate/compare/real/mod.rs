@@ -1,8 +1,8 @@
 //! Programs on the machine at hand.
 //!
-//! Threads are pinned and given their discipline by themselves, wait at a gate until all are there, and
-//! begin together. Who ran when is what the kernel's `sched_switch` says ([`recorder`]); where that may not
-//! be read, it is inferred from gaps in a loop that reads the clock.
+//! Threads are pinned and given their discipline by themselves, wait at a gate until all are there, and begin
+//! together. The running threads are known from the kernel's `sched_switch` ([`recorder`]); where that may
+//! not be read, they are inferred from gaps in a loop that reads the clock.
 
 mod gate;
 pub(crate) mod recorder;
@@ -32,7 +32,7 @@ pub(crate) struct Machine {
     recorder: Option<Recorder>,
 }
 
-/// What one thread leaves behind.
+/// The results of one thread.
 struct Left {
     notes: Vec<Note>,
     used: Used,
@@ -62,7 +62,7 @@ impl Machine {
     /// Runs a program.
     ///
     /// # Errors
-    /// If the system refuses what a thread asks for, or loses what it recorded.
+    /// If the system refuses a thread's request, or loses some of the recording.
     pub(crate) fn run(&self, program: &impl Program) -> Result<Course, String> {
         self.run_beside(program, |_| ())
     }
@@ -156,7 +156,7 @@ impl Machine {
     }
 }
 
-/// Who ran when, from the stretches in which each thread saw time pass without gaps.
+/// Which thread ran when, from the stretches in which each thread saw time pass without gaps.
 fn from_stretches(left: &[Left]) -> Vec<Switch> {
     let of = |(number, left): (usize, &Left)| {
         let switch = move |stretch: &Stretch| Switch {
@@ -175,7 +175,8 @@ fn from_stretches(left: &[Left]) -> Vec<Switch> {
 mod tests {
     use super::*;
 
-    /// Goal: stretches of several threads become one order of who ran. Method: two threads that alternate.
+    /// Goal: stretches of several threads become one order of running threads. Method: two threads that
+    /// alternate.
     #[test]
     fn stretches_become_switches() {
         let left = |stretches: &[(u64, u64)]| Left {

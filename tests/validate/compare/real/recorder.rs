@@ -1,4 +1,4 @@
-//! What the kernel says about who runs: `sched_switch`, in a tracefs instance of our own.
+//! The kernel's record of the running threads: `sched_switch`, in a tracefs instance of our own.
 
 use std::io::Read;
 
@@ -69,7 +69,7 @@ impl Recording<'_> {
     /// Ends it; what happened, counted from `began`.
     ///
     /// # Errors
-    /// If events were lost, or what the kernel says is not understood.
+    /// If events were lost, or the kernel's text is not understood.
     pub(crate) fn finish(self, began: Nanos) -> Result<Vec<Switch>, String> {
         let instance = &self.recorder.instance;
         instance.stop().map_err(said)?;
@@ -98,7 +98,7 @@ fn parse(text: &str, tids: &[i32], began: Nanos) -> Result<Vec<Switch>, String> 
         }
         let switch = parse_switch(line, tids);
         let (time, cpu, next) = switch.ok_or_else(|| format!("not understood: {line:?}"))?;
-        // What came before is how the threads got to the gate.
+        // Before that, the threads were on their way to the gate.
         if time >= began {
             switches.push(Switch {
                 time: time - began,

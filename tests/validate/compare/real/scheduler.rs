@@ -1,4 +1,4 @@
-//! What a thread asks of Linux's scheduler: CPUs, discipline, slice; and what it is told.
+//! A thread's requests to Linux's scheduler: CPUs, discipline, slice; and the answers.
 
 use std::io::Error;
 use std::mem::{self, MaybeUninit};
@@ -22,7 +22,7 @@ struct SchedAttr {
 /// The calling thread runs on these CPUs only, as its attributes say. Its id.
 ///
 /// # Errors
-/// What the system refused, and why.
+/// The refused request, and why.
 pub(super) fn prepare(cpus: &[u32], attr: &Attr) -> Result<i32, String> {
     pin(cpus)?;
     set_attr(attr).map_err(|error| format!("{}: {error}", name(attr.discipline)))?;
@@ -42,8 +42,9 @@ pub(crate) fn pin(cpus: &[u32]) -> Result<(), String> {
     // check; the call reads it.
     let done = unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
-        cpus.iter()
-            .for_each(|&cpu| libc::CPU_SET(cpu as usize, &mut set));
+        for &cpu in cpus {
+            libc::CPU_SET(cpu as usize, &mut set);
+        }
         libc::sched_setaffinity(0, mem::size_of_val(&set), &set)
     };
     match done {
@@ -130,7 +131,7 @@ pub(crate) fn tick() -> Option<Nanos> {
 mod tests {
     use super::*;
 
-    /// Goal: a thread gets what it asks for, and is told when it does not. Method: niceness, which nobody is
+    /// Goal: a thread gets what it asks for, and is told when it does not. Method: niceness, which is never
     /// refused; a CPU that is not there.
     #[test]
     fn threads_get_what_they_ask_for() {

@@ -12,8 +12,8 @@ use workload::busy::Busy;
 
 use crate::compare::world::{Mutex, World};
 
-/// A thread that sees no time pass for so long did not run: longer than an interrupt usually takes, and
-/// shorter than anybody's stint.
+/// A thread that sees no time pass for this long did not run: longer than an interrupt usually takes, and
+/// shorter than any stint.
 const GAP: Nanos = Nanos::from_micros(30);
 
 /// Work from this length on is counted, with a look at the clock every so often.
@@ -70,13 +70,10 @@ impl World for OsWorld {
         Os.now() - Nanos(self.origin.load(Ordering::Relaxed))
     }
 
-    /// Long work is so much CPU time, by the kernel's own count: how fast the processor happens to be is not
-    /// asked. Short work is as many steps as usually take so long.
+    /// Long work is CPU time, by the kernel's own count: how fast the processor happens to be does not
+    /// matter. Short work is the number of steps that usually take as long.
     fn work(&self, length: Nanos) {
-        let begin = match length < COUNTED {
-            true => None,
-            false => thread_cpu(),
-        };
+        let begin = if length < COUNTED { None } else { thread_cpu() };
         let mut left = length;
         while let Some(begin) = begin
             && left > LOOK
@@ -114,13 +111,13 @@ impl World for OsWorld {
 
     fn call(&self) {
         let word = AtomicU32::new(0);
-        // SAFETY: the kernel takes the word's address for a key, and wakes one of those who wait at it; it
-        // neither reads nor writes there. Nobody waits: nobody else knows the word.
+        // SAFETY: the kernel takes the word's address for a key, and wakes one of the threads that wait at
+        // it; it neither reads nor writes there. No thread waits: none but this one knows the word.
         let woken = unsafe {
             let private_wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
             libc::syscall(libc::SYS_futex, word.as_ptr(), private_wake, 1)
         };
-        assert_eq!(woken, 0, "a futex that nobody waits for");
+        assert_eq!(woken, 0, "a futex without a waiter");
     }
 
     fn yields(&self) {

@@ -1,44 +1,44 @@
-//! Bars of characters, as long as what they stand for.
+//! Bars of characters, with lengths in proportion to their values.
 
+use console::output::cut;
 use event::Nanos;
 
 use super::{percent, short};
-use crate::output::cut;
 
 /// The widest label.
 const LABEL_MAX: usize = 46;
-/// What stands behind a bar: " 10.59 ms 100 %".
+/// The text behind a bar: " 10.59 ms 100 %".
 const NUMBERS: usize = 18;
 /// A bar that is shorter says nothing.
 const BAR_MIN: usize = 10;
 
-/// One line: what, and how much of the whole.
-pub(super) struct Bar {
+/// One line: a label, and its part of the whole.
+pub(super) struct TextBar {
     pub(super) label: String,
     pub(super) length: Nanos,
     /// A part of the bar above it.
     pub(super) is_part: bool,
 }
 
-impl Bar {
-    pub(super) fn whole(label: String, length: Nanos) -> Bar {
-        Bar {
+impl TextBar {
+    pub(super) fn whole(label: String, length: Nanos) -> TextBar {
+        TextBar {
             label,
             length,
             is_part: false,
         }
     }
 
-    pub(super) fn part(label: String, length: Nanos) -> Bar {
-        Bar {
+    pub(super) fn part(label: String, length: Nanos) -> TextBar {
+        TextBar {
             is_part: true,
-            ..Bar::whole(label, length)
+            ..TextBar::whole(label, length)
         }
     }
 }
 
-/// A line for each bar, in so many columns.
-pub(super) fn draw(bars: &[Bar], whole: Nanos, columns: usize) -> Vec<String> {
+/// A line for each bar, in `columns` columns.
+pub(super) fn draw(bars: &[TextBar], whole: Nanos, columns: usize) -> Vec<String> {
     let labels: Vec<String> = bars.iter().map(label).collect();
     let widths = labels.iter().map(|label| label.chars().count());
     let room = columns.saturating_sub(NUMBERS + 2 + BAR_MIN);
@@ -47,7 +47,7 @@ pub(super) fn draw(bars: &[Bar], whole: Nanos, columns: usize) -> Vec<String> {
         .unwrap_or(0)
         .min(LABEL_MAX.min(room.max(BAR_MIN)));
     let longest = columns.saturating_sub(width + 2 + NUMBERS).max(BAR_MIN);
-    let line = |(bar, label): (&Bar, &String)| {
+    let line = |(bar, label): (&TextBar, &String)| {
         let label = cut(label, width);
         let blocks = blocks(bar.length, whole, longest, bar.is_part);
         let (time, part) = (short(bar.length), percent(bar.length, whole));
@@ -56,7 +56,7 @@ pub(super) fn draw(bars: &[Bar], whole: Nanos, columns: usize) -> Vec<String> {
     bars.iter().zip(&labels).map(line).collect()
 }
 
-fn label(bar: &Bar) -> String {
+fn label(bar: &TextBar) -> String {
     let indent = if bar.is_part { "  " } else { "" };
     format!("{indent}{}", bar.label)
 }
@@ -83,17 +83,17 @@ fn blocks(length: Nanos, whole: Nanos, longest: usize, is_part: bool) -> String 
 mod tests {
     use super::*;
 
-    fn bar(label: &str, length: u64, is_part: bool) -> Bar {
+    fn bar(label: &str, length: u64, is_part: bool) -> TextBar {
         let (label, length) = (label.to_owned(), Nanos(length));
-        Bar {
+        TextBar {
             label,
             length,
             is_part,
         }
     }
 
-    /// Goal: bars are as long as what they stand for, and lines fit. Method: three quarters and a quarter, in
-    /// 60 columns; a label of 80 characters in 50; no room at all.
+    /// Goal: bars are as long as their values, and lines fit. Method: three quarters and a quarter, in 60
+    /// columns; a label of 80 characters in 50; no room at all.
     #[test]
     fn bars_fit_and_are_in_proportion() {
         let bars = [bar("a", 3_000_000, false), bar("b", 1_000_000, true)];

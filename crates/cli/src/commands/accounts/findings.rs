@@ -1,4 +1,4 @@
-//! What was found, to be shown on the tracks of the threads it is about.
+//! The findings, to be shown on the tracks of the threads they are about.
 
 use trace::Annotation;
 use trace::explain::{Inversion, Wait};
@@ -6,7 +6,7 @@ use trace::explain::{Inversion, Wait};
 use super::{Account, short};
 
 impl Account {
-    /// For each wait: itself, what it consists of, and who was inverted.
+    /// For each wait: itself, its causes, and the inverted threads.
     pub(in crate::commands) fn findings(&self) -> Vec<Annotation> {
         let waits = self.explanation.waits.iter();
         let waits = waits.flat_map(|wait| self.wait_findings(wait));
@@ -32,7 +32,7 @@ impl Account {
         findings
     }
 
-    /// On whoever could have run, as long as the wait in which it could.
+    /// On each thread that could have run, for the length of the wait.
     fn inversion_finding(&self, inversion: &Inversion) -> Option<Annotation> {
         let wait = self.explanation.waits.get(inversion.wait)?;
         let (kind, runner) = (inversion.kind.word(), self.who(inversion.runner));

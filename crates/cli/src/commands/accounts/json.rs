@@ -24,7 +24,7 @@ pub(in crate::commands) struct WaitJson {
 #[derive(Debug, Serialize)]
 struct CauseJson {
     kind: &'static str,
-    /// Null: nobody is known.
+    /// Null: not known.
     thread: Option<String>,
     tid: Option<u32>,
     /// The label of the job in the way.
@@ -34,7 +34,7 @@ struct CauseJson {
     confidence: &'static str,
 }
 
-/// Who had a CPU: a thread, or nobody, and why.
+/// What had a CPU: a thread, or none, and why.
 #[derive(Debug, Serialize)]
 struct ShareJson {
     who: &'static str,

@@ -1,8 +1,8 @@
-//! What was found out about waits, as every command says it: as JSON, as the few lines that matter to a
+//! An account of waits, in the forms that every command shares: as JSON, as the few lines that matter to a
 //! person, and as a page for a browser.
 //!
-//! Crate `trace` explains; here is only how it is said. What a command adds of its own (where a frame began,
-//! what a trace lacks) is said there.
+//! Crate `trace` explains; this module only puts it into words. What a command adds of its own (where a frame
+//! began, what a trace lacks) is in that command.
 
 mod bars;
 mod findings;
@@ -30,7 +30,7 @@ pub(super) use threads::{Switches, ThreadJson};
 pub(super) struct Account {
     pub(super) timeline: Timeline,
     pub(super) explanation: Explanation,
-    /// What counts as the beginning when times are told.
+    /// The instant from which times are counted.
     origin: Nanos,
     /// How many threads have each name, as it is shown.
     namesakes: BTreeMap<String, usize>,
@@ -64,8 +64,8 @@ impl Account {
         self.explanation.waits.first()
     }
 
-    /// What to call a thread: its name, and its number where others have the same name. Kernels keep 15 bytes
-    /// of a name, which may end in the middle of it, with a blank.
+    /// The name to show for a thread: its name, and its number where others have the same name. Kernels keep
+    /// 15 bytes of a name, which may end in the middle of it, with a blank.
     fn thread(&self, task: Task) -> String {
         let name = self.timeline.name(task);
         let name = name.trim();
@@ -76,13 +76,13 @@ impl Account {
         }
     }
 
-    /// What to call whoever had a CPU.
+    /// The name to show for what had a CPU.
     fn who(&self, who: Who) -> String {
         match who {
             Who::Task(task) => self.thread(task),
             Who::Idle => "an idle CPU".to_owned(),
             Who::Offline => "no CPU online".to_owned(),
-            Who::Unknown => "somebody unknown".to_owned(),
+            Who::Unknown => "an unknown thread".to_owned(),
         }
     }
 
@@ -118,7 +118,7 @@ fn percent(part: Nanos, whole: Nanos) -> String {
     }
 }
 
-/// So many of something: "1 other", "2 others".
+/// A number of things: "1 other", "2 others".
 pub(super) fn plural(count: usize, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")

@@ -1,16 +1,16 @@
-//! What a person reads after the worst wait: who inverted whom and what would help, the other waits, and what
-//! the recording cannot know.
+//! The text after the worst wait: inversions with what would help, the other waits, and what the recording
+//! cannot know.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::CellAlignment;
+use console::output;
 use event::{Nanos, Task};
 use trace::explain::{CauseKind, Confidence, Inversion, InversionKind, Remedy, Who};
 use trace::{Losses, Wakers};
 
 use super::{Account, plural, short};
-use crate::output;
 
 /// How many lines of each.
 const INVERSIONS_MAX: usize = 6;
@@ -57,7 +57,7 @@ impl<'a> Group<'a> {
         group
     }
 
-    /// Who had most of it; of a bad place, the CPU that was idle, if one was.
+    /// The thread with most of it; of a bad place, the CPU that was idle, if one was.
     fn runner(&self) -> Who {
         if self.first.kind == InversionKind::Placement && self.by.contains_key(&Who::Idle) {
             return Who::Idle;
@@ -71,7 +71,7 @@ impl<'a> Group<'a> {
 }
 
 impl Account {
-    /// The worst wait: a sentence, and its causes as bars in so many columns.
+    /// The worst wait: a sentence, and its causes as bars in `columns` columns.
     pub(in crate::commands) fn worst_text(&self, columns: usize) -> Option<String> {
         let worst = self.worst()?;
         let mut lines = wrapped(&self.sentence(worst), "", columns);
@@ -81,8 +81,7 @@ impl Account {
         Some(lines.join("\n"))
     }
 
-    /// The inversions, those that cost most first, each with what would take it away; nothing if there are
-    /// none.
+    /// The inversions, the most expensive first, each with its remedies; nothing if there are none.
     pub(in crate::commands) fn inversions_text(&self, columns: usize) -> Option<String> {
         let groups = self.groups();
         if groups.is_empty() {
@@ -136,7 +135,7 @@ impl Account {
         }
     }
 
-    /// The inversions of waits that are not inside of others, those that cost most first.
+    /// The inversions of waits that are not inside of others, the most expensive first.
     pub(super) fn groups(&self) -> Vec<Group<'_>> {
         let outermost = self.outermost();
         let mut groups = BTreeMap::new();
@@ -193,9 +192,10 @@ impl Account {
             0 => (waiting, ""),
             more => (format!("{waiting} and {}", plural(more, "other")), "up to "),
         };
-        let while_waiting = match is_own {
-            true => String::new(),
-            false => format!(" while {waiting} waited for it"),
+        let while_waiting = if is_own {
+            String::new()
+        } else {
+            format!(" while {waiting} waited for it")
         };
         let what = match (kind, runner) {
             (InversionKind::Lock, Who::Idle) => {
@@ -244,10 +244,10 @@ impl Account {
         )
     }
 
-    /// Who else had the CPU.
+    /// What else had the CPU.
     fn others(&self, group: &Group<'_>) -> String {
         if group.first.kind == InversionKind::Throttled {
-            // Whoever had a CPU took nothing away.
+            // A thread with a CPU of its own took nothing away.
             return String::new();
         }
         let mut others: Vec<(Reverse<Nanos>, Task)> = group
@@ -270,7 +270,7 @@ impl Account {
         }
     }
 
-    /// What would take it away, in words.
+    /// The remedies, in words.
     pub(super) fn remedies(&self, inversion: &Inversion) -> String {
         let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
         let told = inversion.remedies.iter().map(|remedy| match remedy {
@@ -295,25 +295,26 @@ impl Account {
             other => other.word().replace('_', " "),
         });
         let told: Vec<String> = told.collect();
-        match told.is_empty() {
-            true => "none known".to_owned(),
-            false => told.join("; or "),
+        if told.is_empty() {
+            "none known".to_owned()
+        } else {
+            told.join("; or ")
         }
     }
 
-    /// What the recording cannot know, each as a sentence.
+    /// The limits of the recording, each as a sentence.
     pub(in crate::commands) fn limits(&self) -> Vec<&'static str> {
         let recording = self.timeline.recording();
         let mut limits = Vec::new();
         match recording.origin.wakers {
             Wakers::Decided => {}
             _ if recording.kernel.is_empty() => {
-                limits.push("no scheduler events: who ran, and who did not, is not known");
+                limits.push("no scheduler events: it is not known which threads ran");
             }
             Wakers::Queued => limits.push(
-                "wakers are known from sched_wakeup only: a wake-up of another CPU's thread names nobody",
+                "wakers are known from sched_wakeup only: a wake-up of another CPU's thread has no waker",
             ),
-            Wakers::Unknown => limits.push("who woke whom is not in the recording"),
+            Wakers::Unknown => limits.push("wakers are not in the recording"),
         }
         if recording
             .threads
@@ -335,7 +336,7 @@ impl Account {
             )
         };
         if kinds.iter().any(|kind| !is_ready(kind)) {
-            limits.push("whoever woke a thread is assumed to be whom it waited for");
+            limits.push("a thread is assumed to have waited for the one that woke it");
         }
         let mut inversions = self.explanation.inversions.iter();
         if inversions.any(|inversion| {
@@ -350,8 +351,9 @@ impl Account {
     }
 }
 
-/// Groups that differ in who waited alone are one line, that of whoever waited longest: what kept a thread
-/// from running is told once, however many wait for that thread. Who burns a CPU by waiting is not merged.
+/// Groups that differ in the waiting thread alone are one line, the one of the longest wait: each reason that
+/// kept a thread from running is told once, however many threads wait for it. Waits that burn a CPU are not
+/// merged.
 fn merged(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     let mut merged: Vec<Group<'_>> = Vec::new();
     let mut first: BTreeMap<(InversionKind, Task), usize> = BTreeMap::new();
@@ -375,7 +377,7 @@ fn merged(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     merged
 }
 
-/// What is missing, in one line; nothing if nothing is.
+/// Missing events, in one line; nothing if there are none.
 pub(in crate::commands) fn losses(losses: &Losses) -> Option<String> {
     let told: Vec<String> = losses
         .iter()
@@ -384,7 +386,7 @@ pub(in crate::commands) fn losses(losses: &Losses) -> Option<String> {
     (!told.is_empty()).then(|| format!("Lost or odd: {}.", told.join(", ")))
 }
 
-/// Text in lines of so many columns, each behind this indent, all but the first of them by two more.
+/// Text in lines of `columns` columns, each behind this indent, all but the first of them by two more.
 pub(in crate::commands) fn wrapped(text: &str, indent: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut width = 0;

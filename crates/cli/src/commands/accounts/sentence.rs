@@ -5,13 +5,14 @@ use trace::explain::{
     Cause, CauseKind, Confidence, InversionKind, Segment, Share, Wait, WaitKind, Who,
 };
 
-use super::bars::{Bar, draw};
+use super::bars::{TextBar, draw};
 use super::{Account, plural, short};
 
-/// What a sentence has room for, and what is too little to be in one: a fiftieth.
+/// The number of parts that a sentence has room for, and the share that is too little to be in one: a
+/// fiftieth.
 const PARTS_MAX: usize = 4;
 const PART_MIN: u64 = 50;
-/// The most bars, and the most of those who ran instead in each; what is shorter than a 200th is not seen.
+/// The most bars, and the most threads that ran instead in each; anything shorter than a 200th is not seen.
 const BARS_MAX: usize = 8;
 const SHARES_MAX: usize = 4;
 const BAR_PART_MIN: u64 = 200;
@@ -31,7 +32,7 @@ pub(super) struct Part {
 }
 
 impl Account {
-    /// How long, where, when, and who had the time.
+    /// How long, where, when, and which thread had the time.
     pub(in crate::commands) fn sentence(&self, wait: &Wait) -> String {
         let parts = self.parts(wait);
         let worth = |part: &&Part| part.ns.0 * PART_MIN >= wait.length().0;
@@ -42,14 +43,15 @@ impl Account {
             .map(|part| self.phrase(wait, part))
             .collect();
         let (head, at) = (self.head(wait), self.at(wait.begin));
-        match told.is_empty() {
-            true => format!("{head} at {at}."),
-            false => format!("{head} at {at}: {}.", told.join("; ")),
+        if told.is_empty() {
+            format!("{head} at {at}.")
+        } else {
+            format!("{head} at {at}: {}.", told.join("; "))
         }
     }
 
-    /// The causes of a wait as bars, the longest first, in so many columns. Those that no bar would show are
-    /// one.
+    /// The causes of a wait as bars, the longest first, in `columns` columns. Causes too short for a bar are
+    /// summed up as one.
     pub(in crate::commands) fn bars(&self, wait: &Wait, columns: usize) -> Vec<String> {
         let parts = self.parts(wait);
         let is_seen = |ns: Nanos| ns.0 * BAR_PART_MIN >= wait.length().0;
@@ -57,25 +59,25 @@ impl Account {
         let (seen, rest): (Vec<_>, Vec<_>) = parts.iter().partition(|part| is_seen(part.ns));
         let (seen, late) = seen.split_at(seen.len().min(BARS_MAX));
         for part in seen {
-            bars.push(Bar::whole(self.label(wait, part), part.ns));
+            bars.push(TextBar::whole(self.label(wait, part), part.ns));
             if alone(&part.by).is_none() {
                 let shown = part.by.iter().filter(|share| is_seen(share.ns));
                 let shown: Vec<&Share> = shown.take(SHARES_MAX).collect();
                 let told = shown.iter().fold(Nanos::ZERO, |sum, share| sum + share.ns);
                 let parts = shown
                     .iter()
-                    .map(|share| Bar::part(self.ran(share.who), share.ns));
+                    .map(|share| TextBar::part(self.ran(share.who), share.ns));
                 bars.extend(parts);
                 let others = part.by.len() - shown.len();
                 if others > 0 {
-                    bars.push(Bar::part(plural(others, "other"), part.ns - told));
+                    bars.push(TextBar::part(plural(others, "other"), part.ns - told));
                 }
             }
         }
         let rest: Vec<Nanos> = late.iter().chain(&rest).map(|part| part.ns).collect();
         if !rest.is_empty() {
             let sum = rest.iter().fold(Nanos::ZERO, |sum, &ns| sum + ns);
-            bars.push(Bar::whole(plural(rest.len(), "more cause"), sum));
+            bars.push(TextBar::whole(plural(rest.len(), "more cause"), sum));
         }
         draw(&bars, wait.length(), columns)
     }
@@ -89,7 +91,7 @@ impl Account {
         })
     }
 
-    /// What a segment is, in a few words.
+    /// A segment in a few words.
     pub(super) fn segment_label(&self, wait: &Wait, segment: &Segment) -> String {
         let part = Part {
             kind: segment.kind,
@@ -191,10 +193,10 @@ impl Account {
         }
     }
 
-    /// Whoever is on the path; the waiter is "itself".
+    /// The thread on the path; the waiter is "itself".
     fn path(&self, wait: &Wait, thread: Option<Task>) -> String {
         match thread {
-            None => "nobody known".to_owned(),
+            None => "an unknown thread".to_owned(),
             Some(task) if task == wait.thread => format!("{} itself", self.thread(task)),
             Some(task) => self.thread(task),
         }
@@ -207,7 +209,7 @@ impl Account {
         })
     }
 
-    /// What is said of somebody who has the lock.
+    /// The part of the sentence about the holder of a lock.
     fn holds(&self, wait: &Wait, thread: Option<Task>) -> &'static str {
         let same = |found: &Wait| (found.thread, found.begin) == (wait.thread, wait.begin);
         let holds = self.explanation.inversions.iter().any(|inversion| {
@@ -216,13 +218,14 @@ impl Account {
                 && of.is_some_and(same)
                 && Some(inversion.holder) == thread
         });
-        match holds {
-            true => ", which holds what it waits for,",
-            false => "",
+        if holds {
+            ", which holds what it waits for,"
+        } else {
+            ""
         }
     }
 
-    /// Who had a CPU, as a bar's label.
+    /// A bar's label for what had a CPU.
     fn ran(&self, who: Who) -> String {
         match who {
             Who::Task(_) => format!("{} ran", self.who(who)),
@@ -230,18 +233,19 @@ impl Account {
         }
     }
 
-    /// Who had the CPUs, as the subject of a sentence: "a ran 3 ms, b 1 ms and 2 more 0.5 ms of it".
+    /// The threads that had the CPUs, as the subject of a sentence: "a ran 3 ms, b 1 ms and 2 more 0.5 ms of
+    /// it".
     fn ran_of(&self, by: &[Share], all: Nanos) -> String {
         let by = alone(by).map_or(by, std::slice::from_ref);
         let Some((first, more)) = by.split_first() else {
-            return format!("it is not known who ran for {}", short(all));
+            return format!("it is not known what ran for {}", short(all));
         };
         let told = |share: &Share| format!("{} {}", self.who(share.who), short(share.ns));
         let mut text = match first.who {
             Who::Task(_) => format!("{} ran {}", self.who(first.who), short(first.ns)),
             Who::Idle => format!("a CPU was idle for {}", short(first.ns)),
             Who::Offline => format!("no CPU was online for {}", short(first.ns)),
-            Who::Unknown => format!("it is not known who ran for {}", short(first.ns)),
+            Who::Unknown => format!("it is not known what ran for {}", short(first.ns)),
         };
         let (second, rest) = more.split_at(more.len().min(1));
         if let [second] = second {
@@ -257,14 +261,14 @@ impl Account {
     }
 }
 
-/// Whoever had all the time, or all but a fiftieth.
+/// The thread that had all the time, or all but a fiftieth.
 fn alone(by: &[Share]) -> Option<&Share> {
     let all: u64 = by.iter().map(|share| share.ns.0).sum();
     by.first()
         .filter(|share| (all - share.ns.0) * PART_MIN < all)
 }
 
-/// Had it run just before or not: it could have run.
+/// It could have run, whether or not it had run just before.
 fn kind(cause: &Cause) -> CauseKind {
     match cause.kind {
         CauseKind::WakeLatency => CauseKind::Preempted,

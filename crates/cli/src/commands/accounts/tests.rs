@@ -1,4 +1,4 @@
-//! What is said of an explanation that is made by hand: the mutex on one CPU of the Pathfinder.
+//! The words for an explanation made by hand: the mutex on one CPU of the Pathfinder.
 
 use event::{Nanos, Task};
 use trace::explain::{
@@ -93,9 +93,9 @@ fn account(waits: Vec<Wait>, inversions: Vec<Inversion>) -> Account {
     Account::new(timeline, explanation, Nanos(1_000_000_000))
 }
 
-/// Goal: the worst wait is one sentence that says who waited, how long, in what, when, who ran, and who held
-/// the lock; kinds of being runnable are one, a trifle is left out, and threads of one name are told apart.
-/// Method: the wait above.
+/// Goal: the worst wait is one sentence with the waiter, the length, the place and time of the wait, the
+/// thread that ran, and the holder of the lock; kinds of being runnable are one, a trifle is left out, and
+/// threads of one name are told apart. Method: the wait above.
 #[test]
 fn a_wait_is_a_sentence() {
     let account = account(vec![wait()], vec![inversion()]);
@@ -126,8 +126,8 @@ fn causes_are_bars() {
     );
 }
 
-/// Goal: who had the CPUs is told in order, and what is not a thread is named for what it is. Method: a wait
-/// with four who ran, and one with an idle CPU.
+/// Goal: the threads that had the CPUs are told in order, and other things have their own names. Method: a
+/// wait with four threads that ran, and one with an idle CPU.
 #[test]
 fn those_who_ran_are_told_in_order() {
     let by = vec![
@@ -152,7 +152,10 @@ fn those_who_ran_are_told_in_order() {
         "{idle}"
     );
     let nobody = text(runnable(Vec::new()));
-    assert!(nobody.contains("not known who ran for 1.00 µs"), "{nobody}");
+    assert!(
+        nobody.contains("not known what ran for 1.00 µs"),
+        "{nobody}"
+    );
 }
 
 /// Goal: equal inversions are one line with their sum, and each line says what would help. Method: one that
@@ -181,8 +184,8 @@ Inversions:
     assert_eq!(account(vec![wait()], Vec::new()).inversions_text(80), None);
 }
 
-/// Goal: what keeps one thread from running is told once, for whoever lost most, however many wait for that
-/// thread; those who burn a CPU are told one by one. Method: three who wait for one thread.
+/// Goal: each reason that keeps one thread from running is told once, for the thread that lost most, however
+/// many wait for that thread; waits that burn a CPU are told one by one. Method: three threads wait for one.
 #[test]
 fn who_else_waited_is_counted() {
     let waits = [BUS, COMMS, IDLE_ONE].map(|thread| Wait { thread, ..wait() });
@@ -209,8 +212,8 @@ fn who_else_waited_is_counted() {
     assert_eq!(lines(InversionKind::BusyWait).len(), 3);
 }
 
-/// Goal: an idle CPU is called one, also where others had more of the time, and nobody is said to run on it.
-/// Method: a placement and a lock with an idle CPU.
+/// Goal: an idle CPU is called one, also where other threads had more of the time, and the text never says
+/// that a thread ran on it. Method: a placement and a lock with an idle CPU.
 #[test]
 fn idle_cpus_do_not_run() {
     let by = vec![share(Who::Task(COMMS), 900_000), share(Who::Idle, 100_000)];

@@ -1,11 +1,11 @@
-//! What threads did with their time: the objects of `threads[]`, and a table.
+//! How threads spent their time: the objects of `threads[]`, and a table.
 
 use comfy_table::{CellAlignment, Table};
+use console::output;
 use event::Task;
 use serde::Serialize;
 
 use super::{Account, short};
-use crate::output;
 
 /// One thread.
 #[derive(Debug, Serialize)]
@@ -14,7 +14,7 @@ pub(in crate::commands) struct ThreadJson {
     pub(in crate::commands) tid: Option<u32>,
     pub(in crate::commands) run_ns: u64,
     pub(in crate::commands) runnable_ns: u64,
-    /// The part of it for which a quota kept it from running; none: nobody says.
+    /// The part of it in which a quota kept the thread from running; none: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) throttled_ns: Option<u64>,
     pub(in crate::commands) sleep_ns: u64,
@@ -29,14 +29,15 @@ pub(in crate::commands) struct Switches {
 }
 
 impl Account {
-    /// The threads of our own job system, in the order of their seats; none if it is not known when they ran.
+    /// The threads of our own job system, in the order of their thread slots; none if it is not known when
+    /// they ran.
     fn own_threads(&self) -> Option<Vec<Task>> {
-        let seats = &self.timeline.recording().seats;
-        let threads = seats.values().copied().collect();
+        let slots = &self.timeline.recording().slots;
+        let threads = slots.values().copied().collect();
         self.timeline.says_who_ran().then_some(threads)
     }
 
-    /// What those threads did.
+    /// The time of those threads, by state.
     pub(in crate::commands) fn threads_json(&self) -> Option<Vec<ThreadJson>> {
         let threads = self.own_threads()?.into_iter();
         let json = |task| {

@@ -1,11 +1,11 @@
-//! `--annotate`: the trace again, with what was found on top.
+//! `--annotate`: the trace again, with the findings on top.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::commands::accounts::Account;
-use crate::failure::Failure;
+use console::Failure;
 
 /// Writes the file. A Perfetto trace is copied byte for byte and the findings come behind it; others are
 /// written as Perfetto traces.

@@ -1,4 +1,4 @@
-//! `--capacity 0-3=446,4-7=1024`: what CPUs can do, which no trace says.
+//! `--capacity 0-3=446,4-7=1024`: how fast CPUs are, which no trace says.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(all, [(0, 446), (1, 446), (2, 446), (7, 1024)]);
     }
 
-    /// Goal: what is wrong is said together with where. Method: each thing that can be wrong.
+    /// Goal: an error names the wrong part and its place. Method: each thing that can be wrong.
     #[test]
     fn errors_say_where() {
         for (text, part, why) in [

@@ -1,6 +1,6 @@
-//! `paceline diagnose`: where the time of waits went, in anybody's trace.
+//! `paceline diagnose`: where the time of waits went, in a trace of any program.
 //!
-//! This file declares the options and goes from a file to an account; [`report`] says it.
+//! This file declares the options and goes from a file to an account; [`report`] prints it.
 
 mod annotate;
 mod capacity;
@@ -11,55 +11,54 @@ mod select;
 use std::path::PathBuf;
 
 use clap::Args;
+use console::{Failure, output};
 use event::Nanos;
 use trace::explain::explain;
 use trace::timeline::{self, Timeline};
 
 use super::accounts::Account;
 use super::trace_file;
-use crate::failure::Failure;
-use crate::output;
 
-/// Explain waits and frames in a recorded trace: who ran instead, and who inverted whom.
+/// Explain the waits and frames in a recorded trace: what held each of them up
 ///
-/// Reads text of ftrace, atrace and systrace (HTML too), `trace-cmd report`, `perf sched script`, Perfetto's
-/// protobuf and Chrome's JSON, each packed with gzip or not. What is explained: the waits and frames of
-/// Paceline's job system, and slices whose names say that they are frames or waits; without any, the sleeps
+/// Reads text of ftrace, atrace and systrace (HTML too), `trace-cmd report`,
+/// `perf sched script`, Perfetto's protobuf and Chrome's JSON, each packed with
+/// gzip or not.
+///
+/// Explains the waits and frames of Paceline's job system, and slices whose names
+/// say that they are frames or waits. If there are none, it explains the sleeps
 /// that another thread ended. --thread and --slice choose.
 ///
-/// JSON (one object): format, clock, kernel (the release, or null), cpus and threads (how many), start_ns,
-/// end_ns, waits[]{thread, tid, name, kind (job, frame, slice, sleep), start_ns, duration_ns,
-/// preemptions (how often the thread lost its CPU in it; null without scheduler events), causes[]{kind,
-/// thread, tid, job, ns, by[]{who, thread, tid, ns}, confidence}, sum_ns} (worst first, at most 1000),
-/// waits_omitted, inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner, runner_tid, by[], wait
-/// (its position in waits), start_ns, ns, priorities{waiter, holder, runner}, confidence, remedies[]},
-/// losses{}, limits[] (what the trace cannot know), annotated and report (the files, or null). Times are the
-/// trace's. who in by[]: thread, idle, offline or unknown.
+/// Examples:
+///   paceline diagnose trace.txt.gz
+///   paceline diagnose trace.pftrace --thread main --report waits.html
 #[derive(Args)]
-pub(crate) struct Arguments {
-    /// The file
+#[command(after_long_help = JSON)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct DiagnoseArguments {
+    /// The trace to read
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// Only the waits of threads with this name or number
     #[arg(long, value_name = "NAME|TID")]
     thread: Option<String>,
-    /// The slices with this text in their names, whatever they are; may be repeated
+    /// Only the slices with this text in their names; may be repeated
     ///
     /// Frames and awaited jobs of Paceline's job system have names, too: --slice 'frame 73'.
     #[arg(long, value_name = "TEXT")]
     slice: Vec<String>,
-    /// Slices with this text in their names are waits, also where the thread runs: it spins
+    /// Take slices with this text in their names for waits, also where the thread runs: it spins
     #[arg(long, value_name = "TEXT")]
     busy: Vec<String>,
-    /// What CPUs can do, the fastest 1024: for traces that do not say it
+    /// How fast CPUs are, the fastest 1024: for traces without their capacities
     #[arg(long, value_name = "0-3=446,4-7=1024", value_parser = capacity::read)]
     capacity: Option<capacity::Capacities>,
-    /// Write the trace again with what was found on top, for ui.perfetto.dev
+    /// Write the trace again with the findings on top, for ui.perfetto.dev
     ///
     /// A Perfetto trace stays as it is, byte for byte, with the findings behind it; other formats become one.
     #[arg(long, value_name = "F.pftrace")]
     annotate: Option<PathBuf>,
-    /// Write a page for a browser: the waits as pictures of who ran where, over time, and by their causes
+    /// Write a page for a browser: the waits as pictures, over time, and by their causes
     ///
     /// One file that holds all it shows, so that it can be kept, sent and opened offline.
     #[arg(long, value_name = "F.html")]
@@ -69,7 +68,29 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+/// The keys of `--json`, at the end of the help.
+const JSON: &str = "\
+JSON (--json), one object; times are the trace's:
+  format, clock, start_ns, end_ns
+  kernel              its release, or null
+  cpus, threads       how many
+  waits[]{thread, tid, name, kind, start_ns, duration_ns, preemptions,
+          causes[]{kind, thread, tid, job, ns, by[], confidence}, sum_ns}
+                      worst first, at most 1000; kind: job, frame, slice or
+                      sleep; preemptions: how often the thread lost its CPU in
+                      it, null without scheduler events
+  waits_omitted
+  inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner,
+               runner_tid, by[], wait, start_ns, ns,
+               priorities{waiter, holder, runner}, confidence, remedies[]}
+                      wait: its position in waits
+  by[]{who, thread, tid, ns}
+                      who: thread, idle, offline or unknown
+  losses{}
+  limits[]            what the trace cannot know
+  annotated, report   the files, or null";
+
+pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
     output::check_files(
         &[("the trace itself", &arguments.trace)],
         &[
@@ -86,11 +107,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let selection = select::selection(&arguments, &timeline)?;
     let explanation = explain(&timeline, &selection);
     let account = Account::new(timeline, explanation, Nanos::ZERO);
-    let text = match arguments.json {
-        true => output::json(&report::json(&account, &arguments))?,
-        false => report::text(&account, output::columns()),
+    let text = if arguments.json {
+        output::json(&report::json(&account, &arguments))?
+    } else {
+        report::text(&account, output::columns())
     };
-    // The files first: whoever reads the text may stop before its end, which ends this process (`| head`).
+    // The files first: a reader of the text may stop before its end, which ends this process (`| head`).
     if let Some(out) = &arguments.report {
         page::write(out, &arguments.trace, &account)?;
     }

@@ -1,12 +1,12 @@
-//! `--report`: what was found out about a trace, as a page for a browser.
+//! `--report`: the findings about a trace, as a page for a browser.
 
 use std::path::Path;
 
+use console::Failure;
 use maud::html;
 
 use super::report::{nothing, what};
 use crate::commands::accounts::Account;
-use crate::failure::Failure;
 use crate::html;
 
 /// Writes the page about a trace.

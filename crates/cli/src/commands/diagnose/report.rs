@@ -1,4 +1,4 @@
-//! What was found out about a trace, for people and as JSON.
+//! The findings about a trace, for people and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use serde::Serialize;
 use trace::Wakers;
 
-use super::Arguments;
+use super::DiagnoseArguments;
 use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, plural, wrapped};
 
 /// The object of `--json`.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct DiagnoseReport<'a> {
     format: &'a str,
     clock: &'a str,
     kernel: Option<&'a str>,
@@ -28,11 +28,14 @@ pub(super) struct Report<'a> {
     report: Option<&'a Path>,
 }
 
-pub(super) fn json<'a>(account: &'a Account, arguments: &'a Arguments) -> Report<'a> {
+pub(super) fn json<'a>(
+    account: &'a Account,
+    arguments: &'a DiagnoseArguments,
+) -> DiagnoseReport<'a> {
     let recording = account.timeline.recording();
     let (start, end) = account.timeline.span();
     let losses = account.timeline.losses().iter();
-    Report {
+    DiagnoseReport {
         format: &recording.origin.format,
         clock: recording.origin.clock.name(),
         kernel: recording.origin.kernel.as_deref(),
@@ -58,7 +61,7 @@ fn cpus(account: &Account) -> usize {
     told.chain(seen).collect::<BTreeSet<_>>().len()
 }
 
-/// The lines for people, in so many columns.
+/// The lines for people, in `columns` columns.
 pub(super) fn text(account: &Account, columns: usize) -> String {
     let mut parts = Vec::new();
     match account.worst_text(columns) {
@@ -84,7 +87,7 @@ pub(super) fn text(account: &Account, columns: usize) -> String {
     parts.join("\n\n")
 }
 
-/// What was read.
+/// The file that was read.
 pub(super) fn what(account: &Account) -> String {
     let recording = account.timeline.recording();
     let (start, end) = account.timeline.span();
@@ -107,10 +110,10 @@ pub(super) fn nothing(account: &Account) -> String {
     let why = match (recording.kernel.is_empty(), recording.marks.is_empty()) {
         (true, true) => "neither scheduler events nor marks are in this trace",
         (true, false) => {
-            "nothing in it says that it is a wait or a frame; name slices with --slice"
+            "no slice in it says that it is a wait or a frame; name slices with --slice"
         }
         (false, _) if recording.origin.wakers == Wakers::Unknown => {
-            "who woke whom is not in this trace; --thread explains the sleeps of a thread all the same"
+            "this trace does not name wakers; --thread explains the sleeps of a thread all the same"
         }
         (false, true) => {
             "no thread waited for another one; --thread explains all sleeps of a thread"

@@ -1,21 +1,25 @@
-//! Which waits: what the options mean in this trace, and what there is where they mean nothing.
+//! Which waits to explain: the meaning of the options in this trace, and a list of what exists if they match
+//! nothing.
 
 use std::collections::BTreeSet;
 
+use console::Failure;
 use trace::explain::{Selection, names};
 use trace::timeline::Timeline;
 
-use super::Arguments;
-use crate::failure::Failure;
+use super::DiagnoseArguments;
 
 /// How many names a message has room for.
 const NAMES_MAX: usize = 8;
 
-/// What is to be explained.
+/// The waits to explain.
 ///
 /// # Errors
 /// If the trace has no such thread or slice; the message has the names that are most alike.
-pub(super) fn selection(arguments: &Arguments, timeline: &Timeline) -> Result<Selection, Failure> {
+pub(super) fn selection(
+    arguments: &DiagnoseArguments,
+    timeline: &Timeline,
+) -> Result<Selection, Failure> {
     let mut selection = Selection {
         slices: arguments.slice.clone(),
         busy: arguments.busy.clone(),
@@ -42,7 +46,7 @@ pub(super) fn selection(arguments: &Arguments, timeline: &Timeline) -> Result<Se
     Ok(selection)
 }
 
-/// Says that there is no such thing and what there is, the most alike first.
+/// Reports that there is no such thing, and lists what there is, the most alike first.
 fn unknown(option: &str, what: &str, given: &str, names: BTreeSet<String>) -> Failure {
     let given: String = given.chars().take(40).collect();
     if names.is_empty() {

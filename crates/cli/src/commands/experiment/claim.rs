@@ -1,13 +1,14 @@
-//! What an article says, what came out here, and whether that is the same.
+//! A claim of an article, the measured value, and whether they agree.
 //!
-//! Invariant: a verdict is computed from a measured value and the range it has to be in; nobody writes one
-//! down. What no scheduler can show (frames per second of a bought game) has no measured value, and says why.
+//! Invariant: a verdict is computed from a measured value and the range it has to be in, and is never written
+//! by hand. A claim that no scheduler can show (frames per second of a bought game) has no measured value,
+//! and says why.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// What a measured value has to be.
+/// The range that a measured value has to be in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Expect {
     /// This, as far as the digits of a source go.
@@ -26,7 +27,7 @@ impl Expect {
         Expect::Between(number * (1.0 - part), number * (1.0 + part))
     }
 
-    /// Whether it holds. Of what is no number nothing holds.
+    /// Whether it holds. For a value that is no number, nothing holds.
     fn holds(self, got: f64) -> bool {
         match self {
             Expect::Exactly(number) => got == number,
@@ -61,41 +62,42 @@ pub(super) fn short(number: f64) -> String {
         size if size >= 0.01 => format!("{number:.3}"),
         _ => format!("{number:.6}"),
     };
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
-/// Who says so.
+/// The author of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// The article. If it does not hold here that is a finding.
+    /// The article. If the claim does not hold here, that is a finding.
     Source,
-    /// We do, about the same experiment. If it does not hold, something is broken.
+    /// This project, about the same experiment. If the claim does not hold, something is broken.
     Us,
 }
 
 /// Whether a claim holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ClaimVerdict {
     Reproduced,
     Contradicted,
     /// Not reproducible by scheduling alone.
     Beyond,
 }
 
-impl Verdict {
+impl ClaimVerdict {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Verdict::Reproduced => "reproduced",
-            Verdict::Contradicted => "contradicted",
-            Verdict::Beyond => "not reproducible by scheduling alone",
+            ClaimVerdict::Reproduced => "reproduced",
+            ClaimVerdict::Contradicted => "contradicted",
+            ClaimVerdict::Beyond => "not reproducible by scheduling alone",
         }
     }
 }
 
-/// What came out.
+/// The measured value, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
 enum Finding {
     Measured {
@@ -106,13 +108,13 @@ enum Finding {
     Beyond,
 }
 
-/// One thing that is said.
+/// One claim.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Claim {
     /// Its name: the source's number and a letter.
     pub(super) id: &'static str,
     pub(super) by: By,
-    /// What is said, in our words.
+    /// The claim, in our words.
     pub(super) text: &'static str,
     /// Where in the source.
     pub(super) place: &'static str,
@@ -145,7 +147,7 @@ impl Claim {
         }
     }
 
-    /// What has to come out, and what did.
+    /// The expected range, and the measured value.
     pub(super) fn is(mut self, expected: Expect, got: f64, unit: &'static str) -> Claim {
         self.finding = Finding::Measured {
             expected,
@@ -172,20 +174,22 @@ impl Claim {
         self
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> ClaimVerdict {
         match self.finding {
-            Finding::Measured { expected, got, .. } if expected.holds(got) => Verdict::Reproduced,
-            Finding::Measured { .. } => Verdict::Contradicted,
-            Finding::Beyond => Verdict::Beyond,
+            Finding::Measured { expected, got, .. } if expected.holds(got) => {
+                ClaimVerdict::Reproduced
+            }
+            Finding::Measured { .. } => ClaimVerdict::Contradicted,
+            Finding::Beyond => ClaimVerdict::Beyond,
         }
     }
 
-    /// Whether something is broken: what we say ourselves does not hold.
+    /// Whether something is broken: a claim of ours does not hold.
     pub(super) fn is_broken(&self) -> bool {
-        self.by == By::Us && self.verdict() == Verdict::Contradicted
+        self.by == By::Us && self.verdict() == ClaimVerdict::Contradicted
     }
 
-    /// What had to come out.
+    /// The expected range in words.
     pub(super) fn claimed(&self) -> String {
         match self.finding {
             Finding::Measured { expected, unit, .. } => {
@@ -195,7 +199,7 @@ impl Claim {
         }
     }
 
-    /// What came out.
+    /// The measured value in words.
     pub(super) fn found(&self) -> String {
         match self.finding {
             Finding::Measured { got, unit, .. } => {
@@ -205,13 +209,13 @@ impl Claim {
         }
     }
 
-    /// Everything else there is to say.
+    /// The rest of the row.
     pub(super) fn remark(&self) -> String {
         match self.verdict() {
-            Verdict::Contradicted if !self.reason.is_empty() && self.note.is_empty() => {
+            ClaimVerdict::Contradicted if !self.reason.is_empty() && self.note.is_empty() => {
                 self.reason.to_owned()
             }
-            Verdict::Contradicted if !self.reason.is_empty() => {
+            ClaimVerdict::Contradicted if !self.reason.is_empty() => {
                 format!("{}; {}", self.reason, self.note)
             }
             _ => self.note.clone(),
@@ -236,7 +240,7 @@ impl Claim {
             "claimed": claimed,
             "got": got,
             "unit": unit,
-            "ok": (verdict != Verdict::Beyond).then_some(verdict == Verdict::Reproduced),
+            "ok": (verdict != ClaimVerdict::Beyond).then_some(verdict == ClaimVerdict::Reproduced),
             "verdict": verdict.name(),
             "note": self.remark(),
         })
@@ -254,14 +258,14 @@ mod tests {
             .or_else("it is another scheduler")
     }
 
-    /// Goal: a verdict follows from what was measured, and a wrong measurement turns it over. Method: the
-    /// right number and a planted wrong one, the same claim of ours, one that nobody can measure.
+    /// Goal: a verdict follows from the measured value, and a wrong measurement turns it over. Method: the
+    /// right number and a planted wrong one, the same claim of ours, one that cannot be measured.
     #[test]
     fn a_wrong_measurement_turns_the_verdict_over() {
-        assert_eq!(switches(9.0).verdict(), Verdict::Reproduced);
+        assert_eq!(switches(9.0).verdict(), ClaimVerdict::Reproduced);
         assert_eq!(switches(9.0).remark(), "counted");
         let wrong = switches(10.0);
-        assert_eq!(wrong.verdict(), Verdict::Contradicted);
+        assert_eq!(wrong.verdict(), ClaimVerdict::Contradicted);
         assert_eq!(wrong.remark(), "it is another scheduler; counted");
         assert_eq!(
             (wrong.claimed(), wrong.found()),
@@ -273,14 +277,14 @@ mod tests {
         let beyond = Claim::source("000-c", "it is fun", "title").beyond("nobody simulates fun");
         assert_eq!(
             (beyond.verdict(), beyond.is_broken()),
-            (Verdict::Beyond, false)
+            (ClaimVerdict::Beyond, false)
         );
         assert_eq!(beyond.json()["ok"], Value::Null);
         assert_eq!(switches(8.0).json()["ok"], Value::Bool(false));
     }
 
-    /// Goal: every kind of range has the right ends, and nothing holds of what is no number. Method: both
-    /// sides of each end.
+    /// Goal: every kind of range has the right ends, and nothing holds for a value that is no number. Method:
+    /// both sides of each end.
     #[test]
     fn ranges_have_ends() {
         for (expect, inside, outside) in [

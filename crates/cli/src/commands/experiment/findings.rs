@@ -1,12 +1,12 @@
-//! What an experiment has found: tables, pictures, claims.
+//! The findings of an experiment: tables, pictures, claims.
 
 use comfy_table::{CellAlignment, Table as Drawn};
+use console::output;
 use event::Nanos;
 use serde_json::{Map, Value, json};
 
 use super::claim::{Claim, short};
 use super::plot::Plot;
-use crate::output;
 
 /// All of it, in the order in which it is shown.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(super) struct Findings {
     pub(super) tables: Vec<Table>,
     pub(super) claims: Vec<Claim>,
     pub(super) plots: Vec<Plot>,
-    /// What else a reader has to know, such as a part that was left out.
+    /// Other facts that a reader has to know, such as a part that was left out.
     pub(super) notes: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
-/// What is in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     Text(String),

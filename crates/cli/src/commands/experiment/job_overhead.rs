@@ -2,23 +2,17 @@
 
 mod here;
 mod scaling;
+mod subject;
 mod sums;
 mod wakes;
 
-use event::Nanos;
-use paceline::{Builder, WaitPolicy};
-use platform::Platform;
-use workload::baseline::{BaselineKind, BaselineScene};
-use workload::busy::Busy;
-use workload::graph::{Generator, GraphScene, JobGraph, Labels};
-use workload::{Scene, Unwatched};
+use console::Failure;
 
-use super::Experiment;
-use super::claim::Verdict::Reproduced;
+use super::article::Experiment;
+use super::claim::ClaimVerdict::Reproduced;
 use super::findings::Findings;
 use super::lab::Effort;
 use super::lesson::Lesson;
-use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "job-overhead",
@@ -26,12 +20,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
              (2023)",
     question: "How much of many cores do small jobs get, and what takes the rest?",
     setup: "The article's graph: 500 jobs (a quick run: 200), half of them in 1 to 100 pieces, up to 10 \
-            dependencies each, a wait of the main thread after every 50; each piece takes the same. What \
-            the article leaves open is chosen in the generator, with its seed. The job systems of 2017.3, \
-            2021.3 (the same with chained wake-ups) and 2022.2 are built after its description, and run \
-            beside Paceline on the author's Ryzen 9 3950X under Linux instead of Windows; two more values \
-            of the machine (how a line's requests queue, and the threads' share of a core) are fitted to \
-            the first two claims, the third follows. Then the article's loop that adds with \
+            dependencies each, a wait of the main thread after every 50; each piece takes the same. The \
+            generator chooses, from its seed, everything that the article leaves open. The job systems of \
+            2017.3, 2021.3 (the same with chained wake-ups) and 2022.2 are built after its description, \
+            and run beside Paceline on the author's Ryzen 9 3950X under Linux instead of Windows; two \
+            more values of the machine (how a line's requests queue, and the threads' share of a core) \
+            are fitted to the first two claims, the third follows. Then the article's loop that adds with \
             compare-and-swap, against fetch_add and a sum for each thread; how many wake-ups are sent and \
             found nothing to do; what waking costs the main thread, with batches and without; and what \
             threads that spin instead of sleeping cost a phone, as modelled. On this machine the first \
@@ -49,7 +43,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             ],
         },
         Lesson {
-            text: "With ranges that are shared only when somebody is idle, more workers do not make a \
+            text: "With ranges that are shared only when a thread is idle, more workers do not make a \
                    frame slower than no workers ({001-j}).",
             rests_on: &[("001-j", Reproduced)],
         },
@@ -64,8 +58,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         },
         Lesson {
             text: "Batches save the main thread's time ({001-s}) and wake-ups for nothing ({001-t}) where \
-                   it signals every job. Where nobody is woken while somebody looks for work, there are \
-                   few wake-ups as it is ({001-w}).",
+                   it signals every job. If no worker is woken while another one looks for work, there \
+                   are few wake-ups as it is ({001-w}).",
             rests_on: &[
                 ("001-s", Reproduced),
                 ("001-t", Reproduced),
@@ -86,98 +80,4 @@ fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
         here::measured(effort, findings)?;
     }
     Ok(())
-}
-
-const MACHINE: &str = "ryzen-3950x";
-const POLICY: &str = "eevdf-6.6";
-
-/// Which job system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum System {
-    Baseline(BaselineKind),
-    Paceline,
-}
-
-impl System {
-    const ALL: [System; 4] = [
-        System::Baseline(BaselineKind::Unity2017_3),
-        System::Baseline(BaselineKind::Unity2021_3),
-        System::Baseline(BaselineKind::Unity2022_2),
-        System::Paceline,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            System::Baseline(kind) => kind.name(),
-            System::Paceline => "paceline",
-        }
-    }
-}
-
-/// The article's graph.
-fn graph(piece: Nanos, effort: &Effort) -> Result<JobGraph, Failure> {
-    let generator = Generator {
-        piece,
-        jobs: jobs(effort),
-        ..Generator::default()
-    };
-    generator
-        .generate()
-        .map_err(|error| Failure::failed(error.to_string()))
-}
-
-/// The article's number, but in a quick run.
-fn jobs(effort: &Effort) -> u32 {
-    effort.of(200, 500)
-}
-
-/// What the graph takes on one thread without a job system.
-fn serial(graph: &JobGraph) -> Nanos {
-    Nanos(graph.jobs().iter().map(|job| job.work().0).sum())
-}
-
-/// Frames on a job system with so many workers, each checked against a serial run; what each took. `step` is
-/// called after each.
-fn frames<P: Platform>(
-    platform: &P,
-    system: System,
-    workers: usize,
-    graph: JobGraph,
-    count: u32,
-    busy: Busy,
-    mut step: impl FnMut(),
-) -> Result<Vec<Nanos>, Failure> {
-    let mut times = Vec::new();
-    match system {
-        System::Baseline(kind) => {
-            let scene = BaselineScene::new(kind, graph, platform.clone(), workers, busy);
-            let mut scene = scene.map_err(Failure::failed)?;
-            for _ in 0..count {
-                let begin = platform.now();
-                scene.run();
-                times.push(platform.now() - begin);
-                scene.verify().map_err(Failure::failed)?;
-                step();
-            }
-        }
-        System::Paceline => {
-            let js = Builder::with_platform(platform.clone());
-            let js = js
-                .workers(workers)
-                .wait_policy(WaitPolicy::Adaptive)
-                .build();
-            let js = js.map_err(|error| Failure::failed(error.to_string()))?;
-            let mut scene = GraphScene::new(graph, busy, Labels::OfKinds);
-            for _ in 0..count {
-                scene.clear();
-                let begin = platform.now();
-                let done = scene.run_watched(&js, &js, &mut Unwatched);
-                done.map_err(|error| Failure::failed(error.to_string()))?;
-                times.push(platform.now() - begin);
-                scene.verify().map_err(Failure::failed)?;
-                step();
-            }
-        }
-    }
-    Ok(times)
 }

@@ -1,17 +1,15 @@
-//! What the experiments have in common: how much is to be done, running a scenario, reading what its threads
-//! did.
+//! Shared parts of the experiments: how much is to be done, running a scenario, reading what its threads did.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use event::{KernelEventKind, Nanos, Task};
-use platform::{Os, Platform};
+use platform::{Machine as _, Os};
 use sim::scenario::{Ran, Scenario, run_with};
 use sim::{Machine, Outcome, Sim, SimConfig, SimReport};
 
-use crate::failure::Failure;
-use crate::progress::Progress;
+use console::{Failure, Progress};
 
 /// How much is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +28,7 @@ impl Effort {
         if self.quick { quick } else { full }
     }
 
-    /// So many seeds, all different.
+    /// Seeds, all different: `quick` of them in a quick run, else `full`.
     pub(super) fn seeds(&self, quick: u64, full: u64) -> impl Iterator<Item = u64> + use<> {
         let first = self.seed;
         (0..self.of(quick, full)).map(move |number| first.wrapping_add(number))
@@ -66,7 +64,7 @@ pub(super) fn run(scenario: &Scenario, policy: &str, seed: u64) -> Result<Ran, F
     )
 }
 
-/// Runs a scenario on this machine, with `program` if it has one. `trace`: keep what the kernel does.
+/// Runs a scenario on this machine, with `program` if it has one. `trace`: keep the kernel's events.
 pub(super) fn run_on(
     scenario: &Scenario,
     machine: Arc<Machine>,
@@ -95,7 +93,7 @@ pub(super) fn sound(what: &str, report: &SimReport) -> Result<(), Failure> {
     }
 }
 
-/// Who ran from when to when, in order.
+/// Which thread ran from when to when, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) task: u32,
@@ -138,7 +136,7 @@ pub(super) fn runs(report: &SimReport) -> Vec<Run> {
     runs
 }
 
-/// How long what was measured under this name took, each time.
+/// The length of each span with this name.
 pub(super) fn spans<'a>(ran: &'a Ran, name: &'a str) -> impl Iterator<Item = Nanos> + 'a {
     let named = ran.measured.iter().filter(move |span| span.name == name);
     named.map(|span| span.end - span.begin)
@@ -164,7 +162,7 @@ pub(super) fn each<T: Sync, R: Send>(
     std::thread::scope(|scope| {
         let work = || {
             loop {
-                // Relaxed: who takes which does not matter.
+                // Relaxed: it does not matter which thread takes which.
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(item) = items.get(index) else { return };
                 let result = run(item);
@@ -204,8 +202,8 @@ pub(super) fn deviation(numbers: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Goal: results are in the order of what they are of, and the first error wins. Method: more of them
-    /// than threads; two that fail.
+    /// Goal: results are in the order of their inputs, and the first error wins. Method: more inputs than
+    /// threads; two that fail.
     #[test]
     fn each_keeps_the_order() {
         let items: Vec<u32> = (0..50).collect();
@@ -238,7 +236,7 @@ mod tests {
                 .into_iter()
                 .filter(|run| run.task == task as u32);
             let sum: u64 = of.map(|run| run.length().0).sum();
-            // Switches cost time that belongs to nobody's work.
+            // Switches cost time that belongs to no thread's work.
             let spent = thread.spent.run.0;
             assert!(sum.abs_diff(spent) < 100_000, "{sum} and {spent}");
         }

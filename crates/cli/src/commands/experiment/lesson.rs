@@ -1,16 +1,16 @@
-//! What was learnt from an experiment: sentences that stand only where the claims they rest on came out so.
+//! Lessons of an experiment: sentences that stand only where the claims they rest on came out so.
 //!
-//! Invariant: a figure in a sentence is the one that was found in this run; nobody writes one down.
+//! Invariant: a figure in a sentence is the one that this run measured; none is written by hand.
 
-use super::claim::{Claim, Verdict};
+use super::claim::{Claim, ClaimVerdict};
 use super::findings::Findings;
 
-/// A sentence, and what it rests on.
+/// A sentence, and the claims it rests on.
 pub(super) struct Lesson {
-    /// `{ID}` stands for what was found about the claim with this id.
+    /// `{ID}` stands for the measured value of the claim with this id.
     pub(super) text: &'static str,
     /// Claims by their ids, and how they have to come out.
-    pub(super) rests_on: &'static [(&'static str, Verdict)],
+    pub(super) rests_on: &'static [(&'static str, ClaimVerdict)],
 }
 
 impl Lesson {
@@ -36,7 +36,7 @@ mod tests {
 
     const LESSON: Lesson = Lesson {
         text: "There are few switches: {000-a}.",
-        rests_on: &[("000-a", Verdict::Reproduced)],
+        rests_on: &[("000-a", ClaimVerdict::Reproduced)],
     };
 
     fn with(got: f64) -> Findings {

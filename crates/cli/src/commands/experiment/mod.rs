@@ -1,11 +1,12 @@
 //! `paceline experiment`: what the five articles claim, run again.
 //!
-//! Each experiment is a file of its own: a question, a set-up, and a function that runs it and says what it
-//! found ([`Findings`]). Most of it runs on the simulated machine that the article is about, and gives the
-//! same numbers everywhere. Parts that run on the machine at hand say "this machine", and so do claims about
-//! them: those are the article's only, since what we say ourselves has to hold on every machine. What a claim
-//! is and when it holds is in [`claim`], what was learnt in [`lesson`].
+//! Each experiment is a file of its own: a question, a set-up, and a function that runs it and returns its
+//! [`Findings`]. Most of it runs on the simulated machine that the article is about, and gives the same
+//! numbers everywhere. Parts that run on the machine at hand say "this machine", and so do claims about them.
+//! Those claims are the article's only, since claims of ours have to hold on every machine. Claims are in
+//! [`claim`], lessons in [`lesson`]; the form of an experiment is in [`article`].
 
+mod article;
 mod claim;
 mod findings;
 mod job_overhead;
@@ -22,43 +23,48 @@ mod virtual_slice;
 use std::path::PathBuf;
 
 use clap::Args;
+use console::{Failure, output};
 use measure::Watch;
 use platform::Os;
 use serde_json::json;
 use workload::busy::Busy;
 
+use self::article::Experiment;
 use self::findings::{Findings, Table};
 use self::lab::Effort;
-use self::lesson::Lesson;
 use super::simulate::unknown;
-use crate::failure::Failure;
-use crate::output;
 
-/// Run the experiment of an article again: its table, its claims, and which of them hold
+/// Run the experiment of an article again, and judge the article's claims
 ///
-/// Without a name: what there is. Simulated parts give the same numbers on every machine; parts on this
-/// machine are marked so. A claim of an article that does not hold is a finding, and the exit code is
-/// 0; it is 1 if a claim of ours about it does not.
+/// Without a name it lists the experiments. Simulated parts give the same numbers
+/// on every machine; parts on this machine are marked so. A claim of an article
+/// that does not hold is a finding, and the exit code is 0; it is 1 if a claim of
+/// ours about it does not.
+///
+/// Examples:
+///   paceline experiment yield
+///   paceline experiment --all --sim --quick
 #[derive(Args)]
-pub(crate) struct Arguments {
-    /// Which; see --list
+#[command(verbatim_doc_comment)]
+pub(crate) struct ExperimentArguments {
+    /// Its name; see --list
     name: Option<String>,
-    /// All of them, one after the other
+    /// All experiments, one after the other
     #[arg(long, conflicts_with = "name")]
     all: bool,
-    /// Show the experiments there are
+    /// List the experiments
     #[arg(long, conflicts_with_all = ["name", "all"])]
     list: bool,
-    /// Small numbers of everything: shapes and counts are right, tails are not
+    /// Run less of everything: shapes and counts are right, tails are not
     #[arg(long)]
     quick: bool,
-    /// Only what is simulated
+    /// Only the simulated parts
     #[arg(long)]
     sim: bool,
-    /// Only what runs on this machine
+    /// Only the parts on this machine
     #[arg(long, conflicts_with = "sim")]
     real: bool,
-    /// What is drawn follows from it
+    /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write one JSON object instead of tables; times are in nanoseconds
@@ -67,26 +73,9 @@ pub(crate) struct Arguments {
     /// Write pictures into this folder, as SVG
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Write a page for each into this folder, with its pictures
+    /// Write a page for each experiment into this folder, with its pictures
     #[arg(long, value_name = "DIR")]
     doc: Option<PathBuf>,
-}
-
-/// The experiment of an article.
-pub(super) struct Experiment {
-    name: &'static str,
-    /// Which source, and what it is called.
-    source: &'static str,
-    /// What is asked, in a line.
-    question: &'static str,
-    /// How it is asked.
-    setup: &'static str,
-    /// On which simulated machines, under which policies.
-    machine: &'static str,
-    policy: &'static str,
-    /// What came of it.
-    learnt: &'static [Lesson],
-    run: fn(&Effort, &mut Findings) -> Result<(), Failure>,
 }
 
 /// In the order of the sources.
@@ -98,7 +87,7 @@ const ALL: [&Experiment; 5] = [
     &virtual_slice::EXPERIMENT,
 ];
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: ExperimentArguments) -> Result<(), Failure> {
     for (option, folder) in [("--plots", &arguments.plots), ("--doc", &arguments.doc)] {
         if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
             let shown = folder.display();
@@ -145,7 +134,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     judge(&done)
 }
 
-/// Runs an experiment. Whether the machine was quiet is said where something ran on it.
+/// Runs an experiment. If something ran on this machine, the findings say whether it was quiet.
 fn findings(experiment: &Experiment, effort: &Effort) -> Result<Findings, Failure> {
     let mut findings = Findings::default();
     let watch = effort.real.then(|| Watch::start(Busy::calibrate(&Os)));
@@ -160,7 +149,7 @@ fn findings(experiment: &Experiment, effort: &Effort) -> Result<Findings, Failur
     Ok(findings)
 }
 
-/// A failure if something that we claim ourselves does not hold.
+/// A failure if a claim of ours does not hold.
 fn judge(done: &[(&Experiment, Findings)]) -> Result<(), Failure> {
     for (experiment, findings) in done {
         if let Some(broken) = findings.claims.iter().find(|claim| claim.is_broken()) {

@@ -3,16 +3,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use console::{Failure, output};
 use measure::Machine;
 use measure::markdown::{boot_flags, date, table};
 
-use super::Experiment;
-use super::claim::{By, Claim, Verdict};
+use super::article::Experiment;
+use super::claim::{By, Claim, ClaimVerdict};
 use super::findings::Findings;
 use super::lab::Effort;
 use super::plot;
-use crate::failure::Failure;
-use crate::output;
 
 /// Writes the page and its pictures.
 pub(super) fn write(
@@ -51,7 +50,7 @@ fn markdown(
     out
 }
 
-/// What was asked, of whom, and on which machine.
+/// The question, the source, and the machine.
 fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort, here: &Machine) {
     let name = experiment.name;
     let _ = write!(
@@ -77,10 +76,8 @@ fn introduction(out: &mut String, experiment: &Experiment, effort: &Effort, here
         );
     }
     let depends = match (effort.simulated, effort.real) {
-        (true, true) => {
-            "what is simulated does not depend on it, what is said of \"this machine\" does"
-        }
-        (true, false) => "what is simulated does not depend on it, and nothing else was run",
+        (true, true) => "the simulated parts do not depend on it, those about \"this machine\" do",
+        (true, false) => "the simulated parts do not depend on it, and nothing else was run",
         (false, _) => "nothing was simulated",
     };
     let _ = write!(
@@ -115,7 +112,7 @@ fn outcome(out: &mut String, name: &str, findings: &Findings) {
     }
 }
 
-/// What a run like this one has to be told.
+/// The options that repeat this run.
 fn options(effort: &Effort) -> String {
     let mut options = String::new();
     if effort.seed != 1 {
@@ -133,8 +130,8 @@ fn options(effort: &Effort) -> String {
 
 fn row(claim: &Claim) -> [String; 6] {
     let verdict = match (claim.verdict(), claim.by) {
-        (Verdict::Contradicted, By::Us) => "**broken**",
-        (Verdict::Contradicted, By::Source) => "**contradicted**",
+        (ClaimVerdict::Contradicted, By::Us) => "**broken**",
+        (ClaimVerdict::Contradicted, By::Source) => "**contradicted**",
         (other, _) => other.name(),
     };
     [
@@ -154,8 +151,8 @@ mod tests {
     use crate::commands::experiment::claim::Expect;
     use crate::commands::experiment::findings::Table;
 
-    /// Goal: a page says what was run where, what came of it, and how to run it again; what was learnt only
-    /// if this run bears it out. Method: made-up findings of an experiment, simulated and real.
+    /// Goal: a page tells what was run where, what came of it, and how to run it again, and a lesson only if
+    /// this run bears it out. Method: made-up findings of an experiment, simulated and real.
     #[test]
     fn a_page_says_what_was_run() {
         let mut table = Table::new("This machine: times", ["a"]);
@@ -179,7 +176,7 @@ mod tests {
         let both = page(effort(true, true));
         for part in [
             "Simulated: machine mcu,",
-            "\"this machine\" does",
+            "those about \"this machine\" do",
             "boot flags",
             "This machine: times:\n\n| a |",
             "| 14 of them | 14 of them | reproduced |",

@@ -1,4 +1,4 @@
-//! Pictures of what was found, as SVG: lines, bars, and lanes in which things follow each other.
+//! Pictures of findings, as SVG: lines, bars, and lanes in which things follow each other.
 
 use std::path::Path;
 
@@ -6,33 +6,35 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::failure::Failure;
-use crate::output;
-use crate::plot::axis::{Scale, scale};
-use crate::plot::{Area, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Wrong, house_style, text};
+use console::plot::axis::{Scale, scale};
+use console::plot::{Area, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Wrong, house_style, text};
+use console::{Failure, output};
 
 /// A picture, with the name of its file.
 pub(super) struct Plot {
     pub(super) file: &'static str,
     pub(super) title: String,
-    pub(super) picture: Picture,
+    pub(super) picture: PlotShape,
 }
 
-pub(super) enum Picture {
+pub(super) enum PlotShape {
     /// Values over values, a line for each series.
     Lines {
         x: &'static str,
         y: &'static str,
         lines: Vec<Line>,
-        /// A value to compare with, and what it is.
+        /// A value to compare with, and its name.
         level: Option<(f64, &'static str)>,
     },
     /// A bar for each value.
-    Bars { unit: &'static str, bars: Vec<Bar> },
-    /// What happened when, a lane for each.
+    Bars {
+        unit: &'static str,
+        bars: Vec<PlotBar>,
+    },
+    /// Events over time, a lane for each.
     Lanes {
         unit: &'static str,
-        lanes: Vec<Lane>,
+        lanes: Vec<PlotLane>,
     },
 }
 
@@ -41,24 +43,24 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-pub(super) struct Bar {
+pub(super) struct PlotBar {
     pub(super) name: String,
     pub(super) value: f64,
     /// Bars of one kind have one colour.
     pub(super) kind: usize,
 }
 
-pub(super) struct Lane {
+pub(super) struct PlotLane {
     pub(super) name: String,
-    pub(super) pieces: Vec<Piece>,
-    /// What stands at its end.
+    pub(super) pieces: Vec<PlotPiece>,
+    /// The text at its end.
     pub(super) result: String,
 }
 
-pub(super) struct Piece {
+pub(super) struct PlotPiece {
     pub(super) begin: f64,
     pub(super) end: f64,
-    /// What is written into it, if there is room.
+    /// The text in it, if there is room.
     pub(super) name: String,
     pub(super) kind: usize,
 }
@@ -117,9 +119,9 @@ impl Plot {
     fn svg(&self) -> Result<String, Wrong> {
         let height = TITLE
             + match &self.picture {
-                Picture::Lines { .. } => LINES_HEIGHT,
-                Picture::Bars { bars, .. } => bars.len() as u32 * ROW + TICKS,
-                Picture::Lanes { lanes, .. } => lanes.len() as u32 * ROW + TICKS,
+                PlotShape::Lines { .. } => LINES_HEIGHT,
+                PlotShape::Bars { bars, .. } => bars.len() as u32 * ROW + TICKS,
+                PlotShape::Lanes { lanes, .. } => lanes.len() as u32 * ROW + TICKS,
             };
         let mut svg = String::new();
         let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
@@ -132,9 +134,9 @@ impl Plot {
         ))?;
         let area = root.split_vertically(TITLE).1;
         match &self.picture {
-            Picture::Lines { x, y, lines, level } => draw_lines(&area, (x, y), lines, *level)?,
-            Picture::Bars { unit, bars } => draw_bars(&area, unit, bars)?,
-            Picture::Lanes { unit, lanes } => draw_lanes(&area, unit, lanes)?,
+            PlotShape::Lines { x, y, lines, level } => draw_lines(&area, (x, y), lines, *level)?,
+            PlotShape::Bars { unit, bars } => draw_bars(&area, unit, bars)?,
+            PlotShape::Lanes { unit, lanes } => draw_lanes(&area, unit, lanes)?,
         }
         root.present()?;
         drop((area, root));
@@ -219,7 +221,7 @@ where
     Ok(())
 }
 
-fn draw_bars(area: &Area<'_>, unit: &str, bars: &[Bar]) -> Result<(), Wrong> {
+fn draw_bars(area: &Area<'_>, unit: &str, bars: &[PlotBar]) -> Result<(), Wrong> {
     match scale(
         bars.iter()
             .map(|bar| bar.value)
@@ -236,7 +238,7 @@ fn draw_bars(area: &Area<'_>, unit: &str, bars: &[Bar]) -> Result<(), Wrong> {
 fn bars_on<X>(
     area: &Area<'_>,
     unit: &str,
-    bars: &[Bar],
+    bars: &[PlotBar],
     (from, range): (f64, X),
 ) -> Result<(), Wrong>
 where
@@ -256,7 +258,7 @@ where
     Ok(())
 }
 
-fn draw_lanes(area: &Area<'_>, unit: &str, lanes: &[Lane]) -> Result<(), Wrong> {
+fn draw_lanes(area: &Area<'_>, unit: &str, lanes: &[PlotLane]) -> Result<(), Wrong> {
     let ends = lanes
         .iter()
         .flat_map(|lane| &lane.pieces)
@@ -326,7 +328,7 @@ where
 mod tests {
     use super::*;
 
-    fn svg(picture: Picture) -> String {
+    fn svg(picture: PlotShape) -> String {
         let title = "of <this> & that".to_owned();
         Plot {
             file: "x",
@@ -337,8 +339,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Goal: a picture of each kind has its title, its names and a mark for every value, and no value that is
-    /// no number. Method: small ones, the one with values far apart on a logarithmic axis.
+    /// Goal: a picture of each kind has its title, its names and a mark for every value, and shows no value
+    /// that is no number. Method: small ones, one of them with values far apart on a logarithmic axis.
     #[test]
     fn pictures_have_all_their_parts() {
         let line = |name: &str, scale: f64| Line {
@@ -347,34 +349,34 @@ mod tests {
                 .map(|x| (f64::from(x), f64::from(x + 1) * scale))
                 .collect(),
         };
-        let lines = svg(Picture::Lines {
+        let lines = svg(PlotShape::Lines {
             x: "workers",
             y: "speed-up",
             lines: vec![line("one", 1.0), line("two", 1000.0)],
             level: Some((1.0, "serial")),
         });
         assert_eq!(lines.matches("<circle").count(), 10);
-        let bar = |name: &str, value| Bar {
+        let bar = |name: &str, value| PlotBar {
             name: name.to_owned(),
             value,
             kind: 0,
         };
-        let bars = svg(Picture::Bars {
+        let bars = svg(PlotShape::Bars {
             unit: "ms",
             bars: vec![bar("one", 0.0), bar("two", 5.0)],
         });
-        let piece = Piece {
+        let piece = PlotPiece {
             begin: 0.0,
             end: 4.0,
             name: "A".into(),
             kind: 1,
         };
-        let lane = Lane {
+        let lane = PlotLane {
             name: "one".into(),
             pieces: vec![piece],
             result: "two".into(),
         };
-        let lanes = svg(Picture::Lanes {
+        let lanes = svg(PlotShape::Lanes {
             unit: "ms",
             lanes: vec![lane],
         });

@@ -1,16 +1,16 @@
-//! Source 000: a job on the critical path that nobody runs.
+//! Source 000: a ready job on the critical path that no thread runs.
 
 mod here;
 mod remedies;
 mod scene;
 mod slow_core;
 
-use super::Experiment;
-use super::claim::Verdict::{Beyond, Contradicted, Reproduced};
+use super::article::Experiment;
+use super::claim::ClaimVerdict::{Beyond, Contradicted, Reproduced};
 use super::findings::Findings;
 use super::lab::Effort;
 use super::lesson::Lesson;
-use crate::failure::Failure;
+use console::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "priority-inversion",

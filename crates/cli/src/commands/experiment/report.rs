@@ -1,15 +1,15 @@
 //! An experiment's findings on standard output: for people, and as one object.
 
+use console::output;
 use serde_json::{Value, json};
 
-use super::Experiment;
-use super::claim::{By, Verdict};
+use super::article::Experiment;
+use super::claim::{By, ClaimVerdict};
 use super::findings::Findings;
 use super::lab::Effort;
 use crate::commands::accounts::wrapped;
-use crate::output;
 
-/// For people: tables, and then what is claimed and whether it holds.
+/// For people: tables, then the claims and whether they hold.
 pub(super) fn text(experiment: &Experiment, findings: &Findings) -> String {
     let mut parts = vec![format!(
         "{}: {}\n{}",
@@ -27,17 +27,17 @@ fn claims(findings: &Findings) -> String {
     let mut out = String::from("claims\n");
     for claim in &findings.claims {
         let mark = match (claim.verdict(), claim.by) {
-            (Verdict::Reproduced, _) => "ok    ",
-            (Verdict::Contradicted, By::Source) => "not so",
-            (Verdict::Contradicted, By::Us) => "BROKEN",
-            (Verdict::Beyond, _) => "beyond",
+            (ClaimVerdict::Reproduced, _) => "ok    ",
+            (ClaimVerdict::Contradicted, By::Source) => "not so",
+            (ClaimVerdict::Contradicted, By::Us) => "BROKEN",
+            (ClaimVerdict::Beyond, _) => "beyond",
         };
         out.push_str(&format!(
             "{mark}  {}  {} ({})\n",
             claim.id, claim.text, claim.place
         ));
         let mut more = Vec::new();
-        if claim.verdict() != Verdict::Beyond {
+        if claim.verdict() != ClaimVerdict::Beyond {
             more.push(format!(
                 "claimed: {}, found: {}",
                 claim.claimed(),
@@ -46,8 +46,9 @@ fn claims(findings: &Findings) -> String {
         }
         more.extend(Some(claim.remark()).filter(|remark| !remark.is_empty()));
         let more = wrapped(&more.join("; "), "", output::columns().saturating_sub(8));
-        more.iter()
-            .for_each(|line| out.push_str(&format!("        {line}\n")));
+        for line in &more {
+            out.push_str(&format!("        {line}\n"));
+        }
     }
     let count = |verdict| {
         let of = findings
@@ -58,9 +59,9 @@ fn claims(findings: &Findings) -> String {
     };
     out.push_str(&format!(
         "{} reproduced, {} contradicted, {} not reproducible by scheduling alone",
-        count(Verdict::Reproduced),
-        count(Verdict::Contradicted),
-        count(Verdict::Beyond)
+        count(ClaimVerdict::Reproduced),
+        count(ClaimVerdict::Contradicted),
+        count(ClaimVerdict::Beyond)
     ));
     out
 }
@@ -81,7 +82,7 @@ pub(super) fn json(experiment: &Experiment, findings: &Findings, effort: &Effort
     })
 }
 
-/// What there is: each with its question and its source, in lines that fit.
+/// A list of all experiments, each with its question and its source, in lines that fit.
 pub(super) fn list(all: &[&Experiment], columns: usize) -> String {
     let one = |experiment: &&Experiment| {
         let lines =
@@ -96,8 +97,8 @@ mod tests {
     use super::*;
     use crate::commands::experiment::ALL;
 
-    /// Goal: the list fits a terminal and leaves nothing out. Method: 100 and 60 columns, of all that there
-    /// are.
+    /// Goal: the list fits a terminal and leaves nothing out. Method: all experiments, in 100 and in 60
+    /// columns.
     #[test]
     fn the_list_fits() {
         for columns in [60, 100] {

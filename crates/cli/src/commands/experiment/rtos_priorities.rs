@@ -4,18 +4,18 @@ mod here;
 mod messages;
 mod others;
 
+use console::Failure;
 use event::Nanos;
 use sim::Machine;
 
-use self::messages::{Case, Cycles, Order};
-use super::Experiment;
-use super::claim::Verdict::{Contradicted, Reproduced};
+use self::messages::{Cycles, Order, PriorityCase};
+use super::article::Experiment;
+use super::claim::ClaimVerdict::{Contradicted, Reproduced};
 use super::claim::{Claim, Expect};
 use super::findings::{Findings, Table};
 use super::lab::{self, Effort};
 use super::lesson::Lesson;
-use super::plot::{Bar, Line, Picture, Plot};
-use crate::failure::Failure;
+use super::plot::{Line, Plot, PlotBar, PlotShape};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rtos-priorities",
@@ -44,7 +44,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         },
         Lesson {
             text: "A preemption-threshold gives unique priorities the switches of equal ones ({003-m}), \
-                   and takes back what they had won: the short way from sending to retrieving ({003-n}, \
+                   and takes back their gain: the short way from sending to retrieving ({003-n}, \
                    where unique ones alone have {003-i}).",
             rests_on: &[
                 ("003-i", Reproduced),
@@ -60,13 +60,13 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("003-j", Reproduced), ("003-k", Reproduced)],
         },
         Lesson {
-            text: "What the article calls deadlock is a wait without bound: it ends when the thread in the \
+            text: "The article's deadlock is a wait without bound: it ends when the thread in the \
                    middle does ({003-o}).",
             rests_on: &[("003-o", Reproduced), ("003-p", Contradicted)],
         },
         Lesson {
-            text: "Linux switches as often as the article counts ({003-t} more a cycle); what a switch \
-                   costs is another kernel's and another processor's.",
+            text: "Linux switches as often as the article counts ({003-t} more a cycle); the cost of a \
+                   switch is another kernel's and another processor's.",
             rests_on: &[("003-t", Reproduced)],
         },
     ],
@@ -88,8 +88,8 @@ fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a case costs.
-struct Costs {
+/// The cost of a case.
+struct CycleCosts {
     equal: Cycles,
     unique: Cycles,
     threshold: Cycles,
@@ -106,10 +106,10 @@ fn tics(machine: &Machine, time: f64) -> f64 {
 /// How many messages a cycle has.
 const MESSAGES: f64 = 9.0;
 
-fn cycles(effort: &Effort, findings: &mut Findings) -> Result<Costs, Failure> {
+fn cycles(effort: &Effort, findings: &mut Findings) -> Result<CycleCosts, Failure> {
     let machine = lab::machine("mcu");
     let count = effort.of(200, 2_000);
-    let all: Vec<(Case, Order)> = Case::ALL
+    let all: Vec<(PriorityCase, Order)> = PriorityCase::ALL
         .into_iter()
         .flat_map(|case| Order::ALL.into_iter().map(move |order| (case, order)))
         .collect();
@@ -121,16 +121,16 @@ fn cycles(effort: &Effort, findings: &mut Findings) -> Result<Costs, Failure> {
         .iter()
         .zip(ran)
         .filter(|((_, order), _)| *order == Order::ByReceiver);
-    let mut of = |wanted: Case| {
+    let mut of = |wanted: PriorityCase| {
         let next = found
             .find(|((case, _), _)| *case == wanted)
             .map(|(_, cycles)| cycles);
         next.ok_or_else(|| Failure::failed("every case was run"))
     };
-    Ok(Costs {
-        equal: of(Case::Equal)?,
-        unique: of(Case::Unique)?,
-        threshold: of(Case::Threshold)?,
+    Ok(CycleCosts {
+        equal: of(PriorityCase::Equal)?,
+        unique: of(PriorityCase::Unique)?,
+        threshold: of(PriorityCase::Threshold)?,
     })
 }
 
@@ -138,7 +138,7 @@ fn cycles(effort: &Effort, findings: &mut Findings) -> Result<Costs, Failure> {
 fn show_cycles(
     machine: &Machine,
     count: u64,
-    all: &[(Case, Order)],
+    all: &[(PriorityCase, Order)],
     ran: &[Cycles],
     findings: &mut Findings,
 ) {
@@ -172,12 +172,12 @@ fn show_cycles(
             tics(machine, longest).into(),
         ]);
         if order == Order::ByReceiver {
-            bars.push(Bar {
+            bars.push(PlotBar {
                 name: format!("{}: cycle", case.name()),
                 value: cycle,
                 kind: 0,
             });
-            bars.push(Bar {
+            bars.push(PlotBar {
                 name: format!("{}: send to retrieve", case.name()),
                 value: latency,
                 kind: 1,
@@ -188,7 +188,7 @@ fn show_cycles(
     findings.plots.push(Plot {
         file: "cycles",
         title: "Nine messages: tics a cycle, and tics from sending to retrieving".into(),
-        picture: Picture::Bars { unit: "tics", bars },
+        picture: PlotShape::Bars { unit: "tics", bars },
     });
 }
 
@@ -209,7 +209,11 @@ fn sweep(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
             let ran = messages::cycles(&machine, case, Order::ByReceiver, count, effort.seed);
             ran.map(|cycles| cycles.mean() / CYCLE.0 as f64)
         };
-        Ok((cycles, cycle(Case::Equal)?, cycle(Case::Unique)?))
+        Ok((
+            cycles,
+            cycle(PriorityCase::Equal)?,
+            cycle(PriorityCase::Unique)?,
+        ))
     })?;
     let columns = [
         "CPU cycles a switch",
@@ -227,7 +231,7 @@ fn sweep(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     findings.plots.push(Plot {
         file: "switch-costs",
         title: "How much longer a cycle takes with unique priorities".into(),
-        picture: Picture::Lines {
+        picture: PlotShape::Lines {
             x: "CPU cycles a switch",
             y: "% more than with equal ones",
             lines: vec![Line {
@@ -256,7 +260,7 @@ fn sweep(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     );
     findings.claims.push(
         Claim::source("003-b", "A switch costs 50 to 500 CPU cycles, by RTOS", "above figure 11").beyond(
-            "a property of systems and processors, and an input here; the table shows what follows from it",
+            "a property of systems and processors, and an input here; the table shows the consequences",
         ),
     );
     Ok(())
@@ -271,7 +275,7 @@ struct Spread {
 fn forwarding(effort: &Effort, findings: &mut Findings) -> Result<Spread, Failure> {
     let machine = lab::machine("mcu");
     let count = effort.of(300, 3_000);
-    let cases = [Case::Equal, Case::Unique];
+    let cases = [PriorityCase::Equal, PriorityCase::Unique];
     let ran = lab::each("orders", &cases, |&case| {
         messages::forwarding(&machine, case, count, effort.seed)
     })?;
@@ -302,7 +306,7 @@ fn forwarding(effort: &Effort, findings: &mut Findings) -> Result<Spread, Failur
     Ok(Spread { equal, unique })
 }
 
-fn message_claims(costs: &Costs, spread: &Spread) -> Vec<Claim> {
+fn message_claims(costs: &CycleCosts, spread: &Spread) -> Vec<Claim> {
     let machine = lab::machine("mcu");
     let mut claims = claims_of_figure_11(&machine, costs);
     claims.extend(claims_of_figure_12(&machine, costs));
@@ -311,7 +315,7 @@ fn message_claims(costs: &Costs, spread: &Spread) -> Vec<Claim> {
 }
 
 /// Switches, time and messages of a cycle.
-fn claims_of_figure_11(machine: &Machine, costs: &Costs) -> Vec<Claim> {
+fn claims_of_figure_11(machine: &Machine, costs: &CycleCosts) -> Vec<Claim> {
     let cycle = |cycles: &Cycles| tics(machine, cycles.mean());
     let (equal, unique) = (&costs.equal, &costs.unique);
     vec![
@@ -364,7 +368,7 @@ fn claims_of_figure_11(machine: &Machine, costs: &Costs) -> Vec<Claim> {
 }
 
 /// How many messages pass, and how fast.
-fn claims_of_figure_12(machine: &Machine, costs: &Costs) -> Vec<Claim> {
+fn claims_of_figure_12(machine: &Machine, costs: &CycleCosts) -> Vec<Claim> {
     let cycle = |cycles: &Cycles| tics(machine, cycles.mean());
     let rate = |cycles: &Cycles| (MESSAGES * 10_000.0 / cycle(cycles)).round() / 10.0;
     let latency = |cycles: &Cycles| tics(machine, lab::mean(&cycles.latencies));
@@ -396,8 +400,8 @@ fn claims_of_figure_12(machine: &Machine, costs: &Costs) -> Vec<Claim> {
     ]
 }
 
-/// What depends on the order in which threads run, and what a preemption-threshold makes of it.
-fn claims_of_the_order(machine: &Machine, costs: &Costs, spread: &Spread) -> Vec<Claim> {
+/// The effect of the order in which threads run, and of a preemption-threshold on it.
+fn claims_of_the_order(machine: &Machine, costs: &CycleCosts, spread: &Spread) -> Vec<Claim> {
     let latency = |cycles: &Cycles| tics(machine, lab::mean(&cycles.latencies));
     let (equal, unique, threshold) = (&costs.equal, &costs.unique, &costs.threshold);
     vec![

@@ -1,17 +1,17 @@
-//! Source 002: what a thread that polls costs the one it waits for.
+//! Source 002: the cost of a polling thread to the one it waits for.
 
 mod barrier;
 mod beside;
 mod here;
 
+use console::Failure;
 use workload::naive::NaiveWait;
 
-use super::Experiment;
-use super::claim::Verdict::{Contradicted, Reproduced};
+use super::article::Experiment;
+use super::claim::ClaimVerdict::{Contradicted, Reproduced};
 use super::findings::Findings;
 use super::lab::Effort;
 use super::lesson::Lesson;
-use crate::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "yield",
@@ -20,11 +20,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     setup: "A thread computes for 2.385 s (a quick run: 0.2 s) and another one polls a flag until it is \
             done, on the same CPU as in the article, and on different ones; it spins, pauses, yields, \
             sleeps as shortly as the clock allows, sleeps twice as long each time, or parks. The machine \
-            is the article's, under its kernel's scheduler and two newer ones, and where the text of the \
-            manual page is meant: SCHED_FIFO. Then what the article set out from: threads with unequal \
-            work that meet at a barrier, one, two and four for each CPU, pinned and free, under each of \
-            these waits, and as jobs of Paceline. The first line of statistics is of the wait's turns, as \
-            in the article; a wait that spins or pauses is one turn.",
+            is the article's, under its kernel's scheduler and two newer ones, and where the manual \
+            page's text applies: SCHED_FIFO. Then the article's starting point: threads with unequal work \
+            that meet at a barrier, one, two and four for each CPU, pinned and free, under each of these \
+            waits, and as jobs of Paceline. The first line of statistics is of the wait's turns, as in \
+            the article; a wait that spins or pauses is one turn.",
     machine: "thunderx2, vm-2",
     policy: "cfs-4.12, eevdf-6.6, eevdf-6.18, fifo",
     learnt: &[
@@ -58,7 +58,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             rests_on: &[("002-v", Reproduced), ("002-w", Reproduced)],
         },
         Lesson {
-            text: "Nobody has to know this who parks ({002-r}).",
+            text: "A program that parks need not know this ({002-r}).",
             rests_on: &[("002-r", Reproduced)],
         },
     ],

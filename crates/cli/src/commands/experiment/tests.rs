@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::claim::Verdict;
+use super::claim::ClaimVerdict;
 use super::*;
 
 fn quick() -> Effort {
@@ -22,24 +22,24 @@ fn findings(experiment: &Experiment) -> Findings {
 }
 
 /// The verdicts that are not "reproduced".
-fn others(findings: &Findings) -> BTreeMap<&'static str, Verdict> {
+fn others(findings: &Findings) -> BTreeMap<&'static str, ClaimVerdict> {
     let all = findings
         .claims
         .iter()
         .map(|claim| (claim.id, claim.verdict()));
-    all.filter(|(_, verdict)| *verdict != Verdict::Reproduced)
+    all.filter(|(_, verdict)| *verdict != ClaimVerdict::Reproduced)
         .collect()
 }
 
 /// Claims about this machine on which lessons rest.
 const HERE: [&str; 2] = ["000-v", "003-t"];
 
-/// Goal: every experiment says how each of its claims fares, and each time the same: what is reproduced, what
-/// is not, what nobody can. Method: quick simulated runs; the verdicts other than "reproduced", which are
-/// findings that were looked into, by claim. What was learnt is borne out by them.
+/// Goal: every experiment has a verdict on each of its claims, and each time the same: reproduced, not
+/// reproduced, or not reproducible. Method: quick simulated runs; the verdicts other than "reproduced", which
+/// are findings that were looked into, by claim. The lessons are borne out by them.
 #[test]
 fn verdicts_are_what_was_found() {
-    use Verdict::{Beyond, Contradicted};
+    use ClaimVerdict::{Beyond, Contradicted};
     for (experiment, expected) in [
         (
             &priority_inversion::EXPERIMENT,
@@ -101,7 +101,7 @@ fn check_claims(findings: &Findings) {
     ids.dedup();
     assert_eq!(ids.len(), findings.claims.len(), "ids are unique");
     for claim in &findings.claims {
-        let says_why = claim.verdict() == Verdict::Reproduced || !claim.remark().is_empty();
+        let says_why = claim.verdict() == ClaimVerdict::Reproduced || !claim.remark().is_empty();
         assert!(
             says_why && !claim.text.is_empty() && !claim.place.is_empty(),
             "{}",
@@ -111,7 +111,7 @@ fn check_claims(findings: &Findings) {
     assert!(!findings.tables.is_empty() && !findings.plots.is_empty());
 }
 
-/// What was learnt is borne out by the claims, but for what rests on the machine at hand.
+/// The lessons are borne out by the claims, but for those that rest on the machine at hand.
 fn check_lessons(experiment: &Experiment, findings: &Findings) {
     for lesson in experiment.learnt {
         let about_here = lesson.rests_on.iter().any(|(id, _)| HERE.contains(id));

@@ -4,12 +4,12 @@ mod example;
 mod game;
 mod literal;
 
-use super::Experiment;
-use super::claim::Verdict::{Beyond, Contradicted, Reproduced};
+use super::article::Experiment;
+use super::claim::ClaimVerdict::{Beyond, Contradicted, Reproduced};
 use super::findings::Findings;
 use super::lab::Effort;
 use super::lesson::Lesson;
-use crate::failure::Failure;
+use console::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "virtual-slice",
@@ -47,7 +47,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
             ],
         },
         Lesson {
-            text: "What the change does for a game shows under the idealised rule ({004-i}); under the \
+            text: "The change's effect on a game shows under the idealised rule ({004-i}); under the \
                    merged code our model has little to show ({004-j}). The table of six games cannot be \
                    had from scheduling alone.",
             rests_on: &[

@@ -1,7 +1,7 @@
-//! `--background`: endless jobs that nobody waits for, on the same job system as the frames.
+//! `--background`: endless jobs without a waiter, on the same job system as the frames.
 //!
-//! Each computes for a millisecond and schedules itself again. They go through the same calls as the
-//! jobs of frames: nothing tells the job system that they can wait.
+//! Each computes for a millisecond and schedules itself again. They go through the same calls as the jobs of
+//! frames: nothing tells the job system that they can wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use workload::busy::Busy;
 
 use measure::thread_cpu;
 
-/// What one slice computes.
+/// The work of one slice.
 const SLICE: Nanos = Nanos::from_millis(1);
 
 /// Background jobs, until they are stopped or dropped.

@@ -1,9 +1,8 @@
 //! From the runtime's clock to the system's, by which the kernel stamps what it records.
 //!
 //! Both are CLOCK_MONOTONIC, but the runtime reads the CPU's tick counter and follows the system's clock
-//! along straight lines, so they may be some microseconds apart. While the frames run both are read
-//! together now and then; what lies between two such pairs is shifted by what lies between their
-//! differences.
+//! along straight lines, so they may be some microseconds apart. While the frames run, both are read together
+//! now and then. An instant between two such pairs is shifted by an amount between their differences.
 
 use event::Nanos;
 use platform::Os;

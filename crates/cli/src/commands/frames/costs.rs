@@ -10,11 +10,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use console::Failure;
 use event::Nanos;
+use measure::Machine;
 use serde::{Deserialize, Serialize};
-
-use super::run::Outcome;
-use crate::failure::Failure;
 
 /// Buckets per power of two, as a power of two itself.
 const SUB_BITS: u32 = 3;
@@ -25,8 +24,18 @@ pub(in crate::commands) const FORMAT: u32 = 1;
 const BUCKETS: usize = ((LOG2_MAX - SUB_BITS + 1) << SUB_BITS) as usize;
 
 /// The durations of all labels.
-pub(super) struct Costs {
+pub(super) struct RecordedCosts {
     labels: Vec<(&'static str, Histogram)>,
+}
+
+/// The run in which they were measured, for the head of the file.
+pub(super) struct CostsHead<'a> {
+    pub(super) scene: &'static str,
+    pub(super) graph: Option<&'a str>,
+    pub(super) machine: &'a Machine,
+    pub(super) workers: usize,
+    pub(super) frames: u64,
+    pub(super) quiet: bool,
 }
 
 /// The durations of one label. Counted by several threads at once; all accesses are Relaxed,
@@ -66,9 +75,9 @@ pub(in crate::commands) struct Entry {
     pub(in crate::commands) counts: Vec<u64>,
 }
 
-impl Costs {
-    pub(super) fn new(labels: &[&'static str]) -> Costs {
-        Costs {
+impl RecordedCosts {
+    pub(super) fn new(labels: &[&'static str]) -> RecordedCosts {
+        RecordedCosts {
             labels: labels
                 .iter()
                 .map(|&label| (label, Histogram::new()))
@@ -82,19 +91,19 @@ impl Costs {
     }
 
     /// The file's text.
-    pub(super) fn to_toml(&self, outcome: &Outcome) -> Result<String, Failure> {
+    pub(super) fn to_toml(&self, head: &CostsHead<'_>) -> Result<String, Failure> {
         let entries = self
             .labels
             .iter()
             .filter_map(|(name, histogram)| histogram.entry(name));
         let file = File {
             format: FORMAT,
-            scene: outcome.scene.to_owned(),
-            graph: outcome.graph.clone(),
-            machine: outcome.machine.to_string(),
-            workers: outcome.workers,
-            frames: outcome.frames,
-            quiet: outcome.noise.is_quiet(),
+            scene: head.scene.to_owned(),
+            graph: head.graph.map(str::to_owned),
+            machine: head.machine.to_string(),
+            workers: head.workers,
+            frames: head.frames,
+            quiet: head.quiet,
             label: entries.collect(),
         };
         let text = toml::to_string(&file)
@@ -184,11 +193,9 @@ fn quantile(buckets: &[u64], count: u64, fraction: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::Times;
-    use measure::{Machine, Noise};
 
-    /// Goal: buckets follow each other without gaps and hold what they say. Method: every boundary,
-    /// and durations between.
+    /// Goal: buckets follow each other without gaps and hold their own durations. Method: every boundary, and
+    /// durations between.
     #[test]
     fn buckets_have_no_gaps() {
         for bucket in 0..BUCKETS {
@@ -198,11 +205,11 @@ mod tests {
         assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
     }
 
-    /// Goal: the numbers of a label describe what was added. Method: ninety-eight short bodies, a
-    /// call of four pieces, and a label that was never run.
+    /// Goal: the numbers of a label describe its durations. Method: ninety-eight short bodies, a call of four
+    /// pieces, and a label that was never run.
     #[test]
     fn a_label_is_described() {
-        let costs = Costs::new(&["a", "b"]);
+        let costs = RecordedCosts::new(&["a", "b"]);
         (0..96).for_each(|_| costs.add(0, 1, Nanos(500)));
         costs.add(0, 4, Nanos(40_000));
         let entry = costs.labels[0].1.entry("a").unwrap();
@@ -222,40 +229,17 @@ mod tests {
     /// Goal: the file is TOML that reads back. Method: labels with characters that need quoting.
     #[test]
     fn the_file_reads_back() {
-        let costs = Costs::new(&["say \"hi\" = [1]"]);
+        let costs = RecordedCosts::new(&["say \"hi\" = [1]"]);
         costs.add(0, 1, Nanos(1_000));
-        let outcome = Outcome {
-            timed: Vec::new(),
+        let head = CostsHead {
             scene: "graph",
-            graph: Some("g".into()),
-            title: String::new(),
-            work: String::new(),
-            machine: Machine::read(),
-            noise: Noise {
-                others: None,
-                stolen: None,
-                jitter: 0.0,
-            },
+            graph: Some("g"),
+            machine: &Machine::read(),
             workers: 3,
             frames: 1,
-            times: Times::default(),
-            serial: Nanos(1),
-            missed: 0,
-            period: None,
-            cpu: None,
-            jobs: 1,
-            stats: paceline::Stats::default(),
-            waits: Vec::new(),
-            checksum: 0,
-            image: None,
-            costs: None,
-            recording: None,
-            account: None,
-            help: Vec::new(),
-            interference: paceline::Interference::default(),
-            traced: None,
+            quiet: false,
         };
-        let file: File = toml::from_str(&costs.to_toml(&outcome).unwrap()).unwrap();
+        let file: File = toml::from_str(&costs.to_toml(&head).unwrap()).unwrap();
         assert_eq!((file.format, file.workers, file.quiet), (1, 3, false));
         assert_eq!(file.label[0].name, "say \"hi\" = [1]");
         assert_eq!(file.label[0].counts, [1]);

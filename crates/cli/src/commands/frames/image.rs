@@ -2,7 +2,7 @@
 
 use workload::Picture;
 
-use crate::failure::Failure;
+use console::Failure;
 
 /// The file's bytes.
 pub(super) fn to_png(picture: &Picture) -> Result<Vec<u8>, Failure> {

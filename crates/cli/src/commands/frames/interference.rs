@@ -1,11 +1,11 @@
-//! What other threads of the machine did to a run of frames, real or simulated, for people and as JSON.
+//! The effect of other threads of the machine on a run of frames, real or simulated, for people and as JSON.
 
 use comfy_table::Table;
 use event::Interfered;
 use paceline::Interference;
 use serde::Serialize;
 
-use crate::output;
+use console::output;
 
 #[derive(Serialize)]
 pub(in crate::commands) struct InterferenceJson {
@@ -20,7 +20,7 @@ struct DecisionJson {
     frame: u64,
     decided: &'static str,
     workers: usize,
-    /// Of the time that threads ran or waited for a CPU: the part that they waited, before the decision.
+    /// The share of the time that threads ran or waited for a CPU in which they waited, before the decision.
     waited: f64,
     switches_per_frame: f64,
 }
@@ -70,7 +70,7 @@ pub(in crate::commands) fn table(found: &Interference) -> Table {
     table
 }
 
-/// What was decided, and why.
+/// The decision, and why.
 fn decided(what: Interfered) -> &'static str {
     match what {
         Interfered::Noticed => "threads wait for CPUs in most frames",

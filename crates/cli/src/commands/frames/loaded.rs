@@ -1,30 +1,31 @@
-//! Frames beside hogs, for `experiment`: those that `frames --load N --wait POLICY` runs, and what it and
-//! `diagnose` say of them.
+//! Frames beside hogs, for `experiment`: the frames that `frames --load N --wait POLICY` runs, and what it
+//! and `diagnose` report about them.
 
 use std::time::Duration;
 
+use console::Failure;
 use event::Nanos;
 use measure::Times;
 use paceline::WaitPolicy;
 use trace::explain::InversionKind;
 use workload::graph::Generator;
 
-use super::{FrameContent, Options, recorder, run};
+use super::plan::{FrameContent, Options};
+use super::{recorder, run};
 use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
-use crate::failure::Failure;
 
-/// What to run: source 001's frame at 60 Hz.
+/// The frames to run: source 001's, at 60 Hz.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::commands) struct Loaded {
-    /// What a thread that waits does before it sleeps.
+    /// How a waiting thread passes the time before it sleeps.
     pub(in crate::commands) wait: WaitPolicy,
-    /// How many threads beside only burn CPU time.
+    /// The number of threads beside that only burn CPU time.
     pub(in crate::commands) hogs: u32,
     pub(in crate::commands) frames: u32,
 }
 
-/// What came of it.
+/// The outcome.
 pub(in crate::commands) struct LoadedReport {
     pub(in crate::commands) times: Times,
     pub(in crate::commands) missed: u64,
@@ -36,7 +37,7 @@ pub(in crate::commands) struct LoadedReport {
 /// Inversions among the waits of some frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) struct Inversions {
-    /// Somebody waited busily on a CPU that what it waited for could have had.
+    /// A thread waited busily on a CPU that the awaited thread could have had.
     pub(in crate::commands) busy_waits: u64,
     pub(in crate::commands) busy_waited: Nanos,
     /// Something else had the CPU.
@@ -57,7 +58,7 @@ impl Loaded {
         })
     }
 
-    /// Runs them while the kernel records, which takes time of its own. `None`: it does not tell who ran.
+    /// Runs them while the kernel records, which takes time of its own. `None`: the kernel's half is missing.
     pub(in crate::commands) fn inversions(&self) -> Result<Option<Inversions>, Failure> {
         let outcome = run::run(&self.options(true)?)?;
         let recording = outcome.recording.filter(|it| !it.kernel.is_empty());
@@ -132,8 +133,8 @@ mod tests {
         }
     }
 
-    /// Goal: a recording that tells of inversions tells how long they took. Method: three frames beside a
-    /// hog, where the kernel's events may be recorded.
+    /// Goal: a recording with inversions has their lengths, too. Method: three frames beside a hog, where the
+    /// kernel's events may be recorded.
     #[test]
     fn inversions_have_lengths() {
         let found = told(beside_a_hog(WaitPolicy::Active).inversions()).unwrap_or_default();

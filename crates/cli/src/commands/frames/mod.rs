@@ -1,7 +1,7 @@
 //! `paceline frames`: real frames on the job system, and where their time went.
 //!
-//! This file declares the options and turns them into what is meant; everything that can be wrong
-//! with them is found here, before anything runs.
+//! This file declares the options and turns them into a plan. It finds everything that can be wrong with
+//! them, before anything runs.
 
 mod background;
 mod clocks;
@@ -10,6 +10,7 @@ mod image;
 pub(super) mod interference;
 pub(super) mod loaded;
 mod page;
+mod plan;
 mod probe;
 pub(super) mod recorder;
 mod report;
@@ -21,40 +22,34 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use console::{Failure, help, output};
 use event::Nanos;
 use paceline::WaitPolicy;
-use platform::Treatment;
+use platform::SchedParams;
 use workload::graph::{Generator, JobGraph};
 use workload::mandelbrot::Mandelbrot;
 use workload::raster::{Mesh, default_mesh};
 
+use self::plan::{FrameContent, Options};
 use super::accounts::Account;
 use super::values::{Workers, find_graph, fps, micros, workers};
-use crate::failure::Failure;
-use crate::{help, output};
 
-/// Run real frames on the job system and say where the time went.
+/// Run real frames on the job system and show where the time went
 ///
-/// A frame begins every 1/fps seconds; one that is not over when the next should begin is a missed
-/// one, and the next begins on time again. Each frame's result is compared with that of a serial
-/// run; a difference ends the command with exit code 1.
+/// A frame begins every 1/fps seconds. A frame that is not over when the next
+/// should begin is missed, and the next begins on time again. Each frame's result
+/// is compared with that of a serial run; a difference ends the command with exit
+/// code 1.
 ///
-/// JSON (one object): scene, workers, frames, frame_ns{mean,p50,p99,max}, missed, cpu_ns_per_frame
-/// (hogs, background jobs and the checking of results left out), jobs_per_frame, serial_ns (the
-/// median frame on one thread at the same pace, measured before any load), speedup (serial_ns /
-/// frame_ns.p50), stats{}, waits[] and inversions[], threads[]{name, tid, run_ns, runnable_ns, sleep_ns,
-/// switches{voluntary, involuntary}} (of the job system, while it was recorded; null without the kernel's
-/// half), checksum (of the last frame), trace{events,lost,kernel{events,lost},bytes} (null without --trace;
-/// kernel is null where it may not be recorded), os_help[]{asked, granted, why}, interference{noticed,
-/// most_workers, decisions[]{frame, decided, workers, waited, switches_per_frame}} (what other threads of the
-/// machine did to this run, and what was decided; waited: for a CPU, as a part of the time that threads ran
-/// or waited), quiet, noise{}, machine{}. With --trace or --report, waits and inversions are those that
-/// `diagnose` finds in the recording, times since the first frame. Else waits are the ten longest of the
-/// main thread by a stopwatch (thread, name, frame, start_ns since the first frame, duration_ns, causes
-/// null), and inversions is null.
+/// Examples:
+///   paceline frames --load 2
+///   paceline frames --scene raster --image frame.png
+///   paceline frames --report frames.html
 #[derive(Args)]
-pub(crate) struct Arguments {
-    /// What a frame does [default: graph]
+#[command(after_long_help = JSON)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct FramesArguments {
+    /// The work of a frame [default: graph]
     #[arg(long, value_enum)]
     scene: Option<SceneName>,
     /// A graph by its name or file, instead of the generated 500 jobs of source 001
@@ -79,18 +74,18 @@ pub(crate) struct Arguments {
     /// Worker threads; the main thread helps while it waits [default: auto]
     #[arg(long, value_name = "auto|N", value_parser = workers, allow_negative_numbers = true)]
     workers: Option<Workers>,
-    /// Run N threads beside that only burn CPU time
+    /// Run N more threads that only burn CPU time
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=1_024))]
     load: u32,
-    /// Keep N endless jobs of no value on the same job system, in slices of 1 ms
+    /// Keep N endless background jobs on the same job system, in slices of 1 ms
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=4_096))]
     background: u32,
     /// Length of each job and piece of the generated graph [default: 0.5]
     #[arg(long, value_name = "X", value_parser = micros, allow_negative_numbers = true)]
     piece_us: Option<Nanos>,
-    /// Which graph is generated [default: 1]
+    /// Seed of the generated graph [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Write the last frame as a picture (scenes raster and mandelbrot)
@@ -111,9 +106,9 @@ pub(crate) struct Arguments {
     ///
     /// On the track of each thread: the bodies of jobs, waits, steals, sleeps; arrows for dependencies and
     /// wake-ups, the number of ready jobs, and all frames. The first 8 million events are kept, later ones
-    /// are counted. Where the kernel's tracefs may be used (as root), also what the kernel did meanwhile:
-    /// who ran on which CPU, who woke whom, frequencies; a note says so where not. Recording takes time:
-    /// compare the frames' times only with those of other traced runs.
+    /// are counted. Where the kernel's tracefs may be used (as root), the trace also has what the kernel did
+    /// meanwhile: which thread ran on which CPU, wake-ups with their wakers, frequencies; otherwise a note
+    /// says why not. Recording takes time: compare the frames' times only with those of other traced runs.
     #[arg(long, value_name = "F.pftrace")]
     trace: Option<PathBuf>,
     /// Write a page for a browser: all frames over time, and where the time of the longest ones went
@@ -125,21 +120,21 @@ pub(crate) struct Arguments {
     /// For testing: copy the kernel's own text for --trace to this file
     #[arg(long, value_name = "F.txt", hide = true, requires = "trace")]
     trace_text: Option<PathBuf>,
-    /// What a thread without work does before it sleeps: active, passive, adaptive, or a time such
+    /// How a thread without work passes the time before it sleeps: active, passive, adaptive, or a time such
     /// as 20us [default: adaptive]
     ///
-    /// That is workers, and the main thread where nothing that it waits for is left to be run. active: it
-    /// never sleeps, which is a busy wait; passive: it sleeps at once.
+    /// This applies to workers, and to the main thread when it waits and nothing that it waits for is left to
+    /// run. active: it never sleeps, which is a busy wait; passive: it sleeps at once.
     #[arg(long, value_name = "POLICY")]
     wait: Option<WaitPolicy>,
     /// Ask the kernel for help, for the main thread and the workers together: nice, rr, uclamp, slice, or
     /// several
     ///
-    /// Each with its value if the usual one is not meant: nice=-10 (a larger share), rr=1 (SCHED_RR: before
-    /// all that share), uclamp=1024 (taken to be that large, of 1024), slice=100us (its turns). What is
-    /// refused, mostly for want of a privilege, is said in the report, and the frames run without it.
-    #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::treatment)]
-    os_help: Vec<Treatment>,
+    /// Each may have a value instead of the usual one: nice=-10 (a larger share), rr=1 (SCHED_RR: before all
+    /// that share), uclamp=1024 (taken to be that large, of 1024), slice=100us (its turns). The report lists
+    /// refusals, mostly for want of a privilege, and the frames run without that help.
+    #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::sched_params)]
+    os_help: Vec<SchedParams>,
     /// Write one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -147,6 +142,37 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LABEL", hide = true)]
     panic_at: Option<String>,
 }
+
+/// The keys of `--json`, at the end of the help.
+const JSON: &str = "\
+JSON (--json), one object:
+  scene, workers, frames, missed, jobs_per_frame, quiet, noise{}, machine{},
+  stats{}
+  frame_ns{mean, p50, p99, max}
+  cpu_ns_per_frame    without hogs, background jobs and the checks of results
+  serial_ns           the median frame on one thread at the same pace,
+                      measured before any load
+  speedup             serial_ns / frame_ns.p50
+  checksum            of the last frame
+  waits[], inversions[]
+                      with --trace or --report those that `diagnose` finds in
+                      the recording, times since the first frame; else waits
+                      are the ten longest of the main thread by a stopwatch
+                      (thread, name, frame, start_ns since the first frame,
+                      duration_ns, causes null), and inversions is null
+  threads[]{name, tid, run_ns, runnable_ns, sleep_ns,
+            switches{voluntary, involuntary}}
+                      of the job system, while it was recorded; null without
+                      the kernel's half
+  trace{events, lost, kernel{events, lost}, bytes}
+                      null without --trace; kernel is null where it may not be
+                      recorded
+  os_help[]{asked, granted, why}
+  interference{noticed, most_workers, decisions[]{frame, decided, workers,
+               waited, switches_per_frame}}
+                      what other threads of the machine did to this run, and
+                      what was decided; waited: for a CPU, as a part of the
+                      time that threads ran or waited";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SceneName {
@@ -158,42 +184,10 @@ enum SceneName {
     Mandelbrot,
 }
 
-/// What the options mean.
-#[derive(Debug)]
-struct Options {
-    scene: FrameContent,
-    frames: u32,
-    /// From one frame's beginning to the next; none: as fast as possible.
-    period: Option<Duration>,
-    workers: Workers,
-    load: u32,
-    background: u32,
-    wait: Option<WaitPolicy>,
-    image: Option<PathBuf>,
-    costs: Option<PathBuf>,
-    /// Whether frames on one thread are measured, too, to compare with.
-    compares: bool,
-    /// Whether it is recorded what jobs and kernel do.
-    records: bool,
-    trace: Option<PathBuf>,
-    trace_text: Option<PathBuf>,
-    report: Option<PathBuf>,
-    panic_at: Option<String>,
-    help: Vec<Treatment>,
-}
-
-/// What a frame computes.
-#[derive(Debug)]
-enum FrameContent {
-    Graph(JobGraph),
-    Raster(Mesh),
-    Mandelbrot(Mandelbrot),
-}
-
 /// A picture that two threads can finish in a 60th of a second (source 002's has 1000x1000 points).
 const PICTURE: (u32, u32) = (640, 480);
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: FramesArguments) -> Result<(), Failure> {
     let json = arguments.json;
     let options = arguments.options()?;
     if options.wait.is_some() && std::env::var_os("PACELINE_WAIT").is_some() {
@@ -208,7 +202,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         output::write_file(path, &image::to_png(image)?)?;
     }
     if let (Some(path), Some(costs)) = (&options.costs, outcome.costs) {
-        output::write_file(path, costs.to_toml(&outcome)?.as_bytes())?;
+        output::write_file(path, costs.to_toml(&outcome.costs_head())?.as_bytes())?;
     }
     if let Some(recording) = outcome.recording.take() {
         if let Some(path) = &options.trace {
@@ -220,13 +214,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(path) = &options.report {
         page::write(path, &outcome)?;
     }
-    match json {
-        true => output::print_json(&report::json(&outcome)),
-        false => output::print(report::table(&outcome)),
+    if json {
+        output::print_json(&report::json(&outcome))
+    } else {
+        output::print(report::table(&outcome))
     }
 }
 
-impl Arguments {
+impl FramesArguments {
     fn options(self) -> Result<Options, Failure> {
         self.check()?;
         Ok(Options {

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
+use console::Failure;
 use event::Nanos;
 use maud::{Markup, html};
 
 use super::interference;
 use super::report::{counts, times, what};
-use super::run::Outcome;
+use super::run::FramesOutcome;
 use crate::commands::accounts::{Account, frames_page};
-use crate::failure::Failure;
 use crate::html;
 
 /// Writes the page about a run that was recorded.
-pub(super) fn write(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, outcome: &FramesOutcome) -> Result<(), Failure> {
     let interference = interference::table(&outcome.interference);
     let (budget, account) = (outcome.period.map(Nanos::from), outcome.account.as_ref());
     let body = html! {

@@ -1,22 +1,22 @@
-//! What every body passes on its way: the stopwatch of `--record-costs`, and the planted panic of
-//! `--panic-at`. Without these options it is one predicted branch.
+//! Every body passes this probe: the stopwatch of `--record-costs`, and the planted panic of `--panic-at`.
+//! Without these options it is one predicted branch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use platform::{Os, Platform};
 
-use super::costs::Costs;
+use super::costs::RecordedCosts;
 
 /// Looks at bodies.
 pub(super) struct Probe {
-    costs: Option<Costs>,
+    costs: Option<RecordedCosts>,
     /// The label whose first job panics.
     panic_at: Option<u32>,
     panicked: AtomicBool,
 }
 
 impl Probe {
-    pub(super) fn new(costs: Option<Costs>, panic_at: Option<u32>) -> Probe {
+    pub(super) fn new(costs: Option<RecordedCosts>, panic_at: Option<u32>) -> Probe {
         Probe {
             costs,
             panic_at,
@@ -24,7 +24,7 @@ impl Probe {
         }
     }
 
-    pub(super) fn costs(&self) -> Option<&Costs> {
+    pub(super) fn costs(&self) -> Option<&RecordedCosts> {
         self.costs.as_ref()
     }
 
@@ -40,7 +40,7 @@ impl Probe {
 
     #[cold]
     fn watched(&self, label: u32, items: u64, run: impl FnOnce()) {
-        // Relaxed: whoever is first panics, and nothing else depends on it.
+        // Relaxed: the first job panics, whichever it is, and nothing else depends on it.
         if self.panic_at == Some(label) && !self.panicked.swap(true, Ordering::Relaxed) {
             panic!("planted by --panic-at");
         }

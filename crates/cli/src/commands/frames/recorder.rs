@@ -1,21 +1,20 @@
-//! `--trace`: what the job system and the kernel did, kept while the frames run and written afterwards.
+//! `--trace`: the events of the job system and the kernel, kept while the frames run and written afterwards.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use console::{Failure, output};
 use event::{Cpu, Event, EventKind, Nanos, Sink, Task};
 use paceline::{JobSystem, RingReader, Rings};
-use platform::{Os, Platform};
+use platform::{Machine, Os};
 use serde::Serialize;
 use trace::write::settle_order;
 use trace::{Loss, Process, Recording, Thread};
 
 use super::clocks::Clocks;
-use crate::failure::Failure;
 use crate::kernel::{Recorded, Tracer};
-use crate::output;
 
 /// How many events of the job system are kept: 256 MB. The rest is counted.
 pub(super) const LIMIT: usize = 8_000_000;
@@ -24,7 +23,7 @@ pub(super) const LIMIT: usize = 8_000_000;
 const RING: usize = 1 << 16;
 
 /// The recorder of a run.
-pub(super) struct Recorder {
+pub(super) struct FrameRecorder {
     rings: Arc<Rings>,
     reader: RingReader,
     limit: usize,
@@ -37,16 +36,16 @@ pub(super) struct Recorder {
     text: Option<PathBuf>,
 }
 
-impl Recorder {
+impl FrameRecorder {
     /// One that keeps the first `limit` events of the job system, and those of the kernel if that may be
     /// asked.
-    pub(super) fn start(limit: usize, text: Option<PathBuf>) -> Recorder {
+    pub(super) fn start(limit: usize, text: Option<PathBuf>) -> FrameRecorder {
         let (rings, reader) = Rings::new(RING);
         let kernel = Tracer::start(None);
         if let Err(refused) = &kernel {
             output::note(format!("note: the trace has only jobs: {refused}"));
         }
-        let mut recorder = Recorder {
+        let mut recorder = FrameRecorder {
             rings,
             reader,
             limit,
@@ -69,13 +68,16 @@ impl Recorder {
     pub(super) fn drain(&mut self) {
         self.clocks.look();
         let (jobs, beyond) = (&mut self.jobs, &mut self.beyond);
-        self.reader.drain(|event| match jobs.len() < self.limit {
-            true => jobs.push(event),
-            false => *beyond += 1,
+        self.reader.drain(|event| {
+            if jobs.len() < self.limit {
+                jobs.push(event)
+            } else {
+                *beyond += 1
+            }
         });
     }
 
-    /// Ends the job system and gives what was recorded.
+    /// Ends the job system and gives the recording.
     ///
     /// # Errors
     /// If the kernel's half cannot be read although it was recorded.
@@ -108,47 +110,48 @@ impl Recorder {
 fn joinable(kernel: Recorded) -> Option<Recording> {
     if !kernel.knows_threads {
         output::note(
-            "note: the trace has only jobs: the kernel numbers threads in another way than this process \
-             sees (a container?), or its buffer was too small",
+            "note: the trace has only jobs: the kernel's numbers of threads are not those that this \
+             process sees (a container?), or its buffer was too small",
         );
     }
     kernel.knows_threads.then_some(kernel.recording)
 }
 
-/// The seat of the thread that begins frames.
-pub(in crate::commands) fn seat_of_main(jobs: &[Event]) -> Option<u32> {
+/// The thread slot of the thread that begins frames.
+pub(in crate::commands) fn slot_of_main(jobs: &[Event]) -> Option<u32> {
     let mut frames = jobs
         .iter()
         .filter(|event| event.kind == EventKind::FrameBegin);
-    frames.next().map(|event| event.seat)
+    frames.next().map(|event| event.slot)
 }
 
-/// Adds the events of jobs to what the kernel said, whose threads they are told by their numbers: those of
-/// `threads`, by seat.
+/// Adds the events of jobs to the kernel's recording. Its threads are matched by number with `threads`, by
+/// thread slot.
 fn join(mut recording: Recording, jobs: Vec<Event>, threads: &[(u32, u64)]) -> Recording {
-    let main = seat_of_main(&jobs);
+    let main = slot_of_main(&jobs);
     let process = our_process(&mut recording);
     let mut next = recording
         .threads
         .iter()
         .map(|thread| thread.task.0 + 1)
         .max();
-    for &(seat, thread) in threads {
+    for &(slot, thread) in threads {
         let tid = u32::try_from(thread).ok();
         // The last of those with this number: ours are alive at the end.
         let known = recording.threads.iter_mut().rfind(|it| it.tid == tid);
         let task = match known {
             Some(known) => {
                 known.process = Some(process);
-                if Some(seat) == main {
+                if Some(slot) == main {
                     known.name = "main".to_owned();
                 }
                 known.task
             }
             None => {
-                let name = match Some(seat) == main {
-                    true => "main".to_owned(),
-                    false => format!("paceline {seat}"),
+                let name = if Some(slot) == main {
+                    "main".to_owned()
+                } else {
+                    format!("paceline {slot}")
                 };
                 let task = Task(next.unwrap_or(0));
                 next = Some(task.0 + 1);
@@ -159,21 +162,21 @@ fn join(mut recording: Recording, jobs: Vec<Event>, threads: &[(u32, u64)]) -> R
                 task
             }
         };
-        recording.seats.insert(seat, task);
+        recording.slots.insert(slot, task);
     }
     recording.jobs = jobs;
     settle_order(&mut recording);
     recording
 }
 
-/// Says of our threads where they may run: where the process may, but for workers that left out a CPU.
+/// Marks where our threads may run: where the process may, but for workers that left out a CPU.
 fn say_where(recording: &mut Recording) {
     let cpus: Vec<Cpu> = Os.topology().allowed().iter().map(Cpu).collect();
     let moved = recording.jobs.iter();
     let moved = moved.filter(|event| event.kind == EventKind::Steered);
-    let moved: BTreeSet<u32> = moved.map(|event| event.seat).collect();
-    let seats = recording.seats.iter();
-    let settled = seats.filter(|(seat, _)| !moved.contains(seat));
+    let moved: BTreeSet<u32> = moved.map(|event| event.slot).collect();
+    let slots = recording.slots.iter();
+    let settled = slots.filter(|(slot, _)| !moved.contains(slot));
     let settled: BTreeSet<Task> = settled.map(|(_, task)| *task).collect();
     let threads = recording.threads.iter_mut();
     for thread in threads.filter(|thread| settled.contains(&thread.task)) {
@@ -204,9 +207,9 @@ pub(super) fn first_frame(recording: &Recording) -> Nanos {
     frames.next().map_or(Nanos::ZERO, |event| event.time)
 }
 
-/// What `--json` says about the trace.
+/// The part of `--json` about the trace.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Traced {
+pub(super) struct TracedFrames {
     /// Of the job system.
     pub(super) events: u64,
     pub(super) lost: u64,
@@ -221,8 +224,8 @@ pub(super) struct OfKernel {
     pub(super) lost: u64,
 }
 
-/// Writes the file, and says so if events are missing from it.
-pub(super) fn write(path: &Path, recording: &Recording) -> Result<Traced, Failure> {
+/// Writes the file, and reports missing events.
+pub(super) fn write(path: &Path, recording: &Recording) -> Result<TracedFrames, Failure> {
     let shown = path.display();
     let written = File::create(path).and_then(|file| trace::write::perfetto(recording, file));
     let written = written
@@ -246,7 +249,7 @@ pub(super) fn write(path: &Path, recording: &Recording) -> Result<Traced, Failur
             of_kernel.events, of_kernel.lost
         ));
     }
-    Ok(Traced {
+    Ok(TracedFrames {
         events,
         lost,
         kernel: (!recording.kernel.is_empty()).then_some(of_kernel),

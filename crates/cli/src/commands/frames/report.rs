@@ -1,25 +1,24 @@
-//! What a run of frames has found, for people and as JSON.
+//! The results of a run of frames, for people and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use comfy_table::{CellAlignment, Table};
+use console::help::Answer;
+use console::output;
 use event::Nanos;
+use measure::{Machine, Noise, Times};
 use serde::Serialize;
 
 use super::interference::{self, InterferenceJson};
-use super::recorder::Traced;
-use super::run::Outcome;
-use super::waits::Wait;
+use super::recorder::TracedFrames;
+use super::run::FramesOutcome;
+use super::waits::TimedWait;
 use crate::commands::accounts::{Account, InversionJson, ThreadJson, WaitJson};
-use crate::help::Answer;
-use crate::output;
-use measure::Times;
-use measure::{Machine, Noise};
 
 /// The object of `--json`.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct FramesReport<'a> {
     scene: &'a str,
     graph: Option<&'a str>,
     workers: usize,
@@ -31,13 +30,13 @@ pub(super) struct Report<'a> {
     serial_ns: u64,
     speedup: f64,
     stats: BTreeMap<&'static str, u64>,
-    waits: Waits<'a>,
-    /// Null: only a recorded run tells.
+    waits: ReportedWaits<'a>,
+    /// Null: the run was not recorded.
     inversions: Option<Vec<InversionJson>>,
-    /// Null: the kernel did not tell.
+    /// Null: the kernel's half is missing.
     threads: Option<Vec<ThreadJson>>,
     checksum: String,
-    trace: Option<Traced>,
+    trace: Option<TracedFrames>,
     os_help: &'a [Answer],
     interference: InterferenceJson,
     quiet: bool,
@@ -48,14 +47,14 @@ pub(super) struct Report<'a> {
 /// The waits of a run that was recorded, or those of the main thread by a stopwatch.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Waits<'a> {
+enum ReportedWaits<'a> {
     Explained(Vec<WaitJson>),
-    Timed(&'a [Wait]),
+    Timed(&'a [TimedWait]),
 }
 
-pub(super) fn json(outcome: &Outcome) -> Report<'_> {
+pub(super) fn json(outcome: &FramesOutcome) -> FramesReport<'_> {
     let account = outcome.account.as_ref();
-    Report {
+    FramesReport {
         scene: outcome.scene,
         graph: outcome.graph.as_deref(),
         workers: outcome.workers,
@@ -68,8 +67,8 @@ pub(super) fn json(outcome: &Outcome) -> Report<'_> {
         speedup: speedup(outcome),
         stats: outcome.stats.named().into_iter().collect(),
         waits: match account {
-            Some(account) => Waits::Explained(account.waits_json()),
-            None => Waits::Timed(&outcome.waits),
+            Some(account) => ReportedWaits::Explained(account.waits_json()),
+            None => ReportedWaits::Timed(&outcome.waits),
         },
         inversions: account.map(Account::inversions_json),
         threads: account.and_then(Account::threads_json),
@@ -84,12 +83,12 @@ pub(super) fn json(outcome: &Outcome) -> Report<'_> {
 }
 
 /// How many times shorter the median frame is than a serial one.
-fn speedup(outcome: &Outcome) -> f64 {
+fn speedup(outcome: &FramesOutcome) -> f64 {
     outcome.serial.0 as f64 / outcome.times.p50.max(1) as f64
 }
 
 /// The tables for people.
-pub(super) fn table(outcome: &Outcome) -> String {
+pub(super) fn table(outcome: &FramesOutcome) -> String {
     let mut tables = vec![what(outcome), times(outcome), counts(outcome)];
     tables.push(interference::table(&outcome.interference));
     if outcome.account.is_none() {
@@ -111,7 +110,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
 }
 
 /// What was run, where and how.
-pub(super) fn what(outcome: &Outcome) -> Table {
+pub(super) fn what(outcome: &FramesOutcome) -> Table {
     let mut table = output::table();
     let mut row = |key: &str, value: &dyn Display| {
         table.add_row([key.to_owned(), value.to_string()]);
@@ -146,7 +145,7 @@ pub(super) fn what(outcome: &Outcome) -> Table {
     table
 }
 
-fn trace_row(traced: &Traced) -> String {
+fn trace_row(traced: &TracedFrames) -> String {
     let jobs = format!(
         "{} events of jobs kept, {} lost",
         traced.events, traced.lost
@@ -161,7 +160,7 @@ fn trace_row(traced: &Traced) -> String {
 }
 
 /// How long frames took.
-pub(super) fn times(outcome: &Outcome) -> Table {
+pub(super) fn times(outcome: &FramesOutcome) -> Table {
     let mut table = output::table();
     let Times {
         mean,
@@ -198,8 +197,8 @@ pub(super) fn times(outcome: &Outcome) -> Table {
     table
 }
 
-/// What the job system has counted, for the whole run and per frame.
-pub(super) fn counts(outcome: &Outcome) -> Table {
+/// The job system's counters, for the whole run and per frame.
+pub(super) fn counts(outcome: &FramesOutcome) -> Table {
     let mut table = output::table();
     table.set_header(["counted by the job system", "in all", "per frame"]);
     let about_frames = ["frames", "frames_missed"];
@@ -217,7 +216,7 @@ pub(super) fn counts(outcome: &Outcome) -> Table {
     table
 }
 
-fn waits(outcome: &Outcome) -> Table {
+fn waits(outcome: &FramesOutcome) -> Table {
     let mut table = output::table();
     table.set_header([
         "longest waits of the main thread",

@@ -2,35 +2,32 @@
 
 use std::time::{Duration, Instant};
 
+use console::help::Answer;
+use console::{Failure, Progress};
 use event::Nanos;
+use measure::{Hogs, Machine, Noise, Times, Watch, process_cpu, thread_cpu};
 use paceline::{BuildError, Builder, Interference, JobSystem, Role, Stats, WaitError};
 use platform::{Os, Platform};
 use trace::Recording;
 use workload::busy::Busy;
 use workload::graph::{GraphScene, Labels};
 use workload::mandelbrot::{MandelbrotScene, Tiles};
+use workload::pace::{Pace, Pause};
 use workload::raster::RasterScene;
 use workload::{Picture, Scene};
 
 use super::background::Background;
-use super::costs::Costs;
+use super::costs::{CostsHead, RecordedCosts};
+use super::plan::{FrameContent, Options};
 use super::probe::Probe;
-use super::recorder::{LIMIT, Recorder, Traced};
-use super::waits::{Wait, Waits};
+use super::recorder::{FrameRecorder, LIMIT, TracedFrames};
+use super::waits::{TimedWait, TimedWaits};
 use super::watch::FrameWatch;
-use super::{FrameContent, Options};
 use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
-use crate::failure::Failure;
-use crate::help::Answer;
-use crate::load::Hogs;
-use crate::pace::{Pace, Pause};
-use crate::progress::Progress;
-use measure::Times;
-use measure::{Machine, Noise, Watch, process_cpu, thread_cpu};
 
 /// Everything there is to say about a run.
-pub(super) struct Outcome {
+pub(super) struct FramesOutcome {
     pub(super) scene: &'static str,
     /// The graph's name.
     pub(super) graph: Option<String>,
@@ -52,34 +49,48 @@ pub(super) struct Outcome {
     /// Jobs per frame.
     pub(super) jobs: u64,
     pub(super) stats: Stats,
-    pub(super) waits: Vec<Wait>,
+    pub(super) waits: Vec<TimedWait>,
     pub(super) checksum: u64,
     pub(super) image: Option<Picture>,
-    pub(super) costs: Option<&'static Costs>,
-    /// What the job system did, if it was asked for.
+    pub(super) costs: Option<&'static RecordedCosts>,
+    /// The job system's recording, if it was asked for.
     pub(super) recording: Option<Recording>,
     /// The file of it, once it is written.
-    pub(super) traced: Option<Traced>,
+    pub(super) traced: Option<TracedFrames>,
     /// Where the time of its waits went, if it was recorded.
     pub(super) account: Option<Account>,
-    /// What the kernel was asked for, and what it said.
+    /// The help asked of the kernel, and its answers.
     pub(super) help: Vec<Answer>,
-    /// What other threads of the machine did to the run.
+    /// The effect of other threads of the machine on the run.
     pub(super) interference: Interference,
 }
 
-/// What the loop itself finds out.
-struct Measured {
+impl FramesOutcome {
+    /// The run, for the head of a file with the costs of its bodies.
+    pub(super) fn costs_head(&self) -> CostsHead<'_> {
+        CostsHead {
+            scene: self.scene,
+            graph: self.graph.as_deref(),
+            machine: &self.machine,
+            workers: self.workers,
+            frames: self.frames,
+            quiet: self.noise.is_quiet(),
+        }
+    }
+}
+
+/// What the loop itself measures.
+struct LoopMeasures {
     frame_ns: Vec<u64>,
     timed: Vec<(Nanos, Nanos)>,
-    waits: Waits,
+    waits: TimedWaits,
     checksum: u64,
-    /// What the main thread has spent on checking results.
+    /// CPU time that the main thread has spent on checking results.
     checks: Nanos,
 }
 
 /// Runs the frames.
-pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
+pub(super) fn run(options: &Options) -> Result<FramesOutcome, Failure> {
     let busy = Busy::calibrate(&Os);
     match &options.scene {
         FrameContent::Graph(graph) => run_scene(
@@ -95,22 +106,27 @@ pub(super) fn run(options: &Options) -> Result<Outcome, Failure> {
     }
 }
 
-fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Outcome, Failure> {
+fn run_scene(
+    options: &Options,
+    busy: Busy,
+    mut scene: impl Scene,
+) -> Result<FramesOutcome, Failure> {
     let probe = make_probe(options, scene.labels())?;
     let mut watch = Watch::start(busy);
-    let serial = match options.compares {
-        true => serial_time(&mut scene, options.period)?,
-        false => Nanos::ZERO,
+    let serial = if options.compares {
+        serial_time(&mut scene, options.period)?
+    } else {
+        Nanos::ZERO
     };
     prepare(options, &mut scene);
     watch.look();
 
     let text = || options.trace_text.clone();
-    let mut recorder = options.records.then(|| Recorder::start(LIMIT, text()));
+    let mut recorder = options.records.then(|| FrameRecorder::start(LIMIT, text()));
     let js = build(options, recorder.as_ref())?;
     let (stats, cpu) = (js.stats(), process_cpu());
     let background = Background::start(&js, options.background, busy);
-    let hogs = Hogs::start(options.load)?;
+    let hogs = Hogs::start(options.load).map_err(Failure::failed)?;
     let main = (!options.help.is_empty()).then(|| js.adopt(Role::Main));
     let help = js.os_help().iter().map(Answer::told).collect();
     let measured = frames(options, &js, &mut scene, probe, recorder.as_mut())?;
@@ -131,7 +147,7 @@ fn run_scene(options: &Options, busy: Busy, mut scene: impl Scene) -> Result<Out
     };
 
     let frames = u64::from(options.frames);
-    Ok(Outcome {
+    Ok(FramesOutcome {
         scene: scene.name(),
         graph: scene.graph_name().map(str::to_owned),
         title: scene.title(),
@@ -173,16 +189,16 @@ fn prepare(options: &Options, scene: &mut impl Scene) {
 fn make_probe(options: &Options, labels: &[&'static str]) -> Result<&'static Probe, Failure> {
     let find = |wanted: &String| {
         let position = labels.iter().position(|label| label == wanted);
-        let missing = format!("--panic-at {wanted:?}: no job of this scene is called that");
+        let missing = format!("--panic-at {wanted:?}: this scene has no job of that name");
         let position = position.ok_or(Failure::Usage(missing));
         position.map(|position| position as u32)
     };
     let panic_at = options.panic_at.as_ref().map(find).transpose()?;
-    let costs = options.costs.as_ref().map(|_| Costs::new(labels));
+    let costs = options.costs.as_ref().map(|_| RecordedCosts::new(labels));
     Ok(Box::leak(Box::new(Probe::new(costs, panic_at))))
 }
 
-fn build(options: &Options, recorder: Option<&Recorder>) -> Result<JobSystem<Os>, Failure> {
+fn build(options: &Options, recorder: Option<&FrameRecorder>) -> Result<JobSystem<Os>, Failure> {
     let mut builder = Builder::new();
     if let Some(recorder) = recorder {
         builder = builder.sink(recorder.sink());
@@ -238,14 +254,14 @@ fn frames(
     js: &JobSystem<Os>,
     scene: &mut impl Scene,
     probe: &'static Probe,
-    mut recorder: Option<&mut Recorder>,
-) -> Result<Measured, Failure> {
+    mut recorder: Option<&mut FrameRecorder>,
+) -> Result<LoopMeasures, Failure> {
     let mut pace = Pace::new(Os, options.period, Pause::Sleep);
     let mut progress = Progress::new("frames", options.frames.into());
-    let mut measured = Measured {
+    let mut measured = LoopMeasures {
         frame_ns: Vec::with_capacity(options.frames as usize),
         timed: Vec::new(),
-        waits: Waits::new(Os.now()),
+        waits: TimedWaits::new(Os.now()),
         checksum: 0,
         checks: Nanos::ZERO,
     };
@@ -287,7 +303,7 @@ fn frames(
     Ok(measured)
 }
 
-/// Whose fault it is that a frame could not be finished.
+/// Why a frame could not be finished.
 fn why(error: &WaitError) -> String {
     match error {
         WaitError::Panicked { label, message, .. } => {

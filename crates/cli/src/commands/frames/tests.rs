@@ -1,4 +1,4 @@
-//! Options become what is meant, and contradictions are found.
+//! Options become a plan, and contradictions are found.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::*;
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: FramesArguments,
 }
 
 fn options(line: &[&str]) -> Result<Options, Failure> {
@@ -24,8 +24,8 @@ fn refused(line: &[&str]) -> String {
     }
 }
 
-/// Goal: without options it is source 001's frame at 60 Hz for five seconds. Method: look at what
-/// no option at all means.
+/// Goal: without options the plan is source 001's frame at 60 Hz for five seconds. Method: look at the plan
+/// of no option at all.
 #[test]
 fn the_default_is_five_seconds_of_source_001() {
     let options = options(&[]).unwrap();

@@ -9,9 +9,9 @@ const KEPT: usize = 10;
 
 /// One wait.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Wait {
+pub(super) struct TimedWait {
     thread: &'static str,
-    /// What was waited for.
+    /// The name of the awaited job.
     pub(super) name: &'static str,
     /// In which frame, counted from 0.
     pub(super) frame: u64,
@@ -23,16 +23,16 @@ pub(super) struct Wait {
 }
 
 /// All waits of a run.
-pub(super) struct Waits {
+pub(super) struct TimedWaits {
     origin: Nanos,
     frame: u64,
-    worst: Vec<Wait>,
+    worst: Vec<TimedWait>,
 }
 
-impl Waits {
+impl TimedWaits {
     /// `origin`: when the first frame begins.
-    pub(super) fn new(origin: Nanos) -> Waits {
-        Waits {
+    pub(super) fn new(origin: Nanos) -> TimedWaits {
+        TimedWaits {
             origin,
             frame: 0,
             worst: Vec::with_capacity(KEPT + 1),
@@ -63,7 +63,7 @@ impl Waits {
             .worst
             .partition_point(|kept| kept.duration_ns >= duration_ns);
         if place < KEPT {
-            let wait = Wait {
+            let wait = TimedWait {
                 thread: "main",
                 name,
                 frame: self.frame,
@@ -77,7 +77,7 @@ impl Waits {
     }
 
     /// The longest waits, the longest first.
-    pub(super) fn worst(self) -> Vec<Wait> {
+    pub(super) fn worst(self) -> Vec<TimedWait> {
         self.worst
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     /// Goal: the ten longest are kept, the longest first. Method: 30 waits in a mixed order.
     #[test]
     fn the_longest_waits_are_kept() {
-        let mut waits = Waits::new(Nanos(1_000));
+        let mut waits = TimedWaits::new(Nanos(1_000));
         for n in 0..30u64 {
             waits.begin_frame(n);
             let begin = Nanos(1_000 + 100 * n);

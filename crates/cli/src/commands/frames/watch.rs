@@ -6,12 +6,12 @@ use platform::Os;
 use workload::{Watch, WatchBodies};
 
 use super::probe::Probe;
-use super::waits::Waits;
+use super::waits::TimedWaits;
 
 /// The command's look at one frame.
 pub(super) struct FrameWatch<'a> {
     pub(super) probe: &'static Probe,
-    pub(super) waits: &'a mut Waits,
+    pub(super) waits: &'a mut TimedWaits,
 }
 
 impl Watch<Os> for FrameWatch<'_> {

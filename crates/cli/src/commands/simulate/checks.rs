@@ -1,4 +1,4 @@
-//! What must hold of a run, whatever was asked for.
+//! Checks that hold for every run, whatever was asked for.
 
 use serde::Serialize;
 use sim::scenario::Ran;
@@ -7,7 +7,7 @@ use sim::{Outcome, SimReport};
 use super::frames::ProgramFindings;
 use super::run::Job;
 
-/// One thing that must hold.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -38,7 +38,7 @@ pub(super) fn checks(job: &Job, ran: &Ran, told: &ProgramFindings) -> Vec<Check>
     checks
 }
 
-/// Nobody waits for ever, nobody panicked, and the steps were enough.
+/// No thread waits for ever, none panicked, and the steps were enough.
 fn end(report: &SimReport) -> Result<String, String> {
     let at = report.now;
     match &report.outcome {
@@ -62,7 +62,7 @@ fn end(report: &SimReport) -> Result<String, String> {
     }
 }
 
-/// Work was conserved, nobody starved, clocks went forward, the policy kept its promises.
+/// Work was conserved, no thread starved, clocks went forward, the policy kept its promises.
 fn kernel(report: &SimReport) -> Result<String, String> {
     match &report.violation {
         None => Ok("work conserved, clocks monotone, the policy's promises kept".into()),
@@ -89,15 +89,16 @@ fn accounts(report: &SimReport, cpus: usize) -> Result<String, String> {
         .map(|thread| u128::from(thread.spent.run.0))
         .sum();
     let most = u128::from(report.now.0) * cpus as u128;
-    match ran <= most {
-        true => Ok(format!(
+    if ran <= most {
+        Ok(format!(
             "the times of {} threads add up",
             report.threads.len()
-        )),
-        false => Err(format!(
+        ))
+    } else {
+        Err(format!(
             "threads ran for {} ns, and {cpus} CPUs have {most} ns in {}",
             ran, report.now
-        )),
+        ))
     }
 }
 
@@ -106,7 +107,7 @@ fn program(report: &SimReport, told: &ProgramFindings) -> Result<String, String>
     let right = told.right;
     match (&told.error, told.is_over) {
         (Some(error), _) => Err(error.clone()),
-        (None, true) if told.rounds.is_some() => Ok("nobody passed the barrier early".into()),
+        (None, true) if told.rounds.is_some() => Ok("no thread passed the barrier early".into()),
         (None, true) => Ok(format!(
             "{right} frames, each with the result of a serial run"
         )),
@@ -152,7 +153,7 @@ mod tests {
         );
     }
 
-    /// Goal: each check can fail, and says of whom. Method: a good report with one thing made wrong at a
+    /// Goal: each check can fail, and names the thread. Method: a good report with one thing made wrong at a
     /// time.
     #[test]
     fn every_check_can_fail() {

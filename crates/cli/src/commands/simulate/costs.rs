@@ -1,8 +1,8 @@
-//! What bodies take in a simulated run: drawn from what `frames --record-costs` has measured.
+//! Durations of bodies in a simulated run: drawn from what `frames --record-costs` has measured.
 //!
-//! The n-th body of a label in a frame takes what (seed, frame, label, n) says, whichever job it is. So the
-//! work of a frame is the same under every policy and with every number of workers; who gets which share of
-//! it depends on the order in which bodies begin.
+//! The duration of the n-th body of a label in a frame is a function of (seed, frame, label, n), whichever
+//! job it is. So the work of a frame is the same under every policy and with every number of workers; each
+//! job's share of it depends on the order in which bodies begin.
 //!
 //! A duration is drawn from the label's histogram, uniformly within a bucket, then scaled so that the mean is
 //! the measured one (buckets are powers of two), but never longer than the longest that was measured, which
@@ -16,7 +16,7 @@ use crate::commands::frames::costs::{Entry, FORMAT, File, LOG2_MAX};
 
 /// The measured durations of all labels, and the seed.
 #[derive(Clone, Debug)]
-pub(super) struct Costs {
+pub(super) struct DrawnCosts {
     seed: u64,
     label: Vec<Entry>,
     /// Where they were measured.
@@ -25,16 +25,16 @@ pub(super) struct Costs {
     pub(super) quiet: bool,
 }
 
-impl Costs {
+impl DrawnCosts {
     /// Reads a file that was recorded with this scene.
-    pub(super) fn read(path: &Path, scene: &str, seed: u64) -> Result<Costs, String> {
+    pub(super) fn read(path: &Path, scene: &str, seed: u64) -> Result<DrawnCosts, String> {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("{shown}: cannot be read: {error}"))?;
-        Costs::parse(&text, scene, seed).map_err(|what| format!("{shown}: {what}"))
+        DrawnCosts::parse(&text, scene, seed).map_err(|what| format!("{shown}: {what}"))
     }
 
-    fn parse(text: &str, scene: &str, seed: u64) -> Result<Costs, String> {
+    fn parse(text: &str, scene: &str, seed: u64) -> Result<DrawnCosts, String> {
         let file: File = toml::from_str(text).map_err(|error| {
             let what = error.message().replace('\n', " ");
             format!("{what}; record one with `paceline frames --record-costs`")
@@ -60,7 +60,7 @@ impl Costs {
                 return Err(format!("label {:?}: its counts are damaged", entry.name));
             }
         }
-        Ok(Costs {
+        Ok(DrawnCosts {
             seed,
             label: file.label,
             machine: file.machine,
@@ -80,7 +80,7 @@ impl Costs {
         labels.iter().map(place).collect()
     }
 
-    /// What the n-th body of a label takes in a frame.
+    /// The duration of the n-th body of a label in a frame.
     pub(super) fn draw(&self, frame: u64, place: usize, n: u64) -> Nanos {
         let entry = &self.label[place];
         let stream = mix(mix(self.seed ^ frame) ^ (place as u64) << 40 ^ n);
@@ -118,12 +118,12 @@ mod tests {
         [[label]]\nname = 'bin'\ncount = 100\nmean_ns = 900\np50_ns = 480\np99_ns = 9000\nmax_ns = 10000\n\
         first_log2 = 8\ncounts = [96, 0, 0, 0, 0, 4]\n";
 
-    /// Goal: what is drawn has the mean that was measured, both modes of its histogram and no more than its
-    /// maximum, and depends on all that it should depend on. Method: 20 000 draws of a label with short
-    /// bodies and a few long ones.
+    /// Goal: draws have the measured mean, both modes of the histogram and no more than its maximum, and
+    /// depend on all that they should depend on. Method: 20 000 draws of a label with short bodies and a few
+    /// long ones.
     #[test]
     fn draws_follow_the_histogram() {
-        let costs = Costs::parse(FILE, "raster", 7).unwrap();
+        let costs = DrawnCosts::parse(FILE, "raster", 7).unwrap();
         assert_eq!(costs.places(&["bin"]), Ok(vec![0]));
         let draws: Vec<u64> = (0..20_000).map(|n| costs.draw(3, 0, n).0).collect();
         let mean = draws.iter().sum::<u64>() / draws.len() as u64;
@@ -136,7 +136,7 @@ mod tests {
         );
         assert!(draws.iter().all(|&ns| ns <= 10_000));
         assert_eq!(costs.draw(3, 0, 5), costs.draw(3, 0, 5));
-        let other = Costs::parse(FILE, "raster", 8).unwrap();
+        let other = DrawnCosts::parse(FILE, "raster", 8).unwrap();
         let five = [
             costs.draw(3, 0, 5),
             costs.draw(4, 0, 5),
@@ -146,12 +146,12 @@ mod tests {
         assert!(five[1..].iter().all(|&draw| draw != five[0]), "{five:?}");
     }
 
-    /// Goal: files that are none, of another scene or damaged are refused, never a panic. Method: one of
-    /// each.
+    /// Goal: a file that is no recording, of another scene, or damaged is refused, never a panic. Method: one
+    /// of each.
     #[test]
     fn damaged_files_are_refused() {
         let refused = |text: &str, word: &str| {
-            let error = Costs::parse(text, "raster", 1).unwrap_err();
+            let error = DrawnCosts::parse(text, "raster", 1).unwrap_err();
             assert!(error.contains(word) && !error.contains('\n'), "{error}");
         };
         refused("format = 1", "--record-costs");
@@ -171,7 +171,7 @@ mod tests {
             &FILE.replace("first_log2 = 8", "first_log2 = 60"),
             "\"bin\"",
         );
-        let costs = Costs::parse(FILE, "raster", 1).unwrap();
+        let costs = DrawnCosts::parse(FILE, "raster", 1).unwrap();
         assert!(
             costs
                 .places(&["bin", "test"])

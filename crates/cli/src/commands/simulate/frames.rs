@@ -1,39 +1,39 @@
 //! The frame loop on a simulated machine: the real job system, or one of those it is compared with.
 //!
-//! Everything here runs in the simulated thread "main". What it finds out is told as it goes: a run that
-//! ends in a deadlock leaves what had been told by then.
+//! Everything here runs in the simulated thread "main". It reports its findings as it goes: a run that ends
+//! in a deadlock leaves all findings up to then.
 //!
-//! Bodies compute on the host, which takes no simulated time; what they take is what they charge. Each
-//! frame's result is compared with that of a serial run, which takes none either.
+//! Bodies compute on the host, which takes no simulated time; they charge the time that they should take.
+//! Each frame's result is compared with that of a serial run, which takes none either.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use console::help::Answer;
 use event::{Event, Nanos, Task};
 use paceline::{BuildError, Builder, Interference, JobId, JobSystem, Role, Stats, WaitError};
-use platform::{Platform, Treatment};
+use platform::{Machine, Platform, SchedParams};
 use sim::Sim;
 use workload::baseline::{BaselineKind, BaselineScene};
 use workload::busy::Busy;
 use workload::graph::{GraphScene, JobGraph, Labels};
 use workload::mandelbrot::{MandelbrotScene, Tiles};
+use workload::pace::{Pace, Pause};
 use workload::raster::{RasterScene, default_mesh};
 use workload::{Scene, Watch, WatchBodies};
 
-use super::costs::Costs;
-use super::kept::{LIMIT, Recorder};
-use super::program::{FrameScene, Frames, System};
-use crate::commands::frames::recorder::seat_of_main;
+use super::costs::DrawnCosts;
+use super::kept::{BoundedRecorder, LIMIT};
+use super::program::{FrameProgram, FrameScene, JobSystemKind};
+use crate::commands::frames::recorder::slot_of_main;
 use crate::commands::values::Workers;
-use crate::help::Answer;
-use crate::pace::{Pace, Pause};
 
-/// What a program has found out so far.
+/// The findings of a program so far.
 #[derive(Default)]
 pub(super) struct ProgramFindings {
-    /// What there is to say about it, for people: a name and a value.
+    /// Figures for people: a name and a value.
     pub(super) about: Vec<(&'static str, String)>,
     /// When each frame began and ended.
     pub(super) frames: Vec<(Nanos, Nanos)>,
@@ -41,36 +41,37 @@ pub(super) struct ProgramFindings {
     pub(super) rounds: Option<(Nanos, Nanos)>,
     /// How many results were compared and right.
     pub(super) right: u64,
-    /// What went wrong, if something did.
+    /// The failure, if there was one.
     pub(super) error: Option<String>,
     /// Whether it is through.
     pub(super) is_over: bool,
-    /// What the kernel said to each wish for help.
+    /// The kernel's answer to each wish for help.
     pub(super) help: Vec<Answer>,
-    /// What the job system counted.
+    /// The job system's counters.
     pub(super) stats: Option<Stats>,
-    /// What other threads did to it, as far as it noticed.
+    /// The effect of other threads on it, as far as it noticed.
     pub(super) interference: Option<Interference>,
-    /// What the job system did, if it was asked for.
+    /// The job system's recording, if it was asked for.
     pub(super) jobs: Option<Jobs>,
 }
 
-/// What a job system did.
+/// The recording of a job system.
 pub(super) struct Jobs {
     pub(super) events: Vec<Event>,
     pub(super) lost: u64,
     pub(super) labels: Vec<String>,
-    pub(super) seats: BTreeMap<u32, Task>,
+    pub(super) slots: BTreeMap<u32, Task>,
 }
 
-/// How many workers a job system has that was not told: as many as the machine and a quota leave room for.
+/// The number of workers of a job system that was given none: as many as the machine and a quota leave room
+/// for.
 fn default_workers(sim: &Sim) -> usize {
     let parallelism = sim.limits().effective_parallelism();
     parallelism.saturating_sub(1).max(1)
 }
 
-/// Runs the frames. `traced`: keep what the job system does.
-pub(super) fn run(sim: &Sim, what: Frames, traced: bool, told: &RefCell<ProgramFindings>) {
+/// Runs the frames. `traced`: keep the job system's events.
+pub(super) fn run(sim: &Sim, what: FrameProgram, traced: bool, told: &RefCell<ProgramFindings>) {
     let workers = match what.workers {
         Workers::Auto => default_workers(sim),
         Workers::Count(count) => count,
@@ -85,7 +86,7 @@ pub(super) fn run(sim: &Sim, what: Frames, traced: bool, told: &RefCell<ProgramF
         told,
     };
     let done = match (what.system, what.scene) {
-        (System::Baseline(kind), FrameScene::Graph(graph)) => loop_.on_baseline(kind, graph),
+        (JobSystemKind::Baseline(kind), FrameScene::Graph(graph)) => loop_.on_baseline(kind, graph),
         (_, FrameScene::Graph(graph)) => {
             let scene = GraphScene::new(graph, Busy::NONE, Labels::OfJobs);
             loop_.on_paceline(scene, what.costs)
@@ -106,7 +107,7 @@ struct Loop<'a> {
     frames: u32,
     period: Option<Nanos>,
     workers: usize,
-    help: Vec<Treatment>,
+    help: Vec<SchedParams>,
     traced: bool,
     told: &'a RefCell<ProgramFindings>,
 }
@@ -129,7 +130,7 @@ impl Loop<'_> {
         self.tell("threads", format!("{workers} and the main thread"));
     }
 
-    /// Runs each frame when it is due. `frame` gets what time it has.
+    /// Runs each frame when it is due. `frame` gets the time it has.
     fn each_frame(
         &self,
         mut frame: impl FnMut(Duration) -> Result<(), String>,
@@ -164,7 +165,7 @@ impl Loop<'_> {
         })
     }
 
-    fn on_paceline(&self, mut scene: impl Scene, costs: Option<Costs>) -> Result<(), String> {
+    fn on_paceline(&self, mut scene: impl Scene, costs: Option<DrawnCosts>) -> Result<(), String> {
         self.tell("job system", "paceline".to_owned());
         self.tell("scene", scene.title());
         self.tell(
@@ -186,9 +187,9 @@ impl Loop<'_> {
         // It lives as long as the process, so that bodies need not count references to it.
         let ledger: &'static Ledger = Box::leak(Box::new(ledger));
         scene.prepare(self.frames.into(), &mut |_, _| ());
-        let recorder = self.traced.then(|| Recorder::new(LIMIT));
-        let seats = Arc::new(Mutex::new(BTreeMap::new()));
-        let js = self.build(recorder.as_ref(), &seats)?;
+        let recorder = self.traced.then(|| BoundedRecorder::new(LIMIT));
+        let slots = Arc::new(Mutex::new(BTreeMap::new()));
+        let js = self.build(recorder.as_ref(), &slots)?;
         self.tell_pace();
         let main = (!self.help.is_empty()).then(|| js.adopt(Role::Main));
         self.told.borrow_mut().help = js.os_help().iter().map(Answer::told).collect();
@@ -215,15 +216,15 @@ impl Loop<'_> {
         drop(js);
         if let Some(recorder) = recorder {
             let (events, lost) = recorder.recorded();
-            let mut seats = std::mem::take(&mut *held(&seats));
-            if let Some(seat) = seat_of_main(&events) {
-                seats.insert(seat, me(self.sim));
+            let mut slots = std::mem::take(&mut *held(&slots));
+            if let Some(slot) = slot_of_main(&events) {
+                slots.insert(slot, me(self.sim));
             }
             self.told.borrow_mut().jobs = Some(Jobs {
                 events,
                 lost,
                 labels: labels.iter().map(|label| label.name.to_owned()).collect(),
-                seats,
+                slots,
             });
         }
         done
@@ -231,14 +232,14 @@ impl Loop<'_> {
 
     fn build(
         &self,
-        recorder: Option<&Recorder>,
-        seats: &Arc<Mutex<BTreeMap<u32, Task>>>,
+        recorder: Option<&BoundedRecorder>,
+        slots: &Arc<Mutex<BTreeMap<u32, Task>>>,
     ) -> Result<JobSystem<Sim>, String> {
-        let (sim, seats) = (self.sim.clone(), seats.clone());
+        let (sim, slots) = (self.sim.clone(), slots.clone());
         let mut builder = Builder::with_platform(self.sim.clone())
             .workers(self.workers)
-            .on_thread_start(move |seat| {
-                held(&seats).insert(seat as u32, me(&sim));
+            .on_thread_start(move |slot| {
+                held(&slots).insert(slot as u32, me(&sim));
             });
         for wish in &self.help {
             builder = builder.os_help(wish.clone());
@@ -261,12 +262,12 @@ fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at bodies: says what each takes, and that each takes something.
+/// Looks at bodies: charges the time of each, and checks that each charges something.
 struct Ledger {
     sim: Sim,
     labels: Vec<&'static str>,
     /// With the place of each label in it.
-    costs: Option<(Costs, Vec<usize>)>,
+    costs: Option<(DrawnCosts, Vec<usize>)>,
     counts: Mutex<Counts>,
 }
 
@@ -280,7 +281,11 @@ struct Counts {
 }
 
 impl Ledger {
-    fn new(sim: &Sim, labels: &[&'static str], costs: Option<Costs>) -> Result<Ledger, String> {
+    fn new(
+        sim: &Sim,
+        labels: &[&'static str],
+        costs: Option<DrawnCosts>,
+    ) -> Result<Ledger, String> {
         let costs = match costs {
             None => None,
             Some(costs) => {

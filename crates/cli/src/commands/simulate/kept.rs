@@ -1,4 +1,4 @@
-//! What the job system of a simulated run did, kept up to a bound.
+//! The job system's events of a simulated run, kept up to a bound.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use event::{Event, MemoryLog, MemorySink, Sink};
 /// How many events are kept: about 160 MB, and as much in the file. The rest is counted.
 pub(super) const LIMIT: u64 = 4_000_000;
 
-/// A sink for so many events and no more.
+/// A sink for a limited number of events.
 struct Bounded {
     sink: MemorySink,
     limit: u64,
@@ -24,18 +24,18 @@ impl Sink for Bounded {
 }
 
 /// The recorder of a run.
-pub(super) struct Recorder {
+pub(super) struct BoundedRecorder {
     sink: Arc<Bounded>,
     log: MemoryLog,
 }
 
-impl Recorder {
+impl BoundedRecorder {
     /// One that keeps the first `limit` events.
-    pub(super) fn new(limit: u64) -> Recorder {
+    pub(super) fn new(limit: u64) -> BoundedRecorder {
         let (sink, log) = MemorySink::new();
         let came = AtomicU64::new(0);
         let sink = Arc::new(Bounded { sink, limit, came });
-        Recorder { sink, log }
+        BoundedRecorder { sink, log }
     }
 
     /// Where the job system's events go.
@@ -43,7 +43,7 @@ impl Recorder {
         Arc::<Bounded>::clone(&self.sink)
     }
 
-    /// What was recorded up to now, and how many events were not kept.
+    /// The events recorded up to now, and how many were not kept.
     pub(super) fn recorded(&self) -> (Vec<Event>, u64) {
         let came = self.sink.came.load(Ordering::Relaxed);
         (self.log.drain(), came.saturating_sub(self.sink.limit))
@@ -56,23 +56,22 @@ mod tests {
 
     use super::*;
 
-    /// Goal: a recording has a bound, and what came after it is counted. Method: a sink for three gets
-    /// five.
+    /// Goal: a recording has a bound, and events after it are counted. Method: a sink for three gets five.
     #[test]
     fn more_events_than_fit_are_counted() {
-        let recorder = Recorder::new(3);
+        let recorder = BoundedRecorder::new(3);
         let sink = recorder.sink();
-        for seat in 0..5 {
+        for slot in 0..5 {
             sink.record(&Event {
                 time: Nanos(1),
                 job: 0,
                 arg: 0,
-                seat,
+                slot,
                 kind: EventKind::Park,
             });
         }
         let (events, lost) = recorder.recorded();
-        let seats: Vec<u32> = events.iter().map(|event| event.seat).collect();
-        assert_eq!((seats, lost), (vec![0, 1, 2], 2));
+        let slots: Vec<u32> = events.iter().map(|event| event.slot).collect();
+        assert_eq!((slots, lost), (vec![0, 1, 2], 2));
     }
 }

@@ -1,5 +1,4 @@
-//! What can be asked for by name: scenarios, machines, policies; and what was probably meant where there is
-//! no such thing.
+//! Scenarios, machines and policies by name, and suggestions where there is no such name.
 
 use std::path::Path;
 
@@ -28,9 +27,10 @@ pub(super) fn scenario(given: &str) -> Result<Scenario, String> {
         || ["{", "/*", "//"]
             .iter()
             .any(|begin| text.trim_start().starts_with(begin));
-    let read = match is_json {
-        true => Scenario::from_rt_app(&name, &text),
-        false => Scenario::parse(&name, &text),
+    let read = if is_json {
+        Scenario::from_rt_app(&name, &text)
+    } else {
+        Scenario::parse(&name, &text)
     };
     read.map_err(|error| error.to_string())
 }
@@ -73,7 +73,7 @@ pub(super) fn machine(given: &str) -> Result<Machine, String> {
     Machine::load(path).map_err(|error| error.to_string())
 }
 
-/// What the policy of this name stands for.
+/// The policy of this name.
 pub(super) fn about_policy(given: &str) -> Result<&'static str, String> {
     let entry = CATALOGUE.iter().find(|entry| entry.name == given);
     if let Some(entry) = entry {
@@ -97,7 +97,7 @@ fn looks_like_a_path(given: &str) -> bool {
     given.contains(['/', '\\']) || given.ends_with(".toml") || given.ends_with(".json")
 }
 
-/// Says that there is no such thing and what there is, the most alike first.
+/// Reports that there is no such thing, and lists the names there are, the most alike first.
 pub(in crate::commands) fn unknown<'a>(
     what: &str,
     given: &str,
@@ -174,7 +174,7 @@ pub(super) fn policies() -> List {
     }
 }
 
-/// How much of a machine nobody has said or measured.
+/// The share of a machine's values that are assumed, not documented or measured.
 pub(super) fn assumed(machine: &Machine) -> String {
     match machine.facts.len() {
         0 => "no values".to_owned(),
@@ -186,7 +186,7 @@ pub(super) fn assumed(machine: &Machine) -> String {
 mod tests {
     use super::*;
 
-    /// Goal: what a scenario of the library names is there, and it fits. Method: all of them.
+    /// Goal: everything that a scenario of the library names exists, and fits. Method: all of them.
     #[test]
     fn every_scenario_has_its_machine_and_its_policy() {
         for name in Scenario::library() {
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(machines().rows.len(), Machine::library().count() + 1);
     }
 
-    /// Goal: who mistypes a name reads first what they meant. Method: one mistake of each kind.
+    /// Goal: after a mistyped name the probably intended one comes first. Method: one mistake of each kind.
     #[test]
     fn the_closest_name_comes_first() {
         let first = |text: String| {

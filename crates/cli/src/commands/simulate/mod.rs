@@ -1,8 +1,8 @@
 //! `paceline simulate`: threads, or the real job system, on a simulated machine under a chosen kernel
 //! scheduler.
 //!
-//! This file declares the options. [`library`] finds what is meant by names, [`run`] runs it, [`report`]
-//! says what came of it. The programs that run beside a scenario's threads are described in [`program`].
+//! This file declares the options. [`library`] looks names up, [`run`] runs the scenario, [`report`] prints
+//! the outcome. The programs that run beside a scenario's threads are described in [`program`].
 
 mod checks;
 mod costs;
@@ -20,44 +20,46 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use platform::Treatment;
+use console::{Failure, help, output};
+use platform::SchedParams;
 
-use self::run::{Job, Outcome};
+use self::run::{Job, SimulationOutcome};
 use super::values::{Workers, workers};
-use crate::failure::Failure;
-use crate::help;
-use crate::output;
 
-/// Run a scenario on a simulated machine under a chosen kernel scheduler.
+/// Run a scenario on a simulated machine under a chosen kernel scheduler
 ///
-/// A run is a function of scenario, machine, policy and seed: equal ones have equal trace hashes.
-/// What comes out is modelled, not measured. If something that must hold does not, the exit code is
-/// 1, and standard error has the report, the command that does it again, and where its trace is.
+/// A run is a function of scenario, machine, policy and seed: equal ones have
+/// equal trace hashes. The results are modelled, not measured. If a check fails,
+/// the exit code is 1, and standard error has the report, the command that repeats
+/// the run, and the path of its trace.
 ///
-/// JSON (one object): scenario, machine, policy, seed, trace_hash, makespan_ns, events, energy_uj
-/// (null if the machine's file does not say), threads[]{name,tid,run_ns,runnable_ns,throttled_ns
-/// (the part of runnable_ns in which a quota kept it from running),sleep_ns,
-/// switches{voluntary,involuntary}}, frame_ns{mean,p50,p99,max} (null without frames), spans[]
-/// (thread, tid, name, count, mean, p50, p99, max: what the scenario measures), clusters[]{name,
-/// energy_uj,busy_ns,idle_ns,hottest_millidegrees}, quota{periods,throttled_periods,throttled_ns}
-/// (throttled_ns summed over CPUs; null without a quota), waits[] and inversions[] (as `diagnose` has them,
-/// of the kernel's events, with --trace or --report of those of jobs too; null if there are too many),
-/// checks[]{name,ok,note}, stats{} of the job system, os_help[]{asked,granted,why}, interference{} of the job
-/// system as in `frames` (null without one), trace{path,events,lost,bytes}, assumed{values,assumed} of the
-/// machine's file, replay, notes[]. With --list, --machines or --policies: one list with
-/// rows{name,about,…}.
+/// Examples:
+///   paceline simulate --list
+///   paceline simulate galaxy-s22-inversion --policy eevdf-6.18
+///   paceline simulate galaxy-s22-inversion --trace phone.pftrace
 #[derive(Args)]
-pub(crate) struct Arguments {
+#[command(after_long_help = JSON)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct SimulateArguments {
     /// A name (see --list), a TOML file, or a JSON file of rt-app
     #[arg(value_name = "SCENARIO", required_unless_present_any = ["list", "machines", "policies"])]
     scenario: Option<String>,
+    /// List the scenarios
+    #[arg(long, conflicts_with_all = ["scenario", "machines", "policies"])]
+    list: bool,
+    /// List the machines
+    #[arg(long, conflicts_with_all = ["scenario", "policies"])]
+    machines: bool,
+    /// List the policies
+    #[arg(long, conflicts_with = "scenario")]
+    policies: bool,
     /// A name (see --machines) or a file, instead of the machine that the scenario is meant for
     #[arg(long, value_name = "M")]
     machine: Option<String>,
     /// A name (see --policies), instead of the policy that the scenario is meant for
     #[arg(long, value_name = "P")]
     policy: Option<String>,
-    /// What is random follows from it
+    /// Seed of everything that is random
     #[arg(
         long,
         value_name = "N",
@@ -70,50 +72,70 @@ pub(crate) struct Arguments {
     workers: Option<Workers>,
     /// Have the scenario's job system ask the kernel for help, for the main thread and the workers together:
     /// nice, rr or slice, or several, as for `frames`
-    #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::treatment)]
-    os_help: Vec<Treatment>,
+    #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::sched_params)]
+    os_help: Vec<SchedParams>,
     /// Write what kernel and jobs did as a Perfetto trace, for ui.perfetto.dev
     ///
-    /// A job system that is traced reads the clock more often: its run is another one, with another
-    /// trace hash, than without this option.
+    /// A traced job system reads the clock more often, so its run is another one, with another trace hash,
+    /// than without this option.
     #[arg(long, value_name = "F.pftrace")]
     trace: Option<PathBuf>,
-    /// Write a page for a browser: the longest waits as pictures of who ran where, and all tables
+    /// Write a page for a browser: the longest waits as pictures, and all tables
     ///
-    /// One file that holds all it shows. What jobs did is kept for it as with --trace, which has the same
-    /// run.
+    /// One file that holds all it shows. It has the events of jobs, as with --trace, which has the same run.
     #[arg(long, value_name = "F.html")]
     report: Option<PathBuf>,
-    /// Give up after so many steps of the program [default: 4000000000; 1000000 if the policy looks
-    /// for errors]
+    /// Give up after this many steps of the program [default: 4000000000; 1000000 if the policy looks for
+    /// errors]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     steps: Option<u64>,
     /// Write one JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// Show the scenarios there are
-    #[arg(long, conflicts_with_all = ["scenario", "machines", "policies"])]
-    list: bool,
-    /// Show the machines there are
-    #[arg(long, conflicts_with_all = ["scenario", "policies"])]
-    machines: bool,
-    /// Show the policies there are
-    #[arg(long, conflicts_with = "scenario")]
-    policies: bool,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+/// The keys of `--json`, at the end of the help.
+const JSON: &str = "\
+JSON (--json), one object; with --list, --machines or --policies one list with
+rows{name, about, …}:
+  scenario, machine, policy, seed, trace_hash, makespan_ns, events, replay,
+  notes[], checks[]{name, ok, note}
+  energy_uj           null if the machine's file does not say
+  threads[]{name, tid, run_ns, runnable_ns, throttled_ns, sleep_ns,
+            switches{voluntary, involuntary}}
+                      throttled_ns: the part of runnable_ns in which a quota
+                      kept it from running
+  frame_ns{mean, p50, p99, max}
+                      null without frames
+  spans[]{thread, tid, name, count, mean, p50, p99, max}
+                      what the scenario measures
+  clusters[]{name, energy_uj, busy_ns, idle_ns, hottest_millidegrees}
+  quota{periods, throttled_periods, throttled_ns}
+                      throttled_ns summed over CPUs; null without a quota
+  waits[], inversions[]
+                      as `diagnose` has them, of the kernel's events, with
+                      --trace or --report of those of jobs too; null if there
+                      are too many
+  stats{}             of the job system
+  os_help[]{asked, granted, why}
+  interference{}      of the job system as in `frames`; null without one
+  trace{path, events, lost, bytes}
+  assumed{values, assumed}
+                      of the machine's file";
+
+pub(crate) fn run(arguments: SimulateArguments) -> Result<(), Failure> {
     let list = match &arguments {
-        Arguments { list: true, .. } => Some(library::scenarios()),
-        Arguments { machines: true, .. } => Some(library::machines()),
-        Arguments { policies: true, .. } => Some(library::policies()),
+        SimulateArguments { list: true, .. } => Some(library::scenarios()),
+        SimulateArguments { machines: true, .. } => Some(library::machines()),
+        SimulateArguments { policies: true, .. } => Some(library::policies()),
         _ => None,
     };
     let json = arguments.json;
     if let Some(list) = list {
-        return match json {
-            true => output::print_json(&report::list_json(&list)),
-            false => output::print(report::list_text(&list)),
+        return if json {
+            output::print_json(&report::list_json(&list))
+        } else {
+            output::print(report::list_text(&list))
         };
     }
     let job = arguments.job()?;
@@ -121,15 +143,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(path) = &job.report {
         page::write(path, &job, &outcome)?;
     }
-    match json {
-        true => output::print_json(&report::json(&job, &outcome))?,
-        false => output::print(report::text(&job, &outcome))?,
+    if json {
+        output::print_json(&report::json(&job, &outcome))?
+    } else {
+        output::print(report::text(&job, &outcome))?
     }
     judge(&job, &outcome)
 }
 
-/// A failure if something that must hold does not.
-fn judge(job: &Job, outcome: &Outcome) -> Result<(), Failure> {
+/// A failure if a check failed.
+fn judge(job: &Job, outcome: &SimulationOutcome) -> Result<(), Failure> {
     let Some(check) = outcome.failed() else {
         return Ok(());
     };
@@ -144,7 +167,7 @@ fn judge(job: &Job, outcome: &Outcome) -> Result<(), Failure> {
     )))
 }
 
-impl Arguments {
+impl SimulateArguments {
     fn job(self) -> Result<Job, Failure> {
         let given = self.scenario.clone().expect("clap asks for one");
         output::check_files(
@@ -183,7 +206,7 @@ impl Arguments {
         })
     }
 
-    /// The command that does the same again, whatever the scenario's file says then about machine and policy.
+    /// The command that repeats the run, even if the scenario's file names another machine or policy by then.
     fn replay(&self, given: &str, scenario: &sim::scenario::Scenario) -> String {
         let mut words = Vec::new();
         // It decides how job systems wait, simulated ones as well.
@@ -226,9 +249,10 @@ impl Arguments {
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use comfy_table::Table;
+use console::Failure;
 use event::Nanos;
 use maud::html;
 
 use super::report::{NOTES, checks, clusters, span_table, threads, what};
-use super::run::{Job, Outcome};
+use super::run::{Job, SimulationOutcome};
 use crate::commands::accounts::frames_page;
 use crate::commands::frames::interference;
-use crate::failure::Failure;
 use crate::html;
 
 /// Writes the page about a run whose events were kept.
-pub(super) fn write(path: &Path, job: &Job, outcome: &Outcome) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, job: &Job, outcome: &SimulationOutcome) -> Result<(), Failure> {
     let account = outcome.account.as_ref();
     let interference = outcome.told.interference.as_ref().map(interference::table);
     let tables = [
@@ -52,7 +52,7 @@ pub(super) fn write(path: &Path, job: &Job, outcome: &Outcome) -> Result<(), Fai
 }
 
 /// The frames of its job system, since the first one.
-fn timed(outcome: &Outcome) -> Vec<(Nanos, Nanos)> {
+fn timed(outcome: &SimulationOutcome) -> Vec<(Nanos, Nanos)> {
     let frames = &outcome.told.frames;
     let first = frames.first().map_or(Nanos::ZERO, |(begin, _)| *begin);
     let frames = frames.iter();

@@ -1,4 +1,4 @@
-//! The programs of scenarios: what a table `[program]` says, as types.
+//! The programs of scenarios: a table `[program]` as types.
 //!
 //! | `kind` | keys |
 //! | --- | --- |
@@ -9,12 +9,12 @@
 //! | … `scene = "raster"` | none |
 //! | `barrier` | `threads`, `rounds`, `work`: drawn for each thread, `wait` |
 //!
-//! Everything that can be wrong with a program is found here, before anything runs.
+//! Every error in a program is found here, before anything runs.
 
 use std::path::{Path, PathBuf};
 
 use event::{Nanos, Random};
-use platform::Treatment;
+use platform::SchedParams;
 use serde::Deserialize;
 use sim::scenario::Span;
 use workload::Scene;
@@ -24,37 +24,37 @@ use workload::mandelbrot::{Mandelbrot, MandelbrotScene, Tiles};
 use workload::naive::{BarrierLoop, NaiveWait};
 use workload::raster::{RasterScene, default_mesh};
 
-use super::costs::Costs;
+use super::costs::DrawnCosts;
 use crate::commands::values::{Workers, find_graph, fps};
 
-/// What runs beside a scenario's threads.
+/// The program beside a scenario's threads.
 pub(super) enum Program {
-    Frames(Frames),
+    Frames(FrameProgram),
     Barrier(BarrierLoop),
 }
 
 /// Frames of a scene on a job system.
-pub(super) struct Frames {
-    pub(super) system: System,
+pub(super) struct FrameProgram {
+    pub(super) system: JobSystemKind,
     pub(super) scene: FrameScene,
     pub(super) workers: Workers,
-    /// What is asked of the kernel for the main thread and the workers.
-    pub(super) help: Vec<Treatment>,
+    /// The help asked of the kernel for the main thread and the workers.
+    pub(super) help: Vec<SchedParams>,
     pub(super) frames: u32,
     /// From one frame's beginning to the next; none: as fast as possible.
     pub(super) period: Option<Nanos>,
-    /// What bodies take; none: what the scene makes of it.
-    pub(super) costs: Option<Costs>,
+    /// Durations of bodies; none: those of the scene.
+    pub(super) costs: Option<DrawnCosts>,
 }
 
-/// Which job system.
+/// The job system to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum System {
+pub(super) enum JobSystemKind {
     Paceline,
     Baseline(BaselineKind),
 }
 
-/// What a frame computes.
+/// The work of a frame.
 pub(super) enum FrameScene {
     Graph(JobGraph),
     Mandelbrot(Mandelbrot),
@@ -108,7 +108,7 @@ struct BarrierTable {
 }
 
 impl Program {
-    /// What this table says. Files that it names are looked for in `folder`.
+    /// The program of this table. Files that it names are looked for in `folder`.
     pub(super) fn read(table: &toml::Table, folder: &Path, seed: u64) -> Result<Program, String> {
         let kind = table.get("kind").and_then(toml::Value::as_str);
         match kind {
@@ -130,21 +130,21 @@ fn plain(error: toml::de::Error) -> String {
 }
 
 impl FramesTable {
-    fn program(self, folder: &Path, seed: u64) -> Result<Frames, String> {
+    fn program(self, folder: &Path, seed: u64) -> Result<FrameProgram, String> {
         let (frames, rate) = (self.frames.unwrap_or(60), self.fps.unwrap_or(60.0));
         if !(1..=1_000_000).contains(&frames) {
             return Err(format!("frames = {frames}: give 1 to 1000000"));
         }
         let rate = fps(&rate.to_string()).map_err(|why| format!("fps = {rate}: {why}"))?;
         let system = match self.system.as_deref() {
-            None | Some("paceline") => System::Paceline,
-            Some(name) => System::Baseline(BaselineKind::named(name).ok_or_else(|| {
+            None | Some("paceline") => JobSystemKind::Paceline,
+            Some(name) => JobSystemKind::Baseline(BaselineKind::named(name).ok_or_else(|| {
                 let names = BaselineKind::ALL.map(BaselineKind::name).join(", ");
                 format!("system = {name:?}: give paceline, {names}")
             })?),
         };
         let scene = self.what(folder)?;
-        if system != System::Paceline {
+        if system != JobSystemKind::Paceline {
             let only = |what: &str| format!("{what} is for system = \"paceline\" only");
             match &scene {
                 FrameScene::Graph(_) if self.costs.is_some() => return Err(only("costs")),
@@ -159,14 +159,14 @@ impl FramesTable {
         };
         let costs = match &self.costs {
             Some(path) => {
-                let costs = Costs::read(&folder.join(path), scene.name(), seed);
+                let costs = DrawnCosts::read(&folder.join(path), scene.name(), seed);
                 let costs = costs.map_err(|why| format!("costs: {why}"))?;
                 costs.places(&scene.labels())?;
                 Some(costs)
             }
             None => None,
         };
-        Ok(Frames {
+        Ok(FrameProgram {
             system,
             scene,
             workers,
@@ -266,9 +266,10 @@ fn worker_count(given: &str) -> Result<Workers, String> {
 /// A graph by its name, or from a file beside the scenario.
 fn library_or_file(name: &str, folder: &Path) -> Result<JobGraph, String> {
     let beside = folder.join(name);
-    let given = match beside.exists() {
-        true => beside.to_string_lossy().into_owned(),
-        false => name.to_owned(),
+    let given = if beside.exists() {
+        beside.to_string_lossy().into_owned()
+    } else {
+        name.to_owned()
     };
     find_graph(&given).map_err(|why| format!("graph: {why}"))
 }
@@ -283,7 +284,7 @@ impl FrameScene {
         }
     }
 
-    /// What its jobs are called.
+    /// The name of its jobs.
     fn labels(&self) -> Vec<String> {
         let owned = |labels: &[&str]| labels.iter().map(|&label| label.to_owned()).collect();
         match self {
@@ -332,15 +333,15 @@ mod tests {
         }
     }
 
-    /// Goal: what is not said is as in source 001, at 60 Hz. Method: the shortest program, and one in which
-    /// much is said.
+    /// Goal: the defaults are as in source 001, at 60 Hz. Method: the shortest program, and one in which much
+    /// is said.
     #[test]
     fn what_is_not_said_has_a_default() {
         let Ok(Program::Frames(frames)) = read("kind = 'frames'") else {
             panic!("it is a program");
         };
         assert_eq!((frames.frames, frames.workers), (60, Workers::Auto));
-        assert_eq!(frames.system, System::Paceline);
+        assert_eq!(frames.system, JobSystemKind::Paceline);
         assert_eq!(frames.period, Some(Nanos(16_666_667)));
         let FrameScene::Graph(graph) = frames.scene else {
             panic!("it is a graph");
@@ -354,7 +355,10 @@ mod tests {
         let Ok(Program::Frames(frames)) = read(text) else {
             panic!("it is a program");
         };
-        assert_eq!(frames.system, System::Baseline(BaselineKind::Unity2022_2));
+        assert_eq!(
+            frames.system,
+            JobSystemKind::Baseline(BaselineKind::Unity2022_2)
+        );
         assert_eq!((frames.period, frames.workers), (None, Workers::Count(31)));
         let FrameScene::Graph(graph) = frames.scene else {
             panic!("it is a graph");
@@ -387,7 +391,8 @@ mod tests {
         );
     }
 
-    /// Goal: what makes no sense is refused with its key and what is possible. Method: one of each.
+    /// Goal: an entry that makes no sense is refused with its key and the possible values. Method: one of
+    /// each.
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, word) in [

@@ -1,9 +1,10 @@
-//! `--trace`: what the kernel and the job system did, as a Perfetto trace.
+//! `--trace`: the events of the kernel and the job system, as a Perfetto trace.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use console::{Failure, output};
 use event::{Cpu, Task};
 use policy::Discipline;
 use serde::Serialize;
@@ -14,19 +15,17 @@ use trace::{Annotation, Clock, CpuFacts, Loss, Origin, Process, Recording, Threa
 
 use super::frames::Jobs;
 use super::run::Job;
-use crate::failure::Failure;
-use crate::output;
 
-/// What `--json` says about the trace.
+/// The part of `--json` about the trace.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Traced {
+pub(super) struct TracedRun {
     pub(super) path: PathBuf,
     pub(super) events: u64,
     pub(super) lost: u64,
     pub(super) bytes: u64,
 }
 
-/// What is known of a run.
+/// Everything that is known of a run.
 pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
     let mut recording = Recording {
         origin: Origin {
@@ -43,7 +42,7 @@ pub(super) fn of(job: &Job, ran: &Ran, jobs: Option<Jobs>) -> Recording {
     };
     if let Some(jobs) = jobs {
         recording.jobs = jobs.events;
-        recording.seats = jobs.seats;
+        recording.slots = jobs.slots;
         recording.labels = jobs.labels;
         recording.losses.add(Loss::JobEvents, jobs.lost);
     }
@@ -113,13 +112,13 @@ fn annotations(ran: &Ran) -> Vec<Annotation> {
     measured.chain(violation).collect()
 }
 
-/// Writes the file that was asked for, and says so if events are missing from it.
-pub(super) fn write(path: &Path, recording: &Recording) -> Result<Traced, Failure> {
+/// Writes the requested file, and reports missing events.
+pub(super) fn write(path: &Path, recording: &Recording) -> Result<TracedRun, Failure> {
     write_to(File::create(path), path, recording)
 }
 
-/// Writes a file that nobody asked for among those that may go: of a run in which something is wrong.
-pub(super) fn write_somewhere(job: &Job, recording: &Recording) -> Result<Traced, Failure> {
+/// Writes a file without being asked, among those that may go: of a run with a failed check.
+pub(super) fn write_somewhere(job: &Job, recording: &Recording) -> Result<TracedRun, Failure> {
     let name: String = job.scenario.name.chars().take(40).collect();
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let folder = std::env::temp_dir();
@@ -141,7 +140,11 @@ pub(super) fn write_somewhere(job: &Job, recording: &Recording) -> Result<Traced
     )))
 }
 
-fn write_to(file: io::Result<File>, path: &Path, recording: &Recording) -> Result<Traced, Failure> {
+fn write_to(
+    file: io::Result<File>,
+    path: &Path,
+    recording: &Recording,
+) -> Result<TracedRun, Failure> {
     let shown = path.display();
     let written = file.and_then(|file| trace::write::perfetto(recording, file));
     let written = written
@@ -154,7 +157,7 @@ fn write_to(file: io::Result<File>, path: &Path, recording: &Recording) -> Resul
              all"
         ));
     }
-    Ok(Traced {
+    Ok(TracedRun {
         path: path.to_owned(),
         events,
         lost,

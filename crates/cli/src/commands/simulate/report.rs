@@ -1,9 +1,12 @@
-//! What came of a run, for people and as JSON.
+//! The outcome of a run, for people and as JSON.
 
 use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table};
+use console::help::Answer;
+use console::output;
 use event::Nanos;
+use measure::Times;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sim::machine::ClusterUse;
@@ -11,13 +14,10 @@ use sim::{Perturb, ThreadReport};
 
 use super::checks::Check;
 use super::library::{List, assumed};
-use super::recording::Traced;
-use super::run::{Job, Outcome};
+use super::recording::TracedRun;
+use super::run::{Job, SimulationOutcome};
 use crate::commands::accounts::{Account, InversionJson, Switches, ThreadJson, WaitJson};
 use crate::commands::frames::interference::{self, InterferenceJson};
-use crate::help::Answer;
-use crate::output;
-use measure::Times;
 
 /// How many rows a table for people has.
 const ROWS_MAX: usize = 64;
@@ -26,7 +26,7 @@ const FRAME: &str = "frame";
 
 /// The object of `--json`.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct SimulateReport<'a> {
     scenario: &'a str,
     machine: &'a str,
     policy: &'a str,
@@ -48,7 +48,7 @@ pub(super) struct Report<'a> {
     stats: Option<BTreeMap<&'static str, u64>>,
     os_help: &'a [Answer],
     interference: Option<InterferenceJson>,
-    trace: Option<&'a Traced>,
+    trace: Option<&'a TracedRun>,
     assumed: BTreeMap<&'static str, usize>,
     replay: &'a str,
     notes: Vec<&'static str>,
@@ -70,7 +70,7 @@ struct QuotaJson {
     throttled_ns: u64,
 }
 
-/// What one thread measured under one name.
+/// The measurements of one thread under one name.
 #[derive(Serialize)]
 struct Span {
     thread: String,
@@ -81,12 +81,12 @@ struct Span {
     times: Times,
 }
 
-/// What every report has to say.
+/// The parts of every report.
 pub(super) const NOTES: [&str; 1] = [
-    "modelled, not measured: costs are those of the machine's file, and what data bodies move is left out",
+    "modelled, not measured: costs are those of the machine's file, and the movement of data is left out",
 ];
 
-pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
+pub(super) fn json<'a>(job: &'a Job, outcome: &'a SimulationOutcome) -> SimulateReport<'a> {
     let report = &outcome.ran.report;
     let thread = |(number, thread): (usize, &'a ThreadReport)| ThreadJson {
         name: thread.name.clone(),
@@ -114,7 +114,7 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
     ];
     let stats = outcome.told.stats.as_ref();
     let account = outcome.account.as_ref();
-    Report {
+    SimulateReport {
         scenario: &job.scenario.name,
         machine: &job.machine.name,
         policy: &job.policy,
@@ -145,14 +145,14 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a Outcome) -> Report<'a> {
     }
 }
 
-/// Of each cluster whether its machine's file says what power it takes.
+/// For each cluster, whether its machine's file has its power.
 fn knows_power(job: &Job) -> impl Iterator<Item = bool> {
     let clusters = job.machine.clusters.iter();
     clusters.map(|cluster| cluster.points.iter().any(|point| point.microwatts > 0))
 }
 
-/// What all clusters used, if it is known of all.
-fn energy(job: &Job, outcome: &Outcome) -> Option<u64> {
+/// The energy of all clusters, if it is known of all.
+fn energy(job: &Job, outcome: &SimulationOutcome) -> Option<u64> {
     let clusters = outcome.ran.report.clusters.iter();
     knows_power(job)
         .all(|knows| knows)
@@ -163,8 +163,8 @@ fn busy(cluster: &ClusterUse) -> Nanos {
     Nanos(cluster.busy.iter().map(|(_, time)| time.0).sum())
 }
 
-/// How long frames took: those of the program, or the spans that are called so.
-fn frames(outcome: &Outcome) -> Option<Times> {
+/// How long frames took: those of the program, or the spans with that name.
+fn frames(outcome: &SimulationOutcome) -> Option<Times> {
     let of_program = outcome.told.frames.iter();
     let mut lengths: Vec<u64> = of_program.map(|(begin, end)| (*end - *begin).0).collect();
     let spans = outcome.ran.measured.iter();
@@ -173,8 +173,8 @@ fn frames(outcome: &Outcome) -> Option<Times> {
     (!lengths.is_empty()).then(|| Times::of(&lengths))
 }
 
-/// What was measured, by thread and name.
-fn spans(job: &Job, outcome: &Outcome) -> Vec<Span> {
+/// The measured spans, by thread and name.
+fn spans(job: &Job, outcome: &SimulationOutcome) -> Vec<Span> {
     let mut lengths: BTreeMap<(usize, &str), Vec<u64>> = BTreeMap::new();
     let main = job.first_threads();
     let frames = outcome.told.frames.iter().map(|&span| (FRAME, span));
@@ -201,7 +201,7 @@ fn spans(job: &Job, outcome: &Outcome) -> Vec<Span> {
 }
 
 /// The tables for people.
-pub(super) fn text(job: &Job, outcome: &Outcome) -> String {
+pub(super) fn text(job: &Job, outcome: &SimulationOutcome) -> String {
     let mut parts: Vec<String> = [
         what(job, outcome),
         threads(outcome),
@@ -236,13 +236,14 @@ fn explained(account: &Account) -> String {
         account.inversions_text(columns),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => "no thread waited for another one, as far as the kernel's events tell".to_owned(),
-        false => format!("\n{}\n", parts.join("\n\n")),
+    if parts.is_empty() {
+        "no thread waited for another one, as far as the kernel's events tell".to_owned()
+    } else {
+        format!("\n{}\n", parts.join("\n\n"))
     }
 }
 
-pub(super) fn what(job: &Job, outcome: &Outcome) -> Table {
+pub(super) fn what(job: &Job, outcome: &SimulationOutcome) -> Table {
     let (scenario, machine, report) = (&job.scenario, &job.machine, &outcome.ran.report);
     let mut table = output::table();
     let mut row = |key: &str, value: String| {
@@ -291,7 +292,7 @@ pub(super) fn what(job: &Job, outcome: &Outcome) -> Table {
     table
 }
 
-/// What is disturbed on purpose.
+/// The disturbances that the scenario asks for.
 fn disturbances(perturb: &Perturb) -> String {
     let mut all = Vec::new();
     if perturb.spurious_one_in > 0 {
@@ -312,7 +313,7 @@ fn disturbances(perturb: &Perturb) -> String {
     all.join("; ")
 }
 
-pub(super) fn threads(outcome: &Outcome) -> Table {
+pub(super) fn threads(outcome: &SimulationOutcome) -> Table {
     let mut table = output::table();
     let has_quota = outcome.ran.report.quota.is_some();
     let only = |word: &str| has_quota.then(|| word.to_owned());
@@ -345,7 +346,7 @@ fn at_a_time(thread: &ThreadReport) -> Nanos {
     Nanos(thread.spent.run.0 / thread.stints.max(1))
 }
 
-pub(super) fn span_table(job: &Job, outcome: &Outcome) -> Table {
+pub(super) fn span_table(job: &Job, outcome: &SimulationOutcome) -> Table {
     let mut table = output::table();
     let spans = spans(job, outcome);
     if spans.is_empty() {
@@ -377,7 +378,7 @@ pub(super) fn span_table(job: &Job, outcome: &Outcome) -> Table {
     table
 }
 
-pub(super) fn clusters(job: &Job, outcome: &Outcome) -> Table {
+pub(super) fn clusters(job: &Job, outcome: &SimulationOutcome) -> Table {
     let mut table = output::table();
     table.set_header(["cluster", "busy", "idle", "energy", "hottest"]);
     let unknown = || "unknown".to_owned();
@@ -402,7 +403,7 @@ pub(super) fn clusters(job: &Job, outcome: &Outcome) -> Table {
     table
 }
 
-pub(super) fn checks(outcome: &Outcome) -> Table {
+pub(super) fn checks(outcome: &SimulationOutcome) -> Table {
     let mut table = output::table();
     table.set_header(["check", "", "of what"]);
     for check in &outcome.checks {
@@ -426,7 +427,7 @@ pub(super) fn list_text(list: &List) -> Table {
     table
 }
 
-/// A list as an object with one key, what it is a list of.
+/// A list as an object with one key, the kind of its entries.
 pub(super) fn list_json(list: &List) -> Value {
     let row = |row: &Vec<String>| {
         let columns = list.columns.iter().zip(row);

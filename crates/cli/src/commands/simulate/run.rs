@@ -1,4 +1,4 @@
-//! A run: what was asked for becomes a configuration, the simulator runs it, and what must hold is checked.
+//! A run: the request becomes a configuration, the simulator runs it, and the checks are made.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -7,9 +7,10 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use console::{Failure, Progress};
 use event::Nanos;
 use paceline::WaitPolicy;
-use platform::Treatment;
+use platform::SchedParams;
 use sim::scenario::{Ran, Scenario, run_watched};
 use sim::{Machine, Sim, SimConfig};
 use workload::busy::Busy;
@@ -17,14 +18,12 @@ use workload::naive::BarrierLoop;
 
 use super::checks::{Check, checks};
 use super::frames::{self, ProgramFindings};
-use super::program::{Program, System};
-use super::recording::{self, Traced};
+use super::program::{JobSystemKind, Program};
+use super::recording::{self, TracedRun};
 use crate::commands::accounts::Account;
 use crate::commands::values::Workers;
-use crate::failure::Failure;
-use crate::progress::Progress;
 
-/// What is to be run.
+/// The run to make.
 pub(super) struct Job {
     pub(super) scenario: Scenario,
     /// Where the scenario's files are.
@@ -34,8 +33,8 @@ pub(super) struct Job {
     pub(super) about_policy: &'static str,
     pub(super) seed: u64,
     pub(super) workers: Option<Workers>,
-    /// What its job system asks the kernel for.
-    pub(super) help: Vec<Treatment>,
+    /// The help that its job system asks of the kernel.
+    pub(super) help: Vec<SchedParams>,
     pub(super) steps: Option<u64>,
     pub(super) trace: Option<PathBuf>,
     pub(super) report: Option<PathBuf>,
@@ -43,18 +42,18 @@ pub(super) struct Job {
     pub(super) replay: String,
 }
 
-/// What came of it.
-pub(super) struct Outcome {
+/// The outcome.
+pub(super) struct SimulationOutcome {
     pub(super) ran: Ran,
     pub(super) told: ProgramFindings,
     pub(super) checks: Vec<Check>,
     /// The file of its trace, if there is one.
-    pub(super) traced: Option<Traced>,
+    pub(super) traced: Option<TracedRun>,
     /// Where its waits went, unless it has too many events for that.
     pub(super) account: Option<Account>,
 }
 
-impl Outcome {
+impl SimulationOutcome {
     /// The first check that failed.
     pub(super) fn failed(&self) -> Option<&Check> {
         self.checks.iter().find(|check| !check.ok)
@@ -79,13 +78,10 @@ const TRACE_EVENTS_MAX: u64 = 20_000_000;
 const EXPLAINED_EVENTS_MAX: u64 = 1_000_000;
 
 /// Runs it, and writes its trace if one is wanted or something is wrong.
-pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
+pub(super) fn run(job: &Job) -> Result<SimulationOutcome, Failure> {
     job.check()?;
     let keeps_all = job.trace.is_some() || job.report.is_some();
-    let keep = match keeps_all {
-        true => Keep::All,
-        false => Keep::Nothing,
-    };
+    let keep = if keeps_all { Keep::All } else { Keep::Nothing };
     let (ran, told) = job.simulate(keep)?;
     // A thread that the scenario's program started: that could not be known before.
     if let Some(refused) = &ran.report.refused {
@@ -94,7 +90,7 @@ pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
             "scenario {name}: {refused}; or use another --policy"
         )));
     }
-    let mut outcome = Outcome {
+    let mut outcome = SimulationOutcome {
         checks: checks(job, &ran, &told),
         ran,
         told,
@@ -123,7 +119,7 @@ pub(super) fn run(job: &Job) -> Result<Outcome, Failure> {
 }
 
 impl Job {
-    /// The program, with what the command line says about it.
+    /// The program, with the command line's changes.
     fn program(&self) -> Result<Option<Program>, String> {
         let name = &self.scenario.name;
         let in_vain = |option: &str, what: &str| {
@@ -151,7 +147,7 @@ impl Job {
         }
         match &mut program {
             _ if self.help.is_empty() => {}
-            Program::Frames(frames) if frames.system == System::Paceline => {
+            Program::Frames(frames) if frames.system == JobSystemKind::Paceline => {
                 frames.help.clone_from(&self.help);
             }
             _ => return in_vain("--os-help", "that asks the kernel for help"),
@@ -181,8 +177,8 @@ impl Job {
         config
     }
 
-    /// What would be found out too late otherwise: CPUs that are not there, threads that are too many or that
-    /// the policy does not take, a program that is none.
+    /// Finds errors that would otherwise show too late: CPUs that are not there, threads that are too many or
+    /// that the policy does not take, a program with an error.
     fn check(&self) -> Result<(), Failure> {
         self.program().map_err(Failure::Usage)?;
         // Job systems obey it, simulated ones as well.
@@ -236,7 +232,7 @@ impl Job {
                 &self.scenario,
                 config,
                 |sim| {
-                    // Whoever shows the progress may be gone.
+                    // The reader of the progress may be gone.
                     let _ = begun.send(sim.clone());
                 },
                 |sim| match program.take() {

@@ -1,4 +1,4 @@
-//! Scenarios of the library show what they say, and every run is one that can be had again.
+//! Scenarios of the library show what they are about, and every run can be repeated.
 
 use clap::Parser;
 use event::{Cpu, KernelEventKind, Nanos, Task};
@@ -12,7 +12,7 @@ use super::*;
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: SimulateArguments,
 }
 
 fn job(line: &str) -> Job {
@@ -23,14 +23,14 @@ fn job(line: &str) -> Job {
         .unwrap_or_else(|error| panic!("{}", error.text()))
 }
 
-fn outcome(line: &str) -> (Job, Outcome) {
+fn outcome(line: &str) -> (Job, SimulationOutcome) {
     let job = job(line);
     let outcome = run::run(&job).unwrap_or_else(|error| panic!("{}", error.text()));
     (job, outcome)
 }
 
-/// Goal: what is printed for a shell is taken as it was given. Method: words with and without what shells
-/// look at.
+/// Goal: text printed for a shell is taken as it was given. Method: words with and without special characters
+/// of shells.
 #[test]
 fn words_are_quoted_for_a_shell() {
     assert_eq!(quoted("a/b-1.toml"), "a/b-1.toml");
@@ -39,8 +39,8 @@ fn words_are_quoted_for_a_shell() {
     assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
 }
 
-/// Goal: every scenario of the library runs, all that must hold does, and a run is a function of its seed:
-/// equal reports, whether or not the kernel's events are kept. Method: run each twice.
+/// Goal: every scenario of the library runs and passes all checks, and a run is a function of its seed: equal
+/// reports, whether or not the kernel's events are kept. Method: run each twice.
 #[test]
 fn every_scenario_runs_and_can_be_had_again() {
     for row in library::scenarios().rows {
@@ -81,9 +81,9 @@ fn seeds_matter_where_something_is_drawn() {
     );
 }
 
-/// Goal: the library's first scenario is what source 000 tells of: the main thread burns the only CPU, for a
-/// millisecond or more, while the one it waits for could run nowhere else; and a job of 40 us waits for
-/// more than 5 ms. Method: who runs where, from the kernel's events.
+/// Goal: the library's first scenario is the one of source 000: the main thread burns the only CPU, for a
+/// millisecond or more, while the thread it waits for could run nowhere else; and a job of 40 us waits for
+/// more than 5 ms. Method: the running threads, from the kernel's events.
 #[test]
 fn the_inversion_of_source_000_is_shown() {
     let job = job("galaxy-s22-inversion");
@@ -102,7 +102,7 @@ fn the_inversion_of_source_000_is_shown() {
     let (begin, end) = span(main, "WaitForJobGroupID");
     assert!(end - begin >= Nanos::from_millis(1), "{begin} to {end}");
 
-    // Who runs on CPU 7, and when it changes.
+    // The threads that run on CPU 7, and the times at which that changes.
     let mut on_7 = Vec::new();
     for event in &ran.report.trace {
         if let (Cpu(7), KernelEventKind::Switch { next, .. }) = (event.cpu, event.what) {
@@ -143,10 +143,9 @@ fn the_inversion_of_source_000_is_shown() {
     assert!(end - begin < Nanos::from_micros(100));
 }
 
-/// Goal: what is simulated after source 000 is diagnosed as what it is: UnityMain burns the only core for
-/// about 2 ms, which the worker that it waits for could use; another worker, with a job of 40 us, could run
-/// for more than 5 ms and has no core. Method: the recording that `--trace` writes, explained:
-/// one wait each.
+/// Goal: the simulation of source 000 is diagnosed correctly: UnityMain burns the only core for about 2 ms,
+/// which the worker that it waits for could use; another worker, with a job of 40 us, could run for more than
+/// 5 ms and has no core. Method: the recording that `--trace` writes, explained: one wait each.
 #[test]
 fn the_inversion_of_source_000_is_explained() {
     let job = job("galaxy-s22-inversion");
@@ -209,8 +208,8 @@ fn the_inversion_of_source_000_is_explained() {
     assert!((4_950_000..5_500_000).contains(&late), "{late}");
 }
 
-/// Goal: scenarios say what their sources say. Method: the numbers of sources 002, 003 and 004 that a run
-/// shows.
+/// Goal: scenarios show the results of their sources. Method: the numbers of sources 002, 003 and 004 that a
+/// run shows.
 #[test]
 fn scenarios_show_what_their_sources_say() {
     let span = |line: &str, name: &str| {
@@ -280,9 +279,9 @@ fn every_job_system_runs_the_graph() {
     );
 }
 
-/// Goal: a simulated job system asks the kernel for help, gets it and says so, and the command that does it
-/// again asks, too; help that nobody could ask for is refused. Method: frames beside four threads that
-/// compute without end, with a larger share and without; a scenario without a program.
+/// Goal: a simulated job system asks the kernel for help, gets it and reports it, and the command that
+/// repeats the run asks, too; help without a job system to ask for it is refused. Method: frames beside four
+/// threads that compute without end, with a larger share and without; a scenario without a program.
 #[test]
 fn a_job_system_asks_for_help() {
     let folder = tempfile::tempdir().unwrap();
@@ -320,7 +319,7 @@ fn a_job_system_asks_for_help() {
 }
 
 /// Runs this scenario.
-fn outcome_of(text: &str) -> Outcome {
+fn outcome_of(text: &str) -> SimulationOutcome {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("scenario.toml");
     std::fs::write(&path, text).unwrap();
@@ -351,7 +350,8 @@ fn a_job_system_heeds_its_quota() {
     assert!(greedy.throttled_periods + 1 >= greedy.periods, "{greedy:?}");
 }
 
-/// Goal: what cannot enforce a quota says so. Method: a policy and a machine of each kind.
+/// Goal: a policy or machine that cannot enforce a quota is refused. Method: a policy and a machine of each
+/// kind.
 #[test]
 fn a_quota_needs_a_fair_policy_and_ticks() {
     let folder = tempfile::TempDir::new().unwrap();

@@ -1,14 +1,14 @@
 //! A machine drawn with boxes: packages, in these last-level caches, in these cores.
 //!
 //! A core is a bracket around the numbers of its CPUs, with the first letter of its class in front where
-//! there are several classes: `[B 0 1]`. CPUs that may not be used are in parentheses. What does not fit
-//! beside each other goes below each other.
+//! there are several classes: `[B 0 1]`. CPUs that may not be used are in parentheses. Parts that do not fit
+//! beside each other go below each other.
 
 use std::collections::BTreeMap;
 
 use platform::{CpuPlace, Topology};
 
-/// The machine in so many columns, if its brackets fit at all.
+/// The machine in `columns` columns, if its brackets fit at all.
 pub(super) fn machine(machine: &Topology, columns: usize) -> String {
     let mut packages = BTreeMap::<u32, Vec<&CpuPlace>>::new();
     for place in machine.places() {
@@ -32,7 +32,7 @@ pub(super) fn machine(machine: &Topology, columns: usize) -> String {
     lines.join("\n")
 }
 
-/// The last-level caches of these CPUs, and what to write above each.
+/// The last-level caches of these CPUs, each with the text above it.
 fn caches<'a>(machine: &Topology, places: &[&'a CpuPlace]) -> Vec<(String, Vec<&'a CpuPlace>)> {
     let mut groups = BTreeMap::<(u32, u32), Vec<&CpuPlace>>::new();
     for place in places {
@@ -47,9 +47,10 @@ fn caches<'a>(machine: &Topology, places: &[&'a CpuPlace]) -> Vec<(String, Vec<&
             u32::MAX => "cache unknown",
             _ => "cache",
         };
-        let title = match several_nodes {
-            true => format!("{cache}, node {node}"),
-            false => cache.to_owned(),
+        let title = if several_nodes {
+            format!("{cache}, node {node}")
+        } else {
+            cache.to_owned()
         };
         (title, places)
     });
@@ -63,9 +64,12 @@ fn cores(machine: &Topology, places: &[&CpuPlace]) -> Vec<String> {
         cores.entry(place.core).or_default().push(place.cpu);
     }
     let core = |cpus: &Vec<u32>| {
-        let number = |cpu: &u32| match machine.allowed().contains(*cpu) {
-            true => cpu.to_string(),
-            false => format!("({cpu})"),
+        let number = |cpu: &u32| {
+            if machine.allowed().contains(*cpu) {
+                cpu.to_string()
+            } else {
+                format!("({cpu})")
+            }
         };
         let numbers: Vec<String> = cpus.iter().map(number).collect();
         let class = cpus.first().and_then(|&cpu| machine.class_of(cpu));
@@ -92,13 +96,14 @@ fn letter(machine: &Topology, class: usize) -> char {
     letter.unwrap_or('?').to_ascii_uppercase()
 }
 
-/// Words in lines of at most so many columns; a power of two in each line, where that makes more than one.
+/// Words in lines of at most `columns` columns; a power of two in each line, where that makes more than one.
 fn folded(words: &[String], columns: usize) -> Vec<String> {
     let width = words.first().map_or(1, |word| word.len() + 1);
     let fitting = (columns / width).max(1);
-    let in_a_line = match fitting >= words.len() {
-        true => words.len().max(1),
-        false => 1 << fitting.ilog2(),
+    let in_a_line = if fitting >= words.len() {
+        words.len().max(1)
+    } else {
+        1 << fitting.ilog2()
     };
     words.chunks(in_a_line).map(|line| line.join(" ")).collect()
 }

@@ -1,6 +1,6 @@
-//! `paceline topology`: what the machine is, and what the job system makes of it.
+//! `paceline topology`: the machine, and the workers that the job system would have on it.
 //!
-//! This file declares the options and gets the machine; [`report`] says it, [`draw`] draws it.
+//! This file declares the options and gets the machine; [`report`] describes it, [`draw`] draws it.
 
 mod draw;
 mod report;
@@ -10,31 +10,26 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use measure::dump;
 use platform::topology::detect::{Folder, Source, detect};
-use platform::{Os, Platform, Topology};
+use platform::{Machine, Os, Topology};
 
-use crate::failure::Failure;
-use crate::{help, output};
+use console::{Failure, help, output};
 
-/// Show what the machine is and what the job system makes of it: CPUs, classes, limits, workers.
+/// Show this machine, and the workers that the job system would have on it
 ///
-/// Classes go from slow to fast. Numbers in brackets are CPUs of one core; in parentheses are CPUs that this
-/// process may not use. The workers are those of a job system with default settings.
-///
-/// JSON (one object): model, cpus (how many are plugged in), present[], online[], allowed[], isolated[],
-/// classes[]{name, cpus[], capacity (the fastest 1024; null if nobody says)}, class_source, confidence
-/// (high, low), smt[][] (CPUs of one core), llc[][] (of one last-level cache), numa[][] (of one memory
-/// node), quota_cpus (null without a limit), effective_parallelism, fast[] (for work with a deadline),
-/// workers[]{cpus[], class, lanes[]}, os_help[]{asked, granted (would this process be given it?), why (not)},
-/// notes[] (what was distrusted).
+/// Classes of CPUs go from slow to fast. Numbers in brackets are CPUs of one core;
+/// in parentheses are CPUs that this process may not use. The workers are those of
+/// a job system with default settings.
 #[derive(Args)]
-pub(crate) struct Arguments {
+#[command(after_long_help = JSON)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct TopologyArguments {
     /// Another machine: a folder that holds its sys and proc, or a .tar.gz of one
     #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
     /// Write one JSON object instead of text
     #[arg(long)]
     json: bool,
-    /// Write the files that say what this machine is to an archive, to be sent with a report
+    /// Write the files that describe this machine to an archive, to be sent with a report
     ///
     /// Serial numbers become zeros; of lists of mounts only those of control groups are left, whose names
     /// stay.
@@ -42,7 +37,26 @@ pub(crate) struct Arguments {
     dump: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+/// The keys of `--json`, at the end of the help.
+const JSON: &str = "\
+JSON (--json), one object:
+  model, present[], online[], allowed[], isolated[], effective_parallelism
+  cpus                how many are plugged in
+  classes[]{name, cpus[], capacity}
+                      the capacity of the fastest is 1024; null if not known
+  class_source
+  confidence          high or low
+  smt[][]             CPUs of one core
+  llc[][]             CPUs of one last-level cache
+  numa[][]            CPUs of one memory node
+  quota_cpus          null without a limit
+  fast[]              for work with a deadline
+  workers[]{cpus[], class, lanes[]}
+  os_help[]{asked, granted, why}
+                      granted: would this process be given it; why (not)
+  notes[]             what was distrusted";
+
+pub(crate) fn run(arguments: TopologyArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.dump {
         return write_dump(path);
     }
@@ -55,9 +69,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         None => help::usual().iter().map(help::probe).collect(),
         Some(_) => Vec::new(),
     };
-    match arguments.json {
-        true => output::print_json(&report::json(&machine, help)),
-        false => output::print(report::text(&machine, &help, output::columns())),
+    if arguments.json {
+        output::print_json(&report::json(&machine, help))
+    } else {
+        output::print(report::text(&machine, &help, output::columns()))
     }
 }
 

@@ -3,22 +3,22 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table};
+use console::help::Answer;
+use console::output;
 use platform::topology::{Confidence, Witness};
 use platform::{CpuSet, Lane, Plan, PlannedWorker, Quota, Topology};
 use serde::Serialize;
 
 use super::draw;
-use crate::help::Answer;
-use crate::output;
 
-/// What a job system with default settings would do: one thread of the machine is left to whoever waits.
+/// The plan of a job system with default settings: one thread of the machine is left to the waiting thread.
 fn plan(machine: &Topology) -> Plan {
     let workers = machine.effective_parallelism().saturating_sub(1).max(1);
     Plan::new(machine, machine.limits(), workers, None)
 }
 
 #[derive(Serialize)]
-struct Json<'a> {
+struct TopologyJson<'a> {
     model: &'a str,
     cpus: usize,
     present: Vec<u32>,
@@ -76,7 +76,7 @@ pub(super) fn json(machine: &Topology, help: Vec<Answer>) -> impl Serialize + '_
         cpus: numbers(&class.cpus),
         capacity: class.capacity,
     });
-    Json {
+    TopologyJson {
         model: machine.model(),
         cpus: machine.present().len(),
         present: numbers(machine.present()),
@@ -105,13 +105,14 @@ pub(super) fn json(machine: &Topology, help: Vec<Answer>) -> impl Serialize + '_
     }
 }
 
-/// The machine as a person reads it, in so many columns; and what its kernel would do for this process.
+/// The machine as a person reads it, in `columns` columns, and the help that its kernel would give this
+/// process.
 pub(super) fn text(machine: &Topology, help: &[Answer], columns: usize) -> String {
     let mut text = format!("{}\n{}\n\n", machine.model(), summary(machine));
     let _ = writeln!(text, "{}\n", draw::machine(machine, columns));
     let _ = writeln!(text, "{}", classes(machine));
     let _ = match machine.witness() {
-        Witness::Nobody => writeln!(text, "Nothing says that CPUs differ.\n"),
+        Witness::Nothing => writeln!(text, "Nothing says that CPUs differ.\n"),
         witness => writeln!(text, "Told apart by: {witness}.\n"),
     };
     let _ = write!(text, "{}", workers(machine));
@@ -130,7 +131,7 @@ pub(super) fn text(machine: &Topology, help: &[Answer], columns: usize) -> Strin
     text
 }
 
-/// What the kernel would do for threads of this process.
+/// The help that the kernel would give threads of this process.
 fn helps(help: &[Answer]) -> Table {
     let mut table = output::table();
     table.set_header(["help of the kernel", "would be"]);

@@ -28,14 +28,14 @@
 //! hands, and fewer lose nothing. Threads that *share* with us give each of ours a share: fewer threads get
 //! less, and who parks instead of spinning for some microseconds gives its CPU to a thread that keeps it
 //! until a tick. Row `load` is of the second kind: beside 4 hogs on 2 CPUs a frame takes 2.8 ms (p99 12 ms)
-//! with one worker and 8.5 ms (13 ms) without (`paceline bench load`, *paceline* and *serial*). Spinning
-//! was measured with `frames --wait passive` and `adaptive` in turns, four runs of 120 frames each, the
-//! machine not quiet: without it the mean frame of the graph was 2 % longer beside 2 hogs and 6 % beside 4
-//! (p99 10 and 8 % shorter), that of the Mandelbrot set 8 % longer and 5 % shorter; on the simulated
-//! machine of 2 CPUs means were 2 to 8 % longer. That is nothing to be had for sure, and so nobody stops
-//! spinning who shares. (Whoever spins in vain stops in any case: see `SpinHabit`.) Which of both it is
-//! cannot be seen before; so it is tried, and what counts is what was got. Frame times would say the same,
-//! and are as uneven as frames are.
+//! with one worker and 8.5 ms (13 ms) without (`cargo run --release -p paceline-bench -- load`, *paceline*
+//! and *serial*). Spinning was measured with `frames --wait passive` and `adaptive` in turns, four runs of
+//! 120 frames each, the machine not quiet: without it the mean frame of the graph was 2 % longer beside 2
+//! hogs and 6 % beside 4 (p99 10 and 8 % shorter), that of the Mandelbrot set 8 % longer and 5 % shorter; on
+//! the simulated machine of 2 CPUs means were 2 to 8 % longer. That is nothing to be had for sure, and so
+//! nobody stops spinning who shares. (Whoever spins in vain stops in any case: see `SpinHabit`.) Which of
+//! both it is cannot be seen before; so it is tried, and what counts is what was got. Frame times would say
+//! the same, and are as uneven as frames are.
 //!
 //! Invariant: workers that were wanted without regard to the machine ([`Load::fits`] is false) are not
 //! touched.
@@ -175,7 +175,7 @@ impl Window {
 
 /// What is being done at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum JudgePhase {
     /// All workers.
     All,
     /// Fewer, to see. `before`: the capacity that all got. `again`: they may be one fewer yet.
@@ -188,7 +188,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     window: Window,
-    phase: Phase,
+    phase: JudgePhase,
     /// Threads are delayed in most frames.
     noticed: bool,
     /// So many workers at most.
@@ -207,7 +207,7 @@ impl Judge {
     pub(super) fn new() -> Judge {
         Judge {
             window: Window::default(),
-            phase: Phase::All,
+            phase: JudgePhase::All,
             noticed: false,
             most: None,
             disturbed: 0,
@@ -253,25 +253,25 @@ impl Judge {
         self.disturbed = count(window.is_disturbed(), self.disturbed);
         self.calm = count(window.is_calm(), self.calm);
         self.wait = self.wait.saturating_sub(1);
-        if self.calm >= FORGET && self.phase == Phase::All {
+        if self.calm >= FORGET && self.phase == JudgePhase::All {
             (self.retry, self.hold) = (RETRY, HOLD);
         }
         match self.phase {
-            Phase::All if self.calm > 0 && self.noticed => {
+            JudgePhase::All if self.calm > 0 && self.noticed => {
                 self.noticed = false;
                 Some(Interfered::Over)
             }
-            Phase::All if self.disturbed > 0 && !self.noticed => {
+            JudgePhase::All if self.disturbed > 0 && !self.noticed => {
                 self.noticed = true;
                 Some(Interfered::Noticed)
             }
-            Phase::All => self.try_fewer(window, load),
-            Phase::Trying { before, again } => Some(self.end_try(window, before, again)),
-            Phase::Fewer { left: left @ 1.. } => {
-                self.phase = Phase::Fewer { left: left - 1 };
+            JudgePhase::All => self.try_fewer(window, load),
+            JudgePhase::Trying { before, again } => Some(self.end_try(window, before, again)),
+            JudgePhase::Fewer { left: left @ 1.. } => {
+                self.phase = JudgePhase::Fewer { left: left - 1 };
                 self.try_fewer(window, load)
             }
-            Phase::Fewer { left: 0 } => Some(self.bring_back(Interfered::Probed)),
+            JudgePhase::Fewer { left: 0 } => Some(self.bring_back(Interfered::Probed)),
         }
     }
 
@@ -283,7 +283,7 @@ impl Judge {
             return None;
         }
         self.most = Some(workers);
-        self.phase = Phase::Trying {
+        self.phase = JudgePhase::Trying {
             before: window.capacity(),
             again: true,
         };
@@ -297,13 +297,13 @@ impl Judge {
         let left_alone = window.disturbed * 4 <= window.frames;
         match self.most {
             most if costs_nothing && (left_alone || most == Some(1)) => {
-                self.phase = Phase::Fewer { left: self.hold };
+                self.phase = JudgePhase::Fewer { left: self.hold };
                 self.hold = (self.hold * 2).min(HOLD_MAX);
                 Interfered::Kept
             }
             Some(workers) if costs_little && again && workers > 1 => {
                 self.most = Some(workers - 1);
-                self.phase = Phase::Trying {
+                self.phase = JudgePhase::Trying {
                     before,
                     again: false,
                 };
@@ -319,7 +319,7 @@ impl Judge {
 
     fn bring_back(&mut self, why: Interfered) -> Interfered {
         self.most = None;
-        self.phase = Phase::All;
+        self.phase = JudgePhase::All;
         (self.disturbed, self.calm) = (0, 0);
         why
     }

@@ -7,14 +7,15 @@
 //!
 //! What it costs: asking for switches that were not asked for takes half a microsecond (getrusage, Linux
 //! 6.18 on a VM), once a thread and frame. How long a thread was ready and did not run is in a file
-//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Platform::usage_so_far`]); it is read when
+//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Machine::usage_so_far`]); it is read when
 //! there was such a switch, when it was worth it the last time, and otherwise every [`REST`] frames: a
 //! thread that waits after each wake-up loses no CPU and has no switch. Where nobody sleeps and no frame
 //! ends, nothing is asked; where the platform counts nothing, nothing is done.
 //!
 //! Invariants
 //! - Nothing here happens per job.
-//! - Totals of a seat only grow, whoever sits there: a thread that sits down begins with what it has used.
+//! - Totals of a thread slot only grow, whichever thread has it: a thread that gets one begins with what it
+//!   has used so far.
 //! - The number of workers is changed by [`live`](super::live) alone, as the smallest of what the machine
 //!   leaves, what was asked for, and what is found here.
 
@@ -22,7 +23,7 @@ mod judge;
 mod sampler;
 
 use event::{EventKind, Interfered, Nanos, Resized};
-use platform::{Atomic, Lock, Memory, Ordering, Padded, Platform, Usage};
+use platform::{Atomic, Lock, Machine, Memory, Ordering, Padded, Platform, Usage};
 
 use super::live::Live;
 use super::local::Local;
@@ -70,9 +71,9 @@ pub struct Interference {
     pub decisions: Vec<Decision>,
 }
 
-struct State {
+struct InterferenceState {
     judge: Judge,
-    /// What all seats had used when the last frame ended.
+    /// What all thread slots had used when the last frame ended.
     used: Used,
     /// Frames that ended.
     frames: u64,
@@ -89,7 +90,7 @@ pub(crate) struct Noticed<M: Memory> {
     /// now and then ([`FEWER`], [`FOUND`], [`BUSY`]). Relaxed: a hint that nothing is published with; what
     /// is found is under the lock.
     flags: M::AtomicU32,
-    state: Padded<M::Lock<State>>,
+    state: Padded<M::Lock<InterferenceState>>,
 }
 
 const FEWER: u32 = 1;
@@ -100,7 +101,7 @@ impl<M: Memory> Noticed<M> {
     pub(crate) fn new() -> Noticed<M> {
         Noticed {
             flags: M::AtomicU32::new(0),
-            state: Padded(M::Lock::new(State {
+            state: Padded(M::Lock::new(InterferenceState {
                 judge: Judge::new(),
                 used: Used::default(),
                 frames: 0,
@@ -133,7 +134,7 @@ impl<M: Memory> Noticed<M> {
     }
 
     /// What there is to be known by others without the lock.
-    fn tell(&self, state: &State) {
+    fn tell(&self, state: &InterferenceState) {
         let fewer = if state.judge.most().is_some() {
             FEWER
         } else {
@@ -178,8 +179,8 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
 
     #[cold]
     fn note_usage_in(&self, frame: u64) {
-        let platform = self.caller.workers().platform();
-        let Some(switches) = platform.involuntary() else {
+        let machine = self.caller.workers().machine();
+        let Some(switches) = machine.involuntary() else {
             self.sampler(|sampler| sampler.frame = frame);
             return;
         };
@@ -193,7 +194,7 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
         });
         if is_due {
             // Not exact: a question that makes the kernel look may cost the rest of the frame.
-            self.look_closely(platform.usage_so_far());
+            self.look_closely(machine.usage_so_far());
         }
     }
 
@@ -308,7 +309,7 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
     }
 }
 
-impl State {
+impl InterferenceState {
     fn decide(&mut self, verdict: Verdict, time: Nanos, workers: usize) -> Decision {
         let decision = Decision {
             time,

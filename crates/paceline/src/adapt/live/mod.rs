@@ -9,8 +9,8 @@
 //!
 //! - What grew counts at once. What shrank counts when the next look says the same, which comes after
 //!   [`CONFIRM`]: a CPU that is away for a moment costs no threads.
-//! - Workers that are too many retire by [`crew`](crate::crew), at their next idle point, with their queues
-//!   empty; those that are missing are started again.
+//! - Workers that are too many retire at their next idle point, with their queues empty; those that are
+//!   missing are started again (`work/workers`).
 //! - Who asks for a look waits for the workers, if it is a thread outside: they are to be near it ([`near`]).
 //! - The threads that are asked about are the caller and all workers: their masks together say where this
 //!   job system may run. One thread that was pinned to a CPU does not make the machine small, and neither
@@ -25,7 +25,7 @@ mod near;
 mod reading;
 
 use event::Nanos;
-use platform::{Atomic, CpuSet, Limits, Lock, Memory, Ordering, Padded, Platform};
+use platform::{Atomic, CpuSet, Limits, Lock, Machine, Memory, Ordering, Padded, Platform};
 
 use crate::adapt::place::{Place, allowed_without_place};
 use crate::adapt::words::{Mask, NO_ORDINAL, PlacedThread, WorkerWords};
@@ -174,10 +174,7 @@ impl<M: Memory> Live<M> {
 /// is away for a while must not stop everything.
 pub(crate) fn common(cpus: &CpuSet, wanted: Option<&CpuSet>) -> CpuSet {
     let both = wanted.map_or_else(CpuSet::new, |wanted| wanted.intersection(cpus));
-    match both.is_empty() {
-        true => cpus.clone(),
-        false => both,
-    }
+    if both.is_empty() { cpus.clone() } else { both }
 }
 
 /// What these threads may use of the machine, of the CPUs they were told to stay on. `usable`: what could be
@@ -191,7 +188,7 @@ pub(crate) fn limits_of<P: Platform>(
     told: Option<&CpuSet>,
     usable: &CpuSet,
 ) -> Limits {
-    let mut limits = platform.limits();
+    let mut limits = platform.machine().limits();
     for thread in threads {
         if let Some(allowed) = allowed_without_place(platform, thread, usable) {
             limits.allowed = limits.allowed.union(&allowed);
@@ -259,7 +256,7 @@ impl<P: Platform> Live<P> {
     /// The CPUs that workers may use without a place.
     fn all_worker_cpus(&self, platform: &P) -> CpuSet {
         match (self.told_cpus(), self.is_on) {
-            (None, false) => platform.topology().allowed().clone(),
+            (None, false) => platform.machine().topology().allowed().clone(),
             (told, _) => common(&self.reading.with(|reading| reading.seen().clone()), told),
         }
     }
@@ -289,7 +286,9 @@ impl<P: Platform> Live<P> {
             let thread = words.thread.load(Ordering::Relaxed);
             // Refused: none of them may be used by now. The kernel has found it others, and so does the next
             // look.
-            if thread != 0 && platform.set_mask(thread, &wanted).is_ok() && Mask::is_steered(words)
+            if thread != 0
+                && platform.machine().set_mask(thread, &wanted).is_ok()
+                && Mask::is_steered(words)
             {
                 Mask::Restored.set(words);
             }
@@ -317,7 +316,7 @@ impl<P: Platform> Live<P> {
             reading.must_detect(&new)
         });
         if must_detect {
-            let machine = platform.detect();
+            let machine = platform.machine().detect();
             self.reading.with(|reading| {
                 let earlier = reading.machine.take();
                 reading.machine = earlier.map(|earlier| machine.remembering(&earlier));
@@ -336,7 +335,7 @@ impl<P: Platform> Live<P> {
             workers.with_thread(words, |thread| {
                 // Others have left out a CPU on purpose, and will ask for all of them.
                 let is_full = Mask::of(words) == Mask::Full as u32;
-                is_full && workers.platform().set_mask(thread, &cpus).is_ok()
+                is_full && workers.machine().set_mask(thread, &cpus).is_ok()
             });
         }
     }

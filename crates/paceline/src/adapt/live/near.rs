@@ -63,9 +63,10 @@ impl Near {
         if self.calm >= self.hold {
             self.hold = HOLD;
         }
-        self.elsewhere = match was_near && waiter != self.waiter {
-            true => self.elsewhere + 1,
-            false => 0,
+        self.elsewhere = if was_near && waiter != self.waiter {
+            self.elsewhere + 1
+        } else {
+            0
         };
         if !was_near || self.elsewhere >= MOVED {
             (self.waiter, self.elsewhere) = (waiter, 0);

@@ -170,9 +170,10 @@ impl Reading {
 
     /// The smallest of what was asked for, what the machine leaves and what others on it do.
     pub(crate) fn workers(&self) -> usize {
-        match self.fits() {
-            true => self.workers_alone().min(self.most),
-            false => self.workers_alone(),
+        if self.fits() {
+            self.workers_alone().min(self.most)
+        } else {
+            self.workers_alone()
         }
     }
 
@@ -203,9 +204,10 @@ impl Reading {
     pub(super) fn learn(&mut self, limits: Limits) -> Learned {
         let (found, was) = (limits.effective_parallelism(), self.width);
         let is_sure = found >= was || self.fewer == Some(found);
-        match is_sure {
-            true => (self.width, self.fewer) = (found, None),
-            false => self.fewer = Some(found),
+        if is_sure {
+            (self.width, self.fewer) = (found, None)
+        } else {
+            self.fewer = Some(found)
         }
         let old = self.limits.usable();
         let new = limits.usable();

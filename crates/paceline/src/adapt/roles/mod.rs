@@ -21,7 +21,7 @@
 mod wish;
 
 use event::Nanos;
-use platform::{CpuSet, Lock, Platform, Treatment};
+use platform::{CpuSet, Lock, Machine, Platform, SchedParams};
 
 use super::live::Live;
 use super::workers::Workers;
@@ -44,7 +44,7 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Help {
     /// What was asked for.
-    pub asked: Treatment,
+    pub asked: SchedParams,
     /// Whether adopted threads and workers have it now.
     pub granted: bool,
     /// Why not; empty if granted.
@@ -69,7 +69,7 @@ struct RoleThread {
 
 impl RoleThread {
     fn new<P: Platform>(platform: &P, live: &Live<P>, thread: u64) -> RoleThread {
-        let before = platform.allowed(&[thread]);
+        let before = platform.machine().allowed(&[thread]);
         let usable = live.limits().usable();
         RoleThread {
             was_anywhere: before.as_ref().is_some_and(|cpus| usable.is_subset(cpus)),
@@ -92,18 +92,18 @@ impl RoleThread {
             None => before.clone(),
         };
         // Refused: none of them is there by now. The kernel has found it others, and the next look too.
-        if platform.set_mask(self.thread, &wanted).is_ok() {
+        if platform.machine().set_mask(self.thread, &wanted).is_ok() {
             self.given = cpus.cloned();
         }
     }
 }
 
-struct State {
+struct RolesState {
     threads: Vec<RoleThread>,
     wishes: Vec<Wish>,
 }
 
-impl State {
+impl RolesState {
     /// The thread with this name, if it has a role.
     fn thread(&mut self, thread: u64) -> Option<&mut RoleThread> {
         self.threads.iter_mut().find(|known| known.thread == thread)
@@ -114,18 +114,18 @@ impl State {
 pub(crate) struct Helping<P: Platform> {
     /// Whether anything is wished for.
     pub(crate) is_asked: bool,
-    state: P::Lock<State>,
+    state: P::Lock<RolesState>,
 }
 
 impl<P: Platform> Helping<P> {
     /// `slice`: what workers ask for without help.
-    pub(crate) fn new(wishes: Vec<Treatment>, slice: Option<Nanos>) -> Helping<P> {
+    pub(crate) fn new(wishes: Vec<SchedParams>, slice: Option<Nanos>) -> Helping<P> {
         let asks_for_slice = wishes.iter().any(|wish| wish.slice.is_some());
         let slice = slice.filter(|_| !asks_for_slice);
-        let wish = |asked: Treatment| Wish::new(asked, slice);
+        let wish = |asked: SchedParams| Wish::new(asked, slice);
         Helping {
             is_asked: !wishes.is_empty(),
-            state: P::Lock::new(State {
+            state: P::Lock::new(RolesState {
                 threads: Vec::new(),
                 wishes: wishes.into_iter().map(wish).collect(),
             }),
@@ -196,9 +196,10 @@ impl<P: Platform> Helping<P> {
             let is_free = known.roles == 0;
             let is_last = is_free && state.threads.len() == 1;
             for wish in &mut state.wishes {
-                match is_last {
-                    true => wish.undo_all(workers),
-                    false => wish.undo_last_of(workers, thread),
+                if is_last {
+                    wish.undo_all(workers)
+                } else {
+                    wish.undo_last_of(workers, thread)
                 }
             }
             if is_free {

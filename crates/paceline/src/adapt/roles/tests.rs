@@ -7,7 +7,7 @@ use crate::{Adopted, Builder, JobSystem};
 
 /// The class of the calling thread; none if the system cannot say.
 fn class() -> Option<Class> {
-    let now = Os.treat(Os.thread_id(), &Treatment::default());
+    let now = Os.set_sched_params(Os.thread_id(), &SchedParams::default());
     now.ok()?.class
 }
 
@@ -27,7 +27,7 @@ fn classes(js: &JobSystem<Os>) -> Vec<Option<Class>> {
     receive.iter().collect()
 }
 
-fn build(wishes: &[Treatment]) -> JobSystem<Os> {
+fn build(wishes: &[SchedParams]) -> JobSystem<Os> {
     let mut builder = Builder::small().workers(2);
     for wish in wishes {
         builder = builder.os_help(wish.clone());
@@ -40,7 +40,7 @@ fn build(wishes: &[Treatment]) -> JobSystem<Os> {
 /// before, with and after one role and two; with a wish that may be refused.
 #[test]
 fn help_is_for_all_or_nobody_and_ends() {
-    let js = build(&[Treatment::nice(-5)]);
+    let js = build(&[SchedParams::nice(-5)]);
     let before = class();
     assert!(
         js.os_help()
@@ -77,8 +77,8 @@ fn help_is_for_all_or_nobody_and_ends() {
 /// Method: a real-time priority that there is none of, and a slice.
 #[test]
 fn one_refusal_does_not_refuse_the_others() {
-    let slice = Treatment::slice(event::Nanos::from_micros(300));
-    let js = build(&[Treatment::round_robin(200), slice]);
+    let slice = SchedParams::slice(event::Nanos::from_micros(300));
+    let js = build(&[SchedParams::round_robin(200), slice]);
     let before = class();
     let _main = js.adopt(Role::Main);
     let [bad, _] = &js.os_help()[..] else {
@@ -104,10 +104,12 @@ fn a_role_without_wishes_changes_nothing() {
 #[test]
 fn a_newcomer_goes_back_to_what_the_others_were() {
     let thread = std::thread::spawn(|| {
-        let can_say = Os.treat(Os.thread_id(), &Treatment::nice(3)).is_ok();
+        let can_say = Os
+            .set_sched_params(Os.thread_id(), &SchedParams::nice(3))
+            .is_ok();
         let before = class();
         assert_eq!(before == Some(Class::Fair { nice: 3 }), can_say);
-        let js = build(&[Treatment::nice(-5)]);
+        let js = build(&[SchedParams::nice(-5)]);
         assert_eq!(classes(&js), [before; 2]);
         let main = js.adopt(Role::Main);
         js.resize(3).unwrap();
@@ -120,14 +122,14 @@ fn a_newcomer_goes_back_to_what_the_others_were() {
 
 /// Goal: a thread that ends without having given its role back is on no list any more, so that whoever gets
 /// its name is left alone; the workers are as before it came. Method: guards forgotten, one and two, on a
-/// thread with a seat and on one without; another thread with a role stays. (Where threads have no names,
-/// nothing is done to one.)
+/// thread with a thread slot and on one without; another thread with a role stays. (Where threads have no
+/// names, nothing is done to one.)
 #[test]
 fn a_forgotten_role_ends_with_its_thread() {
     if Os.thread_id() == 0 {
         return;
     }
-    let js = build(&[Treatment::nice(-5)]);
+    let js = build(&[SchedParams::nice(-5)]);
     let before = classes(&js);
     let threads = || {
         js.shared()
@@ -140,10 +142,10 @@ fn a_forgotten_role_ends_with_its_thread() {
         let state = &js.shared().adapt.helping.state;
         state.with(|state| state.wishes.iter().map(Wish::helped).sum::<usize>())
     };
-    for (roles, has_seat) in [(1, false), (2, false), (1, true)] {
+    for (roles, has_slot) in [(1, false), (2, false), (1, true)] {
         std::thread::scope(|scope| {
             let forgetful = scope.spawn(|| {
-                if has_seat {
+                if has_slot {
                     js.schedule(|_| {});
                 }
                 (0..roles).for_each(|_| std::mem::forget(js.adopt(Role::Audio)));

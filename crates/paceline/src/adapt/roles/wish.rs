@@ -1,43 +1,43 @@
 //! A wish for the kernel's help, and whom it was granted to: all who adopted and all workers, or nobody.
 
 use event::Nanos;
-use platform::{Class, Platform, Treatment, TreatmentError};
+use platform::{Class, Machine, Platform, SchedParams, SchedParamsError};
 
 use crate::adapt::words::WorkerWords;
 use crate::adapt::workers::Workers;
 
-/// A thread that is treated another way than before.
+/// A thread whose scheduling parameters were changed.
 struct Helped {
     thread: u64,
     /// Workers: their index.
     worker: Option<usize>,
     /// How to undo it.
-    undo: Treatment,
+    undo: SchedParams,
 }
 
 /// One wish and what became of it.
 pub(super) struct Wish {
-    pub(super) asked: Treatment,
-    /// What is done for it.
-    treatment: Treatment,
+    pub(super) asked: SchedParams,
+    /// The parameters that are set for it.
+    params: SchedParams,
     pub(super) refused: Option<String>,
     helped: Vec<Helped>,
 }
 
 impl Wish {
     /// `slice`: what a thread of ordinary share is to have, if nobody wished for another one.
-    pub(super) fn new(asked: Treatment, slice: Option<Nanos>) -> Wish {
-        let mut treatment = asked.clone();
-        treatment.slice = asked.slice.or_else(|| fitting_slice(asked.class?, slice?));
+    pub(super) fn new(asked: SchedParams, slice: Option<Nanos>) -> Wish {
+        let mut params = asked.clone();
+        params.slice = asked.slice.or_else(|| fitting_slice(asked.class?, slice?));
         Wish {
             asked,
-            treatment,
+            params,
             refused: None,
             helped: Vec::new(),
         }
     }
 
-    /// How many treatments there are to be undone.
+    /// How many threads have parameters to be undone.
     #[cfg(test)]
     pub(super) fn helped(&self) -> usize {
         self.helped.len()
@@ -59,7 +59,7 @@ impl Wish {
         &mut self,
         workers: &impl Workers<P>,
         (thread, worker): (u64, Option<usize>),
-        answer: Result<Treatment, TreatmentError>,
+        answer: Result<SchedParams, SchedParamsError>,
     ) {
         match answer {
             Ok(undo) => self.helped.push(Helped {
@@ -68,7 +68,7 @@ impl Wish {
                 undo,
             }),
             Err(error) => {
-                self.refused = Some(error.to_string());
+                self.refused = Some(error.reason());
                 self.undo_all(workers);
             }
         }
@@ -82,7 +82,7 @@ impl Wish {
     ) {
         if self.refused.is_none() {
             let thread = workers.platform().thread_id();
-            let answer = workers.platform().treat(thread, &self.treatment);
+            let answer = workers.machine().set_sched_params(thread, &self.params);
             self.note(workers, (thread, worker), answer);
         }
     }
@@ -111,7 +111,10 @@ impl Wish {
         }
         let mut said = None;
         workers.with_thread(words, |thread| {
-            said = Some((thread, workers.platform().treat(thread, &self.treatment)));
+            said = Some((
+                thread,
+                workers.machine().set_sched_params(thread, &self.params),
+            ));
             true
         });
         if let Some((thread, answer)) = said {
@@ -157,7 +160,11 @@ impl Helped {
     fn undo<P: Platform>(&self, workers: &impl Workers<P>) {
         let undo = |thread: u64| {
             // Refused: then nobody may do it, and the thread keeps what it has.
-            thread == self.thread && workers.platform().treat(thread, &self.undo).is_ok()
+            thread == self.thread
+                && workers
+                    .machine()
+                    .set_sched_params(thread, &self.undo)
+                    .is_ok()
         };
         let words = self.worker.and_then(|worker| workers.worker(worker));
         match words {
@@ -176,20 +183,20 @@ mod tests {
     #[test]
     fn slices_fit_shares() {
         let slice = Nanos::from_micros(400);
-        let done = |asked: Treatment, slice| Wish::new(asked, slice).treatment.slice;
-        let micros = |nice| done(Treatment::nice(nice), Some(slice)).map(|slice| slice.0 / 1_000);
+        let done = |asked: SchedParams, slice| Wish::new(asked, slice).params.slice;
+        let micros = |nice| done(SchedParams::nice(nice), Some(slice)).map(|slice| slice.0 / 1_000);
         assert_eq!([0, 5].map(micros), [None; 2]);
         assert_eq!(
             [-1, -3, -10].map(micros),
             [Some(500), Some(781), Some(3_725)]
         );
-        assert_eq!(done(Treatment::round_robin(1), Some(slice)), None);
+        assert_eq!(done(SchedParams::round_robin(1), Some(slice)), None);
         assert_eq!(
-            done(Treatment::nice(-10), None),
+            done(SchedParams::nice(-10), None),
             None,
             "the kernel's is wanted"
         );
         let other = Nanos::from_micros(300);
-        assert_eq!(done(Treatment::slice(other), Some(slice)), Some(other));
+        assert_eq!(done(SchedParams::slice(other), Some(slice)), Some(other));
     }
 }

@@ -89,9 +89,10 @@ impl Steer {
 
     /// One of the two is in the other's way, and there is another CPU for one of them, or not.
     pub(super) fn found(&mut self, now: Nanos, have_room: bool) {
-        match have_room {
-            true => self.armed_until = now + ARMED,
-            false => self.held_off_until = now + ASK_AGAIN,
+        if have_room {
+            self.armed_until = now + ARMED
+        } else {
+            self.held_off_until = now + ASK_AGAIN
         }
     }
 

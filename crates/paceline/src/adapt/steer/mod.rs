@@ -32,7 +32,7 @@ mod overdue;
 mod preempted;
 
 use event::{EventKind, Nanos, Steered};
-use platform::{CpuSet, Platform};
+use platform::{CpuSet, Machine, Platform};
 
 use crate::adapt::interference::Noticed;
 use crate::adapt::live::Live;
@@ -143,15 +143,21 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         let platform = self.platform();
         let all = self.live.worker_cpus(platform, words);
         let mut mask: CpuSet = all.clone();
-        exclude.iter().for_each(|&cpu| mask.remove(cpu));
+        if let Some(cpu) = exclude {
+            mask.remove(cpu);
+        }
         if mask.is_empty() {
             mask = all;
         }
         // Refused: the worker stays where it may be, which is no worse than before.
-        let changed = platform.set_mask(platform.thread_id(), &mask).is_ok();
-        let says = match changed && exclude.is_some() {
-            true => Mask::Steered,
-            false => Mask::Full,
+        let changed = platform
+            .machine()
+            .set_mask(platform.thread_id(), &mask)
+            .is_ok();
+        let says = if changed && exclude.is_some() {
+            Mask::Steered
+        } else {
+            Mask::Full
         };
         says.set(words);
         if changed {

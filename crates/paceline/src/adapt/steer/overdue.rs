@@ -20,7 +20,7 @@
 //! roster's lock, under which a leaving worker takes back its name, so the name is that of a living thread.
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, Memory, Ordering, Padded, Platform, Treatment};
+use platform::{Atomic, Machine, Memory, Ordering, Padded, Platform, SchedParams};
 
 use super::Steerer;
 use crate::adapt::words::{Mask, WorkerWords};
@@ -121,9 +121,10 @@ impl Remedy {
 /// it, down by 1/198 of that otherwise, so that it stands still if one in a hundred is above ("frugal
 /// streaming", Ma, Muthukrishnan and Sandler 2013, with steps in proportion).
 fn follow_p99(p99: u64, value: u64) -> u64 {
-    let next = match value > p99 {
-        true => p99 + p99 / 2,
-        false => p99 - p99 / 198,
+    let next = if value > p99 {
+        p99 + p99 / 2
+    } else {
+        p99 - p99 / 198
     };
     next.clamp(P99_MIN, P99_MAX)
 }
@@ -182,7 +183,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         let workers = self.caller.workers();
         let all = self.live.worker_cpus(workers.platform(), words);
         workers.with_thread(words, |thread| {
-            let restored = workers.platform().set_mask(thread, &all).is_ok();
+            let restored = workers.machine().set_mask(thread, &all).is_ok();
             Mask::Restored.set(words);
             restored
         })
@@ -193,11 +194,14 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
     pub(super) fn nudge(&self, index: usize, words: &WorkerWords<P>) -> bool {
         let workers = self.caller.workers();
         let nudged = workers.with_thread(words, |thread| {
-            let platform = workers.platform();
+            let machine = workers.machine();
             // Any slice will do that is not the one it has.
             let other = workers.slice().map(|slice| Nanos(slice.0 ^ 1));
-            let undo = other.map(|other| platform.treat(thread, &Treatment::slice(other)));
-            undo.is_some_and(|undo| undo.is_ok_and(|undo| platform.treat(thread, &undo).is_ok()))
+            let undo =
+                other.map(|other| machine.set_sched_params(thread, &SchedParams::slice(other)));
+            undo.is_some_and(|undo| {
+                undo.is_ok_and(|undo| machine.set_sched_params(thread, &undo).is_ok())
+            })
         });
         if nudged {
             self.caller.counters().nudges.add(1);
@@ -316,7 +320,7 @@ mod tests {
     }
 
     /// Goal: a signalled worker that has not started gets all CPUs back, once, from whoever passes by
-    /// after the limit and not before; and notices when it starts. Method: the seat of a sleeping
+    /// after the limit and not before; and notices when it starts. Method: the thread slot of a sleeping
     /// worker is made to look like that of one with a mask, signalled a while ago; then it is really
     /// woken, by a job that the main thread does not help with.
     #[test]
@@ -331,34 +335,35 @@ mod tests {
             .build()
             .unwrap();
         let shared = js.shared();
-        let seat = shared
-            .seats
+        let thread = shared
+            .threads
             .iter()
-            .find(|seat| seat.role == crate::seat::Role::Worker);
-        let seat = seat.expect("it was started");
+            .find(|thread| thread.kind == crate::work::thread_slot::ThreadKind::Worker);
+        let thread = thread.expect("it was started");
         let (send, receive) = std::sync::mpsc::channel::<u32>();
         while shared.idle.load().sleeping == 0 {
             let _ = receive.recv_timeout(Duration::from_millis(1));
         }
         let sent = Os.now();
-        seat.words
+        thread
+            .words
             .mask
             .store(Mask::Steered as u32, Ordering::Relaxed);
-        seat.woken_at.store(sent.0, Ordering::Relaxed);
+        thread.woken_at.store(sent.0, Ordering::Relaxed);
         js.enter(|cx| {
             let vigil = shared.adapt.watch();
-            shared.adapt.signalled(cx, seat.index as usize);
+            shared.adapt.signalled(cx, thread.index as usize);
             let limit = shared.adapt.steering.limit();
             assert_eq!(vigil.sleeps_until(), sent + limit);
             vigil.passes(cx, sent + limit - Nanos(1));
             assert_eq!(
-                seat.words.mask.load(Ordering::Relaxed),
+                thread.words.mask.load(Ordering::Relaxed),
                 Mask::Steered as u32
             );
             for _ in 0..2 {
                 vigil.passes(cx, sent + limit);
                 assert_eq!(
-                    seat.words.mask.load(Ordering::Relaxed),
+                    thread.words.mask.load(Ordering::Relaxed),
                     Mask::Restored as u32
                 );
                 assert_eq!(vigil.sleeps_until(), Nanos::MAX);
@@ -367,7 +372,7 @@ mod tests {
         assert_eq!(js.stats().masks_restored, 1);
         // It looks itself: once it goes to sleep again it may keep off its waker's CPU.
         js.schedule(move |cx| {
-            let mask = cx.seat.words.mask.load(Ordering::Relaxed);
+            let mask = cx.thread.words.mask.load(Ordering::Relaxed);
             send.send(mask).unwrap();
         });
         js.flush();

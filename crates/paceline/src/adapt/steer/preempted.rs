@@ -11,7 +11,7 @@
 //! would end its slice, not theirs.
 
 use event::Nanos;
-use platform::Platform;
+use platform::{Machine, Platform};
 
 use super::Steerer;
 use super::overdue::NUDGE;
@@ -51,7 +51,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
             return None;
         }
         let workers = self.caller.workers();
-        let is_off_cpu = |thread| workers.platform().is_on_cpu(thread) == Some(false);
+        let is_off_cpu = |thread| workers.machine().is_on_cpu(thread) == Some(false);
         let mut nudged = 0;
         for (index, words) in workers.each() {
             if self.may_hold_work(index)

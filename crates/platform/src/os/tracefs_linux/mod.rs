@@ -1,10 +1,10 @@
 //! The kernel's own recorder: an instance of ftrace for this process alone.
 //!
-//! An [`Instance`] has buffers, events and a clock of its own, so that nobody else's recording is
-//! disturbed. It is called `paceline-PID`.
+//! An [`Instance`] has buffers, events and a clock of its own, so that no other recording is disturbed. It is
+//! called `paceline-PID`.
 //!
-//! Who removes it: the process, when it is done; a [`Guardian`], if the process was killed; and the next
-//! one that makes an instance, if even that failed. The process keeps a file of the instance open, and the
+//! The process removes it when it is done. If the process was killed a [`Guardian`] does, and if even that
+//! failed, the next process that makes an instance. The process keeps a file of the instance open, and the
 //! kernel refuses to remove an instance with open files: so a process that is alive, but cannot be seen
 //! from here (in another container), keeps its instance.
 //!
@@ -18,13 +18,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::guardian::Guardian;
-use super::refused::{Kept, Refused};
+use super::kept::Kept;
+use crate::error::Refused;
 
 /// Where tracefs is mounted, usually.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// What instances are called, before the number of their process.
 const PREFIX: &str = "paceline-";
-/// Most instances of one process.
+/// The most instances of one process.
 const INSTANCES_MAX: u32 = 64;
 
 /// The file system by which the kernel's recorder is controlled.
@@ -306,7 +307,7 @@ fn mount() -> io::Result<OwnedFd> {
 }
 
 /// # Safety
-/// `fd` is negative, or a descriptor nobody else owns.
+/// `fd` is negative, or a descriptor that has no other owner.
 unsafe fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
     match i32::try_from(fd) {
         // SAFETY: the caller's promise.

@@ -101,7 +101,7 @@ fn an_instance_records_and_goes() {
     assert!(paths.iter().all(|path| !path.exists()), "{paths:?}");
 }
 
-/// Goal: whoever cannot see a process does not remove its instance. Method: try to.
+/// Goal: a process that cannot see another one does not remove its instance. Method: try to.
 #[test]
 fn an_instance_in_use_stays() {
     let Some(instance) = instance() else { return };

@@ -302,9 +302,10 @@ fn mounts(reader: &Reader<'_>) -> Vec<Mount> {
         mounts.filter(groups).collect()
     };
     let known = of("proc/self/mountinfo", Mount::read_info);
-    match known.is_empty() {
-        true => of("proc/mounts", Mount::read_mounts),
-        false => known,
+    if known.is_empty() {
+        of("proc/mounts", Mount::read_mounts)
+    } else {
+        known
     }
 }
 
@@ -326,9 +327,12 @@ fn paths(
     let alone = cpuset.filter(|_| controller == Controller::Cpuset);
     let first = |group| seen(mounts, group, 1, |mount| mount.controls(controller));
     let unified = |group| seen(mounts, group, 2, |mount| mount.kind == "cgroup2");
-    let or_usual = |paths: Vec<Path>, point: &str, group, version| match paths.is_empty() {
-        true => vec![Path::new(&usual_mount(point), group, version)],
-        false => paths,
+    let or_usual = |paths: Vec<Path>, point: &str, group, version| {
+        if paths.is_empty() {
+            vec![Path::new(&usual_mount(point), group, version)]
+        } else {
+            paths
+        }
     };
     if let Some(group) = named {
         return or_usual(first(group), controller.usual_place(), group, 1);

@@ -18,8 +18,9 @@ use crate::topology::{Confidence, Witness};
 
 /// Neighbouring values belong together up to this many percent of the lower one.
 const TOGETHER: u64 = 112;
-/// And those of two kinds of cores, whose frequencies would not differ for favour: Snapdragon 821 has two
-/// kinds at 2.19 and 2.34 GHz, and Snapdragon 8 Gen 2 two at the same frequency, which are one class.
+/// Values of two kinds of cores, whose frequencies would not differ for favour, belong together up to this
+/// many. Snapdragon 821 has two kinds at 2.19 and 2.34 GHz. Snapdragon 8 Gen 2 has two at the same frequency,
+/// which are one class.
 const TOGETHER_OTHERS: u64 = 105;
 
 /// What came out: CPUs by class, slow to fast, with what one of them can do.
@@ -35,7 +36,7 @@ pub(super) fn find(reader: &mut Reader<'_>, speeds: &mut [Speed]) -> Classes {
     let Some((witness, ranks)) = ask(reader, speeds, &all) else {
         return Classes {
             sets: vec![(all, None)],
-            witness: Witness::Nobody,
+            witness: Witness::Nothing,
             confidence: Confidence::High,
         };
     };
@@ -138,9 +139,11 @@ fn cut(
     let mut before = values.first().map(|&(value, kind, _)| (value, kind));
     let mut ranks = Ranks::new();
     for (value, kind, cpu) in values {
-        let limit = match before.is_some_and(|before| before.1 == kind) {
-            true => TOGETHER,
-            false => TOGETHER_OTHERS,
+        let is_same_kind = before.is_some_and(|before| before.1 == kind);
+        let limit = if is_same_kind {
+            TOGETHER
+        } else {
+            TOGETHER_OTHERS
         };
         rank += usize::from(before.is_some_and(|before| is_above(value, before.0, limit)));
         before = Some((value, kind));
@@ -163,9 +166,11 @@ fn weighted_frequencies(speeds: &[Speed]) -> BTreeMap<u32, u64> {
         Some(core) if kinds_known => core.weight(),
         _ => 1,
     };
-    let value = |speed: &Speed| match khz.is_empty() {
-        true => Some(weight(speed)),
-        false => Some(khz.get(&speed.cpu)?.saturating_mul(weight(speed))),
+    let value = |speed: &Speed| {
+        if khz.is_empty() {
+            return Some(weight(speed));
+        }
+        Some(khz.get(&speed.cpu)?.saturating_mul(weight(speed)))
     };
     let values = speeds
         .iter()
@@ -206,9 +211,9 @@ fn fill(reader: &mut Reader<'_>, speeds: &[Speed], known: Ranks) -> Ranks {
     let mut ranks = known.clone();
     let mut left = CpuSet::new();
     let mut counts = BTreeMap::<usize, usize>::new();
-    known
-        .values()
-        .for_each(|&rank| *counts.entry(rank).or_default() += 1);
+    for &rank in known.values() {
+        *counts.entry(rank).or_default() += 1;
+    }
     let majority = counts.iter().max_by_key(|&(&rank, &count)| (count, rank));
     let majority = majority.map_or(0, |(&rank, _)| rank);
     for speed in speeds

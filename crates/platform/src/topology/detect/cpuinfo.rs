@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::CpuSet;
 use crate::topology::cpuset::CPUS_MAX;
 
-/// Which core an Arm CPU is: who made it and which part it is. Its variant and revision are left out, since
-/// equal cores differ in them (as in Snapdragon X Elite).
+/// Which core an Arm CPU is: its maker's number and that of the part. Its variant and revision are left out,
+/// since equal cores differ in them (as in Snapdragon X Elite).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Core {
     implementer: u8,
@@ -26,10 +26,7 @@ impl Core {
     /// others do (device trees' `capacity-dmips-mhz` say 485 of 1024 for an A53 beside an A72, 530 for an A55
     /// beside an A76).
     pub(super) fn weight(self) -> u64 {
-        match self.is_in_order() {
-            true => 5,
-            false => 10,
-        }
+        if self.is_in_order() { 5 } else { 10 }
     }
 
     fn is_in_order(self) -> bool {
@@ -71,8 +68,8 @@ pub(super) struct CpuInfo {
 
 impl CpuInfo {
     /// Reads the file. Blocks end with an empty line. A block that names no CPU or several names no core
-    /// either: kernels before 3.18 on Arm print the core once, at the end, which is that of the CPU that
-    /// printed it, and nobody knows which that was.
+    /// either. Kernels before 3.18 on Arm print one core, at the end: that of the CPU which printed the
+    /// file, and the file does not say which CPU that was.
     pub(super) fn read(text: &str) -> CpuInfo {
         let mut info = CpuInfo::default();
         let mut block = Block::default();

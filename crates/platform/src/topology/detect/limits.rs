@@ -30,10 +30,11 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Limits {
     let allowed = match (mask, cpuset) {
         (Some(mask), Some(cpuset)) => {
             let both = mask.intersection(&cpuset);
-            match both.intersection(&online).is_empty() {
+            if both.intersection(&online).is_empty() {
                 // Changed between two readings: the mask is what counts.
-                true => mask,
-                false => both,
+                mask
+            } else {
+                both
             }
         }
         (Some(mask), None) => mask,

@@ -92,9 +92,10 @@ impl<'a> Reader<'a> {
 fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let start: String = text.chars().take(24).map(plain).collect();
-    match start.len() < text.len() {
-        true => format!("'{start}…'"),
-        false => format!("'{start}'"),
+    if start.len() < text.len() {
+        format!("'{start}…'")
+    } else {
+        format!("'{start}'")
     }
 }
 
@@ -112,9 +113,10 @@ impl Notes {
         if self.sentences.contains(&sentence) {
             return;
         }
-        match self.sentences.len() < Notes::MOST {
-            true => self.sentences.push(sentence),
-            false => self.more += 1,
+        if self.sentences.len() < Notes::MOST {
+            self.sentences.push(sentence);
+        } else {
+            self.more += 1;
         }
     }
 

@@ -9,7 +9,7 @@ use super::reader::{CPUS, Reader};
 use super::speeds::Speed;
 use crate::{CpuPlace, CpuSet};
 
-/// Where the CPUs sit.
+/// Where the CPUs are.
 pub(super) struct Places {
     pub(super) places: Vec<CpuPlace>,
     /// Those whose cache is known. The others count as sharing one.
@@ -29,10 +29,10 @@ pub(super) fn read(reader: &mut Reader<'_>, online: &CpuSet, speeds: &[Speed]) -
         let cache = cache_of.get(&cpu).copied().or_else(|| {
             let group = last_cache(reader, online, cpu)?;
             let first = group.first()?;
-            // Everybody in the group has the same file.
-            group.iter().for_each(|member| {
+            // Each CPU of the group has the same file.
+            for member in group.iter() {
                 cache_of.entry(member).or_insert(first);
-            });
+            }
             Some(first)
         });
         if cache.is_some() {
@@ -55,7 +55,7 @@ pub(super) fn read(reader: &mut Reader<'_>, online: &CpuSet, speeds: &[Speed]) -
 /// What CPUs share of which nothing is known.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Who is a thread of which core, as far as it was asked.
+/// Which core each CPU is a thread of, as far as it was asked.
 #[derive(Default)]
 struct Cores {
     /// The first CPU with this package and core number, where only these are known.

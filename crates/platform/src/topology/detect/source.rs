@@ -2,7 +2,9 @@
 //!
 //! Paths are relative to the machine's root and have no leading slash: `sys/devices/system/cpu/online`.
 //!
-//! Invariant: whatever is read is of bounded size, and nothing here blocks: only regular files are opened.
+//! Invariant: what is read is of bounded size.
+//!
+//! Invariant: nothing here blocks. Only regular files are opened.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +13,7 @@ use std::path::PathBuf;
 
 use crate::CpuSet;
 
-/// The files of a machine, at this moment or as they were when somebody kept them.
+/// The files of a machine, at this moment, or as they were when they were kept.
 pub trait Source {
     /// What a file holds, cut after [`FILE_MAX`] bytes; none if there is no such file or it cannot be read.
     fn read(&self, path: &str) -> Option<Vec<u8>>;
@@ -158,9 +160,10 @@ impl Source for Tree {
             names.push(name.to_owned());
             // Behind everything below the name: '0' is the character after '/'. What sorts between the name
             // and its slash, such as "cpu0-x" after "cpu0", comes first if both exist, so nothing is skipped.
-            from = match rest.len() == name.len() {
-                true => format!("{path}\0"),
-                false => format!("{prefix}{name}0"),
+            from = if rest.len() == name.len() {
+                format!("{path}\0")
+            } else {
+                format!("{prefix}{name}0")
             };
         }
         names.sort();

@@ -1,22 +1,22 @@
 //! `eevdf-6.6` and `eevdf-6.18`: earliest eligible virtual deadline first, Linux's fair class since 6.6.
 //!
 //! Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First: A Flexible and Accurate Mechanism for
-//! Proportional Share Resource Allocation" (1995), on a kernel that looks at ticks only. Each queue has
-//! an average virtual time V, weighted. A task's *lag* is V minus its own: what it is owed. A task that is
-//! owed anything is *eligible*. Each has a *deadline*: the virtual time at which it will have run for one
-//! slice. Of the eligible tasks the one with the earliest deadline runs; when it has reached its deadline,
-//! it gets a new one, one slice later.
+//! Proportional Share Resource Allocation" (1995), on a kernel that looks at ticks only. Each queue has an
+//! average virtual time V, weighted. A task's *lag* is V minus its own virtual time: the time it is owed. A
+//! task that is owed anything is *eligible*. Each has a *deadline*: the virtual time at which it will have
+//! run for one slice. Of the eligible tasks the one with the earliest deadline runs; when it has reached its
+//! deadline, it gets a new one, one slice later.
 //!
 //! - *The slice* is 0.70 ms (6.6: 0.75 ms), times 1 to 4 for 1 to 8 CPUs. From 6.12 on a task can ask
 //!   for its own ([`Attr::slice`]), 0.1 to 100 ms. A shorter slice means an earlier deadline and an
 //!   equal share.
-//! - *Protection* (`RUN_TO_PARITY`): what was picked goes on although others become eligible. In 6.6 until
-//!   its deadline; in 6.18 until it has run for the shortest slice in its queue.
-//! - *`PREEMPT_SHORT`* (6.12): a task that wakes up and has a shorter slice than what runs ignores that.
-//! - *Placement* (`PLACE_LAG`): a task keeps its lag while it sleeps or moves, at most two slices or a
-//!   tick of it. Since its arrival moves V, it is placed so that its lag is right afterwards. A new task
-//!   begins with none, and with half a slice (`PLACE_DEADLINE_INITIAL`). From 6.12 on, who moves keeps
-//!   its deadline, too (`PLACE_REL_DEADLINE`).
+//! - *Protection* (`RUN_TO_PARITY`): the picked task goes on although others become eligible. In 6.6 it does
+//!   so until its deadline; in 6.18 until it has run for the shortest slice in its queue.
+//! - *`PREEMPT_SHORT`* (6.12): a task that wakes up with a shorter slice than the running one's ignores that.
+//! - *Placement* (`PLACE_LAG`): a task keeps its lag while it sleeps or moves, at most two slices or a tick
+//!   of it. Since its arrival moves V, it is placed so that its lag is right afterwards. A new task begins
+//!   with none, and with half a slice (`PLACE_DEADLINE_INITIAL`). From 6.12 on, a task that moves keeps its
+//!   deadline, too (`PLACE_REL_DEADLINE`).
 //! - *Delayed dequeue* (`DELAY_DEQUEUE`, 6.12): a task that goes to sleep while it is not eligible stays
 //!   in the competition until it is, so that sleeping pays off no debt; it leaves when it would be
 //!   picked. Nothing is owed to it then (`DELAY_ZERO`).
@@ -27,16 +27,16 @@
 //!
 //! Sources: the commit messages and `sched-eevdf.rst`; the numbers of the tests are measured on 6.18.44 with
 //! 2 CPUs at 250 Hz. In 6.18 the lag that is kept is bound by the task's own slice; later kernels use the
-//! longest in the queue (commit 6e3c0a4e1ad1). That of 6.18.44 was not looked at.
+//! longest in the queue (commit 6e3c0a4e1ad1). The bound of 6.18.44 was not looked at.
 //!
 //! Left out: groups, `PICK_BUDDY` (only `yield_to` sets that buddy), and the approximations of the
 //! kernel's V, which is exact here.
 //!
-//! Where it is bad: a slice is what the tick makes of it; with 250 Hz nothing below 4 ms changes how
-//! long stints are. What wakes up waits for the end of the protection unless its slice is shorter, so
-//! latency goes to who asks for it, and everybody may. Owing is forgotten in sleep only up to two
-//! slices, so a task that sleeps often and computes little gets less than CFS gave it. In 6.6 a loop of
-//! yields moves its deadline away without bound, and waits long for it afterwards.
+//! Where it is bad: slices are rounded up to ticks; with 250 Hz no slice below 4 ms changes how long stints
+//! are. A task that wakes up waits for the end of the protection unless its slice is shorter, so latency goes
+//! to the tasks that ask for it, and every task may. Lag is forgotten in sleep beyond two slices, so a task
+//! that sleeps often and computes little gets less than CFS gave it. In 6.6 a loop of yields moves its
+//! deadline away without bound, and waits long for it afterwards.
 
 mod queue;
 #[cfg(test)]
@@ -151,7 +151,8 @@ impl Eevdf {
         }
     }
 
-    /// Who should run: the earliest deadline among the eligible, unless what runs is protected.
+    /// The task that should run: the earliest deadline among the eligible, unless the running one is
+    /// protected.
     fn choose(&self, cpu: Cpu, protect: bool) -> Option<Task> {
         let queue = &self.queues[cpu.index()];
         if queue.tasks.len() == 1 {
@@ -167,14 +168,14 @@ impl Eevdf {
         }
         let all = queue.tasks.iter().copied();
         let eligible = all.filter(|&task| queue.is_eligible(entity(task)));
-        // Among equals, what runs goes last.
+        // Among equals, the running task goes last.
         eligible.min_by_key(|&task| {
             let entity = entity(task);
             (entity.deadline, queue.curr == Some(task), entity.turn)
         })
     }
 
-    /// What was picked is safe from others for a while.
+    /// The picked task is safe from others for a while.
     fn protect(&mut self, cpu: Cpu, picked: Task) {
         let shortest = self.shortest_slice(cpu);
         let entity = &mut self.entities[picked.index()];
@@ -190,7 +191,7 @@ impl Eevdf {
         slices.min().unwrap_or(self.base_slice)
     }
 
-    /// How far from zero the task's lag may be, in virtual time, in a queue that nobody joins or leaves.
+    /// How far from zero the task's lag may be, in virtual time, in a queue that no task joins or leaves.
     fn bound(&self, task: Task) -> i64 {
         let entity = &self.entities[task.index()];
         let slice = entity.slice.max(entity.request);
@@ -217,7 +218,7 @@ impl Fair for Eevdf {
         self.entities.push(entity);
     }
 
-    /// Another weight leaves what is owed in real time as it is. Another slice counts from the next
+    /// Another weight leaves the time it is owed, in real time, as it is. Another slice counts from the next
     /// deadline on.
     fn set_attr(&mut self, task: Task, attr: &Attr, now: Nanos) {
         let slice = self.slice_of(attr);
@@ -258,7 +259,7 @@ impl Fair for Eevdf {
         entity.place = QueuePlace::Queued;
         entity.is_new = why == Enqueue::New;
         self.join(cpu, task, why == Enqueue::New);
-        // Who is moved here may preempt as if it woke up; the kernel around asks at wake-ups only.
+        // A task that is moved here may preempt as if it woke up; the kernel around asks at wake-ups only.
         let curr = self.queues[cpu.index()].curr;
         if let (Enqueue::Move, Some(curr)) = (why, curr) {
             self.preempts(cpu, curr, task, now);
@@ -416,25 +417,24 @@ impl Fair for Eevdf {
         }
     }
 
-    /// Sums are right, somebody is eligible, and lag is bounded. In virtual time, where nobody joins or
+    /// Sums are right, some task is eligible, and lag is bounded. In virtual time, where no task joins or
     /// leaves:
     ///
-    /// - lag ≥ −(slice + tick). Nobody is picked who owes anything.
-    ///   What was picked runs for a slice at most until it is over, then until the next tick at most, and
-    ///   V does not go back meanwhile.
-    /// - lag ≤ slice + tick + what others may have had too much, spread over all: Σ(slice + 2 ticks) / Σw.
-    ///   When a task is owed its whole slice, V is at its deadline, and from then on only tasks with earlier
-    ///   deadlines are picked before it. Those are owed, too. What all of them are owed is what others have
-    ///   had too much, by the first bound, since lags add up to zero; and each has a tick too much when it
-    ///   stops. The paper's bound is one slice; the rest is the price of looking at ticks only, and it is
-    ///   heavy tasks among many light ones that pay it.
+    /// - lag ≥ −(slice + tick). No task is picked that owes anything. The picked task runs for a slice at
+    ///   most until it is over, then until the next tick at most, and V does not go back meanwhile.
+    /// - lag ≤ slice + tick + the excess of the other tasks, spread over all: Σ(slice + 2 ticks) / Σw. When a
+    ///   task is owed its whole slice, V is at its deadline, and from then on only tasks with earlier
+    ///   deadlines are picked before it. Those are owed, too. The time that all of them are owed is the
+    ///   excess that others have had, by the first bound, since lags add up to zero; and each has a tick too
+    ///   much when it stops. The paper's bound is one slice; the rest is the price of looking at ticks only,
+    ///   and it is heavy tasks among many light ones that pay it.
     ///
-    /// Who joins with a lag, or leaves with one, moves V for all others: the lower bound is lower by what
-    /// V was moved back meanwhile, the upper one only looked at where nobody did (it follows from the lower
-    /// bounds of all that nobody is owed more than others have had too much).
+    /// A task that joins or leaves with a lag moves V for all others. So the lower bound is lower by the
+    /// distance that V was moved back meanwhile. The upper one is only checked where no task did so. (It
+    /// follows from the lower bounds of all that no task is owed more than the excess of the others.)
     ///
-    /// Nothing is bounded in a queue where a yield has postponed a deadline: who did that runs until it is
-    /// reached, however far off. Nor is it without ticks: who runs is asked at wake-ups only.
+    /// Nothing is bounded in a queue where a yield has postponed a deadline: the task that yielded runs until
+    /// it is reached, however far off. Nor is it without ticks: the running task is asked at wake-ups only.
     fn check(&self) -> Result<(), String> {
         for (cpu, queue) in self.queues.iter().enumerate() {
             let entities = queue.tasks.iter().map(|task| &self.entities[task.index()]);

@@ -1,14 +1,14 @@
-//! Virtual time in one queue: V, lag, who is eligible, and what arrivals and departures do to it.
+//! Virtual time in one queue: V, lag, eligibility, and the effect of arrivals and departures on them.
 //!
-//! V is the average of the virtual times, weighted: `sum / weight`. It goes on by itself when somebody runs.
+//! V is the average of the virtual times, weighted: `sum / weight`. It goes on by itself when a task runs.
 //!
-//! # Who bears what
+//! # What moves V
 //!
-//! A task that joins with a lag other than zero, or leaves with one, moves V, and with it the lag of
-//! everybody else, by the same amount. That is no fault of the policy, and a check of lag must leave room for
-//! it: the queue sums up all moves back, and counts all arrivals and departures. A task marks the sum
-//! whenever it is owed something while it runs: what has been added since widens its lower bound. It marks
-//! the count whenever it owes: its upper bound is looked at while nothing has been added since.
+//! A task that joins with a lag other than zero, or leaves with one, moves V, and with it the lag of every
+//! other task, by the same amount. That is no fault of the policy, and a check of lag must leave room for it:
+//! the queue sums up all moves back, and counts all arrivals and departures. A task marks the sum whenever it
+//! is owed something while it runs: later moves widen its lower bound. It marks the count whenever it owes:
+//! its upper bound is checked while nothing has been added since.
 //!
 //! Invariant: `sum` and `weight` are those of `tasks`.
 
@@ -27,14 +27,14 @@ pub(super) enum QueuePlace {
     Delayed,
 }
 
-/// What is known of a task.
+/// A task's state.
 #[derive(Debug)]
 pub(super) struct Entity {
     pub(super) weight: Weight,
     pub(super) discipline: Discipline,
     pub(super) slice: Nanos,
-    /// The slice its deadline was made with; if what it owes, or is owed beyond that, is from an earlier,
-    /// longer one, that.
+    /// The slice its deadline was made with; or an earlier, longer one, if its lag comes from there and is
+    /// beyond that slice.
     pub(super) request: Nanos,
     pub(super) place: QueuePlace,
     /// Whose queue it is in, or was in last.
@@ -48,9 +48,9 @@ pub(super) struct Entity {
     relative: bool,
     /// Yields have moved the deadline.
     postponed: bool,
-    /// What runs is safe from others until this virtual time.
+    /// The running task is safe from others until this virtual time.
     pub(super) protected: i64,
-    /// What it is owed, while it is in no queue.
+    /// Its lag, while it is in no queue.
     pub(super) lag: i64,
     /// When it got into its place: among equals the first goes first.
     pub(super) turn: u64,
@@ -69,13 +69,13 @@ pub(super) struct Entity {
 pub(super) struct Queue {
     /// The running one and those that sleep and compete included, in no meaningful order.
     pub(super) tasks: Vec<Task>,
-    /// What was picked.
+    /// The picked task.
     pub(super) curr: Option<Task>,
     /// Up to when its time has been accounted.
     pub(super) since: Nanos,
     /// It should go on no longer than necessary.
     pub(super) resched: bool,
-    /// A yield has postponed a deadline here since there was nobody: lag is not bounded.
+    /// A yield has postponed a deadline here since the queue was empty: lag is not bounded.
     pub(super) loose: bool,
     /// How many sleep and compete.
     pub(super) delayed: usize,
@@ -128,7 +128,7 @@ impl Entity {
         self.relative = true;
     }
 
-    /// Another weight; what it is owed in real time stays. It is in no queue.
+    /// Another weight; the time it is owed in real time stays. It is in no queue.
     pub(super) fn reweigh(&mut self, weight: Weight) {
         let (before, after) = (self.weight.value(), weight.value());
         let scale = |v: i64| (i128::from(v) * i128::from(before) / i128::from(after)) as i64;
@@ -154,15 +154,17 @@ impl Entity {
         let lag = queue.lag(self);
         // One for the rounding of V.
         let lowest = -(bound + queue.back - self.back + 1);
-        let highest = match queue.changes == self.changes {
-            true => bound + spread + self.excess + 1,
-            false => i64::MAX,
+        let highest = if queue.changes == self.changes {
+            bound + spread + self.excess + 1
+        } else {
+            i64::MAX
         };
-        match (lowest..=highest).contains(&lag) {
-            false => Err(format!(
+        if !(lowest..=highest).contains(&lag) {
+            Err(format!(
                 "has a lag of {lag} virtual ns, out of {lowest} to {highest}"
-            )),
-            true => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }
@@ -206,9 +208,10 @@ impl Queue {
     pub(super) fn renew(&self, entity: &mut Entity, tick: Nanos) {
         let bound = entity.weight.virtual_time(entity.slice + tick);
         let is_from_now = (0..=bound).contains(&self.lag(entity));
-        entity.request = match is_from_now {
-            true => entity.slice,
-            false => entity.request.max(entity.slice),
+        entity.request = if is_from_now {
+            entity.slice
+        } else {
+            entity.request.max(entity.slice)
         };
         entity.postponed = false;
         entity.deadline = entity.v + entity.weight.virtual_time(entity.slice);
@@ -282,7 +285,7 @@ impl Queue {
     }
 
     /// # Errors
-    /// Which sum is wrong.
+    /// The wrong sum.
     pub(super) fn check<'a>(
         &self,
         entities: impl Iterator<Item = &'a Entity> + Clone,
@@ -299,7 +302,7 @@ impl Queue {
             ));
         }
         if !self.tasks.is_empty() && !entities.clone().any(|entity| self.is_eligible(entity)) {
-            return Err("nobody is eligible".to_owned());
+            return Err("no task is eligible".to_owned());
         }
         Ok(())
     }

@@ -50,8 +50,8 @@ fn with_slice(micros: u64) -> Attr {
     }
 }
 
-/// Goal: who slept is owed afterwards what it was owed before, whatever it weighs, but at most two slices or
-/// a tick. Method: a task that waits while another one runs for 3 ms, or 30, sleeps and wakes up.
+/// Goal: a task that slept is owed afterwards as much as before, whatever it weighs, but at most two slices
+/// or a tick. Method: a task that waits while another one runs for 3 ms, or 30, sleeps and wakes up.
 #[test]
 fn lag_survives_sleep() {
     for nice in [-10, 0, 10] {
@@ -75,8 +75,8 @@ fn lag_survives_sleep() {
     assert_eq!(entity(&class, 1).lag, TICK.0 as i64);
 }
 
-/// Goal: a new task has half a slice, one that wakes up a whole one, and one that moves keeps what is left
-/// of it, from 6.12 on. Method: deadlines.
+/// Goal: a new task has half a slice, one that wakes up a whole one, and one that moves keeps the rest of its
+/// slice, from 6.12 on. Method: deadlines.
 #[test]
 fn deadlines_of_who_joins() {
     for (version, kept) in [(V6_18, true), (V6_6, false)] {
@@ -98,8 +98,8 @@ fn deadlines_of_who_joins() {
     }
 }
 
-/// Goal: who owes and goes to sleep competes until it owes nothing, and is owed nothing then. Method: a task
-/// runs for 3 ms and sleeps; it wakes up in debt; it sleeps again, and wakes up when it would be owed
+/// Goal: a task that owes and goes to sleep competes until it owes nothing, and is owed nothing then. Method:
+/// a task runs for 3 ms and sleeps; it wakes up in debt; it sleeps again, and wakes up when it would be owed
 /// something; it sleeps again, and is found by a pick. In 6.6 it is just gone.
 #[test]
 fn dequeue_is_delayed_while_a_task_owes() {
@@ -135,8 +135,8 @@ fn dequeue_is_delayed_while_a_task_owes() {
     assert_eq!(entity(&class, 0).lag, -(Nanos::from_micros(1_500).0 as i64));
 }
 
-/// Goal: what runs is protected for the shortest slice; a task that wakes up with a shorter one ignores that,
-/// a new task does not. Method: a task with 20 ms runs for 1 ms when another one comes.
+/// Goal: the running task is protected for the shortest slice; a task that wakes up with a shorter one
+/// ignores that, a new task does not. Method: a task with 20 ms runs for 1 ms when another one comes.
 #[test]
 fn a_shorter_slice_ignores_protection() {
     let comes = |slice: u64, why: Enqueue| {
@@ -150,7 +150,7 @@ fn a_shorter_slice_ignores_protection() {
         preempts
     };
     assert!(comes(300, Enqueue::Wake));
-    // 9 ms are left of the half slice that it began with; among equals, who waits goes first.
+    // 9 ms are left of the half slice that it began with; among equals, the waiting task goes first.
     assert!(comes(9_000, Enqueue::Wake) && !comes(9_001, Enqueue::Wake));
     assert!(!comes(20_000, Enqueue::Wake));
     assert!(!comes(300, Enqueue::New));

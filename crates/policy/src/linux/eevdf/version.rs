@@ -1,20 +1,20 @@
-//! What differs between the releases, and is modelled.
+//! The modelled differences between releases.
 
 use event::Nanos;
 
-/// A release, by what differs.
+/// A release, as the set of its differences.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::linux) struct Version {
     /// Before it is scaled by the number of CPUs.
     pub(super) base_slice: Nanos,
     pub(super) yielding: Yielding,
     pub(super) protection: Protection,
-    /// Custom slices, `PREEMPT_SHORT`, `DELAY_DEQUEUE`, `DELAY_ZERO`, `PLACE_REL_DEADLINE`: what came
-    /// with 6.12.
+    /// Custom slices, `PREEMPT_SHORT`, `DELAY_DEQUEUE`, `DELAY_ZERO`, `PLACE_REL_DEADLINE`: the additions of
+    /// 6.12.
     pub(super) since_6_12: bool,
 }
 
-/// What `sched_yield` does.
+/// The effect of `sched_yield`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yielding {
     /// The deadline goes one slice back.
@@ -23,7 +23,7 @@ pub(super) enum Yielding {
     Forfeits,
 }
 
-/// How long what was picked is safe from others that are eligible.
+/// How long the picked task is safe from others that are eligible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
     UntilDeadline,

@@ -8,8 +8,8 @@ use crate::testing::{Change, Machine, SPIN, Script, Step, Stint, ms, us};
 
 const FAIR: [&str; 3] = ["eevdf-6.18", "eevdf-6.6", "cfs-4.12"];
 
-/// Goal: no CPU idles while another one has two tasks. Method: eight tasks of 10 ms on four CPUs, all
-/// begun at once, take 20 ms; one that ends earlier takes over what waits.
+/// Goal: no CPU idles while another one has two tasks. Method: eight tasks of 10 ms on four CPUs, all begun
+/// at once, take 20 ms; the CPU of one that ends earlier takes over a waiting task.
 #[test]
 fn an_idle_cpu_takes_what_waits() {
     for policy in FAIR {
@@ -25,13 +25,13 @@ fn an_idle_cpu_takes_what_waits() {
     }
 }
 
-/// Goal: a CPU that idles takes one of two spinners at its third look: who waits has just been put aside,
-/// by a tick, and is left alone twice. If it has waited for long, it goes at the first one. Method: the
-/// other CPU is away until just after a tick (ticks are every 4 ms), or until 1 ms after; the CPU time of
-/// 60 ms says until when it was idle.
+/// Goal: a CPU that idles takes one of two spinners at its third look: the waiting one has just been put
+/// aside, by a tick, and is left alone twice. If it has waited for long, it goes at the first one. Method:
+/// the other CPU is away until just after a tick (ticks are every 4 ms), or until 1 ms after; the CPU time of
+/// 60 ms tells until when it was idle.
 #[test]
 fn an_idle_cpu_takes_a_spinner_at_its_third_look() {
-    // Those that switch at every tick here.
+    // Tasks that switch at every tick here.
     for policy in ["eevdf-6.18", "eevdf-6.6"] {
         for (online, taken) in [(us(28_100), ms(36)), (ms(29), ms(29))] {
             let mut machine = Machine::named(policy, 2, 2, TICK);
@@ -175,7 +175,7 @@ fn a_sleeper_in_debt_leaves_a_cpu_that_goes_away() {
     assert!(!after.is_empty() && after.iter().all(|&cpu| cpu != home));
 }
 
-/// Goal: who is preempted by a real-time task goes to a CPU that idles already: a fair task at the next tick,
+/// Goal: a task preempted by a real-time task goes to a CPU that idles already: a fair task at the next tick,
 /// a real-time task at once. Method: the intruder is pinned to CPU 0 and comes at 5 ms.
 #[test]
 fn a_cpu_that_idles_is_kicked() {

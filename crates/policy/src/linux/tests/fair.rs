@@ -57,7 +57,7 @@ fn two_spinners_alternate_every_tick() {
     }
 }
 
-/// Goal: three spinners take strict turns (V2). Method: who had each stint.
+/// Goal: three spinners take strict turns (V2). Method: the task of each stint.
 #[test]
 fn three_spinners_rotate() {
     for policy in ["eevdf-6.18", "eevdf-6.6"] {
@@ -142,9 +142,9 @@ fn wake_latency(policy: &str, sleeper: Attr, spinner: Attr) -> Nanos {
     run(policy, 2, scripts, ms(2000)).accounts[0].longest_wait
 }
 
-/// Goal: a task that wakes up gets in at once if it asked for a short slice, and else when the protection
-/// of what runs is over; batch and idle tasks never preempt, and an idle task is preempted by anybody.
-/// Method: a task that runs 0.1 of each 20 ms, beside a spinner.
+/// Goal: a task that wakes up gets in at once if it asked for a short slice, and else when the protection of
+/// the running task is over; batch and idle tasks never preempt, and any task preempts an idle one. Method: a
+/// task that runs 0.1 of each 20 ms, beside a spinner.
 #[test]
 fn who_wakes_up_and_is_in_a_hurry_gets_in() {
     let usual = Attr::default;

@@ -49,10 +49,10 @@ fn some_steps(random: &mut Random) -> Vec<Step> {
     steps
 }
 
-/// Goal: whatever tasks do, the class's own checks hold (bounded lag, right sums, sorted lists), it
-/// queues what is ready and nothing else, no CPU idles beside its own queue, and no time is counted
-/// twice. Method: 120 random tables for each policy on 1 to 4 CPUs, with several ticks or none, masks,
-/// new attributes and a CPU that goes away; all are checked after each decision.
+/// Goal: whatever tasks do, the class's own checks hold (bounded lag, right sums, sorted lists), it queues
+/// the ready tasks and no others, no CPU idles beside its own queue, and no time is counted twice. Method:
+/// 120 random tables for each policy on 1 to 4 CPUs, with several ticks or none, masks, new attributes and a
+/// CPU that goes away; all are checked after each decision.
 #[test]
 fn laws_of_any_table() {
     for policy in FAIR {
@@ -108,10 +108,9 @@ fn laws_of_any_table() {
     }
 }
 
-/// Goal: n tasks that always run share one CPU by weight, each within what lag can be, and no time is
-/// lost. Method: 200 random sets of spinners; Σ of CPU time = elapsed, exactly; nobody has more than a
-/// slice and a tick too much, nor less than that and what the others may have had too much, spread over
-/// all.
+/// Goal: n tasks that always run share one CPU by weight, each within the bounds of lag, and no time is lost.
+/// Method: 200 random sets of spinners; Σ of CPU time = elapsed, exactly; no task has more than a slice and a
+/// tick too much, nor less than that and the excess of the others, spread over all.
 #[test]
 fn spinners_share_by_weight() {
     for policy in ["eevdf-6.18", "eevdf-6.6"] {
@@ -152,7 +151,7 @@ fn spinners_share_by_weight() {
     }
 }
 
-/// Goal: nobody starves. Method: spinners of equal weight, sleepers and pollers among them, on one CPU: the
+/// Goal: no task starves. Method: spinners of equal weight, sleepers and pollers among them, on one CPU: the
 /// longest wait is that for all others' longest stints, twice.
 #[test]
 fn nobody_starves() {
@@ -169,7 +168,7 @@ fn nobody_starves() {
                 machine.add(Script::forever(Attr::default(), &steps));
             }
             machine.go(ms(3000));
-            // CFS: a period of 12 ms, and a tick more for everybody.
+            // CFS: a period of 12 ms, and a tick more for every task.
             let stint = TICK.0 * 2 + ms(12).0 / count;
             let bound = Nanos(2 * count * stint);
             for account in &machine.accounts {

@@ -30,7 +30,7 @@ fn round_robin_has_stints_of_100_ms() {
 
 /// Goal: a FIFO task runs until it blocks: equals wait, a yield lets each of them run once, and without
 /// equals it does nothing (V6: one yield in the whole run). Method: a poller beside a task that computes for
-/// 233 ms: it yields once, before that, and never again until the other one is through.
+/// 233 ms: it yields once, before that, and never again until the other one is done.
 #[test]
 fn a_yield_under_fifo_goes_behind_equals() {
     let poller = Script::forever(Attr::default(), &[Step::Run(us(1)), Step::Yield]);
@@ -50,8 +50,8 @@ fn a_yield_under_fifo_goes_behind_equals() {
 }
 
 /// Goal: real-time tasks go before all fair ones, at once, and the higher priority before the lower; a
-/// preempted one goes on before its equals. Method: a fair spinner and three tasks that begin later; who ran
-/// when.
+/// preempted one goes on before its equals. Method: a fair spinner and three tasks that begin later; the
+/// order of the running tasks.
 #[test]
 fn the_highest_priority_runs() {
     let scripts = vec![
@@ -128,9 +128,9 @@ fn tasks_change_between_the_classes() {
     }
 }
 
-/// Goal: a real-time task takes over where it slept if something lesser runs there, else goes where
-/// the least is; one that waits is taken over by a CPU with something lesser. Method: two CPUs; tasks that
-/// begin one after the other, and one whose better leaves it behind.
+/// Goal: a real-time task takes over where it slept if a lesser task runs there, else goes where the least
+/// is; one that waits is taken over by a CPU with a lesser task. Method: two CPUs; tasks that begin one after
+/// the other, and one whose better leaves it behind.
 #[test]
 fn real_time_tasks_find_a_cpu() {
     let mut machine = Machine::named("eevdf-6.18", 2, 2, TICK);
@@ -160,7 +160,7 @@ fn real_time_tasks_find_a_cpu() {
     );
 }
 
-/// Goal: a CPU that goes to something lesser takes over a real-time task that waits elsewhere, at its next
+/// Goal: a CPU that goes over to a lesser task takes over a real-time task that waits elsewhere, at its next
 /// tick. Method: the one on CPU 0 ends at 20.5 ms, and leaves a fair one; another one waits on CPU 1.
 #[test]
 fn a_waiting_real_time_task_is_taken_over() {
@@ -197,7 +197,7 @@ fn a_discipline_that_is_given_is_kept() {
     assert_eq!(machine.cpu_of(0), Nanos::ZERO, "0 is below all priorities");
 }
 
-/// Goal: only real-time tasks lend their priority, and only to lesser ones; who is fair becomes a FIFO task
+/// Goal: only real-time tasks lend their priority, and only to lesser ones; a fair task becomes a FIFO task
 /// meanwhile. Method: a table.
 #[test]
 fn priorities_are_lent_downwards() {

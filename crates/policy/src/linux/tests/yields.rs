@@ -7,7 +7,7 @@ use super::{Linux, TICK, run};
 use crate::Attr;
 use crate::testing::{Machine, SPIN, Script, Step, ms};
 
-/// A poller with yields of this cost beside a task that computes, for so long.
+/// A poller with yields of this cost beside a task that computes, until `until`.
 fn poll_beside_compute(policy: &str, scale: usize, cost: Nanos, until: Nanos) -> Linux {
     let mut machine = Machine::named(policy, 1, scale, TICK);
     machine.check_every = 101;
@@ -21,8 +21,8 @@ fn poll_beside_compute(policy: &str, scale: usize, cost: Nanos, until: Nanos) ->
 }
 
 /// Goal: where a yield forfeits the slice, a poller yields once a slice: 714.3 times a second with 1.4 ms
-/// (measured: 714.0), and takes nothing from who computes. Method: 10 s with a yield of 189 ns and one of
-/// 1 µs; long yields end at a tick; their share is that of the measurement (V4), 65 %.
+/// (measured: 714.0), and takes nothing from the task that computes. Method: 10 s with a yield of 189 ns and
+/// one of 1 µs; long yields end at a tick; their share is that of the measurement (V4), 65 %.
 #[test]
 fn a_yield_forfeits_the_slice() {
     for cost in [Nanos(189), Nanos(1000)] {
@@ -73,9 +73,9 @@ fn a_yield_that_postpones_takes_half() {
     assert!((245..=255).contains(&long), "{long} long yields");
 }
 
-/// Goal: CFS on 256 CPUs gives source 002's table: who computes takes twice as long, few yields take 10 ms
-/// (10.2 from the published spread), millions take 429 ns. Method: 2.38 s of work, as there; the mean of
-/// the long yields within 6 % of 10 ms, their range 8 to 12 ms, the number of all within 2 % of 5.56
+/// Goal: CFS on 256 CPUs gives source 002's table: the task that computes takes twice as long, few yields
+/// take 10 ms (10.2 from the published spread), millions take 429 ns. Method: 2.38 s of work, as there; the
+/// mean of the long yields within 6 % of 10 ms, their range 8 to 12 ms, the number of all within 2 % of 5.56
 /// million.
 #[test]
 fn a_yield_that_only_skips_takes_half() {

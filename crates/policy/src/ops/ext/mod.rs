@@ -1,23 +1,21 @@
 //! [`Ext`]: a scheduler in user space as a class of the kernel.
 //!
-//! What it stands for: `sched_ext` with the BPF part of `scx_rustland_core` and a process that decides
-//! ([`Ops`]). Modelled:
+//! Its model: `sched_ext` with the BPF part of `scx_rustland_core` and a process that decides ([`Ops`]).
+//! Modelled:
 //!
 //! - *Messages and rounds.* A task that becomes ready, or comes to the end of its slice, is a message. The
 //!   process gets a CPU when one asks for a task while messages wait (or tasks it has not dispatched); that
-//!   takes [`Model::round`] and [`Model::message`] for each message, and the CPU does nothing else
-//!   meanwhile. It runs on one CPU at a time. To the machine around that CPU looks idle; nobody is put
-//!   there.
+//!   takes [`Model::round`] and [`Model::message`] for each message, and the CPU does nothing else meanwhile.
+//!   It runs on one CPU at a time. To the machine around that CPU looks idle; no task is put there.
 //! - *Dispatch queues*: one per CPU, which goes first, and one for all, each in the order of `vtime`.
 //! - *Idle bypass* (`builtin_idle`): a task that begins or wakes up while its CPU or another one idles goes
 //!   there at once, with a quarter of the slice; the process never hears of it.
-//! - *FIFO mode*: while the moving average of waiting tasks is zero, tasks go straight to the queue for
-//!   all, with the default slice. The average is taken whenever a task becomes ready, in 1/1024 rounded
-//!   down, a quarter of it new; what counts as waiting is who is ready and does not run (these details are
-//!   assumed).
-//! - *Slices* end at ticks. Nobody is preempted, but for [`Dispatch::preempt`](super::Dispatch). A yield
+//! - *FIFO mode*: while the moving average of waiting tasks is zero, tasks go straight to the queue for all,
+//!   with the default slice. The average is taken whenever a task becomes ready, in 1/1024 rounded down, a
+//!   quarter of it new; a task counts as waiting if it is ready and does not run (these details are assumed).
+//! - *Slices* end at ticks. No task is preempted, but for [`Dispatch::preempt`](super::Dispatch). A yield
 //!   ends the slice.
-//! - *Ring*: 4096 messages; what is beyond goes to the queue for all.
+//! - *Ring*: 4096 messages; further ones go to the queue for all.
 //! - *Watchdog*: [`Class::check`] reports a task that has waited for five seconds; the kernel would throw
 //!   the scheduler out.
 //!
@@ -25,7 +23,7 @@
 //! and the heartbeat, but for schedulers that dispatch nothing.
 //!
 //! Where it is bad: each decision waits for a process, which needs a CPU first; a task that is woken while
-//! all CPUs are busy waits for the end of somebody's slice before anybody even hears of it.
+//! all CPUs are busy waits for the end of another task's slice before the process even hears of it.
 //!
 //! Invariants
 //! - A ready task is in exactly one place: a message, with the process, in one dispatch queue, or running.
@@ -41,7 +39,7 @@ use self::queues::{Place, Queues};
 use super::Ops;
 use crate::{Attr, Class, Cpus, Dequeue, Enqueue, Idleness};
 
-/// What the kernel's side does, and what the process costs.
+/// The behaviour of the kernel's side, and the costs of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Model {
     /// How long the process has a CPU for a round, messages apart.
@@ -122,7 +120,7 @@ impl<O: Ops> Ext<O> {
         self.queues.rounds
     }
 
-    /// The process is through with its round, if the time has come. True if so. This CPU picks.
+    /// The process is done with its round, if the time has come. True if so. This CPU picks.
     fn finish_round(&mut self, cpu: Cpu) -> bool {
         let queues = &mut self.queues;
         if queues.round.is_none_or(|round| queues.now < round.ends) {
@@ -139,7 +137,7 @@ impl<O: Ops> Ext<O> {
         true
     }
 
-    /// Who runs here from now on, of those that are ready and here.
+    /// The task that runs here from now on, of those that are ready and here.
     fn choose(&mut self, cpu: Cpu) -> Option<Task> {
         let mut finished = self.finish_round(cpu);
         loop {
@@ -147,9 +145,10 @@ impl<O: Ops> Ext<O> {
                 return None;
             }
             let first = self.queues.first(cpu);
-            let may_ask = match self.queues.model.bursts {
-                true => first.is_none(),
-                false => !finished || first.is_none(),
+            let may_ask = if self.queues.model.bursts {
+                first.is_none()
+            } else {
+                !finished || first.is_none()
             };
             if !may_ask || !self.queues.begin_round(cpu) {
                 // One that is queued elsewhere has to be pulled over.
@@ -218,7 +217,7 @@ impl<O: Ops> Class for Ext<O> {
         self.queues.is_over(cpu, running)
     }
 
-    /// Never: who is woken waits for a decision.
+    /// Never: a woken task waits for a decision.
     fn preempts(&mut self, _: Cpu, _: Task, _: Task, _: Nanos) -> bool {
         false
     }
@@ -276,7 +275,7 @@ impl<O: Ops> Class for Ext<O> {
         false
     }
 
-    /// Nobody waits for five seconds.
+    /// No task waits for five seconds.
     fn check(&self, now: Nanos) -> Result<(), String> {
         for (task, known) in self.queues.tasks() {
             let waits = !matches!(known.place, Place::Away | Place::Running(_));

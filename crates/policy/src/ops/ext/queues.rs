@@ -231,7 +231,7 @@ impl Queues {
         }
     }
 
-    /// The task is ready and somebody has to decide.
+    /// The task is ready and the process has to decide.
     pub(super) fn make_ready(&mut self, task: Task) {
         let ready: usize = self.lanes.iter().map(|lane| lane.queued).sum();
         let running = self.lanes.iter().filter(|lane| lane.running.is_some());
@@ -322,7 +322,7 @@ impl Queues {
         self.lanes[cpu.index()].cut = true;
     }
 
-    /// The CPU has to pick again at once: what it looked at was not as it seemed.
+    /// The CPU has to pick again at once: the task it looked at has changed meanwhile.
     pub(super) fn look_again(&mut self, cpu: Cpu) {
         self.lanes[cpu.index()].again = true;
     }
@@ -351,7 +351,7 @@ impl Queues {
         true
     }
 
-    /// Other CPUs than this one that idle get a look at what was dispatched.
+    /// Other CPUs than this one that idle get a look at the dispatched tasks.
     pub(super) fn kick_the_idle(&mut self, but: Cpu) {
         for cpu in (0..self.lanes.len() as u32).map(Cpu) {
             let lane = &self.lanes[cpu.index()];
@@ -379,9 +379,10 @@ impl Queues {
         let lane = &self.lanes[cpu.index()];
         if let Some(running) = lane.running {
             let known = &self.tasks[running.index()];
-            return match self.model.exact {
-                true => known.start + known.slice,
-                false => Nanos::MAX,
+            return if self.model.exact {
+                known.start + known.slice
+            } else {
+                Nanos::MAX
             };
         }
         match self.round {

@@ -41,9 +41,10 @@ impl Ops for Minimal {
 
     fn round(&mut self, kernel: &mut dyn Kernel) -> usize {
         while let Some(queued) = kernel.dequeue() {
-            match self.urgent[queued.task.index()] && !self.answers_all {
-                true => self.waiting.push_front(queued),
-                false => self.waiting.push_back(queued),
+            if self.urgent[queued.task.index()] && !self.answers_all {
+                self.waiting.push_front(queued)
+            } else {
+                self.waiting.push_back(queued)
             }
         }
         while let Some(queued) = self.waiting.pop_front() {
@@ -83,8 +84,8 @@ fn spin(millis: u64) -> Script {
     Script::once(Attr::default(), &[Step::Run(ms(millis))])
 }
 
-/// Goal: the two orders printed in source 004, exactly, with 9 and 7 boundaries. Method: its example: A
-/// needs a unit and is there twice, B, C and D need 3, 6 and 6; each promises what the table says.
+/// Goal: the two orders printed in source 004, exactly, with 9 and 7 boundaries. Method: its example: A needs
+/// a unit and is there twice, B, C and D need 3, 6 and 6; each promises the table's figure.
 #[test]
 fn the_orders_of_source_004() {
     let promise = |units| Attr {
@@ -171,8 +172,8 @@ fn an_idle_cpu_is_taken_without_the_process() {
     assert_eq!(of_sleeper, [(ms(1), ms(3)), (ms(4), ms(7))]);
 }
 
-/// Goal: while nobody waits the process is left alone; when somebody does it decides. Method: FIFO mode,
-/// one hog alone and with ticks, then two.
+/// Goal: while no task waits the process is left alone; when one does it decides. Method: FIFO mode, one hog
+/// alone and with ticks, then two.
 #[test]
 fn nobody_waits_nobody_is_asked() {
     let model = Model {
@@ -192,9 +193,9 @@ fn nobody_waits_nobody_is_asked() {
     assert!(class.rounds() > 10);
 }
 
-/// Goal: the flag preempts whoever runs where the task was queued, at once; without it everybody waits for
-/// the end of a slice. Method: two CPUs with hogs; a task that has slept, urgent or not. The process gets a
-/// CPU when the shorter hog ends.
+/// Goal: the flag preempts the running task on the CPU where the task was queued, at once; without it every
+/// task waits for the end of a slice. Method: two CPUs with hogs; a task that has slept, urgent or not. The
+/// process gets a CPU when the shorter hog ends.
 #[test]
 fn only_the_flag_preempts() {
     for (nice, expected) in [(-20, ms(5)), (0, ms(6))] {
@@ -257,7 +258,7 @@ impl Ops for Deaf {
     }
 }
 
-/// Goal: what preempts goes before all that was dispatched to the same queue earlier. Method: three tasks in
+/// Goal: a preempting task goes before all tasks dispatched to the same queue earlier. Method: three tasks in
 /// one burst, the last of them urgent.
 #[test]
 fn what_preempts_goes_first() {
@@ -272,7 +273,7 @@ fn what_preempts_goes_first() {
     assert_eq!(letters(&stints, MS), "CAB");
 }
 
-/// Goal: a scheduler that answers nothing hangs nobody but its tasks, is asked again by the heartbeat and by
+/// Goal: a scheduler that answers nothing hangs only its own tasks, is asked again by the heartbeat and by
 /// new messages only, and is found out by the watchdog after five seconds. Method: by hand, the timer's
 /// calls.
 #[test]
@@ -356,9 +357,9 @@ fn a_round_survives_its_cpu() {
     assert_eq!(class.pick(Cpu(1), None, MS), Some(Task(0)));
 }
 
-/// Goal: whatever the model, everybody gets its time, nobody is forgotten, and nobody runs where it may
-/// not. Method: three hundred random tables of tasks on one to four CPUs under each of the schedulers
-/// there are; the kernel for tests panics if a ready task is left behind.
+/// Goal: whatever the model, every task gets its time, none is forgotten, and none runs where it may not.
+/// Method: three hundred random tables of tasks on one to four CPUs under each of the schedulers there are;
+/// the kernel for tests panics if a ready task is left behind.
 #[test]
 fn nobody_is_forgotten() {
     for seed in 0..300 {

@@ -3,9 +3,9 @@
 //! As [`merged`](super::merged()), but no slice is longer than the base slice ("never use a time slice that
 //! exceeds the default value", pull request 336, after tasks had failed to run for more than five seconds).
 //!
-//! In this model the limit changes nothing, and a test says so: a task joins the pool at most a base slice
-//! ahead of the least virtual time, which only grows. Whatever made the slices too long in the field is
-//! not in the documented rule.
+//! In this model the limit changes nothing, and a test checks that: a task joins the pool at most a base
+//! slice ahead of the least virtual time, which only grows. The cause of the long slices in the field is not
+//! in the documented rule.
 //!
 //! Where it is bad: as [`merged`](super::merged()).
 

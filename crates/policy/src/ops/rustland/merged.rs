@@ -1,11 +1,11 @@
 //! `rustland-333`: `scx_rustland` with the pull request of source 004 as it was merged (June 2024).
 //!
 //! The slice is the distance between the task's virtual time and the least one, at least 0.25 ms, without an
-//! upper limit: "considering the vruntime as a deadline for the task to complete its work". Since virtual
-//! time is made from what the task *used* the last time, and no promise, the example printed in source 004
-//! does not follow from it: with a least slice of one unit there are 10 switches instead of 7, and with
-//! the real constants (units of 1 ms) 36, if the tasks have run before and are dispatched in bursts; on a CPU
-//! that is busy they are dispatched one at a time, and tasks that begin have used nothing, so that every
+//! upper limit: "considering the vruntime as a deadline for the task to complete its work". Virtual time is
+//! made from the time that the task *used* in its last turn, and not from a promise, so the example printed
+//! in source 004 does not follow from it. With a least slice of one unit there are 10 switches instead of 7,
+//! and with the real constants (units of 1 ms) 36, if the tasks have run before and are dispatched in bursts.
+//! On a busy CPU they are dispatched one at a time, and tasks that begin have used nothing, so that every
 //! slice is the least one.
 //!
 //! Where it is bad: two equal hogs starve each other of long slices. Each one's slice is the difference

@@ -1,28 +1,28 @@
 //! `rustland-pre333`, `rustland-333`, `rustland-333-capped`: `scx_rustland` around the pull request of source
 //! 004, in June 2024.
 //!
-//! What the three share, as the project's pull requests describe it (235, 325, 333, 336); they differ in the
-//! slice they give ([`pre333()`], [`merged()`], [`capped()`]):
+//! The rules that the three share, as the project's pull requests describe them (235, 325, 333, 336); they
+//! differ in the slice they give ([`pre333()`], [`merged()`], [`capped()`]):
 //!
-//! - *Virtual time*: a task that becomes ready gets the least virtual time plus what it used of the CPU the
-//!   last time, times 100 by its weight, at least 1 ns and at most the base slice.
+//! - *Virtual time*: a task that becomes ready gets the least virtual time plus the CPU time of its last
+//!   turn, times 100 by its weight, at least 1 ns and at most the base slice.
 //! - *Order*: the least virtual time first, then the lower number. The least virtual time is that of the
 //!   task dispatched last.
-//! - *Interactive* is who blocks at least 10 times a second, averaged: looked at once a second, half of
-//!   the old average and half of the new rate. Its weight counts 100 times (after a cap at 1000), it
-//!   is dispatched to any CPU, and it preempts. All others stay on their CPU.
+//! - *Interactive* is a task that blocks at least 10 times a second, averaged: looked at once a second, half
+//!   of the old average and half of the new rate. Its weight counts 100 times (after a cap at 1000), it is
+//!   dispatched to any CPU, and it preempts. All others stay on their CPU.
 //! - *Batch*: as many tasks a round as CPUs are idle, at least one.
 //!
 //! Deviations, all because `scx_rustland_core` delivers less today than it did then: voluntary switches are
-//! counted by messages of tasks that woke up, so what a wake-up on an idle CPU skips is not counted; idle
-//! *CPUs* are counted instead of idle cores, by the number of running tasks.
+//! counted by messages of tasks that woke up, so a wake-up on an idle CPU that skips the process is not
+//! counted; idle *CPUs* are counted instead of idle cores, by the number of running tasks.
 //!
 //! Where all three are bad, beside what each says: a task that computes stays behind another one on its CPU
 //! while other CPUs idle, until it sleeps. An interactive task is one for up to two seconds after it has
 //! begun to compute, with a hundred times its weight. And each decision costs a round trip through a
 //! process.
 //!
-//! None of this is what `scx_rustland` does today: the rule was replaced in August 2024.
+//! `scx_rustland` does none of this today: the rule was replaced in August 2024.
 
 mod capped;
 mod merged;
@@ -77,7 +77,7 @@ impl Default for Constants {
     }
 }
 
-/// What a slice is made from.
+/// The measure that a slice is made from.
 #[derive(Clone, Copy, Debug)]
 struct Position {
     /// How far the task's virtual time is ahead of the least one.
@@ -145,9 +145,10 @@ impl Rustland {
             known.since = now;
         }
         known.message = Some(queued);
-        let weight = match self.is_interactive(queued.task) {
-            true => queued.weight.min(1000) * self.constants.boost,
-            false => queued.weight,
+        let weight = if self.is_interactive(queued.task) {
+            queued.weight.min(1000) * self.constants.boost
+        } else {
+            queued.weight
         };
         let used = u128::from((queued.stop - queued.start).0) * 100 / u128::from(weight.max(1));
         let most = self.constants.slice.0.max(1);

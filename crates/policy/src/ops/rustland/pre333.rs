@@ -3,8 +3,8 @@
 //! The slice shrinks with the number of tasks that wait: the base slice by half of their number (rounded
 //! up), at least 0.25 ms. Four tasks get 2.5 ms each, 16 get 0.625 ms, 40 and more get the least.
 //!
-//! Where it is bad: what source 004 says of it: under load everybody's slices are so short that switches eat
-//! the gain, and their lengths jump with the length of the queue.
+//! Where it is bad, as source 004 says: under load all slices are so short that switches eat the gain, and
+//! their lengths jump with the length of the queue.
 
 use event::Nanos;
 

@@ -8,15 +8,15 @@ use super::{Batch, Constants, Rustland, capped, merged, pre333};
 use crate::ops::desk::{self, Desk};
 use crate::ops::{Ops, PaperTask, Queued, run_on_paper};
 
-/// The message of a task that used so much the last time.
+/// The message of a task that used `used` the last time.
 fn used(task: u32, time: Nanos) -> Queued {
     desk::message(Task(task), time)
 }
 
 const UNIT: Nanos = Nanos::from_millis(1);
 
-/// Source 004's example on one CPU: A, B, C and D have used 1, 3, 6 and 6 units and need as much; A is
-/// there twice. Who ran for how long.
+/// Source 004's example on one CPU: A, B, C and D have used 1, 3, 6 and 6 units and need as much; A is there
+/// twice. Gives the tasks and how long each ran.
 fn example(policy: &mut Rustland) -> Vec<(Task, Nanos)> {
     let task = |(units, times): (u64, u32)| PaperTask {
         used: Nanos(units * UNIT.0),
@@ -135,9 +135,9 @@ fn a_batch_fills_the_idle_cpus() {
     }
 }
 
-/// Goal: who blocks often is interactive: any CPU, preempts, and is hardly charged; and no longer when it
-/// computes. Method: a task that wakes up 30 times a second for three seconds, then comes to the end of its
-/// slices for four.
+/// Goal: a task that blocks often is interactive: any CPU, preempts, and is hardly charged; and no longer
+/// when it computes. Method: a task that wakes up 30 times a second for three seconds, then comes to the end
+/// of its slices for four.
 #[test]
 fn who_blocks_often_is_interactive() {
     let mut policy = merged(Constants::default());

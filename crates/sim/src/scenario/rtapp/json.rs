@@ -1,8 +1,7 @@
-//! JSON in which the order of keys counts and keys may be repeated, with comments.
+//! JSON with comments, in which the order of keys counts and keys may be repeated.
 //!
 //! rt-app's files are read in their order: a task's events are keys of one object. Its own examples have
-//! comments, and its tool `workgen` makes repeated keys unique by numbering them, so repeated ones are kept
-//! here.
+//! comments. Its tool `workgen` makes repeated keys unique by numbering them, so repeated keys are kept here.
 
 use std::fmt;
 
@@ -22,10 +21,10 @@ pub(super) enum Json {
 }
 
 impl Json {
-    /// What this text says.
+    /// Reads this text.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The mistake and its place.
     pub(super) fn parse(text: &str) -> Result<Json, String> {
         let text = without_comments(text);
         serde_json::from_str(&text).map_err(|error| error.to_string())
@@ -33,7 +32,7 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// In few words, for messages.
+    /// A short form, for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Json::Null => f.write_str("null"),
@@ -134,7 +133,8 @@ fn without_comments(text: &str) -> String {
     result
 }
 
-/// How long the quoted text is at which `rest` begins, quotes included; all of it if it has no end.
+/// The length of the quoted text at the beginning of `rest`, quotes included; all of `rest` if the quote has
+/// no end.
 fn length_of_text(rest: &str) -> usize {
     let mut escaped = false;
     for (place, c) in rest.char_indices().skip(1) {
@@ -172,8 +172,8 @@ mod tests {
         );
     }
 
-    /// Goal: comments are blanks, what looks like one in a text is text, and errors name the right line.
-    /// Method: a table; an error behind a comment of three lines.
+    /// Goal: comments become blanks, a comment's marks inside a text are text, and errors name the right
+    /// line. Method: a table; an error behind a comment of three lines.
     #[test]
     fn comments_are_blanks() {
         for (text, without) in [

@@ -1,7 +1,7 @@
 //! rt-app's files as scenarios.
 //!
-//! rt-app (<https://github.com/scheduler-tools/rt-app>) runs threads that a JSON file describes and is what
-//! people compare schedulers of phones with. The format is that of its `doc/tutorial.txt`:
+//! rt-app (<https://github.com/scheduler-tools/rt-app>) runs threads that a JSON file describes; it is the
+//! usual tool for comparing schedulers of phones. The format is that of its `doc/tutorial.txt`:
 //!
 //! | in the file | here |
 //! | --- | --- |
@@ -10,18 +10,18 @@
 //! | `pi_enabled` | all mutexes inherit |
 //! | a task's `instance`, `delay`, `cpus`, `loop` | count, start, CPUs, repetition (for ever if not given) |
 //! | `phases`, their `loop` | phases, one after the other |
-//! | `run` | work: so long on the machine's fastest CPU. rt-app calibrates on CPU 0 if not told otherwise |
-//! | `runtime` | the CPU is kept busy until so much time has passed |
+//! | `run` | work, as time on the machine's fastest CPU. rt-app calibrates on CPU 0 by default |
+//! | `runtime` | the CPU is kept busy until this much time has passed |
 //! | `sleep`, `yield`, `lock`, `unlock`, `barrier` | the same |
 //! | `timer` | a timer; a `ref` that begins with "unique" is the thread's own, others are shared |
 //! | `wait`, `signal`, `broad`, `sync` | a condition |
-//! | `suspend`, `resume` | a condition that has the task's name, without a mutex; `resume` wakes all |
+//! | `suspend`, `resume` | a condition with the task's name, without a mutex; `resume` wakes all |
 //!
 //! Lengths are in microseconds, `duration` in seconds. Events come in the order of the file. One kind may
 //! come several times, as `run`, `run1`, `run_b`, or under equal keys.
 //!
 //! Not supported, and an error: `fork`, `mem`, `iorun`; `SCHED_DEADLINE`; clamping, groups and memory nodes;
-//! `policy`, `priority` and `cpus` of a phase. Left aside, because they concern rt-app's own output and
+//! `policy`, `priority` and `cpus` of a phase. Ignored, because they concern rt-app's own output and
 //! calibration: the other keys of `global`, and `resources`.
 //!
 //! The file names no machine and no policy; the scenario says [`MACHINE`] and [`POLICY`].
@@ -44,11 +44,11 @@ pub const MACHINE: &str = "vm-2";
 /// The policy of scenarios whose file names none.
 pub const POLICY: &str = "eevdf-6.18";
 
-/// The longest time that may be given, in microseconds: a day.
+/// The longest time that is accepted, in microseconds: a day.
 const MICROS_MAX: i64 = 86_400_000_000;
-/// The priority of FIFO and RR tasks that do not say.
+/// The priority of FIFO and RR tasks without one.
 const REALTIME_PRIORITY: i64 = 10;
-/// What `global` may have beside that which is read.
+/// Keys of `global` that are allowed but not read.
 const GLOBAL_ASIDE: [&str; 10] = [
     "calibration",
     "lock_pages",
@@ -66,23 +66,23 @@ const EVENTS: [&str; 14] = [
     "run", "runtime", "sleep", "timer", "lock", "unlock", "wait", "signal", "broad", "sync",
     "suspend", "resume", "yield", "barrier",
 ];
-/// Those that are not.
+/// The events that are not supported.
 const OTHER_EVENTS: [&str; 3] = ["mem", "iorun", "fork"];
 
 impl Scenario {
-    /// What this file of rt-app says. `name`: what it is called.
+    /// Reads a file of rt-app. `name`: the scenario's name.
     ///
     /// # Errors
-    /// If it is no JSON, or has what is not known or not supported; the text names task and event.
+    /// If it is no JSON, or has unknown or unsupported parts; the text names task and event.
     ///
     /// ```
-    /// use sim::scenario::Scenario;
+    /// use paceline_sim::scenario::Scenario;
     ///
     /// let file = r#"{ "global": { "duration": 2 },
     ///                 "tasks": { "video": { "run": 2000, "sleep": 14667 } } }"#;
     /// let scenario = Scenario::from_rt_app("video", file)?;
     /// assert_eq!(scenario.threads[0].phases.len(), 2);
-    /// # Ok::<(), sim::scenario::BadScenario>(())
+    /// # Ok::<(), paceline_sim::scenario::BadScenario>(())
     /// ```
     pub fn from_rt_app(name: &str, text: &str) -> Result<Scenario, BadScenario> {
         let read = || {
@@ -97,7 +97,7 @@ impl Scenario {
     }
 }
 
-/// What `global` says.
+/// The contents of `global`.
 struct Global {
     until: Option<Nanos>,
     policy: DisciplineName,
@@ -123,16 +123,16 @@ fn scenario(name: &str, file: &Json) -> Result<Scenario, String> {
     for (name, task) in tasks {
         let of = |what: String| format!("task {name:?}: {what}");
         let thread = read_task(name, task, &global).map_err(of)?;
-        // A task of no instances is there to be forked.
+        // A task without instances is there to be forked.
         if thread.count > 0 {
             threads.push(thread);
         }
     }
     let mut mutexes = Vec::new();
     if global.inherits {
-        threads
-            .iter()
-            .for_each(|thread| find_mutexes(&thread.phases, &mut mutexes));
+        for thread in &threads {
+            find_mutexes(&thread.phases, &mut mutexes);
+        }
     }
     Ok(Scenario {
         name: name.to_owned(),
@@ -256,7 +256,8 @@ fn read_phase(task: &str, value: &Json) -> Result<Vec<Phase>, String> {
     }
 }
 
-/// The event that a key names: its name, or that and something that is no letter, as in `run2`.
+/// The event that a key names. The key is the event's name, or begins with it and goes on with a character
+/// that is no letter, as in `run2`.
 fn event_of(key: &str) -> Option<&'static str> {
     let is_it = |name: &&&str| {
         let rest = key.strip_prefix(**name);
@@ -313,8 +314,8 @@ fn add_event(task: &str, key: &str, value: &Json, phases: &mut Vec<Phase>) -> Re
     Ok(())
 }
 
-/// The condition on which a suspended task waits. No name in a file begins with a blank, or it is the file's
-/// own trouble.
+/// The condition on which a suspended task waits. Names in files do not begin with a blank; a file with such
+/// a name has itself to blame.
 fn suspended(task: &str) -> String {
     format!(" suspended {task}")
 }

@@ -1,4 +1,4 @@
-//! Files of rt-app, written for these tests, and what they become.
+//! Files of rt-app, written for these tests, and the scenarios that they become.
 
 use proptest::prelude::*;
 
@@ -36,8 +36,8 @@ const PLAYER: &str = r#"{
     }
 }"#;
 
-/// Goal: properties and events mean what rt-app's tutorial says, in the file's order. Method: a file with
-/// most of them, field by field.
+/// Goal: properties and events get the meanings of rt-app's tutorial, in the file's order. Method: a file
+/// with most of them, field by field.
 #[test]
 fn tasks_become_threads() {
     let scenario = read(PLAYER);
@@ -81,7 +81,7 @@ fn tasks_become_threads() {
     assert_eq!(play.phases, expected);
 }
 
-/// Goal: conditions, suspension and barriers become what they stand for. Method: each event once.
+/// Goal: conditions, suspension and barriers become the phases they stand for. Method: each event once.
 #[test]
 fn events_that_wait_become_conditions() {
     let scenario = read(
@@ -117,7 +117,7 @@ fn events_that_wait_become_conditions() {
     assert_eq!(scenario.threads[1].phases, expected);
 }
 
-/// Goal: what was read runs, and takes the time it should. Method: on three ideal CPUs: a timer that
+/// Goal: files that were read run, and take the time they should. Method: on three ideal CPUs: a timer that
 /// immunizes a period of 19 us against a sleep of 3, a producer and a consumer with a condition, a barrier,
 /// and a suspended task; the ends of all are known by hand.
 #[test]
@@ -167,7 +167,8 @@ fn timers_are_relative_or_absolute() {
     }
 }
 
-/// Goal: what is not supported or makes no sense is one line that names task and event. Method: one of each.
+/// Goal: for an unsupported or senseless part, the error is one line that names task and event. Method: one
+/// of each.
 #[test]
 fn what_is_not_supported_is_named() {
     let task = |task: &str| format!(r#"{{"tasks": {{"t": {{ "loop": 1, {task} }} }} }}"#);
@@ -208,7 +209,7 @@ fn what_is_not_supported_is_named() {
         ),
         (
             r#"{"tasks": {"t": {"loop": 999999999, "lock": "m"}}}"#.into(),
-            &["takes no time"],
+            &["that take no time"],
         ),
         (r#"{"tasks": {}}"#.into(), &["neither"]),
         (r#"{"threads": {}}"#.into(), &["\"threads\"", "tasks"]),
@@ -228,11 +229,11 @@ fn what_is_not_supported_is_named() {
     }
 }
 
-/// What bytes are replaced by.
+/// The bytes that replace others.
 const BYTES: &[u8] = b"{}[]\",:09-.a/*\\ \n";
 
 proptest! {
-    /// Goal: mutilated files never panic, and errors are one line. Method: a file of which bytes are
+    /// Goal: mutilated files never panic, and errors are one line. Method: a file in which bytes are
     /// replaced, and that is cut off.
     #[test]
     fn mutilated_files_never_panic(

@@ -15,7 +15,7 @@ fn longest(told_by: &(Timeline, Explanation)) -> Vec<String> {
     told(&told_by.0, &told_by.1.waits[0])
 }
 
-/// Goal: who sleeps is waiting for who wakes it, who was preempted in between; its own wake-up comes last.
+/// Goal: a sleeping thread waits for its waker, which was preempted in between; its own wake-up comes last.
 /// Method: one CPU, times chosen by hand.
 #[test]
 fn preempted() {
@@ -41,8 +41,8 @@ fn preempted() {
     assert_eq!(told.0.preemptions(Task(WORKER)), 1);
 }
 
-/// Goal: each instant is split equally over the CPUs a thread may run on, and what does not divide goes to
-/// the largest remainder. Method: three CPUs, of which the thread may use all, then two.
+/// Goal: each instant is split equally over the CPUs a thread may run on, and the nanoseconds that do not
+/// divide go to the largest remainder. Method: three CPUs, of which the thread may use all, then two.
 #[test]
 fn who_ran_instead() {
     let play = |cpus: &[u32]| {
@@ -64,7 +64,7 @@ fn who_ran_instead() {
 }
 
 /// Goal: a thread that is woken by an interrupt waited for no thread; if the kernel says that it was a
-/// device, it was. Method: the same sleep with and without what the kernel says.
+/// device, it was. Method: the same sleep with and without the kernel's event.
 #[test]
 fn interrupts_and_devices() {
     let play = |io: Option<bool>, state: Left| {
@@ -106,7 +106,7 @@ fn interrupts_and_devices() {
     );
 }
 
-/// Goal: while a CPU is busy with an interrupt, its thread does not get on. Method: one interrupt in the
+/// Goal: while a CPU is busy with an interrupt, its thread makes no progress. Method: one interrupt in the
 /// middle of the waker's run, and a second one inside of it.
 #[test]
 fn interrupted() {
@@ -130,8 +130,8 @@ fn interrupted() {
 }
 
 /// Goal: on a CPU of half the capacity, half of the time is lost; at a third of the frequency, two thirds; of
-/// both, what is left is multiplied. What is lost says who had the fast CPU. Method: one run in three
-/// parts.
+/// both, the remaining parts are multiplied. The lost part names the thread that had the fast CPU. Method:
+/// one run in three parts.
 #[test]
 fn slow_cpus() {
     let mut script = Script::new(&NAMES, 2);
@@ -160,8 +160,8 @@ fn slow_cpus() {
     assert_eq!(inversion.remedies[0].word(), "leave_out_slow_cores");
 }
 
-/// Goal: what the user says about CPUs counts more than what the recording says. Method: the same recording
-/// with other options.
+/// Goal: the user's facts about CPUs count more than the recording's. Method: the same recording with other
+/// options.
 #[test]
 fn options() {
     let play = |capacity: Option<u32>, allowed: Option<u32>| {
@@ -193,8 +193,8 @@ fn options() {
     assert_eq!(play(None, Some(1)), pinned);
 }
 
-/// Goal: a thread of which no CPU is online has no core. Method: its CPU goes away while it is runnable and
-/// comes back.
+/// Goal: a thread all of whose CPUs are offline has no core. Method: its CPU goes away while it is runnable
+/// and comes back.
 #[test]
 fn no_core() {
     let mut script = Script::new(&NAMES, 2);
@@ -230,8 +230,8 @@ fn no_core() {
     assert_eq!(kinds, ["no_core", "preemption"]);
 }
 
-/// Goal: who sleeps for a lock of which nobody knows the holder waits for a lock, and who sleeps for nobody
-/// knows what for something unknown. Method: a recording without wakers, with and without a marker.
+/// Goal: a thread that sleeps for a lock with an unknown holder waits for a lock, and one that sleeps for an
+/// unknown reason for something unknown. Method: a recording without wakers, with and without a marker.
 #[test]
 fn unknown_and_locks() {
     let play = |name: &str| {
@@ -286,8 +286,8 @@ pub(super) fn lines(told_by: &(Timeline, Explanation), wait: usize) -> Vec<Strin
     told(&told_by.0, &told_by.1.waits[wait])
 }
 
-/// Goal: threads that claim to have woken each other in a circle at one instant do not keep the walk from its
-/// end. Method: two sleepers that wake each other.
+/// Goal: the walk ends even if threads claim to have woken each other in a circle at one instant. Method: two
+/// sleepers that wake each other.
 #[test]
 fn circles() {
     let mut script = Script::new(&NAMES, 2);
@@ -307,7 +307,7 @@ fn circles() {
     assert_eq!(told.1.waits[0].length(), Nanos(50));
 }
 
-/// Goal: a sleep goes on through a run that got nowhere, and ends with one that got somewhere, also if that
+/// Goal: a sleep continues through a run that got nowhere, and ends with one that got somewhere, even if that
 /// is cut short. Method: a thread that is woken after 50 us, runs for a while and is preempted for 100 us;
 /// runs of 4.999 and of 5 us.
 #[test]
@@ -340,19 +340,17 @@ fn runs_that_get_nowhere() {
     );
 }
 
-/// Goal: where nothing is known of any CPU, nobody is said to have run instead. Method: a worker of the job
-/// system that starts late, without a word from the kernel.
+/// Goal: where no CPU is known, no thread is said to have run instead. Method: a worker of the job system
+/// that starts late, without any kernel events.
 #[test]
 fn nobody_is_blamed_without_a_kernel() {
     use event::EventKind::{
         Begin, Completed, Created, End, Park, Ready, Unpark, WaitBegin, WaitEnd, Wake,
     };
     let mut script = Script::new(&NAMES, 0);
-    script
-        .recording
-        .threads
-        .iter_mut()
-        .for_each(|thread| thread.allowed = None);
+    for thread in &mut script.recording.threads {
+        thread.allowed = None;
+    }
     let events = [
         (0, WORKER, Park, 0, 0),
         (10_000, UI, Created, 1, 0),

@@ -1,4 +1,4 @@
-//! A small recording for each inversion, and for what tells it.
+//! A small recording for each inversion, and for each sign of one.
 
 use event::{FutexCall, KernelEventKind, Nanos, Task};
 
@@ -20,7 +20,7 @@ fn of_ui(explanation: &Explanation) -> Vec<&Inversion> {
     all.filter(|inversion| Some(inversion.wait) == ui).collect()
 }
 
-/// Who waits for whom and who ran, in words.
+/// The waiter, the awaited thread and the one that ran, in words.
 fn words(timeline: &Timeline, inversion: &Inversion) -> String {
     let runner = match inversion.runner {
         Who::Task(task) => timeline.name(task),
@@ -57,8 +57,8 @@ fn classic(more: impl Fn(&mut Script)) -> (Timeline, Explanation) {
     script.explain(1_100)
 }
 
-/// Goal: a lock is told by what there is: a marker, a futex that both named, a priority that was lent; each
-/// as sure as it is. Without any of it a sleep is no lock. Method: the classic inversion with each.
+/// Goal: a lock is told by each of its signs: a marker, a futex that both named, a priority that was lent;
+/// each as sure as it is. Without any of them a sleep is no lock. Method: the classic inversion with each.
 #[test]
 fn locks() {
     let found = |more: fn(&mut Script)| {
@@ -99,7 +99,7 @@ fn locks() {
         found(|script| script.futex(0, FutexCall::LockPi, 106, 1_003)),
         lock("known")
     );
-    // Android's runtime names the owner, who has to be who woke it: number 101 is.
+    // Android's runtime names the owner, which has to be the waker: number 101 is.
     assert_eq!(
         found(|script| script.slice(0, "Lock contention on a lock (owner tid: 101)", 105, 1_005)),
         lock("known")
@@ -117,9 +117,8 @@ fn locks() {
     assert_eq!(words(&timeline, of_ui(&explanation)[0]), none);
 }
 
-/// Goal: a priority that the holder was lent tells the lock, whether it was given back just before the
-/// wake-up or after it, and priorities are those of the moment. Method: the classic, with the loan's end at
-/// both places.
+/// Goal: a lent priority shows the lock, whether it was given back just before the wake-up or after it, and
+/// priorities are those of the moment. Method: the classic, with the loan's end at both places.
 #[test]
 fn lent_priorities() {
     for back in [999, 1_001] {
@@ -141,8 +140,8 @@ fn lent_priorities() {
     }
 }
 
-/// Goal: a simulated kernel says who lends; whoever inherits twice has the better of the two, and gives all
-/// of it back. Method: a loan of one thread's priority.
+/// Goal: a simulated kernel names the lender; a thread that inherits twice has the better of the two, and
+/// gives all of it back. Method: a loan of one thread's priority.
 #[test]
 fn inherited_priorities() {
     let (timeline, explanation) = classic(|script| {
@@ -174,7 +173,7 @@ fn spinning(name: &str, more: impl Fn(&mut Script)) -> (Timeline, Explanation) {
 }
 
 /// Goal: a thread that spins until another one has done something keeps that one from running. Method: one
-/// CPU; what tells for whom it waits is a request, a slice, or the wake-up before.
+/// CPU; the awaited thread is told by a request, a slice, or the wake-up before.
 #[test]
 fn busy_waits() {
     let causes = [
@@ -207,8 +206,8 @@ fn busy_waits() {
     found(Confidence::Assumed, spinning("wait", |_| ()));
 }
 
-/// Goal: work is no wait: a slice that does not say so is explained as what it is. Method: the same recording
-/// with another name, asked for by name.
+/// Goal: work is no wait: a slice whose name does not mean a wait is explained as work. Method: the same
+/// recording with another name, asked for by name.
 #[test]
 fn work_is_no_wait() {
     let (timeline, _) = spinning("draw", |script| script.request(UI, 8, WORKER, 950));
@@ -247,8 +246,8 @@ fn placement() {
     assert_eq!(found.len(), 1);
 }
 
-/// Goal: where no CPU was busy, what would help is that they wake up sooner. Method: the worker is woken for
-/// the CPU that it had left, and both CPUs idle until it begins.
+/// Goal: where no CPU was busy, the remedy is CPUs that wake up sooner. Method: the worker is woken for the
+/// CPU that it had left, and both CPUs idle until it begins.
 #[test]
 fn a_cpu_that_is_slow_to_wake_up() {
     let mut script = Script::new(&NAMES, 2);
@@ -268,8 +267,8 @@ fn a_cpu_that_is_slow_to_wake_up() {
     );
 }
 
-/// Goal: a priority that is lent is no remedy where nobody is in the way of a lock's owner. Method: an
-/// interrupt wakes the owner, and both CPUs idle until it runs.
+/// Goal: a lent priority is no remedy where no thread is in the way of a lock's owner. Method: an interrupt
+/// wakes the owner, and both CPUs idle until it runs.
 #[test]
 fn a_lock_beside_idle_cpus() {
     let mut script = Script::new(&["high", "low"], 2);
@@ -290,7 +289,7 @@ fn a_lock_beside_idle_cpus() {
     );
 }
 
-/// Goal: short delays are no news. Method: the same recording with a longer least time.
+/// Goal: short delays are not reported. Method: the same recording with a longer least time.
 #[test]
 fn short_delays() {
     let (timeline, _) = classic(|script| script.slice(0, "lock bus", 105, 1_005));

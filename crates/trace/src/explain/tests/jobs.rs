@@ -36,9 +36,9 @@ fn body(script: &mut Script, thread: u32, job: u64, begin: u64, end: u64) {
     script.job(end, thread, EventKind::Completed, job, 0);
 }
 
-/// Goal: a waiter that spins waits for its job all the same: the path goes to who ran it, before that to what
-/// it waited for, and to what was in the way of that. Method: two jobs and a third one in the way; the
-/// worker is preempted once while the waiter spins on the other CPU.
+/// Goal: a waiter that spins still waits for its job: the path goes to the thread that ran it, before that to
+/// the jobs it waited for, and to what was in the way of those. Method: two jobs and a third one in the way;
+/// the worker is preempted once while the waiter spins on the other CPU.
 #[test]
 fn along_dependencies() {
     let mut script = graph();
@@ -74,8 +74,9 @@ fn along_dependencies() {
     );
 }
 
-/// Goal: a waiter that runs what it waits for burns nothing, also while another part of it could run. Method:
-/// main runs the second piece of the awaited job while the worker, with the first piece, is preempted.
+/// Goal: a waiter that runs the job it waits for burns nothing, even while another part of that job could
+/// run. Method: main runs the second piece of the awaited job while the worker, with the first piece, is
+/// preempted.
 #[test]
 fn helping_is_no_busy_wait() {
     let mut script = graph();
@@ -99,9 +100,9 @@ fn helping_is_no_busy_wait() {
     );
 }
 
-/// Goal: a job without a body is over when what it waits for is: the path goes to that; if it waits for
-/// nothing, to who ended it. Method: main waits for a barrier after job 1, then for an event that another
-/// thread gives.
+/// Goal: a job without a body ends when the jobs that it waits for do, and the path goes to those; if it
+/// waits for none, to the thread that ended it. Method: main waits for a barrier after job 1, then for an
+/// event that another thread gives.
 #[test]
 fn jobs_without_bodies() {
     let mut script = graph();
@@ -134,8 +135,8 @@ fn jobs_without_bodies() {
     );
 }
 
-/// Goal: of a job that nobody is known to have run, it is said that it was not ready, or that nobody ran it.
-/// Method: a wait that times out.
+/// Goal: a job that no thread is known to have run was not ready, or no thread ran it. Method: a wait that
+/// times out.
 #[test]
 fn not_ready() {
     let mut script = Script::new(&["main", "worker"], 1);
@@ -151,8 +152,8 @@ fn not_ready() {
     );
 }
 
-/// Goal: without a kernel's events the job system's own tell who slept and who woke it. Method: a wait that
-/// parks, with the worker's events only.
+/// Goal: without a kernel's events the job system's own tell which threads slept and which woke them. Method:
+/// a wait that parks, with the worker's events only.
 #[test]
 fn without_a_kernel() {
     let mut script = graph();
@@ -176,7 +177,7 @@ fn without_a_kernel() {
     );
 }
 
-/// Goal: the job system's events happen where their threads ran, says the kernel; those that do not are moved
+/// Goal: the job system's events happen where the kernel says that their threads ran; other ones are moved
 /// and counted. Method: a body whose beginning and end were stamped a little too early and too late.
 #[test]
 fn clamped() {
@@ -195,8 +196,8 @@ fn clamped() {
     assert!(told(&timeline, wait).contains(&"running 5 main:".to_owned()));
 }
 
-/// Goal: frames and waits of our own are found by their names, as slices are, and so is what an earlier
-/// explanation left in the file, which nobody goes by otherwise. Method: a wait in a frame, a slice and such
+/// Goal: frames and waits of our own are found by their names, as slices are, and so are findings of an
+/// earlier explanation in the file, which are otherwise ignored. Method: a wait in a frame, a slice and such
 /// a finding; each is asked for.
 #[test]
 fn by_name() {

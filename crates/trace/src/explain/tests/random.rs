@@ -91,11 +91,11 @@ fn marks() -> impl Strategy<Value = Vec<Mark>> {
 
 fn jobs() -> impl Strategy<Value = Vec<Event>> {
     let event = (0..400u64, 0..6u64, 0..6u64, 0..4u32, 1..20u8);
-    let event = event.prop_map(|(time, job, arg, seat, kind)| Event {
+    let event = event.prop_map(|(time, job, arg, slot, kind)| Event {
         time: Nanos(time),
         job,
         arg,
-        seat,
+        slot,
         kind: EventKind::from_code(kind).unwrap_or(EventKind::Begin),
     });
     proptest::collection::vec(event, 0..60)
@@ -127,7 +127,7 @@ fn recording() -> impl Strategy<Value = Recording> {
             threads: threads.collect(),
             cpus: cpus.collect(),
             names: Names::from_iter(["frame", "wait", "lock", "work", "holds"]),
-            seats: (0..3).map(|seat| (seat, Task(seat))).collect(),
+            slots: (0..3).map(|slot| (slot, Task(slot))).collect(),
             kernel,
             marks,
             jobs,
@@ -196,7 +196,7 @@ fn fits_together(timeline: &Timeline) {
     );
 }
 
-/// The shares of a time, found one nanosecond after the other: by how much each of them can be rounded.
+/// The shares of a time, found one nanosecond after the other, and the largest rounding error of each.
 fn one_by_one(
     timeline: &Timeline,
     thread: Task,
@@ -227,8 +227,8 @@ fn one_by_one(
 }
 
 proptest! {
-    /// Goal: whatever the events and their order, the account of every wait sums exactly, without gaps or
-    /// overlaps, and timelines fit together. Method: random recordings, every kind of selection.
+    /// Goal: the account of every wait sums exactly, without gaps or overlaps, and timelines fit together,
+    /// for any events in any order. Method: random recordings, every kind of selection.
     #[test]
     fn sums_are_exact(recording in recording()) {
         let timeline = Timeline::new(recording, &Options::default());
@@ -259,7 +259,9 @@ proptest! {
         }
         let timeline = Timeline::new(recording, &Options::default());
         for selection in selections() {
-            explain(&timeline, &selection).waits.iter().for_each(check);
+            for wait in &explain(&timeline, &selection).waits {
+                check(wait);
+            }
         }
     }
 
@@ -273,7 +275,7 @@ proptest! {
         prop_assert_eq!(one, two);
     }
 
-    /// Goal: with what a real kernel does, preemptions and shares are right. Method: random runs of a
+    /// Goal: with the events of a real kernel, preemptions and shares are right. Method: random runs of a
     /// kernel that keeps its own rules; preemptions are counted over its switches, shares one nanosecond
     /// after the other.
     #[test]

@@ -1,4 +1,4 @@
-//! Traces recorded on real machines, with what is known of them.
+//! Traces recorded on real machines, with the facts known about them.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,7 +24,9 @@ fn timeline(name: &str) -> Timeline {
 fn explained(name: &str, selection: &Selection) -> (Timeline, Explanation) {
     let timeline = timeline(name);
     let explanation = explain(&timeline, selection);
-    explanation.waits.iter().for_each(check);
+    for wait in &explanation.waits {
+        check(wait);
+    }
     (timeline, explanation)
 }
 
@@ -53,12 +55,12 @@ fn instead(timeline: &Timeline, wait: &Wait, name: &str) -> u64 {
     of.map(|share| share.ns.0).sum()
 }
 
-/// Whether two times are the same but for what a trace in microseconds cannot tell.
+/// Whether two times are equal within the precision of a trace in microseconds.
 fn near(found: u64, expected: f64) -> bool {
     (found as f64 - expected * 1e6).abs() <= 2_000.0
 }
 
-/// Goal: a quota of a real program is found though no event tells of it. Method: the kernel counted 417 ms
+/// Goal: a quota of a real program is found although no event tells of it. Method: the kernel counted 417 ms
 /// for which the group was put aside on its one CPU (`testdata/traces/README.md`). The hog, which always
 /// could have run, was so beside that CPU, idle, for no longer than that, and for nearly as long; the worst
 /// waits of `ui` are explained by it, and no remedy is to use other CPUs.
@@ -77,7 +79,9 @@ fn quota() {
         ..Selection::default()
     };
     let found = explain(&timeline, &selection);
-    found.waits.iter().for_each(check);
+    for wait in &found.waits {
+        check(wait);
+    }
     let throttled = |wait: &Wait| {
         let causes = wait.causes.iter();
         let throttled = causes.filter(|cause| cause.kind == CauseKind::Throttled);
@@ -95,9 +99,9 @@ fn quota() {
     }
 }
 
-/// Goal: the truth about the recorded Pathfinder (`testdata/traces/README.md`): the longest wait takes
-/// 10.59 ms, of which `mid-comms` runs 8.47 ms while `low-holder`, which runs 2.10 ms, holds the lock that
-/// `high-bus` wants. Method: what is found without any hint.
+/// Goal: the truth about the recorded Pathfinder (`testdata/traces/README.md`): the longest wait takes 10.59
+/// ms, of which `mid-comms` runs 8.47 ms while `low-holder`, which runs 2.10 ms, holds the lock that
+/// `high-bus` wants. Method: the explanation without any hint.
 #[test]
 fn pathfinder() {
     let (timeline, found) = explained("local-pathfinder-nopi.ftrace.txt.gz", &Selection::default());
@@ -123,7 +127,7 @@ fn pathfinder() {
     assert_eq!(inversion.runner, Who::Task(timeline.find("mid-comms")[0]));
     assert_eq!(inversion.priorities, [Some(49), Some(120), Some(79)]);
     assert_eq!(inversion.remedies[0].word(), "priority_inheritance");
-    // Of the others, those of the same thread are of the same kind.
+    // Other ones of the same thread are of the same kind.
     let locks = found
         .inversions
         .iter()
@@ -131,8 +135,8 @@ fn pathfinder() {
     assert!(locks.count() >= 5);
 }
 
-/// Goal: with priorities that are lent, no wait is longer than the critical section, 4 ms, and none of them
-/// is an inversion of a lock. Method: the same program with another mutex.
+/// Goal: with lent priorities, no wait is longer than the critical section, 4 ms, and none of them is an
+/// inversion of a lock. Method: the same program with another mutex.
 #[test]
 fn pathfinder_with_inheritance() {
     let (timeline, found) = explained("local-pathfinder-pi.ftrace.txt.gz", &Selection::default());
@@ -153,9 +157,8 @@ fn pathfinder_with_inheritance() {
     assert_eq!(locks.count(), 0, "{:#?}", found.inversions);
 }
 
-/// Goal: a busy wait is seen as one: in frame 5 `ui-main` waits for `worker`, which could run all the time
-/// but 1.5 ms, and does not because of the hogs and of `ui-main` itself. Method: the wait inside of the
-/// frame.
+/// Goal: a busy wait is recognised: in frame 5 `ui-main` waits for `worker`, which could run all the time but
+/// 1.5 ms, and does not because of the hogs and of `ui-main` itself. Method: the wait inside of the frame.
 #[test]
 fn spin() {
     let mut selection = Selection::default();
@@ -196,9 +199,8 @@ fn spin() {
     assert_eq!(again.waits[0], *wait);
 }
 
-/// Goal: a wait for a condition, against what Perfetto's trace processor says of it: frame 15 takes 335.9
-/// ms, of which `worker` could run for 330.4 and runs for 4.04, and `ui-main` runs for 1.52. Method: the
-/// longest frame.
+/// Goal: a wait for a condition agrees with Perfetto's trace processor: frame 15 takes 335.9 ms, of which
+/// `worker` could run for 330.4 and runs for 4.04, and `ui-main` runs for 1.52. Method: the longest frame.
 #[test]
 fn futex() {
     let selection = Selection {
@@ -220,9 +222,9 @@ fn futex() {
     );
 }
 
-/// Goal: every trace has an account of whatever is asked of it, and the preemptions found are those that a
-/// count over the switches finds. Method: all files, waits of all threads; the count takes every switch
-/// that leaves somebody runnable.
+/// Goal: every trace has an account of all its waits, and the preemptions found are those that a count over
+/// the switches finds. Method: all files, waits of all threads; the count takes every switch that leaves a
+/// thread runnable.
 #[test]
 fn all_of_them() {
     let files = [
@@ -266,7 +268,9 @@ fn all_of_them() {
         };
         for selection in [usual, all] {
             let explanation = explain(&timeline, &selection);
-            explanation.waits.iter().for_each(check);
+            for wait in &explanation.waits {
+                check(wait);
+            }
         }
     }
 }

@@ -30,9 +30,9 @@ fn told() -> Script {
     script
 }
 
-/// Goal: time for which a thread is put aside, as the recording tells, is a cause of its own, known, and what
-/// it waits for its turn before and after is not. Method: a thread that is put aside while it runs and one
-/// that is woken while it is, with times chosen by hand.
+/// Goal: time for which a thread is put aside, as the recording tells, is a cause of its own, known; its
+/// waits for a turn before and after are not. Method: a thread that is put aside while it runs and one that
+/// is woken while it is, with times chosen by hand.
 #[test]
 fn what_is_told_is_known() {
     let found = told().explain(500);
@@ -93,7 +93,7 @@ fn to_be_put_aside_is_one_preemption() {
     assert_eq!(timeline.spent(Task(UI)).throttled, Nanos(100));
 }
 
-/// Goal: what contradicts itself does no harm: who runs is not put aside, an end without a beginning is
+/// Goal: contradictory events do no harm: a running thread is not put aside, an end without a beginning is
 /// nothing. Method: such events.
 #[test]
 fn odd_events() {
@@ -156,7 +156,7 @@ fn a_cpu_without_time_left_is_not_idle() {
     assert_eq!(play(false), [(Placement, 200)]);
 }
 
-/// What happens to a recording.
+/// A change of a recording.
 type Play = fn(&mut Script);
 
 /// In nanoseconds.
@@ -187,7 +187,7 @@ fn is_woken(script: &mut Script) {
     script.wake(2 * MS, None, WORKER);
 }
 
-/// What is said of the time from 2 ms to 12 ms: the causes, how sure they are, and the inversion.
+/// The verdict on the time from 2 ms to 12 ms: the causes, how sure they are, and the inversion.
 fn verdict((timeline, explanation): &(Timeline, Explanation)) -> String {
     let wait = explanation
         .waits
@@ -218,7 +218,7 @@ fn check_verdicts(table: &[(&str, Play, &str)]) {
 }
 
 /// Goal: a thread beside its own CPU, which goes idle for long, is taken to be throttled, and only there.
-/// Method: a table of what can run there in between.
+/// Method: a table of the other threads that can run there in between.
 #[test]
 fn an_idle_cpu_of_its_own_tells() {
     check_verdicts(&[
@@ -303,15 +303,15 @@ fn a_cpu_that_is_not_its_own_any_more_tells_nothing() {
     ]);
 }
 
-/// Nothing says who was moved.
+/// Removes the events that say which threads were moved.
 fn unmoved(script: &mut Script) {
     let moves = |event: &event::KernelEvent| matches!(event.what, KernelEventKind::Migrate { .. });
     script.recording.kernel.retain(|event| !moves(event));
 }
 
-/// Goal: where nothing says who was moved, or it is not for long, or the recording is of a simulated kernel,
-/// which would say so, nothing is said of a quota; but where all CPUs are idle for long, that is in doubt.
-/// Method: the same recording, changed.
+/// Goal: nothing is said of a quota where no event says which threads were moved, where it is not for long,
+/// or where the recording is of a simulated kernel, which would say so. Where all CPUs are idle for long, a
+/// quota is in doubt. Method: the same recording, changed.
 #[test]
 fn nothing_is_made_up() {
     let without = |change: fn(&mut Script)| {

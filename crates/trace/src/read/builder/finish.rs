@@ -51,7 +51,7 @@ impl Builder {
         recording
     }
 
-    /// Gaps after which nothing came are at the end.
+    /// Puts gaps without a later event at the end.
     fn close_gaps(&mut self) {
         let time = self.latest.kernel.max(self.latest.mark);
         for (number, seen) in self.cpus.iter_mut().enumerate() {
@@ -64,16 +64,16 @@ impl Builder {
     }
 }
 
-/// Sorts by time what is not sorted, equal times as they are.
+/// Sorts a list by time unless it is sorted, equal times as they are.
 fn in_order<T>(list: &mut [T], time: impl Fn(&T) -> Nanos) {
     if !list.is_sorted_by_key(&time) {
         list.sort_by_key(time);
     }
 }
 
-/// One event for each wake-up. Where there are decisions (`sched_waking`), they say who and when; the
-/// queueing that follows (`sched_wakeup`) says only which CPU it was put on, which the decision cannot
-/// know: what it calls so is where the task ran last. Where there are none, the queueing is all there is.
+/// One event for each wake-up. Where there are decisions (`sched_waking`), they have the waker and the time.
+/// The queueing that follows (`sched_wakeup`) adds only the CPU that the task was put on, which the decision
+/// cannot know: the target in it is where the task ran last. Without decisions, the queueing is all there is.
 fn settle_wakers(events: &mut Vec<KernelEvent>, has_decisions: bool) {
     let mut last_of: Vec<usize> = Vec::new();
     let mut kept = 0;

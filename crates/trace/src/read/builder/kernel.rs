@@ -1,13 +1,13 @@
-//! What the kernel did, event by event.
+//! The kernel's events, one by one.
 
 use event::{Address, Cpu, FutexCall, KernelEventKind, Left, Task};
 
-use super::people::Priority;
+use super::tasks::TaskPriority;
 use super::{At, Builder, Party, QUEUED, Wake};
 use crate::Loss;
 
 impl Builder {
-    /// A CPU goes over from one task to another.
+    /// A CPU switches from one task to another.
     #[inline]
     pub(crate) fn switch(&mut self, at: &At, prev: &Party<'_>, state: Left, next: &Party<'_>) {
         let prev = self.meet(at, prev);
@@ -15,7 +15,7 @@ impl Builder {
         self.switched(at, prev, state, next);
     }
 
-    /// The same of tasks that the event's were found to be.
+    /// The same for known tasks.
     #[inline(always)]
     pub(crate) fn switched(
         &mut self,
@@ -41,15 +41,16 @@ impl Builder {
         self.woken(at, task, target, how);
     }
 
-    /// The same of a task that the event's was found to be.
+    /// The same for a known task.
     #[inline(always)]
     pub(crate) fn woken(&mut self, at: &At, task: Option<Task>, target: u32, how: Wake) {
         let (Some(task), Some(target)) = (task, self.cpu(target)) else {
             return self.lose(Loss::BadFields, 1);
         };
-        let by = match at.in_interrupt {
-            true => None,
-            false => self.people.task(at.tid),
+        let by = if at.in_interrupt {
+            None
+        } else {
+            self.people.task(at.tid)
         };
         let flag = match how {
             Wake::Decided => {
@@ -80,8 +81,8 @@ impl Builder {
         }
     }
 
-    /// `sched_pi_setprio`: a lock lends its owner the priority of who waits for it, who is the one that runs,
-    /// or takes it back.
+    /// `sched_pi_setprio`: a lock lends its owner the priority of a waiter, which is the running task, or
+    /// takes it back.
     pub(crate) fn inherit(&mut self, at: &At, who: &Party<'_>, before: i16, now: i16) {
         let named = Party {
             priority: Some(before),
@@ -91,11 +92,12 @@ impl Builder {
             return self.lose(Loss::BadFields, 1);
         };
         let own = self.people.person(task).own_priority().unwrap_or(before);
-        self.people.inherit(task, Priority { now, own });
+        self.people.inherit(task, TaskPriority { now, own });
         let lent = now < own;
-        let from = match lent && at.tid != who.tid {
-            true => self.people.task(at.tid),
-            false => None,
+        let from = if lent && at.tid != who.tid {
+            self.people.task(at.tid)
+        } else {
+            None
         };
         if from.is_some() || !lent {
             self.push(at.time, at.cpu, KernelEventKind::Inherit { task, from });
@@ -136,7 +138,7 @@ impl Builder {
         }
     }
 
-    /// Why a task slept that no signal could wake.
+    /// The reason of an uninterruptible sleep of a task.
     pub(crate) fn blocked(&mut self, at: &At, tid: u32, io: bool) {
         match self.people.task(tid) {
             Some(task) => self.push(at.time, at.cpu, KernelEventKind::Blocked { task, io }),
@@ -144,7 +146,7 @@ impl Builder {
         }
     }
 
-    /// A task is put aside because its group may use no more CPU time, or may go on.
+    /// A task is put aside because the CPU time of its group is used up, or may go on.
     pub(crate) fn throttle(&mut self, at: &At, tid: u32, begins: bool) {
         match self.people.task(tid) {
             Some(task) => {
@@ -154,9 +156,9 @@ impl Builder {
         }
     }
 
-    /// Who runs there goes into the kernel because of a futex. `op` is the system call's.
+    /// The running task enters the kernel because of a futex. `op` is the system call's.
     pub(crate) fn futex_call(&mut self, at: &At, address: u64, op: u32) {
-        // `include/uapi/linux/futex.h`; bits 7 and 8 say private and which clock.
+        // `include/uapi/linux/futex.h`; bits 7 and 8 mean private, and the clock.
         let call = match op & 0x7f {
             0 | 9 | 11 => FutexCall::Wait,
             1 | 3 | 4 | 5 | 10 | 12 => FutexCall::Wake,
@@ -177,7 +179,7 @@ impl Builder {
         }
     }
 
-    /// It comes back.
+    /// The task returns from the call.
     pub(crate) fn futex_return(&mut self, at: &At, result: i32) {
         match self.people.task(at.tid) {
             Some(task) => {
@@ -201,7 +203,7 @@ impl Builder {
         self.push(at.time, at.cpu, what);
     }
 
-    /// Events are missing before the next one of this CPU; 0: nobody knows how many.
+    /// Events are missing before the next one of this CPU; 0: an unknown number.
     pub(crate) fn gap(&mut self, cpu: u32, events: u64) {
         match events {
             0 => self.lose(Loss::Gaps, 1),
@@ -216,10 +218,12 @@ impl Builder {
         *gap = Some(gap.unwrap_or(0).saturating_add(more));
     }
 
-    /// There are this many CPUs, whether or not something happens on them.
+    /// There are this many CPUs, whether or not they have events.
     pub(crate) fn cpus(&mut self, count: u32) {
         if count > 0 && self.cpu(count - 1).is_some() {
-            (0..count as usize).for_each(|cpu| self.cpus[cpu].exists = true);
+            for cpu in &mut self.cpus[..count as usize] {
+                cpu.exists = true;
+            }
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Makes a recording of what a reader finds: kernel numbers in, tasks out.
 //!
-//! Readers differ in how events are written, not in what they mean; what they mean is here, once: which
-//! task a tid is at that moment, which of two names is to be believed, when a priority changed, who woke
-//! whom, what a lock lends. Events are best given in the order of their times, because who a tid is and
-//! what a task's priority was are read off in the order given. A reader whose file is in another order
-//! sorts first; what little is out of order here is put in order at the end, equal times as they came, and
+//! Readers differ in how events are written, not in what they mean. Their meaning is decided here, once: the
+//! task that a tid means at that moment, which of two names is right, when a priority changed, which thread
+//! woke which, what a lock lends. Events are best given in the order of their times, because the meanings of
+//! tids and the priorities of tasks depend on the order. A reader whose file is in another order sorts first.
+//! The few events that are out of order here are put in order at the end, equal times as they came, and
 //! counted.
 //!
 //! Nothing is allocated for an event but its place in the list.
 
 mod finish;
 mod kernel;
-mod people;
 mod states;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tids;
@@ -24,28 +24,28 @@ use event::{Cpu, KernelEvent, KernelEventKind, Nanos, Task};
 use super::mix::{mix, of_ends};
 use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording, Wakers};
 use kernel::changed;
-use people::People;
+use tasks::TaskTable;
 
-pub(crate) use people::Trust;
 pub(crate) use states::{Layout, from_bits, from_letters};
+pub(crate) use tasks::Trust;
 
-/// No machine has CPUs with higher numbers (Linux's largest `NR_CPUS` is 8192); broken files do.
+/// No machine has CPUs with higher numbers (Linux's largest `NR_CPUS` is 8192); only broken files do.
 pub(crate) const MOST_CPUS: u32 = 1 << 14;
 
-/// In a wake-up's target while reading: it is from `sched_wakeup`, not from `sched_waking`.
+/// Set in a wake-up's target while reading: the event is `sched_wakeup`, not `sched_waking`.
 const QUEUED: u32 = 1 << 31;
 
 /// Slots of the cache in front of the table of words.
 const WORDS: usize = 4096;
 
-/// Where and when an event was recorded.
+/// The place and time of an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) time: Nanos,
     pub(crate) cpu: u32,
-    /// Who ran there; 0: the idle task.
+    /// The tid of the running task; 0: the idle task.
     pub(crate) tid: u32,
-    /// Whether it was in an interrupt, where that is told.
+    /// Whether it was in an interrupt, if the file says so.
     pub(crate) in_interrupt: bool,
 }
 
@@ -53,20 +53,20 @@ pub(crate) struct At {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Party<'a> {
     pub(crate) tid: u32,
-    /// Its name; empty: the event does not say.
+    /// Its name; empty: not in the event.
     pub(crate) comm: &'a [u8],
-    /// Its priority; none: the event does not say.
+    /// Its priority; none: not in the event.
     pub(crate) priority: Option<i16>,
 }
 
-/// Which of the kernel's three wake-up events.
+/// One of the kernel's three wake-up events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
     /// `sched_waking`: the decision.
     Decided,
     /// `sched_wakeup`: the task is on a queue.
     Queued,
-    /// `sched_wakeup_new`: a task's first time on a queue; nobody decides that before.
+    /// `sched_wakeup_new`: a task's first time on a queue, without a decision before.
     New,
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Wake {
 #[derive(Debug)]
 pub(crate) struct Builder {
     recording: Recording,
-    people: People,
+    people: TaskTable,
     cpus: Vec<CpuSightings>,
     /// CPUs with a gap before their next event.
     gaps: usize,
@@ -87,29 +87,29 @@ pub(crate) struct Builder {
     latest: Latest,
     /// Whether kernel events are not in the order of their times.
     is_mixed: bool,
-    facts: Facts,
+    facts: UntimedFacts,
 }
 
-/// What is told of a thread beside its events.
+/// Facts about a thread beside its events.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadFacts {
     /// Its priority at the beginning; none: by its events.
     pub(crate) priority: Option<i32>,
     /// The CPUs it may run on; none: not known.
     pub(crate) allowed: Option<Vec<Cpu>>,
-    /// Whether the kernel did not give it its tid.
+    /// Whether the tid is made up, not the kernel's.
     pub(crate) is_made_up: bool,
 }
 
-/// What is told beside events.
+/// Facts beside the events.
 #[derive(Debug, Default)]
-struct Facts {
+struct UntimedFacts {
     threads: BTreeMap<Task, ThreadFacts>,
     cpus: BTreeMap<Cpu, CpuFacts>,
     wakers: Option<Wakers>,
 }
 
-/// What was seen of a CPU.
+/// The facts that events show about a CPU.
 #[derive(Clone, Debug, Default)]
 struct CpuSightings {
     exists: bool,
@@ -125,13 +125,13 @@ struct Latest {
 }
 
 impl Builder {
-    /// Nothing yet, of a file of this format.
+    /// An empty recording, of a file of this format.
     pub(crate) fn new(format: &str) -> Builder {
         let mut recording = Recording::default();
         recording.origin.format = format.to_owned();
         Builder {
             recording,
-            people: People::default(),
+            people: TaskTable::default(),
             cpus: Vec::new(),
             gaps: 0,
             words: Box::new([Name(0); WORDS]),
@@ -141,38 +141,38 @@ impl Builder {
             has_queued: false,
             latest: Latest::default(),
             is_mixed: false,
-            facts: Facts::default(),
+            facts: UntimedFacts::default(),
         }
     }
 
-    /// The file is of this format after all.
+    /// Corrects the format of the file.
     pub(crate) fn set_format(&mut self, format: &str) {
         format.clone_into(&mut self.recording.origin.format);
     }
 
-    /// What the times are.
+    /// Sets the clock of the times.
     pub(crate) fn set_clock(&mut self, clock: Clock) {
         self.recording.origin.clock = clock;
     }
 
-    /// The kernel's release.
+    /// Sets the kernel's release.
     pub(crate) fn set_kernel(&mut self, release: &str) {
         self.recording.origin.kernel = Some(release.to_owned());
     }
 
-    /// Something is missing.
+    /// Counts something that is missing.
     pub(crate) fn lose(&mut self, loss: Loss, count: u64) {
         self.recording.losses.add(loss, count);
     }
 
-    // Who is who
+    // Tasks and processes
 
     /// The task of this tid; none for tid 0, the idle tasks.
     pub(crate) fn task(&mut self, tid: u32) -> Option<Task> {
         self.people.task(tid)
     }
 
-    /// A thread is called so.
+    /// Sets the name of a thread.
     #[inline]
     pub(crate) fn thread_name(&mut self, tid: u32, name: &[u8], trust: Trust) {
         if let Some(task) = self.people.task(tid) {
@@ -188,28 +188,29 @@ impl Builder {
         }
     }
 
-    /// The same of a task.
+    /// The same for a task.
     #[inline]
     pub(crate) fn belongs_to(&mut self, task: Task, tgid: u32, trust: Trust) {
         self.people.belongs(task, tgid, trust);
     }
 
-    /// A process is called so.
+    /// Sets the name of a process.
     pub(crate) fn process_name(&mut self, tgid: u32, name: &[u8], trust: Trust) {
         if tgid != 0 {
             self.people.process_name(tgid, name, trust);
         }
     }
 
-    /// A task begins. A tid whose task ended means another one from now on. `is_thread`: whether it is of
-    /// its maker's process, where that is told.
+    /// A task begins. A tid whose task ended means another one from now on. `is_thread`: whether it is of its
+    /// maker's process, if the file says so.
     pub(crate) fn fork(&mut self, parent: u32, child: &Party<'_>, is_thread: Option<bool>) {
         let Some(task) = self.people.task(child.tid) else {
             return;
         };
-        let task = match self.people.person(task).is_dead {
-            true => self.people.newcomer(child.tid),
-            false => task,
+        let task = if self.people.person(task).is_dead {
+            self.people.newcomer(child.tid)
+        } else {
+            task
         };
         self.people.name(task, child.comm, Trust::Event);
         let maker = self
@@ -230,14 +231,14 @@ impl Builder {
         }
     }
 
-    // What programs said
+    // Marks of programs
 
     /// The number of a word.
     #[inline]
     pub(crate) fn word(&mut self, word: &[u8]) -> Name {
         let slot = mix(of_ends(word), word.len() as u64) as usize % WORDS;
         let latest = self.words[slot];
-        // A number that none has yet is that of an empty word.
+        // A number that is not given out yet has an empty word.
         if !word.is_empty() && self.recording.names.word(latest).as_bytes() == word {
             return latest;
         }
@@ -246,7 +247,7 @@ impl Builder {
         number
     }
 
-    /// A thread said something.
+    /// Adds a mark of a thread.
     #[inline]
     pub(crate) fn mark(&mut self, time: Nanos, on: Task, what: MarkKind) {
         if time < self.latest.mark {
@@ -256,8 +257,8 @@ impl Builder {
         self.recording.marks.push(Mark { time, on, what });
     }
 
-    /// On whose track something is that a thread says about a process: its own, or, if that is another
-    /// process's, that one's first thread's.
+    /// The task on the track of which a thread's mark about a process belongs: the thread itself, or, if the
+    /// mark is about another process, the first thread of that process.
     pub(crate) fn speaker(&mut self, tid: u32, tgid: u32) -> Option<Task> {
         let task = self.people.task(tid)?;
         match self.people.tgid(task) {
@@ -288,7 +289,7 @@ impl Builder {
         recording.counters[counter].values.push((time, value));
     }
 
-    /// What is open on a named track; `name` opens it, none closes it.
+    /// The open slice of a named track; `name` opens one, none closes it.
     pub(crate) fn on_track(&mut self, key: (u32, Name, u64), name: Option<Name>) -> Option<Name> {
         match name {
             Some(name) => self.open_tracks.insert(key, name),
@@ -296,17 +297,17 @@ impl Builder {
         }
     }
 
-    /// What a reader gives back from now on is used for the timeline, if the system does not get it. It does
-    /// get what is free at the end of the heap, and to touch new memory instead costs more than to fill it:
-    /// so something is kept there.
+    /// Memory that a reader frees from now on is used for the timeline, unless the system gets it back. The
+    /// system does get free memory at the end of the heap, and touching new memory instead costs more than
+    /// filling it: so something is kept there.
     pub(crate) fn keep_heap(&mut self) {
         self.recording.annotations.reserve(1024);
     }
 
-    // What a reader finds as it is
+    // Parts that a reader finds as they are
 
-    /// What there is so far, for what needs no more than its place: findings, counters, what the job system
-    /// did. Threads and processes come at the end.
+    /// The recording so far, for parts that only need a place in it: findings, counters, events of the job
+    /// system. Threads and processes come at the end.
     pub(crate) fn recording(&mut self) -> &mut Recording {
         &mut self.recording
     }
@@ -321,12 +322,12 @@ impl Builder {
         self.people.process(tgid)
     }
 
-    /// More than events say of a thread.
+    /// Adds facts about a thread that no event has.
     pub(crate) fn thread_facts(&mut self, task: Task, facts: ThreadFacts) {
         self.facts.threads.insert(task, facts);
     }
 
-    /// The kernel did not give out this tid: it stands for what has none. It is called so.
+    /// The kernel did not give out this tid: it stands for a track without a thread. Sets its name.
     pub(crate) fn no_thread(&mut self, tid: u32, name: &str) {
         if let Some(task) = self.people.find(tid) {
             self.people.name(task, name.as_bytes(), Trust::Event);
@@ -341,12 +342,12 @@ impl Builder {
         }
     }
 
-    /// How wakers are known, where a file says so itself.
+    /// How wakers are known, if a file says so itself.
     pub(crate) fn set_wakers(&mut self, wakers: Wakers) {
         self.facts.wakers = Some(wakers);
     }
 
-    /// More than events say of a CPU.
+    /// Adds facts about a CPU that no event has.
     pub(crate) fn cpu_facts(&mut self, facts: CpuFacts) {
         match self.cpu(facts.cpu.0) {
             Some(cpu) => {
@@ -357,7 +358,7 @@ impl Builder {
         }
     }
 
-    /// The task of an event, with what the event says about it.
+    /// The task of an event. Learns the event's facts about it.
     #[inline]
     pub(crate) fn meet(&mut self, at: &At, who: &Party<'_>) -> Option<Task> {
         let task = self.people.task(who.tid)?;
@@ -370,14 +371,14 @@ impl Builder {
         Some(task)
     }
 
-    /// As [`meet`](Builder::meet), of a party that has a number with the reader.
+    /// As [`meet`](Builder::meet), for a party that has a number with the reader.
     pub(crate) fn meet_as(&mut self, at: &At, who: &Party<'_>, number: u32) -> Option<Task> {
         let task = self.meet(at, who)?;
         self.people.settle(task, number);
         Some(task)
     }
 
-    /// Whether meeting a task as the party with this number again says nothing new, which is so of most.
+    /// Whether meeting a task as the party with this number again says nothing new, as is usual.
     #[inline(always)]
     pub(crate) fn is_settled(&self, task: Task, number: u32) -> bool {
         self.people.is_settled(task, number)
@@ -407,7 +408,7 @@ impl Builder {
         Some(Cpu(cpu))
     }
 
-    /// An event into the list, after the gap before it if there is one.
+    /// Puts an event into the list, after the gap before it if there is one.
     #[inline]
     fn push(&mut self, time: Nanos, cpu: u32, what: KernelEventKind) {
         let Some(cpu) = self.cpu(cpu) else {

@@ -5,7 +5,7 @@ use event::Left;
 /// The bits of `prev_state` in kernels of some age (`include/linux/sched.h` of each).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Not told: what differs is taken as the newest kernels have it, unless another bit tells.
+    /// Unknown: bits that differ are read as the newest kernels have them, unless another bit tells.
     #[default]
     Unknown,
     /// Before 4.8.
@@ -17,7 +17,7 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// Every bit that says that the task was put aside in the midst of the kernel's code.
+    /// The bits that say that the task was put aside in the midst of the kernel's code.
     fn preempted(self) -> u64 {
         match self {
             Layout::Unknown => 0x1900,
@@ -27,8 +27,8 @@ impl Layout {
         }
     }
 
-    /// What such a kernel writes of a task that stops. Where it is not known which it is, what the oldest
-    /// ones write: so Perfetto reads it.
+    /// The bits that such a kernel writes of a task that stops. If the kernel is not known, those of the
+    /// oldest ones: so Perfetto reads them.
     pub(crate) fn bits(self, left: Left) -> u64 {
         match (left, self) {
             (Left::Runnable, _) => 0,
@@ -40,7 +40,7 @@ impl Layout {
         }
     }
 
-    /// That of a kernel by its release, such as "4.19.113-android".
+    /// The layout of a kernel, by its release, such as "4.19.113-android".
     pub(crate) fn of(release: &str) -> Layout {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
         match (numbers.next(), numbers.next()) {
@@ -58,11 +58,11 @@ const SLEEPS: u64 = 0x01 | 0x04 | 0x08;
 const UNINTERRUPTIBLE: u64 = 0x02;
 const ENDED: u64 = 0x10 | 0x20;
 
-/// What bits say.
+/// The meaning of bits.
 ///
-/// Up to 0x20 they mean the same everywhere. 0x40 is a dead task before 4.14 and a parked one since; 0x80
-/// and 0x100 stand beside others (wake-kill, waking) before and for idle and preempted since; whatever is
-/// above them says that the task was preempted, or comes with a bit that says why it could not have gone on.
+/// Up to 0x20 they mean the same everywhere. 0x40 is a dead task before 4.14 and a parked one since; 0x80 and
+/// 0x100 stand beside others (wake-kill, waking) before 4.14, and for idle and preempted since. Bits above
+/// them say that the task was preempted, or come with a bit that says why it could not have continued.
 pub(crate) fn from_bits(bits: u64, layout: Layout) -> Left {
     let is_old = match layout {
         Layout::Unknown => bits & !0x1ff != 0,
@@ -83,7 +83,7 @@ pub(crate) fn from_bits(bits: u64, layout: Layout) -> Left {
     }
 }
 
-/// What letters say, such as `S`, `R+` or `D|K`; none if they are not the kernel's.
+/// The meaning of letters, such as `S`, `R+` or `D|K`; none if they are not the kernel's.
 pub(crate) fn from_letters(letters: &[u8]) -> Option<Left> {
     let (mut sleeps, mut blocked, mut ended) = (false, false, false);
     let (mut runnable, mut preempted) = (false, false);
@@ -113,8 +113,8 @@ pub(crate) fn from_letters(letters: &[u8]) -> Option<Left> {
 mod tests {
     use super::*;
 
-    /// Goal: each kernel's bits mean what its source says. Method: the rows of the three layouts, those that
-    /// differ first.
+    /// Goal: each kernel's bits have the meanings in its source. Method: the rows of the three layouts, the
+    /// different ones first.
     #[test]
     fn bits_by_kernel() {
         let all = [Layout::Before4_8, Layout::From4_8, Layout::From4_14];
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(from_bits(0x1001, Layout::Unknown), preempted);
     }
 
-    /// Goal: what is written for a kernel is read as it was meant. Method: each state, each layout.
+    /// Goal: bits that are written for a kernel are read as they were meant. Method: each state, each layout.
     #[test]
     fn bits_are_read_back() {
         let old = [Layout::Unknown, Layout::Before4_8];
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Goal: a release says which layout. Method: the releases around each border.
+    /// Goal: a release tells the layout. Method: the releases around each border.
     #[test]
     fn layout_by_release() {
         let layouts = [
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(layouts.map(Layout::of), wanted);
     }
 
-    /// Goal: letters mean what the kernel's decoder means, joined ones too. Method: one of each kind.
+    /// Goal: letters have the meanings of the kernel's decoder, joined ones too. Method: one of each kind.
     #[test]
     fn letters() {
         for (text, wanted) in [

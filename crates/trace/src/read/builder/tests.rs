@@ -1,4 +1,4 @@
-//! Tests of what the builder knows: who is who, priorities, wakers, gaps, order.
+//! Tests of the builder: tasks, priorities, wakers, gaps, order.
 
 use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
@@ -49,8 +49,8 @@ fn wakes(recording: &Recording) -> Vec<(u64, Option<u32>, u32)> {
     recording.kernel.iter().filter_map(wake).collect()
 }
 
-/// Goal: tasks are numbered as they are met, the idle task is nobody, and an event's name beats the one in
-/// front of the line. Method: two switches with names of different trust.
+/// Goal: tasks are numbered as they are met, the idle task has no number, and an event's name beats the one
+/// in front of the line. Method: two switches with names of different trust.
 #[test]
 fn who_is_who() {
     let mut builder = Builder::new("test");
@@ -89,8 +89,8 @@ fn who_is_who() {
     assert!(recording.losses.is_empty());
 }
 
-/// Goal: the process of a thread is the column's, else the marker's; a process is called as a list says, else
-/// as its first thread. Method: three processes, one known by each.
+/// Goal: the process of a thread is the column's, else the marker's; the name of a process is that in a list,
+/// else its first thread's. Method: three processes, one known by each.
 #[test]
 fn processes() {
     let mut builder = Builder::new("test");
@@ -119,8 +119,8 @@ fn processes() {
     assert_eq!(found, wanted);
 }
 
-/// Goal: a number given out again means another task, and nothing of the first one's. Method: a task that
-/// ends, a fork with its number.
+/// Goal: a tid that is given out again means another task, and nothing of the first one's. Method: a task
+/// that ends, a fork with its number.
 #[test]
 fn numbers_come_again() {
     let mut builder = Builder::new("test");
@@ -149,8 +149,8 @@ fn numbers_come_again() {
     assert_eq!(recording.threads[2].priority, 100);
 }
 
-/// Goal: a priority is told when it changes, before what shows it, and once. Method: two switches with
-/// another priority each, a third with none.
+/// Goal: a priority is told when it changes, before the event that shows it, and once. Method: two switches
+/// with another priority each, a third with none.
 #[test]
 fn priorities_change() {
     let mut builder = Builder::new("test");
@@ -177,8 +177,8 @@ fn priorities_change() {
     assert_eq!(recording.threads[0].priority, 120);
 }
 
-/// Goal: what a lock lends is told apart from what a task is given, with who lends it. Method: a task that is
-/// lent a priority twice, shows it, and gives it back.
+/// Goal: a lent priority is told apart from a task's own, with its lender. Method: a task that is lent a
+/// priority twice, shows it, and gives it back.
 #[test]
 fn lent_priorities() {
     let mut builder = Builder::new("test");
@@ -218,8 +218,8 @@ fn lent_priorities() {
     );
 }
 
-/// Goal: with decisions, wakers are those of the decisions and targets those of the queues; interrupts wake
-/// for nobody. Method: a wake-up with both events, one in an interrupt, one that was queued long after.
+/// Goal: with decisions, wakers are those of the decisions and targets those of the queues; interrupts have
+/// no waker. Method: a wake-up with both events, one in an interrupt, one that was queued long after.
 #[test]
 fn decided_wakers() {
     let mut builder = Builder::new("test");
@@ -238,8 +238,8 @@ fn decided_wakers() {
     );
 }
 
-/// Goal: without decisions, who ran where the task was queued woke it, unless that was an interrupt or the
-/// idle task. Method: one of each.
+/// Goal: without decisions, the thread that ran where the task was queued woke it, unless that was an
+/// interrupt or the idle task. Method: one of each.
 #[test]
 fn queued_wakers() {
     let mut builder = Builder::new("test");
@@ -281,7 +281,7 @@ fn gaps() {
     assert_eq!(losses, [(Loss::KernelEvents, 7), (Loss::Gaps, 1)]);
 }
 
-/// Goal: what is out of order is put in order, equal times as they came, and counted. Method: events and
+/// Goal: events out of order are put in order, equal times as they came, and counted. Method: events and
 /// marks that go back.
 #[test]
 fn order() {
@@ -300,7 +300,7 @@ fn order() {
     assert_eq!(recording.losses.get(Loss::OutOfOrder), 3);
 }
 
-/// Goal: numbers that cannot be are counted and cost nothing. Method: CPUs and states beyond every machine.
+/// Goal: impossible numbers are counted and cost nothing. Method: CPUs and states beyond every machine.
 #[test]
 fn impossible_numbers() {
     let mut builder = Builder::new("test");
@@ -316,7 +316,8 @@ fn impossible_numbers() {
     assert_eq!(recording.cpus.len(), 1, "the one that could be");
 }
 
-/// Goal: of a CPU's many steps up and down, those that turn are told. Method: steps down, up, and down.
+/// Goal: of a CPU's many steps up and down, those that change the direction are kept. Method: steps down, up,
+/// and down.
 #[test]
 fn hotplug() {
     let mut builder = Builder::new("test");

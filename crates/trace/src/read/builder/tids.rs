@@ -1,4 +1,4 @@
-//! Which task a tid means.
+//! The tasks that tids mean.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,7 @@ use event::Task;
 const MOST: u32 = 1 << 22;
 const PAGE: usize = 1024;
 
-/// From tids to tasks, a table in pages: looking up is two loads, and a page exists only where there is a
-/// tid.
+/// From tids to tasks, a table in pages: a look-up is two loads, and a page exists only where there is a tid.
 #[derive(Debug, Default)]
 pub(super) struct Tids {
     pages: Vec<Option<Box<[u32; PAGE]>>>,
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     /// Goal: any tid is found again and no other one is. Method: tids at the borders of pages and beyond
-    /// what Linux gives out, each looked up beside its neighbours.
+    /// Linux's limit, each looked up beside its neighbours.
     #[test]
     fn tids_are_found_again() {
         let tids = [1, 1023, 1024, 70_000, MOST - 1, MOST, u32::MAX];

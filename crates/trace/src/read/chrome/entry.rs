@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer};
 
 use super::loose::Loose;
 
-/// Arguments beyond these are not looked at.
+/// The number of arguments that are looked at.
 const MOST_ARGS: usize = 64;
 
-/// An event: fields that are not there are empty.
+/// An event: missing fields are empty.
 #[derive(Debug, Default)]
-pub(super) struct Event {
+pub(super) struct ChromeEvent {
     pub(super) ph: String,
     pub(super) name: String,
     pub(super) cat: String,
@@ -21,13 +21,13 @@ pub(super) struct Event {
     pub(super) pid: Loose,
     pub(super) tid: Loose,
     id: Loose,
-    /// What some have in place of `id`: and whether it is a process's own.
+    /// A replacement for `id` in some events, and whether it is a process's own.
     id2: Option<(Loose, bool)>,
     pub(super) bp: String,
     pub(super) args: Vec<(String, Loose)>,
 }
 
-impl Event {
+impl ChromeEvent {
     /// Its letter.
     pub(super) fn phase(&self) -> Option<u8> {
         match self.ph.as_bytes() {
@@ -36,7 +36,8 @@ impl Event {
         }
     }
 
-    /// Its number, and whether it is one of its process alone. Texts that are no numbers are made some.
+    /// Its number, and whether it is one of its process alone. Texts that are no numbers are converted to
+    /// some.
     pub(super) fn id(&self) -> (u64, bool) {
         let (id, is_local) = match &self.id2 {
             Some((id, is_local)) => (id, *is_local),
@@ -60,8 +61,8 @@ impl Event {
 }
 
 /// An element of the array that is no object is an event without a letter.
-impl<'de> Deserialize<'de> for Event {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
+impl<'de> Deserialize<'de> for ChromeEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ChromeEvent, D::Error> {
         deserializer.deserialize_any(Object)
     }
 }
@@ -69,14 +70,14 @@ impl<'de> Deserialize<'de> for Event {
 struct Object;
 
 impl<'de> Visitor<'de> for Object {
-    type Value = Event;
+    type Value = ChromeEvent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
-        let mut event = Event::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ChromeEvent, A::Error> {
+        let mut event = ChromeEvent::default();
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "ph" => event.ph = text(map.next_value()?),
@@ -100,33 +101,33 @@ impl<'de> Visitor<'de> for Object {
         Ok(event)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Event, E> {
-        Ok(Event::default())
+    fn visit_bool<E>(self, _: bool) -> Result<ChromeEvent, E> {
+        Ok(ChromeEvent::default())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Event, E> {
-        Ok(Event::default())
+    fn visit_i64<E>(self, _: i64) -> Result<ChromeEvent, E> {
+        Ok(ChromeEvent::default())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Event, E> {
-        Ok(Event::default())
+    fn visit_u64<E>(self, _: u64) -> Result<ChromeEvent, E> {
+        Ok(ChromeEvent::default())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Event, E> {
-        Ok(Event::default())
+    fn visit_f64<E>(self, _: f64) -> Result<ChromeEvent, E> {
+        Ok(ChromeEvent::default())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Event, E> {
-        Ok(Event::default())
+    fn visit_str<E>(self, _: &str) -> Result<ChromeEvent, E> {
+        Ok(ChromeEvent::default())
     }
 
-    fn visit_unit<E>(self) -> Result<Event, E> {
-        Ok(Event::default())
+    fn visit_unit<E>(self) -> Result<ChromeEvent, E> {
+        Ok(ChromeEvent::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Event, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ChromeEvent, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Event::default())
+        Ok(ChromeEvent::default())
     }
 }
 

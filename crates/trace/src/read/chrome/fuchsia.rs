@@ -1,4 +1,4 @@
-//! What a kernel did, inside of Chrome's JSON: ftrace's text, or Fuchsia's events.
+//! The kernel's events inside of Chrome's JSON: ftrace's text, or Fuchsia's events.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use event::Nanos;
 
-use super::File;
+use super::ChromeFile;
 use super::loose::Loose;
 use crate::Loss;
 use crate::read::builder::{At, Party, Trust};
 use crate::read::ftrace;
 
 /// The value of `systemTraceEvents`.
-pub(super) struct System<'f, 'b>(pub(super) &'f mut File<'b>);
+pub(super) struct System<'f, 'b>(pub(super) &'f mut ChromeFile<'b>);
 
 impl<'de> DeserializeSeed<'de> for System<'_, '_> {
     type Value = ();
@@ -44,7 +44,7 @@ impl<'de> Visitor<'de> for System<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "events" => map.next_value_seed(Events(self.0))?,
+                "events" => map.next_value_seed(FuchsiaEvents(self.0))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -53,9 +53,9 @@ impl<'de> Visitor<'de> for System<'_, '_> {
 }
 
 /// Fuchsia's events.
-struct Events<'f, 'b>(&'f mut File<'b>);
+struct FuchsiaEvents<'f, 'b>(&'f mut ChromeFile<'b>);
 
-impl<'de> DeserializeSeed<'de> for Events<'_, '_> {
+impl<'de> DeserializeSeed<'de> for FuchsiaEvents<'_, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -63,7 +63,7 @@ impl<'de> DeserializeSeed<'de> for Events<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Events<'_, '_> {
+impl<'de> Visitor<'de> for FuchsiaEvents<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,7 +71,7 @@ impl<'de> Visitor<'de> for Events<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(event) = seq.next_element::<Event>()? {
+        while let Some(event) = seq.next_element::<FuchsiaEvent>()? {
             self.0.fuchsia(&event);
         }
         Ok(())
@@ -80,7 +80,7 @@ impl<'de> Visitor<'de> for Events<'_, '_> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Event {
+struct FuchsiaEvent {
     ph: Loose,
     ts: Loose,
     cpu: Loose,
@@ -99,11 +99,11 @@ struct Task {
     state: Loose,
 }
 
-/// The one number of a state that all lists of Zircon's states agree on: the thread is blocked.
+/// The one number of a state with the same meaning in all lists of Zircon's states: the thread is blocked.
 const BLOCKED: Loose = Loose::Whole(3);
 
-impl File<'_> {
-    fn fuchsia(&mut self, event: &Event) {
+impl ChromeFile<'_> {
+    fn fuchsia(&mut self, event: &FuchsiaEvent) {
         let Loose::Text(phase) = &event.ph else {
             return self.builder.lose(Loss::Malformed, 1);
         };
@@ -125,7 +125,7 @@ impl File<'_> {
         }
     }
 
-    fn switch(&mut self, event: &Event) {
+    fn switch(&mut self, event: &FuchsiaEvent) {
         let (Some(time), Some(cpu)) = (event.ts.nanos(), event.cpu.id()) else {
             return self.builder.lose(Loss::BadFields, 1);
         };
@@ -133,13 +133,13 @@ impl File<'_> {
         else {
             return self.builder.lose(Loss::BadFields, 1);
         };
-        let state = match event.out.state == BLOCKED {
-            true => Left::Sleeping,
-            false => {
-                // What the others mean is not sure. One that is not blocked could have gone on, mostly.
-                self.builder.lose(Loss::Unsupported, u64::from(prev != 0));
-                Left::Runnable
-            }
+        let state = if event.out.state == BLOCKED {
+            Left::Sleeping
+        } else {
+            // The meanings of the others are not sure. A thread that is not blocked could mostly have
+            // continued.
+            self.builder.lose(Loss::Unsupported, u64::from(prev != 0));
+            Left::Runnable
         };
         let at = At {
             time: Nanos(time),

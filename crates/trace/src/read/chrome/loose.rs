@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 /// A value, as loosely as programs write them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Loose {
-    /// It is not there, or a list, or an object.
+    /// It is missing, or a list, or an object.
     #[default]
     Nothing,
     Whole(i64),
@@ -57,7 +57,7 @@ impl Loose {
     }
 }
 
-/// A decimal fraction of microseconds, digit by digit; what is below a nanosecond is cut off.
+/// A decimal fraction of microseconds, digit by digit; digits below a nanosecond are cut off.
 fn nanos(text: &str) -> Option<u64> {
     let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     /// Goal: times are exact to the nanosecond, however they are written. Method: the same one in three ways,
-    /// and what is no time.
+    /// and texts that are no time.
     #[test]
     fn times_are_exact() {
         let exact = 1_496_637_337_834_125;

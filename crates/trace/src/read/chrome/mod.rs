@@ -1,8 +1,8 @@
 //! Chrome's JSON: an array of events, which may be cut off, or an object with one.
 //!
-//! The "Trace Event Format" of Chrome's documentation, and what programs make of it: times as numbers or as
-//! texts, whole or with fractions, in microseconds. The array is read event by event; what an event says is
-//! kept small, and brought into the order of its times at the end (`slices.rs`).
+//! The "Trace Event Format" of Chrome's documentation, and its variants in real programs: times as numbers or
+//! as texts, whole or with fractions, in microseconds. The array is read event by event; its contents are
+//! kept in a small form, and brought into the order of their times at the end (`slices.rs`).
 
 mod entry;
 mod fuchsia;
@@ -17,9 +17,9 @@ use std::io::Read;
 use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 
-use self::entry::Event;
+use self::entry::ChromeEvent;
 use self::loose::Loose;
-use self::slices::{PointKind, Slices};
+use self::slices::{ChromeSlices, PointKind};
 use super::builder::{Builder, ThreadFacts, Trust};
 use super::{Format, ReadError};
 use crate::{Loss, Name};
@@ -33,7 +33,7 @@ const MADE_UP: u32 = u32::MAX - 2;
 /// If the input fails, or if it is no trace: it has no event, and no list of events.
 pub(super) fn read(input: impl Read, builder: &mut Builder) -> Result<(), ReadError> {
     builder.set_format(Format::Chrome.word());
-    let mut file = File::new(builder);
+    let mut file = ChromeFile::new(builder);
     let mut json = Deserializer::from_reader(input);
     let result = json.deserialize_any(Top(&mut file));
     let has_list = file.has_list;
@@ -54,29 +54,29 @@ pub(super) fn read(input: impl Read, builder: &mut Builder) -> Result<(), ReadEr
             Ok(())
         }
         Err(_) => {
-            // There is no way to tell where the next event begins.
+            // It is not known where the next event begins.
             builder.lose(Loss::Malformed, 1);
             Ok(())
         }
     }
 }
 
-/// What a file said so far.
-struct File<'b> {
+/// The contents of a file so far.
+struct ChromeFile<'b> {
     builder: &'b mut Builder,
-    slices: Slices,
+    slices: ChromeSlices,
     /// By tid: the process that has it.
     owners: HashMap<u32, u32>,
     /// Other processes' threads of the same tid, under made-up ones.
     others: HashMap<(u32, u32), u32>,
-    /// Arrows by category, name and number: what they are called here.
+    /// Arrows by category, name and number: their numbers here.
     flows: HashMap<(Name, Name, u64), u64>,
     used: HashSet<u64>,
     has_list: bool,
 }
 
 /// The file: an array, or an object.
-struct Top<'f, 'b>(&'f mut File<'b>);
+struct Top<'f, 'b>(&'f mut ChromeFile<'b>);
 
 impl<'de> Visitor<'de> for Top<'_, '_> {
     type Value = ();
@@ -86,13 +86,13 @@ impl<'de> Visitor<'de> for Top<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        Events(self.0).visit_seq(seq)
+        EventArray(self.0).visit_seq(seq)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "traceEvents" => map.next_value_seed(Events(self.0))?,
+                "traceEvents" => map.next_value_seed(EventArray(self.0))?,
                 "systemTraceEvents" => {
                     self.0.has_list = true;
                     map.next_value_seed(fuchsia::System(self.0))?;
@@ -105,9 +105,9 @@ impl<'de> Visitor<'de> for Top<'_, '_> {
 }
 
 /// A list of events.
-struct Events<'f, 'b>(&'f mut File<'b>);
+struct EventArray<'f, 'b>(&'f mut ChromeFile<'b>);
 
-impl<'de> DeserializeSeed<'de> for Events<'_, '_> {
+impl<'de> DeserializeSeed<'de> for EventArray<'_, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -115,7 +115,7 @@ impl<'de> DeserializeSeed<'de> for Events<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Events<'_, '_> {
+impl<'de> Visitor<'de> for EventArray<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -124,23 +124,23 @@ impl<'de> Visitor<'de> for Events<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.0.has_list = true;
-        while let Some(event) = seq.next_element::<Event>()? {
+        while let Some(event) = seq.next_element::<ChromeEvent>()? {
             self.0.event(&event);
         }
         Ok(())
     }
 
-    /// Something else stands there.
+    /// Another value stands there.
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
         Err(E::custom("\"traceEvents\" is no array"))
     }
 }
 
-impl File<'_> {
-    fn new(builder: &mut Builder) -> File<'_> {
-        File {
+impl ChromeFile<'_> {
+    fn new(builder: &mut Builder) -> ChromeFile<'_> {
+        ChromeFile {
             builder,
-            slices: Slices::default(),
+            slices: ChromeSlices::default(),
             owners: HashMap::new(),
             others: HashMap::new(),
             flows: HashMap::new(),
@@ -149,8 +149,8 @@ impl File<'_> {
         }
     }
 
-    /// The tid of a thread. In some files processes number their threads each for itself; then the first one
-    /// has the number, and others have made-up ones.
+    /// The tid of a thread. In some files each process numbers its threads by itself; then the first one has
+    /// the number, and others have made-up ones.
     fn tid(&mut self, pid: u32, tid: u32) -> u32 {
         let owner = *self.owners.entry(tid).or_insert(pid);
         if owner == pid && tid != 0 {
@@ -175,8 +175,8 @@ impl File<'_> {
         made_up
     }
 
-    /// Takes in an event.
-    fn event(&mut self, event: &Event) {
+    /// Reads an event.
+    fn event(&mut self, event: &ChromeEvent) {
         let (Some(phase), Some(pid), Some(tid)) = (event.phase(), event.pid.id(), event.tid.id())
         else {
             return self.builder.lose(Loss::Malformed, 1);
@@ -215,13 +215,13 @@ impl File<'_> {
             b's' | b't' | b'f' => self.flow(event, phase, tid, time, name),
             // Clocks compared; where a group of events begins and ends.
             b'c' | b'(' | b')' => {}
-            // Samples, objects, memory, and what nobody wrote down.
+            // Samples, objects, memory, and undocumented events.
             _ => self.builder.lose(Loss::Unsupported, 1),
         }
     }
 
-    /// What is said about a thread or a process.
-    fn about(&mut self, event: &Event, pid: u32, tid: u32) {
+    /// Reads metadata of a thread or a process.
+    fn about(&mut self, event: &ChromeEvent, pid: u32, tid: u32) {
         let name = event.args.iter().find(|(key, _)| key == "name");
         let Some((_, Loose::Text(name))) = name else {
             return;
@@ -237,7 +237,7 @@ impl File<'_> {
     }
 
     /// A counter's event may have several values.
-    fn value(&mut self, event: &Event, pid: u32, time: u64) {
+    fn value(&mut self, event: &ChromeEvent, pid: u32, time: u64) {
         for (key, value) in &event.args {
             let Some(value) = value.whole() else {
                 self.builder.lose(Loss::BadFields, 1);
@@ -252,21 +252,21 @@ impl File<'_> {
         }
     }
 
-    /// The number of a slice that may end elsewhere: by category and number, and by process if it is only
-    /// there that it is one's.
-    fn key(&mut self, event: &Event, pid: u32, name: Name) -> slices::Key {
+    /// The number of a slice that may end elsewhere: by category and number, and by process if the number is
+    /// one of its process alone.
+    fn key(&mut self, event: &ChromeEvent, pid: u32, name: Name) -> slices::Key {
         let category = self.builder.word(event.cat.as_bytes());
         let (id, is_local) = event.id();
         slices::Key {
             pid: if is_local { pid } else { 0 },
             category,
-            // Those of the older kind may differ in their names alone.
+            // Slices of the older kind may differ in their names alone.
             name: matches!(event.phase(), Some(b'S' | b'F')).then_some(name),
             id,
         }
     }
 
-    fn flow(&mut self, event: &Event, phase: u8, tid: u32, time: u64, name: Name) {
+    fn flow(&mut self, event: &ChromeEvent, phase: u8, tid: u32, time: u64, name: Name) {
         let category = self.builder.word(event.cat.as_bytes());
         let (id, _) = event.id();
         let used = &mut self.used;

@@ -1,8 +1,8 @@
-//! What was said, thread by thread, brought into an order in which slices nest.
+//! The slices and marks of threads, brought into an order in which slices nest.
 //!
 //! Slices are told with both ends (`X`) or as a beginning and an end, in any order. Of those that begin at
-//! one time the longer is outside; one that ends after what it is in is cut to it. Instants and arrows of one
-//! time with a beginning are inside of the slice if they come after it in the file.
+//! one time the longer is outside; a slice that ends after the one around it is cut to it. Instants and
+//! arrows of one time with a beginning are inside of the slice if they come after it in the file.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use event::Nanos;
 use crate::read::builder::Builder;
 use crate::{Loss, MarkKind, Name};
 
-/// What tells slices apart that may end anywhere.
+/// The key that tells apart slices that may end anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// 0: of any process.
@@ -21,7 +21,7 @@ pub(super) struct Key {
     pub(super) id: u64,
 }
 
-/// What has no length.
+/// A kind of event without a length.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PointKind {
     Instant(Name),
@@ -30,12 +30,12 @@ pub(super) enum PointKind {
     Flow {
         id: u64,
         ends: bool,
-        /// Whether it is the next slice's that begins, not that of the one that is open.
+        /// Whether it belongs to the next slice that begins, not to the open one.
         to_next: bool,
     },
 }
 
-struct Slice {
+struct ChromeSlice {
     begin: u64,
     /// None: the file does not say.
     end: Option<u64>,
@@ -49,18 +49,18 @@ struct Point {
     what: PointKind,
 }
 
-/// What a thread said.
+/// The slices and marks of a thread.
 #[derive(Default)]
 struct ThreadSlices {
-    slices: Vec<Slice>,
+    slices: Vec<ChromeSlice>,
     points: Vec<Point>,
-    /// Beginnings and ends that are not paired yet: time, place in the file, and the name of what begins.
+    /// Beginnings and ends that are not paired yet: time, place in the file, and the name of a beginning.
     edges: Vec<(u64, usize, Option<Name>)>,
 }
 
-/// What all threads said.
+/// The slices and marks of all threads.
 #[derive(Default)]
-pub(super) struct Slices {
+pub(super) struct ChromeSlices {
     threads: BTreeMap<u32, ThreadSlices>,
     values: Vec<TimedHalf>,
     count: usize,
@@ -79,7 +79,7 @@ enum Half {
     Value(u32, Name, i64),
 }
 
-impl Slices {
+impl ChromeSlices {
     fn of(&mut self, tid: u32) -> (&mut ThreadSlices, usize) {
         self.count += 1;
         (self.threads.entry(tid).or_default(), self.count)
@@ -98,7 +98,7 @@ impl Slices {
     pub(super) fn whole(&mut self, tid: u32, begin: u64, end: u64, name: Name) {
         let (said, order) = self.of(tid);
         let end = Some(end);
-        said.slices.push(Slice {
+        said.slices.push(ChromeSlice {
             begin,
             end,
             name,
@@ -160,19 +160,19 @@ impl ThreadSlices {
     /// Makes slices of beginnings and ends.
     fn pair(&mut self, builder: &mut Builder) {
         self.edges.sort_by_key(|edge| edge.0);
-        let mut open: Vec<Slice> = Vec::new();
+        let mut open: Vec<ChromeSlice> = Vec::new();
         for &(time, order, name) in &self.edges {
             match (name, open.pop()) {
                 (Some(name), outer) => {
                     open.extend(outer);
-                    open.push(Slice {
+                    open.push(ChromeSlice {
                         begin: time,
                         end: None,
                         name,
                         order,
                     });
                 }
-                (None, Some(slice)) => self.slices.push(Slice {
+                (None, Some(slice)) => self.slices.push(ChromeSlice {
                     end: Some(time),
                     ..slice
                 }),
@@ -184,7 +184,7 @@ impl ThreadSlices {
 
     /// Puts everything in an order in which slices nest.
     fn tell(mut self, builder: &mut Builder, tid: u32, told: &mut Vec<TimedHalf>) {
-        let end_of = |slice: &Slice| slice.end.unwrap_or(u64::MAX);
+        let end_of = |slice: &ChromeSlice| slice.end.unwrap_or(u64::MAX);
         self.slices
             .sort_by_key(|slice| (slice.begin, u64::MAX - end_of(slice), slice.order));
         self.points.sort_by_key(|point| (point.time, point.order));
@@ -193,12 +193,13 @@ impl ThreadSlices {
         // Arrows that wait for the next slice.
         let mut waiting: Vec<MarkKind> = Vec::new();
         let mark = |time, what| (time, tid, Half::Mark(what));
-        // Of one time, a slice is as late in the file as all that is outside of it.
+        // Of one time, a slice is as late in the file as all slices around it.
         let mut latest = (0, 0);
         for slice in &self.slices {
-            latest = match latest.0 == slice.begin {
-                true => (slice.begin, slice.order.max(latest.1)),
-                false => (slice.begin, slice.order),
+            latest = if latest.0 == slice.begin {
+                (slice.begin, slice.order.max(latest.1))
+            } else {
+                (slice.begin, slice.order)
             };
             while let Some(point) = points.next_if(|point| (point.time, point.order) < latest) {
                 close(&mut open, point.time, false, tid, told);
@@ -225,7 +226,7 @@ impl ThreadSlices {
     }
 }
 
-/// Ends what ends before this time, or, if `also_now`, at it.
+/// Ends slices that end before this time, or, if `also_now`, at it.
 fn close(open: &mut Vec<u64>, time: u64, also_now: bool, tid: u32, told: &mut Vec<TimedHalf>) {
     while let Some(end) = open.pop_if(|end| *end < time || also_now && *end == time) {
         told.push((end, tid, Half::Mark(MarkKind::End)));

@@ -102,9 +102,9 @@ const SMALL: &str = r#"{"displayTimeUnit":"ms","traceEvents":[
 17
 ]}"#;
 
-/// Goal: each kind of event means what the format says. Method: a file by hand: numbers as texts, slices of
-/// one time, arrows to the open and to the next slice, a tid that two processes have, and what is to be
-/// counted.
+/// Goal: each kind of event is read as the format defines it. Method: a file by hand: numbers as texts,
+/// slices of one time, arrows to the open and to the next slice, a tid that two processes have, and events
+/// that are only counted.
 #[test]
 fn every_kind_is_read() {
     let recording = read(SMALL);
@@ -148,7 +148,7 @@ fn every_kind_is_read() {
 }
 
 /// Goal: a file may end anywhere, as Chrome's do. Method: the small file, and its array alone, cut off at
-/// each byte: a recording, or one line that says what is wrong; all events before the cut are there.
+/// each byte: a recording, or a one-line error; all events before the cut are there.
 #[test]
 fn a_file_may_end_anywhere() {
     let begin = SMALL.find('[').unwrap();
@@ -187,7 +187,7 @@ fn broken_files_are_read_as_far_as_they_go() {
     assert!(read > 10_000, "{read}");
 }
 
-/// Goal: what is JSON and no trace is refused in one line. Method: some of it.
+/// Goal: JSON that is no trace is refused in one line. Method: some examples.
 #[test]
 fn what_is_no_trace_is_refused() {
     for text in [
@@ -206,7 +206,7 @@ fn what_is_no_trace_is_refused() {
     }
 }
 
-/// Goal: slices that cannot nest are cut, and counted. Method: one that ends after what it is in.
+/// Goal: slices that cannot nest are cut, and counted. Method: one that ends after the slice around it.
 #[test]
 fn slices_are_made_to_nest() {
     let recording = read(

@@ -11,24 +11,24 @@ use crate::read::builder::{At, Builder, Layout, Party, Trust, Wake, from_bits, f
 use crate::read::markers;
 use crate::read::numbers::{field, hexadecimal, integer, leading, leading_signed};
 
-/// What came of an event.
+/// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum LineOutcome {
     /// It is in the recording.
     Read,
     /// It was a marker: if it holds a line's end, the rest is on the next line.
     Marker,
-    /// Text that is not read; it may go on on the next line.
+    /// Text that is not read; it may continue on the next line.
     Text,
     /// A kind that is not read.
     Other,
-    /// A kind that is, with fields that are missing or cannot be.
+    /// An event of a known kind with missing or impossible fields.
     Bad,
 }
 
 /// Puts a line's event into the recording.
 #[inline]
-pub(super) fn read(builder: &mut Builder, at: &At, line: &Line<'_>) -> Came {
+pub(super) fn read(builder: &mut Builder, at: &At, line: &Line<'_>) -> LineOutcome {
     match line.what {
         LineBody::Event { name, args } => event(builder, at, name, args),
         LineBody::Call {
@@ -39,18 +39,18 @@ pub(super) fn read(builder: &mut Builder, at: &At, line: &Line<'_>) -> Came {
             name: b"futex",
             result,
         } => came(futex_return(builder, at, result)),
-        _ => Came::Other,
+        _ => LineOutcome::Other,
     }
 }
 
-fn came(result: Option<()>) -> Came {
+fn came(result: Option<()>) -> LineOutcome {
     match result {
-        Some(()) => Came::Read,
-        None => Came::Bad,
+        Some(()) => LineOutcome::Read,
+        None => LineOutcome::Bad,
     }
 }
 
-fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> Came {
+fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> LineOutcome {
     came(match name {
         b"sched_switch" => switch(builder, at, args),
         b"sched_waking" => wake(builder, at, args, Wake::Decided),
@@ -76,7 +76,7 @@ fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> Came {
         b"PERF_RECORD_LOST" => lost(builder, at, args),
         b"tracing_mark_write" | b"0" => {
             markers::read(builder, at, args);
-            return Came::Marker;
+            return LineOutcome::Marker;
         }
         b"print" | b"bprint" | b"bputs" => return printed(builder, at, name, args),
         _ => match args.strip_prefix(b"vector=") {
@@ -88,16 +88,16 @@ fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> Came {
             }
             _ if name.starts_with(b"tracing_mark_write") => {
                 markers::read(builder, at, args);
-                return Came::Marker;
+                return LineOutcome::Marker;
             }
-            _ => return Came::Other,
+            _ => return LineOutcome::Other,
         },
     })
 }
 
-/// `FUNCTION: text` or `0xADDRESS: text`. What the kernel's own code prints (`bprint`) is read only where it
-/// is one of the markers that measuring scripts leave.
-fn printed(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> Came {
+/// `FUNCTION: text` or `0xADDRESS: text`. Texts of the kernel's own code (`bprint`) are read only if they are
+/// markers of measuring scripts.
+fn printed(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> LineOutcome {
     let word = args
         .iter()
         .position(|byte| matches!(byte, b' ' | b'\t'))
@@ -111,9 +111,9 @@ fn printed(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> Came {
     };
     if name == b"print" {
         markers::read(builder, at, text);
-        return Came::Marker;
+        return LineOutcome::Marker;
     }
-    Came::Text
+    LineOutcome::Text
 }
 
 /// The text before and after a key, which begins with a blank.
@@ -129,7 +129,7 @@ pub(super) fn split<'a>(text: &'a [u8], key: &[u8]) -> Option<(&'a [u8], &'a [u8
     }
 }
 
-/// The text before and after the last of a key, which begins with a blank.
+/// The text before and after the last occurrence of a key, which begins with a blank.
 fn split_last<'a>(text: &'a [u8], key: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let mut end = text.len();
     loop {
@@ -186,13 +186,14 @@ fn switch(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
 
 /// Letters, or the kernel's bits as a number.
 pub(super) fn state(text: &[u8]) -> Option<Left> {
-    match text.first()?.is_ascii_digit() {
-        true => Some(from_bits(integer(text)?, Layout::Unknown)),
-        false => from_letters(text),
+    if text.first()?.is_ascii_digit() {
+        Some(from_bits(integer(text)?, Layout::Unknown))
+    } else {
+        from_letters(text)
     }
 }
 
-/// `comm=C pid=N prio=N` and what follows.
+/// `comm=C pid=N prio=N` and the rest.
 fn party(args: &[u8]) -> Option<(Party<'_>, &[u8])> {
     let (comm, rest) = split_last(args.strip_prefix(b"comm=")?, b" pid=")?;
     let (tid, rest) = tid(rest)?;
@@ -217,7 +218,7 @@ fn wake(builder: &mut Builder, at: &At, args: &[u8], how: Wake) -> Option<()> {
     who.priority?;
     let (_, target) = split(rest, b" target_cpu=")?;
     let (target, _) = leading(target)?;
-    // Old kernels told a wake-up of a task that ran already by success=0.
+    // Old kernels wrote a wake-up of a task that ran already as success=0.
     if field(rest, b"success=") != Some(b"0") {
         builder.wake(at, &who, u32::try_from(target).ok()?, how);
     }
@@ -363,8 +364,8 @@ fn hotplug(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// `cpu: 0001 target: 140 step:   1 (function)`: one of many steps up or, towards 0, down. The first of
-/// each way is the moment from which the scheduler must not, or soon will, count on the CPU.
+/// `cpu: 0001 target: 140 step:   1 (function)`: one of many steps up or, towards 0, down. The first step in
+/// each direction counts: from then on the scheduler must not, or soon will, count on the CPU.
 fn hotplug_step(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
     let value = |key: &[u8]| {
         let position = memchr::memmem::find(args, key)?;

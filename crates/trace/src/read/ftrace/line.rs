@@ -1,12 +1,12 @@
-//! One line of a trace as text: who, where, when, which event.
+//! One line of a trace as text: thread, CPU, time, event.
 //!
 //! ```text
 //! comm-tid  (tgid) [cpu] flags secs.frac: event: args           the kernel, trace-cmd
 //! comm tid[/..]    [cpu]       secs.frac: group:event: args     perf script
 //! ```
 //!
-//! The columns are taken from the line: headers lie, or are not there. A name may hold anything, so the
-//! line is read from its first `[cpu]` that has a time behind it and a number in front of it.
+//! The columns are taken from the line: headers lie, or are not there. A name may hold anything, so the line
+//! is read from its first `[cpu]` that has a time behind it and a number in front of it.
 
 use event::Nanos;
 
@@ -28,7 +28,7 @@ pub(super) struct Line<'l> {
     pub(super) is_perf: bool,
 }
 
-/// What is behind the time.
+/// The part behind the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineBody<'l> {
     Event {
@@ -131,7 +131,7 @@ struct LineTask<'l> {
     is_perf: bool,
 }
 
-/// What is in front of the CPU.
+/// The part in front of the CPU.
 fn who(text: &[u8]) -> Option<LineTask<'_>> {
     let text = trim_end(text);
     let (text, mut tgid) = match text {
@@ -149,7 +149,7 @@ fn who(text: &[u8]) -> Option<LineTask<'_>> {
     };
     let (front, tid) = last_number(text)?;
     let (comm, tid, is_perf) = match front {
-        // perf says -1 of a task that has just ended: nobody.
+        // perf writes -1 for a task that has just ended: there is no task then.
         [comm @ .., b' ' | b'\t', b'-'] if tid == 1 => (comm, 0, true),
         [comm @ .., b'-'] => (comm, tid, false),
         [comm @ .., b' ' | b'\t'] => (comm, tid, true),
@@ -170,7 +170,7 @@ fn who(text: &[u8]) -> Option<LineTask<'_>> {
     })
 }
 
-/// The digits that a text ends with, as a number, and what is in front of them.
+/// The digits that a text ends with, as a number, and the text in front of them.
 fn last_number(text: &[u8]) -> Option<(&[u8], u32)> {
     let digits = text
         .iter()
@@ -314,7 +314,7 @@ mod tests {
         );
     }
 
-    /// Goal: the kernel's ways to say what happened are told apart. Method: one of each.
+    /// Goal: the kernel's forms of an event are told apart. Method: one of each.
     #[test]
     fn what_happened() {
         let what = |text: &str| format!("c-1 [000] .... 1.0: {text}");
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(read(line).unwrap().what, wanted);
     }
 
-    /// Goal: what is no event is not taken for one. Method: headers, stacks, cut lines, impossible numbers.
+    /// Goal: other lines are not taken for events. Method: headers, stacks, cut lines, impossible numbers.
     #[test]
     fn no_events() {
         for line in [

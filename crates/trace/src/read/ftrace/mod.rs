@@ -14,9 +14,9 @@ use super::input::{Input, Lines};
 use super::numbers::leading;
 use crate::Loss;
 use crate::read::Format;
-use events::Came;
+use events::LineOutcome;
 
-/// Whether a line is one that stands in a trace.
+/// Whether a line can be part of a trace.
 pub(super) fn is_known(line: &[u8]) -> bool {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line::parse(line).is_some()
@@ -26,7 +26,7 @@ pub(super) fn is_known(line: &[u8]) -> bool {
 
 /// Reads a file of lines to its end.
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), ReadError> {
-    let mut text = Text::default();
+    let mut text = TextReader::default();
     let mut is_inside_long = false;
     loop {
         let taken = match input.next_lines()? {
@@ -45,7 +45,8 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
                 part.len()
             }
             Lines::Last(line) => {
-                // Whoever writes a trace ends its lines: a number at the end may have lost its last digits.
+                // A program that writes a trace ends its lines: a number at the end may have lost its last
+                // digits.
                 builder.lose(Loss::Truncated, line.len() as u64);
                 line.len()
             }
@@ -59,18 +60,18 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
 
 /// Reads a text that is known to be whole, such as a string in another format.
 pub(crate) fn read_text(builder: &mut Builder, text: &[u8]) {
-    Text::default().lines(builder, text);
+    TextReader::default().lines(builder, text);
 }
 
-/// What was seen of a text so far.
+/// The state of reading a text.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(super) struct TextReader {
     before: Before,
     is_perf: bool,
     is_trace_cmd: bool,
 }
 
-/// What the line before was, for those without a beginning.
+/// The kind of the line before, for lines without a beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
     #[default]
@@ -79,7 +80,7 @@ enum Before {
     Text,
 }
 
-impl Text {
+impl TextReader {
     /// Some whole lines.
     pub(super) fn lines(&mut self, builder: &mut Builder, text: &[u8]) {
         let mut rest = text;
@@ -91,7 +92,7 @@ impl Text {
         }
     }
 
-    /// What it was, as far as the lines tell.
+    /// The format, as far as the lines tell.
     pub(super) fn format(&self) -> Format {
         match (self.is_perf, self.is_trace_cmd) {
             (true, _) => Format::PerfScript,
@@ -119,14 +120,14 @@ impl Text {
         }
         let came = events::read(builder, &at, &line);
         self.before = match came {
-            Came::Marker => Before::Marker,
-            Came::Text => Before::Text,
+            LineOutcome::Marker => Before::Marker,
+            LineOutcome::Text => Before::Text,
             _ => Before::Else,
         };
         match came {
-            Came::Read | Came::Marker => {}
-            Came::Text | Came::Other => builder.lose(Loss::OtherEvents, 1),
-            Came::Bad => builder.lose(Loss::BadFields, 1),
+            LineOutcome::Read | LineOutcome::Marker => {}
+            LineOutcome::Text | LineOutcome::Other => builder.lose(Loss::OtherEvents, 1),
+            LineOutcome::Bad => builder.lose(Loss::BadFields, 1),
         }
     }
 
@@ -162,13 +163,13 @@ impl Text {
 /// Lines about the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
-    /// How many events there are of how many that there were.
+    /// How many events of how many are kept.
     Written { kept: u64, written: u64 },
-    /// Events of a CPU are missing here; 0: nobody knows how many.
+    /// Events of a CPU are missing here; 0: an unknown number.
     Gap { cpu: u32, events: u64 },
     /// How many CPUs there are.
     Cpus(u32),
-    /// Something only trace-cmd says.
+    /// A line that only trace-cmd writes.
     TraceCmd,
     /// A comment.
     Nothing,
@@ -204,7 +205,7 @@ fn comment(text: &[u8]) -> About {
         && let Some((cpu, b" buffer started ####")) = leading(rest)
         && let Ok(cpu) = u32::try_from(cpu)
     {
-        // It is said only if the buffer ran over: what was before is overwritten.
+        // This is written only if the buffer ran over: the events before are overwritten.
         return About::Gap { cpu, events: 0 };
     }
     let counts = memchr::memmem::find(text, b"entries-written:").and_then(|position| {

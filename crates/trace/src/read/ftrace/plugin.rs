@@ -1,4 +1,4 @@
-//! The forms in which `trace-cmd report` prints scheduler events when it has its plugins:
+//! The forms of scheduler events that `trace-cmd report` prints with its plugins:
 //!
 //! ```text
 //! sched_switch: COMM:PID [PRIO] STATE ==> COMM:PID [PRIO]
@@ -63,7 +63,7 @@ pub(super) fn futex_call(builder: &mut Builder, at: &At, args: &[u8]) -> Option<
     Some(())
 }
 
-/// `COMM:PID [PRIO]`, and what is behind it.
+/// `COMM:PID [PRIO]`, and the rest.
 fn party(text: &[u8]) -> Option<(Party<'_>, &[u8])> {
     let close = memchr::memrchr(b']', text)?;
     let open = memchr::memrchr(b'[', &text[..close])?;

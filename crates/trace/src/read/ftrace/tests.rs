@@ -1,4 +1,4 @@
-//! Tests of text: each form of each event, and what programs write is what is read.
+//! Tests of text: each form of each event, and that written events are read back.
 
 use event::{Address, Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 use proptest::prelude::*;
@@ -67,8 +67,8 @@ fn switches() {
     }
 }
 
-/// Goal: every form of a wake-up is read, and one that woke nobody is none. Method: each event, old fields,
-/// the plugin's form.
+/// Goal: every form of a wake-up is read, and a wake-up without an effect is left out. Method: each event,
+/// old fields, the plugin's form.
 #[test]
 fn wakes() {
     let waking = KernelEventKind::Waking {
@@ -153,8 +153,8 @@ fn other_events() {
     }
 }
 
-/// Goal: futexes are read, as calls print themselves. Method: each kind of call, old kernels' numbers,
-/// errors.
+/// Goal: futex calls are read in the form in which calls print themselves. Method: each kind of call, old
+/// kernels' numbers, errors.
 #[test]
 fn futexes() {
     let me = Task(0);
@@ -200,7 +200,7 @@ fn futexes() {
     }
 }
 
-/// Goal: what is said about tasks is kept. Method: forks, new threads, renames and ends.
+/// Goal: facts about tasks are kept. Method: forks, new threads, renames and ends.
 #[test]
 fn tasks() {
     let found = recording(
@@ -225,8 +225,8 @@ fn tasks() {
     assert_eq!(threads.collect::<Vec<_>>(), wanted);
 }
 
-/// Goal: events with fields that are missing or cannot be are counted, each once, and nothing of them is
-/// read. Method: each kind without its last field, or with an impossible one.
+/// Goal: events with missing or impossible fields are counted, each once, and nothing of them is read.
+/// Method: each kind without its last field, or with an impossible one.
 #[test]
 fn bad_fields() {
     let bad = [
@@ -325,7 +325,7 @@ fn other_lines() {
     assert_eq!(losses(chain), [(Loss::Unsupported, 1)]);
 }
 
-/// Goal: markers come by every name under which kernels and tools print them. Method: one of each.
+/// Goal: markers are read under every name that kernels and tools print for them. Method: one of each.
 #[test]
 fn markers_by_name() {
     for event in [
@@ -360,7 +360,7 @@ enum Made {
     Idle(u32, u32),
 }
 
-/// Who writes it.
+/// The program that writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
     Kernel,
@@ -419,7 +419,7 @@ impl Made {
         }
     }
 
-    /// What it is to be, with tids for tasks.
+    /// The wanted event, with tids for tasks.
     fn wanted(&self, cpu: u32, by: usize) -> (u32, KernelEventKind) {
         let task = |task: usize| Task(task as u32);
         let some = |number: usize| (number > 0).then(|| task(number));
@@ -487,8 +487,8 @@ fn by_tid(recording: &Recording) -> Vec<KernelEvent> {
 }
 
 proptest! {
-    /// Goal: what a program writes is what is read, whoever writes it. Method: events are made, written as
-    /// the kernel, trace-cmd's plugins and perf write them, and compared with what comes out, in exact times.
+    /// Goal: events are read as they were written, by any program. Method: events are made, written as the
+    /// kernel, trace-cmd's plugins and perf write them, and compared with the result, in exact times.
     #[test]
     fn written_is_read(
         events in prop::collection::vec((made(), 0..9_u32, 0..6_usize, 0..5_000_000_u64), 0..60),
@@ -503,9 +503,10 @@ proptest! {
             time += later;
             let exact = if nanos { time } else { time / 1_000 * 1_000 };
             let (seconds, rest) = (exact / 1_000_000_000, exact % 1_000_000_000);
-            let stamp = match nanos {
-                true => format!("{seconds}.{rest:09}"),
-                false => format!("{seconds}.{:06}", rest / 1_000),
+            let stamp = if nanos {
+                format!("{seconds}.{rest:09}")
+            } else {
+                format!("{seconds}.{:06}", rest / 1_000)
             };
             let (name, args) = made.text(writer);
             let comm = NAMES[*by];

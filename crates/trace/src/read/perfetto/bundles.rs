@@ -1,44 +1,46 @@
-//! Bundles of kernel events, decoded at the same time where somebody helps.
+//! Bundles of kernel events, decoded in parallel if the executor allows it.
 //!
-//! Decoding is the larger half of reading a file, and each CPU's events can be decoded for themselves: so
-//! there are several decoders, each with CPUs of its own, and with tables of its own for what is named again
-//! and again. Bundles wait until all of a piece of the file are there; then each decoder takes its own, in
-//! their order. Which thread does that changes nothing.
+//! Decoding is the larger half of reading a file, and each CPU's events can be decoded for themselves. So
+//! there are several decoders, each with CPUs of its own, and with tables of its own for repeated names.
+//! Bundles wait until all of a piece of the file are there; then each decoder takes its own, in their order.
+//! The result does not depend on the threads that do it.
 //!
-//! What depends on the order of all bundles goes by their numbers: what they say of their clocks. What is
-//! said elsewhere in a file of clocks, or of the machine, comes when all bundles before it are decoded.
+//! The bundles' information about their clocks depends on the order of all bundles, and goes by their
+//! numbers. Information about clocks or the machine elsewhere in a file is used when all bundles before it
+//! are decoded.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::clocks::Clock;
-use super::ftrace::{Bundle, Decoder};
+use super::clocks::ClockId;
+use super::ftrace::{Bundle, BundleDecoder};
 use super::source::PIECE;
 use super::wire::{Fields, Row};
 use crate::read::builder::MOST_CPUS;
 use crate::{Executor, Loss, Losses, Part};
 
-/// The most decoders. Each has tables that are best in the nearest caches, so there are no more than can be
-/// at work: with four for each thread reading took a quarter more CPU time.
+/// The largest number of decoders. Each has tables that are best in the nearest caches, so there are no more
+/// than can be at work: with four for each thread reading took a quarter more CPU time.
 const MOST_DECODERS: usize = 64;
 
-/// What is read of a file for each decoder before bundles are decoded.
+/// The size of the part of a file, for each decoder, that is read before bundles are decoded.
 const PIECE_EACH: usize = 1 << 20;
 
-/// Below this many bytes nobody is asked for help: waking takes time, too.
+/// Below this many bytes the executor is not asked for help: waking takes time, too.
 const WORTH_HELP: usize = 128 << 10;
 
-/// The number of the futex call on an x86-64, for which every machine is taken until it is known.
+/// The number of the futex call on an x86-64. Every machine counts as one until its kind is known.
 const FUTEX: u64 = 202;
 
 /// All kernel events so far.
 pub(super) struct Bundles {
-    /// A power of two of them: the events of a CPU are with the one of its number, modulo that.
-    decoders: Vec<Decoder>,
-    /// How many bundles there were.
+    /// A power of two of them: the events of a CPU are with the decoder of the CPU's number, modulo that.
+    decoders: Vec<BundleDecoder>,
+    /// The number of bundles so far.
     count: u64,
     losses: Losses,
-    /// By CPU: how many events its buffer had lost when recording began, if that is said, and in the end.
+    /// By CPU: the number of events that its buffer had lost when recording began, if that is known, and in
+    /// the end.
     overruns: BTreeMap<u64, (Option<u64>, u64)>,
 }
 
@@ -50,18 +52,20 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Bundles {
-    /// None yet; so many parts can be done at the same time.
+    /// No bundles yet, for `width` parts at the same time.
     pub(super) fn new(width: usize) -> Bundles {
         let decoders = width.clamp(1, MOST_DECODERS).next_power_of_two();
         Bundles {
-            decoders: (0..decoders).map(|_| Decoder::new(Some(FUTEX))).collect(),
+            decoders: (0..decoders)
+                .map(|_| BundleDecoder::new(Some(FUTEX)))
+                .collect(),
             count: 0,
             losses: Losses::default(),
             overruns: BTreeMap::new(),
         }
     }
 
-    /// How much of a file is best read before bundles are decoded.
+    /// The best size of the part of a file that is read before bundles are decoded.
     pub(super) fn piece(&self) -> usize {
         match self.decoders.len() {
             1 => PIECE,
@@ -92,13 +96,13 @@ impl Bundles {
         waiting.bytes += message.len();
     }
 
-    /// Decodes what waits. The answer is what bundles said of their clocks: a time, and the boot clock's at
-    /// the same moment.
+    /// Decodes the waiting bundles. Returns the pairs of times that they have: one on their clock, and one on
+    /// the boot clock at the same moment.
     pub(super) fn decode(
         &mut self,
         waiting: &mut Waiting<'_>,
         executor: &dyn Executor,
-    ) -> impl Iterator<Item = (Clock, u64, u64)> + use<> {
+    ) -> impl Iterator<Item = (ClockId, u64, u64)> + use<> {
         let bytes = std::mem::take(&mut waiting.bytes);
         let mut work: Vec<_> = self.decoders.iter_mut().zip(&mut waiting.bundles).collect();
         work.retain(|(_, bundles)| !bundles.is_empty());
@@ -107,7 +111,7 @@ impl Bundles {
                 decoder.decode(bundles);
             }
         } else {
-            // What takes longest is best begun first.
+            // It is best to begin the longest ones first.
             work.sort_by_cached_key(|(_, bundles)| Reverse(size(bundles)));
             for (decoder, bundles) in &mut work {
                 decoder.spare.make(size(bundles));
@@ -119,7 +123,9 @@ impl Bundles {
                     .collect(),
             );
         }
-        waiting.bundles.iter_mut().for_each(Vec::clear);
+        for bundles in &mut waiting.bundles {
+            bundles.clear();
+        }
         let decoders = self.decoders.iter_mut();
         let mut stamps: Vec<_> = decoders
             .flat_map(|decoder| std::mem::take(&mut decoder.stamps))
@@ -142,7 +148,7 @@ impl Bundles {
         None
     }
 
-    /// What `uname -m` says there. All bundles before were decoded.
+    /// Learns the machine, as `uname -m` prints it. All bundles before were decoded.
     pub(super) fn machine(&mut self, machine: &[u8]) {
         // `asm/unistd.h` of each.
         let futex = match machine {
@@ -151,12 +157,13 @@ impl Bundles {
             b"i686" | b"i386" | b"armv7l" | b"armv8l" | b"arm" => Some(240),
             _ => None,
         };
-        let decoders = self.decoders.iter_mut();
-        decoders.for_each(|decoder| decoder.futex = futex);
+        for decoder in &mut self.decoders {
+            decoder.futex = futex;
+        }
     }
 
-    /// `FtraceStats`: how many events the kernel's buffers have lost by now, at the beginning of the
-    /// recording and again each time that the recorder wrote to the file. `None` if the message is broken.
+    /// `FtraceStats`: the number of events that the kernel's buffers have lost so far, at the beginning of
+    /// the recording and each time that the recorder wrote to the file. `None` if the message is broken.
     pub(super) fn stats(&mut self, message: &[u8]) -> Option<()> {
         const BEGIN: u64 = 1;
         let phase = Row::of(message)?.number(1);
@@ -174,7 +181,7 @@ impl Bundles {
         Some(())
     }
 
-    /// How many events the kernel's buffers lost during the recording, as far as it is said.
+    /// The number of events that the kernel's buffers lost during the recording, as far as it is known.
     fn overrun(&self) -> u64 {
         let lost = self.overruns.values();
         let lost = lost.map(|(before, by_now)| by_now.saturating_sub(before.unwrap_or(0)));
@@ -182,14 +189,14 @@ impl Bundles {
     }
 
     /// The clocks that events are on, in the order in which bundles first were on them.
-    pub(super) fn clocks(&self) -> Vec<Clock> {
+    pub(super) fn clocks(&self) -> Vec<ClockId> {
         let all = self.decoders.iter().flat_map(|decoder| &decoder.clocks);
-        let mut all: Vec<(Clock, u64)> = all.copied().collect();
+        let mut all: Vec<(ClockId, u64)> = all.copied().collect();
         all.sort_unstable_by_key(|(_, first)| *first);
         all.into_iter().map(|(clock, _)| clock).collect()
     }
 
-    /// What is missing.
+    /// The losses.
     pub(super) fn losses(&self) -> Losses {
         let mut losses = self.losses.clone();
         losses.add(Loss::KernelEvents, self.overrun());
@@ -200,11 +207,11 @@ impl Bundles {
     }
 
     /// The decoders, when all is decoded.
-    pub(super) fn into_decoders(self) -> Vec<Decoder> {
+    pub(super) fn into_decoders(self) -> Vec<BundleDecoder> {
         self.decoders
     }
 
-    pub(super) fn decoders_mut(&mut self) -> &mut [Decoder] {
+    pub(super) fn decoders_mut(&mut self) -> &mut [BundleDecoder] {
         &mut self.decoders
     }
 }
@@ -213,6 +220,6 @@ fn size(bundles: &[Bundle<'_>]) -> usize {
     bundles.iter().map(|bundle| bundle.message.len()).sum()
 }
 
-fn part<'p>(decoder: &'p mut Decoder, bundles: &'p [Bundle<'p>]) -> Part<'p> {
+fn part<'p>(decoder: &'p mut BundleDecoder, bundles: &'p [Bundle<'p>]) -> Part<'p> {
     Box::new(move || decoder.decode(bundles))
 }

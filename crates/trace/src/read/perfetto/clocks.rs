@@ -1,59 +1,61 @@
-//! The clocks of a file, and how they stand to each other.
+//! The clocks of a file, and their offsets to each other.
 //!
-//! Each writer may use a clock of its own. Snapshots say what several clocks showed at one instant; times are
-//! brought to the boot clock by the last snapshot before them, over another clock in between if need be.
+//! Each writer may use a clock of its own. Snapshots have the times of several clocks at one instant. Times
+//! are converted to the boot clock by the last snapshot before them, over another clock in between if need
+//! be.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::wire::{Fields, Row, Value};
 
-/// The clock times are on where nothing else is said.
-pub(super) const BOOT: Clock = Clock(0, 6);
+/// The default clock of times.
+pub(super) const BOOT: ClockId = ClockId(0, 6);
 /// Time since the machine started, without sleep.
-pub(super) const MONOTONIC: Clock = Clock(0, 3);
+pub(super) const MONOTONIC: ClockId = ClockId(0, 3);
 const MONOTONIC_RAW: u32 = 5;
 /// Added to ftrace's numbers for clocks of its own: beyond all numbers of the format.
 const FTRACE: u32 = 1 << 31;
 
-/// Numbers of clocks that are one sequence's own.
+/// Numbers of clocks that belong to one sequence.
 const LOCAL: std::ops::Range<u32> = 64..128;
 
-/// How many clocks may lie between one and the boot clock.
+/// The largest number of clocks between a clock and the boot clock.
 const HOPS: usize = 3;
 
-/// A clock: whose (a sequence, or 0 for everybody's), and its number.
+/// A clock: its sequence, or 0 for a clock of all sequences, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Clock(u32, u32);
+pub(super) struct ClockId(u32, u32);
 
-impl Clock {
+impl ClockId {
     /// The clock that this sequence means by this number.
-    pub(super) fn of(sequence: u32, number: u32) -> Clock {
-        match LOCAL.contains(&number) {
-            true => Clock(sequence, number),
-            false => Clock(0, number),
+    pub(super) fn of(sequence: u32, number: u32) -> ClockId {
+        if LOCAL.contains(&number) {
+            ClockId(sequence, number)
+        } else {
+            ClockId(0, number)
         }
     }
 
-    /// By the number that bundles of ftrace have for it.
-    pub(super) fn of_ftrace(number: u64) -> Clock {
+    /// The clock with this number in ftrace's bundles.
+    pub(super) fn of_ftrace(number: u64) -> ClockId {
         match number {
-            2 | 3 => Clock(0, FTRACE + number as u32),
-            4 => Clock(0, MONOTONIC_RAW),
+            2 | 3 => ClockId(0, FTRACE + number as u32),
+            4 => ClockId(0, MONOTONIC_RAW),
             _ => BOOT,
         }
     }
 }
 
-/// A clock that is not told in nanoseconds since its beginning.
+/// A clock whose times are not nanoseconds since its beginning.
 #[derive(Clone, Copy)]
 struct Odd {
     nanos: u64,
-    /// What a time is added to, if times are steps.
+    /// The sum so far, if times are steps.
     latest: Option<u64>,
 }
 
-impl fmt::Display for Clock {
+impl fmt::Display for ClockId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => write!(f, "clock {}", self.1),
@@ -62,25 +64,25 @@ impl fmt::Display for Clock {
     }
 }
 
-/// What is known of the clocks.
+/// The known facts about the clocks.
 #[derive(Default)]
 pub(super) struct Clocks {
-    /// By pair of clocks: what both showed, in the order of the file.
-    pairs: HashMap<(Clock, Clock), Vec<(u64, u64)>>,
-    /// By clock: those it stands in a pair with.
-    beside: HashMap<Clock, Vec<Clock>>,
-    odd: HashMap<Clock, Odd>,
+    /// By pair of clocks: the times of both at one instant, in the order of the file.
+    pairs: HashMap<(ClockId, ClockId), Vec<(u64, u64)>>,
+    /// By clock: the clocks it has pairs with.
+    beside: HashMap<ClockId, Vec<ClockId>>,
+    odd: HashMap<ClockId, Odd>,
 }
 
 impl Clocks {
     /// Learns from a snapshot that is in this sequence; `None` if it is broken.
     pub(super) fn snapshot(&mut self, sequence: u32, message: &[u8]) -> Option<()> {
-        let mut shown: Vec<(Clock, u64)> = Vec::new();
+        let mut shown: Vec<(ClockId, u64)> = Vec::new();
         let mut fields = Fields::of(message);
         for field in &mut fields {
             if let (1, Value::Bytes(clock)) = field {
                 let row = Row::of(clock)?;
-                let clock = Clock::of(sequence, row.number(1) as u32);
+                let clock = ClockId::of(sequence, row.number(1) as u32);
                 let nanos = row.number(4).max(1);
                 let time = row.number(2).saturating_mul(nanos);
                 let is_steps = row.number(3) != 0;
@@ -91,7 +93,7 @@ impl Clocks {
                 shown.push((clock, time));
             }
         }
-        // All stand to one of them, which says how they stand to each other.
+        // All of them have a pair with one, which relates them to each other.
         let boot = shown.iter().find(|(clock, _)| *clock == BOOT);
         if let Some(&(hub, at)) = boot.or(shown.first()) {
             for &(clock, time) in shown.iter().filter(|(clock, _)| *clock != hub) {
@@ -102,7 +104,7 @@ impl Clocks {
         (!fields.is_broken()).then_some(())
     }
 
-    fn pair(&mut self, one: Clock, time: u64, other: Clock, then: u64) {
+    fn pair(&mut self, one: ClockId, time: u64, other: ClockId, then: u64) {
         let beside = self.beside.entry(one).or_default();
         if !beside.contains(&other) {
             beside.push(other);
@@ -113,16 +115,16 @@ impl Clocks {
             .push((time, then));
     }
 
-    /// A clock of ftrace and the boot clock, read at once.
-    pub(super) fn ftrace_pair(&mut self, clock: Clock, time: u64, boot: u64) {
+    /// Times of a clock of ftrace and of the boot clock, read at once.
+    pub(super) fn ftrace_pair(&mut self, clock: ClockId, time: u64, boot: u64) {
         if clock != BOOT {
             self.pair(clock, time, BOOT, boot);
         }
     }
 
-    /// The nanoseconds that a number in a packet means on its clock. Steps add up, so each may be asked for
-    /// once, in the order of the file.
-    pub(super) fn nanos(&mut self, clock: Clock, number: u64) -> u64 {
+    /// The nanoseconds of a number in a packet, on its clock. Steps add up, so each number may be converted
+    /// only once, in the order of the file.
+    pub(super) fn nanos(&mut self, clock: ClockId, number: u64) -> u64 {
         let Some(odd) = self.odd.get_mut(&clock) else {
             return number;
         };
@@ -136,13 +138,13 @@ impl Clocks {
         }
     }
 
-    /// Whether anything says how this clock stands to the boot clock.
-    pub(super) fn knows(&self, clock: Clock) -> bool {
+    /// Whether this clock can be converted to the boot clock.
+    pub(super) fn knows(&self, clock: ClockId) -> bool {
         self.boot(clock, 0).is_some()
     }
 
-    /// A time of a clock on the boot clock; `None` if nothing says how they stand to each other.
-    pub(super) fn boot(&self, clock: Clock, time: u64) -> Option<u64> {
+    /// A time of a clock on the boot clock; `None` if it cannot be converted.
+    pub(super) fn boot(&self, clock: ClockId, time: u64) -> Option<u64> {
         if clock == BOOT {
             return Some(time);
         }
@@ -169,7 +171,7 @@ impl Clocks {
         None
     }
 
-    fn step(&self, clock: Clock, time: u64, next: Clock) -> u64 {
+    fn step(&self, clock: ClockId, time: u64, next: ClockId) -> u64 {
         let pairs = self
             .pairs
             .get(&(clock, next))
@@ -204,8 +206,8 @@ mod tests {
         clocks.iter().flat_map(clock).collect()
     }
 
-    /// Goal: times come to the boot clock by the last snapshot before them, and those before the first by the
-    /// first. Method: two snapshots between which the monotonic clock slept 50.
+    /// Goal: times are converted to the boot clock by the last snapshot before them, and those before the
+    /// first by the first. Method: two snapshots between which the monotonic clock slept 50.
     #[test]
     fn the_last_snapshot_before_a_time_counts() {
         let mut clocks = Clocks::default();
@@ -218,11 +220,11 @@ mod tests {
         assert_eq!(boot(1_999), Some(3_999));
         assert_eq!(boot(2_001), Some(4_051));
         assert_eq!(clocks.boot(BOOT, 7), Some(7));
-        assert_eq!(clocks.boot(Clock::of(1, 1), 7), None);
+        assert_eq!(clocks.boot(ClockId::of(1, 1), 7), None);
     }
 
-    /// Goal: a sequence's own clock, told in steps of microseconds, comes to the boot clock over the
-    /// monotonic one, and no other sequence's of the same number does. Method: three steps.
+    /// Goal: a sequence's own clock, told in steps of microseconds, is converted to the boot clock over the
+    /// monotonic one, and no other sequence's clock of the same number is. Method: three steps.
     #[test]
     fn steps_add_up_and_clocks_chain() {
         let mut clocks = Clocks::default();
@@ -235,10 +237,10 @@ mod tests {
         clocks
             .snapshot(1, &snapshot(&[(3, 0, false, 0), (6, 7, false, 0)]))
             .unwrap();
-        let own = Clock::of(5, 64);
+        let own = ClockId::of(5, 64);
         let times: Vec<_> = [0, 2, 3].map(|step| clocks.nanos(own, step)).to_vec();
         assert_eq!(times, [10_000, 12_000, 15_000]);
         assert_eq!(clocks.boot(own, 15_000), Some(505_007));
-        assert_eq!(clocks.boot(Clock::of(6, 64), 15_000), None);
+        assert_eq!(clocks.boot(ClockId::of(6, 64), 15_000), None);
     }
 }

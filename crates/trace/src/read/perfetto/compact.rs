@@ -1,8 +1,8 @@
-//! Switches and wake-ups of one CPU as lists of numbers, which is how Perfetto records them by default.
+//! Switches and wake-ups of one CPU as lists of numbers: Perfetto's default form.
 //!
 //! Each field of the events is a list of its own; names are by number in a table of the message. A switch
-//! does not say who ran before: it is who the switch before it said, and a wake-up's waker is who runs. That
-//! is looked up when the events of a CPU are in order (`merge.rs`).
+//! does not have the thread that ran before: that is the one of the switch before it. A wake-up's waker is
+//! the running thread. Both are looked up when the events of a CPU are in order (`merge.rs`).
 
 use super::ftrace::IN_INTERRUPT;
 use super::parties::{Parties, PartyNumber};
@@ -13,15 +13,15 @@ use crate::{Loss, Losses};
 
 /// The lists, as they are in the message.
 #[derive(Default)]
-struct Lists<'a> {
+struct CompactLists<'a> {
     /// By field number.
     packed: [&'a [u8]; 13],
     names: Vec<&'a [u8]>,
 }
 
-impl<'a> Lists<'a> {
-    fn of(message: &'a [u8]) -> Option<Lists<'a>> {
-        let mut lists = Lists::default();
+impl<'a> CompactLists<'a> {
+    fn of(message: &'a [u8]) -> Option<CompactLists<'a>> {
+        let mut lists = CompactLists::default();
         let mut fields = Fields::of(message);
         for (field, value) in &mut fields {
             let Value::Bytes(bytes) = value else { continue };
@@ -46,14 +46,14 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Reads a message and puts its events behind the others, in the order of their times.
+/// Reads a message and appends its events to the others, in the order of their times.
 pub(super) fn read(
     message: &[u8],
     parties: &mut Parties,
     losses: &mut Losses,
     list: &mut Vec<(u64, KernelFact)>,
 ) {
-    let Some(lists) = Lists::of(message) else {
+    let Some(lists) = CompactLists::of(message) else {
         return losses.add(Loss::Malformed, 1);
     };
     let begin = list.len();
@@ -63,7 +63,7 @@ pub(super) fn read(
         let (Some(state), Some(tid), Some(priority), Some(comm)) =
             (states.next(), nexts.next(), priorities.next(), comms.next())
         else {
-            // The lists are not equally long.
+            // The lists have different lengths.
             losses.add(Loss::BadFields, 1);
             continue;
         };
@@ -106,7 +106,7 @@ fn who(
     tid: u64,
     comm: u64,
     priority: u64,
-    lists: &Lists<'_>,
+    lists: &CompactLists<'_>,
     parties: &mut Parties,
 ) -> PartyNumber {
     parties.number(tid as u32, lists.name(comm), priority as i16)

@@ -1,4 +1,4 @@
-//! Files that are decoded by several give what they give to one.
+//! Files that are decoded by several threads give the same as with one.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::wire_test::{file, message, number};
 use crate::read::read_on;
 use crate::{Executor, Part, Recording, Serial};
 
-/// Does parts in an order that nobody expects, and counts them.
+/// Does parts in an unexpected order, and counts them.
 struct Shuffled {
     width: usize,
     random: Cell<u64>,
@@ -43,7 +43,7 @@ impl Executor for Shuffled {
     }
 }
 
-/// What is read of a file; all else follows from that.
+/// The recording of a file; all else follows from that.
 fn all(bytes: &[u8], executor: &dyn Executor) -> Result<Recording, String> {
     read_on(bytes, "divided", executor).map_err(|error| error.to_string())
 }
@@ -74,7 +74,7 @@ fn track() -> Vec<u8> {
     .concat()
 }
 
-/// Something said on it: a slice begins (1) or ends (2), or a mark (3).
+/// An event on it: a slice begins (1) or ends (2), or a mark (3).
 fn said(time: u64, kind: u64) -> Vec<u8> {
     let fields = [number(9, kind), number(11, 77), message(23, b"said")];
     let event = message(11, &fields.concat());
@@ -82,8 +82,8 @@ fn said(time: u64, kind: u64) -> Vec<u8> {
 }
 
 /// Bundles of CPUs in turn, on three clocks, with switches of the same threads everywhere, markers, gaps, and
-/// between them packets that change what they mean: what machine it is, how the clocks stand. Slices and
-/// marks of a program go on all the time.
+/// between them packets that change their meaning: the kind of the machine, the offsets of the clocks. Slices
+/// and marks of a program are everywhere in between.
 fn eventful(bundles: u64) -> Vec<u8> {
     let mut random = Random::new(7);
     let mut packets = vec![track()];
@@ -142,9 +142,9 @@ fn eventful(bundles: u64) -> Vec<u8> {
     file(&packets)
 }
 
-/// Goal: whoever decodes, and in whatever order, what is read is the same. Method: real files, and one made
-/// to depend on the order of everything, whole and in pieces, with executors of several widths that turn the
-/// order of parts upside down.
+/// Goal: the recording is the same with every number of decoders, in any order. Method: real files, and one
+/// made to depend on the order of everything, whole and in pieces, with executors of several widths that turn
+/// the order of parts upside down.
 #[test]
 fn divided_work_gives_the_same() {
     let mut files = examples();
@@ -161,7 +161,7 @@ fn divided_work_gives_the_same() {
     assert!(parts > 20, "{parts} parts are hardly worth the name");
 }
 
-/// Goal: the same of files that are broken anyhow. Method: bytes changed, left out and cut off at random.
+/// Goal: the same for broken files. Method: bytes changed, left out and cut off at random.
 #[test]
 fn divided_work_gives_the_same_of_broken_files() {
     let mut random = Random::new(3);

@@ -1,23 +1,23 @@
-//! What a file says about the machine and the programs on it.
+//! The facts of a file about the machine and the programs on it.
 
 use std::collections::BTreeMap;
 
 use super::bundles::Bundles;
-use super::tracks::Named;
+use super::tracks::NamedThread;
 use super::wire::{Fields, Packed, Row, Value};
 
-/// What is known so far.
+/// The facts so far.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct FileFacts {
     /// The kernel's release.
     pub(super) release: Option<String>,
-    pub(super) people: Vec<Named>,
+    pub(super) people: Vec<NamedThread>,
     /// Capacity and highest frequency by CPU.
     pub(super) cpus: BTreeMap<u32, (Option<u32>, Option<u32>)>,
 }
 
-impl Facts {
-    /// `SystemInfo`: which kernel on what machine.
+impl FileFacts {
+    /// `SystemInfo`: the kernel and the machine.
     pub(super) fn system(&mut self, message: &[u8], bundles: &mut Bundles) -> Option<()> {
         let name = Row::of(message)?.bytes(1);
         let name = Row::of(name)?;
@@ -30,7 +30,7 @@ impl Facts {
         Some(())
     }
 
-    /// `CpuInfo`: one message a CPU, in the order of their numbers.
+    /// `CpuInfo`: one message for each CPU, in the order of their numbers.
     pub(super) fn cpus(&mut self, message: &[u8]) -> Option<()> {
         let mut fields = Fields::of(message);
         let cpus = (&mut fields).filter(|(field, _)| *field == 1);
@@ -67,7 +67,7 @@ impl Facts {
                 (1, Value::Bytes(process)) => self.process(process)?,
                 (2, Value::Bytes(thread)) => {
                     let row = Row::of(thread)?;
-                    self.people.push(Named {
+                    self.people.push(NamedThread {
                         pid: row.number(3) as u32,
                         tid: row.number(1) as u32,
                         thread: row.bytes(2).to_vec(),
@@ -89,7 +89,7 @@ impl Facts {
             .position(|byte| *byte == 0)
             .unwrap_or(command.len());
         // Its first thread has its number.
-        self.people.push(Named {
+        self.people.push(NamedThread {
             pid,
             tid: pid,
             thread: Vec::new(),
@@ -102,7 +102,7 @@ impl Facts {
     pub(super) fn thread(&mut self, message: &[u8]) -> Option<(u32, u32)> {
         let row = Row::of(message)?;
         let (pid, tid) = (row.number(1) as u32, row.number(2) as u32);
-        self.people.push(Named {
+        self.people.push(NamedThread {
             pid,
             tid,
             thread: row.bytes(5).to_vec(),

@@ -1,10 +1,10 @@
-//! The end of a file: one clock, one order, and everything to the builder.
+//! The end of a file: all times on one clock, all events in one order, and everything to the builder.
 
 use event::Cpu;
 
-use super::File;
+use super::PerfettoFile;
 use super::bundles::Bundles;
-use super::clocks::{BOOT, Clock, Clocks, MONOTONIC};
+use super::clocks::{BOOT, ClockId, Clocks, MONOTONIC};
 use super::merge::Teller;
 use super::telling::{Telling, events};
 use super::track_events::ReadTrackEvent;
@@ -12,9 +12,9 @@ use super::tracks::NOBODY;
 use crate::read::builder::Layout;
 use crate::{CpuFacts, Loss};
 
-impl File<'_> {
+impl PerfettoFile<'_> {
     pub(super) fn finish(mut self) {
-        // Threads get their numbers in the order in which they are first heard of.
+        // Threads get their numbers in the order in which they are first mentioned.
         self.told.introduce(self.builder);
         let no_processes = self.told.no_processes();
         for named in &mut self.facts.people {
@@ -81,14 +81,14 @@ impl File<'_> {
     }
 }
 
-/// The clock that all times are brought to: the boot clock, if anything is on it or stands to it in a known
-/// way; else the first that there is.
+/// The clock that all times are converted to: the boot clock, if any time is on it or can be converted to it;
+/// else the first clock in the file.
 fn base(
     clocks: &Clocks,
-    of_bundles: &[Clock],
+    of_bundles: &[ClockId],
     said: &[ReadTrackEvent],
-    others: impl Iterator<Item = Clock>,
-) -> Clock {
+    others: impl Iterator<Item = ClockId>,
+) -> ClockId {
     let mut all = of_bundles
         .iter()
         .copied()
@@ -108,15 +108,16 @@ fn base(
     }
 }
 
-fn convert(clocks: &Clocks, base: Clock, clock: Clock, time: u64) -> Option<u64> {
-    match clock == base {
-        true => Some(time),
-        false => clocks.boot(clock, time),
+fn convert(clocks: &Clocks, base: ClockId, clock: ClockId, time: u64) -> Option<u64> {
+    if clock == base {
+        Some(time)
+    } else {
+        clocks.boot(clock, time)
     }
 }
 
-/// Brings kernel events to one clock. How many could not be is the answer.
-fn convert_events(bundles: &mut Bundles, clocks: &Clocks, base: Clock) -> u64 {
+/// Converts kernel events to one clock. Returns the number of those that could not be.
+fn convert_events(bundles: &mut Bundles, clocks: &Clocks, base: ClockId) -> u64 {
     let mut lost = 0;
     for decoder in bundles.decoders_mut() {
         if decoder.clocks.iter().all(|(clock, _)| *clock == base) {
@@ -132,8 +133,8 @@ fn convert_events(bundles: &mut Bundles, clocks: &Clocks, base: Clock) -> u64 {
     lost
 }
 
-/// Brings what was said to one clock.
-fn convert_said(said: &mut Vec<ReadTrackEvent>, clocks: &Clocks, base: Clock) -> u64 {
+/// Converts track events to one clock.
+fn convert_said(said: &mut Vec<ReadTrackEvent>, clocks: &Clocks, base: ClockId) -> u64 {
     let before = said.len();
     said.retain_mut(|said| {
         let time = convert(clocks, base, said.clock, said.time);

@@ -1,15 +1,15 @@
-//! Android's frame timeline: what SurfaceFlinger says of every frame, its own and those of programs: when
+//! Android's frame timeline: SurfaceFlinger's events about every frame, its own and those of programs: when
 //! each was to be drawn, when it was, and whether it was late.
 //!
-//! They become stretches with a name on the main threads of those whose frames they are. A frame may go on
-//! after that thread is done with it, elsewhere or on the GPU, and the next one may begin meanwhile: so they
-//! are no waits of that thread, and are not called frames, by which waits are known.
+//! They become stretches with a name on the main threads of their programs. A frame may continue after that
+//! thread has ended its part, elsewhere or on the GPU, and the next one may begin meanwhile. So they are no
+//! waits of that thread, and are not called frames, since waits are known by that name.
 
 use std::collections::HashMap;
 
 use event::Nanos;
 
-use super::clocks::Clock;
+use super::clocks::ClockId;
 use super::wire::{Fields, Row};
 use crate::read::builder::Builder;
 use crate::{Annotation, Loss};
@@ -18,15 +18,15 @@ use crate::{Annotation, Loss};
 const LATE: u64 = 2;
 const DROPPED: u64 = 4;
 
-/// When, and on which clock.
-type When = (u64, Clock);
+/// A time and its clock.
+type When = (u64, ClockId);
 
 /// A frame, as it was planned or as it was.
-struct Frame {
+struct DisplayFrame {
     /// The number of the process.
     pid: u32,
     is_expected: bool,
-    /// The frame's number, by which the plan and what came of it belong together.
+    /// The frame's number, which the plan and the result have in common.
     token: u64,
     present: u64,
     begin: When,
@@ -36,7 +36,7 @@ struct Frame {
 /// All frames of a file.
 #[derive(Default)]
 pub(super) struct Frames {
-    frames: Vec<Frame>,
+    frames: Vec<DisplayFrame>,
     /// The positions of those that have begun, by the numbers that their ends will have.
     open: HashMap<u64, usize>,
     unbegun: u64,
@@ -44,7 +44,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Takes in a `FrameTimelineEvent`; `None` if it is broken.
+    /// Reads a `FrameTimelineEvent`; `None` if it is broken.
     pub(super) fn take(&mut self, message: &[u8], when: When) -> Option<()> {
         let mut fields = Fields::of(message);
         for (field, value) in &mut fields {
@@ -65,7 +65,7 @@ impl Frames {
                 }
             };
             self.open.insert(row.number(1), self.frames.len());
-            self.frames.push(Frame {
+            self.frames.push(DisplayFrame {
                 pid: row.number(pid) as u32,
                 is_expected,
                 token: row.number(2),
@@ -84,14 +84,14 @@ impl Frames {
         }
     }
 
-    /// The clocks that they are told on.
-    pub(super) fn clocks(&self) -> impl Iterator<Item = Clock> + '_ {
+    /// The clocks of their times.
+    pub(super) fn clocks(&self) -> impl Iterator<Item = ClockId> + '_ {
         self.frames.iter().map(|frame| frame.begin.1)
     }
 
-    /// Tells all frames. `convert` brings times to the recording's clock, if it can. Everything else in the
-    /// file happened between `first` and `last`: frames without an end go on until then, and of those that
-    /// began before (SurfaceFlinger remembers some for half a minute) what was before is left out.
+    /// Tells all frames. `convert` converts times to the recording's clock, if it can. Everything else in the
+    /// file happened between `first` and `last`. Frames without an end last until `last`. Frames that began
+    /// before `first` (SurfaceFlinger remembers some for half a minute) begin at `first`.
     pub(super) fn tell(
         self,
         builder: &mut Builder,
@@ -127,7 +127,7 @@ impl Frames {
     }
 }
 
-impl Frame {
+impl DisplayFrame {
     fn name(&self) -> String {
         let how = match (self.is_expected, self.present) {
             (true, _) => ", expected",
@@ -199,9 +199,9 @@ mod tests {
         assert!(recording.losses.is_empty(), "{:?}", recording.losses);
     }
 
-    /// Goal: what has no beginning, no end, nobody, is of a kind of later versions, or was over before
-    /// anything else happened is counted; what had begun before is cut off there. Method: one of each, beside
-    /// a change of a frequency.
+    /// Goal: events are counted that have no beginning, no end or no program, are of a kind of later
+    /// versions, or ended before anything else happened; a frame that had begun before is cut off there.
+    /// Method: one of each, beside a change of a frequency.
     #[test]
     fn what_is_not_whole_is_counted() {
         let change = message(11, &[number(1, 5), number(2, 0)].concat());

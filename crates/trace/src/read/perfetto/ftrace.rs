@@ -1,18 +1,18 @@
 //! Kernel events: bundles of one CPU each, decoded and kept until the end of the file.
 //!
-//! Who a tid is and what a priority was depends on what came before, on all CPUs, and bundles of different
-//! CPUs are in no order. So events are kept small, by CPU, and are brought into one order at the end
-//! (`merge.rs`). Then it is known, too, which kernel it was, which numbers of states depend on, and how its
-//! clock stands to the others. Until then no CPU's events depend on another's, so there may be several
+//! The meaning of a tid and the previous priority of a task depend on the events before, on all CPUs, and
+//! bundles of different CPUs are in no order. So events are kept in a small form, by CPU, and are put in one
+//! order at the end (`merge.rs`). Then the kernel is known, too, on which numbers of states depend, and the
+//! offset of its clock to the others. Until then no CPU's events depend on another's, so there may be several
 //! decoders (`bundles.rs`).
 //!
 //! Nothing is allocated for an event but its place in its CPU's list.
 
 use std::collections::BTreeMap;
 
-use super::clocks::{self, Clock};
+use super::clocks::{self, ClockId};
 use super::compact;
-use super::hot::{self, Event};
+use super::hot::{self, PackedEvent};
 use super::lists::{List, Spare};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{KernelFact, narrow};
@@ -24,9 +24,9 @@ use crate::{Loss, Losses, throttle};
 /// Bits of `common_flags`: in a hard interrupt, in a soft one.
 pub(super) const IN_INTERRUPT: u64 = 0x08 | 0x10;
 
-/// What a bundle says of its clock.
+/// A bundle's information about its clock.
 pub(super) struct Stamp {
-    pub(super) clock: Clock,
+    pub(super) clock: ClockId,
     /// A time of it, and the boot clock's at the same moment.
     pub(super) there: Option<u64>,
     pub(super) boot: Option<u64>,
@@ -42,13 +42,13 @@ impl Default for Stamp {
     }
 }
 
-/// What a bundle says beside its events.
+/// The fields of a bundle beside its events.
 #[derive(Default)]
 struct Parts<'a> {
     stamp: Stamp,
     /// Events before it are missing.
     is_lost: bool,
-    /// How many events the recorder could not parse.
+    /// The number of events that the recorder could not parse.
     errors: u64,
     compact: Option<&'a [u8]>,
 }
@@ -58,7 +58,7 @@ impl<'a> Parts<'a> {
         match (field, value) {
             (3, Value::Number(lost)) => self.is_lost = lost != 0,
             (4, Value::Bytes(bytes)) => self.compact = Some(bytes),
-            (5, clock) => self.stamp.clock = Clock::of_ftrace(clock.number()),
+            (5, clock) => self.stamp.clock = ClockId::of_ftrace(clock.number()),
             (6, there) => self.stamp.there = Some(there.number()),
             (7, boot) => self.stamp.boot = Some(boot.number()),
             // `error`: `broken_abi_trace_pipes` and the like.
@@ -71,24 +71,24 @@ impl<'a> Parts<'a> {
 /// A bundle that waits to be decoded.
 #[derive(Clone, Copy)]
 pub(super) struct Bundle<'a> {
-    /// How many bundles of the file were before it.
+    /// The number of bundles before it in the file.
     pub(super) number: u64,
-    /// Where its events were; none: there can be no such CPU.
+    /// The CPU of its events; none: no CPU has this number.
     pub(super) cpu: Option<u32>,
     pub(super) message: &'a [u8],
 }
 
 /// Kernel events of some CPUs so far.
 #[derive(Default)]
-pub(super) struct Decoder {
+pub(super) struct BundleDecoder {
     pub(super) cpus: BTreeMap<u32, List>,
     /// Clocks, each with the number of the first bundle on it.
-    pub(super) clocks: Vec<(Clock, u64)>,
+    pub(super) clocks: Vec<(ClockId, u64)>,
     pub(super) parties: Parties,
     pub(super) texts: Texts,
     /// Of futexes, in the order of their events.
     pub(super) addresses: Vec<u64>,
-    /// What bundles said of their clocks and is not taken yet, each with its bundle's number.
+    /// The bundles' information about their clocks that is not taken yet, each with its bundle's number.
     pub(super) stamps: Vec<(u64, Stamp)>,
     pub(super) losses: Losses,
     /// The number of the futex call on this machine.
@@ -98,11 +98,11 @@ pub(super) struct Decoder {
     bundle: Vec<(u64, KernelFact)>,
 }
 
-impl Decoder {
-    pub(super) fn new(futex: Option<u64>) -> Decoder {
-        Decoder {
+impl BundleDecoder {
+    pub(super) fn new(futex: Option<u64>) -> BundleDecoder {
+        BundleDecoder {
             futex,
-            ..Decoder::default()
+            ..BundleDecoder::default()
         }
     }
 
@@ -120,7 +120,9 @@ impl Decoder {
         let message = bundle.message;
         let mut parts = Parts::default();
         let Some(cpu) = bundle.cpu else {
-            Fields::of(message).for_each(|(field, value)| parts.learn(field, value));
+            for (field, value) in Fields::of(message) {
+                parts.learn(field, value);
+            }
             return parts.stamp;
         };
         let mut events = std::mem::take(&mut self.bundle);
@@ -128,7 +130,7 @@ impl Decoder {
         let mut running = PartyNumber::NOBODY;
         let mut at = 0;
         while at < message.len() {
-            if let Some(event) = Event::in_bundle(message, at) {
+            if let Some(event) = PackedEvent::in_bundle(message, at) {
                 self.event(&event, &mut running, &mut events);
                 at = event.body.to;
                 continue;
@@ -151,7 +153,7 @@ impl Decoder {
         parts.stamp
     }
 
-    /// Puts a bundle's events behind the others of its CPU. `is_lost`: some before it are missing.
+    /// Appends a bundle's events to the others of its CPU. `is_lost`: some before it are missing.
     fn keep(&mut self, cpu: u32, clock: u8, events: &[(u64, KernelFact)], is_lost: bool) {
         let list = self.cpus.entry(cpu).or_default();
         if is_lost {
@@ -162,7 +164,7 @@ impl Decoder {
         list.extend(clock, events, &mut self.spare);
     }
 
-    fn clock(&mut self, clock: Clock, bundle: u64) -> u8 {
+    fn clock(&mut self, clock: ClockId, bundle: u64) -> u8 {
         let known = self.clocks.iter().position(|(known, _)| *known == clock);
         let at = known.unwrap_or_else(|| {
             self.clocks.push((clock, bundle));
@@ -172,11 +174,11 @@ impl Decoder {
         at as u8
     }
 
-    /// Reads an event, unless it is of a kind that is not read, or broken. Both are counted.
+    /// Reads an event, unless its kind is not read, or it is broken. Both are counted.
     #[inline(always)]
     fn event(
         &mut self,
-        event: &Event<'_>,
+        event: &PackedEvent<'_>,
         running: &mut PartyNumber,
         events: &mut Vec<(u64, KernelFact)>,
     ) {
@@ -198,7 +200,7 @@ impl Decoder {
         }
     }
 
-    /// The same of an event in whatever order its fields are.
+    /// The same for an event with its fields in any order.
     #[inline(never)]
     fn any_event(
         &mut self,
@@ -207,7 +209,7 @@ impl Decoder {
         events: &mut Vec<(u64, KernelFact)>,
     ) {
         let before = events.len();
-        match Event::of(event) {
+        match PackedEvent::of(event) {
             Ok((event, has_time)) => {
                 self.event(&event, running, events);
                 if !has_time && events.len() > before {
@@ -219,9 +221,14 @@ impl Decoder {
         }
     }
 
-    /// The same of kinds that are not most of a file.
+    /// The same for rare kinds.
     #[inline(never)]
-    fn rare_event(&mut self, event: &Event<'_>, by: u32, events: &mut Vec<(u64, KernelFact)>) {
+    fn rare_event(
+        &mut self,
+        event: &PackedEvent<'_>,
+        by: u32,
+        events: &mut Vec<(u64, KernelFact)>,
+    ) {
         let mut wake = |how| {
             let what = hot::wake(event.body, by, how, &mut self.parties);
             what.ok_or(Some(Loss::Malformed))
@@ -238,8 +245,8 @@ impl Decoder {
         }
     }
 
-    /// What happened, by the number of the event's kind; or what to count. Of kinds that say nothing more
-    /// that is of use, nothing is counted. `on`: who ran there.
+    /// The event, by the number of its kind; or the loss to count. Kinds without useful information are not
+    /// counted. `on`: the running thread.
     fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<KernelFact, Option<Loss>> {
         if !matches!(
             kind,
@@ -280,7 +287,7 @@ impl Decoder {
         })
     }
 
-    /// How a task begins, by one of two events, what it is called from now on, or else that it ends.
+    /// The events of a task's life: it begins, by one of two events, changes its name, or ends.
     fn of_life(&mut self, kind: u32, row: &Row<'_>, on: u32) -> KernelFact {
         let parties = &mut self.parties;
         match kind {
@@ -305,7 +312,7 @@ impl Decoder {
         }
     }
 
-    /// System calls: those that are about futexes.
+    /// System calls: those of futexes.
     fn syscall(
         &mut self,
         begins: bool,
@@ -334,7 +341,7 @@ impl Decoder {
     }
 }
 
-/// What a CPU does: its frequency, its sleep state, or else that it comes or goes.
+/// The events of a CPU: its frequency, its sleep state, or else that it goes online or offline.
 fn of_cpu(kind: u32, row: &Row<'_>) -> KernelFact {
     match kind {
         11 => KernelFact::Frequency {
@@ -352,7 +359,7 @@ fn of_cpu(kind: u32, row: &Row<'_>) -> KernelFact {
     }
 }
 
-/// An event of a kind that Perfetto has no message for. Those of simulated kernels are read: see
+/// An event of a kind without a message in Perfetto's format. Those of simulated kernels are read: see
 /// `throttle.rs` of the crate.
 fn generic(body: &[u8]) -> Option<KernelFact> {
     let (mut is_ours, mut tid, mut begins) = (false, None, None);
@@ -392,9 +399,10 @@ fn named(
     priority: usize,
     parties: &mut Parties,
 ) -> PartyNumber {
-    let priority = match row.has(priority) {
-        true => row.signed(priority) as i16,
-        false => NO_PRIORITY,
+    let priority = if row.has(priority) {
+        row.signed(priority) as i16
+    } else {
+        NO_PRIORITY
     };
     parties.number(row.number(tid) as u32, row.bytes(comm), priority)
 }

@@ -1,8 +1,8 @@
-//! Switches, wake-ups and markers: most of a file is these, so each is read for itself.
+//! Switches, wake-ups and markers: they are most of a file, so each kind has a reader of its own.
 //!
-//! Whatever the order of a message's fields, what is read is the same. As Perfetto writes them they are read
-//! faster: from words of eight bytes, which may reach into what comes behind the event. That the last field
-//! ends where the event ends shows that all of them are inside of it.
+//! The result does not depend on the order of a message's fields. In the order in which Perfetto writes them
+//! they are read faster: from words of eight bytes, which may reach into the bytes behind the event. If the
+//! last field ends where the event ends, all of them are inside of it.
 
 use super::parties::{NO_PRIORITY, PackedParty, Parties, PartyNumber};
 use super::raw::{KernelFact, narrow};
@@ -11,7 +11,7 @@ use super::words::Texts;
 use crate::Loss;
 use crate::read::builder::Wake;
 
-/// A message, as a part of the bytes that it is among.
+/// A message, as a part of the bytes around it.
 #[derive(Clone, Copy)]
 pub(super) struct Body<'a> {
     pub(super) all: &'a [u8],
@@ -31,21 +31,21 @@ impl<'a> Body<'a> {
     }
 }
 
-/// An event, what happened still as bytes.
-pub(super) struct Event<'a> {
+/// An event with its body still as bytes.
+pub(super) struct PackedEvent<'a> {
     pub(super) time: u64,
-    /// Who ran there.
+    /// The running thread.
     pub(super) tid: u32,
     pub(super) flags: u64,
     pub(super) kind: u32,
-    /// What is said of it.
+    /// The message of its kind.
     pub(super) body: Body<'a>,
 }
 
-impl<'a> Event<'a> {
-    /// The one that a bundle goes on with, as its field 2; `None` if it is not as usual.
+impl<'a> PackedEvent<'a> {
+    /// The next event of a bundle, as its field 2; `None` if it does not have the usual form.
     #[inline(always)]
-    pub(super) fn in_bundle(all: &'a [u8], at: usize) -> Option<Event<'a>> {
+    pub(super) fn in_bundle(all: &'a [u8], at: usize) -> Option<PackedEvent<'a>> {
         let begin = u128::from_le_bytes(*all.get(at..)?.first_chunk()?);
         // Its key, a length of one byte, and the key of its time.
         if begin as u32 & 0x00ff_80ff != 0x0008_0012 {
@@ -75,7 +75,7 @@ impl<'a> Event<'a> {
         if key & 7 != 2 || from + size as usize != to || to > all.len() {
             return None;
         }
-        Some(Event {
+        Some(PackedEvent {
             time,
             tid,
             flags,
@@ -87,8 +87,8 @@ impl<'a> Event<'a> {
     /// An event by itself, and whether it says when it was.
     ///
     /// # Errors
-    /// What it is to be counted as, if it is broken, or does not say what happened.
-    pub(super) fn of(message: &'a [u8]) -> Result<(Event<'a>, bool), Loss> {
+    /// The loss to count, if it is broken, or has no body.
+    pub(super) fn of(message: &'a [u8]) -> Result<(PackedEvent<'a>, bool), Loss> {
         let (mut time, mut tid, mut flags, mut body) = (None, 0, 0, None);
         let mut fields = Fields::of(message);
         for (field, value) in &mut fields {
@@ -104,7 +104,7 @@ impl<'a> Event<'a> {
             return Err(Loss::Malformed);
         }
         let (kind, body) = body.ok_or(Loss::OtherEvents)?;
-        let event = Event {
+        let event = PackedEvent {
             time: time.unwrap_or(0),
             tid,
             flags,
@@ -115,8 +115,8 @@ impl<'a> Event<'a> {
     }
 }
 
-/// A task, from the field with this number and the next two, and where they end; `None` if they are not as
-/// usual.
+/// A task, from the field with this number and the next two, and where they end; `None` if they do not have
+/// the usual form.
 #[inline(always)]
 fn party(all: &[u8], at: usize, first: u8) -> Option<(PackedParty, usize)> {
     let [key, length, comm @ ..] = all.get(at..)?.first_chunk::<18>()?;
@@ -131,21 +131,21 @@ fn party(all: &[u8], at: usize, first: u8) -> Option<(PackedParty, usize)> {
     if keys != [first << 3 | 2, (first + 1) << 3, (first + 2) << 3] {
         return None;
     }
-    // Of the word that its tid was in three bytes are left at least.
+    // At least three bytes are left of the word that its tid was in.
     let (priority, used) = short_varint(priority >> 8)?;
     let party = PackedParty::new(number, comm, *length, priority as i16);
     Some((party, at + 1 + used))
 }
 
-/// A task as the fields so far name it.
-struct Named<'a> {
+/// A task, by the fields so far.
+struct NamedTask<'a> {
     tid: u32,
     comm: &'a [u8],
     priority: Option<i16>,
 }
 
-impl<'a> Named<'a> {
-    const NOT_YET: Named<'static> = Named {
+impl<'a> NamedTask<'a> {
+    const NOT_YET: NamedTask<'static> = NamedTask {
         tid: 0,
         comm: &[],
         priority: None,
@@ -166,7 +166,7 @@ impl<'a> Named<'a> {
     fn priority(&mut self, value: Value<'a>) {
         match value {
             Value::Number(priority) => self.priority = Some(priority as i16),
-            // It is there, and no number.
+            // The field is there, and is no number.
             Value::Bytes(_) => self.priority = self.priority.or(Some(0)),
         }
     }
@@ -177,7 +177,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// `sched_switch`; `None` if the message is broken. `running`: who the switch before this one was to.
+/// `sched_switch`; `None` if the message is broken. `running`: the thread that the switch before this one was
+/// to.
 #[inline(always)]
 pub(super) fn switch(
     body: Body<'_>,
@@ -187,9 +188,10 @@ pub(super) fn switch(
     let Some((prev, state, next)) = switch_as_usual(body) else {
         return switch_in_any_order(body.bytes(), parties);
     };
-    let prev = match parties.is(*running, prev) {
-        true => *running,
-        false => parties.known(prev),
+    let prev = if parties.is(*running, prev) {
+        *running
+    } else {
+        parties.known(prev)
     };
     let next = parties.known(next);
     *running = next;
@@ -210,7 +212,7 @@ fn switch_as_usual(body: Body<'_>) -> Option<(PackedParty, u16, PackedParty)> {
 
 #[inline(never)]
 fn switch_in_any_order(body: &[u8], parties: &mut Parties) -> Option<KernelFact> {
-    let (mut prev, mut next, mut state) = (Named::NOT_YET, Named::NOT_YET, 0);
+    let (mut prev, mut next, mut state) = (NamedTask::NOT_YET, NamedTask::NOT_YET, 0);
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
         match (field, value) {
@@ -231,7 +233,7 @@ fn switch_in_any_order(body: &[u8], parties: &mut Parties) -> Option<KernelFact>
     })
 }
 
-/// `sched_waking` and the like, by whoever ran there; `None` if the message is broken.
+/// `sched_waking` and the like, with the running thread as the waker; `None` if the message is broken.
 #[inline(always)]
 pub(super) fn wake(
     body: Body<'_>,
@@ -255,7 +257,7 @@ pub(super) fn wake(
 fn wake_as_usual(body: Body<'_>) -> Option<(PackedParty, u32)> {
     let (who, mut at) = party(body.all, body.from, 1)?;
     let mut target = word(body.all, at)?;
-    // Whether it succeeded, which newer kernels do not say.
+    // Whether it succeeded, which newer kernels leave out.
     if target as u8 == 4 << 3 {
         let (_, length) = short_varint(target >> 8)?;
         at += 1 + length;
@@ -270,7 +272,7 @@ fn wake_as_usual(body: Body<'_>) -> Option<(PackedParty, u32)> {
 
 #[inline(never)]
 fn wake_in_any_order(body: &[u8], parties: &mut Parties) -> Option<(PartyNumber, u32)> {
-    let (mut who, mut target) = (Named::NOT_YET, 0);
+    let (mut who, mut target) = (NamedTask::NOT_YET, 0);
     let mut fields = Fields::of(body);
     for (field, value) in &mut fields {
         match (field, value) {
@@ -322,7 +324,7 @@ mod tests {
         (party.tid, party.comm.to_vec(), party.priority)
     }
 
-    /// What is read of a message, whatever is before and behind it.
+    /// The result of reading a message, whatever is before and behind it.
     fn anywhere(
         body: &[u8],
         mut read: impl FnMut(Body<'_>) -> Option<KernelFact>,
@@ -353,9 +355,9 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: the order of its fields changes nothing about an event, nor do fields that are not known,
-        /// nor that one is missing. Method: the fields of a switch and of a wake-up, some of them, in the
-        /// usual order and in any other one; broken anywhere, both say nothing or both say the same.
+        /// Goal: the order of its fields changes nothing about an event, nor do unknown fields or a missing
+        /// one. Method: the fields of a switch and of a wake-up, some of them, in the usual order and in any
+        /// other one; broken anywhere, both forms give nothing or both give the same.
         #[test]
         fn the_order_of_fields_does_not_matter(
             order in Just((0..9usize).collect::<Vec<_>>()).prop_shuffle(),

@@ -1,8 +1,8 @@
 //! A CPU's events in the order in which they came, in little memory.
 //!
-//! A file of 256 MB has six million of them, and memory that is touched for the first time costs more than
-//! reading what goes there. So an event has 16 bytes: its time is told from the beginning of its chunk.
-//! Chunks are given back one by one as they are read.
+//! A file of 256 MB has six million of them, and touching memory for the first time costs more than reading
+//! the data that go there. So an event has 16 bytes: its time is the difference to the base of its chunk.
+//! Chunks are freed one by one as they are read.
 
 use std::vec;
 
@@ -11,12 +11,12 @@ use super::raw::KernelFact;
 /// Events in a chunk, 64 KB of them.
 const CHUNK: usize = 4096;
 
-/// Events in a file have that many bytes and more, mostly.
+/// The usual smallest size of an event in a file.
 const BYTES: usize = 24;
 
-/// An event and when it was, after its chunk's base.
+/// An event and its time, after its chunk's base.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ListEntry {
     after: u32,
     what: KernelFact,
 }
@@ -27,18 +27,18 @@ struct Chunk {
     /// No event of it is earlier.
     base: u64,
     clock: u8,
-    entries: Vec<Entry>,
+    entries: Vec<ListEntry>,
 }
 
 /// Room for chunks to come.
 ///
-/// Memory is given back to where the thread got it that asked for it. So whoever lets others decode asks for
-/// it, who can then use it for something else.
+/// Memory goes back to the allocator of the thread that allocated it. So the thread that lets others decode
+/// allocates the chunks; it can then use the freed memory for something else.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Vec<Vec<Entry>>);
+pub(super) struct Spare(Vec<Vec<ListEntry>>);
 
 impl Spare {
-    /// Room for what so many bytes of a file may hold.
+    /// Makes room for the events in this many bytes of a file.
     pub(super) fn make(&mut self, bytes: usize) {
         let chunks = 2 + bytes / (BYTES * CHUNK);
         while self.0.len() < chunks {
@@ -46,7 +46,7 @@ impl Spare {
         }
     }
 
-    fn take(&mut self) -> Vec<Entry> {
+    fn take(&mut self) -> Vec<ListEntry> {
         self.0.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
     }
 }
@@ -55,7 +55,7 @@ impl Spare {
 #[derive(Debug)]
 pub(super) struct List {
     chunks: Vec<Chunk>,
-    /// When the one was that came last.
+    /// The time of the event that came last.
     latest: Option<u64>,
     is_sorted: bool,
 }
@@ -71,17 +71,17 @@ impl Default for List {
 }
 
 impl List {
-    /// How many events there are.
+    /// The number of events.
     pub(super) fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.entries.len()).sum()
     }
 
-    /// When the one was that came last.
+    /// The time of the event that came last.
     pub(super) fn latest(&self) -> Option<u64> {
         self.latest
     }
 
-    /// Puts an event behind the others. `clock`: which one its time is on, by number.
+    /// Appends an event. `clock`: the number of the clock of its time.
     #[inline]
     pub(super) fn push(&mut self, time: u64, clock: u8, what: KernelFact, spare: &mut Spare) {
         self.is_sorted &= self.latest.is_none_or(|latest| latest <= time);
@@ -92,13 +92,13 @@ impl List {
             && let Some(after) = time.checked_sub(chunk.base)
             && let Ok(after) = u32::try_from(after)
         {
-            chunk.entries.push(Entry { after, what });
+            chunk.entries.push(ListEntry { after, what });
             return;
         }
         self.begin(time, clock, what, spare);
     }
 
-    /// Puts events behind the others, all on one clock.
+    /// Appends events, all on one clock.
     pub(super) fn extend(
         &mut self,
         clock: u8,
@@ -106,7 +106,7 @@ impl List {
         spare: &mut Spare,
     ) {
         while let Some((first, others)) = events.split_first() {
-            // It shows in which chunk there is room.
+            // It finds the chunk with room.
             self.push(first.0, clock, first.1, spare);
             let Some(chunk) = self.chunks.last_mut() else {
                 return;
@@ -118,7 +118,7 @@ impl List {
             };
             let fit = others.iter().take(room).take_while(is_near).count();
             let (fit, behind) = others.split_at(fit);
-            let entry = |&(time, what): &(u64, KernelFact)| Entry {
+            let entry = |&(time, what): &(u64, KernelFact)| ListEntry {
                 after: (time - base) as u32,
                 what,
             };
@@ -132,12 +132,12 @@ impl List {
 
     #[cold]
     fn begin(&mut self, base: u64, clock: u8, what: KernelFact, spare: &mut Spare) {
-        // Who has filled one will fill another one.
+        // A list that has filled a chunk will fill another one.
         let mut entries = match self.chunks.last() {
             Some(chunk) if chunk.entries.len() == CHUNK => spare.take(),
             _ => Vec::with_capacity(1),
         };
-        entries.push(Entry { after: 0, what });
+        entries.push(ListEntry { after: 0, what });
         self.chunks.push(Chunk {
             base,
             clock,
@@ -145,7 +145,8 @@ impl List {
         });
     }
 
-    /// The same events with other times; those for which there is none are left out. They are counted.
+    /// Converts the times of the events. Events whose time has no conversion are left out, and their number
+    /// is returned.
     pub(super) fn convert(&mut self, time: impl Fn(u64, u8) -> Option<u64>) -> u64 {
         let before = std::mem::take(self);
         let (mut lost, mut spare) = (0, Spare::default());
@@ -162,10 +163,7 @@ impl List {
 
     /// The events in the order of their times, equal times as they came.
     pub(super) fn into_sorted(self) -> Sorted {
-        let list = match self.is_sorted {
-            true => self,
-            false => self.sort(),
-        };
+        let list = if self.is_sorted { self } else { self.sort() };
         let mut sorted = Sorted {
             chunks: list.chunks.into_iter(),
             base: 0,
@@ -195,11 +193,11 @@ pub(super) struct Sorted {
     chunks: vec::IntoIter<Chunk>,
     base: u64,
     /// Never empty, unless at the end.
-    entries: vec::IntoIter<Entry>,
+    entries: vec::IntoIter<ListEntry>,
 }
 
 impl Sorted {
-    /// When the next event is.
+    /// The time of the next event.
     #[inline]
     pub(super) fn time(&self) -> Option<u64> {
         let next = self.entries.as_slice().first();
@@ -250,7 +248,7 @@ mod tests {
     /// Goal: an event takes 16 bytes. Method: its size.
     #[test]
     fn events_are_small() {
-        assert_eq!(size_of::<Entry>(), 16);
+        assert_eq!(size_of::<ListEntry>(), 16);
     }
 
     /// Goal: whatever the times, events come back in their order, equal times as they came. Method: times far
@@ -280,17 +278,17 @@ mod tests {
                     .into_iter()
                     .map(|(time, what)| (*time, what))
                     .collect();
-                events
-                    .chunks(together)
-                    .for_each(|events| list.extend(0, events, &mut spare));
+                for events in events.chunks(together) {
+                    list.extend(0, events, &mut spare);
+                }
                 assert_eq!(list.latest(), times.last().copied());
                 assert_eq!(all(list), expected);
             }
         }
     }
 
-    /// Goal: times are converted by their clocks, those that cannot be are left out and counted, and what is
-    /// no longer in order then is put in order. Method: three clocks, one of them unknown.
+    /// Goal: times are converted by their clocks, events without a conversion are left out and counted, and
+    /// events that are out of order after that are put in order. Method: three clocks, one of them unknown.
     #[test]
     fn times_are_converted() {
         let (mut list, mut spare) = (List::default(), Spare::default());

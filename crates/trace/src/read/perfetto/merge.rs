@@ -1,28 +1,29 @@
-//! All kernel events into one order, and what they say to the builder.
+//! Merges all kernel events into one order, and tells them to the builder.
 //!
-//! Each CPU's list is nearly always in order, so the lists are merged; one that is not is sorted first. At
+//! Each CPU's list is nearly always in order, so the lists are merged; a list that is not is sorted first. At
 //! equal times lower CPUs come first.
 
 use event::{Left, Nanos, Task};
 
-use super::ftrace::Decoder;
+use super::ftrace::BundleDecoder;
 use super::lists::{List, Sorted};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{CURRENT, KernelFact};
-use super::words::Text;
+use super::words::TextId;
 use crate::read::builder::{self, At, Builder, Layout, MOST_CPUS, Trust, from_bits};
 use crate::read::markers::{self, Known};
 
 /// Events of all CPUs, in the order of their times.
 ///
-/// A tournament: CPUs play in pairs, winners against winners, and whoever loses stays where it lost. When the
-/// winner goes on, it plays again against those only that it met on its way, and they stand there.
+/// A tournament: CPUs play in pairs, winners against winners, and each loser stays where it lost. When the
+/// winner moves to its next event, it plays again only against the losers that it met on its way, and they
+/// are still there.
 pub(super) struct Merged {
     players: Vec<(u32, Sorted)>,
     /// The losers of the matches, from 1 on, the final one's first; players come behind those of the first
     /// round. At 0 is the winner.
     places: Vec<u64>,
-    /// From when on times are told.
+    /// The base of the times.
     base: u64,
 }
 
@@ -32,10 +33,10 @@ const BITS: u32 = MOST_CPUS.ilog2();
 /// Times of 13 days and more after the base are not told apart: the base comes nearer first.
 const FAR: u64 = (1 << (u64::BITS - BITS)) - 2;
 
-/// In place of a player that has no events left.
+/// The place of a player without events.
 const OUT: u64 = u64::MAX;
 
-/// A player by the time of its next event, then by its number: who is less has the earlier one.
+/// A player by the time of its next event, then by its number: the lesser place has the earlier event.
 #[inline]
 fn place(player: usize, events: &Sorted, base: u64) -> u64 {
     match events.time() {
@@ -107,13 +108,13 @@ impl Iterator for Merged {
     }
 }
 
-/// A text that was read, so that it need not be taken apart again.
-type Read = (Text, Known);
+/// A text that was read, so that it need not be parsed again.
+type Read = (TextId, Known);
 
-/// How many are remembered: a power of two.
+/// The number of texts that are remembered: a power of two.
 const MARKERS: usize = 2048;
 
-/// The bits of all states that a switch can be from, and more.
+/// More than the bits of all states that a switch can be from.
 const STATES: usize = 512;
 
 /// A party, and the task that it was the last time.
@@ -129,42 +130,41 @@ struct Met {
 /// No builder gives out this number: more tasks than that would be more bytes than any machine has.
 const NO_TASK: Task = Task(u32::MAX);
 
-/// What one decoder's numbers mean.
+/// The meanings of one decoder's numbers.
 struct Meaning<'a> {
-    decoder: &'a Decoder,
+    decoder: &'a BundleDecoder,
     /// By party.
     met: Vec<Met>,
     /// By the last bits of the numbers of texts.
     markers: Vec<Option<Read>>,
 }
 
-/// What is known while events are told to the builder.
+/// The state while events are told to the builder.
 pub(super) struct Teller<'a> {
     layout: Layout,
-    /// By number: the states that there mostly are.
+    /// By number: the frequent states.
     states: [Left; STATES],
-    /// By CPU: who runs there, by the number that its decoder has for it.
+    /// By CPU: the running thread, by the number that its decoder has for it.
     current: Vec<Option<PartyNumber>>,
-    /// By decoder: a CPU's is that of its number, modulo how many there are, a power of two.
+    /// By decoder: the decoder of a CPU is that of its number, modulo the number of decoders, a power of two.
     meanings: Vec<Meaning<'a>>,
 }
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(decoders: &'a [Decoder], layout: Layout) -> Teller<'a> {
+    pub(super) fn new(decoders: &'a [BundleDecoder], layout: Layout) -> Teller<'a> {
         let mut all = Parties::default();
         let is_alone = decoders.len() == 1;
         let mut met = |(number, party): (u32, builder::Party<'_>)| Met {
             tid: party.tid,
-            number: match is_alone {
-                true => number,
-                false => {
-                    all.number(party.tid, party.comm, party.priority.unwrap_or(NO_PRIORITY))
-                        .0
-                }
+            number: if is_alone {
+                number
+            } else {
+                all.number(party.tid, party.comm, party.priority.unwrap_or(NO_PRIORITY))
+                    .0
             },
             task: NO_TASK,
         };
-        let meaning = |decoder: &'a Decoder| Meaning {
+        let meaning = |decoder: &'a BundleDecoder| Meaning {
             decoder,
             met: (0..).zip(decoder.parties.all()).map(&mut met).collect(),
             markers: vec![None; MARKERS],
@@ -177,7 +177,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// What the numbers of a CPU's events mean.
+    /// The meanings of the numbers in a CPU's events.
     #[inline(always)]
     fn of(&mut self, cpu: u32) -> &mut Meaning<'a> {
         let of = cpu as usize & (self.meanings.len() - 1);
@@ -231,7 +231,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Events that are not most of them.
+    /// Rare events.
     #[inline(never)]
     fn tell_rare(&mut self, builder: &mut Builder, at: At, what: KernelFact) {
         match what {
@@ -272,7 +272,7 @@ impl<'a> Teller<'a> {
                 builder.futex_call(&self.at(at, on), address, op.into());
             }
             KernelFact::FutexReturn { on, result } => {
-                builder.futex_return(&self.at(at, on), result)
+                builder.futex_return(&self.at(at, on), result);
             }
             KernelFact::Marker { on, text } => {
                 let at = self.at(at, on);
@@ -305,11 +305,11 @@ impl<'a> Teller<'a> {
         &mut self.current[cpu]
     }
 
-    /// The same with who ran there.
+    /// The same with the running thread.
     #[inline]
     fn at(&mut self, at: At, on: u32) -> At {
         let tid = match on {
-            // If nobody knows who ran, it was nobody.
+            // If the running thread is not known, it is the idle task.
             CURRENT => match *self.current(at.cpu) {
                 Some(who) => self.of(at.cpu).met[who.index()].tid,
                 None => 0,

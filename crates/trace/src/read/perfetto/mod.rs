@@ -1,22 +1,22 @@
 //! Perfetto's protobuf traces, as Android, Chrome, its own recorders and [`write`](mod@crate::write) make
 //! them.
 //!
-//! A file is a list of packets; each is of a sequence, which is what one writer wrote in its order, and
-//! sequences are in no order among themselves. So packets are read one by one and forgotten, what they say is
-//! kept small, and at the end of the file it is told to the builder in the order of its times: kernel
-//! events (`bundles.rs`, `ftrace.rs`, `compact.rs`, `merge.rs`, `telling.rs`) and what programs said
-//! (`track_events.rs`, `tracks.rs`), on one clock (`clocks.rs`).
+//! A file is a list of packets. Each belongs to a sequence, which has the packets of one writer in their
+//! order; sequences are in no order among themselves. So packets are read one by one and forgotten, and their
+//! contents are kept in a small form. At the end of the file they are told to the builder in the order of
+//! their times: kernel events (`bundles.rs`, `ftrace.rs`, `compact.rs`, `merge.rs`, `telling.rs`) and events
+//! of programs (`track_events.rs`, `tracks.rs`), on one clock (`clocks.rs`).
 //!
-//! Files have millions of kernel events, so these are what is fast here: those of the usual kinds are read in
-//! the usual order of their fields (`hot.rs`), an event waits in 16 bytes (`raw.rs`, `lists.rs`), and who is
-//! named as before is known by a number (`parties.rs`).
+//! Files have millions of kernel events, so reading these is fast: those of the usual kinds are read in the
+//! usual order of their fields (`hot.rs`), an event waits in 16 bytes (`raw.rs`, `lists.rs`), and a task that
+//! is named as before is known by a number (`parties.rs`).
 //!
 //! Field numbers are those of `protos/perfetto/trace` of Perfetto's repository.
 //!
 //! Invariants
 //! - Nothing is allocated for an event but its place in a list, and no length that a file promises is
 //!   believed.
-//! - What is not read is counted.
+//! - Parts that are not read are counted.
 
 mod bundles;
 mod clocks;
@@ -52,57 +52,57 @@ use std::io::{self, Read};
 use flate2::bufread::ZlibDecoder;
 
 use self::bundles::{Bundles, Waiting};
-use self::clocks::{Clock, Clocks};
-use self::facts::Facts;
+use self::clocks::{ClockId, Clocks};
+use self::facts::FileFacts;
 use self::frames::Frames;
 use self::packet::Packet;
-use self::sequences::Sequence;
+use self::sequences::ReadSequence;
 use self::source::{PIECE, Source};
 use self::supplement::PartialSupplement;
 use self::track_events::{Outcome, ReadTrackEvent};
-use self::tracks::Tracks;
+use self::tracks::ReadTracks;
 use super::builder::Builder;
 use super::{Format, Input};
 use crate::{Executor, Loss};
 
-/// Sequence flags: words of before are no longer good; words of before are needed.
+/// Sequence flags: earlier words are no longer valid; earlier words are needed.
 const CLEARED: u64 = 1;
 const NEEDS_WORDS: u64 = 2;
 
-/// What a file said so far.
-struct File<'b> {
+/// The contents of a file so far.
+struct PerfettoFile<'b> {
     builder: &'b mut Builder,
     executor: &'b dyn Executor,
     clocks: Clocks,
     bundles: Bundles,
-    sequences: HashMap<u32, Sequence>,
+    sequences: HashMap<u32, ReadSequence>,
     said: Vec<ReadTrackEvent>,
-    tracks: Tracks,
+    tracks: ReadTracks,
     frames: Frames,
-    facts: Facts,
+    facts: FileFacts,
     told: PartialSupplement,
 }
 
 /// Reads a file into a recording in the making.
 ///
 /// # Errors
-/// Those of the input. What was read until then is in the builder.
+/// Those of the input. The part before the error is in the builder.
 pub(super) fn read(
     input: &mut Input<'_>,
     builder: &mut Builder,
     executor: &dyn Executor,
 ) -> io::Result<()> {
     builder.set_format(Format::Perfetto.word());
-    let mut file = File {
+    let mut file = PerfettoFile {
         builder,
         executor,
         clocks: Clocks::default(),
         bundles: Bundles::new(executor.width()),
         sequences: HashMap::new(),
         said: Vec::new(),
-        tracks: Tracks::default(),
+        tracks: ReadTracks::default(),
         frames: Frames::default(),
-        facts: Facts::default(),
+        facts: FileFacts::default(),
         told: PartialSupplement::default(),
     };
     let mut source = Source::new(input, file.bundles.piece());
@@ -124,8 +124,8 @@ pub(crate) fn first_packet(bytes: &[u8]) -> Option<(usize, u32)> {
     Some((length, packet.map_or(0, |packet| packet.sequence)))
 }
 
-impl File<'_> {
-    /// Takes in all packets, up to the end or to what is none. `may_unpack`: whether they may hold packed
+impl PerfettoFile<'_> {
+    /// Reads all packets, up to the end or to bytes that are none. `may_unpack`: whether they may hold packed
     /// ones.
     fn packets<R: Read>(&mut self, source: &mut Source<R>, may_unpack: bool) -> io::Result<()> {
         while source.more()? {
@@ -145,7 +145,7 @@ impl File<'_> {
         }
     }
 
-    /// Takes in a packet. Its bundle waits with the others.
+    /// Reads a packet. Its bundle waits with the others.
     fn packet<'a>(&mut self, bytes: &'a [u8], may_unpack: bool, waiting: &mut Waiting<'a>) {
         let Some(packet) = Packet::of(bytes) else {
             return self.builder.lose(Loss::Malformed, 1);
@@ -189,7 +189,7 @@ impl File<'_> {
         self.sequence(&packet);
     }
 
-    fn check(&mut self, learn: impl FnOnce(&mut File<'_>) -> Option<()>) {
+    fn check(&mut self, learn: impl FnOnce(&mut PerfettoFile<'_>) -> Option<()>) {
         if learn(self).is_none() {
             self.builder.lose(Loss::Malformed, 1);
         }
@@ -208,13 +208,13 @@ impl File<'_> {
         }
     }
 
-    /// What a packet says as part of its sequence.
+    /// Reads the parts of a packet that depend on its sequence.
     fn sequence(&mut self, packet: &Packet<'_>) {
         let sequence = self.sequences.entry(packet.sequence).or_default();
         if packet.flags & CLEARED != 0 {
             sequence.clear();
         } else if packet.is_after_loss {
-            // It is also said of a sequence's first packet, whether or not one was lost.
+            // It is also set on a sequence's first packet, whether or not one was lost.
             let is_first = !std::mem::replace(&mut sequence.is_begun, true);
             sequence.is_incomplete = true;
             self.builder.lose(Loss::Gaps, u64::from(!is_first));
@@ -250,7 +250,7 @@ impl File<'_> {
             return self.builder.lose(Loss::BadFields, 1);
         }
         let clock = packet.clock.or(sequence.clock);
-        let clock = clock.map_or(clocks::BOOT, |number| Clock::of(packet.sequence, number));
+        let clock = clock.map_or(clocks::BOOT, |number| ClockId::of(packet.sequence, number));
         let Some(time) = packet.time else {
             return self.builder.lose(Loss::BadFields, 1);
         };

@@ -28,7 +28,7 @@ pub(super) struct Packet<'a> {
     pub(super) deflated: Option<&'a [u8]>,
     pub(super) zstd: Option<&'a [u8]>,
     pub(super) supplement: Option<&'a [u8]>,
-    /// What the kernel's buffers held and lost.
+    /// The counts of the kernel's buffers.
     pub(super) ftrace_stats: Option<&'a [u8]>,
     /// An event of Android's frame timeline.
     pub(super) frame: Option<&'a [u8]>,
@@ -50,7 +50,7 @@ impl<'a> Packet<'a> {
         (!fields.is_broken()).then_some(packet)
     }
 
-    /// Whether it changes what bundles mean, or has some inside: those before it are to be decoded first.
+    /// Whether it changes the meaning of bundles, or has some inside: those before it must be decoded first.
     pub(super) fn is_about_bundles(&self) -> bool {
         let parts = [
             self.deflated,
@@ -66,7 +66,7 @@ impl<'a> Packet<'a> {
             8 => self.time = Some(number),
             10 => self.sequence = number as u32,
             13 => self.flags |= number,
-            // How this was said before there were flags.
+            // The form of this before there were flags.
             41 => self.flags |= u64::from(number != 0),
             42 => self.is_after_loss = number != 0,
             58 => self.clock = u32::try_from(number).ok(),

@@ -1,11 +1,11 @@
 //! Tasks as events name them: tid, name and priority together, kept once while a file is read.
 //!
 //! A switch names two tasks and a wake-up one, and nearly always as they were named before. So an event holds
-//! a number for each, and whoever knows what it means that a task is named so, knows it for the next event.
+//! a number for each, and the meaning of a number is found once for all events that have it.
 
 use std::collections::HashMap;
 
-use super::words::{Text, Texts};
+use super::words::{TextId, Texts};
 use crate::read::builder;
 use crate::read::mix::mix;
 
@@ -14,7 +14,7 @@ use crate::read::mix::mix;
 pub(super) struct PartyNumber(pub(super) u32);
 
 impl PartyNumber {
-    /// The idle task of a CPU of which nothing was heard.
+    /// The idle task of a CPU without events so far.
     pub(super) const NOBODY: PartyNumber = PartyNumber(0);
 
     pub(super) fn index(self) -> usize {
@@ -22,11 +22,11 @@ impl PartyNumber {
     }
 }
 
-/// No kernel has this one: the event does not say.
+/// A priority that no kernel has: it is not in the event.
 pub(super) const NO_PRIORITY: i16 = i16::MIN;
 
 /// A task as an event names it, in a form that is read, compared and hashed in words. Kernels keep 15 bytes
-/// of names, and up to 16 it is here as a whole.
+/// of names, and names of up to 16 are here as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PackedParty {
     /// The name, with zeros behind it; of a longer one, its number.
@@ -39,7 +39,7 @@ pub(super) struct PackedParty {
 const LONG: u8 = u8::MAX;
 
 impl PackedParty {
-    /// By the length of a name: which of 16 bytes are its own.
+    /// By the length of a name: a mask of its own bytes among 16.
     pub(super) const NAMES: [u128; 17] = {
         let mut masks = [u128::MAX; 17];
         let mut length = 0;
@@ -84,18 +84,18 @@ impl PackedParty {
 /// Slots of the cache in front of the table.
 const SLOTS: usize = 4096;
 
-/// All that were named so far.
+/// All parties so far.
 pub(super) struct Parties {
     list: Vec<PackedParty>,
     numbers: HashMap<PackedParty, PartyNumber>,
-    /// By a part of the hash: the one that was named last, or beside it.
+    /// By a part of the hash: the party that was named last, or beside it.
     latest: Box<[PartyNumber; SLOTS]>,
     texts: Texts,
     /// In the order of `list`.
-    names: Vec<Text>,
+    names: Vec<TextId>,
     /// Names of more than 16 bytes, and their numbers.
     long: HashMap<Box<[u8]>, u64>,
-    long_names: Vec<Text>,
+    long_names: Vec<TextId>,
 }
 
 impl Default for Parties {
@@ -106,7 +106,7 @@ impl Default for Parties {
             numbers: HashMap::from([(nobody, PartyNumber::NOBODY)]),
             latest: Box::new([PartyNumber::NOBODY; SLOTS]),
             texts: Texts::default(),
-            names: vec![Text::EMPTY],
+            names: vec![TextId::EMPTY],
             long: HashMap::new(),
             long_names: Vec::new(),
         }
@@ -114,7 +114,7 @@ impl Default for Parties {
 }
 
 impl Parties {
-    /// The number of a task that an event names so.
+    /// The number of a task with this tid, name and priority.
     pub(super) fn number(&mut self, tid: u32, comm: &[u8], priority: i16) -> PartyNumber {
         let mut short = [0; 16];
         let (name, length) = match short.get_mut(..comm.len()) {
@@ -132,9 +132,10 @@ impl Parties {
     pub(super) fn known(&mut self, party: PackedParty) -> PartyNumber {
         let slot = party.slot();
         let latest = self.latest[slot];
-        match self.is(latest, party) {
-            true => latest,
-            false => self.beside(slot, latest, party),
+        if self.is(latest, party) {
+            latest
+        } else {
+            self.beside(slot, latest, party)
         }
     }
 
@@ -144,7 +145,7 @@ impl Parties {
         self.list[number.index()] == party
     }
 
-    /// Two that share a slot have the one beside it, too.
+    /// The slot beside a party's own, for two that share one.
     fn beside(&mut self, slot: usize, latest: PartyNumber, party: PackedParty) -> PartyNumber {
         let beside = self.latest[slot ^ 1];
         if self.is(beside, party) {
@@ -194,7 +195,7 @@ impl Parties {
         (0..self.list.len() as u32).map(|number| self.party(PartyNumber(number)))
     }
 
-    /// What its event says of one.
+    /// The party of this number, as its event named it.
     pub(super) fn party(&self, number: PartyNumber) -> builder::Party<'_> {
         let party = self.list[number.index()];
         builder::Party {
@@ -209,9 +210,9 @@ impl Parties {
 mod tests {
     use super::*;
 
-    /// Goal: whoever is named alike has one number, whoever is named otherwise another, and what was said
-    /// comes back. Method: names of every length up to 40, with tids and priorities that differ in one
-    /// thing, twice.
+    /// Goal: equal parties have one number, different ones have different numbers, and a number gives its
+    /// party back. Method: names of every length up to 40, with tids and priorities that differ in one thing,
+    /// twice.
     #[test]
     fn each_is_kept_once() {
         let mut parties = Parties::default();
@@ -241,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Goal: the first number is nobody's. Method: a task that is named like nobody.
+    /// Goal: the first number is the idle task's. Method: a task that is named like the idle task.
     #[test]
     fn nobody_is_the_first() {
         let mut parties = Parties::default();

@@ -1,13 +1,13 @@
-//! Kernel events as they wait for the end of the file: not yet understood, and small.
+//! Kernel events as they wait for the end of the file: not yet interpreted, and small.
 
 use super::parties::PartyNumber;
-use super::words::Text;
+use super::words::TextId;
 use crate::read::builder::Wake;
 
-/// What happened. Priorities and numbers of CPUs are narrow, because the kernel's are. `on` is who ran
-/// there, where that matters: a tid, or [`CURRENT`].
+/// An event. Priorities and numbers of CPUs are narrow, because the kernel's are. `on` is the running thread,
+/// where that matters: a tid, or [`CURRENT`].
 ///
-/// Of 12 bytes, so that an event has 16 with its time (`lists.rs`).
+/// It has 12 bytes, so that an event has 16 with its time (`lists.rs`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum KernelFact {
     Switch {
@@ -15,7 +15,7 @@ pub(super) enum KernelFact {
         next: PartyNumber,
         state: u16,
     },
-    /// From whoever runs there.
+    /// A switch from the running thread.
     SwitchTo {
         next: PartyNumber,
         state: u16,
@@ -60,7 +60,7 @@ pub(super) enum KernelFact {
     },
     Rename {
         tid: u32,
-        comm: Text,
+        comm: TextId,
     },
     Exit {
         who: PartyNumber,
@@ -74,7 +74,7 @@ pub(super) enum KernelFact {
         on: u32,
         /// By number in the list of addresses.
         address: u32,
-        /// The low bits, which say what for.
+        /// The low bits, which tell the operation.
         op: u8,
     },
     FutexReturn {
@@ -87,16 +87,16 @@ pub(super) enum KernelFact {
     },
     Marker {
         on: u32,
-        text: Text,
+        text: TextId,
     },
     /// Events are missing here.
     Gap,
 }
 
-/// In place of a tid: whoever runs there.
+/// In place of a tid: the running thread.
 pub(super) const CURRENT: u32 = u32::MAX;
 
-/// A CPU's number; one that cannot be stays one that cannot be.
+/// A CPU's number; an impossible one stays impossible.
 pub(super) fn narrow(cpu: u64) -> u16 {
     u16::try_from(cpu).unwrap_or(u16::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the writers of a file keep in mind: each has a sequence of packets, and in it words are said once and
+//! The state of the writers of a file: each has a sequence of packets, in which words are written once and
 //! then referred to by number.
 
 use std::collections::HashMap;
@@ -6,22 +6,22 @@ use std::collections::HashMap;
 use super::wire::{Fields, Row, Value};
 use crate::Name;
 
-/// What a category means to us.
+/// The meaning of a category here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Category {
-    /// Nothing.
+    /// None.
     #[default]
     Other,
-    /// A finding, written beside a trace by us.
+    /// A finding, written beside a trace by this crate.
     Annotation,
-    /// A slice that may end on another thread, written by us.
+    /// A slice that may end on another thread, written by this crate.
     Async,
-    /// An instant that only carries arrows, written by us.
+    /// An instant that only carries arrows, written by this crate.
     Flow,
 }
 
 impl Category {
-    /// Of this name.
+    /// The category of this name.
     pub(super) fn named(name: &[u8]) -> Category {
         match name {
             b"annotation" => Category::Annotation,
@@ -32,17 +32,17 @@ impl Category {
     }
 }
 
-/// What is known of one sequence.
+/// The state of one sequence.
 #[derive(Default)]
-pub(super) struct Sequence {
+pub(super) struct ReadSequence {
     pub(super) names: HashMap<u64, Name>,
     pub(super) categories: HashMap<u64, Category>,
     /// Numbers of the words "cookie" and "tid" among the names of annotations.
     pub(super) cookie: Option<u64>,
     pub(super) tid: Option<u64>,
-    /// Its clock, where a packet names none.
+    /// The default clock of its packets.
     pub(super) clock: Option<u32>,
-    /// Its track, where an event names none.
+    /// The default track of its events.
     pub(super) track: Option<u64>,
     /// Whether words were lost on the way, so that numbers may mean anything.
     pub(super) is_incomplete: bool,
@@ -50,10 +50,10 @@ pub(super) struct Sequence {
     pub(super) is_begun: bool,
 }
 
-impl Sequence {
+impl ReadSequence {
     /// Forgets everything: its writer begins anew.
     pub(super) fn clear(&mut self) {
-        *self = Sequence::default();
+        *self = ReadSequence::default();
     }
 
     /// Learns words; `None` if the message is broken. `number` gives the number of a word that is a name.
@@ -81,7 +81,7 @@ impl Sequence {
         (!fields.is_broken()).then_some(())
     }
 
-    /// Learns what its events have where they say nothing (`trace_packet_defaults`).
+    /// Learns the defaults of its events (`trace_packet_defaults`).
     pub(super) fn defaults(&mut self, message: &[u8]) -> Option<()> {
         let mut fields = Fields::of(message);
         for (field, value) in &mut fields {

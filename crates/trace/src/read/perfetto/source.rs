@@ -1,10 +1,10 @@
-//! A file as packets: nothing but the current piece is in memory.
+//! A file as packets: only the current piece is in memory.
 
 use std::io::{self, ErrorKind, Read};
 
 use super::wire::varint;
 
-/// How much is asked for at once.
+/// The number of bytes that are read at once.
 pub(super) const PIECE: usize = 256 << 10;
 
 /// The key of a packet: field 1, of bytes.
@@ -14,16 +14,16 @@ const PACKET: u64 = 1 << 3 | 2;
 pub(super) struct Source<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What of the buffer is still to be read: from here to here.
+    /// The part of the buffer that is still to be read: from here to here.
     at: usize,
     end: usize,
-    /// How much there is to be in the buffer for the next packet, if that is known.
+    /// The number of bytes in the buffer that the next packet needs, if it is known.
     wanted: usize,
-    /// How large the next piece is, and the largest one.
+    /// The size of the next piece, and the largest one.
     piece: usize,
     most: usize,
     has_ended: bool,
-    /// Why the input cannot be read on, until that is told.
+    /// Why the input cannot be read on, until that is reported.
     failure: Option<io::Error>,
     is_broken: bool,
 }
@@ -43,7 +43,7 @@ impl<'s> Iterator for Here<'s> {
     fn next(&mut self) -> Option<&'s [u8]> {
         loop {
             match head(&self.bytes[*self.at..]) {
-                Head::Field {
+                FieldHead::Field {
                     is_packet,
                     from,
                     to,
@@ -54,15 +54,15 @@ impl<'s> Iterator for Here<'s> {
                         return Some(&self.bytes[begin..*self.at]);
                     }
                 }
-                Head::Field { to, .. } => {
+                FieldHead::Field { to, .. } => {
                     *self.wanted = to;
                     return None;
                 }
-                Head::Short => {
+                FieldHead::Short => {
                     *self.wanted = 0;
                     return None;
                 }
-                Head::Broken => {
+                FieldHead::Broken => {
                     *self.is_broken = true;
                     return None;
                 }
@@ -98,7 +98,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Goes on to the next piece, when all packets of the current one were taken; whether there is one.
+    /// Moves to the next piece, when all packets of the current one were taken; whether there is one.
     ///
     /// # Errors
     /// Those of the input.
@@ -114,12 +114,12 @@ impl<R: Read> Source<R> {
         Ok(true)
     }
 
-    /// Whether there is something that is no packet. Known once there is no next.
+    /// Whether the next bytes are no packet. Known once there is no next.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// How many bytes are left that are no whole packet. Reads the input to its end.
+    /// The number of bytes at the end that are no whole packet. Reads the input to its end.
     pub(super) fn rest(mut self) -> io::Result<u64> {
         let here = (self.end - self.at) as u64;
         match self.failure {
@@ -128,8 +128,8 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Reads on, if possible until there is a piece, and as much as is wanted. The room grows with what
-    /// comes, not with what a length promises.
+    /// Reads on, if possible until the buffer has a piece and the wanted number of bytes. The room grows with
+    /// the bytes that come, not with the length that a packet promises.
     fn fill(&mut self) {
         self.buffer.copy_within(self.at..self.end, 0);
         self.end -= self.at;
@@ -146,7 +146,7 @@ impl<R: Read> Source<R> {
                 Ok(count) => self.end += count,
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
                 Err(why) => {
-                    // What came before it is read first.
+                    // The bytes before it are read first.
                     self.failure = Some(why);
                     return;
                 }
@@ -159,7 +159,7 @@ impl<R: Read> Source<R> {
 /// whole, or no field.
 pub(super) fn first(bytes: &[u8]) -> Option<(usize, Option<&[u8]>)> {
     match head(bytes) {
-        Head::Field {
+        FieldHead::Field {
             is_packet,
             from,
             to,
@@ -168,25 +168,28 @@ pub(super) fn first(bytes: &[u8]) -> Option<(usize, Option<&[u8]>)> {
     }
 }
 
-/// What a file goes on with.
-enum Head {
+/// The head of a file's next field.
+enum FieldHead {
     /// A field whose value is at these places, from here.
     Field {
         is_packet: bool,
         from: usize,
         to: usize,
     },
-    /// Too little to say.
+    /// Too few bytes to tell.
     Short,
     /// No field.
     Broken,
 }
 
-fn head(bytes: &[u8]) -> Head {
+fn head(bytes: &[u8]) -> FieldHead {
     let mut rest = bytes;
-    let unclear = |rest: &[u8]| match rest.len() < 10 {
-        true => Head::Short,
-        false => Head::Broken,
+    let unclear = |rest: &[u8]| {
+        if rest.len() < 10 {
+            FieldHead::Short
+        } else {
+            FieldHead::Broken
+        }
     };
     let Some(key) = varint(&mut rest) else {
         return unclear(bytes);
@@ -204,9 +207,9 @@ fn head(bytes: &[u8]) -> Head {
             None => return unclear(value),
         },
         5 => (behind(rest), 4),
-        _ => return Head::Broken,
+        _ => return FieldHead::Broken,
     };
-    Head::Field {
+    FieldHead::Field {
         is_packet: key == PACKET,
         from,
         to: from.saturating_add(length),
@@ -238,8 +241,8 @@ mod tests {
         (all, source.is_broken(), source.rest().unwrap())
     }
 
-    /// Goal: packets come whole however the input arrives, other fields are passed over, and what is cut off
-    /// is counted. Method: every prefix of a file with two packets and a number between them.
+    /// Goal: packets come whole however the input arrives, other fields are skipped, and a cut-off part is
+    /// counted. Method: every prefix of a file with two packets and a number between them.
     #[test]
     fn packets_come_whole_or_are_counted() {
         let file = [0x0a, 2, 7, 8, 0x10, 0xff, 0x01, 0x0a, 1, 9];
@@ -257,8 +260,8 @@ mod tests {
         }
     }
 
-    /// Goal: a length that lies takes no room, and what is no field ends the file. Method: a packet of 2^63
-    /// bytes, and a group.
+    /// Goal: a length that lies takes no room, and bytes that are no field end the file. Method: a packet of
+    /// 2^63 bytes, and a group.
     #[test]
     fn lies_are_not_believed() {
         let lie = [

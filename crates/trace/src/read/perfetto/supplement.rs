@@ -1,4 +1,4 @@
-//! What a file that was written here tells beside what Perfetto's format can.
+//! The supplement of a file that was written here: facts without a place in Perfetto's format.
 
 use std::collections::HashSet;
 
@@ -6,20 +6,20 @@ use event::{Cpu, Event};
 use prost::Message;
 
 use crate::read::builder::{Builder, ThreadFacts};
-use crate::supplement::{Head, LONGEST, Supplement};
+use crate::supplement::{LONGEST, Supplement, SupplementHead};
 use crate::{Clock, CpuFacts, Loss, Wakers};
 
-/// What it told so far.
+/// The supplement so far.
 #[derive(Default)]
 pub(super) struct PartialSupplement {
-    head: Option<Head>,
+    head: Option<SupplementHead>,
     rest: Supplement,
     events: Vec<Event>,
     unknown: u64,
 }
 
 impl PartialSupplement {
-    /// Takes in a message; `None` if it is broken.
+    /// Reads a message; `None` if it is broken.
     pub(super) fn learn(&mut self, message: &[u8]) -> Option<()> {
         if message.len() > LONGEST {
             return None;
@@ -28,7 +28,7 @@ impl PartialSupplement {
         self.head = part.head.take().or(self.head.take());
         self.rest.threads.append(&mut part.threads);
         self.rest.cpus.append(&mut part.cpus);
-        self.rest.seats.append(&mut part.seats);
+        self.rest.slots.append(&mut part.slots);
         self.rest.labels.append(&mut part.labels);
         self.rest.losses.append(&mut part.losses);
         if let Some(jobs) = part.jobs {
@@ -39,7 +39,7 @@ impl PartialSupplement {
         Some(())
     }
 
-    /// Whether this sequence only shows what is told here.
+    /// Whether this sequence only shows the contents of the supplement.
     pub(super) fn is_picture(&self, sequence: u32) -> bool {
         let head = self.head.as_ref();
         head.is_some_and(|head| head.pictures.contains(&sequence))
@@ -81,9 +81,9 @@ impl PartialSupplement {
             builder.lose(*known.unwrap_or(&Loss::Unsupported), lost.count);
         }
         builder.lose(Loss::Unsupported, self.unknown);
-        for seat in &self.rest.seats {
-            if let Some(task) = builder.task(seat.tid) {
-                builder.recording().seats.insert(seat.seat, task);
+        for slot in &self.rest.slots {
+            if let Some(task) = builder.task(slot.tid) {
+                builder.recording().slots.insert(slot.slot, task);
             }
         }
         if !self.events.is_sorted_by_key(|event| event.time) {

@@ -1,59 +1,59 @@
-//! Everything to the builder, in the order of its times.
+//! Tells everything to the builder, in the order of its times.
 //!
-//! Where somebody helps, two things are done at the same time, a batch of events after the other. One is to
-//! tell the builder of the current batch. The other is what is before and behind that: to put the next batch
-//! in order, and to move what the last one became to the other events of the recording, which is the larger
-//! half of all memory that is touched for the first time. Each has what it changes to itself, so who does
-//! what changes nothing.
+//! With help, two things are done at the same time, a batch of events after the other. One is to tell the
+//! builder of the current batch. The other is the work before and behind that: to put the next batch in
+//! order, and to move the results of the last one to the other events of the recording, which is the larger
+//! half of all memory that is touched for the first time. Each has the data that it changes to itself, so the
+//! result does not depend on the threads that do it.
 
 use std::collections::BTreeMap;
 use std::mem::swap;
 
 use event::KernelEvent;
 
-use super::ftrace::Decoder;
+use super::ftrace::BundleDecoder;
 use super::lists::List;
 use super::merge::{Merged, Teller};
 use super::raw::KernelFact;
 use super::track_events::ReadTrackEvent;
-use super::tracks::Tracks;
+use super::tracks::ReadTracks;
 use crate::Executor;
 use crate::read::builder::Builder;
 
-/// Events in a batch: little enough to be in a cache still when they are told, and enough that waking
-/// somebody for them is little beside it.
+/// Events in a batch: few enough to be in a cache still when they are told, and enough that waking a thread
+/// for them costs little in comparison.
 const BATCH: usize = 4 << 10;
 
-/// Below this many events nobody is asked for help.
+/// Below this many events the executor is not asked for help.
 const WORTH_HELP: usize = 2 * BATCH;
 
-/// A kernel event: its CPU, its time, and what happened.
-type Event = (u32, u64, KernelFact);
+/// A kernel event: its CPU, its time, and the fact.
+type TimedFact = (u32, u64, KernelFact);
 
-/// All kernel events of decoders, and no more of them than so many.
-pub(super) struct Events {
+/// All kernel events of decoders, and the largest number of them.
+pub(super) struct DecodedEvents {
     merged: Merged,
     count: usize,
 }
 
 /// Takes the events out of decoders.
-pub(super) fn events(decoders: &mut [Decoder]) -> Events {
+pub(super) fn events(decoders: &mut [BundleDecoder]) -> DecodedEvents {
     let lists = decoders.iter_mut();
     let lists = lists.flat_map(|decoder| std::mem::take(&mut decoder.cpus));
-    // The CPUs are in the order of their numbers, whoever decoded them.
+    // The CPUs are in the order of their numbers, whichever decoder had them.
     let lists: BTreeMap<u32, List> = lists.collect();
-    Events {
+    DecodedEvents {
         count: lists.values().map(List::len).sum(),
         merged: Merged::new(lists),
     }
 }
 
-/// What is known while everything is told.
+/// The state while everything is told.
 pub(super) struct Telling<'t> {
     builder: &'t mut Builder,
-    tracks: &'t mut Tracks,
+    tracks: &'t mut ReadTracks,
     teller: Teller<'t>,
-    /// What programs said and is not told yet.
+    /// The programs' events that are not told yet.
     said: &'t [ReadTrackEvent],
     first: Option<u64>,
     end: u64,
@@ -62,7 +62,7 @@ pub(super) struct Telling<'t> {
 impl<'t> Telling<'t> {
     pub(super) fn new(
         builder: &'t mut Builder,
-        tracks: &'t mut Tracks,
+        tracks: &'t mut ReadTracks,
         teller: Teller<'t>,
         said: &'t [ReadTrackEvent],
     ) -> Telling<'t> {
@@ -76,11 +76,10 @@ impl<'t> Telling<'t> {
         }
     }
 
-    /// Tells everything; at one time what programs said comes first. The answer is the first time and the
-    /// last.
-    pub(super) fn all(mut self, events: Events, executor: &dyn Executor) -> (u64, u64) {
-        let Events { merged, count } = events;
-        // Nearly each becomes one of the recording's, which then need not move as they become more.
+    /// Tells everything; at one time events of programs come first. Returns the first time and the last.
+    pub(super) fn all(mut self, events: DecodedEvents, executor: &dyn Executor) -> (u64, u64) {
+        let DecodedEvents { merged, count } = events;
+        // Nearly each becomes one of the recording's events, which need not be moved then as the list grows.
         self.builder.recording().kernel.reserve(count);
         if executor.width() < 2 || count < WORTH_HELP {
             self.events(merged);
@@ -96,8 +95,8 @@ impl<'t> Telling<'t> {
         (self.first.unwrap_or(0), self.end)
     }
 
-    /// The same of kernel events, and of what programs said until then.
-    fn events(&mut self, events: impl Iterator<Item = Event>) {
+    /// Tells kernel events, and the programs' events until then.
+    fn events(&mut self, events: impl Iterator<Item = TimedFact>) {
         for (cpu, time, what) in events {
             while let Some((before, others)) = self.said.split_first()
                 && before.time <= time
@@ -116,7 +115,7 @@ impl<'t> Telling<'t> {
 
     /// The same with help.
     fn batches(&mut self, mut merged: Merged, executor: &dyn Executor) {
-        let room = || Vec::<Event>::with_capacity(BATCH);
+        let room = || Vec::<TimedFact>::with_capacity(BATCH);
         let (mut now, mut next) = (room(), room());
         let mut told: Vec<KernelEvent> = Vec::with_capacity(BATCH);
         let mut all = std::mem::replace(

@@ -27,7 +27,7 @@ fn example(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// What is in a recording, in lines.
+/// The contents of a recording, in lines.
 fn summary(recording: &Recording) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut count = |what: String| *counts.entry(what).or_default() += 1;
@@ -99,8 +99,8 @@ fn summary(recording: &Recording) -> String {
 /// Goal: real files are read whole. Method: counts of two, against the table of `testdata/traces/README.md`,
 /// which was counted by Perfetto's trace processor: switches (all lines "switch"), wake-ups (the first file
 /// has no `sched_waking`; of the second, 15470 and the 39 first ones of new tasks), frequencies, idle states,
-/// kernels, which CPUs ran something, and of the second how many were preempted (`R+`). All other lines: as
-/// they are now.
+/// kernels, the CPUs that ran something, and the preemptions (`R+`) of the second. All other lines: as they
+/// are now.
 #[test]
 fn real_files_are_read_whole() {
     let galaxy = summary(&read_all(&example("ms-galaxy-s20.perfetto-trace.gz")));
@@ -194,9 +194,9 @@ fn told(prev: Option<u32>, state: Left, next: Option<u32>) -> KernelEventKind {
     KernelEventKind::Switch { prev, state, next }
 }
 
-/// Goal: the compact form means what events one by one would. Method: two switches and two wake-ups by hand,
-/// on CPU 2: it is not known who ran first, the waker is who runs, and an interrupt's wake-up has none. A
-/// switch and a wake-up of one time come in that order.
+/// Goal: the compact form means the same as single events. Method: two switches and two wake-ups by hand, on
+/// CPU 2: the first running thread is not known, the waker is the running thread, and an interrupt's wake-up
+/// has none. A switch and a wake-up of one time come in that order.
 #[test]
 fn compact_events_are_read() {
     let compact = [
@@ -241,9 +241,9 @@ fn compact_events_are_read() {
     assert_eq!(recording.origin.wakers, Wakers::Decided);
 }
 
-/// Goal: bundles of several CPUs come into one order, lost events are where they are missing, and states mean
-/// what they mean in that kernel, even if it is named last. Method: CPU 1 is written first; state 0x40 is
-/// "dead" in 4.4.
+/// Goal: bundles of several CPUs are put in one order, lost events are where they are missing, and states
+/// mean what they mean in that kernel, even if it is named last. Method: CPU 1 is written first; state 0x40
+/// is "dead" in 4.4.
 #[test]
 fn bundles_come_into_one_order() {
     let first = bundle(
@@ -270,7 +270,7 @@ fn bundles_come_into_one_order() {
     assert_eq!(recording.losses.get(Loss::Gaps), 1);
 }
 
-/// An event that the format has no message for.
+/// An event of a kind without a message in the format.
 fn generic(time: u64, name: &str, values: &[(&str, u64)]) -> Vec<u8> {
     let value = |(name, value): &(&str, u64)| {
         let field = [message(1, name.as_bytes()), number(5, *value)];
@@ -411,7 +411,7 @@ fn everything() -> Vec<u8> {
     file(&[message(50, &packed)])
 }
 
-/// Goal: each kind of content arrives as what it means. Method: a file by hand with one of each, everything
+/// Goal: each kind of content is read with its meaning. Method: a file by hand with one of each, everything
 /// in it packed into one packet; times of track events are 50 ns behind the kernel's.
 #[test]
 fn every_kind_arrives() {
@@ -445,7 +445,7 @@ fn every_kind_arrives() {
 }
 
 /// Goal: a file may end anywhere. Method: the file with everything, not packed, cut off at each byte: it is
-/// read without a panic, and what is missing is counted, unless a packet ends there.
+/// read without a panic, and the missing part is counted, unless a packet ends there.
 #[test]
 fn a_file_may_end_anywhere() {
     let packed = everything();
@@ -491,8 +491,8 @@ fn broken_files_are_read_as_far_as_they_go() {
     assert!(differ > 10_000, "{differ}");
 }
 
-/// Goal: what the kernel's buffers lost during the recording is counted, and nothing twice: recorders say it
-/// again whenever they write. Method: two CPUs, three reports; of one CPU nothing is said of the beginning.
+/// Goal: events that the kernel's buffers lost during the recording are counted once: recorders report them
+/// again each time they write. Method: two CPUs, three reports; of one CPU the beginning is missing.
 #[test]
 fn overruns_are_counted() {
     let stats = |phase, cpus: &[[u64; 4]]| {
@@ -515,8 +515,8 @@ fn overruns_are_counted() {
     assert_eq!(broken.losses.get(Loss::Malformed), 1);
 }
 
-/// Goal: a file in which nothing says how its clock stands to the boot clock is read on its own clock.
-/// Method: a slice on the monotonic clock alone.
+/// Goal: a file without the offset of its clock to the boot clock is read on its own clock. Method: a slice
+/// on the monotonic clock alone.
 #[test]
 fn a_clock_of_its_own_is_kept() {
     let thread = message(

@@ -1,33 +1,33 @@
-//! Track events: what programs said, on tracks that may be introduced before or after.
+//! Track events: marks of programs, on tracks that may be introduced before or after.
 //!
-//! Both the track an event is on and how its clock stands to the others may be told later than the event, so
-//! events are kept as they are, small, and brought to threads and to one clock at the end of the file
-//! (`tracks.rs`).
+//! Both the track of an event and the offset of its clock may be told later than the event. So events are
+//! kept as they are, in a small form, and are assigned to threads and converted to one clock at the end of
+//! the file (`tracks.rs`).
 
-use super::clocks::Clock;
-use super::sequences::{Category, Sequence};
+use super::clocks::ClockId;
+use super::sequences::{Category, ReadSequence};
 use super::wire::{Fields, Packed, Row, Value};
 use crate::Name;
 
-/// Something said on a track.
+/// An event on a track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadTrackEvent {
     pub(super) time: u64,
-    pub(super) clock: Clock,
+    pub(super) clock: ClockId,
     pub(super) track: u64,
     pub(super) what: TrackEventKind,
 }
 
-/// What was said.
+/// The kind of the event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TrackEventKind {
     /// A slice begins.
     Begin(Name),
-    /// One of our own that is told apart by a number begins.
+    /// A slice of ours begins that has a number of its own.
     BeginAsync(Name, u64),
     /// The innermost slice ends.
     End,
-    /// It ends, said by the thread with this number.
+    /// It ends, by an event of the thread with this number.
     EndOn(u32),
     Instant(Name),
     /// An arrow passes through the innermost slice.
@@ -49,7 +49,7 @@ const COUNTER: u64 = 4;
 
 /// The fields of a track event that are read.
 #[derive(Default)]
-struct Event<'a> {
+struct EventFields<'a> {
     kind: u64,
     track: Option<u64>,
     name_id: Option<u64>,
@@ -61,23 +61,23 @@ struct Event<'a> {
     has_more_values: bool,
 }
 
-/// What came of a track event.
+/// What became of a track event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Kept,
     /// The message is broken.
     Broken,
-    /// It lacks what its type needs, or its type is none.
+    /// It lacks a field that its type needs, or has no type.
     Bad,
-    /// It is of a kind of older versions that is not read, or carries more than is read.
+    /// It is of a kind of older versions that is not read, or has more contents than are read.
     Unsupported,
 }
 
-/// Reads a track event and puts what it says behind the others.
+/// Reads a track event and appends its contents to the others.
 pub(super) fn read(
     message: &[u8],
-    (time, clock): (u64, Clock),
-    sequence: &Sequence,
+    (time, clock): (u64, ClockId),
+    sequence: &ReadSequence,
     mut number: impl FnMut(&[u8]) -> Name,
     said: &mut Vec<ReadTrackEvent>,
 ) -> Outcome {
@@ -102,7 +102,7 @@ pub(super) fn read(
         Ok(what) => what,
         Err(outcome) => return outcome,
     };
-    // Arrows pass through the slice that they are told with: after it begins and before it ends.
+    // Arrows pass through the slice that has them: after it begins and before it ends.
     let (before, after) = match event.kind {
         END => (None, what),
         _ => (what, None),
@@ -116,17 +116,18 @@ pub(super) fn read(
     if let Some(what) = after {
         say(what);
     }
-    match event.has_more_values {
-        true => Outcome::Unsupported,
-        false => Outcome::Kept,
+    if event.has_more_values {
+        Outcome::Unsupported
+    } else {
+        Outcome::Kept
     }
 }
 
-/// What an event says by its type, which is nothing for one that only carries arrows; or why it is not read.
+/// The contents of an event by its type: nothing for one that only carries arrows; or why it is not read.
 fn what(
-    event: &Event<'_>,
+    event: &EventFields<'_>,
     message: &[u8],
-    sequence: &Sequence,
+    sequence: &ReadSequence,
     name: &mut dyn FnMut() -> Option<Name>,
 ) -> Result<Option<TrackEventKind>, Outcome> {
     Ok(Some(match event.kind {
@@ -156,10 +157,10 @@ fn what(
     }))
 }
 
-fn fields<'a>(message: &'a [u8], sequence: &Sequence) -> Option<Event<'a>> {
-    let mut event = Event::default();
+fn fields<'a>(message: &'a [u8], sequence: &ReadSequence) -> Option<EventFields<'a>> {
+    let mut event = EventFields::default();
     let mut is_first_category = true;
-    let mut categorize = |event: &mut Event<'_>, category| {
+    let mut categorize = |event: &mut EventFields<'_>, category| {
         if std::mem::take(&mut is_first_category) {
             event.category = category;
         }
@@ -181,7 +182,7 @@ fn fields<'a>(message: &'a [u8], sequence: &Sequence) -> Option<Event<'a>> {
             }
             (22, value) => categorize(&mut event, Category::named(value.bytes())),
             (30, value) => event.value = Some(value.number() as i64),
-            // To the next whole number; those beyond the ends to the ends.
+            // Rounded to the next whole number; numbers beyond the ends become the ends.
             (44, value) => event.value = Some(f64::from_bits(value.number()).round() as i64),
             (36 | 42 | 47 | 48, _) => event.has_flows = true,
             (6, _) => event.is_legacy = true,
@@ -203,20 +204,22 @@ fn flows(message: &[u8], say: &mut impl FnMut(TrackEventKind)) {
         match value {
             Value::Number(id) => say(TrackEventKind::Flow { id, ends }),
             Value::Bytes(packed) if field < 47 => {
-                Packed(packed).for_each(|id| say(TrackEventKind::Flow { id, ends }));
+                for id in Packed(packed) {
+                    say(TrackEventKind::Flow { id, ends });
+                }
             }
             Value::Bytes(packed) => {
                 let (ids, _) = packed.as_chunks::<8>();
-                ids.iter().for_each(|id| {
+                for id in ids {
                     let id = u64::from_le_bytes(*id);
                     say(TrackEventKind::Flow { id, ends });
-                });
+                }
             }
         }
     }
 }
 
-/// The number that is noted under this name.
+/// The number in the annotation of this name.
 fn noted(message: &[u8], name: Option<u64>) -> Option<u64> {
     let name = name?;
     Fields::of(message)

@@ -1,7 +1,7 @@
-//! Tracks: whose each is, and what was said on them as marks of threads.
+//! Tracks: the threads that they belong to, and their events as marks of threads.
 //!
-//! A thread's own track holds slices that nest. What is on other tracks, of a process or of nobody, is told
-//! as slices that need not: each has the track's number to tell it from others.
+//! A thread's own track holds slices that nest. Events on other tracks, of a process or without an owner,
+//! become slices that need not nest: each has the track's number to tell it from others.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use super::wire::{Fields, Row, Value};
 use crate::read::builder::{Builder, Trust};
 use crate::{Annotation, Counter, Loss, MarkKind, Name};
 
-/// The tid of what is on tracks that are nobody's. No kernel gives it out.
+/// The tid of events on tracks without an owner. No kernel gives it out.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
 
-/// How many tracks may be above one.
+/// The largest number of tracks above one.
 const DEPTH: usize = 16;
 
-/// What a descriptor says of a track.
+/// The descriptor of a track.
 #[derive(Clone, Debug, Default)]
 struct Track {
     parent: Option<u64>,
@@ -37,10 +37,10 @@ struct Unit {
     is_steps: bool,
 }
 
-/// Where a track belongs.
+/// The owner of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    /// Whose marks are on it.
+struct TrackOwner {
+    /// The thread that its marks belong to.
     tid: u32,
     /// Whether it is that thread's own track.
     is_threads: bool,
@@ -50,7 +50,7 @@ struct Place {
     pid: u32,
 }
 
-/// An open slice of a track that is no thread's.
+/// An open slice of a track that belongs to no thread.
 enum OpenTrackSlice {
     Slice { name: Name, cookie: u64 },
     Note { name: Name, begin: u64 },
@@ -58,27 +58,27 @@ enum OpenTrackSlice {
 
 /// All tracks of a file.
 #[derive(Default)]
-pub(super) struct Tracks {
+pub(super) struct ReadTracks {
     known: HashMap<u64, Track>,
-    places: HashMap<u64, Place>,
+    places: HashMap<u64, TrackOwner>,
     open: HashMap<u64, Vec<OpenTrackSlice>>,
-    /// By track: its counter's position, and what it stands at.
+    /// By track: its counter's position, and its current value.
     counters: HashMap<u64, (usize, i64)>,
     /// With the numbers of their processes, 0 for none.
     pub(super) values: Vec<(u32, Counter)>,
     pub(super) notes: Vec<Annotation>,
 }
 
-/// What a descriptor says of people: process, thread and its name, the process's name.
+/// The names in a track's descriptor: process, thread and its name, the process's name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Named {
+pub(super) struct NamedThread {
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) thread: Vec<u8>,
     pub(super) process: Vec<u8>,
 }
 
-impl Named {
+impl NamedThread {
     pub(super) fn tell(&self, builder: &mut Builder) {
         if self.tid != 0 {
             builder.thread_name(self.tid, &self.thread, Trust::List);
@@ -90,9 +90,9 @@ impl Named {
     }
 }
 
-impl Tracks {
+impl ReadTracks {
     /// Learns of a track; `None` if the message is broken.
-    pub(super) fn describe(&mut self, message: &[u8]) -> Option<Option<Named>> {
+    pub(super) fn describe(&mut self, message: &[u8]) -> Option<Option<NamedThread>> {
         let mut track = Track::default();
         let mut named = None;
         let mut uuid = 0;
@@ -110,17 +110,17 @@ impl Tracks {
                         b"" => row.bytes(2),
                         name => name,
                     };
-                    named = Some(Named {
+                    named = Some(NamedThread {
                         pid: row.number(1) as u32,
                         process: name.to_vec(),
-                        ..Named::default()
+                        ..NamedThread::default()
                     });
                 }
                 (4, Value::Bytes(thread)) => {
                     let row = Row::of(thread)?;
                     let (pid, tid) = (row.number(1) as u32, row.number(2) as u32);
                     track.thread = Some((pid, tid));
-                    named = Some(Named {
+                    named = Some(NamedThread {
                         pid,
                         tid,
                         thread: row.bytes(5).to_vec(),
@@ -168,11 +168,11 @@ impl Tracks {
         uuid
     }
 
-    fn place(&mut self, uuid: u64) -> Place {
+    fn place(&mut self, uuid: u64) -> TrackOwner {
         if let Some(&place) = self.places.get(&uuid) {
             return place;
         }
-        let mut place = Place {
+        let mut place = TrackOwner {
             tid: NOBODY,
             is_threads: false,
             has_thread: false,
@@ -185,7 +185,7 @@ impl Tracks {
             };
             match (track.thread, track.process) {
                 (Some((pid, tid)), _) if tid != 0 => {
-                    place = Place {
+                    place = TrackOwner {
                         tid,
                         is_threads: depth == 0 && track.counter.is_none(),
                         has_thread: true,
@@ -205,7 +205,7 @@ impl Tracks {
         place
     }
 
-    /// Tells the builder what was said on a track. What is said must come in the order of its times.
+    /// Tells the builder an event of a track. Events must come in the order of their times.
     pub(super) fn tell(
         &mut self,
         builder: &mut Builder,
@@ -258,7 +258,7 @@ impl Tracks {
         builder.mark(Nanos(time), by.unwrap_or(on), kind);
     }
 
-    /// Tells a finding. The answer is whether it was one.
+    /// Tells a finding. Returns whether it was one.
     fn tell_note(
         &mut self,
         builder: &mut Builder,
@@ -269,7 +269,7 @@ impl Tracks {
         let open = self.open.entry(uuid).or_default();
         match (what, open.last()) {
             (TrackEventKind::Note(name), _) => {
-                open.push(OpenTrackSlice::Note { name, begin: time })
+                open.push(OpenTrackSlice::Note { name, begin: time });
             }
             (_, Some(&OpenTrackSlice::Note { name, begin })) => {
                 open.pop();
@@ -282,9 +282,10 @@ impl Tracks {
 
     fn note(&mut self, builder: &mut Builder, uuid: u64, name: Name, span: (u64, u64)) {
         let place = self.place(uuid);
-        let on = match place.has_thread {
-            true => builder.task(place.tid),
-            false => None,
+        let on = if place.has_thread {
+            builder.task(place.tid)
+        } else {
+            None
         };
         let track = self.known.get(&uuid).map_or("", |track| &track.name);
         self.notes.push(Annotation {
@@ -296,7 +297,14 @@ impl Tracks {
         });
     }
 
-    fn count(&mut self, builder: &mut Builder, uuid: u64, place: Place, time: u64, value: i64) {
+    fn count(
+        &mut self,
+        builder: &mut Builder,
+        uuid: u64,
+        place: TrackOwner,
+        time: u64,
+        value: i64,
+    ) {
         let Some(track) = self.known.get(&uuid) else {
             return builder.lose(Loss::BadFields, 1);
         };
@@ -313,9 +321,10 @@ impl Tracks {
             (values.len() - 1, 0)
         });
         let unit = track.counter.as_ref();
-        *stand = match unit.is_some_and(|unit| unit.is_steps) {
-            true => stand.saturating_add(value),
-            false => value,
+        *stand = if unit.is_some_and(|unit| unit.is_steps) {
+            stand.saturating_add(value)
+        } else {
+            value
         };
         let factor = unit.map_or(1, |unit| unit.factor);
         values[*at]
@@ -324,7 +333,7 @@ impl Tracks {
             .push((Nanos(time), stand.saturating_mul(factor)));
     }
 
-    /// Findings that have no end end with the file.
+    /// Findings without an end end with the file.
     pub(super) fn finish(&mut self, builder: &mut Builder, end: u64) {
         let mut open: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_unstable_by_key(|(uuid, _)| *uuid);

@@ -1,19 +1,19 @@
 //! Protobuf's wire format, as far as reading needs it: fields one after another, nothing copied.
 //!
-//! A message is a list of (number, value); what a number means is for whoever asks. Numbers that nobody
-//! asks for are passed over, which is how the format grows. (protobuf.dev, "Encoding".)
+//! A message is a list of (number, value); the meaning of a number is known to the caller. Unknown numbers
+//! are skipped, which is how the format grows. (protobuf.dev, "Encoding".)
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
-    /// A varint, or a fixed 64-bit or 32-bit number: all that is a number.
+    /// A varint, or a fixed 64-bit or 32-bit number.
     Number(u64),
     /// Text, bytes, a message, or packed numbers.
     Bytes(&'a [u8]),
 }
 
 impl<'a> Value<'a> {
-    /// The number; of bytes, 0, as of a field that is not there.
+    /// The number; of bytes, 0, as of a missing field.
     pub(super) fn number(self) -> u64 {
         match self {
             Value::Number(number) => number,
@@ -44,12 +44,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// How many bytes are still to be read.
+    /// The number of bytes still to be read.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// Whether the message ended before its end, or holds what is no field. Known once there is no next.
+    /// Whether the message ended before its end, or holds bytes that are no field. Known once there is no
+    /// next.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -97,8 +98,8 @@ fn chunk<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     Some(chunk)
 }
 
-/// Takes a varint off the front: seven bits a byte, the lowest first, at most ten bytes. `None` if it is
-/// not whole.
+/// Takes a varint off the front: seven bits in each byte, the lowest first, at most ten bytes. `None` if it
+/// is not whole.
 #[inline(always)]
 pub(super) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let (&first, more) = rest.split_first()?;
@@ -145,8 +146,8 @@ fn squeeze(word: u64) -> u64 {
 
 /// The eight bytes from a place on, the first one lowest; `None` if there are less.
 ///
-/// Who knows how writers nearly always write a message takes it apart from such words, without asking at each
-/// byte what comes. What is not so, or too near to the end for a word, is read as [`Fields`].
+/// Fast readers know the usual form of a message and read it from such words, without a check at each byte.
+/// Bytes in another form, or too near to the end for a word, are read as [`Fields`].
 #[inline(always)]
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..)?.first_chunk()?;
@@ -165,8 +166,8 @@ pub(super) fn first_varint(word: u64) -> Option<(u64, usize)> {
     Some((squeeze(own), last as usize / 8 + 1))
 }
 
-/// The varint of up to three bytes that a word begins with, which tids are, and how many bytes it has. Asking
-/// for each length by itself is faster than what holds for all.
+/// The varint of up to three bytes that a word begins with, and how many bytes it has; tids are of this kind.
+/// Checking each length by itself is faster than one way for all.
 #[inline(always)]
 pub(super) fn short_varint(word: u64) -> Option<(u32, usize)> {
     let word = word as u32;
@@ -192,7 +193,7 @@ impl Iterator for Packed<'_> {
     }
 }
 
-/// The low fields of a message by their numbers: what is not there is 0, or empty.
+/// The low fields of a message by their numbers: missing ones are 0, or empty.
 pub(super) struct Row<'a> {
     numbers: [u64; Row::WIDTH],
     bytes: [&'a [u8]; Row::WIDTH],
@@ -232,7 +233,7 @@ impl<'a> Row<'a> {
         self.numbers[field]
     }
 
-    /// A number that the format calls signed. Negative ones take ten bytes, so the low half is enough.
+    /// A number that is signed in the format. Negative ones take ten bytes, so the low half is enough.
     pub(super) fn signed(&self, field: usize) -> i32 {
         self.numbers[field] as i32
     }
@@ -246,8 +247,8 @@ impl<'a> Row<'a> {
 mod tests {
     use super::*;
 
-    /// Goal: every kind of field is read, and unknown kinds end the message as broken. Method: bytes by
-    /// hand, after the format's own example (field 1 = 150).
+    /// Goal: every kind of field is read, and unknown kinds end the message as broken. Method: bytes by hand,
+    /// after the format's own example (field 1 = 150).
     #[test]
     fn fields_of_every_kind_are_read() {
         let bytes = [
@@ -267,7 +268,7 @@ mod tests {
         ];
         assert_eq!(all, expected);
         assert!(!fields.is_broken());
-        // A group, which nobody writes any more.
+        // A group, which is no longer in use.
         let mut fields = Fields::of(&[0x08, 1, 0x0b, 0x08, 2]);
         assert_eq!(fields.by_ref().count(), 1);
         assert!(fields.is_broken());
@@ -297,8 +298,7 @@ mod tests {
     }
 
     /// Goal: a varint of any length is read, whatever follows it and however little. Method: numbers with
-    /// every number of bits, read by a plain loop, too; what follows is nothing, or more of either kind of
-    /// byte.
+    /// every number of bits, read by a plain loop, too; behind them nothing, or more of either kind of byte.
     #[test]
     fn varints_of_every_length() {
         for bits in 0..=64 {

@@ -1,4 +1,4 @@
-//! Writes messages by hand, for tests: nothing here knows what a field means.
+//! Writes messages by hand, for tests; the meaning of fields is not known here.
 
 /// A varint.
 pub(super) fn varint(mut value: u64) -> Vec<u8> {

@@ -7,10 +7,10 @@ const SLOTS: usize = 1 << 13;
 
 /// A text: its number in [`Texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Text(u32);
+pub(super) struct TextId(u32);
 
-impl Text {
-    pub(super) const EMPTY: Text = Text(0);
+impl TextId {
+    pub(super) const EMPTY: TextId = TextId(0);
 
     pub(super) fn index(self) -> usize {
         self.0 as usize
@@ -26,10 +26,10 @@ pub(super) struct Texts {
     latest: Box<[Slot]>,
 }
 
-/// A text as it is found again.
+/// A text in the cache.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// With its length they say what a text of up to 16 bytes is.
+    /// With its length they identify a text of up to 16 bytes.
     ends: [u64; 2],
     length: u32,
     text: u32,
@@ -48,22 +48,22 @@ impl Default for Texts {
 impl Texts {
     /// Keeps a text.
     #[inline]
-    pub(super) fn keep(&mut self, text: &[u8]) -> Text {
+    pub(super) fn keep(&mut self, text: &[u8]) -> TextId {
         let ends = of_ends(text);
         let slot = mix(ends, text.len() as u64) as usize % SLOTS;
         let latest = self.latest[slot];
-        let known = Text(latest.text);
+        let known = TextId(latest.text);
         let is_alike = latest.ends == ends && latest.length as usize == text.len();
         if is_alike && (text.len() <= 16 || self.get(known) == text) {
             return known;
         }
         // More texts than numbers would be more bytes than any machine has.
-        let number = Text(self.ends.len() as u32);
+        let number = TextId(self.ends.len() as u32);
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len() as u64);
         self.latest[slot] = Slot {
             ends,
-            // A text that is longer than this is never found alike.
+            // A longer text is never found again.
             length: u32::try_from(text.len()).unwrap_or(u32::MAX),
             text: number.0,
         };
@@ -72,7 +72,7 @@ impl Texts {
 
     /// A text that was kept.
     #[inline]
-    pub(super) fn get(&self, text: Text) -> &[u8] {
+    pub(super) fn get(&self, text: TextId) -> &[u8] {
         let at = text.0 as usize;
         let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[begin as usize..self.ends[at] as usize]
@@ -95,7 +95,7 @@ mod tests {
             b"B|1|what is HERE is one",
         ]);
         for _ in 0..2 {
-            let kept: Vec<Text> = all.iter().map(|text| texts.keep(text)).collect();
+            let kept: Vec<TextId> = all.iter().map(|text| texts.keep(text)).collect();
             for (kept, text) in kept.into_iter().zip(&all) {
                 assert_eq!(texts.get(kept), *text);
             }

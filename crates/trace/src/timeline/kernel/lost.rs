@@ -1,22 +1,22 @@
-//! Threads that leave a CPU without having been given it, as far as was recorded.
+//! Threads that leave a CPU without having been given it in the recording.
 //!
-//! Kernels do lose switches, above all those from the idle task. What is left of such a run is its end, and
-//! the rest follows where it can. A thread that was woken, and whose CPU had nothing else to do, ran as of
-//! then, or a little later: a halted CPU takes a while to begin. A thread that records what it does (jobs)
-//! ran at the latest from the first such event on. Such a run is *inferred*. What the thread did before it,
-//! or until its end where nothing says when it began, is unknown.
+//! Kernels do lose switches, above all those from the idle task. Only the end of such a run is left, and the
+//! rest follows where it can. A thread that was woken, and whose CPU had nothing else to do, ran from then
+//! on, or from a little later: a halted CPU takes a while to begin. A thread that records events of its own
+//! (jobs) ran at the latest from the first such event on. Such a run is *inferred*. The thread's state before
+//! it, or until its end if its beginning is not told, is unknown.
 
 use event::{Nanos, Task};
 
-use super::Builder;
+use super::KernelBuilder;
 use crate::timeline::cpus::{IDLE, UNKNOWN};
 use crate::timeline::states::{Interval, Since, State};
 
-/// A halted CPU takes about so long to begin at most: half of that is the 99th percentile of a virtual one
-/// (docs/validation.md, V7).
+/// The longest usual time that a halted CPU takes to begin: half of that is the 99th percentile of a virtual
+/// one (docs/validation.md, V7).
 const HALTED: Nanos = Nanos::from_micros(200);
 
-impl Builder<'_> {
+impl KernelBuilder<'_> {
     /// A thread leaves a CPU that was not known to be its own.
     pub(super) fn was_not_known_here(
         &mut self,
@@ -53,38 +53,39 @@ impl Builder<'_> {
         self.lanes[lane].now().who == IDLE && before.state == State::Runnable(Since::Woken)
     }
 
-    /// When a thread that ran here until `end` began to, or had begun to, if anything says so.
+    /// The beginning of a run of a thread that ended here at `end`, if anything tells it.
     fn began(&self, thread: u32, before: Interval, lane: usize, end: Nanos) -> Option<Nanos> {
         let here = self.lanes[lane].now();
         if matches!(before.state, State::Running(_) | State::Dead) {
             return None;
         }
-        // Whoever was believed to run may have been seen there later than it began.
+        // The thread that was believed to run may have been seen there later than it began.
         let other = self.states.now(here.who).map(|other| other.begin);
         let since = here.begin.max(before.begin).max(other.unwrap_or_default());
         let sign = self.sign(thread, since, end);
-        match self.had_to_run(before, lane) {
-            true => Some(sign.filter(|&sign| sign <= since + HALTED).unwrap_or(since)),
-            false => sign,
+        if self.had_to_run(before, lane) {
+            Some(sign.filter(|&sign| sign <= since + HALTED).unwrap_or(since))
+        } else {
+            sign
         }
     }
 
-    /// When a thread did something, by its own account, for the first time between these.
+    /// The first event of the thread's own between these times.
     fn sign(&self, thread: u32, since: Nanos, until: Nanos) -> Option<Nanos> {
         let task = Task(*self.tasks.numbers().get(thread as usize)?);
-        let seats = &self.recording.seats;
-        if !seats.values().any(|of| *of == task) {
+        let slots = &self.recording.slots;
+        if !slots.values().any(|of| *of == task) {
             return None; // Most threads have no jobs, and there may be very many events.
         }
         let events = &self.recording.jobs;
         let from = events.partition_point(|event| event.time <= since);
         let events = events[from..].iter();
         let mut meanwhile = events.take_while(|event| event.time < until);
-        let did = meanwhile.find(|event| seats.get(&event.seat) == Some(&task));
+        let did = meanwhile.find(|event| slots.get(&event.slot) == Some(&task));
         did.map(|event| event.time)
     }
 
-    /// What a thread did before is unknown.
+    /// The state of a thread before this is unknown.
     fn lost_sight(&mut self, thread: u32, before: Option<Interval>, lane: usize, time: Nanos) {
         let Some(before) = before else {
             return;
@@ -103,7 +104,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Somebody was believed to run and did not.
+    /// A thread was believed to run and did not.
     pub(super) fn contradict(&mut self, thread: u32, time: Nanos) {
         self.contradictions += 1;
         self.states.set(thread, time, State::Unknown);

@@ -1,8 +1,8 @@
 //! From kernel events to states of threads and runs of CPUs.
 //!
-//! Whatever the order of the events, what comes out fits together: a CPU runs one thread, a thread runs on
-//! one CPU. Where an event contradicts what came before, the newer one is right, and what lies between is
-//! unknown, or follows from the rest (`lost.rs`); either is counted.
+//! The result is consistent for any order of the events: a CPU runs one thread, a thread runs on one CPU.
+//! Where an event contradicts earlier ones, the newer one is right, and the time between is unknown, or
+//! follows from the rest (`lost.rs`); either is counted.
 
 mod lost;
 mod rare;
@@ -15,7 +15,7 @@ use super::cpus::{IDLE, Lane, UNKNOWN};
 use super::dense::{Dense, Grouped, NOBODY};
 use super::history::Histories;
 use super::room::Room;
-use super::states::{Interval, Since, State, Wake};
+use super::states::{Interval, Since, State, WakeUp};
 use super::{priorities, states};
 use crate::{Recording, Wakers};
 
@@ -23,13 +23,13 @@ use crate::{Recording, Wakers};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Futex {
     pub(crate) begin: Nanos,
-    /// When it came back, if it did.
+    /// The time of its return, if it returned.
     pub(crate) end: Nanos,
     pub(crate) address: u64,
     pub(crate) call: FutexCall,
 }
 
-/// Why a thread slept that no signal could wake.
+/// The reason of an uninterruptible sleep of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reason {
     pub(crate) time: Nanos,
@@ -38,63 +38,63 @@ pub(crate) struct Reason {
 
 /// A thread was seen on a CPU.
 ///
-/// A thread that is given other CPUs to run on while it is on none of these is put on one of them by the
-/// kernel's own thread for that, "migration/N", for which it waits. What was seen of it before says nothing
-/// from then on.
+/// A thread may be given other CPUs to run on while it is on none of these. Then the kernel's own thread for
+/// that, "migration/N", puts it on one of them, while it waits. Earlier sightings of it mean nothing from
+/// then on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Seen {
-    /// Since the thread was given other CPUs.
+pub(super) struct Sighting {
+    /// The time since when the thread has had its CPUs.
     pub(super) since: Nanos,
     /// The position of the CPU.
     pub(super) lane: u32,
 }
 
-/// What is made of kernel events.
-pub(super) struct Kernel {
+/// The timeline of kernel events.
+pub(super) struct KernelTimeline {
     pub(super) states: Histories<Interval>,
-    pub(super) wakes: Histories<Wake>,
+    pub(super) wakes: Histories<WakeUp>,
     pub(super) priorities: Grouped<priorities::Step>,
     pub(super) futexes: Grouped<Futex>,
     pub(super) reasons: Grouped<Reason>,
     pub(super) lanes: Vec<Lane>,
-    /// By thread: where it ever ran or was put.
-    pub(super) seen: Grouped<Seen>,
-    /// By thread, in the order of time: beginnings of runs of which nothing but the end was recorded.
+    /// By thread: the CPUs where it ever ran or was put.
+    pub(super) seen: Grouped<Sighting>,
+    /// By thread, in the order of time: beginnings of runs of which only the end was recorded.
     pub(super) inferred: Grouped<Nanos>,
     /// Threads that were ever put aside.
     pub(super) rationed: BTreeSet<u32>,
-    /// Whether anything said of migrations.
+    /// Whether any event was a migration.
     pub(super) has_migrations: bool,
     pub(super) contradictions: u64,
     /// Switches from the idle task that were not recorded.
     pub(super) from_idle: u64,
 }
 
-/// What is known up to the latest event.
-pub(super) struct Builder<'a> {
+/// The state up to the latest event.
+pub(super) struct KernelBuilder<'a> {
     recording: &'a Recording,
     tasks: &'a mut Dense,
     cpus: &'a mut Dense,
     span: (Nanos, Nanos),
     wakers: Wakers,
-    states: states::Builder,
-    priorities: priorities::Builder,
-    wakes: Histories<Wake>,
-    /// Who was woken last.
+    states: states::StateBuilder,
+    priorities: priorities::PriorityBuilder,
+    wakes: Histories<WakeUp>,
+    /// The thread that was woken last.
     woken: u32,
     /// By thread: a wake-up that came while it ran.
-    early: BTreeMap<u32, Wake>,
+    early: BTreeMap<u32, WakeUp>,
     futexes: Vec<(u32, Futex)>,
     /// By thread: the position of its open futex call.
     calls: BTreeMap<u32, usize>,
     reasons: Vec<(u32, Reason)>,
     lanes: Vec<Lane>,
-    /// By thread: since when it has been given its CPUs, and the first 64 it was seen on, as bits.
+    /// By thread: the time since when it has had its CPUs, and the first 64 it was seen on, as bits.
     given: Vec<(Nanos, u64)>,
-    seen: Vec<(u32, Seen)>,
-    /// The kernel's threads that put others elsewhere.
+    seen: Vec<(u32, Sighting)>,
+    /// The kernel's threads that move others.
     movers: BTreeSet<u32>,
-    /// Threads that are put aside until there is CPU time for their group again, and on which CPUs.
+    /// Threads that are put aside until there is CPU time for their group again, and their CPUs.
     aside: BTreeMap<u32, usize>,
     rationed: BTreeSet<u32>,
     has_migrations: bool,
@@ -103,22 +103,22 @@ pub(super) struct Builder<'a> {
     from_idle: u64,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> KernelBuilder<'a> {
     pub(super) fn new(
         recording: &'a Recording,
         tasks: &'a mut Dense,
         cpus: &'a mut Dense,
         span: (Nanos, Nanos),
         room: &Room,
-    ) -> Builder<'a> {
-        let mut builder = Builder {
+    ) -> KernelBuilder<'a> {
+        let mut builder = KernelBuilder {
             recording,
             tasks,
             cpus,
             span,
             wakers: recording.origin.wakers,
-            states: states::Builder::default(),
-            priorities: priorities::Builder::default(),
+            states: states::StateBuilder::default(),
+            priorities: priorities::PriorityBuilder::default(),
             wakes: Histories::default(),
             woken: NOBODY,
             early: BTreeMap::new(),
@@ -198,7 +198,7 @@ impl<'a> Builder<'a> {
             *bits |= 1 << lane;
         }
         let (since, lane) = (*since, lane as u32);
-        self.seen.push((thread, Seen { since, lane }));
+        self.seen.push((thread, Sighting { since, lane }));
     }
 
     #[inline]
@@ -211,7 +211,7 @@ impl<'a> Builder<'a> {
         (since, bits)
     }
 
-    /// A thread was moved by whoever ran on a CPU.
+    /// A thread was moved by the thread that ran on a CPU.
     fn moved(&mut self, time: Nanos, thread: u32, by: usize, to: usize) {
         if self.movers.contains(&self.lanes[by].now().who) {
             let mover = self.lanes[by].now().who;
@@ -246,12 +246,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The state of a thread that could run as of now.
+    /// The state of a thread that can run from now on.
     #[inline]
     fn ready(&self, thread: u32, since: Since) -> State {
-        match !self.aside.is_empty() && self.aside.contains_key(&thread) {
-            true => State::Throttled(since),
-            false => State::Runnable(since),
+        if !self.aside.is_empty() && self.aside.contains_key(&thread) {
+            State::Throttled(since)
+        } else {
+            State::Runnable(since)
         }
     }
 
@@ -273,7 +274,7 @@ impl<'a> Builder<'a> {
             let here = State::Running(self.lanes[lane].cpu);
             let before = self.states.now(thread);
             match (current.who, before) {
-                // It must have run since the CPU is not known, or since it was last heard of.
+                // It must have run since the CPU's thread is not known, or since its own last event.
                 (UNKNOWN, None) => {
                     self.states.set(thread, current.begin, here);
                     self.lanes[lane].correct(thread);
@@ -304,12 +305,13 @@ impl<'a> Builder<'a> {
         };
         let thread = self.thread(next);
         self.saw(thread, lane);
-        let early = match self.early.is_empty() {
-            true => None,
-            false => self.early.remove(&thread),
+        let early = if self.early.is_empty() {
+            None
+        } else {
+            self.early.remove(&thread)
         };
         if !self.aside.is_empty() {
-            // Whoever runs is not put aside, whatever was missed.
+            // A running thread is not put aside, whatever was missed.
             self.let_go(time, thread);
         }
         let before = self.states.now(thread);
@@ -327,7 +329,7 @@ impl<'a> Builder<'a> {
                 // It may have been woken while it was about to fall asleep.
                 if let (Some(wake), Some(Interval { begin: time, .. })) = (early, before) {
                     self.states.correct(thread, State::Runnable(Since::Woken));
-                    self.wake_up(thread, Wake { time, ..wake });
+                    self.wake_up(thread, WakeUp { time, ..wake });
                 }
             }
             _ => {}
@@ -345,7 +347,7 @@ impl<'a> Builder<'a> {
             // Only then is it where the thread was put; else it is where it last ran.
             self.saw(thread, target);
         }
-        let wake = Wake {
+        let wake = WakeUp {
             time,
             by: by.map_or(NOBODY, |by| self.thread(by)),
             interrupt: by.is_none() && self.wakers == Wakers::Decided,
@@ -364,12 +366,12 @@ impl<'a> Builder<'a> {
     }
 
     #[inline]
-    fn wake_up(&mut self, thread: u32, wake: Wake) {
+    fn wake_up(&mut self, thread: u32, wake: WakeUp) {
         self.woken = thread;
         self.wakes.of_mut(thread).push(wake);
     }
 
-    pub(super) fn finish(mut self) -> Kernel {
+    pub(super) fn finish(mut self) -> KernelTimeline {
         for lane in &mut self.lanes {
             lane.end_interrupts(self.span.1);
         }
@@ -380,7 +382,7 @@ impl<'a> Builder<'a> {
         let mut seen = self.seen;
         seen.sort_unstable();
         seen.dedup();
-        Kernel {
+        KernelTimeline {
             states: self.states.finish(),
             wakes: self.wakes,
             priorities: self.priorities.finish(threads),

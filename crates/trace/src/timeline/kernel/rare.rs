@@ -1,14 +1,14 @@
-//! Events that are not most of them: all but switches and wake-ups.
+//! Rare events: all but switches and wake-ups.
 
 use event::{KernelEventKind, Nanos, Task};
 
-use super::{Builder, Futex, Reason};
+use super::{Futex, KernelBuilder, Reason};
 use crate::timeline::cpus::{IDLE, UNKNOWN};
 use crate::timeline::dense::NOBODY;
 use crate::timeline::states::State;
 
-impl Builder<'_> {
-    /// An event that is not most of them.
+impl KernelBuilder<'_> {
+    /// A rare event.
     #[inline(never)]
     pub(super) fn take_rare(&mut self, time: Nanos, lane: usize, what: KernelEventKind) {
         match what {
@@ -22,7 +22,7 @@ impl Builder<'_> {
                 if who < UNKNOWN {
                     self.states.set(who, time, State::Unknown);
                 }
-                // Even if it was unknown before: nothing is to be guessed back beyond this.
+                // Even if it was unknown before: no guess goes back beyond this.
                 self.lanes[lane].set(time, IDLE);
                 self.lanes[lane].set(time, UNKNOWN);
                 self.lanes[lane].end_interrupts(time);
@@ -40,8 +40,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A thread is put aside, or may go on. What it does otherwise it goes on with: who runs is put aside
-    /// when it leaves its CPU, who sleeps when it is woken.
+    /// A thread is put aside, or may go on. Otherwise its state continues: a running thread is put aside when
+    /// it leaves its CPU, a sleeping one when it is woken.
     fn throttle(&mut self, time: Nanos, lane: usize, task: Task, begins: bool) {
         let thread = self.thread(task);
         self.rationed.insert(thread);

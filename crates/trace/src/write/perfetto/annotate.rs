@@ -1,47 +1,47 @@
 //! Findings on top of the trace that they were found in.
 //!
-//! A file is a list of packets, so what is put behind one is in it, and what was there stays as it was, byte
-//! for byte. What is new is of sequences that the file does not have yet. Threads are introduced once more,
-//! under the numbers that the kernel gave them, which is how viewers know that they are the same ones.
+//! A file is a list of packets, so packets behind its end are part of it, and the others stay as they were,
+//! byte for byte. The new ones belong to sequences that the file does not have yet. Threads are introduced
+//! once more, under the numbers that the kernel gave them; by these viewers know that they are the same ones.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 use super::packets::{BOOTTIME, MONOTONIC, Packets};
-use super::tracks::Tracks;
+use super::tracks::WrittenTracks;
 use super::{Written, lanes};
 use crate::{Annotation, Clock, Recording};
 
-/// No recorder has so many sequences.
+/// No recorder has this many sequences.
 const FIRST: u32 = 1 << 24;
 
 /// Copies a Perfetto trace and puts findings behind it, on tracks below the threads that they are about.
 ///
-/// `recording` is what [`read`](crate::read::read) made of the file. One that is packed with gzip is
-/// unpacked; a packet that is cut off at the end is left out. For files of other formats, write the recording
-/// with its annotations instead.
+/// `recording` is the one that [`read`](crate::read::read) made of the file. A file that is packed with gzip
+/// is unpacked; a packet that is cut off at the end is left out. For files of other formats, write the
+/// recording with its annotations instead.
 ///
 /// # Errors
 /// Those of the input, whose kind is `InvalidData` if it is no Perfetto trace, and those of the writer.
 ///
 /// ```
 /// use event::{Nanos, Task};
-/// use trace::{Annotation, Recording, Thread};
+/// use paceline_trace::{Annotation, Recording, Thread};
 ///
 /// let run = Recording {
 ///     threads: vec![Thread { tid: Some(41), ..Thread::new(Task(0), "render", None) }],
 ///     ..Recording::default()
 /// };
 /// let mut file = Vec::new();
-/// trace::write::perfetto(&run, &mut file)?;
+/// paceline_trace::write::perfetto(&run, &mut file)?;
 ///
-/// let recording = trace::read::read(&file[..], "run.pftrace").expect("a trace");
+/// let recording = paceline_trace::read::read(&file[..], "run.pftrace").expect("a trace");
 /// let on = recording.threads.iter().find(|thread| thread.tid == Some(41)).map(|thread| thread.task);
 /// let (track, name) = ("waits".to_owned(), "waits for a lock".to_owned());
 /// let found = [Annotation { on, track, name, begin: Nanos(5), end: Nanos(9) }];
 /// let mut annotated = Vec::new();
-/// trace::write::annotate(&file[..], &recording, &found, &mut annotated)?;
+/// paceline_trace::write::annotate(&file[..], &recording, &found, &mut annotated)?;
 /// assert!(annotated.starts_with(&file));
-/// let again = trace::read::read(&annotated[..], "annotated.pftrace").expect("a trace");
+/// let again = paceline_trace::read::read(&annotated[..], "annotated.pftrace").expect("a trace");
 /// assert_eq!(again.annotations, found);
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -53,9 +53,10 @@ pub fn annotate(
 ) -> io::Result<Written> {
     let mut original = BufReader::new(original);
     let is_packed = original.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-    let (bytes, last) = match is_packed {
-        true => copy(flate2::bufread::MultiGzDecoder::new(original), &mut out)?,
-        false => copy(original, &mut out)?,
+    let (bytes, last) = if is_packed {
+        copy(flate2::bufread::MultiGzDecoder::new(original), &mut out)?
+    } else {
+        copy(original, &mut out)?
     };
     let clock = match &recording.origin.clock {
         Clock::Monotonic => MONOTONIC,
@@ -64,15 +65,15 @@ pub fn annotate(
     // Packets may be packed, so that their sequences are not seen; recorders count from 1.
     let first = last.saturating_add(1).max(FIRST);
     let mut packets = Packets::append(out, first, Some(clock));
-    let mut tracks = Tracks::reintroduce(recording, findings, first, &mut packets)?;
+    let mut tracks = WrittenTracks::reintroduce(recording, findings, first, &mut packets)?;
     lanes::write(findings.iter(), false, &mut tracks, &mut packets)?;
     let mut written = packets.finish()?;
     written.bytes += bytes;
     Ok(written)
 }
 
-/// Copies the file up to the end of its last whole packet. The answer is its length and the highest number of
-/// a sequence in it.
+/// Copies the file up to the end of its last whole packet. Returns its length and the highest number of a
+/// sequence in it.
 fn copy(mut original: impl Read, out: &mut impl Write) -> io::Result<(u64, u32)> {
     let mut last = 0;
     let mut copied = 0;

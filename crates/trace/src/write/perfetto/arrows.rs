@@ -1,11 +1,11 @@
-//! Which events an arrow leads from and to.
+//! The events that each arrow leads from and to.
 //!
-//! An arrow must be written where it begins, and only what comes later tells whether it leads anywhere. So
-//! the events are read once before they are written. In memory are then the arrows and their jobs.
+//! An arrow must be written where it begins, and only later events tell whether it leads anywhere. So the
+//! events are read once before they are written. During that, only the arrows and their jobs are in memory.
 //!
 //! - A dependency: from the end of the predecessor (of its last part, if several threads ran it) to the
 //!   beginning of the successor.
-//! - A wake-up: from the waker to the moment the woken one is awake, if it was parked when it was woken.
+//! - A wake-up: from the waker to the moment the woken thread is awake, if it was parked when it was woken.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Arrows {
     /// (event, arrow), in the order of the events.
     starts: Vec<(usize, u64)>,
     ends: Vec<(usize, u64)>,
-    /// How many of each were asked for already.
+    /// The numbers of both that were asked for already.
     started: usize,
     ended: usize,
 }
@@ -91,19 +91,19 @@ fn dependencies(events: &[Event]) -> Vec<(usize, usize)> {
 
 fn wake_ups(events: &[Event]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
-    // By parked seat: who woke it.
+    // By parked thread slot: the event that woke it.
     let mut parked: HashMap<u64, Option<usize>> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
-        let seat = u64::from(event.seat);
+        let slot = u64::from(event.slot);
         match event.kind {
-            EventKind::Park => drop(parked.insert(seat, None)),
+            EventKind::Park => drop(parked.insert(slot, None)),
             EventKind::Wake => {
                 if let Some(waker) = parked.get_mut(&event.arg) {
                     waker.get_or_insert(at);
                 }
             }
             EventKind::Unpark => {
-                let waker = parked.remove(&seat).flatten();
+                let waker = parked.remove(&slot).flatten();
                 pairs.extend(waker.map(|waker| (waker, at)));
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! What Perfetto's own trace processor makes of converted and annotated files.
+//! The answers of Perfetto's own trace processor about converted and annotated files.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -29,12 +29,12 @@ fn written(recording: &Recording) -> Vec<u8> {
     file
 }
 
-/// Who ran how often and how long, by thread.
+/// The number and length of runs, by thread.
 const RUNS: &str =
     "SELECT tid, COUNT(*), SUM(dur) FROM sched JOIN thread USING (utid) WHERE tid > 0 AND dur >= 0
      GROUP BY tid ORDER BY tid";
 
-/// Why each stopped; frequencies and idle states.
+/// The reason why each thread stopped; frequencies and idle states.
 const KERNEL: &[&str] = &[
     // We have one word for idle (I) and asleep (S), and one for dead (X) and about to be (x, Z).
     "SELECT CASE end_state WHEN 'R+' THEN 'R+'
@@ -44,7 +44,7 @@ const KERNEL: &[&str] = &[
      WHERE t.name IN ('cpufreq', 'cpuidle') GROUP BY t.name ORDER BY t.name",
 ];
 
-/// Who woke whom, where the waker is a thread.
+/// Wakers and woken threads, where the waker is a thread.
 const WAKERS: &str =
     "SELECT w.tid, COUNT(*) FROM thread_state s JOIN thread w ON w.utid = s.waker_utid
      WHERE w.tid > 0 GROUP BY w.tid ORDER BY w.tid";
@@ -52,8 +52,8 @@ const WAKERS: &str =
 /// As many tasks begin in the emulator's file (`testdata/traces/README.md`: wake-ups less decisions).
 const NEW_TASKS: u64 = 39;
 
-/// Goal: a file that is read and written is to Perfetto what it was. Method: its trace processor is asked the
-/// same of the original and of ours.
+/// Goal: a file that is read and written has the same meaning for Perfetto. Method: its trace processor gets
+/// the same questions about the original and ours.
 #[test]
 fn converted_files_are_what_they_were() {
     for (name, has_wakers) in [
@@ -73,15 +73,14 @@ fn converted_files_are_what_they_were() {
         assert_eq!(runs[0].len(), runs[1].len());
         for (before, after) in runs[0].iter().zip(&runs[1]) {
             assert_eq!(after[..2], before[..2], "{name}");
-            // What happens to a thread on two CPUs at one time is written a nanosecond apart.
+            // Events of one thread on two CPUs at one time are written a nanosecond apart.
             assert!(
                 after[2].abs_diff(before[2]) <= 1_000,
                 "{name}: {after:?} {before:?}"
             );
         }
         if has_wakers {
-            // That a new task is put on a queue for the first time is told as any wake-up, and Perfetto takes
-            // it for one then.
+            // A new task's first time on a queue is written as a wake-up, and Perfetto takes it for one then.
             let wakers = [&mut before, &mut after].map(|answers| numbers(&answers.pop().unwrap()));
             let woke = |rows: &[Vec<u64>], tid| {
                 rows.iter()
@@ -104,8 +103,8 @@ fn converted_files_are_what_they_were() {
     }
 }
 
-/// Goal: why each stopped arrives from texts, too, which do not say which kernel it was. Method: Perfetto
-/// reads the originals; as many states of each kind, and no kind is missing.
+/// Goal: the states in which threads stopped are kept, also those of texts, which do not name their kernel.
+/// Method: Perfetto reads the originals; as many states of each kind, and no kind is missing.
 #[test]
 fn states_in_texts_arrive() {
     for name in [
@@ -129,9 +128,9 @@ fn numbers(rows: &[String]) -> Vec<Vec<u64>> {
     rows.iter().map(row).collect()
 }
 
-/// Goal: of Chrome's JSON, slices and arrows arrive. Method: Perfetto reads the original, too; each name's
-/// slices that have an end are as many and as long (in microseconds) in both, and as many arrows go from one
-/// name to another.
+/// Goal: slices and arrows of Chrome's JSON are kept. Method: Perfetto reads the original, too; each name's
+/// slices with an end are as many and as long (in microseconds) in both, and as many arrows go from one name
+/// to another.
 #[test]
 fn slices_and_arrows_of_chrome_arrive() {
     let original = example("catapult-chrome-flow.json.gz");
@@ -152,9 +151,9 @@ fn slices_and_arrows_of_chrome_arrive() {
     assert_eq!(arrows[0], ["1"]);
 }
 
-/// Goal: findings are on top of what was there, below the threads that they are about, and nothing else has
+/// Goal: findings are on top of the trace, below the threads that they are about, and nothing else has
 /// changed. Method: three findings on a real file, two of one thread that overlap; the trace processor is
-/// asked for slices with their threads, and what it was asked before.
+/// asked for slices with their threads, and the questions from before.
 #[test]
 fn findings_are_on_top_of_what_was_there() {
     let original = example("ms-galaxy-s20.perfetto-trace.gz");
@@ -207,8 +206,9 @@ fn findings_are_on_top_of_what_was_there() {
     assert_eq!(after[KERNEL.len() + 1], expected);
 }
 
-/// Goal: Perfetto keeps what is said of quotas, with its values, shows when a thread was put aside below that
-/// thread, and takes the thread for one that could run. Method: a thread that is put aside while it runs.
+/// Goal: Perfetto keeps the events of quotas, with their values, shows the times when a thread was put aside
+/// below that thread, and takes the thread for one that could run. Method: a thread that is put aside while
+/// it runs.
 #[test]
 fn who_is_put_aside_is_shown() {
     let task = Task(0);

@@ -5,18 +5,19 @@ use std::io::{self, Write};
 use event::{Event, KernelEvent, KernelEventKind};
 use prost::Message;
 
+use super::numbers::FileNumbers;
 use super::packets::Packets;
-use super::people::People;
-use super::tracks::Tracks;
+use super::tracks::WrittenTracks;
 use crate::supplement::{
-    BATCH, Facts, Head, Jobs, LONGEST, Lost, Seat, Supplement, ThreadFacts, labels,
+    BATCH, CpuEntry, JobBatch, LONGEST, Lost, SlotEntry, Supplement, SupplementHead, ThreadEntry,
+    labels,
 };
 use crate::{Loss, Recording, Wakers};
 
-/// More CPUs than any machine has: what lists more of them is not told.
+/// More CPUs than any machine has: longer lists are not written.
 const MOST_CPUS: usize = 1 << 14;
 
-/// What the first packet of a file tells.
+/// The supplement in the first packet of a file.
 pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement {
     // Our reader counts these itself.
     let is_gap = |event: &&KernelEvent| matches!(event.what, KernelEventKind::Lost { .. });
@@ -32,7 +33,7 @@ pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement 
             count,
         });
     Supplement {
-        head: Some(Head {
+        head: Some(SupplementHead {
             pictures: Vec::new(),
             clock: Some(recording.origin.clock.name().to_owned()),
             wakers: Some(match recording.origin.wakers {
@@ -46,16 +47,16 @@ pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement 
     }
 }
 
-/// Writes what is known of threads, CPUs, seats and labels, and the job system's events, which are in the
-/// order of their times.
+/// Writes the facts about threads, CPUs, thread slots and labels, and the job system's events, which are in
+/// the order of their times.
 pub(super) fn write<W: Write>(
     recording: &Recording,
     events: &[Event],
-    tracks: &Tracks<'_>,
+    tracks: &WrittenTracks<'_>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
     let mut part = Supplement::default();
-    for task in People::tasks(recording) {
+    for task in FileNumbers::tasks(recording) {
         part.threads.push(thread(tracks, task));
         if part.threads.len().is_multiple_of(64) && part.encoded_len() > LONGEST / 4 {
             packets.supplement(std::mem::take(&mut part))?;
@@ -63,26 +64,26 @@ pub(super) fn write<W: Write>(
     }
     let cpus = recording.cpus.iter().take(MOST_CPUS);
     part.cpus = cpus
-        .map(|facts| Facts {
+        .map(|facts| CpuEntry {
             cpu: facts.cpu.0,
             capacity: facts.capacity,
             max_khz: facts.max_khz,
         })
         .collect();
-    let seats: Vec<Seat> = recording
-        .seats
+    let slots: Vec<SlotEntry> = recording
+        .slots
         .iter()
-        .map(|(seat, task)| Seat {
-            seat: *seat,
+        .map(|(slot, task)| SlotEntry {
+            slot: *slot,
             tid: tracks.tid(*task) as u32,
         })
         .collect();
     if part != Supplement::default() {
         packets.supplement(part)?;
     }
-    for seats in seats.chunks(LONGEST / 64) {
+    for slots in slots.chunks(LONGEST / 64) {
         packets.supplement(Supplement {
-            seats: seats.to_vec(),
+            slots: slots.to_vec(),
             ..Supplement::default()
         })?;
     }
@@ -94,18 +95,18 @@ pub(super) fn write<W: Write>(
     }
     for events in events.chunks(BATCH) {
         packets.supplement(Supplement {
-            jobs: Some(Jobs::of(events)),
+            jobs: Some(JobBatch::of(events)),
             ..Supplement::default()
         })?;
     }
     Ok(())
 }
 
-fn thread(tracks: &Tracks<'_>, task: event::Task) -> ThreadFacts {
+fn thread(tracks: &WrittenTracks<'_>, task: event::Task) -> ThreadEntry {
     let thread = tracks.people.thread(task);
     let allowed = thread.and_then(|thread| thread.allowed.as_ref());
     let allowed = allowed.filter(|allowed| allowed.len() <= MOST_CPUS);
-    ThreadFacts {
+    ThreadEntry {
         tid: tracks.tid(task) as u32,
         priority: tracks.priority(task),
         has_allowed: allowed.is_some(),

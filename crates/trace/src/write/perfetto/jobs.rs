@@ -1,9 +1,9 @@
-//! What the job system did, on the tracks of its threads: bodies and waits as slices, the rest as
-//! instants, dependencies and wake-ups as arrows, and how many jobs were ready.
+//! The job system's events, on the tracks of its threads: bodies and waits as slices, the rest as instants,
+//! dependencies and wake-ups as arrows, and the number of ready jobs.
 //!
 //! Slices of one track must nest, and the format's ends have no names: each ends the innermost. So every
-//! track has a stack here. An end that is not the innermost's ends what is inside of it, too; one that is
-//! nobody's is left out; what is open at last ends with the recording.
+//! track has a stack here. An end of an outer slice ends the ones inside of it, too; an end without a slice
+//! is left out; slices that are open at the end of the recording end with it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -12,8 +12,8 @@ use event::{Event, EventKind, Interfered, Nanos, Resized, Steered, Withheld};
 
 use super::arrows::Arrows;
 use super::messages::Type;
-use super::packets::{Mark, Note, Packets};
-use super::tracks::Tracks;
+use super::packets::{Note, Packets, TrackMark};
+use super::tracks::WrittenTracks;
 use crate::{Annotation, Recording};
 
 /// Categories, for filters.
@@ -28,10 +28,10 @@ enum OpenSlice {
     Wait(u64),
 }
 
-/// What happens on tracks while events are written.
-struct Jobs<'a, 'r, W> {
+/// The state of the tracks while events are written.
+struct JobWriter<'a, 'r, W> {
     recording: &'r Recording,
-    tracks: &'a mut Tracks<'r>,
+    tracks: &'a mut WrittenTracks<'r>,
     packets: &'a mut Packets<W>,
     arrows: Arrows,
     /// By job: the number of its label.
@@ -48,10 +48,10 @@ pub(super) fn write<'r, W: Write>(
     events: &[Event],
     end: Nanos,
     recording: &'r Recording,
-    tracks: &mut Tracks<'r>,
+    tracks: &mut WrittenTracks<'r>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
-    let mut jobs = Jobs {
+    let mut jobs = JobWriter {
         recording,
         tracks,
         packets,
@@ -67,7 +67,7 @@ pub(super) fn write<'r, W: Write>(
     for (track, open) in std::mem::take(&mut jobs.open) {
         for _ in open {
             jobs.packets
-                .mark(Mark::picture(track, end, Type::SliceEnd))?;
+                .mark(TrackMark::picture(track, end, Type::SliceEnd))?;
             jobs.packets.written.unfinished += 1;
         }
     }
@@ -86,11 +86,11 @@ fn outcome(code: u64) -> &'static str {
     }
 }
 
-/// Why nobody was woken, by the number in the event.
+/// Why no worker was woken, by the number in the event.
 fn withheld(number: u64) -> &'static str {
     match Withheld::from_code(number) {
-        Some(Withheld::Searched) => "somebody looks for work",
-        Some(Withheld::NobodySleeps) => "nobody sleeps",
+        Some(Withheld::Searched) => "a worker is looking for work",
+        Some(Withheld::NobodySleeps) => "no worker sleeps",
         Some(Withheld::Batch) => "more of the batch will come",
         _ => "unknown",
     }
@@ -117,20 +117,20 @@ fn resized(number: u64) -> &'static str {
     }
 }
 
-/// What was decided about threads that others keep from running, by the number in the event.
+/// The decision about threads that others keep from running, by the number in the event.
 fn interfered(number: u64) -> &'static str {
     match Interfered::from_code(number) {
         Some(Interfered::Noticed) => "threads wait for CPUs",
-        Some(Interfered::Fewer) => "fewer workers, for a try",
-        Some(Interfered::Kept) => "the fewer are left alone and get as much",
-        Some(Interfered::Restored) => "the fewer are no better off: all are back",
+        Some(Interfered::Fewer) => "fewer workers, as a trial",
+        Some(Interfered::Kept) => "fewer workers are undisturbed and get as much CPU time",
+        Some(Interfered::Restored) => "fewer workers are no better off: all are back",
         Some(Interfered::Probed) => "all are back, to see whether CPUs are free",
         Some(Interfered::Over) => "it is over",
         _ => "unknown",
     }
 }
 
-/// What workers do that is an instant, and what there is to know of it.
+/// The events of workers that are instants, and their notes.
 fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
     let Event { job, arg, .. } = *event;
     let (high, low) = (arg >> 32, arg & u64::from(u32::MAX));
@@ -144,12 +144,12 @@ fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
                 Note::Number("items", low),
             ],
         ),
-        EventKind::Steal => ("steal", number("from_seat")),
-        EventKind::Wake => ("wake", number("seat")),
+        EventKind::Steal => ("steal", number("from_slot")),
+        EventKind::Wake => ("wake", number("slot")),
         EventKind::Park => ("park", vec![]),
         EventKind::Unpark => ("unpark", vec![]),
         EventKind::Promoted => ("promoted", vec![Note::Number("job", job)]),
-        EventKind::Spare => ("spare", number("seat")),
+        EventKind::Spare => ("spare", number("slot")),
         EventKind::Resized => (
             "resized",
             vec![
@@ -167,7 +167,7 @@ fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
             ],
         ),
         EventKind::WakeWithheld => (
-            "wakes nobody",
+            "wakes no worker",
             vec![
                 Note::Text("why", withheld(high)),
                 Note::Number("tickets", low),
@@ -180,15 +180,15 @@ fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
             }
             ("steered", notes)
         }
-        EventKind::MaskRestored => ("all CPUs given back", number("seat")),
-        EventKind::Nudged => ("kernel asked to look again", number("seat")),
+        EventKind::MaskRestored => ("all CPUs given back", number("slot")),
+        EventKind::Nudged => ("kernel asked to look again", number("slot")),
         EventKind::Recording if arg == 0 => ("recording off", vec![]),
         EventKind::Recording => ("recording on", vec![]),
         _ => return None,
     })
 }
 
-impl<W: Write> Jobs<'_, '_, W> {
+impl<W: Write> JobWriter<'_, '_, W> {
     fn write(&mut self, at: usize, event: &Event) -> io::Result<()> {
         self.count_ready(event)?;
         let Event { job, arg, .. } = *event;
@@ -220,10 +220,10 @@ impl<W: Write> Jobs<'_, '_, W> {
     }
 
     fn track_of(&mut self, event: &Event) -> io::Result<u64> {
-        self.tracks.seat(self.recording, event.seat, self.packets)
+        self.tracks.slot(self.recording, event.slot, self.packets)
     }
 
-    /// What a job is called.
+    /// The label of a job.
     fn label(&self, job: u64) -> String {
         let Some(&number) = self.labels.get(&job) else {
             return "job".to_owned();
@@ -242,12 +242,12 @@ impl<W: Write> Jobs<'_, '_, W> {
             OpenSlice::Wait(job) => (WAIT, format!("wait for {}", self.label(job))),
         };
         self.open.entry(track).or_default().push(slice);
-        self.packets.mark(Mark {
+        self.packets.mark(TrackMark {
             category,
             name: &name,
             notes: &[Note::Number("job", event.job)],
             ends: self.arrows.ends_at(at),
-            ..Mark::picture(track, event.time, Type::SliceBegin)
+            ..TrackMark::picture(track, event.time, Type::SliceBegin)
         })
     }
 
@@ -268,13 +268,13 @@ impl<W: Write> Jobs<'_, '_, W> {
         stack.truncate(depth);
         for _ in 0..inner {
             self.packets
-                .mark(Mark::picture(track, event.time, Type::SliceEnd))?;
+                .mark(TrackMark::picture(track, event.time, Type::SliceEnd))?;
             self.packets.written.unfinished += 1;
         }
-        self.packets.mark(Mark {
+        self.packets.mark(TrackMark {
             notes,
             starts: self.arrows.starts_at(at),
-            ..Mark::picture(track, event.time, Type::SliceEnd)
+            ..TrackMark::picture(track, event.time, Type::SliceEnd)
         })
     }
 
@@ -287,17 +287,17 @@ impl<W: Write> Jobs<'_, '_, W> {
         notes: &[Note<'_>],
     ) -> io::Result<()> {
         let track = self.track_of(event)?;
-        self.packets.mark(Mark {
+        self.packets.mark(TrackMark {
             category,
             name,
             notes,
             starts: self.arrows.starts_at(at),
             ends: self.arrows.ends_at(at),
-            ..Mark::picture(track, event.time, Type::Instant)
+            ..TrackMark::picture(track, event.time, Type::Instant)
         })
     }
 
-    /// A job is ready until it begins, or is over without.
+    /// A job is ready until it begins, or ends without a body.
     fn count_ready(&mut self, event: &Event) -> io::Result<()> {
         let has_changed = match event.kind {
             EventKind::Ready => self.ready.insert(event.job),
@@ -321,7 +321,7 @@ impl<W: Write> Jobs<'_, '_, W> {
 
 /// The frames of a recording, and how many of them have no end, or no beginning.
 ///
-/// They are no slices of the thread they began on: frames may overlap each other, and the bodies of jobs.
+/// They are not slices of the thread they began on: frames may overlap each other and the bodies of jobs.
 pub(super) fn frames(events: &[Event], end: Nanos) -> (Vec<Annotation>, u64, u64) {
     let mut frames = Vec::new();
     let mut unbegun = 0;

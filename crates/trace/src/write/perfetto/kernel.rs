@@ -1,8 +1,8 @@
 //! Kernel events, as the kernel's own tracer would have recorded them: bundles of one CPU each.
 //!
 //! Readers sort the bundles of all CPUs by time and know no order between events of one time on different
-//! CPUs. A simulated kernel does much at one instant, so what happens to one task on two CPUs at the same
-//! time is written a nanosecond apart; else a task might be woken before it falls asleep.
+//! CPUs. A simulated kernel does much at one instant, so events of one task on two CPUs at the same time are
+//! written a nanosecond apart; else a task might be woken before it falls asleep.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -15,44 +15,44 @@ use super::messages::{
     SchedPiSetprio, SchedSwitch, SchedWaking, Softirq, SysEnter, SysExit,
 };
 use super::packets::{Packets, stamp};
-use super::tracks::Tracks;
+use super::tracks::WrittenTracks;
 use crate::read::builder::Layout;
 use crate::write::order::Order;
 use crate::{nice, throttle};
 
-/// Events of one bundle. Less is more packets, more is more memory.
+/// The number of events in one bundle. Less is more packets, more is more memory.
 const BUNDLE: usize = 256;
 
 /// `state` of `cpu_idle`: awake.
 const NOT_IDLE: u32 = u32::MAX;
 
-/// The number of the futex call. It is that of x86-64; no file of ours says which machine it was, so that
-/// nobody takes it for another one's.
+/// The number of the futex call. It is that of x86-64; no file of ours names its machine, so readers take it
+/// for this one.
 const FUTEX: i64 = 202;
 
 /// Of `common_flags`: in a hard interrupt.
 const IN_INTERRUPT: u32 = 8;
 
-/// What is known of one CPU while its events are written.
+/// The state of one CPU while its events are written.
 #[derive(Default)]
 struct OneCpu {
     events: Vec<FtraceEvent>,
     current: Option<Task>,
-    /// Whether events are missing before those that are next.
+    /// Whether events are missing before the next ones.
     has_lost: bool,
-    /// Shows whether it is online, if that ever changes.
+    /// The track that shows whether it is online, if that ever changes.
     online: Option<u64>,
 }
 
 /// Writes kernel events.
-struct Kernel<'a, 'r, W> {
-    tracks: &'a mut Tracks<'r>,
+struct KernelWriter<'a, 'r, W> {
+    tracks: &'a mut WrittenTracks<'r>,
     packets: &'a mut Packets<W>,
     cpus: BTreeMap<Cpu, OneCpu>,
     order: Order,
-    /// Priorities of those that have inherited one.
+    /// Priorities of tasks that have inherited one.
     inherited: HashMap<Task, i32>,
-    /// Own priorities of those that were given another one than they began with.
+    /// Own priorities of tasks that were given another one than they began with.
     own: HashMap<Task, i32>,
     begin: Nanos,
     layout: Layout,
@@ -63,10 +63,10 @@ struct Kernel<'a, 'r, W> {
 pub(super) fn write<W: Write>(
     events: &[KernelEvent],
     (begin, layout): (Nanos, Layout),
-    tracks: &mut Tracks<'_>,
+    tracks: &mut WrittenTracks<'_>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
-    let mut kernel = Kernel {
+    let mut kernel = KernelWriter {
         tracks,
         packets,
         cpus: BTreeMap::new(),
@@ -90,7 +90,7 @@ pub(super) fn write<W: Write>(
     Ok(())
 }
 
-/// The priority that the second event says the loan in the first is of, if they belong together.
+/// The priority that the second event gives to the loan in the first, if they belong together.
 fn loan(event: &KernelEvent, next: &KernelEvent) -> Option<(i16, bool)> {
     match (event.what, next.what) {
         (
@@ -107,14 +107,14 @@ fn loan(event: &KernelEvent, next: &KernelEvent) -> Option<(i16, bool)> {
     }
 }
 
-/// A CPU's number where the format wants it signed.
+/// A CPU's number where the format has it signed.
 fn signed(cpu: Cpu) -> i32 {
     i32::try_from(cpu.0).unwrap_or(i32::MAX)
 }
 
 /// An event on its way into a bundle.
 struct Record {
-    /// Who it happened on.
+    /// The task that it happened on.
     on: Option<Task>,
     in_interrupt: bool,
     what: Ftrace,
@@ -164,7 +164,7 @@ fn throttling(tid: i32, begins: bool) -> Ftrace {
     })
 }
 
-impl<W: Write> Kernel<'_, '_, W> {
+impl<W: Write> KernelWriter<'_, '_, W> {
     fn write(&mut self, event: &KernelEvent, loan: Option<(i16, bool)>) -> io::Result<()> {
         let cpu = event.cpu;
         match event.what {
@@ -178,7 +178,7 @@ impl<W: Write> Kernel<'_, '_, W> {
                 priority,
                 lent: false,
             } => {
-                // The next event that names the task says so.
+                // The next event that names the task has it.
                 self.own.insert(task, priority.into());
                 self.inherited.remove(&task);
                 return Ok(());
@@ -187,7 +187,7 @@ impl<W: Write> Kernel<'_, '_, W> {
         }
         let time = self.place(event);
         let Some(record) = self.scheduling(event, loan).or_else(|| self.other(event)) else {
-            // A kind of a later version: nothing of ours has it.
+            // A kind of a later version: no recording of ours has it.
             return Ok(());
         };
         if let KernelEventKind::Online(online) = event.what {
@@ -209,7 +209,7 @@ impl<W: Write> Kernel<'_, '_, W> {
         self.bundle(cpu, full, has_lost)
     }
 
-    /// Who runs, who may, and how urgent it is.
+    /// Switches, wake-ups, migrations and priorities.
     fn scheduling(&mut self, event: &KernelEvent, loan: Option<(i16, bool)>) -> Option<Record> {
         let cpu = event.cpu;
         let current = self.cpu(cpu).current;
@@ -273,7 +273,7 @@ impl<W: Write> Kernel<'_, '_, W> {
         })
     }
 
-    /// What else happens on a CPU, and what tasks ask the kernel.
+    /// The other events of a CPU, and the system calls of tasks.
     fn other(&mut self, event: &KernelEvent) -> Option<Record> {
         let cpu = event.cpu;
         let current = self.cpu(cpu).current;
@@ -306,7 +306,7 @@ impl<W: Write> Kernel<'_, '_, W> {
                 address,
                 call,
             } => {
-                // `include/uapi/linux/futex.h`; one of those that are none of the others.
+                // `include/uapi/linux/futex.h`; 2 stands for all other calls.
                 let op = match call {
                     FutexCall::Wait => 0,
                     FutexCall::Wake => 1,
@@ -381,7 +381,7 @@ impl<W: Write> Kernel<'_, '_, W> {
         self.set_priority(task, old)
     }
 
-    /// From this priority to that which it has now.
+    /// From this priority to the one it has now.
     fn set_priority(&self, task: Task, old: i32) -> Ftrace {
         Ftrace::SchedPiSetprio(SchedPiSetprio {
             comm: Some(self.tracks.name(task)),
@@ -391,7 +391,7 @@ impl<W: Write> Kernel<'_, '_, W> {
         })
     }
 
-    /// The event alone is not shown anywhere, so a counter says it, too.
+    /// Viewers do not show the event alone, so a counter has it, too.
     fn show_online(&mut self, cpu: Cpu, time: Nanos, online: bool) -> io::Result<()> {
         let track = match self.cpu(cpu).online {
             Some(track) => track,

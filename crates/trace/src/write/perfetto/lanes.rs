@@ -1,7 +1,7 @@
 //! Annotations, on tracks of their own.
 //!
-//! Slices of one track must nest and annotations need not, so those that overlap go to different tracks
-//! of the same name, which viewers show as one. Each goes to the track that has been free for longest.
+//! Slices of one track must nest and annotations need not, so overlapping ones go to different tracks of the
+//! same name, which viewers show as one. Each goes to the track that has been free for longest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,17 +10,17 @@ use std::io::{self, Write};
 use event::{Nanos, Task};
 
 use super::messages::Type;
-use super::packets::{Mark, Packets};
-use super::tracks::Tracks;
+use super::packets::{Packets, TrackMark};
+use super::tracks::WrittenTracks;
 use crate::Annotation;
 
 const ANNOTATION: &str = "annotation";
 
-/// Writes annotations in any order. `is_picture`: whether they only show what the supplement tells.
+/// Writes annotations in any order. `is_picture`: whether they only show contents of the supplement.
 pub(super) fn write<'n, W: Write>(
     annotations: impl Iterator<Item = &'n Annotation>,
     is_picture: bool,
-    tracks: &mut Tracks<'_>,
+    tracks: &mut WrittenTracks<'_>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
     let mut groups: BTreeMap<(Option<Task>, &str), Vec<&Annotation>> = BTreeMap::new();
@@ -29,7 +29,7 @@ pub(super) fn write<'n, W: Write>(
     }
     for ((on, name), mut notes) in groups {
         notes.sort_by_key(|note| note.begin);
-        // Until when each track is taken.
+        // The time until which each track is taken.
         let mut lanes: BinaryHeap<Reverse<(Nanos, u64)>> = BinaryHeap::new();
         for note in notes {
             let free = lanes.peek().is_some_and(|lane| lane.0.0 <= note.begin);
@@ -38,16 +38,16 @@ pub(super) fn write<'n, W: Write>(
                 None => tracks.named(name, on, packets)?,
             };
             let end = note.end.max(note.begin);
-            packets.mark(Mark {
+            packets.mark(TrackMark {
                 category: ANNOTATION,
                 name: &note.name,
                 is_word: false,
                 is_picture,
-                ..Mark::new(track, note.begin, Type::SliceBegin)
+                ..TrackMark::new(track, note.begin, Type::SliceBegin)
             })?;
-            packets.mark(Mark {
+            packets.mark(TrackMark {
                 is_picture,
-                ..Mark::new(track, end, Type::SliceEnd)
+                ..TrackMark::new(track, end, Type::SliceEnd)
             })?;
             lanes.push(Reverse((end, track)));
         }

@@ -1,12 +1,12 @@
-//! What programs said, on the tracks of their threads.
+//! The programs' marks, on the tracks of their threads.
 //!
-//! Slices of one track must nest and ends have no names, as for jobs: an end that is nobody's is left out,
-//! what is open at last ends with the recording. Slices that need not nest each have a track below their
-//! thread's; tracks that are free are used again. Their numbers are noted on them, and who ended them if
-//! another thread did.
+//! Slices of one track must nest and ends have no names, as for jobs: an end without a slice is left out, and
+//! slices that are open at the end of the recording end with it. Slices that need not nest each have a track
+//! below their thread's; tracks that are free are used again. The slices' numbers are noted on them, and the
+//! thread that ended them if it was another one.
 //!
-//! An arrow that passes through a slice where it begins, or through an instant, is told with it; elsewhere it
-//! has an instant of its own.
+//! An arrow that passes through a slice where it begins, or through an instant, is written with it; elsewhere
+//! it has an instant of its own.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use event::{Nanos, Task};
 
 use super::messages::Type;
 use super::packets::{self, Note, Packets};
-use super::tracks::Tracks;
+use super::tracks::WrittenTracks;
 use crate::{Mark, MarkKind, Name, Recording};
 
 /// Categories. Our reader knows the last two.
@@ -23,11 +23,11 @@ const MARK: &str = "mark";
 const ASYNC: &str = "async";
 const FLOW: &str = "flow";
 
-/// What tells slices apart that need not nest: the position of the process (or, without one, the thread), the
-/// name and the number.
+/// The key of slices that need not nest: the position of the process (or, without one, the thread), the name
+/// and the number.
 type MarkKey = (Result<usize, Task>, Name, u64);
 
-/// A track with an open slice: its number, who it is below, and how many of this key are open.
+/// A track with an open slice: its number, the thread it is below, and the number of open slices of this key.
 struct OpenTrack {
     track: u64,
     on: Task,
@@ -36,12 +36,12 @@ struct OpenTrack {
 
 struct Marks<'a, 'r, W> {
     recording: &'r Recording,
-    tracks: &'a mut Tracks<'r>,
+    tracks: &'a mut WrittenTracks<'r>,
     packets: &'a mut Packets<W>,
-    /// By thread: how many slices are open.
+    /// By thread: the number of open slices.
     depths: BTreeMap<Task, u64>,
     open: BTreeMap<MarkKey, OpenTrack>,
-    /// Tracks with nothing open, by what is shown together.
+    /// Tracks without an open slice, by the tracks that they are shown with.
     free: HashMap<(Task, Name), Vec<u64>>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn write<'r, W: Write>(
     marks: &[Mark],
     end: Nanos,
     recording: &'r Recording,
-    tracks: &mut Tracks<'r>,
+    tracks: &mut WrittenTracks<'r>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
     let mut writer = Marks {
@@ -70,7 +70,7 @@ pub(super) fn write<'r, W: Write>(
     writer.finish(end)
 }
 
-/// The arrows right behind a mark that are told with it: those that go on, then those that end.
+/// The arrows right behind a mark that are written with it: those that go on, then those that end.
 fn flows<'m>(mark: &Mark, after: &'m [Mark]) -> &'m [Mark] {
     if !matches!(mark.what, MarkKind::Begin(_) | MarkKind::Instant(_)) {
         return &[];
@@ -107,7 +107,7 @@ impl<W: Write> Marks<'_, '_, W> {
                     Some(less) => {
                         *depth = less;
                         self.packets
-                            .mark(packets::Mark::new(track, mark.time, Type::SliceEnd))
+                            .mark(packets::TrackMark::new(track, mark.time, Type::SliceEnd))
                     }
                     None => {
                         self.packets.written.unbegun += 1;
@@ -120,12 +120,12 @@ impl<W: Write> Marks<'_, '_, W> {
             MarkKind::Flow { .. } => {
                 let flow = [*mark];
                 let (starts, ends) = ids(&flow);
-                self.packets.mark(packets::Mark {
+                self.packets.mark(packets::TrackMark {
                     category: FLOW,
                     name: FLOW,
                     starts,
                     ends,
-                    ..packets::Mark::new(track, mark.time, Type::Instant)
+                    ..packets::TrackMark::new(track, mark.time, Type::Instant)
                 })
             }
         }
@@ -140,12 +140,12 @@ impl<W: Write> Marks<'_, '_, W> {
         flows: &[Mark],
     ) -> io::Result<()> {
         let (starts, ends) = ids(flows);
-        self.packets.mark(packets::Mark {
+        self.packets.mark(packets::TrackMark {
             category,
             name: self.recording.names.word(name),
             starts,
             ends,
-            ..packets::Mark::new(track, mark.time, what)
+            ..packets::TrackMark::new(track, mark.time, what)
         })
     }
 
@@ -173,11 +173,11 @@ impl<W: Write> Marks<'_, '_, W> {
                 track
             }
         };
-        self.packets.mark(packets::Mark {
+        self.packets.mark(packets::TrackMark {
             category: ASYNC,
             name: word,
             notes: &[Note::Number("cookie", cookie)],
-            ..packets::Mark::new(track, mark.time, Type::SliceBegin)
+            ..packets::TrackMark::new(track, mark.time, Type::SliceBegin)
         })
     }
 
@@ -194,14 +194,14 @@ impl<W: Write> Marks<'_, '_, W> {
             self.free.entry((on, name)).or_default().push(track);
         }
         let by = [Note::Number("tid", self.tracks.tid(mark.on) as u64)];
-        self.packets.mark(packets::Mark {
+        self.packets.mark(packets::TrackMark {
             category: if on == mark.on { "" } else { ASYNC },
             notes: if on == mark.on { &[] } else { &by },
-            ..packets::Mark::new(track, mark.time, Type::SliceEnd)
+            ..packets::TrackMark::new(track, mark.time, Type::SliceEnd)
         })
     }
 
-    /// What is open ends with the recording.
+    /// Ends the open slices with the recording.
     fn finish(self, end: Nanos) -> io::Result<()> {
         let threads = self
             .depths
@@ -211,7 +211,7 @@ impl<W: Write> Marks<'_, '_, W> {
         for (track, depth) in threads.chain(others) {
             for _ in 0..depth {
                 self.packets
-                    .mark(packets::Mark::new(track, end, Type::SliceEnd))?;
+                    .mark(packets::TrackMark::new(track, end, Type::SliceEnd))?;
                 self.packets.written.unfinished += 1;
             }
         }
@@ -224,9 +224,10 @@ fn ids(flows: &[Mark]) -> (Vec<u64>, Vec<u64>) {
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
     for flow in flows {
         if let MarkKind::Flow { id, ends: it_ends } = flow.what {
-            match it_ends {
-                false => starts.push(id),
-                true => ends.push(id),
+            if it_ends {
+                ends.push(id);
+            } else {
+                starts.push(id);
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct TracePacket {
     pub(super) timestamp_clock_id: Option<u32>,
     #[prost(bool, optional, tag = "87")]
     pub(super) first_packet_on_sequence: Option<bool>,
-    /// Ours; Perfetto passes over it.
+    /// Our own field; Perfetto skips it.
     #[prost(message, optional, tag = "20606")]
     pub(super) supplement: Option<Supplement>,
 }
@@ -59,13 +59,13 @@ pub(super) struct Utsname {
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ClockSnapshot {
     #[prost(message, repeated, tag = "1")]
-    pub(super) clocks: Vec<Clock>,
+    pub(super) clocks: Vec<SnapshotClock>,
     #[prost(uint32, optional, tag = "2")]
     pub(super) primary_trace_clock: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Clock {
+pub(super) struct SnapshotClock {
     #[prost(uint32, optional, tag = "1")]
     pub(super) clock_id: Option<u32>,
     #[prost(uint64, optional, tag = "2")]
@@ -135,7 +135,7 @@ pub(super) struct TrackEvent {
     pub(super) terminating_flow_ids: Vec<u64>,
 }
 
-/// What a [`TrackEvent`] is.
+/// The type of a [`TrackEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub(super) enum Type {
@@ -342,12 +342,12 @@ pub(super) struct IrqHandlerEntry {
 pub(super) struct IrqHandlerExit {
     #[prost(int32, optional, tag = "1")]
     pub(super) irq: Option<i32>,
-    /// 1: it was this device's.
+    /// 1: the sleep was because of this device.
     #[prost(int32, optional, tag = "2")]
     pub(super) ret: Option<i32>,
 }
 
-/// An event that the format has no message for.
+/// An event of a kind without a message in the format.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GenericFtraceEvent {
     #[prost(string, optional, tag = "1")]

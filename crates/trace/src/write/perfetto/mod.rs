@@ -1,13 +1,13 @@
-//! Perfetto's protobuf traces: what `ui.perfetto.dev` and its trace processor read.
+//! Perfetto's protobuf traces, which `ui.perfetto.dev` and its trace processor read.
 //!
-//! Kernel events are written as Linux's tracer records them, so that Perfetto makes its own scheduler
-//! view, thread states and wake-ups of them. What the job system did is on the tracks of the same threads.
+//! Kernel events are written as Linux's tracer records them, so that Perfetto makes its own scheduler view,
+//! thread states and wake-ups of them. The job system's events are on the tracks of the same threads.
 //!
 //! Field numbers are from `protos/perfetto/trace` of Perfetto's repository.
 //!
 //! Invariants
-//! - The file is written as it comes; in memory are the recording, what is known of its jobs and threads,
-//!   and one piece of the file.
+//! - The file is written in pieces; in memory are the recording, the state of its jobs and threads, and one
+//!   piece of the file.
 //! - The events of one track are in the order of their times, and every slice that begins ends.
 //! - Equal recordings give equal bytes: nothing is iterated in hash order.
 
@@ -19,8 +19,8 @@ mod kernel;
 mod lanes;
 mod marks;
 mod messages;
+mod numbers;
 mod packets;
-mod people;
 mod throttled;
 mod tracks;
 
@@ -31,16 +31,16 @@ use event::Nanos;
 
 pub use self::annotate::annotate;
 use self::packets::Packets;
-use self::tracks::Tracks;
+use self::tracks::WrittenTracks;
 use super::Written;
 use crate::read::builder::Layout;
 use crate::{Annotation, Loss, Recording};
 
 /// Writes a recording as a Perfetto trace.
 ///
-/// Threads and processes have the kernel's numbers where it gave some; else a thread has its task's plus one
-/// and a process that of its first thread. A dependency is an arrow from where the predecessor ends to where
-/// the successor begins. If events were lost, a mark on the track "recording" says how many.
+/// Threads and processes have the kernel's numbers where it gave some; else a thread has its task's number
+/// plus one, and a process that of its first thread. A dependency is an arrow from where the predecessor ends
+/// to where the successor begins. If events were lost, a mark on the track "recording" says how many.
 ///
 /// [`read`](crate::read::read) gets the recording back: its events in the order of their times, kernel events
 /// up to a nanosecond apart (see [`Written::delayed`]), priorities with the events that show them, gaps
@@ -49,24 +49,24 @@ use crate::{Annotation, Loss, Recording};
 /// The writer gets pieces of about 64 KiB and needs no buffer of its own.
 ///
 /// # Errors
-/// Those of the writer; what was written until then is a shorter trace.
+/// Those of the writer; the file up to then is a shorter trace.
 ///
 /// ```
 /// use event::{Event, EventKind, Nanos, Task};
 ///
-/// let mut recording = trace::Recording {
-///     processes: vec![trace::Process::new("game")],
-///     threads: vec![trace::Thread::new(Task(0), "main", Some(0))],
+/// let mut recording = paceline_trace::Recording {
+///     processes: vec![paceline_trace::Process::new("game")],
+///     threads: vec![paceline_trace::Thread::new(Task(0), "main", Some(0))],
 ///     labels: vec!["physics".into()],
-///     ..trace::Recording::default()
+///     ..paceline_trace::Recording::default()
 /// };
-/// recording.seats.insert(0, Task(0));
+/// recording.thread slots.insert(0, Task(0));
 /// for (time, kind) in [(1_000, EventKind::Created), (2_000, EventKind::Begin), (9_000, EventKind::End)] {
-///     let (job, arg, seat) = (77, 0, 0);
-///     recording.jobs.push(Event { time: Nanos(time), job, arg, seat, kind });
+///     let (job, arg, thread slot) = (77, 0, 0);
+///     recording.jobs.push(Event { time: Nanos(time), job, arg, thread slot, kind });
 /// }
 /// let mut file = Vec::new();
-/// let written = trace::write::perfetto(&recording, &mut file)?;
+/// let written = paceline_trace::write::perfetto(&recording, &mut file)?;
 /// assert_eq!(written.bytes, file.len() as u64);
 /// assert_eq!(written.unfinished, 0);
 /// assert!(file.windows(7).any(|word| word == b"physics"));
@@ -82,7 +82,7 @@ pub fn perfetto(recording: &Recording, out: impl Write) -> io::Result<Written> {
         packets.release(release)?;
         layout = Layout::of(release);
     }
-    let mut tracks = Tracks::introduce(recording, &mut packets)?;
+    let mut tracks = WrittenTracks::introduce(recording, &mut packets)?;
     facts::write(recording, &events, &tracks, &mut packets)?;
 
     kernel::write(&kernel, (begin, layout), &mut tracks, &mut packets)?;

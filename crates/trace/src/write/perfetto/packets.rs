@@ -1,13 +1,13 @@
 //! The file: packets one after another, with the words they refer to by number.
 //!
-//! A file is one message with one repeated field, so that packets encoded one by one and put one after
-//! another *are* the file, and nothing but the current packets is ever in memory.
+//! A file is one message with one repeated field, so packets that are encoded one by one and put one after
+//! another *are* the file, and only the current packets are in memory.
 //!
-//! Words are written when they are first used, in the packet that uses them. Numbers are good for one
+//! Words are written when they are first used, in the packet that uses them. Numbers are valid in one
 //! sequence, so each sequence of events has its own.
 //!
-//! What the job system did is told by the supplement, exactly, and shown on tracks, for people. What only
-//! shows is a sequence of its own, so that readers of the supplement can leave it out.
+//! The job system's events are in the supplement, exactly, and on tracks, for people. The tracks have a
+//! sequence of their own, so that readers of the supplement can leave it out.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -16,34 +16,34 @@ use event::Nanos;
 use prost::Message;
 
 use super::messages::{
-    Clock, ClockSnapshot, DebugAnnotation, FtraceEventBundle, InternedData, InternedName,
+    ClockSnapshot, DebugAnnotation, FtraceEventBundle, InternedData, InternedName, SnapshotClock,
     SystemInfo, Trace, TracePacket, TrackDescriptor, TrackEvent, Type, Utsname,
 };
 use crate::supplement::Supplement;
 use crate::write::Written;
 
-/// Sequences, counted from the file's first one of ours. That of what is on tracks:
+/// Sequences, counted from the file's first one of ours. The sequence of events on tracks:
 const EVENTS: u32 = 0;
 /// The sequence of kernel events.
 const KERNEL: u32 = 1;
 /// The sequence of descriptors. It is not that of the events, because a thread that is introduced there
 /// becomes the one that all later events without a thread belong to.
 const TRACKS: u32 = 2;
-/// The sequence of what shows what the supplement tells.
+/// The sequence of tracks that show contents of the supplement.
 const PICTURES: u32 = 3;
 
-/// Sequence flags: words of before are no longer good; words of before are needed.
+/// Sequence flags: earlier words are no longer valid; earlier words are needed.
 const CLEARED: u32 = 1;
 const NEEDS_WORDS: u32 = 2;
 
-/// Clocks of the format; the second is what times without a clock are on.
+/// Clocks of the format; the second is the default of times.
 pub(super) const MONOTONIC: u32 = 3;
 pub(super) const BOOTTIME: u32 = 6;
 
 /// Encoded packets are given to the writer in pieces of about this size.
 const PIECE: usize = 64 << 10;
 
-/// A time as the format can hold it: signed when read.
+/// A time in the format's range: readers take it for a signed number.
 pub(super) fn stamp(time: Nanos) -> u64 {
     time.0.min(i64::MAX as u64)
 }
@@ -52,7 +52,7 @@ pub(super) fn stamp(time: Nanos) -> u64 {
 #[derive(Default)]
 struct Words {
     known: HashMap<String, u64>,
-    /// Those that no packet has brought yet.
+    /// The words that no packet has brought yet.
     fresh: Vec<InternedName>,
 }
 
@@ -71,14 +71,14 @@ impl Words {
     }
 }
 
-/// What is noted beside a slice or an instant.
+/// A note beside a slice or an instant.
 pub(super) enum Note<'a> {
     Number(&'static str, u64),
     Text(&'static str, &'a str),
 }
 
-/// Something on a track, before its words are numbers.
-pub(super) struct Mark<'a> {
+/// An event on a track, before its words are numbers.
+pub(super) struct TrackMark<'a> {
     pub(super) track: u64,
     pub(super) time: Nanos,
     pub(super) what: Type,
@@ -93,14 +93,14 @@ pub(super) struct Mark<'a> {
     pub(super) starts: Vec<u64>,
     /// Arrows that end here.
     pub(super) ends: Vec<u64>,
-    /// Whether it only shows what the supplement tells.
+    /// Whether it only shows contents of the supplement.
     pub(super) is_picture: bool,
 }
 
-impl<'a> Mark<'a> {
-    /// A bare one.
-    pub(super) fn new(track: u64, time: Nanos, what: Type) -> Mark<'a> {
-        Mark {
+impl<'a> TrackMark<'a> {
+    /// An event without notes.
+    pub(super) fn new(track: u64, time: Nanos, what: Type) -> TrackMark<'a> {
+        TrackMark {
             track,
             time,
             what,
@@ -114,18 +114,18 @@ impl<'a> Mark<'a> {
         }
     }
 
-    /// A bare one that only shows what the supplement tells.
-    pub(super) fn picture(track: u64, time: Nanos, what: Type) -> Mark<'a> {
-        Mark {
+    /// An event without notes that only shows contents of the supplement.
+    pub(super) fn picture(track: u64, time: Nanos, what: Type) -> TrackMark<'a> {
+        TrackMark {
             is_picture: true,
-            ..Mark::new(track, time, what)
+            ..TrackMark::new(track, time, what)
         }
     }
 }
 
 /// A sequence of events on tracks, with its words.
 #[derive(Default)]
-struct Sequence {
+struct WrittenSequence {
     number: u32,
     is_begun: bool,
     categories: Words,
@@ -137,14 +137,14 @@ struct Sequence {
 pub(super) struct Packets<W> {
     out: W,
     buffer: Vec<u8>,
-    /// Always empty or with one packet: what makes a packet a piece of a file.
+    /// Always empty or with one packet: it makes a packet a piece of a file.
     piece: Trace,
     /// The number of the first sequence.
     first: u32,
     /// The clock of all times, if it is not the boot clock.
     clock: Option<u32>,
-    events: Sequence,
-    pictures: Sequence,
+    events: WrittenSequence,
+    pictures: WrittenSequence,
     has_kernel: bool,
     pub(super) written: Written,
 }
@@ -164,8 +164,8 @@ impl<W: Write> Packets<W> {
             head.pictures = vec![FIRST + PICTURES];
         }
         let mut packets = Packets::append(out, FIRST, None);
-        // All there is is on one clock; these two are said to be the same.
-        let clock = |id| Clock {
+        // All times are on one clock; these two are said to be the same.
+        let clock = |id| SnapshotClock {
             clock_id: Some(id),
             timestamp: Some(stamp(begin)),
         };
@@ -184,12 +184,12 @@ impl<W: Write> Packets<W> {
         Ok(packets)
     }
 
-    /// Goes on with a file in which `first` and the next ones are no sequences yet. Times are on this clock,
-    /// or else on the boot clock.
+    /// Continues a file in which `first` and the next ones are no sequences yet. Times are on this clock, or
+    /// else on the boot clock.
     pub(super) fn append(out: W, first: u32, clock: Option<u32>) -> Packets<W> {
-        let sequence = |number| Sequence {
+        let sequence = |number| WrittenSequence {
             number,
-            ..Sequence::default()
+            ..WrittenSequence::default()
         };
         Packets {
             out,
@@ -210,9 +210,10 @@ impl<W: Write> Packets<W> {
         let _ = self.piece.encode(&mut self.buffer);
         self.piece.packet.clear();
         self.written.packets += 1;
-        match self.buffer.len() < PIECE {
-            true => Ok(()),
-            false => self.pass_on(),
+        if self.buffer.len() < PIECE {
+            Ok(())
+        } else {
+            self.pass_on()
         }
     }
 
@@ -223,7 +224,7 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    /// Introduces a track. What is on it comes later.
+    /// Introduces a track. Its events come later.
     pub(super) fn track(&mut self, track: TrackDescriptor) -> io::Result<()> {
         self.put(TracePacket {
             trusted_packet_sequence_id: Some(self.first + TRACKS),
@@ -232,7 +233,7 @@ impl<W: Write> Packets<W> {
         })
     }
 
-    /// Writes a part of what Perfetto's format has no place for.
+    /// Writes a part of the supplement.
     pub(super) fn supplement(&mut self, supplement: Supplement) -> io::Result<()> {
         self.put(TracePacket {
             trusted_packet_sequence_id: Some(self.first + TRACKS),
@@ -241,10 +242,10 @@ impl<W: Write> Packets<W> {
         })
     }
 
-    /// Writes which kernel it was.
+    /// Writes the kernel's release.
     pub(super) fn release(&mut self, release: &str) -> io::Result<()> {
         let utsname = Utsname {
-            // Perfetto looks at the release of no other.
+            // Perfetto looks at the release of no other system.
             sysname: Some("Linux".to_owned()),
             release: Some(release.to_owned()),
         };
@@ -268,15 +269,16 @@ impl<W: Write> Packets<W> {
         })
     }
 
-    fn sequence(&mut self, is_picture: bool) -> &mut Sequence {
-        match is_picture {
-            true => &mut self.pictures,
-            false => &mut self.events,
+    fn sequence(&mut self, is_picture: bool) -> &mut WrittenSequence {
+        if is_picture {
+            &mut self.pictures
+        } else {
+            &mut self.events
         }
     }
 
     /// Writes a beginning, an end or an instant.
-    pub(super) fn mark(&mut self, mark: Mark<'_>) -> io::Result<()> {
+    pub(super) fn mark(&mut self, mark: TrackMark<'_>) -> io::Result<()> {
         let sequence = self.sequence(mark.is_picture);
         let notes = mark.notes.iter().map(|note| {
             let (name, number, text) = match *note {
@@ -333,9 +335,10 @@ impl<W: Write> Packets<W> {
             debug_annotation_names: std::mem::take(&mut sequence.notes.fresh),
         };
         let is_first = !std::mem::replace(&mut sequence.is_begun, true);
-        let flags = match is_first {
-            true => CLEARED | NEEDS_WORDS,
-            false => NEEDS_WORDS,
+        let flags = if is_first {
+            CLEARED | NEEDS_WORDS
+        } else {
+            NEEDS_WORDS
         };
         let number = sequence.number;
         self.put(TracePacket {

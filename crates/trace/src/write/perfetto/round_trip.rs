@@ -1,4 +1,4 @@
-//! What is written is what is read.
+//! Recordings are read back as they were written.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ fn kernel() -> impl Strategy<Value = KernelEventKind> {
     ]
 }
 
-/// What a thread may say next; ends are of what is open.
+/// The next event of a thread; ends are those of open slices.
 #[derive(Clone, Debug)]
 enum Say {
     Begin(u32),
@@ -136,7 +136,9 @@ fn marks(said: Vec<(u64, Task, Say)>) -> Vec<Mark> {
         }
     }
     for (on, depth) in depths {
-        (0..depth).for_each(|_| say(time + 1, on, MarkKind::End));
+        for _ in 0..depth {
+            say(time + 1, on, MarkKind::End);
+        }
     }
     for (name, cookie, on) in open {
         say(time + 1, on, MarkKind::AsyncEnd { name, cookie });
@@ -147,13 +149,13 @@ fn marks(said: Vec<(u64, Task, Say)>) -> Vec<Mark> {
 fn jobs() -> impl Strategy<Value = Event> {
     let kinds = proptest::sample::select(EventKind::ALL);
     (0..2_000u64, any::<u64>(), any::<u64>(), 0u32..4, kinds).prop_map(
-        |(time, job, arg, seat, kind)| {
+        |(time, job, arg, slot, kind)| {
             let time = Nanos(time);
             Event {
                 time,
                 job,
                 arg,
-                seat,
+                slot,
                 kind,
             }
         },
@@ -194,7 +196,7 @@ prop_compose! {
     }
 }
 
-/// Everything but events. `real`: whether a kernel gave the numbers, and then they are not in order.
+/// A recording without events. `real`: whether a kernel gave the numbers, which are in no order then.
 fn frame(real: bool) -> Recording {
     let mut recording = Recording {
         origin: Origin {
@@ -204,7 +206,7 @@ fn frame(real: bool) -> Recording {
             kernel: Some("6.18.0".into()),
         },
         processes: vec![Process::new("game"), Process::new("hog")],
-        seats: BTreeMap::from([(0, Task(0)), (2, Task(3))]),
+        slots: BTreeMap::from([(0, Task(0)), (2, Task(3))]),
         labels: vec!["physics".into(), String::new(), "ä".into()],
         losses: Losses::from_iter([(Loss::JobEvents, 3), (Loss::Gaps, 1)]),
         ..Recording::default()
@@ -241,8 +243,7 @@ fn frame(real: bool) -> Recording {
     recording
 }
 
-/// Marks with words in place of numbers, and, of what is said at one time, by thread: that is all the order
-/// there is.
+/// Marks with words in place of numbers, and, at one time, by thread: there is no other order among those.
 fn in_words(recording: &Recording) -> Vec<(Nanos, Task, String)> {
     let word = |name| recording.names.word(name);
     let mut marks: Vec<_> = recording
@@ -266,10 +267,10 @@ fn in_words(recording: &Recording) -> Vec<(Nanos, Task, String)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Goal: a recording that is written and read is the same recording: every event, mark, job, seat, label,
-    /// value, finding, and all that is known of threads, processes, CPUs and the file. Method: random ones in
-    /// which times of kernel events differ and slices have both ends, as files of kernels and programs have;
-    /// with the kernel's numbers and without. Only then may nothing at all differ.
+    /// Goal: a recording that is written and read is the same recording: every event, mark, job, thread slot,
+    /// label, value, finding, and all facts about threads, processes, CPUs and the file. Method: random ones
+    /// in which times of kernel events differ and slices have both ends, as files of kernels and programs
+    /// have; with the kernel's numbers and without. Only under these conditions may nothing at all differ.
     #[test]
     fn what_is_written_is_read(recording in recordings()) {
         let again = again(&recording);
@@ -279,7 +280,7 @@ proptest! {
         prop_assert_eq!(&again.threads, &recording.threads);
         prop_assert_eq!(&again.processes, &recording.processes);
         prop_assert_eq!(&again.cpus, &recording.cpus);
-        prop_assert_eq!((&again.seats, &again.labels), (&recording.seats, &recording.labels));
+        prop_assert_eq!((&again.slots, &again.labels), (&recording.slots, &recording.labels));
         let mut notes = recording.annotations.clone();
         notes.sort_by_key(|note| (note.end, note.begin, note.on));
         let mut found = again.annotations.clone();
@@ -292,8 +293,8 @@ proptest! {
     }
 }
 
-/// Goal: what one file says in two events and another in none comes out as one and the same. Method: a loan,
-/// its end, and a priority that is only seen, as readers of kernels' text tell them; a gap.
+/// Goal: facts that one file has in two events and another in none become the same. Method: a loan, its end,
+/// and a priority that is only seen, as readers of kernels' text tell them; a gap.
 #[test]
 fn loans_and_gaps_come_back() {
     let (task, lender) = (Task(1), Task(0));
@@ -337,16 +338,16 @@ fn loans_and_gaps_come_back() {
     assert_eq!(again.losses, recording.losses);
 }
 
-/// Goal: the sample, in which a simulated kernel does several things at once, comes back but for what its
-/// writer says it changed. Method: one event is later by a nanosecond, loans say how much they are.
+/// Goal: the sample, in which a simulated kernel does several things at once, comes back but for the changes
+/// that its writer reports. Method: one event is later by a nanosecond, loans say how much they are.
 #[test]
 fn a_simulated_run_comes_back() {
     let sample = super::tests::sample();
     let again = again(&sample);
     assert_eq!(again.jobs, sample.jobs);
     assert_eq!(
-        (&again.labels, &again.seats),
-        (&sample.labels, &sample.seats)
+        (&again.labels, &again.slots),
+        (&sample.labels, &sample.slots)
     );
     assert_eq!(again.annotations, sample.annotations);
     let is_priority =

@@ -1,4 +1,4 @@
-//! What is in the files, read again packet by packet.
+//! The contents of the files, read again packet by packet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,12 +29,12 @@ fn switch(time: u64, cpu: u32, prev: Option<Task>, state: Left, next: Option<Tas
     kernel(time, cpu, KernelEventKind::Switch { prev, state, next })
 }
 
-fn job(time: u64, seat: u32, kind: EventKind, job: u64, arg: u64) -> Event {
+fn job(time: u64, slot: u32, kind: EventKind, job: u64, arg: u64) -> Event {
     Event {
         time: Nanos(time),
         job,
         arg,
-        seat,
+        slot,
         kind,
     }
 }
@@ -44,8 +44,8 @@ fn waking(time: u64, cpu: u32, task: Task, by: Option<Task>, target: u32) -> Ker
     kernel(time, cpu, KernelEventKind::Waking { task, by, target })
 }
 
-/// Two CPUs and three threads: the main thread has a worker run job "a", which "b" comes after, and waits for
-/// "b"; a hog loses its CPU to the worker and moves to the other one when the first goes offline.
+/// Two CPUs and three threads: the main thread has a worker run job "a", and waits for job "b", which comes
+/// after it; a hog loses its CPU to the worker and moves to the other one when the first goes offline.
 pub(crate) fn sample() -> Recording {
     Recording {
         processes: vec![Process::new("game"), Process::new("hog")],
@@ -59,7 +59,7 @@ pub(crate) fn sample() -> Recording {
         ],
         kernel: sample_kernel(),
         jobs: sample_jobs(),
-        seats: BTreeMap::from([(0, MAIN), (1, WORKER)]),
+        slots: BTreeMap::from([(0, MAIN), (1, WORKER)]),
         labels: vec!["a".into(), "b".into()],
         counters: vec![Counter {
             name: "power".into(),
@@ -199,7 +199,7 @@ impl Known {
         self.learn(packet);
         let sequence = packet.trusted_packet_sequence_id.unwrap();
         if let Some(clocks) = &packet.clock_snapshot {
-            let clock = |clock: &super::messages::Clock| {
+            let clock = |clock: &super::messages::SnapshotClock| {
                 (clock.clock_id.unwrap(), clock.timestamp.unwrap())
             };
             let all: Vec<_> = clocks.clocks.iter().map(clock).collect();
@@ -317,16 +317,16 @@ fn show_kernel(event: &FtraceEvent) -> String {
 fn show_supplement(supplement: &Supplement) -> String {
     let jobs = supplement.jobs.as_ref().map_or(0, |jobs| jobs.times.len());
     format!(
-        "supplement: {} threads, {} seats, {} labels, {jobs} events",
+        "supplement: {} threads, {} slots, {} labels, {jobs} events",
         supplement.threads.len(),
-        supplement.seats.len(),
+        supplement.slots.len(),
         supplement.labels.len()
     )
 }
 
-/// Goal: every kind of content arrives where it belongs: threads by their numbers, kernel events by CPU,
-/// slices, instants, arrows, counters, annotations, frames and the count of lost events. Method: the
-/// sample's bytes are decoded and every packet compared, as a line, with what was worked out by hand.
+/// Goal: every kind of content is in its place: threads by their numbers, kernel events by CPU, slices,
+/// instants, arrows, counters, annotations, frames and the count of lost events. Method: the sample's bytes
+/// are decoded and every packet compared, as a line, with the result worked out by hand.
 #[test]
 fn the_sample_is_written_as_expected() {
     let (bytes, written) = write(&sample());
@@ -344,7 +344,7 @@ fn the_sample_is_written_as_expected() {
     assert_eq!(written.delayed, 1);
 }
 
-/// What is on the wire: field numbers from the outside in, and the value.
+/// The bytes of the file: field numbers from the outside in, and the value.
 fn fields(bytes: &[u8], path: &[u32], found: &mut BTreeSet<(Vec<u32>, u64)>) -> Option<()> {
     let mut rest = bytes;
     let varint = |rest: &mut &[u8]| {
@@ -376,7 +376,7 @@ fn fields(bytes: &[u8], path: &[u32], found: &mut BTreeSet<(Vec<u32>, u64)>) -> 
                 let length = varint(&mut rest)? as usize;
                 let (inner, more) = rest.split_at_checked(length)?;
                 rest = more;
-                // Texts happen to be found as messages or not; nobody asks for what is in them.
+                // Texts may look like messages by accident; their contents are not asked for.
                 let _ = fields(inner, &path, found);
             }
             _ => return None,
@@ -417,7 +417,7 @@ fn field_numbers_are_those_of_the_format() {
         (&[1, 1, 2, 20, 2], 2),
         (&[1, 1, 2, 20, 3], 49),
         (&[1, 1, 2, 20, 5], 1),
-        // sched_pi_setprio: new, old, who
+        // sched_pi_setprio: new, old, task
         (&[1, 1, 2, 353, 2], 49),
         (&[1, 1, 2, 353, 3], 120),
         (&[1, 1, 2, 353, 4], 2),
@@ -447,9 +447,9 @@ fn field_numbers_are_those_of_the_format() {
     }
 }
 
-/// Goal: Perfetto makes of the file what it means: who ran where and why each stopped, who woke whom, slices
-/// on their threads, arrows, values, and its own critical path of the wait. Method: its trace processor is
-/// asked, where there is one; the answers were worked out by hand from the sample.
+/// Goal: Perfetto reads the file's meaning: the runs of threads and why each stopped, wakers, slices on their
+/// threads, arrows, values, and its own critical path of the wait. Method: its trace processor is asked,
+/// where there is one; the answers were worked out by hand from the sample.
 #[test]
 fn perfetto_reads_the_sample() {
     let mut seen = Vec::new();
@@ -468,7 +468,7 @@ fn perfetto_reads_the_sample() {
     assert_eq!(seen, expected);
 }
 
-/// Queries for the trace processor, and what they must give.
+/// Queries for the trace processor, and their answers.
 const QUESTIONS: &[(&str, &[&str])] = &[
     (
         "SELECT ts, dur, cpu, tid, end_state, priority FROM sched JOIN thread USING (utid)
@@ -551,8 +551,8 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Goal: bodies whose end is not in the recording end with it, or with what they are part of; ends of what
-/// never began are left out; both are counted. Method: one of each, on a seat that nobody is known to have.
+/// Goal: bodies whose end is not in the recording end with it, or with the slice around them; ends without a
+/// beginning are left out; both are counted. Method: one of each, on a thread slot without a known thread.
 #[test]
 fn what_does_not_match_is_closed_or_left_out_and_counted() {
     let recording = Recording {
@@ -578,15 +578,15 @@ fn what_does_not_match_is_closed_or_left_out_and_counted() {
         .collect();
     let expected = [
         "1 clocks [(6, 1), (3, 1)], pictures [4], 0 losses",
-        "3 supplement: 0 threads, 0 seats, 0 labels, 8 events",
-        "3 track seat 7",
-        "4 2 seat 7: SliceBegin [job] \"job\" job=6",
-        "4 3 seat 7: SliceBegin [wait] \"wait for job\" job=8",
-        "4 4 seat 7: SliceEnd",
-        "4 4 seat 7: SliceEnd",
-        "4 5 seat 7: SliceBegin [job] \"job\" job=9",
-        "4 8 seat 7: Instant [worker] \"park\"",
-        "4 8 seat 7: SliceEnd",
+        "3 supplement: 0 threads, 0 slots, 0 labels, 8 events",
+        "3 track thread slot 7",
+        "4 2 thread slot 7: SliceBegin [job] \"job\" job=6",
+        "4 3 thread slot 7: SliceBegin [wait] \"wait for job\" job=8",
+        "4 4 thread slot 7: SliceEnd",
+        "4 4 thread slot 7: SliceEnd",
+        "4 5 thread slot 7: SliceBegin [job] \"job\" job=9",
+        "4 8 thread slot 7: Instant [worker] \"park\"",
+        "4 8 thread slot 7: SliceEnd",
         "3 track frames",
         "4 7 frames: SliceBegin [annotation] 'frame 2, unfinished'",
         "4 8 frames: SliceEnd",
@@ -602,7 +602,7 @@ fn nothing_is_a_file_too() {
     assert_eq!(written.packets, 1);
 }
 
-/// A writer that notes what it gets, and may fail.
+/// A writer that keeps its bytes, and may fail.
 #[derive(Default)]
 struct Pieces {
     sizes: Vec<usize>,
@@ -649,9 +649,9 @@ fn long(rounds: u64) -> Recording {
     recording
 }
 
-/// Goal: the file is written as it comes and grows with the recording. Method: no piece of a long recording
-/// is larger than a few packets more than 64 KiB, and twice the rounds are at most 2.2 times the bytes
-/// (numbers get longer).
+/// Goal: the file is written in pieces and grows with the recording. Method: no piece of a long recording is
+/// larger than a few packets more than 64 KiB, and twice the rounds are at most 2.2 times the bytes (numbers
+/// get longer).
 #[test]
 fn files_are_written_in_pieces_and_grow_linearly() {
     let bytes = |rounds| {
@@ -714,11 +714,11 @@ fn kernel_events() -> impl Strategy<Value = KernelEvent> {
 fn events() -> impl Strategy<Value = Event> {
     let jobs = || prop_oneof![9 => 0u64..5, 1 => any::<u64>()];
     let kinds = proptest::sample::select(EventKind::ALL);
-    (times(), jobs(), jobs(), 0u32..4, kinds).prop_map(|(time, job, arg, seat, kind)| Event {
+    (times(), jobs(), jobs(), 0u32..4, kinds).prop_map(|(time, job, arg, slot, kind)| Event {
         time,
         job,
         arg,
-        seat,
+        slot,
         kind,
     })
 }
@@ -751,7 +751,7 @@ prop_compose! {
     }
 }
 
-/// What is on each track, by its number: times and types.
+/// The events of each track, by its number: times and types.
 fn by_track(packets: &[TracePacket]) -> BTreeMap<u64, Vec<(u64, Type)>> {
     let mut tracks: BTreeMap<u64, Vec<(u64, Type)>> = BTreeMap::new();
     for packet in packets {
@@ -770,9 +770,9 @@ fn count(recording: &Recording, kinds: [EventKind; 3]) -> u64 {
 }
 
 proptest! {
-    /// Goal: whatever the events, the file can be read, its words and tracks are introduced before they are
-    /// used, its tracks are in the order of time, and every beginning has its end. Method: random recordings
-    /// from few values, half of them in no order; slices are counted against the events.
+    /// Goal: for any events, the file can be read, its words and tracks are introduced before they are used,
+    /// its tracks are in the order of time, and every beginning has its end. Method: random recordings from
+    /// few values, half of them in no order; slices are counted against the events.
     #[test]
     fn every_beginning_has_an_end(recording in recordings()) {
         let (bytes, written) = write(&recording);
@@ -781,7 +781,9 @@ proptest! {
         prop_assert_eq!(written.packets, packets.len() as u64);
         // Looks everything up and would panic.
         let mut known = Known::default();
-        packets.iter().for_each(|packet| drop(known.show(packet)));
+        for packet in &packets {
+            drop(known.show(packet));
+        }
 
         let (mut begins, mut ends) = (0, 0);
         for (track, events) in by_track(&packets) {

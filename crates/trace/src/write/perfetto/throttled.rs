@@ -1,5 +1,5 @@
-//! When threads were put aside, as slices below those threads: Perfetto keeps the events, and shows the
-//! thread as one that could run.
+//! The times for which threads were put aside, as slices below those threads: Perfetto keeps the events, and
+//! shows the thread as one that could run.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use event::{KernelEvent, KernelEventKind, Nanos, Task};
 
 use super::lanes;
 use super::packets::Packets;
-use super::tracks::Tracks;
+use super::tracks::WrittenTracks;
 use crate::Annotation;
 
 const TRACK: &str = "CPU quota";
@@ -18,7 +18,7 @@ const NAME: &str = "throttled";
 pub(super) fn write<W: Write>(
     events: &[KernelEvent],
     end: Nanos,
-    tracks: &mut Tracks<'_>,
+    tracks: &mut WrittenTracks<'_>,
     packets: &mut Packets<W>,
 ) -> io::Result<()> {
     lanes::write(slices(events, end).iter(), true, tracks, packets)
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     /// Goal: each time that a thread is put aside is a slice, and the last one may be open. Method: two
-    /// threads, with a beginning that is told twice and an end of what has no beginning.
+    /// threads, with a beginning that is told twice and an end without a beginning.
     #[test]
     fn times_aside_are_slices() {
         let at = |time, task, begins| KernelEvent {

@@ -1,4 +1,4 @@
-//! Who is who: tracks of processes, threads and everything else, and the packets that introduce them.
+//! Tracks of processes, threads and everything else, and the packets that introduce them.
 //!
 //! Threads and processes have the same numbers here and in the scheduler's events, so that both mean the
 //! same.
@@ -9,69 +9,69 @@ use std::io::{self, Write};
 use event::Task;
 
 use super::messages::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
+use super::numbers::FileNumbers;
 use super::packets::Packets;
-use super::people::People;
 use crate::{Annotation, MarkKind, Recording, nice};
 
 /// Kinds of tracks. A track's number is its kind's plus one of 32 bits.
 const PROCESS: u64 = 1 << 40;
 const THREAD: u64 = 2 << 40;
-const SEAT: u64 = 3 << 40;
+const SLOT: u64 = 3 << 40;
 const OTHER: u64 = 4 << 40;
 
-/// What is known of the threads, and the tracks that were made up so far.
-pub(super) struct Tracks<'r> {
-    pub(super) people: People<'r>,
-    /// Threads that said something: their tracks are taken.
+/// The threads, and the tracks that were made up so far.
+pub(super) struct WrittenTracks<'r> {
+    pub(super) people: FileNumbers<'r>,
+    /// Threads with marks: their tracks are taken.
     spoke: BTreeSet<Task>,
     /// Tracks of threads that were introduced once more.
     again: BTreeMap<Task, u64>,
-    seats: BTreeMap<u32, u64>,
+    slots: BTreeMap<u32, u64>,
     first_other: u64,
     others: u64,
 }
 
-impl<'r> Tracks<'r> {
+impl<'r> WrittenTracks<'r> {
     /// Introduces the processes and threads of a recording.
     pub(super) fn introduce<W: Write>(
         recording: &'r Recording,
         packets: &mut Packets<W>,
-    ) -> io::Result<Tracks<'r>> {
-        let mut tracks = Tracks::new(recording, OTHER);
+    ) -> io::Result<WrittenTracks<'r>> {
+        let mut tracks = WrittenTracks::new(recording, OTHER);
         let slices = recording.marks.iter();
         let slices = slices.filter(|mark| matches!(mark.what, MarkKind::Begin(_) | MarkKind::End));
         tracks.spoke = slices.map(|mark| mark.on).collect();
         for position in 0..recording.processes.len() {
             tracks.introduce_process(recording, position, packets)?;
         }
-        for task in People::tasks(recording) {
+        for task in FileNumbers::tasks(recording) {
             tracks.introduce_thread(task, packets)?;
         }
         Ok(tracks)
     }
 
-    fn new(recording: &'r Recording, first_other: u64) -> Tracks<'r> {
-        Tracks {
-            people: People::of(recording),
+    fn new(recording: &'r Recording, first_other: u64) -> WrittenTracks<'r> {
+        WrittenTracks {
+            people: FileNumbers::of(recording),
             spoke: BTreeSet::new(),
             again: BTreeMap::new(),
-            seats: BTreeMap::new(),
+            slots: BTreeMap::new(),
             first_other,
             others: 0,
         }
     }
 
     /// Introduces the threads that findings are about once more, in a file that has them already. `series`
-    /// tells these tracks from those of other times that this was done to the file.
+    /// tells these tracks apart from those of earlier findings in the file.
     pub(super) fn reintroduce<W: Write>(
         recording: &'r Recording,
         findings: &[Annotation],
         series: u32,
         packets: &mut Packets<W>,
-    ) -> io::Result<Tracks<'r>> {
-        // Anybody may have made tracks there; 63 bits leave room for all.
+    ) -> io::Result<WrittenTracks<'r>> {
+        // Any program may have made tracks there; 63 bits leave room for all.
         const TOP: u64 = 1 << 63;
-        let mut tracks = Tracks::new(recording, TOP | event::mix(series.into()) >> 1);
+        let mut tracks = WrittenTracks::new(recording, TOP | event::mix(series.into()) >> 1);
         let tasks: BTreeSet<Task> = findings.iter().filter_map(|found| found.on).collect();
         for task in tasks {
             let uuid = tracks.other();
@@ -102,7 +102,7 @@ impl<'r> Tracks<'r> {
         packets.track(process(pid, name))
     }
 
-    /// Introduces a thread, and, if it has no process, one that is it alone.
+    /// Introduces a thread, and, if it has no process, a process for it alone.
     fn introduce_thread<W: Write>(
         &mut self,
         task: Task,
@@ -139,7 +139,7 @@ impl<'r> Tracks<'r> {
         self.people.tid(task)
     }
 
-    /// What a task is called.
+    /// The name of a task.
     pub(super) fn name(&self, task: Task) -> String {
         match self.people.thread(task) {
             Some(thread) => thread.name.clone(),
@@ -160,32 +160,32 @@ impl<'r> Tracks<'r> {
         again.unwrap_or(THREAD + u64::from(task.0))
     }
 
-    /// The track of whoever is on this seat: its thread's, or else one of the seat's own. Slices of one track
-    /// must nest, and what programs say need not nest with what the job system does; so where a thread said
-    /// something, jobs are on a track below it.
-    pub(super) fn seat<W: Write>(
+    /// The track of the thread on this thread slot: its own, or else one of the thread slot's. Slices of one
+    /// track must nest, and a program's marks need not nest with the job system's events. So a thread with
+    /// marks has its jobs on a track below its own.
+    pub(super) fn slot<W: Write>(
         &mut self,
         recording: &Recording,
-        seat: u32,
+        slot: u32,
         packets: &mut Packets<W>,
     ) -> io::Result<u64> {
-        if let Some(&track) = self.seats.get(&seat) {
+        if let Some(&track) = self.slots.get(&slot) {
             return Ok(track);
         }
-        let track = match recording.seats.get(&seat) {
+        let track = match recording.slots.get(&slot) {
             Some(&task) if self.spoke.contains(&task) => self.named("jobs", Some(task), packets)?,
             Some(&task) => self.thread(task),
             None => {
-                let track = SEAT + u64::from(seat);
+                let track = SLOT + u64::from(slot);
                 packets.track(TrackDescriptor {
                     uuid: Some(track),
-                    name: Some(format!("seat {seat}")),
+                    name: Some(format!("thread slot {slot}")),
                     ..TrackDescriptor::default()
                 })?;
                 track
             }
         };
-        self.seats.insert(seat, track);
+        self.slots.insert(slot, track);
         Ok(track)
     }
 

@@ -256,8 +256,8 @@ fn the_limits_are_those_of_the_graph() {
 }
 
 proptest! {
-    /// Goal: what is written reads back as the same graph. Method: generated graphs with costs of
-    /// any number of nanoseconds and labels that need escaping.
+    /// Goal: a written graph reads back as the same one. Method: generated graphs with costs of any number of
+    /// nanoseconds and labels that need escaping.
     #[test]
     fn written_graphs_read_back(
         seed: u64, jobs in 1u32..40, nanos in 0u64..5_000_000, odd in ".{0,9}",
@@ -265,7 +265,9 @@ proptest! {
         let graph = generated(Generator { seed, jobs, piece: Nanos(nanos), ..SMALL });
         let odd: String = odd.chars().filter(|c| !c.is_control()).collect();
         let mut nodes = graph.jobs().to_vec();
-        nodes.iter_mut().for_each(|node| node.label = format!("{odd}{} \"\\", node.label));
+        for node in &mut nodes {
+            node.label = format!("{odd}{} \"\\", node.label);
+        }
         let graph = JobGraph::new(graph.about().clone(), nodes, graph.syncs().to_vec()).unwrap();
         prop_assert_eq!(read(&graph.to_json()), Ok(graph));
     }

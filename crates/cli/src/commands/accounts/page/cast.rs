@@ -1,4 +1,4 @@
-//! Who matters in a wait, and in which colour: the same in all lanes of its picture.
+//! The threads that matter in a wait, and their colours: the same in all lanes of its picture.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,10 @@ const LANES_MAX: usize = 6;
 
 /// The threads of a wait.
 pub(super) struct Cast {
-    /// The waiter, then those who were on the path, the longest first.
+    /// The waiter, then the threads on the path, the longest first.
     pub(super) path: Vec<Task>,
-    /// All who have a colour, in the order of colours: these, then those who ran instead, the longest first.
+    /// All threads with a colour, in the order of colours: these, then the threads that ran instead, the
+    /// longest first.
     coloured: Vec<Task>,
 }
 
@@ -49,7 +50,7 @@ impl Cast {
     }
 }
 
-/// Whoever has something, the most first.
+/// The threads that have some time, the most first.
 fn longest(of: BTreeMap<Task, Nanos>) -> impl Iterator<Item = Task> {
     let mut of: Vec<(Task, Nanos)> = of.into_iter().collect();
     of.sort_by_key(|(task, ns)| (std::cmp::Reverse(*ns), *task));

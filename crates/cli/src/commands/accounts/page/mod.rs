@@ -1,7 +1,7 @@
-//! What was found out about waits, as parts of a page for a browser (`--report`).
+//! An account of waits, as parts of a page for a browser (`--report`).
 //!
-//! The same answers as in the terminal, from the same functions, and what needs more room: every wait over
-//! time, the longest ones as pictures of who ran where, and what the words mean.
+//! The same answers as in the terminal, from the same functions, and parts that need more room: every wait
+//! over time, the longest ones as pictures with the threads that ran where, and an explanation of the words.
 
 mod bar;
 mod cast;
@@ -57,7 +57,7 @@ impl Account {
                 @for at in &more[..pictures] {
                     details {
                         summary { (self.sentence(&self.explanation.waits[*at])) }
-                        // Inside: a link to it opens what it is in.
+                        // Inside, and a link to it opens the part around it.
                         div id=(id(*at)) { (self.details(*at)) }
                     }
                 }
@@ -67,14 +67,14 @@ impl Account {
         }
     }
 
-    /// Of the waits of which the page tells more: by name, where.
+    /// The waits of which the page tells more: by name, where.
     pub(in crate::commands) fn links(&self) -> BTreeMap<&str, String> {
         let shown = self.told().into_iter().take(PICTURES_MAX).rev();
         let link = |at: usize| (self.explanation.waits[at].name.as_str(), id(at));
         shown.map(link).collect()
     }
 
-    /// What is missing from the recording, and what it cannot know.
+    /// Gaps in the recording, and what it cannot know.
     pub(in crate::commands) fn limits_page(&self) -> Markup {
         let limits = self.limits();
         html! {
@@ -106,7 +106,7 @@ impl Account {
             @if !groups.is_empty() {
                 h2 { "Inversions" }
                 p.note {
-                    "Somebody could have run, somebody else waited for that, and something else had the CPU. "
+                    "A thread could have run, another one waited for it, and something else had the CPU. "
                     "Over all waits, those that cost most first."
                 }
                 ul.findings { @for group in groups.iter().take(INVERSIONS_MAX) { (self.group(group)) } }
@@ -192,14 +192,14 @@ impl Account {
         }
     }
 
-    /// What a wait is called in a line.
+    /// The name of a wait in a line.
     fn title(&self, wait: &Wait) -> String {
         let (thread, length) = (self.thread(wait.thread), short(wait.length()));
         format!("{thread}, {}, {length}", wait.name)
     }
 }
 
-/// What the part of the page about a wait is called in it.
+/// The name of the part of the page about a wait.
 fn id(at: usize) -> String {
     format!("wait-{at}")
 }

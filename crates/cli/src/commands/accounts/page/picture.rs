@@ -1,4 +1,5 @@
-//! A wait as a picture: what held it up, what its threads did, and who had the CPUs they could have had.
+//! A wait as a picture: what held it up, what its threads did, and which threads had the CPUs they could have
+//! had.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +10,9 @@ use trace::timeline::{Since, State, Stay};
 use super::super::{Account, short};
 use super::bar::class;
 use super::cast::Cast;
-use crate::html::lanes::{Ink, Lane, Lanes, Piece, Row};
+use crate::html::lanes::{Ink, Lane, LanePiece, LaneRow, Lanes};
 
-/// What is shown before and after a wait: a part of its length.
+/// The stretch shown before and after a wait: a part of its length.
 const MARGIN: u64 = 20;
 const CPUS_MAX: usize = 16;
 
@@ -21,24 +22,24 @@ impl Account {
         let cast = Cast::of(wait);
         let window = self.window(wait);
         let mut rows = vec![
-            Row::Title("what held it up".to_owned()),
-            Row::Lane(self.path_lane(wait)),
-            Row::Title("threads".to_owned()),
+            LaneRow::Title("what held it up".to_owned()),
+            LaneRow::Lane(self.path_lane(wait)),
+            LaneRow::Title("threads".to_owned()),
         ];
         for &task in &cast.path {
-            rows.push(Row::Lane(self.thread_lane(task, &cast, window)));
-            rows.extend(self.named_lane(task, window).map(Row::Lane));
+            rows.push(LaneRow::Lane(self.thread_lane(task, &cast, window)));
+            rows.extend(self.named_lane(task, window).map(LaneRow::Lane));
         }
         let (cpus, more) = self.cpus_of(wait, &cast, window);
         if !cpus.is_empty() {
-            rows.push(Row::Title(match more {
+            rows.push(LaneRow::Title(match more {
                 0 => "CPUs they could use".to_owned(),
                 more => format!("CPUs they could use, and {more} more"),
             }));
         }
         rows.extend(
             cpus.into_iter()
-                .map(|cpu| Row::Lane(self.cpu_lane(cpu, &cast, window))),
+                .map(|cpu| LaneRow::Lane(self.cpu_lane(cpu, &cast, window))),
         );
         Lanes {
             window,
@@ -92,7 +93,7 @@ impl Account {
         }
     }
 
-    /// How a state is drawn, and what it is called.
+    /// The drawing and the name of a state.
     fn state(&self, task: Task, state: State, cast: &Cast) -> (Ink, String) {
         match state {
             State::Running(cpu) => (cast.ink(task), format!("on CPU {}", cpu.0)),
@@ -107,7 +108,7 @@ impl Account {
         }
     }
 
-    /// What the thread says it did; none, if it says nothing.
+    /// The thread's own slices during the wait; none, if it has none.
     fn named_lane(&self, task: Task, (begin, end): (Nanos, Nanos)) -> Option<Lane> {
         let named = self.timeline.named_within(task, begin, end);
         let piece = |(from, to, name): (Nanos, Nanos, &str)| {
@@ -121,7 +122,7 @@ impl Account {
     }
 
     /// The CPUs that the threads on the path could use or used, those they used first if there are too many;
-    /// and how many are left out.
+    /// and the number left out.
     fn cpus_of(&self, wait: &Wait, cast: &Cast, window: (Nanos, Nanos)) -> (Vec<Cpu>, usize) {
         if !self.timeline.says_who_ran() {
             return (Vec::new(), 0);
@@ -136,13 +137,13 @@ impl Account {
             allowed.extend(self.timeline.allowed(task, wait.begin).0);
         }
         let all: Vec<Cpu> = used.union(&allowed).copied().collect();
-        let mut shown: Vec<Cpu> = match all.len() <= CPUS_MAX {
-            true => all.clone(),
-            false => used
-                .iter()
+        let mut shown: Vec<Cpu> = if all.len() <= CPUS_MAX {
+            all.clone()
+        } else {
+            used.iter()
                 .chain(allowed.difference(&used))
                 .copied()
-                .collect(),
+                .collect()
         };
         shown.truncate(CPUS_MAX);
         shown.sort_unstable();
@@ -164,8 +165,8 @@ impl Account {
         let offline = self.timeline.offline_within(cpu, begin, end).into_iter();
         let offline =
             offline.map(|(from, to)| said("offline".to_owned(), from, to, Ink::Fill("nowhere")));
-        let mut pieces: Vec<Piece> = runs.chain(offline).collect();
-        // Nobody tells a CPU's idle time to end when it goes offline: that comes on top.
+        let mut pieces: Vec<LanePiece> = runs.chain(offline).collect();
+        // A CPU's idle time does not end when it goes offline: that comes on top.
         pieces.sort_by_key(|piece| piece.begin);
         Lane {
             name: format!("CPU {}", cpu.0),
@@ -176,13 +177,13 @@ impl Account {
 
 const RUNNABLE: Ink = Ink::Fill("runnable");
 
-fn piece(begin: Nanos, end: Nanos, ink: Ink, label: String, title: String) -> Piece {
-    // Lines have no room for what they are called.
+fn piece(begin: Nanos, end: Nanos, ink: Ink, label: String, title: String) -> LanePiece {
+    // Lines have no room for their names.
     let label = match ink {
         Ink::Fill(_) => label,
         _ => String::new(),
     };
-    Piece {
+    LanePiece {
         begin,
         end,
         ink,

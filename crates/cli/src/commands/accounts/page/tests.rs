@@ -54,7 +54,7 @@ fn account() -> Account {
     Account::new(timeline, explanation, Nanos::ZERO)
 }
 
-/// Goal: the page has what the terminal has, and a picture with a lane for everybody who matters, the
+/// Goal: the page has what the terminal has, and a picture with a lane for each thread that matters, the
 /// waiter, the one it waited for and the CPU, in which the one that ran instead has a colour. Method: the
 /// sleep above; names with markup in them.
 #[test]
@@ -88,8 +88,8 @@ fn the_page_shows_who_ran() {
     );
 }
 
-/// Goal: the table of causes says who ran instead and sums up what differs in jobs alone, and its sum is
-/// the wait's length. Method: the sleep above; causes by hand, of two threads and three jobs.
+/// Goal: the table of causes names the threads that ran instead and sums up rows that differ in jobs alone,
+/// and its sum is the wait's length. Method: the sleep above; causes by hand, of two threads and three jobs.
 #[test]
 fn causes_are_summed_up() {
     let account = account();
@@ -147,7 +147,7 @@ fn without_waits_it_says_so() {
     assert!(account.links().is_empty());
 }
 
-/// Goal: every cause has a colour that the style knows, none but what is not known has that of it, and
+/// Goal: every cause has a colour that the style knows, only the unknown cause has the unknown one's, and
 /// every word is explained. Method: all kinds there are.
 #[test]
 fn every_kind_has_a_colour_and_a_meaning() {

@@ -1,4 +1,4 @@
-//! One wait in detail: its picture, its causes with who ran instead, and its inversions.
+//! One wait in detail: its picture, its causes with the threads that ran instead, and its inversions.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use super::super::sentence::{Part, merged};
 use super::super::{Account, percent, short};
 use super::bar::{bar, class};
 
-/// How many causes are told, and how many of those who ran instead in each; what is shorter than a 200th of
-/// the wait is summed up, but for the first few.
+/// The number of causes told, and of threads that ran instead in each. Causes shorter than a 200th of the
+/// wait are summed up, but for the first few.
 const CAUSES_MAX: usize = 24;
 const SHARES_MAX: usize = 8;
 const FEW: usize = 4;
-/// How many inversions, those that cost most.
+/// The number of inversions told, the most expensive ones.
 const INVERSIONS_MAX: usize = 8;
 const PART_MIN: u64 = 200;
 
@@ -83,7 +83,7 @@ impl Account {
         html! {
             tr {
                 td { span class=(format!("swatch {}", class(cause.kind))) {} " " (cause.kind.word()) (job) }
-                td { (cause.thread.map_or("nobody known".to_owned(), |task| self.thread(task))) }
+                td { (cause.thread.map_or("an unknown thread".to_owned(), |task| self.thread(task))) }
                 td.number { (short(cause.ns)) }
                 td.number { (percent(cause.ns, wait.length())) }
                 td { (cause.confidence.word()) }
@@ -126,7 +126,7 @@ fn is_long(part: Nanos, wait: &Wait) -> bool {
     part.0.saturating_mul(PART_MIN) >= wait.length().0
 }
 
-/// Rows by kind, that which has most first: how many, and how much.
+/// Rows by kind, the one with the most time first: how many, and how much.
 fn summed(rows: &[Part]) -> Vec<(CauseKind, usize, Nanos)> {
     let mut kinds: BTreeMap<CauseKind, (usize, Nanos)> = BTreeMap::new();
     for cause in rows {

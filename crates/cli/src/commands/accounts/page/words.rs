@@ -1,4 +1,4 @@
-//! What the words of a page mean: those that are in it, as crate `trace` explains them.
+//! An explanation of the words of a page: those that are in it, as crate `trace` explains them.
 
 use std::collections::BTreeSet;
 

@@ -1,18 +1,17 @@
 //! Speed-up over a serial run on this machine, with up to eight workers.
 
+use console::{Failure, Progress};
 use event::Nanos;
 use measure::{Machine, Spread};
 use platform::{Os, Platform};
 use workload::busy::Busy;
 use workload::graph::JobGraph;
 
-use super::scaling::{NEW, OLD, Trial, Trials, plot, table};
-use super::{System, frames, graph, jobs};
+use super::scaling::{NEW, OLD, ScalingTrial, ScalingTrials, plot, table};
+use super::subject::{SystemUnderTest, frames, graph, jobs};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::Findings;
 use crate::commands::experiment::lab::Effort;
-use crate::failure::Failure;
-use crate::progress::Progress;
 
 const WORKERS: [usize; 7] = [0, 1, 2, 3, 4, 6, 8];
 const FEW_WORKERS: [usize; 4] = [0, 1, 2, 8];
@@ -25,18 +24,18 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
     // The first frame finds workers asleep and caches cold.
     let (count, serials) = effort.of((4, 3), (12, 5));
     let (busy, here) = (Busy::calibrate(&Os), Machine::read());
-    let cells = (pieces.len() * workers.len() * System::ALL.len()) as u64;
+    let cells = (pieces.len() * workers.len() * SystemUnderTest::ALL.len()) as u64;
     let mut progress = Progress::new("frames here", cells * u64::from(count));
     let mut trials = Vec::new();
     for &piece in pieces {
         let graph_of = || graph(Nanos(piece), effort);
         let alone = graph_of().map(|graph| serial(&graph, busy, serials))?;
         for &workers in workers {
-            for system in System::ALL {
+            for system in SystemUnderTest::ALL {
                 let step = || progress.step();
                 let times = frames(&Os, system, workers, graph_of()?, count, busy, step)?;
                 let times: Vec<f64> = times.iter().skip(1).map(|time| time.0 as f64).collect();
-                let trial = Trial {
+                let trial = ScalingTrial {
                     piece: Nanos(piece),
                     workers,
                     system,
@@ -46,7 +45,7 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
         }
     }
     drop(progress);
-    let trials = Trials(trials);
+    let trials = ScalingTrials(trials);
     let jobs = jobs(effort);
     let title = format!(
         "This machine ({here}): speed-up over a serial run, {jobs} jobs, medians of {} frames",
@@ -73,7 +72,7 @@ fn median(times: &[f64]) -> f64 {
     Spread::of(times).map_or(f64::NAN, |spread| spread.median)
 }
 
-/// What the pieces take one after the other, the median of some runs.
+/// The time of the pieces one after the other, the median of some runs.
 fn serial(graph: &JobGraph, busy: Busy, runs: u32) -> f64 {
     let run = |_| {
         let begin = Os.now();
@@ -87,7 +86,7 @@ fn serial(graph: &JobGraph, busy: Busy, runs: u32) -> f64 {
     median(&(0..runs).map(run).collect::<Vec<_>>())
 }
 
-/// What a reader can take from so few CPUs.
+/// What the few CPUs can show, for the reader.
 fn what_it_is(cpus: usize) -> String {
     let most = WORKERS[WORKERS.len() - 1];
     match cpus {
@@ -95,9 +94,9 @@ fn what_it_is(cpus: usize) -> String {
             format!("This machine has {cpus} CPUs; its rows say what {most} workers of them do.")
         }
         _ => format!(
-            "This machine has {cpus} CPUs where the article's has 32: its rows are no measurement of what \
-             the article saw, which many cores do to one queue. Up to {} of its workers have a CPU each; \
-             beyond, they show what a job system costs whose workers share CPUs.",
+            "This machine has {cpus} CPUs where the article's has 32: its rows do not measure the effect \
+             that the article saw, that of many cores on one queue. Up to {} of its workers have a CPU \
+             each; beyond, they show the cost of a job system whose workers share CPUs.",
             cpus.saturating_sub(1)
         ),
     }
@@ -105,7 +104,7 @@ fn what_it_is(cpus: usize) -> String {
 
 /// `least`, `most`: the shortest and the longest pieces.
 fn claims(
-    trials: &Trials,
+    trials: &ScalingTrials,
     (least, most): (u64, u64),
     workers: &[usize],
     cpus: usize,
@@ -168,12 +167,12 @@ fn claims(
 mod tests {
     use super::*;
 
-    fn trials(speed_up: impl Fn(Trial) -> f64) -> Trials {
+    fn trials(speed_up: impl Fn(ScalingTrial) -> f64) -> ScalingTrials {
         let mut all = Vec::new();
         for piece in [500, 10_000].map(Nanos) {
             for workers in [1, 8] {
-                for system in System::ALL {
-                    let trial = Trial {
+                for system in SystemUnderTest::ALL {
+                    let trial = ScalingTrial {
                         piece,
                         workers,
                         system,
@@ -182,14 +181,14 @@ mod tests {
                 }
             }
         }
-        Trials(all)
+        ScalingTrials(all)
     }
 
-    /// Goal: claims follow from the speed-ups of this machine. Method: those that bear all of them out, and
-    /// some that contradict all of them.
+    /// Goal: claims follow from the speed-ups of this machine. Method: speed-ups that bear all of them out,
+    /// and some that contradict all of them.
     #[test]
     fn claims_follow_from_speed_ups() {
-        let verdicts = |trials: &Trials| {
+        let verdicts = |trials: &ScalingTrials| {
             claims(trials, (500, 10_000), &[1, 8], 2).map(|claim| claim.json()["ok"] == true)
         };
         let as_said = trials(|trial| {

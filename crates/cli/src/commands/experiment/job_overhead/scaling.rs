@@ -1,16 +1,16 @@
 //! Speed-up over a serial run, for workers and lengths of pieces.
 
+use console::Failure;
 use event::Nanos;
 use sim::{Sim, SimConfig};
 use workload::baseline::BaselineKind;
 use workload::busy::Busy;
 
-use super::{MACHINE, POLICY, System, frames, graph, jobs, serial};
+use super::subject::{MACHINE, POLICY, SystemUnderTest, frames, graph, jobs, serial};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Line, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Line, Plot, PlotShape};
 
 const WORKERS: [usize; 12] = [0, 1, 2, 4, 8, 12, 16, 20, 24, 28, 31, 47];
 const FEW_WORKERS: [usize; 4] = [8, 20, 31, 47];
@@ -23,16 +23,16 @@ const ALL_CPUS: usize = 31;
 /// More than that.
 const TOO_MANY: usize = 47;
 
-pub(super) const OLD: System = System::Baseline(BaselineKind::Unity2017_3);
-const CHAINED: System = System::Baseline(BaselineKind::Unity2021_3);
-pub(super) const NEW: System = System::Baseline(BaselineKind::Unity2022_2);
+pub(super) const OLD: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2017_3);
+const CHAINED: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2021_3);
+pub(super) const NEW: SystemUnderTest = SystemUnderTest::Baseline(BaselineKind::Unity2022_2);
 
 /// One point of the charts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Trial {
+pub(super) struct ScalingTrial {
     pub(super) piece: Nanos,
     pub(super) workers: usize,
-    pub(super) system: System,
+    pub(super) system: SystemUnderTest,
 }
 
 /// Whether a claim needs this point of the charts.
@@ -45,11 +45,11 @@ fn is_asked(piece: u64, workers: usize) -> bool {
 }
 
 /// All of them, each with its speed-up over a serial run.
-pub(super) struct Trials(pub(super) Vec<(Trial, f64)>);
+pub(super) struct ScalingTrials(pub(super) Vec<(ScalingTrial, f64)>);
 
-impl Trials {
-    pub(super) fn speed_up(&self, piece: u64, workers: usize, system: System) -> f64 {
-        let wanted = Trial {
+impl ScalingTrials {
+    pub(super) fn speed_up(&self, piece: u64, workers: usize, system: SystemUnderTest) -> f64 {
+        let wanted = ScalingTrial {
             piece: Nanos(piece),
             workers,
             system,
@@ -62,8 +62,8 @@ impl Trials {
     /// workers but none.
     pub(super) fn ratios(
         &self,
-        system: System,
-        to: System,
+        system: SystemUnderTest,
+        to: SystemUnderTest,
         most: Nanos,
     ) -> impl Iterator<Item = f64> + '_ {
         let of = self.0.iter().filter(move |(trial, _)| {
@@ -80,7 +80,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     for &piece in pieces {
         let asked = |workers: &&usize| !effort.quick || is_asked(piece, **workers);
         for &workers in workers.iter().filter(asked) {
-            all.extend(System::ALL.map(|system| Trial {
+            all.extend(SystemUnderTest::ALL.map(|system| ScalingTrial {
                 piece: Nanos(piece),
                 workers,
                 system,
@@ -110,7 +110,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         let took: Vec<f64> = took?.iter().skip(1).map(|time| time.0 as f64).collect();
         Ok(alone.0 as f64 / lab::mean(&took))
     })?;
-    let trials = Trials(all.into_iter().zip(speed_ups).collect());
+    let trials = ScalingTrials(all.into_iter().zip(speed_ups).collect());
     let jobs = jobs(effort);
     let title = format!("Speed-up over a serial run on {MACHINE}, {jobs} jobs");
     findings.tables.push(table(title, &trials, pieces, workers));
@@ -132,13 +132,19 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn table(title: String, trials: &Trials, pieces: &[u64], workers: &[usize]) -> Table {
+pub(super) fn table(
+    title: String,
+    trials: &ScalingTrials,
+    pieces: &[u64],
+    workers: &[usize],
+) -> Table {
     let mut columns = vec!["a piece".to_owned(), "workers".to_owned()];
-    columns.extend(System::ALL.map(|system| system.name().to_owned()));
+    columns.extend(SystemUnderTest::ALL.map(|system| system.name().to_owned()));
     let mut table = Table::with_columns(title, columns);
     for &piece in pieces {
         for &workers in workers {
-            let cells = System::ALL.map(|system| trials.speed_up(piece, workers, system).into());
+            let cells =
+                SystemUnderTest::ALL.map(|system| trials.speed_up(piece, workers, system).into());
             table.row(
                 [Nanos(piece).into(), (workers as u64).into()]
                     .into_iter()
@@ -153,11 +159,11 @@ pub(super) fn table(title: String, trials: &Trials, pieces: &[u64], workers: &[u
 pub(super) fn plot(
     file: &'static str,
     title: String,
-    trials: &Trials,
+    trials: &ScalingTrials,
     piece: u64,
     workers: impl Iterator<Item = usize> + Clone,
 ) -> Plot {
-    let lines = System::ALL.map(|system| Line {
+    let lines = SystemUnderTest::ALL.map(|system| Line {
         name: system.name().to_owned(),
         points: workers
             .clone()
@@ -167,7 +173,7 @@ pub(super) fn plot(
     Plot {
         file,
         title,
-        picture: Picture::Lines {
+        picture: PlotShape::Lines {
             x: "workers",
             y: "speed-up",
             lines: lines.into(),
@@ -176,17 +182,17 @@ pub(super) fn plot(
     }
 }
 
-/// What a claim about a speed-up counts.
+/// The points that a claim about a speed-up counts.
 const TIMES: &str = "times as fast as serial";
 
-fn claims(trials: &Trials) -> Vec<Claim> {
+fn claims(trials: &ScalingTrials) -> Vec<Claim> {
     let mut claims = claims_of_the_first_chart(trials);
     claims.extend(claims_of_other_versions_and_sizes(trials));
     claims
 }
 
 /// Small pieces under the old version.
-fn claims_of_the_first_chart(trials: &Trials) -> Vec<Claim> {
+fn claims_of_the_first_chart(trials: &ScalingTrials) -> Vec<Claim> {
     let old = |piece, workers| trials.speed_up(piece, workers, OLD);
     vec![
         Claim::source(
@@ -214,7 +220,7 @@ fn claims_of_the_first_chart(trials: &Trials) -> Vec<Claim> {
 }
 
 /// Newer versions, larger pieces, more workers than CPUs.
-fn claims_of_other_versions_and_sizes(trials: &Trials) -> Vec<Claim> {
+fn claims_of_other_versions_and_sizes(trials: &ScalingTrials) -> Vec<Claim> {
     let old = |piece, workers| trials.speed_up(piece, workers, OLD);
     let least = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(f64::MAX, f64::min);
     let peak = trials
@@ -233,7 +239,9 @@ fn claims_of_other_versions_and_sizes(trials: &Trials) -> Vec<Claim> {
             least(&mut trials.ratios(NEW, OLD, Nanos::MAX)),
             "times 2017.3, the least of all",
         )
-        .or_else("where the queue is not what costs, both take the same time within a hundredth")
+        .or_else(
+            "where the queue is not the bottleneck, both take the same time within a hundredth",
+        )
         .note("the charts are lost; the direction is the text's"),
         Claim::source(
             "001-e",
@@ -270,7 +278,7 @@ fn claims_of_other_versions_and_sizes(trials: &Trials) -> Vec<Claim> {
             trials.speed_up(10_000, ALL_CPUS, CHAINED) / old(10_000, ALL_CPUS),
             "times 2017.3",
         )
-        .note("31 workers, pieces of 10 us: where the queue is not what costs most"),
+        .note("31 workers, pieces of 10 us: where the queue does not cost the most"),
         Claim::source(
             "001-k",
             "Copies and safety checks of the C# layer cost time, less since 2021.2",
@@ -280,13 +288,13 @@ fn claims_of_other_versions_and_sizes(trials: &Trials) -> Vec<Claim> {
     ]
 }
 
-/// What we say of Paceline in the same charts.
-fn claims_of_ours(trials: &Trials) -> [Claim; 2] {
+/// Claims of ours about Paceline in the same charts.
+fn claims_of_ours(trials: &ScalingTrials) -> [Claim; 2] {
     let least = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(f64::MAX, f64::min);
     let few_or_more = trials
         .0
         .iter()
-        .filter(|(trial, _)| trial.system == System::Paceline);
+        .filter(|(trial, _)| trial.system == SystemUnderTest::Paceline);
     let few_or_more =
         few_or_more.filter(|(trial, _)| trial.workers > 0 && trial.workers <= ALL_CPUS);
     [
@@ -299,7 +307,7 @@ fn claims_of_ours(trials: &Trials) -> [Claim; 2] {
             least(
                 &mut [OLD, CHAINED, NEW]
                     .into_iter()
-                    .flat_map(|to| trials.ratios(System::Paceline, to, SMALL)),
+                    .flat_map(|to| trials.ratios(SystemUnderTest::Paceline, to, SMALL)),
             ),
             "times the fastest of them, the least of all",
         ),

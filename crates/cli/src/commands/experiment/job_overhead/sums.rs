@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use console::Failure;
 use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Padded, Platform, Thread, ThreadSpec};
 use sim::{Sim, SimConfig};
 
-use super::{MACHINE, POLICY};
+use super::subject::{MACHINE, POLICY};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Line, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Line, Plot, PlotShape};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SumMethod {
@@ -38,8 +38,8 @@ impl SumMethod {
 
 const THREADS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// What an addition takes a thread, if so many add; and how often a compare-and-swap failed, of each
-/// addition.
+/// The time of an addition on one thread while others add, too; and how often a compare-and-swap failed, of
+/// each addition.
 struct Cost {
     nanos: f64,
     failed: f64,
@@ -69,7 +69,7 @@ fn add<M: Memory>(way: SumMethod, shared: &M::AtomicU64, own: &M::AtomicU64) -> 
 fn cost(way: SumMethod, threads: usize, additions: u64, seed: u64) -> Result<Cost, Failure> {
     type Word = Padded<<Sim as Memory>::AtomicU64>;
     let word = || -> Word { Padded(Sim::on_own_lines(|| <Sim as Memory>::AtomicU64::new(0))) };
-    // By thread. They take turns on one OS thread, so nobody ever waits for the lock.
+    // By thread. They take turns on one OS thread, so no thread ever waits for the lock.
     let took = Arc::new(Mutex::new(Vec::new()));
     let (mut sum, mut failed) = (0, 0);
     let config = SimConfig::on(lab::machine(MACHINE), POLICY, seed);
@@ -140,7 +140,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         "a sum for each thread, ns",
     ];
     let title =
-        format!("What an addition takes a thread on {MACHINE}, {additions} for each thread");
+        format!("The time of an addition on a thread of {MACHINE}, {additions} for each thread");
     let mut table = Table::new(title, columns);
     for (threads, costs) in THREADS.iter().zip(costs.chunks(SumMethod::ALL.len())) {
         let [swap, fetch, own] = costs else { continue };
@@ -164,8 +164,8 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     };
     findings.plots.push(Plot {
         file: "sums",
-        title: "What an addition to one sum takes each thread".into(),
-        picture: Picture::Lines {
+        title: "The time of an addition to one sum, for each thread".into(),
+        picture: PlotShape::Lines {
             x: "threads",
             y: "ns",
             lines: SumMethod::ALL.map(line).into(),

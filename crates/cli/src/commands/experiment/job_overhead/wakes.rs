@@ -1,7 +1,9 @@
-//! Wake-ups: who sends them, which were for nothing, what batches save, and what it costs not to sleep.
+//! Wake-ups: which threads send them, which were for nothing, what batches save, and what it costs not to
+//! sleep.
 
 use std::sync::Arc;
 
+use console::Failure;
 use event::{KernelEventKind, Left, Nanos, Task};
 use paceline::{Builder, Stats, WaitPolicy};
 use platform::{Atomic, Memory, Ordering, Padded, Platform, Thread, ThreadSpec};
@@ -9,12 +11,11 @@ use sim::sync::Semaphore;
 use sim::{Sim, SimConfig, SimReport};
 use workload::busy::Busy;
 
-use super::{MACHINE, POLICY, System, frames, graph};
+use super::subject::{MACHINE, POLICY, SystemUnderTest, frames, graph};
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Bar, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 /// Pieces that are long enough to tell a worker that ran one from a worker that found none.
 const PIECE: Nanos = Nanos::from_micros(5);
@@ -89,7 +90,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
             "Job scheduler; 2022.2 job scheduler, below the loop",
         )
         .is(Expect::LessThan(old.by_main), new.by_main, "wake-ups by the main thread a frame")
-        .note("signals to workers that are awake wake nobody and are not counted"),
+        .note("signals to workers that are awake wake none and are not counted"),
         Claim::source(
             "001-r",
             "Workers are woken for nothing where others have taken the work",
@@ -115,7 +116,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         .is(Expect::AtMost(single.useless), batched.useless, "useless wake-ups of 32 jobs"),
         Claim::ours(
             "001-w",
-            "Where nobody is woken while somebody looks for work, few are, even if each job is signalled",
+            "If no worker is woken while another one looks for work, few are, even if each job is signalled",
         )
         .is(Expect::AtMost(single.sent / 2.0), paceline.sent, "wake-ups of 32 jobs")
         .note("Paceline, flushed after each job, against the semaphore posted for each"),
@@ -138,7 +139,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
 
 fn sent(effort: &Effort, findings: &mut Findings) -> Result<[Wakes; 4], Failure> {
     let count = effort.of(2, 10);
-    let wakes = lab::each("wake-ups", &System::ALL, |&system| {
+    let wakes = lab::each("wake-ups", &SystemUnderTest::ALL, |&system| {
         let mut done = Err(Failure::failed("the simulated program did not run"));
         let config = SimConfig {
             trace: true,
@@ -161,7 +162,7 @@ fn sent(effort: &Effort, findings: &mut Findings) -> Result<[Wakes; 4], Failure>
     ];
     let mut table = Table::new(title, columns);
     let mut bars = Vec::new();
-    for (system, wakes) in System::ALL.iter().zip(&wakes) {
+    for (system, wakes) in SystemUnderTest::ALL.iter().zip(&wakes) {
         table.row([
             system.name().into(),
             wakes.by_main.into(),
@@ -177,7 +178,7 @@ fn sent(effort: &Effort, findings: &mut Findings) -> Result<[Wakes; 4], Failure>
             .chain([("for nothing", wakes.useless)])
             .enumerate()
         {
-            bars.push(Bar {
+            bars.push(PlotBar {
                 name: format!("{}: {who}", system.name()),
                 value,
                 kind,
@@ -188,7 +189,7 @@ fn sent(effort: &Effort, findings: &mut Findings) -> Result<[Wakes; 4], Failure>
     findings.plots.push(Plot {
         file: "wakes",
         title: "Wake-ups of workers in a frame".into(),
-        picture: Picture::Bars {
+        picture: PlotShape::Bars {
             unit: "wake-ups a frame",
             bars,
         },
@@ -198,7 +199,7 @@ fn sent(effort: &Effort, findings: &mut Findings) -> Result<[Wakes; 4], Failure>
         .map_err(|_| Failure::failed("four job systems"))
 }
 
-/// What 32 jobs cost whoever schedules them, with sleeping workers.
+/// The cost of 32 jobs for the thread that schedules them, with sleeping workers.
 #[derive(Clone, Copy)]
 struct Batch {
     /// In ns of the main thread, a job.
@@ -210,7 +211,7 @@ struct Batch {
 /// How 32 jobs get to the workers.
 #[derive(Clone, Copy)]
 enum Handover {
-    /// As in 2017.3: a counter of what there is to do, and a semaphore that is posted for each job, or …
+    /// As in 2017.3: a counter of the jobs there are, and a semaphore that is posted for each job, or …
     Semaphore { batch: bool },
     /// Flushed after each job, or after all of them.
     Paceline { batch: bool },
@@ -275,8 +276,8 @@ fn batches(effort: &Effort, findings: &mut Findings) -> Result<[Batch; 4], Failu
     batches.try_into().map_err(|_| Failure::failed("four ways"))
 }
 
-/// What the threads of [`by_semaphore`] share.
-struct Shared {
+/// The data that the threads of [`by_semaphore`] share.
+struct SemaphoreShared {
     signal: Semaphore,
     jobs: Padded<Word>,
     is_over: Word,
@@ -288,7 +289,7 @@ type Word = <Sim as Memory>::AtomicU64;
 
 fn by_semaphore(sim: &Sim, batch: bool, rounds: u32) -> Result<Batch, Failure> {
     let word = || Sim::on_own_lines(|| Word::new(0));
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SemaphoreShared {
         signal: Semaphore::new(sim, 0),
         jobs: Padded(word()),
         is_over: word(),
@@ -311,7 +312,7 @@ fn by_semaphore(sim: &Sim, batch: bool, rounds: u32) -> Result<Batch, Failure> {
         sim.sleep_until(rest);
         let begin = sim.now();
         for _ in 0..JOBS {
-            // Release, partner: the Acquire of whoever takes the job.
+            // Release, partner: the Acquire of the thread that takes the job.
             shared.jobs.fetch_add(1, Ordering::Release);
             if !batch {
                 shared.signal.post();
@@ -341,8 +342,8 @@ fn by_semaphore(sim: &Sim, batch: bool, rounds: u32) -> Result<Batch, Failure> {
     })
 }
 
-/// The life of a worker: woken, it takes what there is until there is nothing.
-fn work(sim: &Sim, shared: &Shared) {
+/// The life of a worker: once woken, it takes jobs until there are none.
+fn work(sim: &Sim, shared: &SemaphoreShared) {
     loop {
         shared.signal.take();
         if shared.is_over.load(Ordering::Relaxed) != 0 {
@@ -367,7 +368,7 @@ fn take_one(jobs: &Word) -> bool {
         if left == 0 {
             return false;
         }
-        // Acquire, partner: the Release of whoever put it there.
+        // Acquire, partner: the Release of the thread that put it there.
         let taken = jobs.compare_exchange(left, left - 1, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
             return true;
@@ -410,7 +411,7 @@ fn by_paceline(sim: &Sim, batch: bool, rounds: u32) -> Result<Batch, Failure> {
     })
 }
 
-/// What a phone spent on frames.
+/// The energy that frames cost a phone, and its heat.
 #[derive(Clone, Copy)]
 struct Spent {
     millijoules: f64,

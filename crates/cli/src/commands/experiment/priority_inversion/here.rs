@@ -1,5 +1,6 @@
 //! A program that waits busily and one that parks, on this machine, beside threads that want its CPUs.
 
+use console::Failure;
 use event::Nanos;
 use measure::Machine;
 use paceline::WaitPolicy;
@@ -8,7 +9,6 @@ use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::Effort;
 use crate::commands::frames::loaded::{Inversions, Loaded, LoadedReport};
-use crate::failure::Failure;
 use crate::kernel::Tracer;
 
 const WAITS: [(&str, WaitPolicy); 3] = [
@@ -17,8 +17,8 @@ const WAITS: [(&str, WaitPolicy); 3] = [
     ("spin, then park (adaptive)", WaitPolicy::Adaptive),
 ];
 
-/// What one way to wait came to.
-struct Found {
+/// The results of one way to wait.
+struct WaitRun {
     report: LoadedReport,
     /// `None`: the kernel's events may not be recorded.
     inversions: Option<Inversions>,
@@ -38,7 +38,7 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
     let mut found = Vec::new();
     for (_, wait) in WAITS {
         let loaded = |frames| Loaded { wait, hogs, frames };
-        found.push(Found {
+        found.push(WaitRun {
             report: loaded(frames).run()?,
             inversions: match refused {
                 None => loaded(recorded).inversions()?,
@@ -68,9 +68,9 @@ pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), F
     Ok(())
 }
 
-fn frames_table(title: String, found: &[Found]) -> Table {
+fn frames_table(title: String, found: &[WaitRun]) -> Table {
     let columns = [
-        "who waits does",
+        "while waiting",
         "p50",
         "p99",
         "longest",
@@ -79,7 +79,7 @@ fn frames_table(title: String, found: &[Found]) -> Table {
         "longest wait",
     ];
     let mut table = Table::new(title, columns);
-    for ((name, _), Found { report, .. }) in WAITS.iter().zip(found) {
+    for ((name, _), WaitRun { report, .. }) in WAITS.iter().zip(found) {
         table.row([
             (*name).into(),
             Nanos(report.times.p50).into(),
@@ -93,16 +93,16 @@ fn frames_table(title: String, found: &[Found]) -> Table {
     table
 }
 
-fn inversions_table(title: String, found: &[Found]) -> Table {
+fn inversions_table(title: String, found: &[WaitRun]) -> Table {
     let columns = [
-        "who waits does",
+        "while waiting",
         "by a busy wait",
         "these took",
         "by other threads",
         "those took",
     ];
     let mut table = Table::new(title, columns);
-    for ((name, _), Found { inversions, .. }) in WAITS.iter().zip(found) {
+    for ((name, _), WaitRun { inversions, .. }) in WAITS.iter().zip(found) {
         let of = |what: fn(&Inversions) -> Cell| inversions.as_ref().map_or(Cell::None, what);
         table.row([
             (*name).into(),
@@ -115,8 +115,8 @@ fn inversions_table(title: String, found: &[Found]) -> Table {
     table
 }
 
-fn claims(busy: &Found, park: &Found, recorded: u32) -> Vec<Claim> {
-    let millis = |found: &Found| found.report.times.p50 as f64 / 1e6;
+fn claims(busy: &WaitRun, park: &WaitRun, recorded: u32) -> Vec<Claim> {
+    let millis = |found: &WaitRun| found.report.times.p50 as f64 / 1e6;
     let mut claims = vec![
         Claim::source(
             "000-v",
@@ -144,7 +144,7 @@ fn claims(busy: &Found, park: &Found, recorded: u32) -> Vec<Claim> {
                 millis(busy),
                 "ms of inversions by a busy wait",
             )
-            .or_else("who was waited for was hardly ever off its CPU meanwhile")
+            .or_else("the thread that was waited for was hardly ever off its CPU meanwhile")
             .note(format!(
                 "against those of a program that parks, in {recorded} frames of each"
             )),
@@ -157,11 +157,11 @@ fn claims(busy: &Found, park: &Found, recorded: u32) -> Vec<Claim> {
 mod tests {
     use super::*;
 
-    /// Goal: what was found is in the table and in the claims, with the kernel's half and without. Method:
+    /// Goal: the table and the claims have the measured values, with the kernel's half and without. Method:
     /// made-up reports; the busy wait's frames are the longer ones, and the shorter ones.
     #[test]
     fn claims_follow_from_the_frames() {
-        let found = |p50, inversions| Found {
+        let found = |p50, inversions| WaitRun {
             report: LoadedReport {
                 times: measure::Times {
                     p50,
@@ -180,7 +180,7 @@ mod tests {
                 ..Inversions::default()
             })
         };
-        let verdicts = |busy: &Found, park: &Found| {
+        let verdicts = |busy: &WaitRun, park: &WaitRun| {
             let all = claims(busy, park, 9);
             all.iter()
                 .map(|claim| claim.json()["ok"] == true)

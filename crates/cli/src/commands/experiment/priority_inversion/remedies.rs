@@ -1,7 +1,8 @@
-//! What helps, over many frames that all differ a little.
+//! Remedies, over many frames that all differ a little.
 
 use std::sync::Arc;
 
+use console::Failure;
 use event::{Nanos, Random};
 use measure::Times;
 use paceline::{Builder, Grain, Role};
@@ -14,12 +15,11 @@ use super::scene::scene_on;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Bar, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 const POLICY: &str = "cfs-4.12";
 
-/// What is done about it.
+/// A remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remedy {
     /// Nothing: the main thread waits busily.
@@ -197,11 +197,11 @@ fn frame(machine: &Arc<Machine>, remedy: Remedy, seed: u64) -> Result<Nanos, Fai
         .measured
         .iter()
         .find(|span| span.name == "WaitForJobGroupID");
-    // Whoever still waits when the scene is over has waited for as long as it lasted.
+    // A thread that still waits when the scene is over has waited for as long as it lasted.
     Ok(wait.map_or(ran.report.now, |wait| wait.end) - start)
 }
 
-/// What each worker and the main thread have to do before the wait is over.
+/// The work of each worker and of the main thread before the wait is over.
 fn jobs(scene: &Scenario) -> Vec<Nanos> {
     let of_job = |phase: &Phase| match phase {
         Phase::Work(span) => Some(span.least),
@@ -218,7 +218,7 @@ fn jobs(scene: &Scenario) -> Vec<Nanos> {
 /// The same jobs as ranges of the job system, on the cores that the program's threads may use; when the main
 /// thread's wait is over.
 fn on_paceline(sim: &Sim, start: Nanos, work: &[Nanos]) -> Result<Nanos, Failure> {
-    /// What a piece of a range takes: some triangles.
+    /// The length of a piece of a range: some triangles.
     const PIECE: Nanos = Nanos::from_micros(20);
     let cpus: CpuSet = (4..=7).collect();
     let js = Builder::with_platform(sim.clone())
@@ -280,7 +280,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
             ]);
             if machine.name == PHONES[0] {
                 let name = remedy.name().to_owned();
-                bars.push(Bar {
+                bars.push(PlotBar {
                     name,
                     value: times.p99 as f64 / 1e6,
                     kind: usize::from(remedy == Remedy::Paceline),
@@ -293,7 +293,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     findings.plots.push(Plot {
         file: "remedies",
         title: "99 of 100 frames wait no longer than this".into(),
-        picture: Picture::Bars { unit: "ms", bars },
+        picture: PlotShape::Bars { unit: "ms", bars },
     });
     let worst = |remedy: Remedy, what: fn(&Times) -> u64| {
         let of = found.iter().filter(|(_, other, _)| *other == remedy);
@@ -304,7 +304,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     Ok(())
 }
 
-/// What a remedy came to on the worse of both phones, in ms.
+/// The results of a remedy on the worse of both phones, in ms.
 type Worst<'a> = &'a dyn Fn(Remedy, fn(&Times) -> u64) -> f64;
 
 fn claims(worst: Worst<'_>) -> Vec<Claim> {
@@ -391,7 +391,7 @@ fn claims_of_affinity(worst: Worst<'_>) -> Vec<Claim> {
             "Energy Aware Scheduling and newer kernels may have made affinity unnecessary",
             "Solution..?, fourth paragraph",
         )
-        .beyond("nobody has tried, the article says; the vendor's policies are not modelled"),
+        .beyond("the article says that this was not tried; the vendor's policies are not modelled"),
     ]
 }
 

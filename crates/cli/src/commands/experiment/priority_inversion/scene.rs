@@ -1,5 +1,6 @@
 //! The trace of the article.
 
+use console::Failure;
 use event::Nanos;
 use sim::scenario::{Phase, Ran, Scenario};
 
@@ -7,8 +8,7 @@ use super::PHONES;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort, Run};
-use crate::commands::experiment::plot::{Lane, Picture, Piece, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Plot, PlotLane, PlotPiece, PlotShape};
 
 const POLICIES: [&str; 3] = ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"];
 /// The phone that the scenario's lengths are chosen for.
@@ -18,14 +18,14 @@ const ASLEEP: &str = "asleep and small job";
 /// The fast core.
 const FAST: u32 = 7;
 
-/// What the scene shows.
+/// The measurements of the scene.
 struct Seen {
     /// How long the main thread waits, on a core.
     wait: Nanos,
     /// From when the small job could begin to its end.
     small: Nanos,
     small_ran: Nanos,
-    /// What the critical job ran once it had a core again.
+    /// How long the critical job ran once it had a core again.
     rest: Nanos,
     /// Whether the main thread came next on the fast core after the audio thread.
     main_after_audio: bool,
@@ -79,16 +79,16 @@ impl Seen {
         })
     }
 
-    /// What each core did around the wait.
-    fn lanes(&self) -> Vec<Lane> {
+    /// The state of each core around the wait.
+    fn lanes(&self) -> Vec<PlotLane> {
         let millis = |time: Nanos| time.0 as f64 / 1e6;
-        let lane = |cpu: u32| Lane {
+        let lane = |cpu: u32| PlotLane {
             name: format!("cpu {cpu}"),
             pieces: self
                 .runs
                 .iter()
                 .filter(|run| run.cpu == cpu && run.begin < Nanos::from_millis(12))
-                .map(|run| Piece {
+                .map(|run| PlotPiece {
                     begin: millis(run.begin),
                     end: millis(run.end),
                     name: self.names[run.task as usize].clone(),
@@ -172,7 +172,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         file: "scene",
         title: "The main thread burns the only core that is left, while what it waits for is ready"
             .into(),
-        picture: Picture::Lanes {
+        picture: PlotShape::Lanes {
             unit: "ms",
             lanes: exynos.lanes(),
         },

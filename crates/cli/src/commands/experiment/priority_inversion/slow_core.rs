@@ -1,5 +1,6 @@
 //! The second option: the critical job on a small core, and the clock that it finds there.
 
+use console::Failure;
 use event::{Cpu, KernelEventKind, Nanos};
 use sim::Machine;
 use sim::scenario::{Change, Ran, Scenario};
@@ -8,8 +9,7 @@ use super::PHONES;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Bar, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
 const POLICY: &str = "eevdf-6.6";
 const MACHINES: [&str; 4] = [
@@ -18,13 +18,13 @@ const MACHINES: [&str; 4] = [
     "core-i9-12900k",
     "apple-m1",
 ];
-/// The critical job: what it takes on the fastest core at full speed. Chosen.
+/// The length of the critical job on the fastest core at full speed. Chosen.
 const JOB: Nanos = Nanos::from_micros(600);
-/// When it begins: the core has been idle for so long.
+/// When it begins: the core has been idle until then.
 const START: Nanos = Nanos::from_millis(40);
 
-/// What became of the job on one machine.
-struct Found {
+/// The job's times on one machine.
+struct JobTimes {
     machine: &'static str,
     lowest_mhz: f64,
     fast: Nanos,
@@ -65,7 +65,7 @@ fn job(ran: &Ran) -> Result<Nanos, Failure> {
         .ok_or_else(|| Failure::failed("the job did not end"))
 }
 
-fn find(name: &'static str, seed: u64) -> Result<Found, Failure> {
+fn find(name: &'static str, seed: u64) -> Result<JobTimes, Failure> {
     let machine = lab::machine(name);
     let by_capacity = |at: &usize| machine.clusters[*at].capacity;
     let clusters = 0..machine.clusters.len();
@@ -97,7 +97,7 @@ fn find(name: &'static str, seed: u64) -> Result<Found, Failure> {
         });
         reached.map(|event| event.time - START)
     };
-    Ok(Found {
+    Ok(JobTimes {
         machine: name,
         lowest_mhz: f64::from(lowest) / 1e3,
         fast: on(&cpus_of(&machine, fast), true)?,
@@ -121,7 +121,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
         "its clock rises after",
         "is at its top after",
     ];
-    let times = |slow: Nanos, found: &Found| slow.0 as f64 / found.fast.0 as f64;
+    let times = |slow: Nanos, found: &JobTimes| slow.0 as f64 / found.fast.0 as f64;
     let mut table = Table::new(
         format!("A job of {JOB} on the fastest core and on a small one, {POLICY}"),
         columns,
@@ -144,7 +144,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
             ("lowest clock", machine.held),
         ] {
             let name = format!("{}, {what}", machine.machine);
-            bars.push(Bar {
+            bars.push(PlotBar {
                 name,
                 value: times(took, machine),
                 kind,
@@ -155,7 +155,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     findings.plots.push(Plot {
         file: "slow-core",
         title: "How much longer the critical job takes on a small core".into(),
-        picture: Picture::Bars {
+        picture: PlotShape::Bars {
             unit: "times the fastest core",
             bars,
         },
@@ -164,8 +164,8 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     Ok(())
 }
 
-fn claims(found: &[Found], times: &dyn Fn(Nanos, &Found) -> f64) -> Vec<Claim> {
-    let is_phone = |found: &&Found| PHONES.contains(&found.machine);
+fn claims(found: &[JobTimes], times: &dyn Fn(Nanos, &JobTimes) -> f64) -> Vec<Claim> {
+    let is_phone = |found: &&JobTimes| PHONES.contains(&found.machine);
     let millis = |time: Nanos| time.0 as f64 / 1e6;
     let phones = || found.iter().filter(is_phone);
     let others = || found.iter().filter(|found| !is_phone(found));

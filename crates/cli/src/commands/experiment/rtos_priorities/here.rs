@@ -2,24 +2,22 @@
 
 mod inversion;
 
+use console::{Failure, Progress, help};
 use event::Nanos;
 use measure::{Machine, Spread};
-use platform::{CpuSet, Os, Platform, Treatment};
+use platform::{CpuSet, Machine as _, Os, SchedParams};
 use workload::gang::GangError;
 use workload::messages::{MESSAGES, MessageLoop, MessageReport};
 
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::Effort;
-use crate::failure::Failure;
-use crate::help;
-use crate::progress::Progress;
 
 /// Priorities of A, B, C and D: the highest goes first.
 const CASES: [(&str, [u8; 4]); 2] = [("equal", [10; 4]), ("unique", [14, 13, 12, 11])];
 
-/// What a cycle of one case takes, the median of some runs.
-struct Case {
+/// The time of a cycle of one case, the median of some runs.
+struct CaseTimes {
     switches: f64,
     /// In ns.
     cycle: f64,
@@ -28,7 +26,7 @@ struct Case {
 }
 
 pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
-    let answer = help::probe(&Treatment::fifo(1));
+    let answer = help::probe(&SchedParams::fifo(1));
     let Some(cpu) = Os
         .topology()
         .allowed()
@@ -86,7 +84,7 @@ fn messages(
         "longest of all",
     ];
     let mut table = Table::new(title, columns);
-    let cases = reports.map(|reports| Case::of(&reports, cycles));
+    let cases = reports.map(|reports| CaseTimes::of(&reports, cycles));
     for ((name, _), case) in CASES.iter().zip(&cases) {
         table.row([
             (*name).into(),
@@ -103,15 +101,15 @@ fn messages(
     Ok(())
 }
 
-impl Case {
-    fn of(reports: &[MessageReport], cycles: u64) -> Case {
+impl CaseTimes {
+    fn of(reports: &[MessageReport], cycles: u64) -> CaseTimes {
         let median = |what: &dyn Fn(&MessageReport) -> f64| {
             let all: Vec<f64> = reports.iter().map(what).collect();
             Spread::of(&all).map_or(f64::NAN, |spread| spread.median)
         };
         let cycles = cycles as f64;
         let longest = reports.iter().map(|report| report.latency.max()).max();
-        Case {
+        CaseTimes {
             switches: median(&|it| it.switches.map_or(f64::NAN, |count| count as f64 / cycles)),
             cycle: median(&|it| it.elapsed.0 as f64 / cycles),
             latency: median(&|it| it.latency.mean_centinanos() as f64 / 100.0),
@@ -120,7 +118,7 @@ impl Case {
     }
 }
 
-fn claims(equal: &Case, unique: &Case) -> [Claim; 3] {
+fn claims(equal: &CaseTimes, unique: &CaseTimes) -> [Claim; 3] {
     let place = "below figure 11; on this machine";
     [
         Claim::source(
@@ -168,8 +166,8 @@ fn claims(equal: &Case, unique: &Case) -> [Claim; 3] {
 mod tests {
     use super::*;
 
-    /// Goal: it runs where SCHED_FIFO is granted, and where it is not that is one line and no failure.
-    /// Method: a quick run on the machine at hand; counts, not times.
+    /// Goal: it runs where SCHED_FIFO is granted; elsewhere a refusal is one line and no failure. Method: a
+    /// quick run on the machine at hand; counts, not times.
     #[test]
     fn it_runs_or_says_why_not() {
         let effort = Effort {

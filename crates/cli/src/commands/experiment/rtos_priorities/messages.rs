@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use console::Failure;
 use event::{KernelEventKind, Left, Nanos, Random, Task};
 use platform::Platform;
 use policy::{Attr, Mask};
@@ -11,27 +12,30 @@ use sim::sync::Queue;
 use sim::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
 use crate::commands::experiment::lab;
-use crate::failure::Failure;
 
-/// What priorities threads have.
+/// The priorities of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Case {
+pub(super) enum PriorityCase {
     /// All the same: the article's case 1.
     Equal,
     /// Each its own: case 2.
     Unique,
-    /// As case 2, but nobody preempts D.
+    /// As case 2, but no thread preempts D.
     Threshold,
 }
 
-impl Case {
-    pub(super) const ALL: [Case; 3] = [Case::Equal, Case::Unique, Case::Threshold];
+impl PriorityCase {
+    pub(super) const ALL: [PriorityCase; 3] = [
+        PriorityCase::Equal,
+        PriorityCase::Unique,
+        PriorityCase::Threshold,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Case::Equal => "equal",
-            Case::Unique => "unique",
-            Case::Threshold => "unique, D with threshold 1",
+            PriorityCase::Equal => "equal",
+            PriorityCase::Unique => "unique",
+            PriorityCase::Threshold => "unique, D with threshold 1",
         }
     }
 
@@ -39,8 +43,8 @@ impl Case {
     fn attr(self, thread: usize) -> Attr {
         let own = thread as u8 + 1;
         Attr {
-            priority: if self == Case::Equal { 4 } else { own },
-            threshold: (self == Case::Threshold && thread == D).then_some(1),
+            priority: if self == PriorityCase::Equal { 4 } else { own },
+            threshold: (self == PriorityCase::Threshold && thread == D).then_some(1),
             ..Attr::default()
         }
     }
@@ -91,10 +95,10 @@ fn shuffle(items: &mut [usize], random: &mut Random) {
     }
 }
 
-/// What came of some cycles.
+/// The results of some cycles.
 #[derive(Clone, Debug)]
 pub(super) struct Cycles {
-    /// What each took, in nanoseconds.
+    /// The length of each, in nanoseconds.
     lengths: Vec<f64>,
     /// A cycle, on the average.
     pub(super) switches: f64,
@@ -153,7 +157,7 @@ fn preemptions(report: &SimReport, log: &Log) -> u64 {
     report.trace.iter().filter(lost).count() as u64
 }
 
-/// What threads write down; they take turns on one OS thread.
+/// The records of the threads, which take turns on one OS thread.
 #[derive(Default)]
 struct Log {
     /// When each cycle began.
@@ -166,7 +170,7 @@ struct Log {
 /// Nine messages a cycle, after the article.
 pub(super) fn cycles(
     machine: &Arc<Machine>,
-    case: Case,
+    case: PriorityCase,
     order: Order,
     count: u64,
     seed: u64,
@@ -215,7 +219,7 @@ pub(super) fn cycles(
 /// back to D.
 pub(super) fn forwarding(
     machine: &Arc<Machine>,
-    case: Case,
+    case: PriorityCase,
     count: u64,
     seed: u64,
 ) -> Result<Cycles, Failure> {
@@ -266,7 +270,7 @@ fn config(machine: &Arc<Machine>, seed: u64) -> SimConfig {
     }
 }
 
-fn first<'a>(case: Case, thread: usize, body: impl FnOnce() + 'a) -> FirstThread<'a> {
+fn first<'a>(case: PriorityCase, thread: usize, body: impl FnOnce() + 'a) -> FirstThread<'a> {
     FirstThread {
         name: NAMES[thread].to_owned(),
         attr: case.attr(thread),
@@ -279,12 +283,15 @@ fn first<'a>(case: Case, thread: usize, body: impl FnOnce() + 'a) -> FirstThread
 mod tests {
     use super::*;
 
-    /// Goal: what the messages of the scenario cost is what they cost here. Method: switches and lengths of
-    /// cycles of both, where the scenario's are known to be the article's.
+    /// Goal: messages of the scenario and messages of the workload cost the same. Method: switches and
+    /// lengths of cycles of both, where the scenario's are known to be the article's.
     #[test]
     fn cycles_are_those_of_the_scenario() {
         let machine = lab::machine("mcu");
-        for (case, switches, tics) in [(Case::Equal, 4.0, 1034.0), (Case::Unique, 18.0, 1875.0)] {
+        for (case, switches, tics) in [
+            (PriorityCase::Equal, 4.0, 1034.0),
+            (PriorityCase::Unique, 18.0, 1875.0),
+        ] {
             for order in Order::ALL {
                 let cycles = cycles(&machine, case, order, 30, 1).unwrap();
                 assert_eq!(cycles.switches, switches, "{case:?} {order:?}");

@@ -1,5 +1,6 @@
 //! The rest of the article: inheritance, and slices by percentages.
 
+use console::Failure;
 use event::Nanos;
 use sim::Outcome;
 use sim::scenario::Scenario;
@@ -7,10 +8,9 @@ use sim::scenario::Scenario;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::failure::Failure;
 
 /// How long the high thread waits for the lock.
-struct Wait {
+struct LockWait {
     took: Option<Nanos>,
     is_over: bool,
 }
@@ -24,7 +24,7 @@ pub(super) fn inversion(effort: &Effort, findings: &mut Findings) -> Result<(), 
     ];
     let waits = lab::each("inversions", &policies, |(policy, _)| {
         let ran = lab::run(&scenario, policy, effort.seed)?;
-        Ok(Wait {
+        Ok(LockWait {
             took: lab::spans(&ran, "wait for m").next(),
             is_over: ran.report.outcome == Outcome::Finished,
         })
@@ -39,7 +39,7 @@ pub(super) fn inversion(effort: &Effort, findings: &mut Findings) -> Result<(), 
     let [with, without, unique] = waits.as_slice() else {
         return Err(Failure::failed("three policies"));
     };
-    let millis = |wait: &Wait| wait.took.map_or(f64::NAN, |took| took.0 as f64 / 1e6);
+    let millis = |wait: &LockWait| wait.took.map_or(f64::NAN, |took| took.0 as f64 / 1e6);
     findings.claims.extend([
         Claim::source(
             "003-o",

@@ -1,8 +1,9 @@
 //! Threads with unequal work that meet at a barrier: the article's real question.
 
+use console::Failure;
 use event::{Nanos, Random};
 use paceline::Builder;
-use platform::{CpuSet, Platform};
+use platform::{CpuSet, Polling};
 use sim::{Sim, SimConfig};
 use workload::busy::Busy;
 use workload::naive::{BarrierLoop, NaiveWait};
@@ -11,8 +12,7 @@ use super::is_run;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Line, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Line, Plot, PlotShape};
 
 const MACHINE: &str = "vm-2";
 const CPUS: usize = 2;
@@ -24,32 +24,32 @@ const CROWDS: [usize; 3] = [1, 2, 4];
 
 /// How the threads wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum BarrierWait {
     Naive(NaiveWait),
     /// No threads of our own: a job for each piece of work, and the job system's waits.
     Paceline,
 }
 
-impl Wait {
-    pub(super) fn all() -> impl Iterator<Item = Wait> {
-        let naive = NaiveWait::ALL.into_iter().map(Wait::Naive);
-        naive.chain([Wait::Paceline])
+impl BarrierWait {
+    pub(super) fn all() -> impl Iterator<Item = BarrierWait> {
+        let naive = NaiveWait::ALL.into_iter().map(BarrierWait::Naive);
+        naive.chain([BarrierWait::Paceline])
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Wait::Naive(wait) => wait.name(),
-            Wait::Paceline => "paceline",
+            BarrierWait::Naive(wait) => wait.name(),
+            BarrierWait::Paceline => "paceline",
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Trial {
+struct BarrierTrial {
     policy: &'static str,
     crowd: usize,
     pinned: bool,
-    wait: Wait,
+    wait: BarrierWait,
 }
 
 /// Each thread's work in a round: 50 to 150 us, drawn. The lengths are ours.
@@ -60,7 +60,7 @@ pub(super) fn work(threads: usize, seed: u64) -> Vec<Nanos> {
         .collect()
 }
 
-/// A round of this work on so many CPUs, if nothing else took time.
+/// A round of this work on `cpus` CPUs, if nothing else took time.
 pub(super) fn ideal(work: &[Nanos], cpus: usize) -> Nanos {
     let sum: u64 = work.iter().map(|work| work.0).sum();
     let longest = work.iter().copied().max().unwrap_or_default();
@@ -68,16 +68,16 @@ pub(super) fn ideal(work: &[Nanos], cpus: usize) -> Nanos {
 }
 
 /// The mean round.
-pub(super) fn round<P: Platform>(
+pub(super) fn round<P: Polling>(
     platform: &P,
     cpus: &[CpuSet],
-    wait: Wait,
+    wait: BarrierWait,
     work: &[Nanos],
     rounds: u32,
     busy: Busy,
 ) -> Result<Nanos, Failure> {
     let elapsed = match wait {
-        Wait::Naive(wait) => {
+        BarrierWait::Naive(wait) => {
             let what = BarrierLoop {
                 wait,
                 work: work.to_vec(),
@@ -90,7 +90,7 @@ pub(super) fn round<P: Platform>(
             }
             report.elapsed
         }
-        Wait::Paceline => {
+        BarrierWait::Paceline => {
             let js = Builder::with_platform(platform.clone()).build();
             let js = js.map_err(|error| Failure::failed(error.to_string()))?;
             let mut begin = platform.now();
@@ -114,11 +114,11 @@ pub(super) fn round<P: Platform>(
     Ok(Nanos(elapsed.0 / u64::from(rounds.max(1))))
 }
 
-struct Trials(Vec<(Trial, f64)>);
+struct BarrierTrials(Vec<(BarrierTrial, f64)>);
 
-impl Trials {
+impl BarrierTrials {
     /// How many times the ideal a round took.
-    fn of(&self, policy: &str, crowd: usize, pinned: bool, wait: Wait) -> f64 {
+    fn of(&self, policy: &str, crowd: usize, pinned: bool, wait: BarrierWait) -> f64 {
         let found = self.0.iter().find(|(trial, _)| {
             (trial.policy, trial.crowd, trial.pinned, trial.wait) == (policy, crowd, pinned, wait)
         });
@@ -133,11 +133,11 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         for crowd in CROWDS {
             for pinned in [false, true] {
                 // Jobs have no CPU of their own: they run free.
-                let waits = Wait::all().filter(|&wait| match wait {
-                    Wait::Naive(wait) => is_run(wait, effort),
-                    Wait::Paceline => !pinned,
+                let waits = BarrierWait::all().filter(|&wait| match wait {
+                    BarrierWait::Naive(wait) => is_run(wait, effort),
+                    BarrierWait::Paceline => !pinned,
                 });
-                all.extend(waits.map(|wait| Trial {
+                all.extend(waits.map(|wait| BarrierTrial {
                     policy,
                     crowd,
                     pinned,
@@ -149,11 +149,12 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     let machine = lab::machine(MACHINE);
     let times = lab::each("barriers", &all, |trial| {
         let work = work(trial.crowd * CPUS, effort.seed);
-        let masks: Vec<CpuSet> = match trial.pinned {
-            true => (0..CPUS as u32)
+        let masks: Vec<CpuSet> = if trial.pinned {
+            (0..CPUS as u32)
                 .map(|cpu| CpuSet::from_iter([cpu]))
-                .collect(),
-            false => Vec::new(),
+                .collect()
+        } else {
+            Vec::new()
         };
         let mut took = Err(Failure::failed("the simulated program did not run"));
         let config = SimConfig::on(machine.clone(), trial.policy, effort.seed);
@@ -163,7 +164,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         lab::sound("barrier", &report)?;
         Ok(took?.0 as f64 / ideal(&work, CPUS).0 as f64)
     })?;
-    let trials = Trials(all.into_iter().zip(times).collect());
+    let trials = BarrierTrials(all.into_iter().zip(times).collect());
     findings.tables.push(table(&trials, rounds));
     for (file, policy) in [("barrier-then", "cfs-4.12"), ("barrier-now", "eevdf-6.18")] {
         findings.plots.push(plot(&trials, file, policy));
@@ -172,11 +173,11 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     Ok(())
 }
 
-fn table(trials: &Trials, rounds: u32) -> Table {
+fn table(trials: &BarrierTrials, rounds: u32) -> Table {
     let mut columns: Vec<String> = ["policy", "threads a CPU", "threads are"]
         .map(str::to_owned)
         .to_vec();
-    columns.extend(Wait::all().map(|wait| wait.name().to_owned()));
+    columns.extend(BarrierWait::all().map(|wait| wait.name().to_owned()));
     let title = format!(
         "{rounds} rounds of 50 to 150 us for each thread on {MACHINE}: a round, in times of its work \
          spread evenly"
@@ -186,10 +187,11 @@ fn table(trials: &Trials, rounds: u32) -> Table {
         for crowd in CROWDS {
             for pinned in [false, true] {
                 let place = if pinned { "pinned" } else { "free" };
-                let cells = Wait::all().map(|wait| match trials.of(policy, crowd, pinned, wait) {
-                    times if times.is_nan() => Cell::None,
-                    times => times.into(),
-                });
+                let cells =
+                    BarrierWait::all().map(|wait| match trials.of(policy, crowd, pinned, wait) {
+                        times if times.is_nan() => Cell::None,
+                        times => times.into(),
+                    });
                 let first = [policy.into(), (crowd as u64).into(), place.into()];
                 table.row(first.into_iter().chain(cells));
             }
@@ -198,8 +200,8 @@ fn table(trials: &Trials, rounds: u32) -> Table {
     table
 }
 
-fn plot(trials: &Trials, file: &'static str, policy: &str) -> Plot {
-    let lines = Wait::all().map(|wait| Line {
+fn plot(trials: &BarrierTrials, file: &'static str, policy: &str) -> Plot {
+    let lines = BarrierWait::all().map(|wait| Line {
         name: wait.name().to_owned(),
         points: CROWDS
             .iter()
@@ -211,7 +213,7 @@ fn plot(trials: &Trials, file: &'static str, policy: &str) -> Plot {
         title: format!(
             "A barrier under {policy}, threads free: a round, in times of its work spread evenly"
         ),
-        picture: Picture::Lines {
+        picture: PlotShape::Lines {
             x: "threads for each CPU",
             y: "times the ideal",
             lines: lines.collect(),
@@ -220,8 +222,9 @@ fn plot(trials: &Trials, file: &'static str, policy: &str) -> Plot {
     }
 }
 
-fn claims(trials: &Trials) -> Vec<Claim> {
-    let naive = |policy, crowd, pinned, wait| trials.of(policy, crowd, pinned, Wait::Naive(wait));
+fn claims(trials: &BarrierTrials) -> Vec<Claim> {
+    let naive =
+        |policy, crowd, pinned, wait| trials.of(policy, crowd, pinned, BarrierWait::Naive(wait));
     let (spin, yields, park) = (NaiveWait::Spin, NaiveWait::Yield, NaiveWait::Park);
     let gain = |policy, pinned| {
         let of = |wait| naive(policy, 4, pinned, wait);
@@ -230,7 +233,9 @@ fn claims(trials: &Trials) -> Vec<Claim> {
     let ratio = "times as fast as spinning";
     let worst_paceline = POLICIES
         .iter()
-        .flat_map(|policy| CROWDS.map(|crowd| trials.of(policy, crowd, false, Wait::Paceline)))
+        .flat_map(|policy| {
+            CROWDS.map(|crowd| trials.of(policy, crowd, false, BarrierWait::Paceline))
+        })
         .fold(0.0, f64::max);
     vec![
         Claim::source(
@@ -271,6 +276,6 @@ fn claims(trials: &Trials) -> Vec<Claim> {
             "As jobs the same work takes at most 1.5 times the ideal, however many threads there would be",
         )
         .is(Expect::AtMost(1.5), worst_paceline, "times the ideal, the worst of all")
-        .note("all three kernels; whoever waits runs what it waits for"),
+        .note("all three kernels; a waiting thread runs what it waits for"),
     ]
 }

@@ -1,5 +1,6 @@
 //! One thread computes and the other one waits for it: the article's benchmark.
 
+use console::Failure;
 use event::Nanos;
 use platform::CpuSet;
 use sim::{Sim, SimConfig};
@@ -10,10 +11,9 @@ use super::is_run;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Bar, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
-/// What the article's computation takes alone: half of the 4.77 s of its statistics.
+/// The time of the article's computation alone: half of the 4.77 s of its statistics.
 const WORK: Nanos = Nanos::from_millis(2_385);
 const MACHINE: &str = "thunderx2";
 /// One CPU; two cores; the hardware threads of one core.
@@ -32,15 +32,15 @@ fn share_of(report: &BesideReport) -> f64 {
 
 /// One run: a policy, a wait, and where the threads may be.
 #[derive(Clone, Copy)]
-struct Trial {
+struct BesideTrial {
     policy: &'static str,
     wait: NaiveWait,
     cpus: &'static [u32],
 }
 
-struct Trials {
+struct BesideTrials {
     work: Nanos,
-    done: Vec<(Trial, BesideReport)>,
+    done: Vec<(BesideTrial, BesideReport)>,
 }
 
 pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
@@ -62,7 +62,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         .enumerate();
     let bars = bars.flat_map(|(kind, policy)| {
         let same = of(policy).filter(|(trial, _)| trial.cpus == SAME);
-        same.map(move |(trial, report)| Bar {
+        same.map(move |(trial, report)| PlotBar {
             name: format!("{policy}: {}", trial.wait.name()),
             value: report.elapsed.0 as f64 / work.0 as f64,
             kind,
@@ -72,7 +72,7 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
         file: "beside",
         title: "How much longer a computation takes beside a thread that waits for it on its CPU"
             .into(),
-        picture: Picture::Bars {
+        picture: PlotShape::Bars {
             unit: "times as long as alone",
             bars: bars.collect(),
         },
@@ -81,14 +81,14 @@ pub(super) fn simulated(effort: &Effort, findings: &mut Findings) -> Result<(), 
     Ok(())
 }
 
-fn all(effort: &Effort, work: Nanos) -> Result<Trials, Failure> {
+fn all(effort: &Effort, work: Nanos) -> Result<BesideTrials, Failure> {
     let mut trials = Vec::new();
     for policy in ["cfs-4.12", "eevdf-6.6", "eevdf-6.18"] {
         for wait in NaiveWait::ALL
             .into_iter()
             .filter(|&wait| is_run(wait, effort))
         {
-            trials.push(Trial {
+            trials.push(BesideTrial {
                 policy,
                 wait,
                 cpus: SAME,
@@ -99,13 +99,13 @@ fn all(effort: &Effort, work: Nanos) -> Result<Trials, Failure> {
         .into_iter()
         .filter(|&wait| is_run(wait, effort))
     {
-        trials.push(Trial {
+        trials.push(BesideTrial {
             policy: "cfs-4.12",
             wait,
             cpus: CORES,
         });
     }
-    trials.push(Trial {
+    trials.push(BesideTrial {
         policy: "fifo",
         wait: NaiveWait::Yield,
         cpus: SAME,
@@ -128,7 +128,7 @@ fn all(effort: &Effort, work: Nanos) -> Result<Trials, Failure> {
             None => Err(Failure::failed("the simulated program did not run")),
         }
     })?;
-    Ok(Trials {
+    Ok(BesideTrials {
         work,
         done: trials.into_iter().zip(reports).collect(),
     })
@@ -158,7 +158,7 @@ pub(super) const COLUMNS: [&str; 7] = [
     Statistic::TITLE,
 ];
 
-impl Trials {
+impl BesideTrials {
     fn table(&self, title: String, cpus: &[u32]) -> Table {
         let mut table = Table::new(title, COLUMNS);
         let here = self.done.iter().filter(|(trial, _)| trial.cpus == cpus);
@@ -169,8 +169,9 @@ impl Trials {
     }
 
     fn of(&self, policy: &str, wait: NaiveWait, cpus: &[u32]) -> Result<&BesideReport, Failure> {
-        let is_it =
-            |trial: &Trial| trial.policy == policy && trial.wait == wait && trial.cpus == cpus;
+        let is_it = |trial: &BesideTrial| {
+            trial.policy == policy && trial.wait == wait && trial.cpus == cpus
+        };
         let found = self.done.iter().find(|(trial, _)| is_it(trial));
         found
             .map(|(_, report)| report)
@@ -232,7 +233,7 @@ impl Trials {
         let yields = self.of("cfs-4.12", NaiveWait::Yield, SAME)?;
         let newer = self.of("eevdf-6.18", NaiveWait::Yield, SAME)?;
         let older = self.of("eevdf-6.6", NaiveWait::Yield, SAME)?;
-        let reason = "since then a yield forfeits what is left of the slice, as long as the thread is not \
+        let reason = "since then a yield forfeits the rest of the slice, as long as the thread is not \
                       owed CPU time";
         Ok(vec![
             Claim::source(
@@ -275,16 +276,17 @@ impl Trials {
     /// The article's line: "5.56 M, 400.00 ns, 857.71 ns, 11.32 ms, 4.77 s, 66.24 us".
     fn statistics(&self) -> Result<Vec<Claim>, Failure> {
         let turns = &self.of("cfs-4.12", NaiveWait::Yield, SAME)?.turns;
-        // What adds up is in proportion to the computation's length.
+        // Sums are in proportion to the computation's length.
         let part = self.work.0 as f64 / WORK.0 as f64;
         let of = |id, text, expect, got, unit| {
             Claim::source(id, text, "What Is Going On?, statistics").is(expect, got, unit)
         };
         let mean = turns.mean_centinanos() as f64 / 100.0;
         let millions = turns.count() as f64 / 1e6;
-        let note = match part < 1.0 {
-            true => "in proportion to the length of this quick run's computation",
-            false => "",
+        let note = if part < 1.0 {
+            "in proportion to the length of this quick run's computation"
+        } else {
+            ""
         };
         Ok(vec![
             of(
@@ -302,9 +304,7 @@ impl Trials {
                 turns.min().0 as f64,
                 "ns",
             )
-            .note(
-                "429 ns here, which is what the mean of the short ones has to be for the article's sums",
-            ),
+            .note("429 ns here: the article's sums need that mean of the short ones"),
             of(
                 "002-k",
                 "The mean is 857.71 ns",
@@ -358,7 +358,7 @@ impl Trials {
                 "comment below the article",
             )
             .is(Expect::AtMost(1.1), self.times(sleep), times)
-            .note("a sleep of 50 us, which is what the shortest request takes on Linux")
+            .note("a sleep of 50 us, the length of the shortest request on Linux")
             .or_else("a CPU that is left and taken again all the time costs too much"),
             Claim::source("002-q", "A wait should back off", "What Does This Show?, third paragraph").is(
                 Expect::AtMost(1.01),
@@ -382,15 +382,15 @@ impl Trials {
                 "The CPU's hint for waits is worth it where threads share a core",
                 "What Does This Show?, fourth paragraph",
             )
-            .beyond("what a pause leaves to the core's other thread is the processor's affair; the model \
-                     has one share for both"),
+            .beyond("the share that a pause leaves to the core's other thread depends on the processor; \
+                     the model has one share for both"),
             Claim::source(
                 "002-u",
                 "OpenMP runtimes block after 200 ms of polling, which OMP_WAIT_POLICY and KMP_BLOCKTIME \
                  change",
                 "A Hint for OpenMP Users",
             )
-            .beyond("a setting of other programs; the rows above show what polling that long would cost"),
+            .beyond("a setting of other programs; the rows above show the cost of polling that long"),
         ])
     }
 }

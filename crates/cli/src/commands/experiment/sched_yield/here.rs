@@ -1,16 +1,16 @@
 //! The same on this machine: shown, and never judged.
 
+use console::Failure;
 use event::Nanos;
 use measure::Machine;
-use platform::{CpuSet, Os, Platform};
+use platform::{CpuSet, Machine as _, Os};
 use workload::busy::Busy;
 use workload::naive::{NaiveWait, PollBeside};
 
-use super::barrier::{Wait, ideal, round, work};
+use super::barrier::{BarrierWait, ideal, round, work};
 use super::beside::{COLUMNS, row};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::Effort;
-use crate::failure::Failure;
 
 pub(super) fn measured(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     let busy = Busy::calibrate(&Os);
@@ -60,7 +60,7 @@ fn barrier(
     let cpus = here.parallelism.max(1);
     let rounds = effort.of(20, 300);
     let mut columns = vec!["threads a CPU".to_owned()];
-    columns.extend(Wait::all().map(|wait| wait.name().to_owned()));
+    columns.extend(BarrierWait::all().map(|wait| wait.name().to_owned()));
     let title = format!(
         "This machine ({here}): {rounds} rounds at a barrier, threads free; a round, in times of its work \
          spread evenly"
@@ -69,7 +69,7 @@ fn barrier(
     for crowd in [1, 2, 4] {
         let work = work(crowd * cpus, effort.seed);
         let mut row = vec![(crowd as u64).into()];
-        for wait in Wait::all() {
+        for wait in BarrierWait::all() {
             let took = round(&Os, &[], wait, &work, rounds, busy)?;
             row.push((took.0 as f64 / ideal(&work, cpus).0 as f64).into());
         }

@@ -1,16 +1,16 @@
 //! The worked example: four tasks on one CPU, letter by letter.
 
+use console::Failure;
 use event::Nanos;
 use sim::scenario::Ran;
 
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::{self, Effort, Run};
-use crate::commands::experiment::plot::{Lane, Picture, Piece, Plot};
+use crate::commands::experiment::plot::{Plot, PlotLane, PlotPiece, PlotShape};
 use crate::commands::experiment::virtual_slice::literal;
-use crate::failure::Failure;
 
-/// What the article prints.
+/// The schedules that the article prints.
 const UNIFORM: &str = "A B B C C D D A B C C D D C C D D";
 const VIRTUAL: &str = "A B B C C C D A B C C C D D D D D";
 
@@ -22,7 +22,7 @@ const EXAMPLE: [&str; 5] = [
     "rustland-333-capped",
 ];
 
-/// What one policy makes of the worked example.
+/// The schedule of one policy in the worked example.
 struct Schedule {
     policy: &'static str,
     runs: Vec<Run>,
@@ -73,13 +73,14 @@ fn printed(runs: &[Run]) -> String {
     letters.join(" ")
 }
 
-/// So much of it as fits a table.
+/// As much of it as fits a table.
 fn shortened(printed: &str) -> String {
     const LETTERS: usize = 20;
     let letters: Vec<&str> = printed.split(' ').collect();
-    match letters.len() > LETTERS {
-        true => format!("{} …", letters[..LETTERS].join(" ")),
-        false => printed.to_owned(),
+    if letters.len() > LETTERS {
+        format!("{} …", letters[..LETTERS].join(" "))
+    } else {
+        printed.to_owned()
     }
 }
 
@@ -115,8 +116,8 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     findings.tables.push(table);
     findings.plots.push(Plot {
         file: "schedules",
-        title: "Tasks of 1, 3, 6 and 6 units: who runs when".into(),
-        picture: Picture::Lanes {
+        title: "Tasks of 1, 3, 6 and 6 units: which runs when".into(),
+        picture: PlotShape::Lanes {
             unit: "ms",
             lanes: schedules.iter().map(lane).collect(),
         },
@@ -131,15 +132,15 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     Ok(())
 }
 
-fn lane(schedule: &Schedule) -> Lane {
+fn lane(schedule: &Schedule) -> PlotLane {
     let millis = |time: Nanos| time.0 as f64 / 1e6;
-    let piece = |run: &Run| Piece {
+    let piece = |run: &Run| PlotPiece {
         begin: millis(run.begin),
         end: millis(run.end),
         name: NAMES[run.task as usize].to_owned(),
         kind: run.task as usize,
     };
-    Lane {
+    PlotLane {
         name: schedule.policy.to_owned(),
         pieces: schedule.runs.iter().map(piece).collect(),
         result: format!("{} switches", schedule.switches()),

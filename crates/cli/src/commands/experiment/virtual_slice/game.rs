@@ -1,15 +1,15 @@
 //! A game beside a build: frames, audio and switches, over seeds.
 
+use console::Failure;
 use event::Nanos;
 use sim::scenario::{Ran, Scenario};
 
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Cell, Findings, Table};
 use crate::commands::experiment::lab::{self, Effort};
-use crate::commands::experiment::plot::{Bar, Picture, Plot};
-use crate::failure::Failure;
+use crate::commands::experiment::plot::{Plot, PlotBar, PlotShape};
 
-/// What a game got under one policy.
+/// The measurements of a game under one policy.
 #[derive(Clone, Copy)]
 struct Game {
     frames_a_second: f64,
@@ -109,7 +109,7 @@ pub(super) fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failur
     let switches = |policy| mean(policy, |game| game.switches_a_second);
     let waits = |policy| mean(policy, |game| game.audio_waits);
     let crowd = crowded(&scenario, &seeds)?;
-    findings.claims.extend(claims(&Measured {
+    findings.claims.extend(claims(&GameMeasures {
         waits: (waits("rustland-pre333"), waits("rustland-333")),
         stints: (mean("rustland-pre333", |game| game.build_stint), crowd),
         ideal_gain: gain("uniform-slice", "virtual-slice"),
@@ -146,7 +146,7 @@ fn show(games: &Games, seeds: usize, findings: &mut Findings) {
             mean(|game| game.switches_a_second).into(),
             Cell::Number(mean(|game| game.build_share)),
         ]);
-        bars.push(Bar {
+        bars.push(PlotBar {
             name: policy.to_owned(),
             value: lab::mean(&frames),
             kind,
@@ -156,7 +156,7 @@ fn show(games: &Games, seeds: usize, findings: &mut Findings) {
     findings.plots.push(Plot {
         file: "frames",
         title: "A game beside `make -j32`: frames a second".into(),
-        picture: Picture::Bars {
+        picture: PlotShape::Bars {
             unit: "frames a second",
             bars,
         },
@@ -179,8 +179,8 @@ fn crowded(scenario: &Scenario, seeds: &[u64]) -> Result<f64, Failure> {
 /// How many compilers a build has that is larger still.
 const CROWD: usize = 64;
 
-/// What claims about the game are measured by; pairs are before and after.
-struct Measured {
+/// The measurements that claims about the game need; pairs are before and after.
+struct GameMeasures {
     waits: (f64, f64),
     /// With 32 compilers, and with [`CROWD`].
     stints: (f64, f64),
@@ -190,7 +190,7 @@ struct Measured {
     switches: (f64, f64),
 }
 
-fn claims(measured: &Measured) -> Vec<Claim> {
+fn claims(measured: &GameMeasures) -> Vec<Claim> {
     vec![
         Claim::source(
             "004-i",

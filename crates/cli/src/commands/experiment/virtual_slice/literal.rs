@@ -1,9 +1,9 @@
-//! How often the merged code switches in the worked example, and what that hangs on.
+//! How often the merged code switches in the worked example, and what that depends on.
 //!
-//! By hand one gets fewer switches than in the simulation. The hand gives each task a past, as the article's
-//! table does, and lets all that is ready be dispatched before anything is queued again, as its diagrams do.
-//! The code does neither: who begins has used nothing, and of tasks that wait for a busy CPU one is
-//! dispatched at a time. So each of the two is tried alone, on paper and with the code itself.
+//! By hand one gets fewer switches than in the simulation. By hand, each task has a past, as in the article's
+//! table, and all ready tasks are dispatched before any is queued again, as in its diagrams. The code does
+//! neither: a task that begins has used nothing, and of tasks that wait for a busy CPU one is dispatched at a
+//! time. So each of the two is tried alone, on paper and with the code itself.
 
 use event::Nanos;
 use policy::ops::rustland::{Batch, Constants, merged, pre333};
@@ -42,7 +42,7 @@ const WAYS: [DispatchRule; 4] = [
     },
 ];
 
-/// What came of one of them.
+/// The result of one of them.
 struct Course {
     switches: f64,
     longest: Nanos,
@@ -76,7 +76,7 @@ pub(super) fn run(simulated: (f64, f64), findings: &mut Findings) {
         "longest run with it",
     ];
     let title =
-        "The code of scx_rustland on the worked example, on paper: what its switches hang on";
+        "The code of scx_rustland on the worked example, on paper: what its switches depend on";
     let mut table = Table::new(title, columns);
     let mut found = Vec::new();
     for way in WAYS {
@@ -123,7 +123,7 @@ pub(super) fn run(simulated: (f64, f64), findings: &mut Findings) {
 mod tests {
     use super::*;
 
-    /// Goal: the number that one gets by hand comes out with a past and in bursts, and without both every
+    /// Goal: with a past and in bursts the number is the one that one gets by hand, and without both every
     /// slice is the least one. Method: both ways; 17 units in slices of a quarter.
     #[test]
     fn the_number_by_hand_needs_a_past_and_bursts() {

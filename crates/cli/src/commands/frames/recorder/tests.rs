@@ -6,20 +6,20 @@ use event::{KernelEventKind, Nanos};
 
 use super::*;
 
-fn event(seat: u32, kind: EventKind) -> Event {
-    let (time, job, arg) = (Nanos(u64::from(seat)), 1, 0);
+fn event(slot: u32, kind: EventKind) -> Event {
+    let (time, job, arg) = (Nanos(u64::from(slot)), 1, 0);
     Event {
         time,
         job,
         arg,
-        seat,
+        slot,
         kind,
     }
 }
 
-fn without_kernel(limit: usize) -> Recorder {
+fn without_kernel(limit: usize) -> FrameRecorder {
     let (rings, reader) = Rings::new(4);
-    Recorder {
+    FrameRecorder {
         rings,
         reader,
         limit,
@@ -31,14 +31,15 @@ fn without_kernel(limit: usize) -> Recorder {
     }
 }
 
-/// Goal: a recording has a bound, and what came after it is counted, as is what found its ring full.
-/// Method: a recorder for three events gets five of one seat, whose ring holds four, and two of another.
+/// Goal: a recording has a bound; events after it are counted, and so are events that found their ring full.
+/// Method: a recorder for three events gets five of one thread slot, whose ring holds four, and two of
+/// another.
 #[test]
 fn more_events_than_fit_are_counted() {
     let mut recorder = without_kernel(3);
     let sink = recorder.sink();
-    for seat in 0..2 {
-        sink.seat_taken(seat);
+    for slot in 0..2 {
+        sink.slot_taken(slot);
     }
     (0..5).for_each(|_| sink.record(&event(0, EventKind::Park)));
     recorder.drain();
@@ -50,7 +51,7 @@ fn more_events_than_fit_are_counted() {
 }
 
 /// Goal: without the kernel, the thread that begins frames is "main", the others are workers, and all have
-/// the numbers by which the system knows them. Method: a frame on seat 2.
+/// the numbers by which the system knows them. Method: a frame on thread slot 2.
 #[test]
 fn whoever_begins_frames_is_the_main_thread() {
     let events = vec![event(0, EventKind::Park), event(2, EventKind::FrameBegin)];
@@ -62,7 +63,7 @@ fn whoever_begins_frames_is_the_main_thread() {
         [(0, "paceline 0", Some(71)), (1, "main", Some(70))]
     );
     assert_eq!(
-        recording.seats,
+        recording.slots,
         BTreeMap::from([(0, Task(0)), (2, Task(1))])
     );
     assert_eq!(recording.processes[0].pid, Some(std::process::id()));
@@ -87,7 +88,7 @@ fn threads_are_joined_by_number() {
     let events = vec![event(2, EventKind::FrameBegin)];
     let recording = join(kernel, events, &[(0, 71), (2, 70)]);
     assert_eq!(
-        recording.seats,
+        recording.slots,
         BTreeMap::from([(0, Task(9)), (2, Task(8))])
     );
     let names: Vec<&str> = recording.threads.iter().map(|t| &t.name[..]).collect();
@@ -103,7 +104,7 @@ fn stretches(recording: &Recording, who: Task) -> Vec<(Nanos, Nanos)> {
             continue;
         };
         if prev == Some(who) {
-            // What ran already when recording began did so from the beginning.
+            // A thread that already ran when recording began has run from the beginning.
             stretches.push((since.take().unwrap_or(Nanos::ZERO), event.time));
         }
         if next == Some(who) {
@@ -115,12 +116,12 @@ fn stretches(recording: &Recording, who: Task) -> Vec<(Nanos, Nanos)> {
 }
 
 /// Goal: both halves are of the same threads and on the same clock. Method: jobs on a worker and this thread,
-/// with sleeps in between; whatever the job system says of a thread must be while the kernel says that it
-/// ran, but for the kernel's rounding (1 us) and what two reads of clocks may be apart.
+/// with sleeps in between; every event of the job system must be at a time when the kernel says that its
+/// thread ran, but for the kernel's rounding (1 us) and the distance of two reads of clocks.
 #[test]
 fn what_happens_on_a_thread_happens_while_it_runs() {
     const APART: Nanos = Nanos::from_micros(20);
-    let mut recorder = Recorder::start(LIMIT, None);
+    let mut recorder = FrameRecorder::start(LIMIT, None);
     if recorder.kernel.is_none() {
         return; // It has said so.
     }
@@ -131,7 +132,9 @@ fn what_happens_on_a_thread_happens_while_it_runs() {
         let body =
             |_: &paceline::Context<'_, Os>| (0..200_000).for_each(|i| _ = std::hint::black_box(i));
         let jobs: Vec<_> = (0..6).map(|_| frame.job("spins").schedule(body)).collect();
-        jobs.iter().for_each(|job| js.wait(*job));
+        for job in &jobs {
+            js.wait(*job);
+        }
         drop(frame);
         recorder.drain();
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -139,16 +142,16 @@ fn what_happens_on_a_thread_happens_while_it_runs() {
     let recording = recorder.finish(js).unwrap();
     assert_eq!(recording.losses.get(Loss::KernelEvents), 0);
     let ran: BTreeMap<u32, Vec<(Nanos, Nanos)>> = recording
-        .seats
+        .slots
         .iter()
-        .map(|(seat, task)| (*seat, stretches(&recording, *task)))
+        .map(|(slot, task)| (*slot, stretches(&recording, *task)))
         .collect();
     assert_eq!(ran.len(), 2);
     let mut begun = 0;
     for event in &recording.jobs {
         let runs =
             |(from, to): &(Nanos, Nanos)| *from <= event.time + APART && event.time <= *to + APART;
-        assert!(ran[&event.seat].iter().any(runs), "{event:?}: {ran:?}");
+        assert!(ran[&event.slot].iter().any(runs), "{event:?}: {ran:?}");
         begun += u32::from(event.kind == EventKind::Begin);
     }
     assert_eq!(begun, 180);

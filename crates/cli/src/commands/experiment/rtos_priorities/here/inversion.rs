@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use console::Failure;
 use event::Nanos;
 use measure::{Machine, thread_cpu};
 use platform::os::pthread;
-use platform::{CpuSet, Os, Parker, Platform, Treatment};
+use platform::{CpuSet, Os, Parker, Platform, SchedParams};
 use workload::busy::Busy;
 use workload::gang::{Member, run_gang};
 
@@ -13,15 +14,14 @@ use super::why;
 use crate::commands::experiment::claim::{Claim, Expect};
 use crate::commands::experiment::findings::{Findings, Table};
 use crate::commands::experiment::lab::Effort;
-use crate::failure::Failure;
 
-/// What the low thread computes while it has the mutex.
+/// The work of the low thread while it has the mutex.
 const HELD: Nanos = Nanos::from_millis(5);
 
 /// From low to high.
 const PRIORITIES: [(&str, u8); 3] = [("low", 10), ("middle", 20), ("high", 30)];
 
-/// What the three threads share.
+/// The data that the three threads share.
 struct Scene {
     mutex: pthread::Mutex,
     busy: Busy,
@@ -53,7 +53,7 @@ impl Scene {
         }
     }
 
-    /// Computes for so much CPU time, by the kernel's own count.
+    /// Computes for this much CPU time, by the kernel's own count.
     fn compute(&self, length: Nanos) {
         const LOOK: Nanos = Nanos::from_micros(50);
         let Some(begin) = thread_cpu() else {
@@ -78,7 +78,7 @@ fn wait(inherits: bool, hog: Nanos, busy: Busy, cpu: u32) -> Result<Nanos, Failu
     });
     let members = PRIORITIES.map(|(name, priority)| Member {
         name: name.to_owned(),
-        treatment: Treatment::fifo(priority),
+        params: SchedParams::fifo(priority),
     });
     let theirs = Arc::clone(&scene);
     let body = move |thread| theirs.live(thread);

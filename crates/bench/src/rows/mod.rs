@@ -1,0 +1,32 @@
+//! The rows. Each is a piece of work, the subjects' ways to do it, and its targets.
+
+mod counted_graph;
+mod frame;
+mod frame_pools;
+mod graph;
+mod idle;
+mod join;
+mod load;
+mod loops;
+mod simulator;
+mod spawn;
+mod submit;
+mod trace;
+
+pub(super) use self::trace::tell;
+
+use crate::row::Row;
+
+/// All rows.
+pub(super) const ROWS: &[Row] = &[
+    spawn::ROW,
+    join::ROW,
+    loops::ROW,
+    graph::ROW,
+    submit::ROW,
+    frame::ROW,
+    load::ROW,
+    idle::ROW,
+    trace::ROW,
+    simulator::ROW,
+];

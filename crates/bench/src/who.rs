@@ -1,0 +1,122 @@
+//! The subjects of a benchmark: their names, and the versions that are compiled in.
+
+/// A subject that does the work of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The calling thread alone.
+    Serial,
+    /// The least cost of waking a thread: one parked plain thread, one futex call.
+    Floor,
+    /// The least cost of a frame on several threads: plain threads, one wake-up each, one counter.
+    PlainThreads,
+    Paceline,
+    /// A control: workers stay where the kernel puts them.
+    PacelineUnsteered,
+    /// A control: as [`PacelineUnsteered`](Who::PacelineUnsteered), and the program's thread spins until a
+    /// frame is due instead of sleeping.
+    PacelineSpinning,
+    /// A control: workers do not ask for a short time slice.
+    PacelineUnsliced,
+    /// A rayon pool; the program's thread calls into it and blocks, as in rayon's documentation.
+    Rayon,
+    /// A rayon pool with the calling thread as a member (`use_current_thread`): the same number of threads,
+    /// and no cost of a way into the pool.
+    RayonMember,
+    /// A control: the program's thread spins until a frame is due.
+    RayonSpinning,
+    /// A control: each thread of the pool may run on one CPU of its own only.
+    RayonPinned,
+    Chili,
+    /// A task pool of bevy_tasks; a thread that waits for a scope runs its tasks, too.
+    Bevy,
+    /// A task arena of oneTBB in a process of its own (`peers/tbb`).
+    Tbb,
+}
+
+/// The versions of the peers. A test compares them with the lock file.
+const RAYON: &str = "1.12.0";
+const CHILI: &str = "0.2.1";
+const BEVY: &str = "0.20.1";
+
+impl Who {
+    /// All subjects with a version, in the order of tables.
+    pub(crate) const VERSIONED: [Who; 5] =
+        [Who::Paceline, Who::Rayon, Who::Chili, Who::Bevy, Who::Tbb];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Who::Serial => "serial",
+            Who::Floor => "futex wake",
+            Who::PlainThreads => "plain threads",
+            Who::Paceline => "paceline",
+            Who::PacelineUnsteered => "paceline, steering off",
+            Who::PacelineSpinning => "paceline, steering off, waker spinning",
+            Who::PacelineUnsliced => "paceline, kernel's slice",
+            Who::Rayon => "rayon",
+            Who::RayonMember => "rayon, caller in pool",
+            Who::RayonSpinning => "rayon, waker spinning",
+            Who::RayonPinned => "rayon, pinned",
+            Who::Chili => "chili",
+            Who::Bevy => "bevy_tasks",
+            Who::Tbb => "oneTBB",
+        }
+    }
+
+    /// The version that is compiled in. oneTBB is not: its runner prints its version when it starts.
+    pub(crate) fn version(self) -> Option<&'static str> {
+        match self {
+            Who::Serial | Who::Floor | Who::PlainThreads | Who::Tbb => None,
+            Who::Paceline
+            | Who::PacelineUnsteered
+            | Who::PacelineSpinning
+            | Who::PacelineUnsliced => Some(env!("CARGO_PKG_VERSION")),
+            Who::Rayon | Who::RayonMember | Who::RayonSpinning | Who::RayonPinned => Some(RAYON),
+            Who::Chili => Some(CHILI),
+            Who::Bevy => Some(BEVY),
+        }
+    }
+
+    /// Whether Paceline is compared with it. Controls are no peers: they show the cause of a row's result.
+    pub(crate) fn is_peer(self) -> bool {
+        matches!(
+            self,
+            Who::Rayon | Who::RayonMember | Who::Chili | Who::Bevy | Who::Tbb
+        )
+    }
+
+    /// Whether it only shows the cause of a result.
+    pub(crate) fn is_control(self) -> bool {
+        matches!(
+            self,
+            Who::PacelineUnsteered
+                | Who::PacelineSpinning
+                | Who::PacelineUnsliced
+                | Who::RayonSpinning
+                | Who::RayonPinned
+        )
+    }
+
+    /// The number of threads that execute its work if subjects have `threads`.
+    pub(crate) fn threads(self, threads: usize) -> usize {
+        match self {
+            Who::Serial | Who::Floor => 1,
+            _ => threads,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the published versions are the measured ones. Method: the lock file of the workspace.
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap();
+        for (name, version) in [("rayon", RAYON), ("chili", CHILI), ("bevy_tasks", BEVY)] {
+            let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+            assert!(lock.contains(&entry), "{name} is not {version} any more");
+        }
+    }
+}

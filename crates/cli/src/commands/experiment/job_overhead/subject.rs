@@ -1,0 +1,106 @@
+//! The graph of source 001, and the job systems that run it.
+
+use console::Failure;
+use event::Nanos;
+use paceline::{Builder, WaitPolicy};
+use platform::Polling;
+use workload::baseline::{BaselineKind, BaselineScene};
+use workload::busy::Busy;
+use workload::graph::{Generator, GraphScene, JobGraph, Labels};
+use workload::{Scene, Unwatched};
+
+use crate::commands::experiment::lab::Effort;
+
+pub(super) const MACHINE: &str = "ryzen-3950x";
+pub(super) const POLICY: &str = "eevdf-6.6";
+
+/// The job system to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SystemUnderTest {
+    Baseline(BaselineKind),
+    Paceline,
+}
+
+impl SystemUnderTest {
+    pub(super) const ALL: [SystemUnderTest; 4] = [
+        SystemUnderTest::Baseline(BaselineKind::Unity2017_3),
+        SystemUnderTest::Baseline(BaselineKind::Unity2021_3),
+        SystemUnderTest::Baseline(BaselineKind::Unity2022_2),
+        SystemUnderTest::Paceline,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            SystemUnderTest::Baseline(kind) => kind.name(),
+            SystemUnderTest::Paceline => "paceline",
+        }
+    }
+}
+
+/// The article's graph.
+pub(super) fn graph(piece: Nanos, effort: &Effort) -> Result<JobGraph, Failure> {
+    let generator = Generator {
+        piece,
+        jobs: jobs(effort),
+        ..Generator::default()
+    };
+    generator
+        .generate()
+        .map_err(|error| Failure::failed(error.to_string()))
+}
+
+/// The article's number, but in a quick run.
+pub(super) fn jobs(effort: &Effort) -> u32 {
+    effort.of(200, 500)
+}
+
+/// The time of the graph on one thread without a job system.
+pub(super) fn serial(graph: &JobGraph) -> Nanos {
+    Nanos(graph.jobs().iter().map(|job| job.work().0).sum())
+}
+
+/// Frames on a job system with `workers` workers, each checked against a serial run; gives the time of each.
+/// `step` is called after each.
+pub(super) fn frames<P: Polling>(
+    platform: &P,
+    system: SystemUnderTest,
+    workers: usize,
+    graph: JobGraph,
+    count: u32,
+    busy: Busy,
+    mut step: impl FnMut(),
+) -> Result<Vec<Nanos>, Failure> {
+    let mut times = Vec::new();
+    match system {
+        SystemUnderTest::Baseline(kind) => {
+            let scene = BaselineScene::new(kind, graph, platform.clone(), workers, busy);
+            let mut scene = scene.map_err(Failure::failed)?;
+            for _ in 0..count {
+                let begin = platform.now();
+                scene.run();
+                times.push(platform.now() - begin);
+                scene.verify().map_err(Failure::failed)?;
+                step();
+            }
+        }
+        SystemUnderTest::Paceline => {
+            let js = Builder::with_platform(platform.clone());
+            let js = js
+                .workers(workers)
+                .wait_policy(WaitPolicy::Adaptive)
+                .build();
+            let js = js.map_err(|error| Failure::failed(error.to_string()))?;
+            let mut scene = GraphScene::new(graph, busy, Labels::OfKinds);
+            for _ in 0..count {
+                scene.clear();
+                let begin = platform.now();
+                let done = scene.run_watched(&js, &js, &mut Unwatched);
+                done.map_err(|error| Failure::failed(error.to_string()))?;
+                times.push(platform.now() - begin);
+                scene.verify().map_err(Failure::failed)?;
+                step();
+            }
+        }
+    }
+    Ok(times)
+}

@@ -1,0 +1,133 @@
+//! Frames: each has a label, a deadline, and the jobs in between.
+
+use std::time::Duration;
+
+use event::{EventKind, Nanos};
+use platform::{Atomic, Ordering, Platform};
+
+use super::schedule::NewJob;
+use super::system::JobSystem;
+use crate::store::{JobId, Ticket};
+use crate::work::Context;
+
+/// One turn of the program's main loop, from [`JobSystem::frame`] until it is dropped.
+///
+/// Dropping it ends the frame and never waits: the program waits explicitly for the jobs that the frame
+/// needs. A frame that ends after its deadline is counted as missed
+/// ([`Stats::frames_missed`](crate::Stats::frames_missed)). A frame may make the job system look at the
+/// machine again, and change the number of workers if other programs are in its way
+/// ([`JobSystem::interference`]).
+///
+/// ```
+/// use std::time::Duration;
+/// let js = paceline::JobSystem::new();
+/// {
+///     let frame = js.frame("update", Duration::from_millis(16));
+///     let physics = frame.job("physics").schedule(|_| ());
+///     js.wait(physics);
+/// }
+/// assert_eq!(js.stats().frames, 1);
+/// ```
+#[must_use = "a frame ends when it is dropped"]
+pub struct Frame<'js, P: Platform> {
+    system: &'js JobSystem<P>,
+    label: &'static str,
+    number: u64,
+    start: Nanos,
+    deadline: Nanos,
+}
+
+impl<'js, P: Platform> Frame<'js, P> {
+    pub(crate) fn begin(system: &'js JobSystem<P>, label: &'static str, budget: Duration) -> Self {
+        let shared = system.shared();
+        // Relaxed: a number.
+        let number = shared.frames.fetch_add(1, Ordering::Relaxed);
+        let mut start = shared.platform.now();
+        let context = shared.context();
+        if let Ok(cx) = &context
+            && shared.adapt.frame_begins(cx, start)
+        {
+            // The time that it took is not part of the frame.
+            start = shared.platform.now();
+        }
+        let deadline = start + Nanos::from(budget);
+        if let Ok(cx) = context {
+            cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
+        }
+        Frame {
+            system,
+            label,
+            number,
+            start,
+            deadline,
+        }
+    }
+
+    /// The label given to [`JobSystem::frame`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_millis(16));
+    /// assert_eq!((frame.label(), frame.number()), ("update", 0));
+    /// assert!(frame.elapsed() < Duration::from_secs(60));
+    /// ```
+    pub fn label(&self) -> &'static str {
+        self.label
+    }
+
+    /// The number of frames that this job system had begun before this one.
+    ///
+    /// For an example see [`label`](Frame::label).
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The time since the frame began. Reads a clock.
+    ///
+    /// For an example see [`label`](Frame::label).
+    pub fn elapsed(&self) -> Duration {
+        (self.system.shared().platform.now() - self.start).into()
+    }
+
+    /// Begins the description of a job, as [`JobSystem::job`]. The frame's end does not wait for it.
+    ///
+    /// For an example see [`Frame`].
+    #[track_caller]
+    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+        self.system.job(name)
+    }
+
+    /// Schedules a job, as [`JobSystem::schedule`]. The frame's end does not wait for it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_millis(16));
+    /// js.wait(frame.schedule(|_| ()));
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_schedule`] gives an error.
+    #[track_caller]
+    pub fn schedule<F>(&self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.system.job("job").schedule(body)
+    }
+}
+
+impl<P: Platform> Drop for Frame<'_, P> {
+    fn drop(&mut self) {
+        let shared = self.system.shared();
+        let end = shared.platform.now();
+        let missed = end > self.deadline;
+        if let Ok(cx) = shared.context() {
+            cx.thread.counters.frames.add(1);
+            cx.thread.counters.frames_missed.add(u64::from(missed));
+            cx.record(EventKind::FrameEnd, Ticket(self.number), u64::from(missed));
+            shared.adapt.frame_ended(&cx, self.start, end);
+        }
+    }
+}

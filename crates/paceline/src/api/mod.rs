@@ -1,0 +1,15 @@
+//! What a program sees: the job system, the descriptions of jobs, handles, frames, settings.
+
+mod builder;
+mod frame;
+mod handle;
+mod machine;
+mod schedule;
+mod system;
+
+pub use builder::Builder;
+pub use frame::Frame;
+pub use handle::{Event, Job};
+pub use machine::Adopted;
+pub use schedule::NewJob;
+pub use system::JobSystem;

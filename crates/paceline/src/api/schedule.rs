@@ -1,0 +1,401 @@
+//! How jobs are made: single ones, ranges, combinations, events.
+
+use std::ops::Range;
+use std::panic::Location;
+use std::sync::Arc;
+
+use platform::Platform;
+use smallvec::SmallVec;
+
+use super::handle::{Event, Job};
+use crate::error::{GraphError, ScheduleError};
+use crate::policy::Grain;
+use crate::store::{BodyTable, JobId, Label, Slot, Ticket};
+use crate::work::{Context, Once, RangeTable, Shared, SharedRange, Typed};
+
+/// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
+/// [`Frame::job`](crate::Frame::job). Nothing happens until one of the scheduling calls, which take it.
+///
+/// A scheduling call never blocks and runs nothing. The first job of a batch wakes a worker if one sleeps.
+/// There is no allocation for a body of up to 64 bytes and eight dependencies, once the job table has grown;
+/// a larger body is boxed. The label, which is the name and the place in the program, is registered under a
+/// lock the first time.
+///
+/// ```
+/// let js = paceline::JobSystem::new();
+/// let load = js.job("load").run(|_| vec![3, 1, 2]);
+/// let report = js.job("report").after(load.id()).schedule(|_| println!("loaded"));
+/// assert_eq!(load.wait(), [3, 1, 2]);
+/// js.wait(report);
+/// ```
+#[must_use = "describe the job, then schedule it"]
+pub struct NewJob<'a, P: Platform> {
+    from: Origin<'a, P>,
+    label: Label,
+    after: Predecessors,
+    /// The flag of its lane, beside that of the job that schedules it.
+    lane: u32,
+}
+
+/// The place where a job is described. A description outlives any particular call (it may be kept in a
+/// thread-local, by a thread that is ending), so it holds no context of its own: only [`Context::job`] has
+/// one to lend.
+enum Origin<'a, P: Platform> {
+    Outside(&'a Shared<P>),
+    Inside(&'a Context<'a, P>),
+}
+
+impl<'a, P: Platform> Origin<'a, P> {
+    #[inline]
+    fn shared(&self) -> &'a Shared<P> {
+        match self {
+            Origin::Outside(shared) => shared,
+            Origin::Inside(context) => context.shared,
+        }
+    }
+
+    /// The calling thread's context, for the length of a call.
+    ///
+    /// # Errors
+    /// As [`Shared::context`].
+    #[inline]
+    fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
+        match self {
+            Origin::Outside(shared) => shared.context(),
+            // SAFETY: the context was lent to this thread, which it does not leave, and this copy of it lives
+            // no longer than the borrow of the original.
+            Origin::Inside(context) => Ok(unsafe { Context::new(context.shared, context.thread) }),
+        }
+    }
+}
+
+/// The predecessors of a job that is being described; the first eight without a heap allocation.
+#[derive(Default)]
+struct Predecessors {
+    tickets: SmallVec<[Ticket; 8]>,
+    /// An id of another job system, if there was one.
+    foreign: Option<JobId>,
+}
+
+impl Predecessors {
+    fn check_own(&self) -> Result<(), ScheduleError> {
+        match self.foreign {
+            Some(id) => Err(ScheduleError::Foreign { id }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a, P: Platform> NewJob<'a, P> {
+    #[track_caller]
+    pub(crate) fn outside(shared: &'a Shared<P>, name: &'static str) -> Self {
+        NewJob::new(Origin::Outside(shared), name)
+    }
+
+    #[track_caller]
+    fn new(from: Origin<'a, P>, name: &'static str) -> Self {
+        let label = Label {
+            name,
+            site: Location::caller(),
+        };
+        NewJob {
+            from,
+            label,
+            after: Predecessors::default(),
+            lane: 0,
+        }
+    }
+
+    /// The job has no deadline. Workers take it when there is nothing else to do, and now and then when there
+    /// is, so that it gets its turn. Where CPUs differ it may run on any of them
+    /// ([`Placement`](crate::Placement)); jobs that are not in the background stay on the fast ones. Jobs
+    /// that it schedules are in the background, too. A wait for it runs it at once, if it can.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let save = js.job("save").background().schedule(|_| println!("saved"));
+    /// js.wait(save);
+    /// ```
+    pub fn background(mut self) -> Self {
+        self.lane = Slot::<P>::IS_BACKGROUND;
+        self
+    }
+
+    /// The job starts only after this one has ended. Calls add up. An id of another job system makes the
+    /// scheduling call fail.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let load = js.job("load").schedule(|_| println!("first"));
+    /// let draw = js.job("draw").after(load).schedule(|_| println!("second"));
+    /// js.wait(draw);
+    /// ```
+    pub fn after(mut self, id: JobId) -> Self {
+        if self.from.shared().id == id.pool {
+            self.after.tickets.push(id.ticket())
+        } else {
+            self.after.foreign = Some(id)
+        }
+        self
+    }
+
+    /// The job starts only after all of these have ended, as after [`after`](NewJob::after) for each.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let parts: Vec<_> = (0..4).map(|_| js.schedule(|_| ())).collect();
+    /// let sum = js.job("sum").after_all(&parts).schedule(|_| println!("all parts are there"));
+    /// js.wait(sum);
+    /// ```
+    pub fn after_all(self, ids: &[JobId]) -> Self {
+        ids.iter().fold(self, |job, &id| job.after(id))
+    }
+
+    /// Schedules a body without a result.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.wait(js.job("save").schedule(|_| println!("saved")));
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`try_schedule`](NewJob::try_schedule) gives an error.
+    pub fn schedule<F>(self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.try_schedule(body)
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`schedule`](NewJob::schedule), with an error instead of a panic.
+    ///
+    /// ```
+    /// use paceline::{Builder, JobSystem, ScheduleError};
+    /// let (js, other) = (JobSystem::new(), JobSystem::new());
+    /// let foreign = other.schedule(|_| ());
+    /// let refused = js.job("draw").after(foreign).try_schedule(|_| ());
+    /// assert_eq!(refused, Err(ScheduleError::Foreign { id: foreign }));
+    /// ```
+    ///
+    /// # Errors
+    /// If the job table is full, too many edges are unfinished, a dependency is foreign, the calling thread
+    /// gets no thread slot, or this process is a fork's child; see [`ScheduleError`].
+    pub fn try_schedule<F>(self, body: F) -> Result<JobId, ScheduleError>
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        let (cx, table) = (self.from.context()?, &Once::<P, F>::TABLE);
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, self.lane, &self.after, body, table)? };
+        Ok(JobId::new(cx.shared.id, ticket))
+    }
+
+    /// Schedules a body whose result is kept for the returned handle. A result of up to 64 bytes lies in the
+    /// job's slot; a larger one is boxed. The slot is free again when the handle is gone.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let sum = js.job("sum").run(|_| (1..=100).sum::<u32>());
+    /// assert_eq!(sum.wait(), 5050);
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`try_run`](NewJob::try_run) gives an error.
+    pub fn run<F, T>(self, body: F) -> Job<T>
+    where
+        F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.try_run(body).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`run`](NewJob::run), with an error instead of a panic; for an example see
+    /// [`try_schedule`](NewJob::try_schedule).
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_run<F, T>(self, body: F) -> Result<Job<T>, ScheduleError>
+    where
+        F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let held = Slot::<P>::IS_HELD | self.lane;
+        let (cx, table) = (self.from.context()?, &Typed::<P, F, T>::TABLE);
+        let owner = cx.owner();
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, held, &self.after, body, table)? };
+        Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
+    }
+
+    /// Schedules a loop: `body` is called with disjoint parts of `range` that make up the whole range, by
+    /// several threads, in no promised order. The job is over when all parts have run.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// let js = paceline::JobSystem::new();
+    /// let sum = Arc::new(AtomicUsize::new(0));
+    /// let add = sum.clone();
+    /// let range = js.job("sum").schedule_for(0..1000, paceline::Grain::Auto, move |part, _| {
+    ///     add.fetch_add(part.sum::<usize>(), Ordering::Relaxed);
+    /// });
+    /// js.wait(range);
+    /// assert_eq!(sum.load(Ordering::Relaxed), 499_500);
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`try_schedule_for`](NewJob::try_schedule_for) gives an error.
+    pub fn schedule_for<F>(self, range: Range<usize>, grain: Grain, body: F) -> JobId
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
+    {
+        self.try_schedule_for(range, grain, body)
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`schedule_for`](NewJob::schedule_for), with an error instead of a panic; for an example see
+    /// [`try_schedule`](NewJob::try_schedule).
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule); also if the range has 2³² items or more.
+    pub fn try_schedule_for<F>(
+        self,
+        range: Range<usize>,
+        grain: Grain,
+        body: F,
+    ) -> Result<JobId, ScheduleError>
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
+    {
+        let body = SharedRange::new(range, grain, body)?;
+        let flags = Slot::<P>::IS_RANGE | self.lane;
+        let (cx, table) = (self.from.context()?, &RangeTable::<P, F>::TABLE);
+        // SAFETY: the body borrows nothing ('static).
+        let ticket = unsafe { cx.submit(self.label, flags, &self.after, body, table)? };
+        Ok(JobId::new(cx.shared.id, ticket))
+    }
+
+    /// Makes a job without a body, which is over when all its dependencies are.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let parts: Vec<_> = (0..4).map(|_| js.schedule(|_| ())).collect();
+    /// let all = js.job("all parts").after_all(&parts).try_combine().unwrap();
+    /// js.wait(all);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_combine(self) -> Result<JobId, ScheduleError> {
+        self.after.check_own()?;
+        let cx = self.from.context()?;
+        let graph = cx.graph();
+        let made = graph.make(self.label, 0, Ticket::NONE);
+        let (ticket, slot) = made.ok_or_else(|| graph.full())?;
+        graph.wire(ticket, slot, &self.after.tickets, cx.queue())?;
+        Ok(JobId::new(cx.shared.id, ticket))
+    }
+
+    /// Makes a job without a body, which is over when the returned event is completed and all its
+    /// dependencies are over.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let load = js.schedule(|_| ());
+    /// let shown = js.job("shown").after(load).try_event().unwrap();
+    /// let id = shown.id();
+    /// shown.complete();
+    /// js.wait(id);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_event(self) -> Result<Event, ScheduleError> {
+        self.after.check_own()?;
+        let cx = self.from.context()?;
+        let owner = cx.owner();
+        let graph = cx.graph();
+        let made = graph.make(self.label, Slot::<P>::IS_OPEN_EVENT, Ticket::NONE);
+        let (ticket, slot) = made.ok_or_else(|| graph.full())?;
+        graph.wire_event(ticket, slot, &self.after.tickets, cx.queue())?;
+        Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
+    }
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// Schedules a job that depends on nothing, as [`JobSystem::schedule`](crate::JobSystem::schedule).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let outer = js.job("outer").run(|cx| cx.schedule(|_| println!("inner")));
+    /// js.wait(outer.wait());
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_schedule`] gives an error.
+    #[track_caller]
+    pub fn schedule<F>(&self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.job("job").schedule(body)
+    }
+
+    /// Begins the description of a job, as [`JobSystem::job`](crate::JobSystem::job). The job is in the
+    /// background if the calling one is.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let outer = js.job("outer").run(|cx| cx.job("inner").schedule(|_| ()));
+    /// js.wait(outer.wait());
+    /// ```
+    #[track_caller]
+    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+        NewJob::new(Origin::Inside(self), name)
+    }
+
+    /// Makes `job` wait for `after`, too, although it has been scheduled; as
+    /// [`JobSystem::add_dependency`](crate::JobSystem::add_dependency), where there is an example.
+    ///
+    /// # Errors
+    /// If `job` has started, if the edge closes a cycle, if too many edges are unfinished, or if an id is
+    /// foreign.
+    pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
+        let mut ids = [job, after].into_iter();
+        if let Some(id) = ids.find(|id| id.pool != self.shared.id) {
+            return Err(GraphError::Foreign { id });
+        }
+        self.graph().add_dependency(job, after.ticket())
+    }
+
+    /// The job system, for a handle that keeps it.
+    fn owner(&self) -> Arc<Shared<P>> {
+        let owner = self.shared.this.upgrade();
+        owner.expect("a context keeps the job system alive")
+    }
+
+    /// Makes a job and publishes it.
+    ///
+    /// # Safety
+    /// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
+    #[inline]
+    unsafe fn submit<F>(
+        &self,
+        label: Label,
+        flags: u32,
+        after: &Predecessors,
+        body: F,
+        table: &'static BodyTable,
+    ) -> Result<Ticket, ScheduleError> {
+        after.check_own()?;
+        let graph = self.graph();
+        let flags = flags | Slot::<P>::HAS_BODY | self.own(|own| own.lane);
+        let made = graph.make(label, flags, Ticket::NONE);
+        let (job, slot) = made.ok_or_else(|| graph.full())?;
+        // SAFETY: the caller's promise; the job is new.
+        unsafe { slot.put_body(body, table) };
+        graph.wire(job, slot, &after.tickets, self.queue())?;
+        Ok(job)
+    }
+}

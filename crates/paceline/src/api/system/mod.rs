@@ -1,0 +1,399 @@
+//! The job system as a program sees it: [`JobSystem`].
+
+mod wait;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event::EventKind;
+use platform::{Limits, Machine, Os, Platform};
+
+use super::builder::Builder;
+use super::frame::Frame;
+use super::handle::Event;
+use super::schedule::NewJob;
+use crate::error::{BuildError, GraphError, ScheduleError};
+use crate::policy::Grain;
+use crate::stats::Stats;
+use crate::store::{JobId, Label, Ticket};
+use crate::work::Context;
+use crate::work::Scope;
+use crate::work::shared::Shared;
+
+/// A job system: worker threads, and everything that is scheduled on them.
+///
+/// Every method may be called from any thread, also from inside jobs. A thread needs no registration before
+/// its first call, and may end at any time.
+///
+/// Dropping it runs all scheduled jobs that can run, and then stops the workers. A job that can never run any
+/// more, because it depends on an event that was not completed, is dropped unrun; handles and ids of such
+/// jobs report [`WaitError::ShutDown`](crate::WaitError::ShutDown). The drop cannot wait for all that if it
+/// is part of a job, a hook or a result of this very job system, or if its thread is unwinding from a panic.
+/// Then it tells the workers to stop and returns. The last worker to leave does the rest, or without workers
+/// the call that ran the job. In the child of a `fork` the drop does nothing.
+///
+/// ```
+/// use paceline::{Grain, JobSystem};
+/// let js = JobSystem::new();
+/// let load = js.job("load").schedule(|_| println!("loading"));
+/// let draw = js.job("draw").after(load).schedule(|_| println!("drawing"));
+/// js.wait(draw);
+/// js.parallel_for(0..1000, Grain::Auto, |part, _| assert!(part.end <= 1000));
+/// ```
+pub struct JobSystem<P: Platform = Os> {
+    shared: Arc<Shared<P>>,
+}
+
+impl JobSystem<Os> {
+    /// A job system with default settings; see [`Builder::new`].
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.wait(js.schedule(|_| println!("on any thread")));
+    /// ```
+    ///
+    /// # Panics
+    /// If the system refuses a thread, or an environment variable cannot be read; see [`Builder::build`].
+    pub fn new() -> JobSystem<Os> {
+        Builder::new()
+            .build()
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+impl Default for JobSystem<Os> {
+    fn default() -> Self {
+        JobSystem::new()
+    }
+}
+
+impl<P: Platform> JobSystem<P> {
+    pub(crate) fn from_shared(shared: Arc<Shared<P>>) -> JobSystem<P> {
+        JobSystem { shared }
+    }
+
+    pub(crate) fn shared(&self) -> &Shared<P> {
+        &self.shared
+    }
+
+    /// Runs `f` on this thread with a [`Context`]. Hot code that joins or schedules a lot then need not look
+    /// up the thread's slot each time.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let last = js.enter(|cx| (0..100).map(|_| cx.schedule(|_| ())).last());
+    /// js.wait(last.unwrap());
+    /// ```
+    ///
+    /// # Panics
+    /// If more threads than [`Builder::max_threads`] use the job system, or in a fork's child.
+    pub fn enter<R>(&self, f: impl FnOnce(&Context<'_, P>) -> R) -> R {
+        f(&self.context_or_panic())
+    }
+
+    /// Schedules a job that depends on nothing; its name is "job".
+    ///
+    /// It may start at once, on a worker; nothing runs inside this call. The first job of a batch wakes a
+    /// worker. A closure of up to 64 bytes is kept without an allocation.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let job = js.schedule(|cx| println!("on thread slot {}", cx.worker()));
+    /// js.wait(job);
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_schedule`] gives an error.
+    #[track_caller]
+    pub fn schedule<F>(&self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.job("job").schedule(body)
+    }
+
+    /// Begins the description of a job with this name. Nothing happens until it is scheduled.
+    ///
+    /// For an example see [`NewJob`].
+    #[track_caller]
+    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+        NewJob::outside(&self.shared, name)
+    }
+
+    /// Makes a job without a body that is over when all of these are.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let parts: Vec<_> = (0..4).map(|_| js.schedule(|_| ())).collect();
+    /// js.wait(js.combine(&parts));
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_combine`] gives an error.
+    #[track_caller]
+    pub fn combine(&self, ids: &[JobId]) -> JobId {
+        let job = self.job("combine").after_all(ids).try_combine();
+        job.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Makes a job without a body that is over when the returned handle is completed.
+    ///
+    /// For an example see [`Event`].
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_event`] gives an error.
+    #[track_caller]
+    pub fn event(&self, name: &'static str) -> Event {
+        self.job(name)
+            .try_event()
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Makes `job` wait for `after`, too, although it has been scheduled. To find a cycle it visits the jobs
+    /// that `after` depends on.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let gate = js.event("gate");
+    /// let draw = js.job("draw").after(gate.id()).schedule(|_| ());
+    /// let late = js.schedule(|_| ());
+    /// js.add_dependency(draw, late).unwrap();
+    /// gate.complete();
+    /// js.wait(draw);
+    /// assert!(js.is_done(late));
+    /// ```
+    ///
+    /// # Errors
+    /// If `job` has started, if the edge closes a cycle, if too many edges are unfinished, or if an id is
+    /// foreign.
+    ///
+    /// # Panics
+    /// As [`enter`](JobSystem::enter).
+    pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
+        self.enter(|cx| cx.add_dependency(job, after))
+    }
+
+    /// As [`Context::scope`], where there is an example.
+    ///
+    /// # Panics
+    /// Where that panics, and as [`enter`](JobSystem::enter).
+    #[track_caller]
+    pub fn scope<'env, F, R>(&self, f: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, P>) -> R,
+    {
+        self.context_or_panic().scope(f)
+    }
+
+    /// As [`Context::join`]. It looks up the thread's slot once; recursions should join on the context that
+    /// their closures get.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let words = ["a", "b", "c"];
+    /// let (left, right) = js.join(|_| words[..1].concat(), |_| words[1..].concat());
+    /// assert_eq!((left.as_str(), right.as_str()), ("a", "bc"));
+    /// ```
+    ///
+    /// # Panics
+    /// Where that panics, and as [`enter`](JobSystem::enter).
+    #[track_caller]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&Context<'_, P>) -> RA,
+        B: FnOnce(&Context<'_, P>) -> RB + Send,
+        RB: Send,
+    {
+        self.context_or_panic().join(a, b)
+    }
+
+    /// As [`Context::parallel_for`], where there is an example.
+    ///
+    /// # Panics
+    /// Where that panics, and as [`enter`](JobSystem::enter).
+    #[track_caller]
+    pub fn parallel_for<F>(&self, range: Range<usize>, grain: Grain, body: F)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        self.context_or_panic().parallel_for(range, grain, body);
+    }
+
+    #[track_caller]
+    fn context_or_panic(&self) -> Context<'_, P> {
+        self.shared
+            .context()
+            .unwrap_or_else(|error: ScheduleError| panic!("{error}"))
+    }
+
+    /// Begins a frame with this label that should end within `budget` from now.
+    ///
+    /// For an example see [`Frame`].
+    pub fn frame(&self, label: &'static str, budget: Duration) -> Frame<'_, P> {
+        Frame::begin(self, label, budget)
+    }
+
+    /// The number of regular workers: of those that there are, or that there will be as soon as the
+    /// supernumerary ones have finished their jobs. It follows the machine; see [`Builder::workers`].
+    ///
+    /// ```
+    /// let js = paceline::Builder::new().workers(1).build().unwrap();
+    /// assert_eq!(js.workers(), 1);
+    /// ```
+    pub fn workers(&self) -> usize {
+        self.shared.workers.target()
+    }
+
+    /// One more than the largest number that [`Context::worker`] can give: the length of a table with an
+    /// entry for each thread.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// let js = paceline::JobSystem::new();
+    /// let sums: Vec<AtomicU32> = (0..js.thread_slots()).map(|_| AtomicU32::new(0)).collect();
+    /// js.parallel_for(0..100, paceline::Grain::Auto, |part, cx| {
+    ///     sums[cx.worker()].fetch_add(part.len() as u32, Ordering::Relaxed);
+    /// });
+    /// assert_eq!(sums.into_iter().map(AtomicU32::into_inner).sum::<u32>(), 100);
+    /// ```
+    pub fn thread_slots(&self) -> usize {
+        self.shared.threads.limit()
+    }
+
+    /// The part of the machine that the job system may use, as the last look found it.
+    ///
+    /// A look is done after a flush, a wait of an outside thread or the begin of a frame, once a second at
+    /// most, by a worker without work. This call takes a lock and allocates.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// assert!(js.limits().effective_parallelism() >= 1);
+    /// ```
+    pub fn limits(&self) -> Limits {
+        if self.shared.is_forked() {
+            // The parent's view is behind a lock, which a thread of the parent's may have held.
+            self.shared.platform.machine().limits()
+        } else {
+            self.shared.adapt.limits()
+        }
+    }
+
+    /// Changes the number of workers while everything runs, as if [`Builder::workers`] had been called with
+    /// it. Supernumerary workers leave when they have nothing to do, with empty queues; this call does not
+    /// wait for them.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.resize(1).unwrap();
+    /// assert_eq!(js.workers(), 1);
+    /// ```
+    ///
+    /// # Errors
+    /// If that is more than [`WORKERS_MAX`](crate::WORKERS_MAX), if the system refuses a thread, or in a
+    /// fork's child.
+    pub fn resize(&self, workers: usize) -> Result<(), BuildError> {
+        if self.shared.is_forked() {
+            return Err(BuildError::Forked);
+        }
+        let most = self.shared.workers.workers_max();
+        if workers > most {
+            let range = (0, most as u64);
+            return Err(BuildError::OutOfRange {
+                setting: "workers",
+                asked: workers as u64,
+                range,
+            });
+        }
+        let resized = self.shared.adapt.resize(&*self.shared, workers);
+        resized.map_err(BuildError::Thread)?;
+        if self.is_recording()
+            && let Ok(context) = self.shared.context()
+        {
+            context.record(EventKind::Resized, Ticket::NONE, workers as u64);
+        }
+        Ok(())
+    }
+
+    /// The counters so far: a walk over all thread slots, without a lock.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let before = js.stats();
+    /// js.wait(js.schedule(|_| ()));
+    /// assert_eq!(js.stats().since(&before).jobs, 1);
+    /// ```
+    pub fn stats(&self) -> Stats {
+        self.shared.stats()
+    }
+
+    /// All labels used so far; [`EventKind::Created`] refers to them by position. None in a fork's child.
+    /// Takes a lock and allocates.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.wait(js.job("load").schedule(|_| ()));
+    /// assert_eq!(js.labels()[0].name, "load");
+    /// ```
+    pub fn labels(&self) -> Vec<Label> {
+        if self.shared.is_forked() {
+            Vec::new()
+        } else {
+            self.shared.graph.labels.all()
+        }
+    }
+
+    /// Switches recording on or off while everything runs; nothing happens without a
+    /// [`sink`](crate::Builder::sink). Other threads see it a moment later.
+    ///
+    /// ```
+    /// let (rings, _reader) = paceline::Rings::new(64);
+    /// let js = paceline::Builder::new().sink(rings).recording(false).build().unwrap();
+    /// js.set_recording(true);
+    /// assert!(js.is_recording());
+    /// ```
+    pub fn set_recording(&self, on: bool) {
+        self.shared.set_recording(on);
+    }
+
+    /// Whether events are recorded at this moment.
+    ///
+    /// ```
+    /// assert!(!paceline::JobSystem::new().is_recording(), "there is no sink");
+    /// ```
+    pub fn is_recording(&self) -> bool {
+        self.shared.is_recording()
+    }
+
+    /// The thread slots that events may be on, in order, each with the platform's name for the thread that
+    /// had it last ([`Platform::thread_id`]; on Linux the kernel's number for it). Empty without a
+    /// [`sink`](crate::Builder::sink).
+    ///
+    /// ```
+    /// assert!(paceline::JobSystem::new().threads().is_empty(), "there is no sink");
+    /// ```
+    pub fn threads(&self) -> Vec<(u32, u64)> {
+        self.shared.threads()
+    }
+
+    /// The platform that this job system runs on.
+    ///
+    /// ```
+    /// use platform::Platform;
+    /// let js = paceline::JobSystem::new();
+    /// let begun = js.platform().now();
+    /// js.wait(js.schedule(|_| ()));
+    /// println!("{}", js.platform().now() - begun);
+    /// ```
+    pub fn platform(&self) -> &P {
+        &self.shared.platform
+    }
+}
+
+impl<P: Platform> Drop for JobSystem<P> {
+    fn drop(&mut self) {
+        if !self.shared.is_forked() {
+            self.shared.shut_down();
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The failures of jobs, kept for later waits.
+//!
+//! The slot of a failed job moves on like any other, so its record lives here, under the job's ticket. The
+//! record is written before the job counts as over. So a thread that sees that the job is over, and that
+//! there was any failure at all, finds it.
+//!
+//! The number of records is bounded. The last [`RECORDS_MAX`](crate::limits::RECORDS_MAX) failures are kept
+//! in full, with the payloads of panics. Of older failures a mark is left: for each slot one word with the
+//! generation of the last job there that failed. The mark says *that* the job failed, until a later job of
+//! the same slot fails, too. The mark is also read first, so that a predecessor that did not fail costs no
+//! lock.
+//!
+//! Two sorts of records are kept for as long as they are needed, however many others there are. The record of
+//! a scope or loop is kept until the thread that waits for it takes the record away. The record of a job with
+//! a handle is kept until the handle is gone. (Such a job also has its failure in its own flags: the content
+//! of its slot must not be taken for a result.)
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use platform::{Atomic, Lock, Memory, Ordering};
+
+use crate::border::Payload;
+use crate::error::{UnwaitedPanic, WaitError};
+use crate::store::{Chunks, Label, Ticket};
+
+/// Why a job failed.
+pub(crate) enum Failure {
+    Panicked {
+        label: Label,
+        message: Arc<str>,
+        /// The payload, until a wait has taken it.
+        payload: Option<Payload>,
+        /// Whether the panic was reported, by a wait or by the hook for panics that no wait reports.
+        is_reported: bool,
+    },
+    Cancelled {
+        label: Label,
+        cause: Cause,
+    },
+    /// An event was dropped without being completed.
+    Abandoned {
+        label: Label,
+    },
+    ShutDown,
+}
+
+impl Failure {
+    pub(crate) fn panicked(label: Label, payload: Payload) -> Failure {
+        Failure::Panicked {
+            label,
+            message: payload.message(),
+            payload: Some(payload),
+            is_reported: false,
+        }
+    }
+
+    /// The first failure of the chain, for the jobs that depend on `job` and cannot run. `self` is the
+    /// failure of `job`.
+    fn cause(&self, job: Ticket) -> Option<Cause> {
+        let cause = |label, message| Cause {
+            job,
+            label,
+            message,
+        };
+        match self {
+            Failure::Panicked { label, message, .. } => Some(cause(*label, Some(message.clone()))),
+            Failure::Cancelled { cause, .. } => Some(cause.clone()),
+            Failure::Abandoned { label } => Some(cause(*label, None)),
+            Failure::ShutDown => None,
+        }
+    }
+
+    /// The payload of the panic, unless it was taken.
+    pub(crate) fn into_payload(self) -> Option<Payload> {
+        match self {
+            Failure::Panicked { payload, .. } => payload,
+            _ => None,
+        }
+    }
+
+    /// Raises the failure again, on behalf of the program's code that waits here.
+    #[cold]
+    pub(crate) fn raise(mut self) -> ! {
+        match self.take_error() {
+            WaitError::Panicked {
+                payload: Some(payload),
+                ..
+            } => std::panic::resume_unwind(payload),
+            error => panic!("{error}"),
+        }
+    }
+
+    /// The error that a wait returns. The payload of a panic goes to the first wait.
+    fn take_error(&mut self) -> WaitError {
+        match self {
+            Failure::Panicked {
+                label,
+                message,
+                payload,
+                ..
+            } => WaitError::Panicked {
+                label: *label,
+                message: message.clone(),
+                payload: payload.take().map(Payload::into_inner),
+            },
+            Failure::Cancelled { label, cause } => WaitError::Cancelled {
+                label: *label,
+                cause: cause.label,
+                message: cause.message.clone(),
+            },
+            Failure::Abandoned { label } => WaitError::Abandoned { label: *label },
+            Failure::ShutDown => WaitError::ShutDown,
+        }
+    }
+}
+
+/// The first failure of a chain.
+#[derive(Clone)]
+pub(crate) struct Cause {
+    job: Ticket,
+    label: Label,
+    /// The message of the panic, if it was one.
+    message: Option<Arc<str>>,
+}
+
+impl Cause {
+    /// For a failure without a record: `label` stands for it.
+    pub(super) fn without_record(job: Ticket, label: Label) -> Cause {
+        Cause {
+            job,
+            label,
+            message: None,
+        }
+    }
+}
+
+/// What hangs in the list of a job that failed, as far as it can report a panic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Audience {
+    Empty,
+    /// Jobs that depend on it, which a wait may or may not report.
+    Successors,
+    Listener,
+}
+
+/// All failures of a job system.
+pub(crate) struct Failures<M: Memory> {
+    /// 1 after the first failure. It lets the case without failures skip the rest.
+    any: M::AtomicU32,
+    /// By slot: the generation of the last job that failed there.
+    marks: Chunks<M, M::AtomicU64>,
+    records: M::Lock<Records>,
+}
+
+struct Records {
+    by_job: BTreeMap<Ticket, Failure>,
+    /// The records that can be forgotten, the oldest first.
+    in_order: VecDeque<Ticket>,
+    /// How many of them there may be.
+    most: usize,
+}
+
+impl Records {
+    /// Adds a record. Returns the failure if the job already has a record.
+    fn add(&mut self, ticket: Ticket, failure: Failure) -> Option<Failure> {
+        match self.by_job.entry(ticket) {
+            Entry::Occupied(_) => return Some(failure),
+            Entry::Vacant(place) => _ = place.insert(failure),
+        }
+        None
+    }
+
+    /// Notes that a record can be forgotten. Returns the failure that is forgotten in its place.
+    fn queue(&mut self, ticket: Ticket) -> Option<Failure> {
+        self.in_order.push_back(ticket);
+        let oldest = if self.in_order.len() > self.most {
+            self.in_order.pop_front()
+        } else {
+            None
+        };
+        self.by_job.remove(&oldest?)
+    }
+}
+
+/// Failures that are no longer kept. They hold payloads, which are values of the program's and are dropped
+/// when no lock is held.
+#[must_use = "its payloads are dropped outside of the lock"]
+pub(crate) struct Surplus([Option<Failure>; 2]);
+
+impl Surplus {
+    pub(crate) fn into_payloads(self) -> impl Iterator<Item = Payload> {
+        let failures = self.0.into_iter().flatten();
+        failures.filter_map(Failure::into_payload)
+    }
+}
+
+impl<M: Memory> Failures<M> {
+    /// Room for the failures of jobs in `slots` slots. `most` failures are kept in full.
+    pub(crate) fn new(slots: u32, most: usize) -> Self {
+        let records = Records {
+            by_job: BTreeMap::new(),
+            in_order: VecDeque::new(),
+            most,
+        };
+        Failures {
+            any: M::AtomicU32::new(0),
+            marks: Chunks::new(slots, slots),
+            records: M::Lock::new(records),
+        }
+    }
+
+    /// Records a failure, before the job is marked as over. The first failure of a job stays.
+    pub(crate) fn add(&self, ticket: Ticket, failure: Failure) -> Surplus {
+        self.mark(ticket);
+        self.records.with(|records| {
+            let surplus = records.add(ticket, failure);
+            let forgotten = match surplus {
+                None => records.queue(ticket),
+                Some(_) => None,
+            };
+            Surplus([forgotten, surplus])
+        })
+    }
+
+    /// The same for a record that is kept until it is [taken](Failures::take) or [let go](Failures::let_go):
+    /// the record of a scope or loop with a failed part, or of a job with a handle.
+    pub(super) fn keep(&self, ticket: Ticket, failure: Failure) -> Surplus {
+        self.mark(ticket);
+        let surplus = self.records.with(|records| records.add(ticket, failure));
+        Surplus([None, surplus])
+    }
+
+    /// The handle of a failed job is gone: its record is kept like any other from now on.
+    pub(crate) fn let_go(&self, ticket: Ticket) -> Surplus {
+        let forgotten = self.records.with(|records| {
+            if records.by_job.contains_key(&ticket) {
+                records.queue(ticket)
+            } else {
+                None
+            }
+        });
+        Surplus([forgotten, None])
+    }
+
+    fn mark(&self, ticket: Ticket) {
+        self.marks.ensure(ticket.index(), || M::AtomicU64::new(0));
+        let mark = self.marks.get(ticket.index());
+        // Relaxed, both: ordered by the Release store that marks the job as over. A thread that asks for the
+        // verdict has acquired that store.
+        mark.store(ticket.generation(), Ordering::Relaxed);
+        self.any.store(1, Ordering::Relaxed);
+    }
+
+    /// The generation of the last job that failed in this job's slot; 0 if none did.
+    #[inline]
+    fn last_failed(&self, ticket: Ticket) -> u64 {
+        match self.any.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.last_failed_in(ticket.index()),
+        }
+    }
+
+    #[cold]
+    fn last_failed_in(&self, index: u32) -> u64 {
+        if index < self.marks.len() {
+            // Relaxed: see `mark`.
+            self.marks.get(index).load(Ordering::Relaxed)
+        } else {
+            0
+        }
+    }
+
+    /// Whether this job failed or never ran.
+    #[inline]
+    pub(crate) fn has(&self, ticket: Ticket) -> bool {
+        let last = self.last_failed(ticket);
+        last >= ticket.generation() && self.is_known(ticket, last)
+    }
+
+    #[cold]
+    fn is_known(&self, ticket: Ticket, last_failed: u64) -> bool {
+        let is_recorded = || {
+            self.records
+                .with(|records| records.by_job.contains_key(&ticket))
+        };
+        last_failed == ticket.generation() || is_recorded()
+    }
+
+    /// The first failure in the chain that led to the failure of this job. `None` if it has not failed, or if
+    /// no record is left.
+    pub(super) fn cause_of(&self, ticket: Ticket) -> Option<Cause> {
+        if !self.has(ticket) {
+            return None;
+        }
+        self.records
+            .with(|records| records.by_job.get(&ticket)?.cause(ticket))
+    }
+
+    /// The panic that made this job fail, for the first call. Later calls get `None`.
+    pub(super) fn first_report(&self, ticket: Ticket) -> Option<UnwaitedPanic> {
+        let cause = self.cause_of(ticket)?;
+        self.records
+            .with(|records| match records.by_job.get_mut(&cause.job)? {
+                Failure::Panicked {
+                    label,
+                    message,
+                    is_reported,
+                    ..
+                } if !*is_reported => {
+                    *is_reported = true;
+                    Some(UnwaitedPanic {
+                        label: *label,
+                        message: message.clone(),
+                    })
+                }
+                _ => None,
+            })
+    }
+
+    /// The verdict on a job that is over. The payload of a panic goes to the first call.
+    #[inline]
+    pub(crate) fn verdict(&self, ticket: Ticket) -> Result<(), WaitError> {
+        if self.has(ticket) {
+            Err(self.why(ticket))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The error of a job that is known to have failed.
+    #[cold]
+    pub(crate) fn why(&self, ticket: Ticket) -> WaitError {
+        self.records.with(|records| {
+            let failure = records.by_job.get_mut(&ticket);
+            failure.map_or(WaitError::Forgotten, Failure::take_error)
+        })
+    }
+
+    /// Takes away the record of a scope or a loop that has ended, if a part of it failed.
+    #[inline]
+    pub(crate) fn take(&self, whole: Ticket) -> Option<Failure> {
+        if self.has(whole) {
+            self.records.with(|records| records.by_job.remove(&whole))
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

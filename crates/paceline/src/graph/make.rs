@@ -1,0 +1,131 @@
+//! Making jobs: fills in a slot, adds the job's edges, and releases the job.
+
+use event::EventKind;
+use platform::{Atomic, Ordering, Platform};
+
+use super::{Driver, Graph, OnGraph};
+use crate::error::ScheduleError;
+use crate::queues::Queue;
+use crate::store::{JobPhase, Label, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
+
+impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
+    /// Makes a job that no other thread knows yet, and that nothing holds back. `None` if all slots are
+    /// taken. (An error would be returned in memory; this pair comes back in registers.)
+    #[inline]
+    pub(crate) fn make(
+        self,
+        label: Label,
+        flags: u32,
+        parent: Ticket,
+    ) -> Option<(Ticket, &'d Slot<P>)> {
+        let graph = self.driver.jobs();
+        let (allocated, number) = self.driver.local(|local| {
+            (
+                graph.slots.allocate(&mut local.slots),
+                graph.labels.number(&mut local.labels, label),
+            )
+        });
+        let (index, slot) = allocated?;
+        // Relaxed, most of these: no other thread looks at the job before it is published, by the Release
+        // store that makes it ready, by the Release CAS that adds an edge, or by the program's own means of
+        // passing the id on. Release, partner: the Acquire loads in `is_over`, `hang`, `mark` and
+        // `parent_of`, where threads that look for the slot's *last* job find out that it is over. What that
+        // job did must be visible to them, although these stores, by this thread, tell them. A store comes
+        // first: a line that is read first travels twice, for the copy and for the right to write.
+        let has_parent = if parent.is_none() {
+            0
+        } else {
+            Slot::<P>::HAS_PARENT
+        };
+        // Release, partner: the Acquire load in `parent_of`, see above.
+        slot.flags.store(flags | has_parent, Ordering::Release);
+        let generation = slot.word(Ordering::Relaxed).generation;
+        let ticket = Ticket::new(index, generation);
+        // Release, partner: the Acquire load in `parent_of`, see above.
+        slot.parent.store(parent.0, Ordering::Release);
+        slot.label.store(number, Ordering::Relaxed);
+        slot.place.store(Slot::<P>::NOWHERE, Ordering::Relaxed);
+        slot.preds.store(Preds::NONE.0, Ordering::Relaxed);
+        // Release, partner: the Acquire CAS in `mark`, see above.
+        slot.mark.store(0, Ordering::Release);
+        if flags & Slot::<P>::IS_ANONYMOUS == 0 {
+            // Release, partner: `hang`, see above.
+            slot.links
+                .store(LinksWord::new(generation, NIL).0, Ordering::Release);
+        }
+        if flags & Slot::<P>::IS_HELD != 0 {
+            let both = Slot::<P>::FINISHER | Slot::<P>::HANDLE;
+            slot.holders.store(both, Ordering::Relaxed);
+        }
+        let waiting = StateWord::new(generation, JobPhase::Waiting, 0).pack();
+        // Release, partner: `is_over`, see above.
+        slot.state.store(waiting, Ordering::Release);
+        self.driver
+            .record(EventKind::Created, ticket, u64::from(number));
+        Some((ticket, slot))
+    }
+
+    /// Adds the edges of a new job and releases it.
+    ///
+    /// # Errors
+    /// If there is no free link. Then the job is cancelled, and nothing holds it back.
+    #[inline]
+    pub(crate) fn wire(
+        self,
+        job: Ticket,
+        slot: &Slot<P>,
+        after: &[Ticket],
+        queue: Queue,
+    ) -> Result<(), ScheduleError> {
+        let after = self.not_over(job, after);
+        if after.is_empty() {
+            self.make_ready(job, slot, queue);
+        } else {
+            let wired = self.add_edges(job, slot, &after, 1);
+            if wired.is_err() {
+                // The program will get no handle.
+                slot.holders.store(Slot::<P>::FINISHER, Ordering::Relaxed);
+            }
+            self.release(job, 1, queue);
+            if wired.is_err() {
+                self.finish_todo(queue);
+                return wired;
+            }
+        }
+        if self.driver.local(|local| !local.todo.is_empty()) {
+            self.finish_todo(queue);
+        }
+        self.driver.publish(queue);
+        Ok(())
+    }
+
+    /// Adds the edges of a new event. The event holds itself back until it is completed.
+    ///
+    /// # Errors
+    /// As [`wire`](OnGraph::wire).
+    pub(crate) fn wire_event(
+        self,
+        job: Ticket,
+        slot: &Slot<P>,
+        after: &[Ticket],
+        queue: Queue,
+    ) -> Result<(), ScheduleError> {
+        // Held back by the event itself, and by this thread until the edges are added.
+        let after = self.not_over(job, after);
+        let wired = self.add_edges(job, slot, &after, 2);
+        // The program gets no handle to complete it with: then it is cancelled.
+        self.release(job, if wired.is_ok() { 1 } else { 2 }, queue);
+        self.finish_todo(queue);
+        wired
+    }
+}
+
+impl<P: Platform> Graph<P> {
+    /// The error of a full job table.
+    #[cold]
+    pub(crate) fn full(&self) -> ScheduleError {
+        ScheduleError::Full {
+            max_jobs: self.max_jobs,
+        }
+    }
+}

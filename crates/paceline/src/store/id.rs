@@ -1,0 +1,99 @@
+//! The two names of a job: a [`JobId`] for users, a [`Ticket`] inside.
+//!
+//! Both hold a slot's index and the generation that the slot had when the job was made. The slot of a
+//! finished job moves on to the next generation. So an old name never reaches a new job: it is recognised,
+//! and the answer is that its job has finished.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+/// Names one job of one job system, in 16 bytes.
+///
+/// An id is a plain copy: it owns nothing and keeps nothing alive. There is no duty to wait for its job or to
+/// give the id back. It stays valid for ever: once the job has finished, the id is the name of a finished
+/// job. Calls that are given an id of another job system refuse it, each as it says itself.
+///
+/// Ids are equal if they name the same job. To copy, compare or hash one neither allocates nor blocks, and
+/// wakes no thread.
+///
+/// ```
+/// use paceline::{Builder, JobId};
+///
+/// let js = Builder::new().workers(1).build().unwrap();
+/// let load: JobId = js.job("load").schedule(|_| ());
+/// let copy = load;
+/// js.wait(load);
+/// js.wait(copy); // The job has finished, so this returns at once.
+/// assert_eq!(load, copy);
+/// assert_ne!(load, js.job("load").schedule(|_| ()));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JobId {
+    pub(crate) pool: NonZeroU32,
+    index: u32,
+    generation: u64,
+}
+
+impl JobId {
+    pub(crate) fn new(pool: NonZeroU32, ticket: Ticket) -> JobId {
+        JobId {
+            pool,
+            index: ticket.index(),
+            generation: ticket.generation(),
+        }
+    }
+
+    pub(crate) fn ticket(self) -> Ticket {
+        Ticket::new(self.index, self.generation)
+    }
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JobId({}:{}.{})", self.pool, self.index, self.generation)
+    }
+}
+
+/// A job's name in queues: the slot's index in the low 24 bits, the generation in the high 40. It is never
+/// zero, because generations start at 1. Zero means "no job".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Ticket(pub(crate) u64);
+
+impl Ticket {
+    /// No job.
+    pub(crate) const NONE: Ticket = Ticket(0);
+    pub(crate) const INDEX_BITS: u32 = 24;
+    /// One past the largest slot index.
+    pub(crate) const INDEX_END: u32 = 1 << Ticket::INDEX_BITS;
+    /// The last generation: a slot that reaches it is retired, never reused.
+    pub(crate) const GENERATION_LAST: u64 = (1 << (64 - Ticket::INDEX_BITS)) - 1;
+
+    #[inline]
+    pub(crate) fn new(index: u32, generation: u64) -> Ticket {
+        debug_assert!(index < Ticket::INDEX_END && generation <= Ticket::GENERATION_LAST);
+        Ticket(generation << Ticket::INDEX_BITS | u64::from(index))
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> u32 {
+        self.0 as u32 & (Ticket::INDEX_END - 1)
+    }
+
+    #[inline]
+    pub(crate) fn generation(self) -> u64 {
+        self.0 >> Ticket::INDEX_BITS
+    }
+
+    #[inline]
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.index(), self.generation())
+    }
+}
+
+const _: () = assert!(size_of::<JobId>() == 16 && size_of::<Option<JobId>>() == 16);

@@ -1,0 +1,167 @@
+//! The names of jobs, and the places in the program that scheduled them.
+//!
+//! A slot has room for a number only, so each pair of name and call site is registered once per job system.
+//! Registration takes a lock. Each thread slot remembers the labels it has used, so to schedule the same job
+//! every frame costs two compares.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::Location;
+
+use platform::{Lock, Memory};
+
+/// A job's name and the place in the program that scheduled it.
+///
+/// Errors and hooks name jobs by their labels. A label is two references: to copy it neither allocates nor
+/// blocks. It is shown as `'name' (file:line)`.
+///
+/// ```
+/// use paceline::{Builder, WaitError};
+///
+/// let js = Builder::new().workers(1).build().unwrap();
+/// let load = js.job("load").schedule(|_| panic!("no such file"));
+/// let Err(WaitError::Panicked { label, .. }) = js.try_wait(load) else {
+///     unreachable!("it panicked");
+/// };
+/// assert_eq!(label.name, "load");
+/// assert!(label.to_string().starts_with("'load' ("));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Label {
+    /// The name that was given to `job`, or "job".
+    pub name: &'static str,
+    /// The line of the program that scheduled it.
+    pub site: &'static Location<'static>,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' ({}:{})",
+            self.name,
+            self.site.file(),
+            self.site.line()
+        )
+    }
+}
+
+/// A label's number: dense, in the order of first use.
+pub(crate) type LabelId = u32;
+
+type Key = (usize, usize);
+
+fn key(label: &Label) -> Key {
+    // The address of a name or a location identifies it well enough for a cache. Two addresses for the same
+    // text (a call site that was inlined twice) only mean two entries with the same number.
+    (
+        label.name.as_ptr() as usize ^ label.name.len().rotate_right(16),
+        std::ptr::from_ref(label.site) as usize,
+    )
+}
+
+/// All labels of a job system.
+pub(crate) struct Labels<M: Memory> {
+    table: M::Lock<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    labels: Vec<Label>,
+    numbers: HashMap<Label, LabelId>,
+}
+
+impl<M: Memory> Labels<M> {
+    pub(crate) fn new() -> Labels<M> {
+        Labels {
+            table: M::Lock::new(Table::default()),
+        }
+    }
+
+    /// The label's number, found through the cache of the caller's thread slot.
+    #[inline]
+    pub(crate) fn number(&self, cache: &mut LabelCache, label: Label) -> LabelId {
+        let key = key(&label);
+        let place = LabelCache::place(key);
+        if cache.recent[place].0 != key {
+            cache.recent[place] = (key, self.find(cache, key, label));
+        }
+        cache.recent[place].1
+    }
+
+    #[cold]
+    fn find(&self, cache: &mut LabelCache, key: Key, label: Label) -> LabelId {
+        let register = || self.register(label);
+        *cache.known.entry(key).or_insert_with(register)
+    }
+
+    #[cold]
+    fn register(&self, label: Label) -> LabelId {
+        self.table.with(|table| {
+            let next = table.labels.len() as LabelId;
+            let number = *table.numbers.entry(label).or_insert(next);
+            if number == next {
+                table.labels.push(label);
+            }
+            number
+        })
+    }
+
+    pub(crate) fn get(&self, number: LabelId) -> Option<Label> {
+        self.table
+            .with(|table| table.labels.get(number as usize).copied())
+    }
+
+    /// All labels, by number.
+    pub(crate) fn all(&self) -> Vec<Label> {
+        self.table.with(|table| table.labels.clone())
+    }
+}
+
+/// The labels that a thread slot has used. All of them are kept, so that the lock is taken once per label and
+/// thread slot whatever the addresses are: a simulated run must not depend on addresses. In front of them are
+/// the most recent ones, which are found without hashing.
+pub(crate) struct LabelCache {
+    recent: [(Key, LabelId); LabelCache::RECENT],
+    known: HashMap<Key, LabelId>,
+}
+
+impl LabelCache {
+    const RECENT: usize = 64;
+
+    pub(crate) fn new() -> LabelCache {
+        // No label has a null name and a null site.
+        LabelCache {
+            recent: [((0, 0), 0); LabelCache::RECENT],
+            known: HashMap::new(),
+        }
+    }
+
+    #[inline]
+    fn place(key: Key) -> usize {
+        // Locations are 24 bytes apart and names can lie anywhere: mix both and keep the high bits.
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mixed = (key.0 as u64 ^ (key.1 as u64).rotate_left(17)).wrapping_mul(ODD);
+        (mixed >> (u64::BITS - LabelCache::RECENT.trailing_zeros())) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::Os;
+
+    use super::*;
+
+    /// Goal: a label has one number, wherever its texts lie. Method: the same name at two addresses.
+    #[test]
+    fn labels_are_told_apart_by_what_they_say() {
+        let labels = Labels::<Os>::new();
+        let mut cache = LabelCache::new();
+        let site = Location::caller();
+        let mut number = |name: &'static str| labels.number(&mut cache, Label { name, site });
+        let copy = &"draw again"[..4];
+        assert_ne!(copy.as_ptr(), "draw".as_ptr());
+        assert_eq!([number("draw"), number("cull"), number(copy)], [0, 1, 0]);
+        assert_eq!(labels.all().len(), 2);
+    }
+}

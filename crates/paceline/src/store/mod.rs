@@ -1,0 +1,19 @@
+//! The parts of a job and the memory they lie in: its names, its slot with the words that say how far the job
+//! is, its closure, its links to other jobs, and the slabs that all of these come from. Nothing here knows
+//! about threads.
+
+mod body;
+mod id;
+mod label;
+mod links;
+pub(crate) mod slab;
+mod slot;
+
+pub(crate) use body::{Body, BodyTable, Erased};
+pub use id::JobId;
+pub(crate) use id::Ticket;
+pub use label::Label;
+pub(crate) use label::{LabelCache, Labels};
+pub(crate) use links::{LINK_BLOCKS_MAX, Link, Links, PLACES, PLACES_IN_SLOT, Preds};
+pub(crate) use slab::{Cache, Chunks, NIL, Slab};
+pub(crate) use slot::{JobPhase, LinksWord, Slot, StateWord};

@@ -1,0 +1,29 @@
+//! Threads at work: workers and the threads of the program, the tickets they publish, the jobs they run and
+//! wait for, and the loops they share.
+
+mod bodies;
+mod caller;
+pub(crate) mod context;
+mod ending;
+mod entry;
+mod fork;
+mod publish;
+pub(crate) mod range;
+mod record;
+mod run;
+mod scope;
+pub(crate) mod shared;
+mod shutdown;
+pub(crate) mod slow;
+pub(crate) mod thread_record;
+pub(crate) mod thread_slot;
+mod thread_slots;
+mod wait;
+mod worker;
+mod workers;
+
+pub(crate) use bodies::{Once, Typed};
+pub use context::Context;
+pub(crate) use range::{RangeTable, SharedRange};
+pub use scope::Scope;
+pub(crate) use shared::Shared;

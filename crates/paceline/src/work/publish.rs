@@ -1,0 +1,210 @@
+//! Publishing: a ticket goes into a queue, and threads that could run it are notified.
+//!
+//! Idle workers are notified by the protocol of `queues/idle`, waiting threads through the marks on jobs
+//! (`wait/mark.rs`).
+
+use event::{EventKind, Withheld};
+use platform::{Atomic, Ordering, Parker, Platform};
+
+use super::context::Context;
+use super::thread_slot::{ThreadKind, ThreadSlot};
+use super::wait::Mark;
+use crate::adapt::Passing;
+use crate::policy::Tuning;
+use crate::queues::{Deque, Fenced, IdleWord, Queue};
+use crate::store::Ticket;
+
+impl<P: Platform> Context<'_, P> {
+    /// The queue for jobs that are scheduled now.
+    #[inline]
+    pub(crate) fn queue(&self) -> Queue {
+        let outside = self.thread.kind == ThreadKind::Guest && self.own(|own| own.frame.is_null());
+        if outside { Queue::Inbox } else { Queue::Own }
+    }
+
+    /// Puts a ticket into a queue. The next [`publish`](Context::publish) announces it.
+    #[inline]
+    pub(crate) fn enqueue(&self, ticket: Ticket, queue: Queue) {
+        let deque = match (queue, &self.thread.inbox) {
+            (Queue::Inbox, Some(inbox)) => inbox,
+            _ => &self.thread.deque,
+        };
+        if !deque.put(ticket) {
+            self.overflow(deque, ticket);
+        }
+        self.own(|own| own.fresh += 1);
+    }
+
+    #[cold]
+    fn overflow(&self, deque: &Deque<P>, ticket: Ticket) {
+        let older = deque.spill();
+        self.thread.counters.overflow.add(older.len() as u64);
+        self.shared.injector.push(&older);
+        // A waiter that wants one of these tickets no longer finds it through this queue. SeqCst, partner:
+        // the fence of a waiter before its last look.
+        P::fence(Ordering::SeqCst);
+        if self.shared.idle.load().watching > 0 {
+            self.shared.idle.bump();
+            for &ticket in &older {
+                self.alert_watcher_of(ticket);
+            }
+        }
+        let put = deque.put(ticket);
+        debug_assert!(put, "half of a full ring was just moved out");
+    }
+
+    /// Announces the tickets that were queued since the last call; see `idle`. `runs_one`: this thread goes
+    /// back to its worker loop and takes one of them itself, so a single ticket wakes no thread.
+    #[inline]
+    pub(crate) fn publish(&self, queue: Queue, runs_one: bool) {
+        let fresh = self.own(|own| std::mem::take(&mut own.fresh));
+        if fresh > u32::from(runs_one) {
+            self.announce(fresh, queue);
+        }
+    }
+
+    #[inline]
+    fn announce(&self, fresh: u32, queue: Queue) {
+        if let Some(now) = self.shared.idle.after_publish::<Fenced>() {
+            self.notify_idle(now, fresh, queue);
+        }
+    }
+
+    #[cold]
+    fn notify_idle(&self, now: IdleWord, fresh: u32, queue: Queue) {
+        let idle = &self.shared.idle;
+        if now.wants_work() {
+            idle.bump();
+        }
+        if now.watching > 0 {
+            match self.shared.workers.active() {
+                // Waiters run any job then.
+                0 => self.alert_all(),
+                _ => self.alert_watchers(fresh, queue),
+            }
+        }
+        let mut unnotified = fresh;
+        let mut why = Withheld::Searched;
+        if now.searching == 0 {
+            if now.sleeping > 0 {
+                if let Some(thread) = idle.wake_one() {
+                    self.wake_worker(thread);
+                    unnotified -= 1;
+                    why = Withheld::Batch;
+                }
+            } else {
+                why = Withheld::NobodySleeps;
+                if now.blocked > 0 {
+                    self.shared.consider_spare(self);
+                }
+            }
+        } else {
+            // The tickets are left to the thread that searches, which may be waiting for a CPU.
+            self.shared.adapt.passes(self, Passing::Publishing);
+        }
+        if unnotified > 0 {
+            let arg = (why as u64) << 32 | u64::from(unnotified);
+            self.record(EventKind::WakeWithheld, Ticket::NONE, arg);
+        }
+        let unsignalled = self.own(|own| {
+            own.unsignalled += unnotified;
+            own.unsignalled
+        });
+        if unsignalled >= Tuning::UNSIGNALLED_MAX {
+            self.wake_for_batch();
+        }
+    }
+
+    /// Wakes as many workers as the jobs since the last flush can use.
+    pub(crate) fn wake_for_batch(&self) {
+        let jobs = self.own(|own| std::mem::take(&mut own.unsignalled));
+        let now = self.shared.idle.load();
+        for _ in 0..jobs.saturating_sub(now.searching).min(now.sleeping) {
+            match self.shared.idle.wake_another() {
+                Some(thread) => self.wake_worker(thread),
+                None => return,
+            }
+        }
+    }
+
+    /// Unparks a worker that has been counted as searching.
+    pub(crate) fn wake_worker(&self, index: usize) {
+        let thread = self.shared.threads.get(index);
+        self.record(EventKind::Wake, Ticket::NONE, index as u64);
+        self.sign_wake_up(thread);
+        if thread.wake(&self.shared.platform) {
+            self.thread.counters.wakes_sent.add(1);
+            self.shared.adapt.signalled(self, index);
+        }
+    }
+
+    /// Announces all jobs scheduled so far to as many workers as they can use.
+    pub(crate) fn flush(&self) {
+        self.publish(self.queue(), false);
+        if self.own(|own| own.unsignalled > 0) {
+            self.wake_for_batch();
+        }
+    }
+
+    /// Wakes the waiters that want one of the tickets just queued.
+    #[cold]
+    pub(crate) fn alert_watchers(&self, fresh: u32, queue: Queue) {
+        let deque = match (queue, &self.thread.inbox) {
+            (Queue::Inbox, Some(inbox)) => inbox,
+            _ => &self.thread.deque,
+        };
+        let mut left = fresh;
+        deque.scan(|ticket| {
+            self.alert_watcher_of(ticket);
+            left -= 1;
+            left == 0
+        });
+    }
+
+    /// Wakes the waiter that needs this job. It is found by the marks on the job and on the jobs that made
+    /// it.
+    pub(crate) fn alert_watcher_of(&self, ticket: Ticket) {
+        const NESTING_MAX: usize = 64;
+        let mut job = Some(ticket).filter(|job| self.graph().slots.exists(job.index()));
+        for _ in 0..NESTING_MAX {
+            let Some(known) = job else { return };
+            let mark = self.shared.slot(known).mark.load(Ordering::Relaxed);
+            if let Some(mark) = Mark::unpack(mark) {
+                // A mark orders nothing. If the making of that thread slot is not visible here, its thread
+                // has marked the job after this thread's fence. Then that thread's look behind its own fence
+                // sees what is published here.
+                if mark.is_shared {
+                    self.alert_all()
+                } else if let Some(thread) = self.shared.threads.find(mark.thread as usize) {
+                    self.alert(thread);
+                }
+                return;
+            }
+            job = self.graph().parent_of(known);
+        }
+    }
+
+    /// Wakes every thread that waits.
+    pub(crate) fn alert_all(&self) {
+        for thread in self.shared.threads.iter() {
+            self.alert(thread);
+        }
+    }
+
+    fn alert(&self, thread: &ThreadSlot<P>) {
+        let elsewhere = thread.index != self.thread.index;
+        if elsewhere && thread.waits_for.load(Ordering::Relaxed) != 0 {
+            self.unpark(thread);
+        }
+    }
+
+    /// Wakes a thread that waits (and does not count as searching).
+    pub(crate) fn unpark(&self, thread: &ThreadSlot<P>) {
+        let before = self.time_to_record();
+        self.sign_wake_up(thread);
+        if thread.parker.unpark() {
+            self.thread.counters.wakes_sent.add(1);
+            self.record_at(before, EventKind::Wake, u64::from(thread.index));
+        }
+    }
+}

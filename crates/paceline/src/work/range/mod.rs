@@ -1,0 +1,212 @@
+//! Parallel loops: one word per participant, taken from the front and cut from the back.
+//!
+//! A running range has a word `hi 32 | lo 32` for each thread that takes part. The owner of a word takes a
+//! block from `lo`. A participant without items cuts the largest word of another participant in half at `hi`.
+//! Both are one CAS on one word, nothing is allocated or queued for each piece, and a participant that is
+//! preempted strands one block, never its whole share. The first block of the items that were cut stands in
+//! no word: so every cut leads to items that are run, whatever other threads do meanwhile.
+//!
+//! The words belong to the range, in a block that is reused only when every participant has left. An interval
+//! of items is handed out once, so a word that looks as it did before *is* what it was, and a CAS from an old
+//! reading cannot go wrong.
+//!
+//! Blocks grow until one takes `Tuning::BLOCK`. Other threads are invited (by one more ticket for the same
+//! job) only when a thread wants work and the rest is worth more than the invitation. A loop that never
+//! leaves its thread costs a clock stamp for each block the first time, and one for every 32 us
+//! (`Tuning::STAMP`) when the cost of its items is known.
+
+mod body;
+mod local;
+mod open;
+mod pace;
+mod participant;
+mod private;
+mod slow;
+mod table;
+mod trial;
+pub(crate) mod words;
+
+use std::ops::Range;
+use std::panic::Location;
+
+use event::Nanos;
+use platform::{Atomic, Ordering, Platform};
+
+use super::context::Context;
+use crate::border::UnwindGuard;
+use crate::error::ScheduleError;
+use crate::graph::Ending;
+use crate::policy::{Grain, Tuning};
+use crate::queues::Queue;
+use crate::store::{Label, Slot, Ticket};
+
+pub(crate) use body::SharedRange;
+pub(crate) use local::LoopLocal;
+use local::Unshared;
+pub(crate) use open::{OpenLoop, has_room_for_participant};
+use private::Private;
+pub(crate) use table::RangeTable;
+pub(crate) use trial::Trials;
+use words::Items;
+pub(crate) use words::RangeBlock;
+
+impl<P: Platform> Context<'_, P> {
+    /// Runs `body` over all parts of `range`, on this thread and on others that have nothing better to do.
+    /// Returns when all of it is done. `body` is called with disjoint parts that make up the whole range.
+    ///
+    /// A loop that stays on this thread allocates nothing and wakes no thread. It is shared when a thread is
+    /// idle and the rest is worth a wake-up. It then takes a slot of the job table, and at the end this
+    /// thread waits for the other participants' last blocks: it may block.
+    ///
+    /// # Panics
+    /// If `body` panics, after the parts that had begun have ended. If the range has 2³² items or more.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut squares = vec![0u64; 1000];
+    /// let cells: Vec<_> = squares.iter_mut().map(std::sync::Mutex::new).collect();
+    /// js.parallel_for(0..1000, paceline::Grain::Auto, |part, _| {
+    ///     for i in part {
+    ///         **cells[i].lock().unwrap() = (i * i) as u64;
+    ///     }
+    /// });
+    /// drop(cells);
+    /// assert_eq!(squares[31], 961);
+    /// ```
+    #[track_caller]
+    pub fn parallel_for<F>(&self, range: Range<usize>, grain: Grain, body: F)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let label = Label {
+            name: "parallel_for",
+            site: Location::caller(),
+        };
+        let range = SharedRange::new(range, grain, &body).unwrap_or_else(|error| panic!("{error}"));
+        let mut run = Private::new(self, label, &range);
+        let left = run.until_shared();
+        if left.len() == 0 {
+            return;
+        }
+        let guard = UnwindGuard::<P>::new("a loop that other threads share");
+        // SAFETY: this function does not return before the job has ended, whatever happens.
+        let shared = unsafe { self.share_range(label, &range, left) };
+        if let Ok(job) = shared {
+            self.finish_shared(job, &range);
+        }
+        guard.disarm();
+        match shared {
+            Ok(job) => {
+                if let Some(failure) = self.graph().failures.take(job) {
+                    failure.raise();
+                }
+            }
+            // There is no free slot or block: the loop stays private.
+            Err(_) => run.rest(left),
+        }
+    }
+
+    /// Takes part in a range that was made from this stack, then waits for the other participants.
+    fn finish_shared<F>(&self, job: Ticket, range: &SharedRange<&F>)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let shared = OpenLoop::new(self, job, self.shared.slot(job));
+        self.in_frame(job, || shared.run_share(range, 0));
+        shared.leave();
+        self.after_job();
+        self.wait_for_borrowers(job);
+    }
+
+    /// Makes a job of the rest of a private loop. The caller is its first participant.
+    ///
+    /// # Safety
+    /// Everything `range` borrows outlives the job.
+    unsafe fn share_range<F>(
+        &self,
+        label: Label,
+        range: &SharedRange<&F>,
+        left: Items,
+    ) -> Result<Ticket, ScheduleError>
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
+        let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
+        let graph = self.graph();
+        let made = graph.make(label, flags, self.current_job());
+        let (job, slot) = made.ok_or_else(|| graph.full())?;
+        // SAFETY: the table is that of the body, and the job is new. The rest is the caller's promise.
+        unsafe { slot.put_body(range.again(), &RangeTable::<P, &F>::TABLE) };
+        if !OpenLoop::new(self, job, slot).open(left) {
+            self.drop_unopened(job, slot);
+            return Err(graph.full());
+        }
+        self.invite(job);
+        Ok(job)
+    }
+
+    fn drop_unopened(&self, job: Ticket, slot: &Slot<P>) {
+        slot.flags.store(0, Ordering::Relaxed);
+        self.graph().finish(job, slot, 0, Ending::Done, Queue::Own);
+    }
+
+    /// Queues one more ticket for an open range.
+    pub(super) fn invite(&self, job: Ticket) {
+        self.own(|own| own.loops.unshared = Unshared::default());
+        if self.works_in_background() {
+            self.enqueue_in_backlog(job);
+            return;
+        }
+        self.enqueue(job, Queue::Own);
+        self.publish(Queue::Own, false);
+    }
+
+    /// Whether the last invitation has been taken up.
+    pub(super) fn can_invite(&self) -> bool {
+        if self.works_in_background() {
+            self.shared.backlog.is_empty()
+        } else {
+            self.thread.deque.len() == 0
+        }
+    }
+
+    /// Whether a thread could help, and `items` at `cost` picoseconds each are worth it.
+    pub(super) fn worth_inviting(&self, cost: Option<u64>, items: u64) -> bool {
+        if items < 2 {
+            return false;
+        }
+        let idle = self.shared.idle.load();
+        let price = if idle.wants_work() {
+            Tuning::WORTH_SHARING
+        } else if idle.sleeping > 0 {
+            // A helper that has to be woken takes its half only after the wake-up, and the waker pays for the
+            // call. Work that was kept here just before counts: many short loops in a row are worth one
+            // wake-up.
+            Nanos(2 * self.shared.wake_cost.get().0) - self.own(|own| own.loops.unshared.time)
+        } else {
+            return idle.blocked > 0
+                && self.shared.slow.idle.load().sleeping > 0
+                && self.is_worth_slow(cost, items);
+        };
+        // The cost is unknown. It is better to share a cheap loop in vain once than to keep a costly one.
+        cost.is_none_or(|cost| items.saturating_mul(cost) / 1000 > price.0)
+    }
+
+    /// Whether a share of `items` at `cost` picoseconds each, with as much for each other fast thread, is
+    /// worth waking slow workers.
+    pub(super) fn is_worth_slow(&self, cost: Option<u64>, items: u64) -> bool {
+        let worth = Tuning::WORTH_SLOW.max(Nanos(2 * self.shared.slow.wake_cost.get().0));
+        cost.is_some_and(|cost| items.saturating_mul(cost) / 1000 > worth.0)
+    }
+
+    /// A loop that took `time` has just ended without being shared.
+    pub(super) fn note_unshared(&self, time: Nanos) {
+        if time < Tuning::WORTH_SHARING || self.shared.idle.load().sleeping == 0 {
+            return;
+        }
+        let now = self.shared.platform.now();
+        // For that long a helper that is awake waits for the next loop.
+        let forget_at = now + self.shared.wake_cost.get();
+        self.own(|own| own.loops.unshared.note(time, now, forget_at));
+    }
+}

@@ -1,0 +1,204 @@
+//! The words of a range: the items that are left to each participant.
+
+use platform::{Atomic, Memory, Ordering, Padded};
+
+use super::trial::Tried;
+
+/// The most threads that can take part in one range.
+pub(crate) const PARTICIPANTS_MAX: usize = 32;
+
+/// The words of one range that is running.
+pub(crate) struct RangeBlock<M: Memory> {
+    /// How many participants there were so far. Each has the word with its number.
+    pub(super) participants: M::AtomicU32,
+    /// The cost of an item for a fast thread, in picoseconds, once the range was offered to slow ones.
+    pub(super) cost: M::AtomicU64,
+    pub(super) tried: Tried<M>,
+    pub(super) words: [Padded<M::AtomicU64>; PARTICIPANTS_MAX],
+}
+
+impl<M: Memory> RangeBlock<M> {
+    /// A block that belongs to no range.
+    pub(crate) fn empty() -> Self {
+        RangeBlock {
+            participants: M::AtomicU32::new(0),
+            cost: M::AtomicU64::new(0),
+            tried: Tried::new(),
+            words: std::array::from_fn(|_| Padded(M::on_own_lines(|| M::AtomicU64::new(0)))),
+        }
+    }
+}
+
+/// A decoded range word: the items that have not been taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Items {
+    pub(crate) lo: u32,
+    pub(crate) hi: u32,
+}
+
+impl Items {
+    #[inline]
+    pub(super) fn pack(self) -> u64 {
+        debug_assert!(self.lo <= self.hi, "{self:?}");
+        u64::from(self.hi) << 32 | u64::from(self.lo)
+    }
+
+    #[inline]
+    pub(super) fn unpack(word: u64) -> Items {
+        Items {
+            lo: word as u32,
+            hi: (word >> 32) as u32,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(self) -> u32 {
+        self.hi.saturating_sub(self.lo)
+    }
+
+    /// The items before `cut`, and the rest.
+    #[inline]
+    fn split_at(self, cut: u32) -> (Items, Items) {
+        let (lo, hi) = (self.lo, self.hi);
+        (Items { lo, hi: cut }, Items { lo: cut, hi })
+    }
+
+    /// Splits off up to `most` items at the front.
+    #[inline]
+    pub(super) fn take_front(self, most: u32) -> (Items, Items) {
+        self.split_at(self.lo + most.min(self.len()))
+    }
+
+    /// Splits off up to `most` items at the back, and at most half of them.
+    #[inline]
+    fn cut_back(self, most: u32) -> (Items, Items) {
+        self.split_at(self.hi - most.min(self.len() / 2))
+    }
+
+    /// Splits off the back half; all of it if that is a single item.
+    #[inline]
+    fn cut_half(self) -> (Items, Items) {
+        self.split_at(self.lo + self.len() / 2)
+    }
+}
+
+/// Takes up to `most` items from the front of a word.
+pub(crate) fn take_front<M: Memory>(word: &M::AtomicU64, most: u32) -> Option<Items> {
+    change(word, |items| items.take_front(most))
+}
+
+/// Takes the back half of a word.
+pub(crate) fn cut_half<M: Memory>(word: &M::AtomicU64) -> Option<Items> {
+    change(word, |items| {
+        let (rest, taken) = items.cut_half();
+        (taken, rest)
+    })
+}
+
+#[inline]
+fn change(word: &impl Atomic<u64>, split: impl Fn(Items) -> (Items, Items)) -> Option<Items> {
+    // Relaxed, here and below: the word is the whole state. The data that the items stand for was published
+    // when the range was opened, and its participants see that by joining.
+    let mut seen = word.load(Ordering::Relaxed);
+    loop {
+        let items = Items::unpack(seen);
+        if items.len() == 0 {
+            return None;
+        }
+        let (taken, rest) = split(items);
+        let new = rest.pack();
+        match word.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some(taken),
+            Err(now) => seen = now,
+        }
+    }
+}
+
+impl<M: Memory> RangeBlock<M> {
+    /// Gives a new participant its number, if there is room.
+    pub(super) fn join(&self) -> Option<usize> {
+        // Relaxed: a number is given out once; the words are the state.
+        let number = self.participants.fetch_add(1, Ordering::Relaxed) as usize;
+        if number >= PARTICIPANTS_MAX {
+            self.participants.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(number)
+    }
+
+    pub(super) fn participants(&self) -> usize {
+        (self.participants.load(Ordering::Relaxed) as usize).min(PARTICIPANTS_MAX)
+    }
+
+    /// Cuts the largest share of another participant in half.
+    pub(super) fn steal_for(&self, me: usize) -> Option<Items> {
+        loop {
+            let share =
+                |&other: &usize| Items::unpack(self.words[other].load(Ordering::Relaxed)).len();
+            let others = (0..self.participants()).filter(|&other| other != me);
+            let victim = others.max_by_key(share).filter(|other| share(other) > 0)?;
+            if let Some(items) = cut_half::<M>(&self.words[victim]) {
+                return Some(items);
+            }
+        }
+    }
+
+    /// Makes items the share of a participant that has none.
+    pub(super) fn keep(&self, participant: usize, items: Items) {
+        // Relaxed: as in `change`. A store is enough: only its owner changes an empty word.
+        self.words[participant].store(items.pack(), Ordering::Relaxed);
+    }
+
+    /// How many items a participant has that are not yet taken.
+    pub(super) fn len_of(&self, participant: usize) -> u32 {
+        Items::unpack(self.words[participant].load(Ordering::Relaxed)).len()
+    }
+
+    /// Takes up to `most` items off the back of a participant's word, and at most half of the word.
+    pub(super) fn cut_back(&self, participant: usize, most: u32) -> Option<Items> {
+        let taken = change(&*self.words[participant], |items| {
+            let (rest, taken) = items.cut_back(most);
+            (taken, rest)
+        });
+        taken.filter(|items| items.len() > 0)
+    }
+
+    pub(super) fn left(&self) -> u64 {
+        (0..self.participants())
+            .map(|participant| u64::from(self.len_of(participant)))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_split_without_gaps() {
+        let items = Items { lo: 3, hi: 10 };
+        assert_eq!(Items::unpack(items.pack()), items);
+        assert_eq!(
+            items.take_front(4),
+            (Items { lo: 3, hi: 7 }, Items { lo: 7, hi: 10 })
+        );
+        assert_eq!(items.take_front(99).1.len(), 0);
+        assert_eq!(
+            items.cut_half(),
+            (Items { lo: 3, hi: 6 }, Items { lo: 6, hi: 10 })
+        );
+        assert_eq!(
+            items.cut_back(2),
+            (Items { lo: 3, hi: 8 }, Items { lo: 8, hi: 10 })
+        );
+        assert_eq!(items.cut_back(99).1.len(), 3);
+        let one = Items { lo: 4, hi: 5 };
+        assert_eq!(one.cut_back(1).1.len(), 0);
+        assert_eq!(one.cut_half(), (Items { lo: 4, hi: 4 }, one));
+        let whole = Items {
+            lo: 0,
+            hi: u32::MAX,
+        };
+        assert_eq!(whole.take_front(u32::MAX).1.len(), 0);
+    }
+}

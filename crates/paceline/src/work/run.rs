@@ -1,0 +1,166 @@
+//! Running one job: the claim, the body, the end.
+
+use event::EventKind;
+use platform::{Atomic, Omission, Ordering, Platform, SharedCell};
+
+use super::context::Context;
+use super::range::OpenLoop;
+use super::thread_slot::Running;
+use crate::border::Payload;
+use crate::graph::Ending;
+use crate::queues::Queue;
+use crate::store::{Erased, JobPhase, Slot, Ticket};
+
+impl<P: Platform> Context<'_, P> {
+    /// The newest ticket of the own deque, left there. Prefetches the memory of a job that will be run here
+    /// soon: jobs made on another thread are in its cache, and each claim would wait for its job.
+    #[inline]
+    pub(crate) fn peek_newest(&self) -> Option<Ticket> {
+        const JOBS_AHEAD: u64 = 6;
+        let (newest, soon) = self.thread.deque.peek_newest_and_below(JOBS_AHEAD)?;
+        if let Some(soon) = soon {
+            P::prefetch(self.shared.slot(soon));
+        }
+        Some(newest)
+    }
+
+    /// Tries to start the job of a ticket: claims it, or joins a range. False if the ticket is stale, or if
+    /// nothing of the range was left. Then the caller has nothing to publish.
+    #[inline]
+    pub(crate) fn start(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
+        if slot.claim(ticket) {
+            self.run_claimed(ticket, slot);
+            return true;
+        }
+        self.start_participant(ticket, slot)
+    }
+
+    #[cold]
+    fn start_participant(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
+        // Relaxed: `enter` decides.
+        let word = slot.word(Ordering::Relaxed);
+        if word.phase != JobPhase::Open || word.generation != ticket.generation() {
+            return false;
+        }
+        self.graph().flush_finished();
+        let joined = OpenLoop::new(self, ticket, slot).join();
+        if !joined && P::OMITS != Some(Omission::AnnounceAfterVainJoin) {
+            // This thread may have been the last to leave the range, and may have made ready what the range
+            // held back.
+            self.publish(Queue::Own, false);
+        }
+        joined
+    }
+
+    /// Runs a job this thread has claimed, and finishes it.
+    #[inline]
+    pub(crate) fn run_claimed(&self, job: Ticket, slot: &Slot<P>) {
+        let flags = slot.flags.load(Ordering::Relaxed);
+        let lane = flags & Slot::<P>::IS_BACKGROUND;
+        if lane == self.own(|own| own.lane) {
+            self.run_in_own_lane(job, slot, flags)
+        } else {
+            self.in_lane(lane, || self.run_in_own_lane(job, slot, flags))
+        }
+    }
+
+    #[inline]
+    fn run_in_own_lane(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
+        let graph = self.graph();
+        graph.flush_finished_elsewhere(|| slot.parent(flags));
+        // Relaxed: a hint for deadlock checks, which look at the state word before and after.
+        slot.place.store(self.thread.index, Ordering::Relaxed);
+        self.record_claimed(job);
+        // SAFETY: the claim was won: table and body were filled before the job was made ready (Acquire in
+        // `claim`), and no other thread touches them until it is finished.
+        let table = unsafe { slot.table.with(|table| *table) };
+        let table = table.expect("a job that was made ready has a body");
+        if flags & Slot::<P>::IS_ANONYMOUS == 0 {
+            graph.prefetch_links(slot);
+        }
+        if flags & Slot::<P>::IS_RANGE != 0 {
+            // The range opens itself, catches its panics and leaves as a participant. Other threads read the
+            // closure meanwhile. The closure stays where it is: nothing is written through the pointer, so
+            // the cell is not borrowed for the length of the call.
+            let body = slot.body_for_participants();
+            // SAFETY: as above; the body is opened once, because a claim is won once.
+            self.in_frame(job, || unsafe { table.open(body, Erased::new(self)) });
+            return;
+        }
+        self.thread.counters.jobs.add(1);
+        self.record(EventKind::Begin, job, 0);
+        // SAFETY: as above; the body is run once, because a claim is won once.
+        let run = || unsafe {
+            slot.body
+                .with_mut(|body| table.run(body, Erased::new(self)))
+        };
+        let ending = match self.in_frame(job, run) {
+            Ok(()) => Ending::Done,
+            Err(payload) => Ending::Panicked(payload),
+        };
+        self.record(EventKind::End, job, 0);
+        graph.finish(job, slot, flags, ending, Queue::Own);
+        self.after_job();
+    }
+
+    /// Runs `f` as a job or a part of one. With [`Ticket::NONE`] it runs `f` as code of the program's that
+    /// belongs to no job.
+    #[inline]
+    pub(crate) fn in_frame<R>(&self, job: Ticket, f: impl FnOnce() -> R) -> R {
+        /// Takes the frame off, also during an unwind.
+        struct Framed<'c, 'a, P: Platform>(&'c Context<'a, P>, *const Running);
+        impl<P: Platform> Drop for Framed<'_, '_, P> {
+            #[inline]
+            fn drop(&mut self) {
+                self.0.own(|own| own.frame = self.1);
+            }
+        }
+        let outer = self.own(|own| own.frame);
+        let frame = Running { job, outer };
+        self.own(|own| own.frame = &raw const frame);
+        let _framed = Framed(self, outer);
+        f()
+    }
+
+    /// The work that every finished job leaves behind.
+    #[inline]
+    pub(crate) fn after_job(&self) {
+        if self.own(|own| !own.graph.todo.is_empty()) {
+            self.graph().finish_todo(Queue::Own);
+        }
+        if self.own(|own| own.unsignalled > 0) {
+            self.wake_for_batch();
+        }
+    }
+
+    /// Runs something as part of a job of a lane: jobs scheduled by it are of that lane, too. `lane`: the
+    /// flag.
+    pub(crate) fn in_lane<R>(&self, lane: u32, run: impl FnOnce() -> R) -> R {
+        /// Restores the lane, also during an unwind.
+        struct InLane<'c, 'a, P: Platform>(&'c Context<'a, P>, u32);
+        impl<P: Platform> Drop for InLane<'_, '_, P> {
+            fn drop(&mut self) {
+                self.0.own(|own| own.lane = self.1);
+            }
+        }
+        let outer = self.own(|own| std::mem::replace(&mut own.lane, lane));
+        let _in_lane = InLane(self, outer);
+        run()
+    }
+
+    /// Whether the innermost job that runs here is in the background. If so, the jobs that it schedules are
+    /// in the background, too, and so is each range that it has opened or joined.
+    pub(crate) fn works_in_background(&self) -> bool {
+        self.own(|own| own.lane) != 0
+    }
+
+    /// Drops the closure or the result of a job.
+    pub(crate) fn discard_held(&self, job: Ticket, drop_it: impl FnOnce() -> Result<(), Payload>) {
+        self.in_frame(job, || self.shared.panics.count_drop(drop_it()));
+    }
+
+    /// Calls a hook, a sink or the like on behalf of no job. `None`: it panicked, and the panic is counted.
+    pub(crate) fn call_hook<R>(&self, call: impl FnOnce() -> Result<R, Payload>) -> Option<R> {
+        self.in_frame(Ticket::NONE, || self.shared.panics.call_hook(call))
+    }
+}

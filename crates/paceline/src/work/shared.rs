@@ -1,0 +1,247 @@
+//! The data that all threads of a job system share.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Weak};
+
+use event::{Nanos, Sink};
+use platform::{Atomic, Distance, Machine, Padded, Platform, Topology};
+
+use super::ending::EndOfSystem;
+use super::range::RangeBlock;
+use super::slow::Slow;
+use super::thread_record::Host;
+use super::thread_slot::ThreadKind;
+use super::thread_slots::ThreadSlots;
+use super::workers::WorkerThreads;
+use crate::adapt::Adapt;
+use crate::border::Panics;
+use crate::graph::{Failures, Graph, Wakers};
+use crate::hooks::Hooks;
+use crate::limits::{JOBS_MAX, RECORDS_MAX};
+use crate::policy::{SpinPolicy, WakeCost};
+use crate::queues::{Idle, Injector};
+use crate::record::Recorder;
+use crate::stats::Stats;
+use crate::store::{LINK_BLOCKS_MAX, Labels, Links, Slab, Slot, Ticket};
+
+/// The job system itself; [`JobSystem`](crate::JobSystem) is the handle to it.
+pub(crate) struct Shared<P: Platform> {
+    pub(crate) platform: P,
+    pub(crate) id: NonZeroU32,
+    pub(crate) this: Weak<Shared<P>>,
+    pub(crate) graph: Graph<P>,
+    pub(crate) blocks: Slab<P, RangeBlock<P>>,
+    pub(crate) threads: ThreadSlots<P>,
+    pub(crate) idle: Idle<P>,
+    pub(crate) injector: Injector<P>,
+    /// Background jobs that are ready. Every thread that searches asks whether there are any, and nearly
+    /// always there are none. So nothing that is written often may lie beside it.
+    pub(crate) backlog: Padded<Injector<P>>,
+    pub(crate) slow: Slow<P>,
+    pub(crate) workers: WorkerThreads<P>,
+    pub(crate) adapt: Adapt<P>,
+    pub(crate) spin: SpinPolicy,
+    /// The cost of a wake-up.
+    pub(crate) wake_cost: Padded<WakeCost<P>>,
+    pub(crate) frames: P::AtomicU64,
+    pub(crate) recorder: Option<Recorder<P>>,
+    pub(crate) hooks: Hooks,
+    /// Panics of the program's code that make no job fail.
+    pub(crate) panics: Panics<P>,
+    /// How far its end is.
+    pub(crate) ending: EndOfSystem<P>,
+    pub(crate) fork_epoch: u32,
+    /// For each CPU, by its number: its last-level cache. Empty if there is only one.
+    caches: Vec<u32>,
+}
+
+/// The parts of a job system. The builder fills them in.
+pub(crate) struct Parts<P: Platform> {
+    pub(crate) platform: P,
+    pub(crate) threads: usize,
+    pub(crate) guests_max: usize,
+    pub(crate) workers_max: usize,
+    pub(crate) spares_max: usize,
+    pub(crate) queue: usize,
+    pub(crate) max_jobs: u32,
+    pub(crate) spin: SpinPolicy,
+    pub(crate) adapt: Adapt<P>,
+    pub(crate) sink: Option<Arc<dyn Sink>>,
+    pub(crate) recording: bool,
+    pub(crate) hooks: Hooks,
+    pub(crate) stack_bytes: Option<usize>,
+    pub(crate) slice: Option<Nanos>,
+}
+
+/// The most ranges that several threads run at a time. Further ranges stay on their thread.
+const BLOCKS_MAX: u32 = 1 << 12;
+/// How many blocks of links there may be for each job.
+const LINK_BLOCKS_PER_JOB: u32 = 4;
+const _: () = assert!(JOBS_MAX * LINK_BLOCKS_PER_JOB <= LINK_BLOCKS_MAX);
+
+impl<P: Platform> Shared<P> {
+    pub(crate) fn new(parts: Parts<P>) -> Arc<Shared<P>> {
+        let threads = parts.threads as u32;
+        let slots_max = Slab::<P, Slot<P>>::with_hoards(parts.max_jobs, threads);
+        // The order matters on simulated machines. Words made one after the other share a line there, as the
+        // fields of a struct do on a real machine.
+        let slots = P::on_own_lines(|| Slab::new(parts.max_jobs, threads, Slot::empty));
+        let links = P::on_own_lines(|| {
+            Slab::new(parts.max_jobs * LINK_BLOCKS_PER_JOB, threads, Links::empty)
+        });
+        let blocks = P::on_own_lines(|| Slab::new(BLOCKS_MAX, 0, RangeBlock::empty));
+        let threads = ThreadSlots::new(parts.threads, parts.guests_max, parts.queue);
+        let idle = Idle::new(parts.threads);
+        let injector = Injector::new();
+        let backlog = Padded(Injector::new());
+        let slow = Slow::new(parts.threads);
+        let labels = Labels::new();
+        let failures = Failures::new(slots_max, RECORDS_MAX);
+        let wakers = Wakers::new();
+        let workers = WorkerThreads::new(
+            parts.workers_max,
+            parts.spares_max,
+            parts.stack_bytes,
+            parts.slice,
+        );
+        let wake_cost = Padded(WakeCost::fast());
+        let graph = Graph {
+            slots,
+            links,
+            labels,
+            failures,
+            wakers,
+            late_edges: P::AtomicU32::new(0),
+            max_jobs: parts.max_jobs,
+        };
+        let frames = P::AtomicU64::new(0);
+        let recorder = parts
+            .sink
+            .map(|sink| Recorder::new(sink, parts.recording, parts.threads));
+        Arc::new_cyclic(|this| Shared {
+            id: platform::fresh_pool_id(),
+            this: this.clone(),
+            graph,
+            blocks,
+            threads,
+            idle,
+            injector,
+            backlog,
+            slow,
+            workers,
+            adapt: parts.adapt,
+            spin: parts.spin,
+            wake_cost,
+            frames,
+            recorder,
+            hooks: parts.hooks,
+            panics: Panics::new(),
+            ending: EndOfSystem::new(),
+            fork_epoch: parts.platform.fork_epoch(),
+            caches: caches(&parts.platform),
+            platform: parts.platform,
+        })
+    }
+
+    /// Whether this process is a child of the one that made the job system.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.platform.fork_epoch() != self.fork_epoch
+    }
+
+    pub(crate) fn host(&self) -> Weak<dyn Host> {
+        self.this.clone()
+    }
+
+    #[inline]
+    pub(crate) fn slot(&self, ticket: Ticket) -> &Slot<P> {
+        self.graph.slot(ticket)
+    }
+
+    /// Whether any queue holds a ticket, as far as this thread can see.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.injector.is_empty()
+            || !self.backlog.is_empty()
+            || self.threads.iter().any(|thread| {
+                thread.deque.len() > 0 || thread.inbox.as_ref().is_some_and(|inbox| inbox.len() > 0)
+            })
+    }
+
+    /// Whether two CPUs share a last-level cache. An unknown CPU counts as near.
+    pub(crate) fn are_near(&self, a: u32, b: u32) -> bool {
+        match (self.caches.get(a as usize), self.caches.get(b as usize)) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        }
+    }
+
+    /// The CPU that stands for all CPUs that share a last-level cache with this one.
+    pub(crate) fn cache_of(&self, cpu: u32) -> u32 {
+        self.caches.get(cpu as usize).copied().unwrap_or(cpu)
+    }
+
+    pub(crate) fn has_many_caches(&self) -> bool {
+        !self.caches.is_empty()
+    }
+
+    /// How long a thread without work spins at this moment.
+    pub(crate) fn spin_time(&self) -> Nanos {
+        // The waiting thread counts as one more.
+        let threads = self.workers.active() + 1;
+        self.spin
+            .spin_time(self.wake_cost.get(), threads, self.adapt.width())
+    }
+
+    /// How many threads could work on the same thing at a time.
+    pub(crate) fn threads_at_once(&self) -> u32 {
+        let threads = self.workers.active() + 1;
+        threads.min(self.adapt.width().threads).max(1) as u32
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let mut total = Stats::default();
+        for thread in self.threads.iter() {
+            thread.counters.add_to(&mut total);
+        }
+        self.panics.add_to(&mut total);
+        total
+    }
+}
+
+impl<P: Platform> Host for Shared<P> {
+    fn guest_left(&self, thread: u32) {
+        if self.threads.get(thread as usize).kind == ThreadKind::Guest {
+            self.threads.leave(thread);
+        }
+    }
+
+    fn role_thread_ends(&self) {
+        if !self.is_forked() {
+            self.adapt.thread_ended(self, None);
+        }
+    }
+}
+
+/// The CPU that stands for all CPUs that share a last-level cache with this one.
+pub(crate) fn cache_of(topology: &Topology, cpu: u32) -> u32 {
+    let mut cpus = topology.allowed().iter();
+    let near = cpus.find(|&other| topology.distance(cpu, other) <= Distance::Cache);
+    near.unwrap_or(cpu)
+}
+
+fn caches<P: Platform>(platform: &P) -> Vec<u32> {
+    let topology = platform.machine().topology();
+    let cpus: Vec<u32> = topology.allowed().iter().collect();
+    let mut caches = vec![0; cpus.iter().max().map_or(0, |&cpu| cpu as usize + 1)];
+    for &cpu in &cpus {
+        caches[cpu as usize] = cache_of(topology, cpu);
+    }
+    if cpus
+        .iter()
+        .any(|&cpu| caches[cpu as usize] != caches[cpus[0] as usize])
+    {
+        caches
+    } else {
+        Vec::new()
+    }
+}

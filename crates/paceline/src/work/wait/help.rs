@@ -1,0 +1,166 @@
+//! The jobs that a waiter runs, and when it may run them.
+
+use event::{Nanos, Why};
+use platform::{Atomic, Ordering, Platform};
+
+use super::waiter::Waiter;
+use crate::queues::Queue;
+use crate::store::{Slot, Ticket};
+use crate::work::thread_slot::{ThreadKind, ThreadSlot};
+
+impl<P: Platform> Waiter<'_, '_, P> {
+    /// Runs the jobs that the wait may run. True when the target is over, false when there is nothing to run
+    /// at the moment.
+    pub(super) fn help_until_stuck(&mut self) -> bool {
+        // All bodies start on top of this frame.
+        let has_stack = self.cx.has_stack();
+        let mut is_first = true;
+        loop {
+            // A wait with a deadline that may run bodies runs at least one. Otherwise polling would get
+            // nowhere.
+            let may_help = self.may_help_on(has_stack) && (is_first || !self.is_late());
+            is_first = false;
+            if may_help {
+                self.help_with_own();
+            }
+            self.cx.graph().flush_finished();
+            if self.is_over() {
+                return true;
+            }
+            let helped = may_help
+                && (self.help_ancestor()
+                    || self.fetch_tickets()
+                    || self.help_descendant()
+                    || self.help_anything());
+            if !helped {
+                return self.is_over();
+            }
+        }
+    }
+
+    /// Whether the wait may run bodies at this moment.
+    pub(super) fn may_help(&self) -> bool {
+        self.may_help_on(self.cx.has_stack())
+    }
+
+    /// The same if it is known whether there is stack for them.
+    #[inline]
+    fn may_help_on(&self, has_stack: bool) -> bool {
+        if self.cx.shared.workers.active() == 0 {
+            // Whether there is stack was asked when the wait began, a frame further up. To ask again here
+            // could give another answer, and no other thread would run the jobs that are needed. (The last
+            // worker may have left since then. Then one body begins in the reserve, and a wait inside it
+            // panics.)
+            return true;
+        }
+        has_stack && (!self.is_timed() || self.cx.is_called_back() || self.has_polled_enough())
+    }
+
+    /// Whether this wait is exempt from the rule that a waiter runs only what it waits for; see the module.
+    pub(super) fn may_run_anything(&self) -> bool {
+        self.cx.shared.workers.active() == 0
+            && (!self.cx.is_called_back()
+                || self.cx.shared.platform.now() >= self.walk.last_resort && self.is_only_guest())
+    }
+
+    fn is_only_guest(&self) -> bool {
+        // Relaxed: a guest that comes at this moment is not considered.
+        let is_taken = |thread: &ThreadSlot<P>| thread.flag.load(Ordering::Relaxed) != 0;
+        let guests = self.cx.shared.threads.iter();
+        let mut guests =
+            guests.filter(|thread| thread.kind == ThreadKind::Guest && is_taken(thread));
+        guests.all(|thread| thread.index == self.cx.thread.index)
+    }
+
+    /// Without workers: runs any job that is ready.
+    fn help_anything(&mut self) -> bool {
+        if !self.may_run_anything() {
+            return false;
+        }
+        self.walk.last_resort = Nanos::MAX;
+        while let Some(ticket) = self.cx.next() {
+            if self.help(ticket, self.cx.shared.slot(ticket)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Runs the newest ticket of this thread's deque, as long as the wait may run it. That is the common case
+    /// and needs no search: the jobs of a scope, the other half of a join, a needed job that the last one has
+    /// just made ready.
+    fn help_with_own(&self) {
+        while let Some(ticket) = self.cx.peek_newest() {
+            let slot = self.cx.shared.slot(ticket);
+            // A stale ticket may look wanted: starting it fails. A ticket that is not wanted is not started
+            // even if it looks stale. A range that is just being opened looks like that.
+            let child = slot.parent(slot.flags.load(Ordering::Relaxed)) == self.target;
+            let wanted = child || self.is_wanted(ticket);
+            if !wanted && self.is_startable(ticket) {
+                return;
+            }
+            self.cx.thread.deque.take_newest();
+            if wanted && self.help(ticket, slot) && self.is_timed() {
+                return; // It may be late by now.
+            }
+        }
+    }
+
+    /// Moves tickets to this thread's deque from the injector, or from a thread slot whose oldest ticket is
+    /// wanted. They were announced where they were, but threads that looked for them meanwhile may have
+    /// missed them. So tickets that are not run at once are announced again.
+    fn fetch_tickets(&self) -> bool {
+        let cx = self.cx;
+        cx.forget_stamp();
+        let before = self.cx.thread.deque.len();
+        let first = cx.take_from_injector().or_else(|| {
+            cx.take_from_deques_if(|deque| {
+                deque.peek_oldest().is_some_and(|ticket| {
+                    cx.graph().slots.exists(ticket.index())
+                        && self.is_startable(ticket)
+                        && self.is_wanted(ticket)
+                })
+            })
+        });
+        let Some(first) = first else { return false };
+        // It is fewer if thieves have taken some from here meanwhile.
+        let moved = self.cx.thread.deque.len().saturating_sub(before);
+        cx.own(|own| own.fresh += moved as u32);
+        cx.enqueue(first, Queue::Own);
+        cx.publish(Queue::Own, false);
+        true
+    }
+
+    /// Runs a ticket from inside a wait.
+    #[inline]
+    pub(super) fn help(&self, ticket: Ticket, slot: &Slot<P>) -> bool {
+        let cx = self.cx;
+        // While the job that it helps with runs, this thread does not wait. A deadlock check that asks what
+        // that job waits for must not find the wait underneath it.
+        let waits_for = self.cx.thread.waits_for.load(Ordering::Relaxed);
+        self.cx.thread.waits_for.store(0, Ordering::Relaxed);
+        cx.set_why(|| self.why_help(ticket));
+        let helped = cx.start(ticket, slot);
+        self.cx.thread.waits_for.store(waits_for, Ordering::Relaxed);
+        if !helped {
+            cx.own(|own| own.record.why = Why::Next);
+        } else {
+            self.cx.thread.counters.helps.add(1);
+            // Unlike a worker, a waiter may not be allowed to run the job that it has just made ready.
+            cx.publish(Queue::Own, false);
+        }
+        helped
+    }
+
+    fn why_help(&self, ticket: Ticket) -> Why {
+        if ticket == self.target {
+            Why::Awaited
+        } else if self.is_marked(ticket) {
+            Why::Needed
+        } else if self.descends(ticket) {
+            Why::Part
+        } else {
+            Why::Next
+        }
+    }
+}

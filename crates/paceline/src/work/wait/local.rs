@@ -1,0 +1,38 @@
+//! The data of a thread's waits.
+
+use crate::policy::SpinHabit;
+use crate::store::Ticket;
+
+/// The data of a thread's waits.
+pub(crate) struct WaitLocal {
+    /// The jobs that this thread waits for, the innermost wait last.
+    pub(crate) awaited: Vec<Ticket>,
+    /// How many waits of this thread have nothing to run, each inside the one before.
+    pub(super) watches: u32,
+    /// How many waits with a deadline, one after the other, ran nothing although no worker ran it either; see
+    /// `poll`.
+    pub(super) vain_polls: u32,
+    /// Reused memory for the search for runnable ancestors.
+    pub(super) search: Vec<Ticket>,
+    /// The number of the current walk for runnable ancestors. The walk has visited a job that is marked with
+    /// this number.
+    pub(super) serial: u64,
+    /// Marks of the innermost wait have this number or a greater one.
+    pub(super) marks_from: u64,
+    /// How useful spinning inside waits has been.
+    pub(super) habit: SpinHabit,
+}
+
+impl WaitLocal {
+    pub(crate) fn new() -> WaitLocal {
+        WaitLocal {
+            awaited: Vec::new(),
+            watches: 0,
+            vain_polls: 0,
+            search: Vec::new(),
+            serial: 0,
+            marks_from: 0,
+            habit: SpinHabit::default(),
+        }
+    }
+}

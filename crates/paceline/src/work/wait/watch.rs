@@ -1,0 +1,269 @@
+//! A waiter that has found nothing to run: it becomes a listener, spins for a while, and parks.
+
+use event::{EventKind, Nanos};
+use platform::{Ordering, Parker, Platform};
+
+use super::find::SearchDepth;
+use super::waiter::Waiter;
+use crate::adapt::Vigil;
+use crate::error::WaitError;
+use crate::policy::{Tuning, WaitPolicy};
+use crate::queues::Fenced;
+use crate::work::context::Context;
+use crate::work::thread_slot::ThreadKind;
+
+/// How long a waiter with nothing to run stays in each state.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Until then it spins and no other thread is notified: a worker that is back soon is not replaced.
+    quiet_until: Nanos,
+    /// Until then it goes on spinning, but counts as blocked.
+    spin_until: Nanos,
+}
+
+/// The outcome of a rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RestOutcome {
+    /// The last look found something.
+    None,
+    Spun,
+    Parked,
+}
+
+/// A deadlock is reported when it has been seen for this long. A real one lasts. A false one, which the walk
+/// may see while a thread changes its state, does not.
+const DEADLOCK_CONFIRM: Nanos = Nanos::from_millis(1);
+
+/// How long a thread waits for another thread to come, if it is in the middle of a job, there are no workers,
+/// and there is work that it does not need; see the module above.
+pub(super) const LAST_RESORT: Nanos = Nanos::from_millis(250);
+
+/// After a search for a deadlock there is no further one for this many times as long as the search took. So
+/// searches take a bounded part of the time, even where waiters are woken often and wait for many jobs.
+const DEADLOCK_REST: u64 = 16;
+
+/// The facts that a waiter has about a possible deadlock.
+#[derive(Clone, Copy)]
+struct Suspicion {
+    /// The time since which one has been seen.
+    since: Option<Nanos>,
+    /// When to look again.
+    next: Nanos,
+}
+
+impl<P: Platform> Waiter<'_, '_, P> {
+    /// There is nothing to run: becomes a listener, spins, parks.
+    pub(super) fn watch(&mut self) -> Result<bool, WaitError> {
+        let (cx, deadline) = (self.cx, self.deadline);
+        let shared = cx.shared;
+        let listening = match cx.graph().listen(self.target) {
+            Ok(Some(listening)) => listening,
+            Ok(None) => return Ok(true),
+            // There is no free link (all are in use): look once a millisecond.
+            Err(_) => return self.look_now_and_then(),
+        };
+        begin_watch(cx);
+        let mut patience = self.patience();
+        let mut vigil = shared.adapt.watch();
+        let mut suspicion = Suspicion {
+            since: None,
+            next: Nanos::ZERO,
+        };
+        let mut spun = false;
+        let result = loop {
+            let epoch = shared.idle.epoch();
+            if self.help_until_stuck() {
+                if spun {
+                    cx.own(|own| own.wait.habit.paid());
+                }
+                break Ok(true);
+            }
+            let now = shared.platform.now();
+            vigil.passes(cx, now);
+            if now >= deadline {
+                break Ok(self.is_over());
+            }
+            if now < patience.quiet_until {
+                shared.idle.spin(epoch, patience.quiet_until);
+                spun = true;
+                continue;
+            }
+            if let Some(until) = vigil.spins_until(cx, now) {
+                shared.idle.spin(epoch, until.min(deadline));
+                spun = true;
+                continue;
+            }
+            let until = match self.look_for_deadlock(now, &mut suspicion) {
+                Ok(next_look) => deadline.min(next_look).min(self.last_resort(now)),
+                Err(error) => break Err(error),
+            };
+            match self.rest(&vigil, (patience.spin_until, until)) {
+                RestOutcome::None => {}
+                RestOutcome::Spun => spun = true,
+                RestOutcome::Parked => {
+                    self.note_parked_since(now);
+                    patience = self.patience();
+                    vigil.has_slept();
+                    spun = false;
+                }
+            }
+        };
+        end_watch(cx);
+        let is_over = matches!(result, Ok(true));
+        cx.graph().end_listening(listening, is_over);
+        result
+    }
+
+    /// Looks for a deadlock that this wait is a part of, if it is time for that. Returns when to look again,
+    /// should this thread be woken before; or the error to report.
+    fn look_for_deadlock(&self, now: Nanos, suspicion: &mut Suspicion) -> Result<Nanos, WaitError> {
+        // A wait with a deadline ends by itself.
+        if self.is_timed() || !self.may_be_in_cycle() {
+            return Ok(Nanos::MAX);
+        }
+        if now < suspicion.next {
+            return Ok(suspicion.next);
+        }
+        let Some(error) = self.find_cycle() else {
+            let then = self.cx.shared.platform.now();
+            suspicion.since = None;
+            suspicion.next = then + Nanos(DEADLOCK_REST * (then - now).0);
+            // A thread that closes a cycle later looks for it, too.
+            return Ok(Nanos::MAX);
+        };
+        let since = *suspicion.since.get_or_insert(now);
+        suspicion.next = since + DEADLOCK_CONFIRM;
+        if now - since >= DEADLOCK_CONFIRM {
+            Err(error)
+        } else {
+            Ok(suspicion.next)
+        }
+    }
+
+    fn patience(&self) -> Patience {
+        let (cx, deadline) = (self.cx, self.deadline);
+        let full = cx.shared.spin_time();
+        // A worker that waits inside a job goes on as the policy says. It is replaced when it parks.
+        let learns =
+            cx.shared.spin.policy == WaitPolicy::Adaptive && cx.thread.kind == ThreadKind::Guest;
+        let time = if learns {
+            cx.own(|own| own.wait.habit.time(full))
+        } else {
+            full
+        };
+        let spin_until = cx.deadline_in(time).min(deadline);
+        let quiet_until = match spin_until {
+            Nanos::ZERO => Nanos::ZERO,
+            later => later.min(cx.shared.platform.now() + Tuning::SPIN_MAX),
+        };
+        Patience {
+            quiet_until,
+            spin_until,
+        }
+    }
+
+    fn note_parked_since(&self, then: Nanos) {
+        let cx = self.cx;
+        let away = cx.shared.platform.now() - then;
+        let (full, cost) = (cx.shared.spin_time(), cx.shared.wake_cost.get());
+        cx.own(|own| own.wait.habit.parked(away, full, cost));
+    }
+
+    /// Looks around for the last time, then rests until `until`: parked, or spinning as long as the policy
+    /// says so. Meanwhile this thread counts as blocked, and all work that other threads could run is left to
+    /// them.
+    fn rest(&mut self, vigil: &Vigil<'_, P>, (spin_until, until): (Nanos, Nanos)) -> RestOutcome {
+        let cx = self.cx;
+        let shared = cx.shared;
+        cx.promote_all();
+        cx.forget_stamp();
+        let epoch = shared.idle.epoch();
+        shared.begin_block(cx);
+        // SeqCst, partner: the publisher's fence (F in `idle`): the publisher sees the marks, or this thread
+        // sees its ticket.
+        P::fence(Ordering::SeqCst);
+        let found = if self.may_help() {
+            self.find_ancestor()
+                .or_else(|| self.find_descendant(SearchDepth::Thorough))
+        } else {
+            None
+        };
+        let mut rest = RestOutcome::None;
+        if found.is_none() && !self.is_over() && !self.must_run_anything() {
+            if let Some(stuck) = shared.replace_blocked(cx) {
+                shared.end_block(cx);
+                shared.report_stuck(cx, &stuck);
+                return RestOutcome::None;
+            }
+            if shared.platform.now() < spin_until {
+                shared.idle.spin(epoch, spin_until.min(until));
+                rest = RestOutcome::Spun;
+            } else {
+                cx.thread.counters.parks.add(1);
+                cx.record(EventKind::Park, self.target, 0);
+                cx.thread.parker.park(until.min(vigil.sleeps_until()));
+                cx.record_unpark(self.target);
+                rest = RestOutcome::Parked;
+            }
+        }
+        shared.end_block(cx);
+        if let Some(job) = found {
+            self.help(job, shared.slot(job));
+        }
+        rest
+    }
+
+    /// Whether there are no workers, so that this thread has to run any job that is ready, and there is one.
+    fn must_run_anything(&self) -> bool {
+        self.may_run_anything() && self.may_help() && self.cx.shared.has_work()
+    }
+
+    /// When this thread has to check again whether it is on its own, if there is work that it could run then.
+    fn last_resort(&mut self, now: Nanos) -> Nanos {
+        let shared = self.cx.shared;
+        if shared.workers.active() == 0 && self.cx.is_called_back() && shared.has_work() {
+            self.walk.last_resort = self.walk.last_resort.min(now + LAST_RESORT);
+        }
+        self.walk.last_resort
+    }
+
+    /// The rest of a wait that could not become a listener.
+    #[cold]
+    fn look_now_and_then(&mut self) -> Result<bool, WaitError> {
+        const PERIOD: Nanos = Nanos::from_millis(1);
+        let shared = self.cx.shared;
+        let vigil = shared.adapt.watch();
+        loop {
+            let now = shared.platform.now();
+            if self.help_until_stuck() || now >= self.deadline {
+                return Ok(self.is_over());
+            }
+            let until = self.deadline.min(now + PERIOD);
+            self.rest(&vigil, (Nanos::ZERO, until));
+        }
+    }
+}
+
+/// From now on publishers notify this thread of new work. Of waits inside waits only the outermost one
+/// counts, because the word counts threads.
+fn begin_watch<P: Platform>(cx: &Context<'_, P>) {
+    let outer = cx.own(|own| {
+        own.wait.watches += 1;
+        own.wait.watches - 1
+    });
+    match outer {
+        0 => _ = cx.shared.idle.begin_watch::<Fenced>(),
+        // SeqCst, partner: the publisher's fence (F in `idle`), as for the outermost one.
+        _ => P::fence(Ordering::SeqCst),
+    }
+}
+
+fn end_watch<P: Platform>(cx: &Context<'_, P>) {
+    let outer = cx.own(|own| {
+        own.wait.watches -= 1;
+        own.wait.watches
+    });
+    if outer == 0 {
+        cx.shared.idle.end_watch();
+    }
+}

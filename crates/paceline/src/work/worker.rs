@@ -1,0 +1,414 @@
+//! A worker's loop: find work → run it → go idle.
+//!
+//! A worker looks in its own queue first (newest ticket, warm in cache), then at the injector. Then it
+//! steals: from thread slots that share its last-level cache before others, half of a deque at a time. From
+//! inboxes it takes single tickets, because their order is promised. Only when all of that fails does it
+//! register as searching. The protocol from there on is in `idle`.
+
+use event::{EventKind, Nanos};
+use platform::{Atomic, Omission, Ordering, Parker, Platform};
+
+use super::context::Context;
+use super::thread_slot::{ThreadKind, ThreadSlot};
+use crate::adapt::Passing;
+use crate::policy::{Tuning, WaitPolicy};
+use crate::queues::{Deque, Fenced, Queue, STEAL_MAX};
+use crate::store::Ticket;
+
+/// The reason why a worker ends its search.
+enum Found {
+    Work(Ticket),
+    /// The job system ends, or this worker is one too many.
+    Leave,
+}
+
+impl<P: Platform> Context<'_, P> {
+    /// A worker's loop, from its first search until it is told to leave.
+    pub(crate) fn work_loop(&self) {
+        loop {
+            while let Some(ticket) = self.next() {
+                self.run_one(ticket);
+                if self.thread.kind == ThreadKind::Spare && self.must_leave() {
+                    self.graph().flush_finished();
+                    self.announce_what_is_left();
+                    return;
+                }
+            }
+            self.graph().flush_finished();
+            self.publish(Queue::Own, false);
+            match self.idle() {
+                Found::Work(ticket) => self.run_one(ticket),
+                Found::Leave => return,
+            }
+        }
+    }
+
+    /// Starts the job of the ticket. Announces the tickets that this made ready, except the one that this
+    /// worker takes next.
+    #[inline]
+    pub(crate) fn run_one(&self, ticket: Ticket) {
+        if self.start(ticket, self.shared.slot(ticket)) {
+            self.publish(Queue::Own, true);
+        }
+    }
+
+    /// This thread will not take the next ticket from its deque, although it may have kept one unannounced in
+    /// order to do so.
+    fn announce_what_is_left(&self) {
+        let announces = P::OMITS != Some(Omission::AnnounceBeforeLeaving);
+        if announces && self.thread.deque.len() > 0 {
+            self.own(|own| own.fresh += 1);
+        }
+        self.publish(Queue::Own, false);
+    }
+
+    /// The next ticket for a thread that may run anything.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Ticket> {
+        let tick = self.own(|own| {
+            own.tick = own.tick.wrapping_add(1);
+            own.tick
+        });
+        if tick.is_multiple_of(Tuning::FAIRNESS)
+            && let Some(ticket) = self.next_in_fairness()
+        {
+            return Some(ticket);
+        }
+        // A thief may take it in between. Then another ticket is taken.
+        self.peek_newest()
+            .and_then(|_| self.thread.deque.take_newest())
+            .or_else(|| self.fetch_from_elsewhere())
+    }
+
+    /// Once in a while: work that would otherwise wait for as long as there is newer work here. In turn it is
+    /// work from outside; a ticket from the queue of another thread (the scope of an outside thread that is
+    /// busy otherwise, a ticket that a waiter has left behind); and the oldest ticket here, which jobs that
+    /// make jobs for ever would bury. The tickets left here are announced, since this thread does not run the
+    /// next one of them.
+    #[cold]
+    fn next_in_fairness(&self) -> Option<Ticket> {
+        self.shared.adapt.passes(self, Passing::Fairness);
+        let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
+        let first = match turn % 3 {
+            0 => None,
+            1 => self.take_oldest_elsewhere(),
+            _ => self.thread.deque.take_oldest(),
+        };
+        let ticket = first.or_else(|| self.take_from_outside())?;
+        // Guests announce all tickets they make.
+        if self.thread.kind != ThreadKind::Guest {
+            self.announce_what_is_left();
+        }
+        Some(ticket)
+    }
+
+    /// Work that was not made by a job of this thread.
+    fn take_from_outside(&self) -> Option<Ticket> {
+        self.take_from_injector()
+            .or_else(|| self.take_from_inboxes())
+            .or_else(|| self.take_from_backlog())
+    }
+
+    /// The oldest ticket of another thread slot's deque.
+    fn take_oldest_elsewhere(&self) -> Option<Ticket> {
+        self.victims(|thread| {
+            if thread.deque.len() == 0 || thread.index == self.thread.index {
+                return None;
+            }
+            let ticket = thread.deque.steal_one()?;
+            self.note_steal(thread, 1);
+            Some(ticket)
+        })
+    }
+
+    /// A ticket from elsewhere, for a thread that does not count as searching. Tickets that came along with
+    /// it were in no queue for a moment. In that moment the last searcher may have looked and gone to sleep.
+    /// So they are announced again.
+    fn fetch_from_elsewhere(&self) -> Option<Ticket> {
+        let ticket = self.find_elsewhere()?;
+        if self.thread.deque.len() > 0 {
+            self.announce_moved();
+        }
+        Some(ticket)
+    }
+
+    /// A ticket from anywhere but this thread's deque.
+    pub(crate) fn find_elsewhere(&self) -> Option<Ticket> {
+        self.graph().flush_finished();
+        // The end of a scope may have made something ready here.
+        let own = self.thread.deque.take_newest();
+        own.or_else(|| self.take_from_injector())
+            .or_else(|| self.take_from_inboxes())
+            .or_else(|| self.take_from_deques_if(|_| true))
+            .or_else(|| self.take_from_backlog())
+    }
+
+    pub(crate) fn take_from_injector(&self) -> Option<Ticket> {
+        if self.shared.injector.is_empty() {
+            return None;
+        }
+        let room = Tuning::INJECTOR_BATCH.min(self.thread.deque.room());
+        let tickets = self.shared.injector.take(room);
+        // The oldest goes in first: taking the newest from the deque then follows the order of the injector.
+        for &ticket in tickets.iter().skip(1).rev() {
+            let put = self.thread.deque.put(ticket);
+            debug_assert!(put, "no more was taken than there was room for");
+        }
+        tickets.first().copied()
+    }
+
+    fn take_from_inboxes(&self) -> Option<Ticket> {
+        self.victims(|thread| {
+            let inbox = thread.inbox.as_ref()?;
+            if thread.index == self.thread.index {
+                return inbox.take_oldest();
+            }
+            let ticket = inbox.steal_one()?;
+            self.note_steal(thread, 1);
+            Some(ticket)
+        })
+    }
+
+    /// Takes the older half of some deque that `wanted` accepts. Returns the oldest ticket; the rest is now
+    /// in this thread's deque.
+    pub(crate) fn take_from_deques_if(&self, wanted: impl Fn(&Deque<P>) -> bool) -> Option<Ticket> {
+        let most = STEAL_MAX.min(self.thread.deque.room());
+        self.victims(|thread| {
+            if thread.deque.len() == 0
+                || thread.index == self.thread.index
+                || !wanted(&thread.deque)
+            {
+                return None;
+            }
+            let mut first = None;
+            let stolen = thread.deque.steal_half(most, |ticket| match first {
+                None => first = Some(ticket),
+                Some(_) => {
+                    let put = self.thread.deque.put(ticket);
+                    debug_assert!(put, "no more was taken than there was room for");
+                }
+            });
+            self.note_steal(thread, stolen as u64);
+            first
+        })
+    }
+
+    fn note_steal(&self, victim: &ThreadSlot<P>, tickets: u64) {
+        if tickets > 0 && victim.index != self.thread.index {
+            self.thread.counters.steals.add(tickets);
+            self.record(EventKind::Steal, Ticket::NONE, u64::from(victim.index));
+        }
+    }
+
+    /// Calls `try_one` with every other thread slot (and with this thread's own, for its inbox), until it
+    /// returns something. It begins at a random one, near ones first.
+    fn victims<R>(&self, mut try_one: impl FnMut(&ThreadSlot<P>) -> Option<R>) -> Option<R> {
+        let count = self.shared.threads.len();
+        let start = self.random() as usize % count;
+        let here = self.thread.cpu.load(Ordering::Relaxed);
+        let passes: &[Option<bool>] = if self.shared.has_many_caches() && here != 0 {
+            &[Some(true), Some(false)]
+        } else {
+            &[None]
+        };
+        passes.iter().find_map(|pass| {
+            (0..count)
+                .map(|i| self.shared.threads.get((start + i) % count))
+                .find_map(|thread| {
+                    let there = thread.cpu.load(Ordering::Relaxed);
+                    let near = there == 0 || self.shared.are_near(here.wrapping_sub(1), there - 1);
+                    if pass.is_some_and(|wanted| wanted != near) {
+                        return None;
+                    }
+                    try_one(thread)
+                })
+        })
+    }
+
+    /// xorshift64*: a choice of victim needs no more. Marsaglia, "Xorshift RNGs", 2003.
+    fn random(&self) -> u64 {
+        self.own(|own| {
+            own.random ^= own.random >> 12;
+            own.random ^= own.random << 25;
+            own.random ^= own.random >> 27;
+            own.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
+        })
+    }
+
+    /// From the first failed look to the next piece of work; `idle` has the protocol.
+    #[cold]
+    fn idle(&self) -> Found {
+        let shared = self.shared;
+        self.note_cpu();
+        self.forget_stamp();
+        let mut woken = false;
+        let mut epoch = shared.idle.begin_search::<Fenced>();
+        loop {
+            let deadline = self.search_deadline();
+            let mut spun = false;
+            let found = loop {
+                if self.must_stop() {
+                    break Some(Found::Leave);
+                }
+                if let Some(ticket) = self.find_elsewhere() {
+                    if spun {
+                        self.own(|own| own.search_habit.paid());
+                    }
+                    break Some(Found::Work(ticket));
+                }
+                if deadline <= shared.platform.now() {
+                    break None;
+                }
+                shared.idle.spin(epoch, deadline);
+                spun = true;
+                epoch = shared.idle.epoch();
+            };
+            if let Some(found) = found {
+                return self.leave_search(found);
+            }
+            let looks = shared.adapt.asks_for_look();
+            if std::mem::take(&mut woken) && !looks {
+                self.thread.counters.wakes_useless.add(1);
+            }
+            if looks {
+                self.leave_search(Found::Leave);
+                shared.adapt.look_if_asked(self);
+                epoch = shared.idle.begin_search::<Fenced>();
+                continue;
+            }
+            (woken, epoch) = self.sleep();
+        }
+    }
+
+    fn leave_search(&self, found: Found) -> Found {
+        let is_last = self.shared.idle.end_search::<Fenced>();
+        if self.thread.deque.len() > 0 && P::OMITS != Some(Omission::AnnounceMoved) {
+            // Tickets that came along with it were in no queue for a moment. In that moment threads that now
+            // spin may have looked.
+            self.announce_moved();
+        } else if is_last
+            && self.shared.has_work()
+            && let Some(thread) = self.shared.idle.wake_one()
+        {
+            self.wake_worker(thread);
+        }
+        found
+    }
+
+    /// Announces tickets that were moved to this thread's deque.
+    fn announce_moved(&self) {
+        self.own(|own| own.fresh += 1);
+        self.publish(Queue::Own, false);
+    }
+
+    /// From searching through sleeping to searching again: until this worker is woken, or until there turns
+    /// out to be work after all. Returns whether it was woken, and the epoch to spin on.
+    fn sleep(&self) -> (bool, u16) {
+        let (shared, thread) = (self.shared, self.thread);
+        let index = thread.index as usize;
+        shared.adapt.runs_dry(self);
+        shared.idle.begin_sleep::<Fenced>(index);
+        self.record(EventKind::Park, Ticket::NONE, 0);
+        let mut parked = None;
+        let is_needed = || shared.has_work() || shared.adapt.asks_for_look() || self.must_stop();
+        while shared.idle.is_asleep(index) && !is_needed() {
+            shared.adapt.parks(self);
+            thread.counters.parks.add(1);
+            parked = parked.or_else(|| Some(shared.platform.now()));
+            thread.parker.park(Nanos::MAX);
+        }
+        let alone = shared.idle.cancel_sleep(index);
+        if let Some(since) = parked {
+            self.note_wake_up();
+            let away = shared.platform.now() - since;
+            let (full, cost) = (shared.spin_time(), shared.wake_cost.get());
+            self.own(|own| own.search_habit.parked(away, full, cost));
+        }
+        self.record_unpark(Ticket::NONE);
+        // In both cases it counts as searching now. The look that follows comes after this load.
+        (!alone, shared.idle.epoch())
+    }
+
+    /// Adds the cost of the last wake-up to the average that decides how long to spin.
+    pub(crate) fn note_wake_up(&self) {
+        if let Some(report) = self.thread.wake_report(&self.shared.platform) {
+            self.shared.wake_cost.learn(report.latency);
+            self.shared.adapt.woke(self, &report);
+            if report.colocated {
+                self.thread.counters.colocated.add(1);
+            }
+        }
+        self.note_cpu();
+    }
+
+    fn note_cpu(&self) {
+        let cpu = self.shared.platform.current_cpu().map_or(0, |cpu| cpu + 1);
+        self.thread.cpu.store(cpu, Ordering::Relaxed);
+    }
+
+    /// The time until which a worker without work spins, starting now.
+    fn search_deadline(&self) -> Nanos {
+        let full = self.shared.spin_time();
+        let time = match self.shared.spin.policy {
+            WaitPolicy::Adaptive if self.shared.adapt.is_in_the_way(self) => Nanos::ZERO,
+            WaitPolicy::Adaptive => self.own(|own| own.search_habit.time(full)),
+            _ => full,
+        };
+        self.deadline_in(time)
+    }
+
+    /// The time after `time` from now. [`Nanos::ZERO`] for no time, so that the clock is not read then.
+    pub(crate) fn deadline_in(&self, time: Nanos) -> Nanos {
+        match time {
+            Nanos::ZERO => Nanos::ZERO,
+            time => self.shared.platform.now() + time,
+        }
+    }
+
+    /// Whether this worker is to end its loop: it is to leave, or to be a slow one. Called once a search, so
+    /// its flag is read once.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.must_leave_for(!0)
+    }
+
+    /// Whether this worker is to be a slow one.
+    pub(crate) fn is_to_be_slow(&self) -> bool {
+        // Acquire, partner: as in `must_leave`.
+        self.thread.kind == ThreadKind::Worker
+            && self.thread.flag.load(Ordering::Acquire) & ThreadSlot::<P>::IS_SLOW != 0
+    }
+
+    /// Whether this worker is to leave: the job system ends, the worker was retired, or (for a spare) some
+    /// regular worker is back.
+    pub(crate) fn must_leave(&self) -> bool {
+        self.must_leave_for(ThreadSlot::<P>::RETIRES)
+    }
+
+    /// The same for any of these flags.
+    #[inline]
+    fn must_leave_for(&self, flags: u32) -> bool {
+        // Acquire, partner: the Release stores in `workers`: nothing else is read through it, but the queues
+        // that are looked at next are at least as new.
+        self.shared.workers.is_stopping()
+            || self.thread.flag.load(Ordering::Acquire) & flags != 0
+            || (self.thread.kind == ThreadKind::Spare && self.shared.has_free_worker())
+    }
+
+    /// Runs one ready job of any kind on the calling thread. True if there was one, and there is stack for
+    /// it.
+    pub(crate) fn run_any(&self) -> bool {
+        if !self.has_stack() {
+            return false; // It was called by a job that was run like this, by a job, and so on.
+        }
+        loop {
+            let Some(ticket) = self.next() else {
+                return false;
+            };
+            if self.start(ticket, self.shared.slot(ticket)) {
+                self.graph().flush_finished();
+                self.publish(Queue::Own, false);
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The workers' entries, under one lock, and the numbers that all threads may read without it.
+
+use event::Nanos;
+use platform::{Atomic, CpuSet, Lock, Ordering, Platform, Thread};
+
+use crate::work::thread_slot::ThreadKind;
+
+/// The workers.
+pub(crate) struct WorkerThreads<P: Platform> {
+    pub(super) table: P::Lock<WorkerTable<P>>,
+    /// Workers that have been started and have not left, spares included. Spares that rest have left.
+    pub(super) active: P::AtomicU32,
+    /// The number of regular workers wanted.
+    target: P::AtomicU32,
+    pub(super) stopping: P::AtomicU32,
+    workers_max: usize,
+    pub(super) spares_max: usize,
+    /// 1 from when a spare was needed and none could be had, until one can be had again.
+    pub(super) is_stuck: P::AtomicU32,
+    pub(super) stack_bytes: Option<usize>,
+    /// The slice that workers ask the kernel for.
+    pub(crate) slice: Option<Nanos>,
+}
+
+/// A place for a worker: its thread slot, and its thread while it has one.
+pub(super) struct WorkerEntry<P: Platform> {
+    pub(super) slot: u32,
+    pub(super) kind: ThreadKind,
+    pub(super) thread: Option<P::Thread>,
+    /// The thread is done here and is to be joined. It is false again when the thread has been joined.
+    pub(super) left: bool,
+    /// The mask that its thread was given for this place.
+    pub(super) given: Option<CpuSet>,
+}
+
+impl<P: Platform> WorkerEntry<P> {
+    pub(super) fn is_vacant(&self) -> bool {
+        self.thread.is_none() && !self.left
+    }
+}
+
+pub(super) struct WorkerTable<P: Platform> {
+    pub(super) entries: Vec<WorkerEntry<P>>,
+}
+
+impl<P: Platform> WorkerThreads<P> {
+    pub(crate) fn new(
+        workers_max: usize,
+        spares_max: usize,
+        stack_bytes: Option<usize>,
+        slice: Option<Nanos>,
+    ) -> WorkerThreads<P> {
+        WorkerThreads {
+            table: P::Lock::new(WorkerTable {
+                entries: Vec::new(),
+            }),
+            active: P::AtomicU32::new(0),
+            target: P::AtomicU32::new(0),
+            stopping: P::AtomicU32::new(0),
+            workers_max,
+            spares_max,
+            is_stuck: P::AtomicU32::new(0),
+            stack_bytes,
+            slice,
+        }
+    }
+
+    pub(crate) fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed) as usize
+    }
+
+    /// For models, whose own threads are the workers.
+    #[cfg(all(test, not(any(miri, paceline_tsan))))]
+    pub(crate) fn pretend_active(&self, workers: usize) {
+        self.active.store(workers as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn target(&self) -> usize {
+        self.target.load(Ordering::Relaxed) as usize
+    }
+
+    /// Sets the number of regular workers that are wanted; `Shared::apply_target` starts and retires them.
+    pub(crate) fn set_target(&self, target: usize) {
+        debug_assert!(target <= self.workers_max);
+        self.target.store(target as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn workers_max(&self) -> usize {
+        self.workers_max
+    }
+
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        // Acquire, partner: the Release store in `stop`.
+        self.stopping.load(Ordering::Acquire) != 0
+    }
+}
+
+impl<P: Platform> WorkerTable<P> {
+    /// The entry with this thread slot.
+    pub(super) fn entry(&mut self, slot: u32) -> &mut WorkerEntry<P> {
+        let entry = self.entries.iter_mut().find(|entry| entry.slot == slot);
+        entry.expect("entries stay")
+    }
+
+    /// Threads that have left, to be joined outside the lock.
+    pub(super) fn take_exited(&mut self, kind: ThreadKind) -> Vec<(u32, P::Thread)> {
+        let entries = self.entries.iter_mut();
+        let left = entries.filter(|entry| entry.left && entry.kind == kind);
+        left.filter_map(|entry| Some((entry.slot, entry.thread.take()?)))
+            .collect()
+    }
+}
+
+/// Waits for the end of a worker's thread, unless it is the calling thread. It is the calling thread while
+/// its thread-locals are dropped, if one of them was the last owner of the job system.
+pub(super) fn join<T: Thread>(thread: T) {
+    if thread.is_current() {
+        return;
+    }
+    // Nothing of the program's unwinds out of a worker. An unwind comes from the platform: a model has
+    // failed.
+    if let Err(payload) = thread.join()
+        && !std::thread::panicking()
+    {
+        std::panic::resume_unwind(payload);
+    }
+}
