@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use event::Nanos;
-use paceline::{Builder, Grain};
+use paceline::{Builder, Grain, Placement};
 use platform::{CpuSet, Parker, Platform, Topology};
 use sim::{Perturb, Sim, SimConfig, SimReport};
 
@@ -51,7 +51,8 @@ impl<P: Platform> Bell<P> {
 
 /// A few ranges and the jobs after them. Returns how many pieces slow workers ran.
 fn program<P: Platform>(platform: P) -> u64 {
-    let js = Builder::with_platform(platform.clone()).workers(4).build();
+    let builder = Builder::with_platform(platform.clone()).workers(4);
+    let js = builder.placement(Placement::LittleCoresInLoops).build();
     let js = js.expect("the settings are in range");
     for _ in 0..4 {
         let bell = Bell::new(&platform);

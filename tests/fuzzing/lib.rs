@@ -160,10 +160,8 @@ pub fn topology(bytes: &[u8]) {
     assert_eq!(&limits_of(&tree), limits, "the same files say the same");
     let classes: usize = machine.classes().iter().map(|class| class.cpus.len()).sum();
     assert_eq!(classes, limits.online.len(), "each CPU has one class");
-    for waiter in [None, usable.first()] {
-        let plan = Plan::new(&machine, limits, workers, waiter);
-        assert_eq!(plan.workers.len(), workers);
-    }
+    let plan = Plan::new(&machine, limits, workers);
+    assert_eq!(plan.workers.len(), workers);
 }
 
 /// Reads a graph; one that is understood reads back as it is written.

@@ -48,7 +48,7 @@ fn both(name: &str, clocks: Clocks, period: Nanos, what: (u64, usize, Nanos)) ->
     let run = |with_little| {
         let (config, fast, _) = machine(name, clocks);
         let workers = if with_little { None } else { Some(fast - 1) };
-        run_ranges(config, workers, Placement::Classes, period, what)
+        run_ranges(config, workers, Placement::LittleCoresInLoops, period, what)
     };
     [false, true].map(run)
 }

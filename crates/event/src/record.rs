@@ -91,7 +91,7 @@ pub trait Sink: Send + Sync {
 /// ```
 /// use paceline_event::{Event, EventKind, MemorySink, Nanos, Sink};
 /// let (sink, log) = MemorySink::new();
-/// sink.record(&Event { time: Nanos(5), job: 7, arg: 0, thread slot: 1, kind: EventKind::Ready });
+/// sink.record(&Event { time: Nanos(5), job: 7, arg: 0, slot: 1, kind: EventKind::Ready });
 /// let events = log.drain();
 /// assert_eq!(events[0].kind.word(), "ready");
 /// assert_eq!(Event::from_bytes(&events[0].to_bytes()), Some(events[0]));

@@ -135,8 +135,18 @@ impl fmt::Debug for WaitError {
 
 impl std::error::Error for WaitError {}
 
-/// The reason why a job could not be scheduled; from
-/// [`NewJob::try_schedule`](crate::NewJob::try_schedule), where there is an example.
+/// The reason why a job could not be scheduled; from [`NewJob::try_schedule`](crate::NewJob::try_schedule).
+///
+/// ```
+/// use paceline::{Builder, ScheduleError};
+/// let js = Builder::new().workers(0).max_jobs(1).build().unwrap();
+/// let error = loop {
+///     if let Err(error) = js.job("one more").try_schedule(|_| ()) {
+///         break error;
+///     }
+/// };
+/// assert_eq!(error, ScheduleError::Full { max_jobs: 1 });
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ScheduleError {
@@ -272,7 +282,14 @@ impl std::error::Error for GraphError {}
 
 /// A panic that no wait reports: there was none for the job, nor for the first job to be cancelled because of
 /// it that no further job depends on. Given to
-/// [`Builder::on_unwaited_panic`](crate::Builder::on_unwaited_panic), once a panic; there is an example.
+/// [`Builder::on_unwaited_panic`](crate::Builder::on_unwaited_panic), once a panic.
+///
+/// ```
+/// use paceline::{Builder, UnwaitedPanic};
+/// let log = |panic: &UnwaitedPanic| eprintln!("{} panicked: {}", panic.label, panic.message);
+/// let js = Builder::new().on_unwaited_panic(log).build().unwrap();
+/// # let _ = js;
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UnwaitedPanic {
@@ -283,7 +300,14 @@ pub struct UnwaitedPanic {
 }
 
 /// Work is ready that no thread may run: every worker waits inside a job, and no further spare can be
-/// started. Given to [`Builder::on_stuck`](crate::Builder::on_stuck), where there is an example.
+/// started. Given to [`Builder::on_stuck`](crate::Builder::on_stuck).
+///
+/// ```
+/// use paceline::{Builder, Stuck};
+/// let log = |stuck: &Stuck| eprintln!("{stuck}");
+/// let js = Builder::new().max_spares(4).on_stuck(log).build().unwrap();
+/// # let _ = js;
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stuck {
@@ -305,7 +329,16 @@ impl fmt::Display for Stuck {
 }
 
 /// The reason why a job system could not be made or resized; from
-/// [`Builder::build`](crate::Builder::build), where there is an example.
+/// [`Builder::build`](crate::Builder::build).
+///
+/// ```
+/// use paceline::{BuildError, Builder};
+/// let refused = Builder::new().workers(5000).build();
+/// let Err(BuildError::OutOfRange { setting, range, .. }) = refused else {
+///     panic!("so many are too many");
+/// };
+/// assert_eq!((setting, range), ("workers", (0, 1024)));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -40,7 +40,12 @@ pub enum WaitPolicy {
     Adaptive,
 }
 
-/// A text that is no wait policy; from the [`FromStr`] of [`WaitPolicy`], where there is an example.
+/// A text that is no wait policy; from the [`FromStr`] of [`WaitPolicy`].
+///
+/// ```
+/// let error = "sometimes".parse::<paceline::WaitPolicy>().unwrap_err();
+/// assert!(error.to_string().starts_with("'sometimes' is no wait policy: use active, "));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitPolicyError(String);
 

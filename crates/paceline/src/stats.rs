@@ -4,9 +4,16 @@ use platform::{Atomic, Memory, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Totals since the job system was made, from [`JobSystem::stats`](crate::JobSystem::stats), where
-        /// there is an example. Each is exact; together they are a snapshot of no single instant. Times are
-        /// in ns, all others are numbers of events.
+        /// Totals since the job system was made, from [`JobSystem::stats`](crate::JobSystem::stats). Each is
+        /// exact; together they are a snapshot of no single instant. Times are in ns, all others are numbers
+        /// of events.
+        ///
+        /// ```
+        /// let js = paceline::JobSystem::new();
+        /// let before = js.stats();
+        /// js.wait(js.schedule(|_| ()));
+        /// assert_eq!(js.stats().since(&before).jobs, 1);
+        /// ```
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats { $($(#[$doc])* pub $name: u64,)* }

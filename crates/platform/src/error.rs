@@ -256,7 +256,7 @@ impl SchedParamsError {
     /// The reason and what to do about it, without what was asked for: for a place where that stands already.
     ///
     /// ```
-    /// use platform::{RefusalKind, SchedParams, SchedParamsError};
+    /// use paceline_platform::{RefusalKind, SchedParams, SchedParamsError};
     ///
     /// let asked = SchedParams::nice(-5);
     /// let refused = SchedParamsError::new(&asked, RefusalKind::Other, "it is Sunday: ask tomorrow");

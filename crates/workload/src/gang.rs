@@ -99,7 +99,7 @@ pub struct Member {
 ///
 /// ```
 /// use platform::{Os, SchedParams};
-/// use workload::gang::{Member, run_gang};
+/// use paceline_workload::gang::{Member, run_gang};
 ///
 /// let member = |name: &str| Member { name: name.into(), params: SchedParams::default() };
 /// run_gang(&Os, &[member("a"), member("b")], None, |number| assert!(number < 2)).unwrap();

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use event::Nanos;
-use paceline::{Builder, Placement};
+use paceline::Builder;
 use paceline_workload::baseline::{BaselineKind, BaselineScene};
 use paceline_workload::busy::Busy;
 use paceline_workload::graph::{Generator, GraphScene, JobGraph, Labels};
@@ -19,7 +19,7 @@ use sim::{Machine, Sim, SimConfig};
 enum Subject {
     Serial,
     Baseline(BaselineKind),
-    Paceline(Placement),
+    Paceline,
 }
 
 /// How many frames are looked at: with few workers the designs are within a percent of each other, and with
@@ -63,12 +63,9 @@ fn frame(subject: Subject, piece: Nanos, workers: usize, seed: u64) -> u64 {
                 timed(&mut || scene.run());
                 scene.verify().expect("the frame is right");
             }
-            Subject::Paceline(placement) => {
+            Subject::Paceline => {
                 let builder = Builder::with_platform(sim.clone()).workers(workers);
-                let js = builder
-                    .placement(placement)
-                    .build()
-                    .expect("there is room for the threads");
+                let js = builder.build().expect("there is room for the threads");
                 let mut scene = GraphScene::new(graph, Busy::NONE, Labels::OfKinds);
                 timed(&mut || scene.run(&js));
                 scene.verify().expect("the frame is right");
@@ -88,8 +85,7 @@ fn speed_up(subject: Subject, piece: Nanos, workers: usize) -> f64 {
 
 const OLD: Subject = Subject::Baseline(BaselineKind::Unity2017_3);
 const NEW: Subject = Subject::Baseline(BaselineKind::Unity2022_2);
-const OURS: Subject = Subject::Paceline(Placement::Classes);
-const OURS_ANYWHERE: Subject = Subject::Paceline(Placement::Free);
+const OURS: Subject = Subject::Paceline;
 const HALF: Nanos = Nanos(500);
 const ONE: Nanos = Nanos(1_000);
 
@@ -111,7 +107,8 @@ fn the_chart_of_2017_3() {
     );
 }
 
-/// 2022.2 beats 2017.3 at every number of workers; Paceline beats both, and is never slower than one thread.
+/// 2022.2 beats 2017.3 at every number of workers. Paceline beats both from two workers on (for one worker
+/// see [`with_few_workers_it_is_close`]), and is never slower than one thread.
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {
@@ -120,43 +117,40 @@ fn paceline_beats_both() {
             let times = [OLD, NEW, OURS].map(|who| frame(who, piece, workers, 1));
             let [old, new, ours] = times;
             let text = format!("{piece}, {workers} workers: {serial} {old} {new} {ours}");
-            assert!(ours <= serial && new < old && ours < new, "{text}");
+            assert!(ours <= serial && new < old && ours < old, "{text}");
+            assert!(workers == 1 || ours < new, "{text}");
         }
     }
 }
 
-/// So it is with other graphs where it is close, with few workers.
-#[test]
-fn paceline_beats_2022_2_on_other_graphs() {
-    for seed in 2..=8 {
-        for workers in [1, 2, 3] {
-            let [new, ours] = [NEW, OURS].map(|who| frame(who, HALF, workers, seed));
-            assert!(ours < new, "graph {seed}, {workers} workers: {new} {ours}");
-        }
-    }
+/// How long Paceline takes for a frame, as a part of what 2022.2 takes, on twenty graphs, from the least.
+fn parts_of_new(workers: usize) -> Vec<f64> {
+    let part = |seed| {
+        let [new, ours] = [NEW, OURS].map(|subject| frame(subject, HALF, workers, seed));
+        ours as f64 / new as f64
+    };
+    let mut parts: Vec<f64> = (1..=20).map(part).collect();
+    parts.sort_by(f64::total_cmp);
+    parts
 }
 
-/// Up to three workers have a core each in the cache of the thread that waits, and stay there. Left to the
-/// kernel, which puts them elsewhere as it does those of 2022.2, they win by less, and with one worker it
-/// depends on the graph: within 0.4 % on the second one.
+/// Where it is close, with few workers, it depends on the graph. With two or three workers Paceline is ahead
+/// on each of twenty graphs. With one worker it is a tie: no graph is more than a percent slower, and the
+/// median of all is within a thousandth.
 ///
-/// No thread has to wait for another one there, so the time that two threads spend on 500 jobs beside the
-/// bodies decides: some 400 us of 7 ms. Paceline does two things that 2022.2 does not: it searches for the
-/// jobs that a wait needs and runs nothing else (it marks and looks at jobs that another thread has had),
-/// and, because its main thread goes on as soon as it can, it has half as many edges again between jobs that
-/// are not over.
+/// Two threads have little to wait for, so the time that they spend on 500 jobs beside the bodies decides:
+/// some 400 us of 7 ms. Paceline does two things that 2022.2 does not: it searches for the jobs that a wait
+/// needs and runs nothing else (it marks and looks at jobs that another thread has had), and, because its
+/// main thread goes on as soon as it can, it has half as many edges again between jobs that are not over.
 #[test]
-fn left_to_the_kernel_it_is_close() {
-    for (seed, tolerance) in [(1, 0.0), (2, 0.004), (3, 0.0)] {
-        for workers in [1, 2, 3] {
-            let times = [NEW, OURS_ANYWHERE, OURS].map(|who| frame(who, HALF, workers, seed));
-            let [new, anywhere, ours] = times;
-            let text = format!("graph {seed}, {workers} workers: {new} {anywhere} {ours}");
-            let tolerance = if workers == 1 { tolerance } else { 0.0 };
-            assert!((anywhere as f64) < new as f64 * (1.0 + tolerance), "{text}");
-            assert!(ours < anywhere, "{text}");
-        }
+fn with_few_workers_it_is_close() {
+    for workers in [2, 3] {
+        let parts = parts_of_new(workers);
+        assert!(parts[19] < 0.99, "{workers} workers: {parts:.4?}");
     }
+    let parts = parts_of_new(1);
+    let median = f64::midpoint(parts[9], parts[10]);
+    assert!(parts[19] < 1.01 && median < 1.001, "{parts:.4?}");
 }
 
 /// With no workers at all the frame is run by the main thread, for a little more than without a job system.

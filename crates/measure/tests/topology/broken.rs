@@ -111,7 +111,7 @@ fn check_sound(what: &str, found: &Topology) {
         "{what}: each CPU has one class"
     );
     let workers = found.effective_parallelism();
-    let plan = Plan::new(found, found.limits(), workers, None);
+    let plan = Plan::new(found, found.limits(), workers);
     assert_eq!(plan.workers.len(), workers, "{what}");
     assert!(
         plan.workers.iter().all(|worker| !worker.cpus.is_empty()),

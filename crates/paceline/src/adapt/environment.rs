@@ -1,12 +1,13 @@
-//! What the environment says: so that a shipped program can be tuned on the machine at hand.
+//! Settings from the environment, so that a shipped program can be tuned on the machine at hand.
 //!
 //! - `PACELINE_WAIT`: what a thread without work does, as [`WaitPolicy`] reads it.
 //! - `PACELINE_WORKERS`: how many workers, or `auto`.
 //! - `PACELINE_CPUS`: the CPUs that workers may run on, as a list such as `0-3,8`.
-//! - `PACELINE_PLACEMENT`: whether workers are held to classes of CPUs: `classes` or `free`.
+//! - `PACELINE_PLACEMENT`: whether workers are held to classes of CPUs: `classes`, `little-cores-in-loops` or
+//!   `free`.
 //!
-//! Whoever sets one of these has the machine before their eyes, which the program's author had not: they
-//! win over what the program asks for. What cannot be read is an error, not a guess.
+//! A user who sets one of these variables sees the machine, which the program's author did not. So
+//! variables win over the program's settings. A value that cannot be read is an error, not a guess.
 
 use std::ffi::OsString;
 
@@ -17,27 +18,27 @@ use crate::error::BuildError;
 use crate::limits::WORKERS_MAX;
 use crate::policy::WaitPolicy;
 
-/// Where the variables are looked up; tests have their own.
+/// The function that looks up a variable; tests have their own.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// What it says about the machine.
+/// The variables about the machine, as they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
-    pub(crate) workers: Option<WorkersAsked>,
+    pub(crate) workers: Option<WorkersSetting>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) placement: Option<Placement>,
 }
 
-/// A number of workers.
+/// A setting of the number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WorkersAsked {
-    /// As fits the machine, whatever the program says.
+pub(crate) enum WorkersSetting {
+    /// As many as fit the machine, whatever the program says.
     Auto,
     Exactly(usize),
 }
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     pub(crate) fn read() -> Result<Environment, BuildError> {
         Environment::read_from(&|name| std::env::var_os(name))
     }
@@ -74,10 +75,10 @@ fn variable<T>(
         .map_err(|why| BuildError::Environment(format!("{name}: {why}")))
 }
 
-fn workers(text: &str) -> Result<WorkersAsked, String> {
+fn workers(text: &str) -> Result<WorkersSetting, String> {
     match text.parse() {
-        _ if text.eq_ignore_ascii_case("auto") => Ok(WorkersAsked::Auto),
-        Ok(workers) if workers <= WORKERS_MAX => Ok(WorkersAsked::Exactly(workers)),
+        _ if text.eq_ignore_ascii_case("auto") => Ok(WorkersSetting::Auto),
+        Ok(workers) if workers <= WORKERS_MAX => Ok(WorkersSetting::Exactly(workers)),
         _ => Err(format!(
             "'{}' is no number of workers: use auto or a number from 0 to {WORKERS_MAX}",
             shortened(text)
@@ -85,7 +86,7 @@ fn workers(text: &str) -> Result<WorkersAsked, String> {
     }
 }
 
-/// Strict, unlike [`CpuSet::parse`], which reads what a kernel wrote: a slip of a person's is to be seen.
+/// Strict, unlike [`CpuSet::parse`], which reads text of a kernel: a user should hear of a mistake.
 fn cpus(text: &str) -> Result<CpuSet, String> {
     /// More CPUs than Linux can be built for.
     const CPU_MAX: u32 = 1 << 14;
@@ -111,15 +112,14 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
 }
 
 fn placement(text: &str) -> Result<Placement, String> {
-    let is = |word: &str| text.eq_ignore_ascii_case(word);
-    match text {
-        _ if is("classes") => Ok(Placement::Classes),
-        _ if is("free") => Ok(Placement::Free),
-        _ => Err(format!(
-            "'{}' is no placement: use classes or free",
+    let mut words = Placement::WORDS.into_iter();
+    let found = words.find(|(word, _)| text.eq_ignore_ascii_case(word));
+    found.map(|(_, placement)| placement).ok_or_else(|| {
+        format!(
+            "'{}' is no placement: use classes, little-cores-in-loops or free",
             shortened(text)
-        )),
-    }
+        )
+    })
 }
 
 fn shortened(text: &str) -> String {
@@ -140,25 +140,28 @@ mod tests {
         Environment::read_from(&lookup).map_err(|error| error.to_string())
     }
 
-    /// Goal: what is meant is understood. Method: numbers, `auto`, lists, and nothing at all.
+    /// Goal: values are understood as they are meant. Method: numbers, `auto`, lists, and nothing at all.
     #[test]
     fn values_are_read_as_documented() {
         let nothing = Environment::read_from(&|_| None).unwrap();
         assert_eq!(nothing, Environment::default());
         let some = read(" 3 ", "0-2, 5,5-6").unwrap();
-        assert_eq!(some.workers, Some(WorkersAsked::Exactly(3)));
+        assert_eq!(some.workers, Some(WorkersSetting::Exactly(3)));
         let cpus = some.cpus.unwrap();
         assert!(cpus.iter().eq([0, 1, 2, 5, 6]));
-        assert_eq!(read("AUTO", "0").unwrap().workers, Some(WorkersAsked::Auto));
+        assert_eq!(
+            read("AUTO", "0").unwrap().workers,
+            Some(WorkersSetting::Auto)
+        );
         assert_eq!(
             read("0", "0").unwrap().workers,
-            Some(WorkersAsked::Exactly(0))
+            Some(WorkersSetting::Exactly(0))
         );
     }
 
-    /// Goal: as above, for the placement. Method: both words, in any case, and slips.
+    /// Goal: as above, for the placement. Method: every word, in any case, and mistakes.
     #[test]
-    fn a_placement_is_one_of_two_words() {
+    fn a_placement_is_one_of_three_words() {
         let read = |text: &str| {
             let lookup = |name: &str| (name == "PACELINE_PLACEMENT").then(|| text.into());
             let read = Environment::read_from(&lookup);
@@ -166,18 +169,22 @@ mod tests {
                 .map_err(|error| error.to_string())
         };
         assert_eq!(read(" Free "), Ok(Some(Placement::Free)));
-        assert_eq!(read("classes"), Ok(Some(Placement::Classes)));
+        for (word, placement) in Placement::WORDS {
+            assert_eq!(read(word), Ok(Some(placement)));
+        }
         for bad in ["", "freee", "none"] {
             let error = read(bad).unwrap_err();
             assert!(error.starts_with("PACELINE_PLACEMENT: "), "{error}");
-            assert!(error.ends_with("use classes or free"), "{error}");
+            for (word, _) in Placement::WORDS {
+                assert!(error.contains(word), "{error}");
+            }
         }
     }
 
-    /// Goal: what is not understood is one line that names the variable, what it said and what it may say.
-    /// Method: slips, and something very long.
+    /// Goal: the error for a value that is not understood is one line with the variable, its value and the
+    /// values that it may have. Method: mistakes, and a very long value.
     #[test]
-    fn slips_are_one_clear_line() {
+    fn mistakes_are_one_clear_line() {
         let long = "9".repeat(10_000);
         for bad in ["", "-1", "1.5", "many", "1025", &long] {
             let error = read(bad, "0").unwrap_err();

@@ -1,12 +1,13 @@
-//! Why there are so many workers, and why there: sentences for people and bug reports.
+//! The reasons for the number of workers and for their places, in sentences for people and bug reports.
 
 use platform::{CpuSet, Topology};
 
-use crate::adapt::live::{Asked, Reading};
+use crate::adapt::live::{MachineView, WorkersRequest};
 use crate::adapt::place::Place;
 use crate::limits::WORKERS_MAX;
 
-/// What a job system with default settings would do on this machine, and why: a sentence each.
+/// The number and the places of the workers of a job system with default settings on this machine, and the
+/// reasons for them, a sentence each.
 ///
 /// ```
 /// use platform::{CpuSet, Topology};
@@ -20,14 +21,14 @@ use crate::limits::WORKERS_MAX;
 /// assert_eq!(why[2], "3 of them are on CPUs 4-7 and take all jobs.");
 /// ```
 pub fn explain(machine: &Topology) -> Vec<String> {
-    let asked = Asked::Fitting { reserve: 1 };
-    let reading = Reading::new(machine.limits().clone(), asked, WORKERS_MAX);
-    reading.divided_by(Some(machine.clone())).explain()
+    let request = WorkersRequest::Fitting { reserve: 1 };
+    let view = MachineView::new(machine.limits().clone(), request, WORKERS_MAX);
+    view.divided_by(Some(machine.clone())).explain()
 }
 
-impl Reading {
+impl MachineView {
     pub(crate) fn explain(&self) -> Vec<String> {
-        let mut sentences = vec![self.why_so_many(), self.what_may_be_used()];
+        let mut sentences = vec![self.why_this_many(), self.what_may_be_used()];
         let (workers, alone) = (self.workers(), self.workers_alone());
         if workers < alone {
             sentences.push(format!(
@@ -35,11 +36,11 @@ impl Reading {
                  more."
             ));
         }
-        sentences.extend(self.who_is_where());
+        sentences.extend(self.where_workers_are());
         sentences
     }
 
-    fn why_so_many(&self) -> String {
+    fn why_this_many(&self) -> String {
         let (workers, width) = (self.workers_alone(), self.width());
         let at_once = match width {
             1 => "1 thread can run at a time".to_owned(),
@@ -47,20 +48,20 @@ impl Reading {
         };
         let workers_alone = workers;
         let workers = count(workers, "worker");
-        match self.asked() {
-            Asked::Fitting { .. } if width == 1 => {
+        match self.request() {
+            WorkersRequest::Fitting { .. } if width == 1 => {
                 format!("{workers}: {at_once}, and there is always one.")
             }
-            Asked::Fitting { reserve: 1 } => {
+            WorkersRequest::Fitting { reserve: 1 } => {
                 format!("{workers}: {at_once}, less 1 for the thread that waits.")
             }
-            Asked::Fitting { reserve } => {
+            WorkersRequest::Fitting { reserve } => {
                 format!("{workers}: {at_once}, less {reserve} for others.")
             }
-            Asked::Exactly { workers: asked, .. } if asked == workers_alone => {
+            WorkersRequest::Exactly { workers: asked, .. } if asked == workers_alone => {
                 format!("{workers}, as asked for; {at_once}.")
             }
-            Asked::Exactly { workers: asked, .. } => {
+            WorkersRequest::Exactly { workers: asked, .. } => {
                 format!("{workers} of {asked} asked for: {at_once}.")
             }
         }
@@ -80,7 +81,7 @@ impl Reading {
         text + "."
     }
 
-    fn who_is_where(&self) -> Vec<String> {
+    fn where_workers_are(&self) -> Vec<String> {
         let mut groups: Vec<(&Place, usize)> = Vec::new();
         for place in self.places() {
             match groups.last_mut().filter(|(last, _)| *last == place) {
@@ -132,16 +133,18 @@ mod tests {
 
     use super::*;
 
-    /// Goal: the sentences say what is and why. Method: equal CPUs with a quota and with a number that was
-    /// asked for, and a single one; what a divided machine says is in the example above.
+    /// Goal: the sentences say how things are, and why. Method: equal CPUs with a quota, the same with a
+    /// number that was asked for, and a single CPU. The example above has a machine with classes.
     #[test]
     fn sentences_say_what_and_why() {
-        let explain = |limits: Limits, asked| Reading::new(limits, asked, 64).explain();
+        let explain = |limits: Limits, request| MachineView::new(limits, request, 64).explain();
         let limits = Limits {
             quota: Quota::new(250_000, 100_000),
             ..Limits::of(CpuSet::parse("0-7"))
         };
-        let [why, what, place] = &explain(limits.clone(), Asked::Fitting { reserve: 1 })[..] else {
+        let [why, what, place] =
+            &explain(limits.clone(), WorkersRequest::Fitting { reserve: 1 })[..]
+        else {
             panic!("three sentences");
         };
         assert_eq!(
@@ -156,7 +159,7 @@ mod tests {
             place,
             "All of them take all jobs, wherever the kernel puts them."
         );
-        let asked = |workers, width_then| Asked::Exactly {
+        let asked = |workers, width_then| WorkersRequest::Exactly {
             workers,
             width_then,
         };
@@ -171,7 +174,7 @@ mod tests {
             "5 workers, as asked for; 3 threads can run at the same time."
         );
         let one = Limits::of(CpuSet::parse("4"));
-        let [why, what, _] = &explain(one, Asked::Fitting { reserve: 1 })[..] else {
+        let [why, what, _] = &explain(one, WorkersRequest::Fitting { reserve: 1 })[..] else {
             panic!("three sentences");
         };
         assert_eq!(

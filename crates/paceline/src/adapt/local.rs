@@ -1,18 +1,18 @@
-//! What one thread remembers.
+//! The memory of one thread.
 
 use super::interference::Sampler;
 use super::steer::Steer;
 
-/// What a thread remembers of its machine. Only the thread itself touches it.
-pub(crate) struct Local {
+/// A thread's memory of its machine. Only the thread itself touches it.
+pub(crate) struct AdaptLocal {
     pub(super) steer: Steer,
-    /// What the thread had used when it last looked.
+    /// The CPU time and the like that the thread had used at its last sample.
     pub(super) sampler: Sampler,
 }
 
-impl Local {
-    pub(crate) fn new() -> Local {
-        Local {
+impl AdaptLocal {
+    pub(crate) fn new() -> AdaptLocal {
+        AdaptLocal {
             steer: Steer::new(),
             sampler: Sampler::default(),
         }

@@ -1,17 +1,17 @@
-//! What adapts a job system to its machine, behind one door: [`Adapt`].
+//! The adaptation of a job system to its machine, behind one door: [`Adapt`].
 //!
-//! The core runs jobs as if all CPUs were alike, always there and its own. This part knows better: how many
-//! threads can run at this moment ([`live`]), which worker belongs on which CPUs ([`place`]), that others
-//! want the same CPUs ([`interference`]), that the kernel puts a woken worker where it is in the way
-//! ([`steer`]), and which threads are to be helped by the kernel ([`roles`]). What the environment asks for
-//! is in [`environment`]. Why all of it is as it is, [`explain()`] tells.
+//! The core runs jobs as if all CPUs were alike, always there and its own. This part knows better. It knows
+//! how many threads can run at this moment ([`live`]), which worker belongs on which CPUs ([`place`]),
+//! whether other programs want the same CPUs ([`interference`]), whether the kernel puts a woken worker
+//! where it is in the way ([`steer`]), and which threads the kernel is to help ([`roles`]). The
+//! environment's settings are in [`environment`]. [`explain()`] gives the reasons for the result.
 //!
-//! The core tells what happens and asks what follows, by the methods of [`Adapt`] and of [`Vigil`]. What this
-//! part needs of the core it asks of two traits, [`Workers`] and [`Caller`]. It keeps its own words:
-//! [`Local`] for each thread, [`WorkerWords`] for each worker.
+//! The core tells what happens and asks what follows, by the methods of [`Adapt`] and of [`Vigil`]. This
+//! part reaches the core through two traits, [`Workers`] and [`Caller`]. It keeps data of its own:
+//! [`AdaptLocal`] for each thread, [`WorkerWords`] for each worker.
 //!
 //! Invariants
-//! - Correctness does not depend on any of it. A job system whose `Adapt` does nothing runs the same jobs.
+//! - Correctness does not depend on this part. A job system whose `Adapt` does nothing runs the same jobs.
 //! - Nothing here happens per job.
 
 pub(crate) mod environment;
@@ -39,26 +39,26 @@ pub use interference::{Decision, Interference};
 pub use place::Placement;
 pub use roles::{Help, Role};
 
-pub(crate) use live::{Asked, Live, Reading, caller, limits_of};
-pub(crate) use local::Local;
+pub(crate) use live::{LiveMachine, MachineView, WorkersRequest, calling_thread, limits_of};
+pub(crate) use local::AdaptLocal;
 pub(crate) use words::{PlacedThread, WakeReport, WorkerWords};
 pub(crate) use workers::{Caller, Workers};
 
-/// What a job system knows of its machine, and does about it.
+/// A job system's knowledge of its machine, and the actions that follow from it.
 pub(crate) struct Adapt<P: Platform> {
     helping: Helping<P>,
-    live: Live<P>,
+    live: LiveMachine<P>,
     noticed: Noticed<P>,
     steering: Steering<P>,
 }
 
-/// What [`Adapt`] is made of; the builder fills this in.
+/// The settings of [`Adapt`], which the builder fills in.
 pub(crate) struct Settings {
-    /// What is known of the machine, and what was asked for.
-    pub(crate) reading: Reading,
+    /// The machine as it is now, and the workers that the program requests.
+    pub(crate) view: MachineView,
     /// The CPUs that workers were told to stay on.
     pub(crate) cpus: Option<CpuSet>,
-    /// Whether the machine is looked at again, and what time it is.
+    /// The time now, if the machine is to be looked at again; else `None`.
     pub(crate) follow: Option<Nanos>,
     pub(crate) help: Vec<SchedParams>,
     /// The slice that workers ask for.
@@ -66,31 +66,31 @@ pub(crate) struct Settings {
     pub(crate) steering: bool,
 }
 
-/// How a thread comes by, from time to time.
+/// A point in the core that threads pass from time to time.
 #[derive(Clone, Copy)]
-pub(crate) enum Passing {
-    /// Between two blocks of a loop. It knows the time.
+pub(crate) enum Checkpoint {
+    /// Between two blocks of a loop. The thread knows the time.
     Block(Nanos),
-    /// A worker that looks for work that has waited for long.
+    /// A worker looks for work that has waited for long.
     Fairness,
-    /// It leaves its jobs to a worker that searches, which may be waiting for a CPU.
+    /// The thread leaves its jobs to a worker that searches, which may be waiting for a CPU.
     Publishing,
     /// A call from outside.
     Outside,
 }
 
-/// A worker's place, as far as the core has to do with it.
+/// The part of a worker's place that the core needs.
 pub(crate) struct Placed {
     /// Whether it is a slow worker; `None` where there are no places.
     pub(crate) is_slow: Option<bool>,
-    /// The mask for a thread that is started for it.
+    /// The mask for a thread that is started for the worker.
     pub(crate) mask: Option<CpuSet>,
 }
 
 impl<P: Platform> Adapt<P> {
     pub(crate) fn new(settings: Settings) -> Adapt<P> {
         let Settings {
-            reading,
+            view,
             cpus,
             follow,
             help,
@@ -99,17 +99,17 @@ impl<P: Platform> Adapt<P> {
         } = settings;
         Adapt {
             helping: Helping::new(help, slice),
-            live: Live::new(reading, cpus, follow),
+            live: LiveMachine::new(view, cpus, follow),
             noticed: Noticed::new(),
             steering: Steering::new(steering),
         }
     }
 
-    /// It never looks at the machine again, and does nothing. As many workers as `reading` says.
+    /// An `Adapt` that does nothing, and never refreshes `view`. There are as many workers as `view` says.
     #[cfg(all(test, not(any(miri, paceline_tsan))))]
-    pub(crate) fn still(reading: Reading) -> Adapt<P> {
+    pub(crate) fn still(view: MachineView) -> Adapt<P> {
         Adapt::new(Settings {
-            reading,
+            view,
             cpus: None,
             follow: None,
             help: Vec::new(),
@@ -136,37 +136,38 @@ impl<P: Platform> Adapt<P> {
     }
 }
 
-/// What the core tells and asks.
+/// The core's side.
 impl<P: Platform> Adapt<P> {
     /// The calling thread has begun to use the job system: a worker that was just started, or a thread from
-    /// outside that was given a thread slot, perhaps after another one. A worker tells its name from now on,
-    /// and gets the mask and the help that the others have.
+    /// outside that was given a thread slot, which another thread may have had before. A worker publishes
+    /// its thread's id here, and gets the mask and the help that the other workers have.
     pub(crate) fn thread_started<C: Caller<P>>(&self, caller: &C) {
         self.observer(caller).forget_usage();
         let Some(words) = caller.words() else { return };
         let workers = caller.workers();
-        let name = workers.platform().thread_id();
-        if self.asks_names() {
+        let thread = workers.platform().thread_id();
+        if self.needs_thread_ids() {
             // Relaxed: see `with_thread`.
-            words.thread.store(name, Ordering::Relaxed);
+            words.thread.store(thread, Ordering::Relaxed);
         }
         if self.live.has_places() {
             workers.with_given_mask(caller.index(), |cpus| {
-                // Refused: as for the mask that it was started with.
-                let _ = workers.machine().set_mask(name, cpus);
+                // Refused: as for the mask that the thread was started with.
+                let _ = workers.machine().set_mask(thread, cpus);
             });
         }
         self.helping.help_newcomer(workers, caller.index());
     }
 
-    /// The calling thread ends. `worker`: its index, if it is a worker; else it had a role at some time.
+    /// The calling thread ends. `worker`: its index, if it is a worker. Otherwise it had a role at some
+    /// time.
     pub(crate) fn thread_ended<W: Workers<P>>(&self, workers: &W, worker: Option<usize>) {
         let Some(index) = worker else {
             let thread = workers.platform().thread_id();
             self.helping.forget_role_thread(workers, thread);
             return;
         };
-        if !self.asks_names() {
+        if !self.needs_thread_ids() {
             return;
         }
         if let Some(words) = workers.worker(index) {
@@ -175,59 +176,59 @@ impl<P: Platform> Adapt<P> {
         }
     }
 
-    /// Whether anything is ever done to a worker by its name.
-    fn asks_names(&self) -> bool {
-        self.steering.on || self.live.is_on || self.helping.is_asked
+    /// Whether anything is ever done to a worker by its thread's id.
+    fn needs_thread_ids(&self) -> bool {
+        self.steering.on || self.live.is_on || self.helping.is_requested
     }
 
-    /// The caller has just sent a wake-up to this worker.
+    /// The calling thread has just sent a wake-up to this worker.
     #[inline]
     pub(crate) fn signalled<C: Caller<P>>(&self, caller: &C, index: usize) {
         self.steerer(caller).expect_start(index);
     }
 
-    /// The caller is a worker that runs again after a wake-up.
+    /// The calling thread is a worker that runs again after a wake-up.
     pub(crate) fn woke<C: Caller<P>>(&self, caller: &C, report: &WakeReport) {
         self.steerer(caller).learn(report);
     }
 
-    /// Whether the caller, a worker without work, should leave its CPU at once instead of spinning there,
-    /// because it is in its waker's place.
+    /// Whether the calling thread, a worker without work, should leave its CPU at once instead of spinning
+    /// there, because it has taken its waker's CPU.
     pub(crate) fn is_in_the_way<C: Caller<P>>(&self, caller: &C) -> bool {
         self.steerer(caller).displaces_waker()
     }
 
-    /// The caller is a worker that has run out of work, and is about to say that it sleeps.
+    /// The calling thread is a worker that has run out of work, and is about to announce that it sleeps.
     #[inline]
     pub(crate) fn runs_dry<C: Caller<P>>(&self, caller: &C) {
         self.observer(caller).note_usage();
     }
 
-    /// The caller is a worker that is about to park.
+    /// The calling thread is a worker that is about to park.
     pub(crate) fn parks<C: Caller<P>>(&self, caller: &C) {
         self.steerer(caller).before_park();
     }
 
-    /// The caller comes by.
+    /// The calling thread passes a checkpoint.
     #[inline]
-    pub(crate) fn passes<C: Caller<P>>(&self, caller: &C, passing: Passing) {
+    pub(crate) fn passes<C: Caller<P>>(&self, caller: &C, checkpoint: Checkpoint) {
         let steerer = self.steerer(caller);
-        match passing {
-            Passing::Block(now) => {
+        match checkpoint {
+            Checkpoint::Block(now) => {
                 steerer.check_overdue_at(now);
                 steerer.leave_waker_at(now);
             }
-            Passing::Fairness => steerer.leave_waker(),
-            Passing::Publishing => steerer.check_overdue(),
-            Passing::Outside if self.live.is_on => {
+            Checkpoint::Fairness => steerer.leave_waker(),
+            Checkpoint::Publishing => steerer.check_overdue(),
+            Checkpoint::Outside if self.live.is_on => {
                 let now = caller.workers().platform().now();
                 self.follow_machine(caller, now);
             }
-            Passing::Outside => {}
+            Checkpoint::Outside => {}
         }
     }
 
-    /// The caller begins to wait, and has nothing to run.
+    /// The calling thread begins to wait, and has nothing to run.
     pub(crate) fn watch(&self) -> Vigil<'_, P> {
         Vigil {
             adapt: self,
@@ -235,12 +236,12 @@ impl<P: Platform> Adapt<P> {
         }
     }
 
-    /// A frame begins on this thread. True if something was done that took some time.
+    /// A frame begins on this thread. True if this call took some time, because there was something to do.
     pub(crate) fn frame_begins<C: Caller<P>>(&self, caller: &C, now: Nanos) -> bool {
         if self.live.is_on {
             self.follow_machine(caller, now);
         }
-        self.observer(caller).follow(now)
+        self.observer(caller).apply_verdict(now)
     }
 
     /// A frame has ended on this thread. Never waits.
@@ -248,23 +249,23 @@ impl<P: Platform> Adapt<P> {
         self.observer(caller).end_frame(begin, end);
     }
 
-    /// Whether a worker that has nothing to do should [look](Adapt::look_if_asked) at the machine.
+    /// Whether a worker without work should call [`refresh_if_requested`](Adapt::refresh_if_requested).
     #[inline]
-    pub(crate) fn asks_for_look(&self) -> bool {
-        self.live.is_asked()
+    pub(crate) fn refresh_is_requested(&self) -> bool {
+        self.live.refresh_is_requested()
     }
 
-    /// Has a look at the machine if one was asked for. The caller is a worker without work, and does not
-    /// count as searching meanwhile, since others would leave work to it.
+    /// Looks at the machine if a refresh was requested. The calling thread is a worker without work. It
+    /// does not count as searching meanwhile, because other threads would leave work to it.
     #[cold]
-    pub(crate) fn look_if_asked<C: Caller<P>>(&self, caller: &C) {
+    pub(crate) fn refresh_if_requested<C: Caller<P>>(&self, caller: &C) {
         if self.live.take_request() {
-            self.look(caller);
+            self.refresh(caller);
         }
     }
 
-    /// How many threads can run at the same time, and whether time is short: a thread that spins then spends
-    /// what others of ours need.
+    /// The number of threads that can run at the same time, and whether CPU time is short. If it is short,
+    /// a thread that spins spends time that other threads of this job system need.
     #[inline]
     pub(crate) fn width(&self) -> Width {
         let mut width = self.live.width();
@@ -272,29 +273,29 @@ impl<P: Platform> Adapt<P> {
         width
     }
 
-    /// Sees to it that a worker has the mask of its place, under the lock that keeps it alive. `given`: the
-    /// mask that it was given last.
-    pub(crate) fn hold_to_place<W: Workers<P>>(
+    /// Makes sure that a worker has the mask of its place. Called under the lock that keeps the worker
+    /// alive. `given`: the mask that it was given last.
+    pub(crate) fn assign_place<W: Workers<P>>(
         &self,
         workers: &W,
         words: &WorkerWords<P>,
         given: &mut Option<CpuSet>,
     ) -> Placed {
-        let place = self.live.hold_to_place(workers.platform(), words, given);
+        let place = self.live.assign_place(workers.platform(), words, given);
         Placed {
             is_slow: place.map(|place| place.is_slow),
-            mask: given.as_ref().or(self.live.told_cpus()).cloned(),
+            mask: given.as_ref().or(self.live.configured_cpus()).cloned(),
         }
     }
 
-    /// How many times as long as on a fast CPU something is believed to take a worker, in sixteenths.
+    /// How many times as long as on a fast CPU a piece of work is believed to take a worker, in sixteenths.
     pub(crate) fn times_16(&self, words: &WorkerWords<P>) -> u32 {
         let place = self.live.place(words.ordinal());
         place.map_or(16, |place| place.times_16)
     }
 }
 
-/// What a program tells and asks, from [`JobSystem`](crate::JobSystem).
+/// The program's side, called by [`JobSystem`](crate::JobSystem).
 impl<P: Platform> Adapt<P> {
     /// Starts the first workers.
     ///
@@ -305,90 +306,87 @@ impl<P: Platform> Adapt<P> {
         workers.fill()
     }
 
-    /// Makes the number of regular workers what the program asks for.
+    /// Makes the number of regular workers the one that the program requests.
     ///
     /// # Errors
     /// The first refusal of the system, after which fewer workers run.
     pub(crate) fn resize<W: Workers<P>>(
         &self,
         workers: &W,
-        asked: usize,
+        count: usize,
     ) -> Result<(), SpawnError> {
-        self.live.ask_for(workers, asked);
+        self.live.request_workers(workers, count);
         workers.fill()
     }
 
-    /// The thread with this name, the calling one, adopts a role.
+    /// The calling thread, which has this id, adopts a role.
     pub(crate) fn adopt<W: Workers<P>>(&self, workers: &W, thread: u64) {
         self.helping.adopt(workers, &self.live, thread);
     }
 
-    /// It gives a role back.
+    /// The thread with this id gives a role back.
     pub(crate) fn give_back<W: Workers<P>>(&self, workers: &W, thread: u64) {
         self.helping.give_back(workers, &self.live, thread);
     }
 
-    /// What the kernel was asked for, and what it said.
+    /// The requests to the kernel, and its answers.
     pub(crate) fn help(&self) -> Vec<Help> {
         self.helping.help()
     }
 
-    /// What others on the same machine do to this job system.
+    /// The effect of other programs on this job system.
     pub(crate) fn interference(&self) -> Interference {
         self.noticed.report()
     }
 
-    /// Why there are as many workers as there are, and why they are where they are.
+    /// The reasons for the number of workers and for their places.
     pub(crate) fn explain(&self) -> Vec<String> {
         self.live.explain()
     }
 
-    /// What the last look found.
+    /// The limits that the last refresh found.
     pub(crate) fn limits(&self) -> Limits {
         self.live.limits()
     }
 }
 
-/// Looks at the machine.
+/// Refreshes.
 impl<P: Platform> Adapt<P> {
-    /// If it is time for that, sees to it that a thread has a look at the machine.
+    /// Requests a refresh if one is due.
     #[inline]
     fn follow_machine<C: Caller<P>>(&self, caller: &C, now: Nanos) {
         if self.live.takes_turn(now) {
-            self.ask_for_look(caller);
+            self.request_refresh(caller);
         }
     }
 
-    /// A look takes a tenth of a millisecond, which is too much for a thread that has a frame to begin: a
-    /// worker has it as soon as it has nothing to do. If all of them sleep, one is woken.
+    /// A refresh takes a tenth of a millisecond, which is too much for a thread that has a frame to begin.
+    /// So a worker does it as soon as it has no work. If all workers sleep, one is woken. If there are no
+    /// workers, or if none has done the last refresh, the calling thread does it.
     #[cold]
-    fn ask_for_look<C: Caller<P>>(&self, caller: &C) {
+    fn request_refresh<C: Caller<P>>(&self, caller: &C) {
         let workers = caller.workers();
-        if caller.words().is_none() && workers.has_many_caches() {
-            let cpu = workers.platform().current_cpu();
-            self.live.saw_waiter(cpu.map(|cpu| workers.cache_of(cpu)));
-        }
-        if self.live.ask() || workers.active() == 0 {
-            self.look(caller);
+        if self.live.request_refresh() || workers.active() == 0 {
+            self.refresh(caller);
             return;
         }
-        // SeqCst, partner: the fence of a worker that has said that it sleeps and looks around once more.
+        // SeqCst, partner: the fence of a worker that has announced that it sleeps and looks around once
+        // more.
         P::fence(Ordering::SeqCst);
         caller.wake_one();
     }
 
     #[cold]
-    fn look<C: Caller<P>>(&self, caller: &C) {
+    fn refresh<C: Caller<P>>(&self, caller: &C) {
         let workers = caller.workers();
         let platform = workers.platform();
         let mut threads = workers.placed();
-        let me = live::caller(platform);
+        let me = live::calling_thread(platform);
         threads.push(PlacedThread {
             given: self.helping.role_mask(me.thread),
             ..me
         });
-        let are_preempted = self.noticed.are_preempted();
-        let limits = self.live.look(platform, &threads, are_preempted);
+        let limits = self.live.refresh(platform, &threads);
         self.learn(caller, limits);
     }
 
@@ -403,12 +401,12 @@ impl<P: Platform> Adapt<P> {
             workers.set_target(wanted);
         });
         let now = workers.platform().now();
-        self.live.has_looked(now, learned.must_confirm);
+        self.live.refreshed(now, learned.must_confirm);
         if learned.has_new_cpus && self.steering.on {
             self.live.widen_masks(workers);
         }
         self.helping
-            .hold_role_threads(workers.platform(), &self.live);
+            .renew_role_masks(workers.platform(), &self.live);
         if learned.change.is_some() || learned.is_undermanned || learned.has_new_places {
             self.live.fill(workers);
         }
@@ -420,32 +418,32 @@ impl<P: Platform> Adapt<P> {
     }
 }
 
-/// A wait of one thread that has nothing to run: what it does for workers that have no CPU.
+/// The help that a waiting thread with nothing to run gives to workers that have no CPU.
 pub(crate) struct Vigil<'a, P: Platform> {
     adapt: &'a Adapt<P>,
     nudging: Option<Nudging>,
 }
 
 impl<P: Platform> Vigil<'_, P> {
-    /// The caller comes by: a signalled worker that has not started in time is helped.
+    /// The calling thread passes by, and helps signalled workers that have not started in time.
     #[inline]
     pub(crate) fn passes<C: Caller<P>>(&self, caller: &C, now: Nanos) {
         self.adapt.steerer(caller).check_overdue_at(now);
     }
 
-    /// Until when the caller has to spin because workers that lost their CPU were nudged; `None`: it may
-    /// sleep.
+    /// The time until which the calling thread has to spin because workers that lost their CPU were nudged.
+    /// `None`: it may sleep.
     pub(crate) fn spins_until<C: Caller<P>>(&mut self, caller: &C, now: Nanos) -> Option<Nanos> {
         let steerer = self.adapt.steerer(caller);
         steerer.nudge_preempted(&mut self.nudging, now)
     }
 
-    /// Until when the caller may sleep without looking for signalled workers.
+    /// The time until which the calling thread may sleep without looking for signalled workers.
     pub(crate) fn sleeps_until(&self) -> Nanos {
         self.adapt.steering.overdue_at().unwrap_or(Nanos::MAX)
     }
 
-    /// The caller has slept.
+    /// The calling thread has slept.
     pub(crate) fn has_slept(&mut self) {
         self.nudging = None;
     }

@@ -1,71 +1,88 @@
-//! Which CPUs each worker is held to, and what it takes there.
+//! The places of workers: the CPUs that each worker is held to, and the work that it takes there.
 //!
-//! Where CPUs differ, work with a deadline belongs on the fast ones. So workers are of two kinds
-//! ([`Plan`] says how many of each): *fast* ones have a mask of the fast classes and take everything; *slow*
-//! ones have a mask of a slower class and take what has no deadline, and of ranges only shares that fit
-//! their speed ([`slow`](crate::work::slow)). No mask is a single CPU unless a class is: within a class the
-//! kernel decides, and steering leaves out a CPU of the class for a while.
-//!
-//! Where there are several last-level caches, fast workers that have a core each beside the thread that waits
-//! have a mask of its cache ([`Plan`]). Which thread that is, shows a request for a look at the machine
-//! ([`live`](crate::adapt::live)). A mask that leaves out idle CPUs is in the way where others want the rest:
-//! while threads are preempted there is none.
+//! Where CPUs differ, work with a deadline belongs on the fast ones. So there are two kinds of workers
+//! ([`Plan`] says how many of each). *Fast* workers have a mask of the fast classes and take everything.
+//! *Slow* workers have a mask of a slower class. They take work without a deadline, and of ranges only
+//! shares that fit their speed ([`slow`](crate::work::slow)). No mask is a single CPU unless a class is:
+//! within a class the kernel decides, and steering leaves out a CPU of the class for a while.
 //!
 //! Invariants
-//! - Where all usable CPUs are of one class, or classes are not reliable, every worker is a fast one, and no
-//!   mask is set but that of a cache. If the program wants none of it ([`Placement::Free`]), none at all.
-//! - Threads of the program's own, those with a role, too, are never held to a cache: workers follow them.
-//! - A mask has a CPU that may be used at this moment. It has those, too, that are away and would belong to
-//!   it: the kernel cuts them off, and what it leaves tells when they are back.
+//! - Where all usable CPUs are of one class, or classes are not reliable, every worker is a fast one, and
+//!   no mask is set. The same holds if the program wants no places ([`Placement::Free`]).
+//! - A mask has a CPU that may be used at this moment. It also has the CPUs that are away and would belong
+//!   to it. The kernel cuts them off, and the mask that it leaves tells when they are back.
 //! - Of the regular workers, the first one is fast.
 
-use platform::{CpuSet, Distance, Lane, Limits, Machine, Plan, PlannedWorker, Platform, Topology};
+use platform::{CpuSet, Lane, Limits, Machine, Plan, PlannedWorker, Platform, Topology};
 
 use crate::adapt::words::PlacedThread;
 
 /// Whether workers are held to classes of CPUs.
+///
+/// ```
+/// use paceline::{Builder, Placement};
+/// let js = Builder::new().placement(Placement::LittleCoresInLoops).build().unwrap();
+/// println!("{}", js.explain().join("\n")); // Where the workers are, and why.
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Placement {
-    /// Where CPUs differ: jobs on the fast ones (the fastest class, and slower ones until there are four CPUs
-    /// or half of all), [background](crate::NewJob::background) jobs anywhere, and the slow CPUs take part in
-    /// ranges with shares that fit their speed. Masks are those of classes, never of single CPUs.
-    ///
-    /// Where there are several last-level caches, workers stay in that of the thread that waits for them
-    /// (which may move) if there is a core for each: they hear from each other in a third of the time. Not
-    /// while other programs take their CPUs. Where CPUs are equal and share one cache nothing is done.
+    /// Where CPUs differ, jobs run on the fast ones (the fastest class, and slower ones until there are
+    /// four CPUs or half of all), and [background](crate::NewJob::background) jobs on any CPU. Masks are
+    /// those of classes, never of single CPUs. Where CPUs are equal nothing is done.
     #[default]
     Classes,
-    /// Every worker runs everything, wherever the kernel puts it.
+    /// As `Classes`, and the little cores take part in loops, with pieces that fit their speed. For each
+    /// place in the program that has a loop the job system tries now and then whether that makes the loop
+    /// shorter.
+    ///
+    /// It is not the default, because only simulated machines have shown that it helps. Loops that are
+    /// divided evenly are known to become *longer* with little cores. Measure your frames with it and
+    /// without.
+    LittleCoresInLoops,
+    /// Every worker runs everything, on the CPU that the kernel chooses.
     Free,
 }
 
-/// Where one worker belongs.
+impl Placement {
+    /// Every placement, with its word in `PACELINE_PLACEMENT`.
+    pub(crate) const WORDS: [(&'static str, Placement); 3] = [
+        ("classes", Placement::Classes),
+        ("little-cores-in-loops", Placement::LittleCoresInLoops),
+        ("free", Placement::Free),
+    ];
+
+    /// Whether workers are held to classes of CPUs.
+    pub(crate) fn has_classes(self) -> bool {
+        self != Placement::Free
+    }
+}
+
+/// The place of one worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// The mask of its thread.
     pub(crate) cpus: CpuSet,
-    /// It takes no work with a deadline but shares of ranges.
+    /// The worker takes no work with a deadline except shares of ranges.
     pub(crate) is_slow: bool,
-    /// How many times as long as on a fast CPU something takes there, in sixteenths: what is believed before
-    /// it is measured.
+    /// How many times as long as on a fast CPU a piece of work takes there, in sixteenths. This is believed
+    /// until it is measured.
     pub(crate) times_16: u32,
 }
 
-/// What is believed of CPUs about which nothing is known: a little core beside a big one.
+/// The same for CPUs of unknown speed: the value of a little core beside a big one.
 const TIMES_UNKNOWN: u32 = 4 * 16;
 
-/// The places of so many workers; none if all may run everything everywhere. `seen`: every CPU that was ever
-/// usable. `waiter`: the CPU of the thread that waits, if they are to be near it.
+/// The places of `workers` workers. None if all workers may run everything everywhere. `seen`: every CPU
+/// that was ever usable.
 pub(crate) fn places(
     machine: &Topology,
     limits: &Limits,
     workers: usize,
     seen: &CpuSet,
-    waiter: Option<u32>,
 ) -> Vec<Place> {
     let usable = limits.usable();
-    let plan = Plan::new(machine, limits, workers, waiter);
+    let plan = Plan::new(machine, limits, workers);
     let is_anywhere = |worker: &PlannedWorker| worker.takes(Lane::Frame) && worker.cpus == usable;
     if plan.workers.iter().all(is_anywhere) {
         return Vec::new();
@@ -75,12 +92,9 @@ pub(crate) fn places(
     let away = seen.difference(&usable);
     let place = |worker: &PlannedWorker| {
         let is_slow = !worker.takes(Lane::Frame);
-        // To a cache belongs what has it, too, and nothing else.
-        let near = waiter.filter(|_| !is_slow && worker.cpus != fast);
-        let belongs = |cpu: &u32| match (near, machine.class_of(*cpu)) {
-            (Some(near), _) => machine.distance(near, *cpu) <= Distance::Cache,
-            (None, Some(class)) => is_slow == (Some(class) < slowest_fast),
-            (None, None) => true,
+        let belongs = |cpu: &u32| match machine.class_of(*cpu) {
+            Some(class) => is_slow == (Some(class) < slowest_fast),
+            None => true,
         };
         let with_away: CpuSet = worker
             .cpus
@@ -96,7 +110,8 @@ pub(crate) fn places(
     plan.workers.iter().map(place).collect()
 }
 
-/// How many times as long something takes on the slowest of `cpus` as on average on the fast ones.
+/// How many times as long a piece of work takes on the slowest of `cpus` as on average on the fast ones, in
+/// sixteenths.
 fn times(machine: &Topology, fast: &CpuSet, cpus: &CpuSet) -> u32 {
     let capacity = |cpu| {
         let class = &machine.classes()[machine.class_of(cpu)?];
@@ -113,9 +128,9 @@ fn times(machine: &Topology, fast: &CpuSet, cpus: &CpuSet) -> u32 {
     }
 }
 
-/// Where this thread might run if it had not been given a mask; `usable`: the CPUs that this mask was chosen
-/// from. A thread that has all of its mask that there was has lost nothing to anybody else, so what the mask
-/// leaves out counts, too.
+/// The CPUs that this thread might use without the mask that it was given. `usable`: the CPUs from which
+/// this mask was chosen. If the thread still has all of the mask's usable CPUs, nothing has taken one from
+/// it. So the CPUs that the mask leaves out count, too.
 pub(crate) fn allowed_without_place<P: Platform>(
     platform: &P,
     placed: &PlacedThread,
@@ -131,8 +146,6 @@ pub(crate) fn allowed_without_place<P: Platform>(
 
 #[cfg(test)]
 mod tests {
-    use platform::CpuPlace;
-
     use super::*;
 
     fn phone() -> Topology {
@@ -145,15 +158,15 @@ mod tests {
 
     fn lines(machine: &Topology, usable: &str, workers: usize) -> Vec<String> {
         let limits = Limits::of(CpuSet::parse(usable));
-        let places = places(machine, &limits, workers, machine.allowed(), None);
+        let places = places(machine, &limits, workers, machine.allowed());
         let kind = |place: &Place| if place.is_slow { "slow" } else { "fast" };
         let line = |place: &Place| format!("{} {} {}", place.cpus, kind(place), place.times_16);
         places.iter().map(line).collect()
     }
 
-    /// Goal: places follow the plan, masks name no CPU of another kind, and where nothing is to be divided
-    /// there are no places. Method: a phone, whole; without its prime core; with few workers; on its little
-    /// cores; and equal CPUs.
+    /// Goal: places follow the plan, masks have no CPU of another kind, and there are no places where there
+    /// is nothing to divide. Method: a phone, whole; with few workers; without its prime core; on its
+    /// little cores; and equal CPUs.
     #[test]
     fn places_follow_the_plan() {
         let (fast, slow) = ("4-7 fast 17", "0-3 slow 52");
@@ -170,27 +183,8 @@ mod tests {
         assert_eq!(lines(&Topology::uniform(8), "0-7", 7), [""; 0]);
     }
 
-    /// Goal: the mask of a cache has those of its CPUs, too, that are away, and no others. Method: a
-    /// desktop of two caches without one CPU of each.
-    #[test]
-    fn a_cache_has_its_cpus_that_are_away() {
-        let place = |cpu| CpuPlace {
-            cpu,
-            core: cpu,
-            cache: cpu / 4,
-            ..CpuPlace::default()
-        };
-        let desktop = Topology::new((0..8).map(place).collect(), 8, String::new());
-        let limits = Limits::of(CpuSet::parse("0-1,3-6"));
-        let [near, also] = &places(&desktop, &limits, 2, desktop.allowed(), Some(1))[..] else {
-            panic!("two places");
-        };
-        assert_eq!((near, near.cpus.to_string()), (also, "0-3".into()));
-        assert!(!near.is_slow);
-    }
-
-    /// Goal: nobody is held to classes that nobody knows the speed of, other than by their order; a class
-    /// without a capacity has a usual one. Method: as it says.
+    /// Goal: classes of unknown speed are told apart by their order alone, and a class without a capacity
+    /// is believed to have a usual one. Method: two classes without capacities.
     #[test]
     fn unknown_speeds_are_usual_ones() {
         let halves = vec![(CpuSet::parse("0-3"), None), (CpuSet::parse("4-7"), None)];

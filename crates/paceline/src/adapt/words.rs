@@ -1,4 +1,4 @@
-//! What is known of single workers: words that all threads may read, and reports.
+//! The facts about a single worker: words that all threads may read, and reports.
 
 use event::Nanos;
 use platform::{Atomic, CpuSet, Memory, Ordering};
@@ -6,11 +6,11 @@ use platform::{Atomic, CpuSet, Memory, Ordering};
 /// The ordinal of a worker without one: a spare.
 pub(crate) const NO_ORDINAL: u32 = u32::MAX;
 
-/// What all threads may read of a worker.
+/// The words of a worker that all threads may read.
 pub(crate) struct WorkerWords<M: Memory> {
     /// Its mask ([`Mask`]).
     pub(super) mask: M::AtomicU32,
-    /// While it lives, its thread's name for the platform; 0: none.
+    /// The platform's id of its thread, as long as the thread lives; 0: none.
     pub(super) thread: M::AtomicU64,
     /// A regular worker's number among these; else [`NO_ORDINAL`].
     pub(super) ordinal: M::AtomicU32,
@@ -31,12 +31,12 @@ impl<M: Memory> WorkerWords<M> {
         self.ordinal.load(Ordering::Relaxed)
     }
 
-    /// It is the regular worker with this number, and has no thread yet.
+    /// Makes it the regular worker with this number. It has no thread yet.
     pub(crate) fn set_ordinal(&self, ordinal: u32) {
         self.ordinal.store(ordinal, Ordering::Relaxed);
     }
 
-    /// What there is to say of its thread, if that has told its name. `given`: the mask that it was given.
+    /// Its thread, if the thread has published its id. `given`: the mask that the thread was given.
     pub(crate) fn placed(&self, given: &Option<CpuSet>) -> Option<PlacedThread> {
         // Relaxed: see `with_thread`.
         let thread = self.thread.load(Ordering::Relaxed);
@@ -48,7 +48,7 @@ impl<M: Memory> WorkerWords<M> {
     }
 }
 
-/// What a worker's mask is.
+/// The state of a worker's mask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Mask {
@@ -56,7 +56,8 @@ pub(crate) enum Mask {
     Full = 0,
     /// One CPU is left out.
     Steered = 1,
-    /// One was, until a thread found that it took too long; the worker has not noticed yet.
+    /// One CPU was left out, until a thread found that the worker took too long to start. The worker has
+    /// not noticed yet.
     Restored = 2,
 }
 
@@ -66,31 +67,31 @@ impl Mask {
         words.mask.load(Ordering::Relaxed)
     }
 
-    /// Whether its worker steers clear of a CPU.
+    /// Whether steering leaves out a CPU of the worker's mask.
     pub(super) fn is_steered<M: Memory>(words: &WorkerWords<M>) -> bool {
         Mask::of(words) == Mask::Steered as u32
     }
 
     pub(super) fn set<M: Memory>(self, words: &WorkerWords<M>) {
-        // Relaxed: a hint for wakers, see `overdue`.
+        // Relaxed: a hint for wakers; see `overdue`.
         words.mask.store(self as u32, Ordering::Relaxed);
     }
 }
 
-/// A thread, and the mask that it was given for its place; none if it was given none.
+/// A thread, and the mask that it was given for its place, if any.
 pub(crate) struct PlacedThread {
     pub(crate) thread: u64,
     pub(crate) given: Option<CpuSet>,
-    /// Steering has left out a CPU of it.
+    /// Steering has left out a CPU of the mask.
     pub(crate) is_steered: bool,
 }
 
-/// What a worker that runs again learns of the wake-up that was sent to it.
+/// The facts that a worker learns, when it runs again, about the wake-up that was sent to it.
 pub(crate) struct WakeReport {
-    /// From the waker's decision to running.
+    /// The time from the waker's decision until the worker ran.
     pub(crate) latency: Nanos,
-    /// Whether it runs on the CPU its waker ran on.
+    /// Whether the worker runs on the CPU that its waker ran on.
     pub(crate) colocated: bool,
-    /// Where the waker ran.
+    /// The CPU that the waker ran on.
     pub(crate) waker_cpu: Option<u32>,
 }

@@ -1,17 +1,18 @@
-//! What adaptation sees of a job system: its workers, and the thread that asks or tells.
+//! A job system as adaptation sees it: its workers, and the thread that calls.
 //!
-//! The core implements both traits; nothing in this folder knows contexts, thread slots or the shared state.
+//! The core implements both traits. Nothing in this folder knows contexts, thread slots or the shared
+//! state.
 
 use event::{EventKind, Nanos};
 use platform::{Atomic, CpuSet, Ordering, Platform};
 
-use super::local::Local;
+use super::local::AdaptLocal;
 use super::words::{PlacedThread, WorkerWords};
 use crate::stats::Counters;
 
-/// The workers of a job system. A worker is named by the index of its thread slot.
+/// The workers of a job system. A worker is identified by the index of its thread slot.
 pub(crate) trait Workers<P: Platform> {
-    /// The platform they run on.
+    /// The platform that they run on.
     fn platform(&self) -> &P;
 
     /// The machine below it.
@@ -19,75 +20,71 @@ pub(crate) trait Workers<P: Platform> {
         self.platform().machine()
     }
 
-    /// How many threads the job system knows, its own and others: their indices are smaller.
+    /// The number of threads that the job system knows, its own and others. Their indices are smaller.
     fn threads(&self) -> usize;
 
-    /// A thread of the job system's own, or `None` for a thread from outside.
+    /// The words of a thread of the job system's own. `None`: the thread is from outside.
     fn worker(&self, index: usize) -> Option<&WorkerWords<P>>;
 
-    /// When the last wake-up was sent to a thread, if it has not started yet.
+    /// The time of the last wake-up that was sent to a thread, if the thread has not started yet.
     fn signalled(&self, index: usize) -> Option<Nanos>;
 
-    /// What a thread has counted.
+    /// A thread's counters.
     fn counters(&self, index: usize) -> &Counters<P>;
 
-    /// How many frames have begun.
+    /// The number of frames that have begun.
     fn frames(&self) -> u64;
 
-    /// How many workers there are at this moment.
+    /// The number of workers at this moment.
     fn active(&self) -> usize;
 
-    /// How many regular workers are wanted.
+    /// The number of regular workers wanted.
     fn target(&self) -> usize;
 
-    /// So many regular workers are wanted from now on. Changes nothing before [`fill`](Workers::fill).
+    /// From now on this number of regular workers is wanted. Changes nothing before
+    /// [`fill`](Workers::fill).
     fn set_target(&self, workers: usize);
 
-    /// Makes the regular workers as many as are wanted.
+    /// Makes the number of regular workers the wanted one.
     ///
     /// # Errors
     /// The first refusal of the system, after which fewer workers run.
     fn fill(&self) -> Result<(), platform::SpawnError>;
 
-    /// Whether the machine has several last-level caches.
-    fn has_many_caches(&self) -> bool;
-
-    /// A CPU that stands for all that share a last-level cache with this one.
-    fn cache_of(&self, cpu: u32) -> u32;
-
     /// The slice that workers ask the kernel for.
     fn slice(&self) -> Option<Nanos>;
 
-    /// Whether a worker is certainly in the middle of nothing: it sleeps, or waits.
+    /// Whether a worker certainly has no work in its hands: it sleeps, or waits.
     fn is_at_rest(&self, index: usize) -> bool;
 
-    /// Calls `f` while no worker can end, nor another one begin in its place.
+    /// Calls `f`. Meanwhile no worker can end, and no other one can begin in its place.
     fn while_they_live<R>(&self, f: impl FnOnce() -> R) -> R;
 
-    /// Calls `with` with the mask that a worker's thread was started with or given since, if any. It is not
-    /// changed meanwhile.
+    /// Calls `with` with the mask that a worker's thread was started with or was given since, if any. The
+    /// mask does not change meanwhile.
     fn with_given_mask(&self, index: usize, with: impl FnOnce(&CpuSet));
 
-    /// The threads of all workers that have told their names, and the masks that they were given.
+    /// The threads of all workers that have published their ids, each with the mask that it was given.
     fn placed(&self) -> Vec<PlacedThread>;
 
-    /// Calls `with` with the name of a worker's thread, which does not end meanwhile. False if it has none.
+    /// Calls `with` with the id of a worker's thread. The thread does not end meanwhile. False if the
+    /// worker has published none.
     fn with_thread(&self, words: &WorkerWords<P>, with: impl FnOnce(u64) -> bool) -> bool {
-        // Relaxed: a name that is not zero was written by a thread that is alive, because it is taken
-        // back under this lock before the thread ends.
+        // Relaxed: an id that is not zero was written by a thread that is alive, because the thread takes
+        // it back under this lock before it ends.
         self.while_they_live(|| match words.thread.load(Ordering::Relaxed) {
             0 => false,
             thread => with(thread),
         })
     }
 
-    /// The workers there are places for, some of which may have no thread at this moment.
+    /// All workers that have a thread slot. Some of them may have no thread at this moment.
     fn each(&self) -> impl Iterator<Item = (usize, &WorkerWords<P>)> {
         (0..self.threads()).filter_map(|index| Some((index, self.worker(index)?)))
     }
 }
 
-/// The thread that asks or tells: one that is inside the job system.
+/// The thread that calls: a thread that is inside the job system.
 pub(crate) trait Caller<P: Platform> {
     /// The job system's workers.
     type Workers: Workers<P>;
@@ -103,15 +100,15 @@ pub(crate) trait Caller<P: Platform> {
         self.workers().worker(self.index())
     }
 
-    /// Works on what this thread remembers. `f` does not come back here.
-    fn local<R>(&self, f: impl FnOnce(&mut Local) -> R) -> R;
+    /// Calls `f` with this thread's memory. `f` does not come back here.
+    fn local<R>(&self, f: impl FnOnce(&mut AdaptLocal) -> R) -> R;
 
     /// This thread's counters.
     fn counters(&self) -> &Counters<P>;
 
-    /// Records an event. `job`: a number that is recorded where a job would be.
+    /// Records an event. `job`: a number that is recorded in the place of a job.
     fn note(&self, kind: EventKind, job: u64, arg: u64);
 
-    /// Wakes a worker that sleeps, if there is one, a slow one rather than others.
+    /// Wakes a worker that sleeps, if there is one; a slow worker if there is a choice.
     fn wake_one(&self);
 }

@@ -78,21 +78,39 @@ impl<'js, P: Platform> Frame<'js, P> {
 
     /// The number of frames that this job system had begun before this one.
     ///
-    /// For an example see [`label`](Frame::label).
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// for number in 0..3 {
+    ///     assert_eq!(js.frame("update", Duration::from_millis(16)).number(), number);
+    /// }
+    /// ```
     pub fn number(&self) -> u64 {
         self.number
     }
 
     /// The time since the frame began. Reads a clock.
     ///
-    /// For an example see [`label`](Frame::label).
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_millis(16));
+    /// let left = Duration::from_millis(16).saturating_sub(frame.elapsed());
+    /// assert!(left < Duration::from_millis(16), "some of the budget is used up");
+    /// ```
     pub fn elapsed(&self) -> Duration {
         (self.system.shared().platform.now() - self.start).into()
     }
 
     /// Begins the description of a job, as [`JobSystem::job`]. The frame's end does not wait for it.
     ///
-    /// For an example see [`Frame`].
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_millis(16));
+    /// let animate = frame.job("animate").schedule(|_| ());
+    /// js.wait(frame.job("draw").after(animate).schedule(|_| ()));
+    /// ```
     #[track_caller]
     pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
         self.system.job(name)

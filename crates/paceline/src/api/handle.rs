@@ -85,7 +85,14 @@ impl<T> Job<T> {
 
     /// Whether the job is over; as [`JobSystem::is_done`](crate::JobSystem::is_done). Never blocks.
     ///
-    /// For an example see [`id`](Job::id).
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let gate = js.event("gate");
+    /// let load = js.job("load").after(gate.id()).run(|_| 42);
+    /// assert!(!load.is_done());
+    /// gate.complete();
+    /// assert_eq!(load.wait(), 42);
+    /// ```
     pub fn is_done(&self) -> bool {
         self.owner.is_over(self.id.ticket())
     }
@@ -93,7 +100,11 @@ impl<T> Job<T> {
     /// Waits for the job and gives its result. Meanwhile the thread runs what the job needs, as in
     /// [`JobSystem::wait`](crate::JobSystem::wait).
     ///
-    /// For an example see [`Job`].
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let load = js.job("load").run(|_| vec![1, 2, 3]);
+    /// assert_eq!(load.wait().len(), 3);
+    /// ```
     ///
     /// # Panics
     /// With the job's own panic; with the reason if the job was cancelled or the wait can never end.
@@ -266,7 +277,14 @@ impl Event {
 
     /// The job that is over when the event is completed.
     ///
-    /// For an example see [`Event`].
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let loaded = js.event("loaded");
+    /// let id = loaded.id();
+    /// assert!(!js.is_done(id));
+    /// loaded.complete();
+    /// assert!(js.is_done(id));
+    /// ```
     pub fn id(&self) -> JobId {
         self.id
     }
@@ -275,7 +293,13 @@ impl Event {
     /// them. Runs nothing, and cannot fail: a thread without a slot is lent one for the call, for which it
     /// may have to wait. In a fork's child nothing happens.
     ///
-    /// For an example see [`Event`].
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let loaded = js.event("loaded");
+    /// let shown = js.job("show").after(loaded.id()).run(|_| "shown");
+    /// std::thread::spawn(move || loaded.complete()); // Any thread may do that.
+    /// assert_eq!(shown.wait(), "shown");
+    /// ```
     pub fn complete(self) {
         let this = ManuallyDrop::new(self);
         this.owner.complete_event(this.id.ticket(), false);

@@ -11,6 +11,15 @@ use crate::work::thread_record;
 
 /// The guard of a role: the thread has it until the guard is dropped. From [`JobSystem::adopt`]. The guard
 /// stays on its thread.
+///
+/// ```
+/// use paceline::{JobSystem, Role};
+/// let js = JobSystem::new();
+/// {
+///     let _main = js.adopt(Role::Main);
+///     // Frames run here.
+/// } // From here on the thread is scheduled as before.
+/// ```
 #[must_use = "the role is given back when this is dropped"]
 pub struct Adopted<'js, P: Platform> {
     system: &'js JobSystem<P>,
@@ -69,7 +78,10 @@ impl<P: Platform> JobSystem<P> {
     /// The requests of [`Builder::os_help`](crate::Builder::os_help), in order, each with the kernel's
     /// answer. Empty in a fork's child. Takes a lock and allocates.
     ///
-    /// For an example see [`adopt`](JobSystem::adopt).
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// assert!(js.os_help().is_empty(), "nothing was asked for");
+    /// ```
     pub fn os_help(&self) -> Vec<Help> {
         if self.shared().is_forked() {
             Vec::new()

@@ -210,8 +210,15 @@ impl<'a, P: Platform> NewJob<'a, P> {
         self.try_run(body).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`run`](NewJob::run), with an error instead of a panic; for an example see
-    /// [`try_schedule`](NewJob::try_schedule).
+    /// As [`run`](NewJob::run), with an error instead of a panic.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// match js.job("load").try_run(|_| 42) {
+    ///     Ok(load) => assert_eq!(load.wait(), 42),
+    ///     Err(error) => eprintln!("no room for the job: {error}"),
+    /// }
+    /// ```
     ///
     /// # Errors
     /// As [`try_schedule`](NewJob::try_schedule).
@@ -254,8 +261,15 @@ impl<'a, P: Platform> NewJob<'a, P> {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`schedule_for`](NewJob::schedule_for), with an error instead of a panic; for an example see
-    /// [`try_schedule`](NewJob::try_schedule).
+    /// As [`schedule_for`](NewJob::schedule_for), with an error instead of a panic.
+    ///
+    /// ```
+    /// use paceline::{Grain, JobSystem, ScheduleError};
+    /// let js = JobSystem::new();
+    /// let whole = 0..usize::MAX;
+    /// let refused = js.job("too long").try_schedule_for(whole, Grain::Auto, |_, _| ());
+    /// assert_eq!(refused, Err(ScheduleError::TooLong { items: usize::MAX }));
+    /// ```
     ///
     /// # Errors
     /// As [`try_schedule`](NewJob::try_schedule); also if the range has 2³² items or more.
@@ -356,7 +370,20 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Makes `job` wait for `after`, too, although it has been scheduled; as
-    /// [`JobSystem::add_dependency`](crate::JobSystem::add_dependency), where there is an example.
+    /// [`JobSystem::add_dependency`](crate::JobSystem::add_dependency).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let gate = js.event("gate");
+    /// let draw = js.job("draw").after(gate.id()).schedule(|_| ());
+    /// let found = js.job("find more").run(move |cx| {
+    ///     let more = cx.job("more").schedule(|_| ());
+    ///     cx.add_dependency(draw, more)
+    /// });
+    /// found.wait().expect("the job has not started, since the gate is shut");
+    /// gate.complete();
+    /// js.wait(draw);
+    /// ```
     ///
     /// # Errors
     /// If `job` has started, if the edge closes a cycle, if too many edges are unfinished, or if an id is

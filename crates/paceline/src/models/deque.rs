@@ -1,13 +1,13 @@
-//! Goal: the deque hands out every ticket at least once and nothing else, whatever owner and thieves
-//! do at the same time.
-//! Method: the owner follows a script of puts and takes while one or two thieves steal; then what is
-//! left is taken. Tickets are written into a zeroed ring, so a thief that reads a slot too early gets
+//! Goal: the deque hands out every ticket at least once and nothing else, whatever owner and thieves do at
+//! the same time.
+//! Method: the owner follows a script of puts and takes while one or two thieves steal. Then the owner
+//! takes the rest. Tickets are written into a zeroed ring, so a thief that reads a slot too early gets
 //! ticket zero.
 //! Bounds: rings of two and four, which the scripts go around; one thief with three preemptions, or two
-//! with two; each steals once.
+//! with two; each thief steals once.
 //! Planted bugs: a put leaves the tag as it is, so that a thief that slept through a take and a put gets
 //! the old ticket again and the new one is lost; D1 is missing at either end. D2 is there against load
-//! buffering, which the checker does not show; that each load of the owner is Acquire is not checked.
+//! buffering, which the checker does not show. It is not checked that each load of the owner is Acquire.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use crate::store::Ticket;
 
 const SYMPTOM: &str = "tickets handed out";
 
-/// What a thief does, once.
+/// The one action of a thief.
 #[derive(Clone, Copy)]
 enum Theft {
     One,
     Half,
 }
 
-/// An owner follows a script (`p`: put the next ticket, `t`: take the
-/// newest, `o`: take the oldest, `s`: spill) while thieves steal.
+/// An owner follows a script (`p`: put the next ticket, `t`: take the newest, `o`: take the oldest, `s`:
+/// spill) while thieves steal.
 struct Heist<M: Memory> {
     deque: Deque<M>,
     put: Notes<u64>,
@@ -73,7 +73,7 @@ impl<M: Memory> Heist<M> {
         })
     }
 
-    /// The owner takes what is left; then all that was put is out, and nothing else.
+    /// The owner takes the rest. Then all tickets that were put are out, and nothing else.
     fn settle(&self) {
         while let Some(ticket) = self.deque.take_newest() {
             self.out.add(ticket.0);
@@ -124,7 +124,7 @@ fn every_ticket_is_handed_out_with_two_thieves() {
     }
 }
 
-/// The anchor carries no tag. (Tickets are too small to be touched by this.)
+/// The anchor carries no tag. (Tickets are too small to be changed by this.)
 #[derive(Clone, Copy)]
 struct NoTag;
 

@@ -1,13 +1,13 @@
-//! Goal: published work is never forgotten: while a worker is not busy, every published job runs,
-//! although nobody waits for it and nobody flushes.
+//! Goal: published work is never forgotten: while a worker is not busy, every published job runs, although
+//! no thread waits for it or flushes.
 //! Method: a publisher schedules a job and goes away while a worker is anywhere between looking for work
-//! and being parked, by the real code of `context` and `worker`. Then the parts of the protocol one by
-//! one: the real `Idle` and `Deque`, in a loop that mirrors `Context::work_loop`, `idle` and `sleep`
-//! (without spinning), so that a fence or an edge can be taken out on one side alone. A lost wake-up
-//! leaves somebody parked for ever, which the checker reports as a deadlock.
+//! and being parked, by the real code of `context` and `worker`. Then the parts of the protocol one by one:
+//! the real `Idle` and `Deque`, in a loop that mirrors `Context::work_loop`, `idle` and `sleep` (without
+//! spinning), so that a fence or an edge can be taken out on one side alone. A lost wake-up leaves a thread
+//! parked for ever, which the checker reports as a deadlock.
 //! Bounds: one or two workers, one to three jobs, two preemptions (three for the smallest).
-//! Planted bugs: F or G missing, or AcqRel where SeqCst is needed (publisher and sleeper each miss what
-//! the other wrote); I2, I3 and I4 without Release; tickets that are moved without being announced again.
+//! Planted bugs: F or G missing, or AcqRel where SeqCst is needed (publisher and sleeper each miss the
+//! other's write); I2, I3 and I4 without Release; tickets that are moved without being announced again.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ use crate::queues::Deque;
 use crate::queues::{Fenced, Fences, Idle};
 use crate::store::Ticket;
 
-// What one sleeper, one searcher and one bump add to the idle word.
+// One sleeper, one searcher and one bump add this to the idle word.
 const SLEEPING: u64 = 1;
 const SEARCHING: u64 = 1 << 12;
 const EPOCH: u64 = 1 << 48;
 
 struct Den<M: Memory> {
     idle: Idle<M>,
-    /// One for each worker, then the publisher's.
+    /// A queue for each worker, then the publisher's.
     queues: Vec<Deque<Spoiled<Ordered>>>,
     parkers: Vec<<Loom as Platform>::Parker>,
-    /// By job: whether it has been claimed. (Tickets may be doubled.)
+    /// For each job, whether it has been claimed. (Tickets may be doubled.)
     claims: Vec<Word32>,
     /// Jobs that have not run.
     left: Word32,
@@ -84,7 +84,7 @@ impl<M: Memory> Den<M> {
         self.left.load(Ordering::Acquire) == 0
     }
 
-    /// Whoever runs the last job sends everybody home.
+    /// Runs a job. The thread that runs the last one wakes all others, so that they end.
     fn run(&self, ticket: Ticket) {
         // AcqRel, partner: both operations as done by the other workers.
         if self.claims[ticket.0 as usize - 1].swap(1, Ordering::AcqRel) == 1 {
@@ -97,7 +97,7 @@ impl<M: Memory> Den<M> {
         }
     }
 
-    /// As `Context::from_deques`: what is stolen beyond the first goes to the own queue.
+    /// As `Context::take_from_deques_if`: stolen tickets beyond the first go to the own queue.
     fn find(&self, thread: usize) -> Option<Ticket> {
         let mut first = None;
         self.queues.iter().find_map(|queue| {
@@ -157,7 +157,7 @@ impl<M: Memory> Den<M> {
         parks
     }
 
-    /// What one thread does here.
+    /// The part of one thread.
     fn part(self: &Arc<Self>, act: impl FnOnce(&Arc<Den<M>>) + Send + 'static) -> Part {
         let den = self.clone();
         Box::new(move || act(&den))
@@ -176,14 +176,14 @@ impl<M: Memory> Den<M> {
         self.part(move |den| den.work::<F>(thread))
     }
 
-    /// Worker 1 finds nothing and goes to sleep; notes whether it would park.
+    /// Worker 1 finds nothing and goes to sleep. Notes whether it would park.
     fn dozer(self: &Arc<Self>, parked: &Notes<bool>) -> Part {
         let parked = parked.clone();
         self.part(move |den| parked.add(den.doze_off(1)))
     }
 }
 
-/// A publisher with some jobs, which it does not wait for, against one worker.
+/// A publisher with some jobs that it does not wait for, against one worker.
 fn publish_and_forget<M: Memory, F: Fences<M> + 'static>(first: usize, jobs: usize) {
     let den = Den::<M>::new(1, jobs);
     together(first, [den.publisher::<F>(jobs), den.worker::<F>(0)]);
@@ -265,8 +265,8 @@ fn with_weaker_fences_a_scheduled_job_is_forgotten() {
 
 const FORGOTTEN: &str = "a job is forgotten";
 
-/// A waker may find no bit, because worker 0 is just now waking up by itself, while that worker makes
-/// a job and worker 1 goes to sleep.
+/// A waker may find no bit, because worker 0 is just now waking up by itself. Meanwhile that worker makes a
+/// job, and worker 1 goes to sleep.
 fn leave_it_to_a_phantom<M: Memory>(first: usize) {
     let den = Den::<M>::new(2, 1);
     den.idle.begin_search::<Fenced>();
@@ -285,7 +285,7 @@ fn leave_it_to_a_phantom<M: Memory>(first: usize) {
 }
 
 #[test]
-fn a_job_that_is_left_to_a_searcher_who_is_not_there_is_found() {
+fn a_job_that_is_left_to_an_absent_searcher_is_found() {
     check(2, 3, leave_it_to_a_phantom::<Loom>);
 }
 
@@ -307,7 +307,7 @@ fn without_i2_a_sleeper_is_overlooked() {
     });
 }
 
-/// How worker 0 moves tickets to its own queue.
+/// The ways in which worker 0 moves tickets to its own queue.
 #[derive(Clone, Copy)]
 enum Mover {
     Searching,
@@ -315,8 +315,8 @@ enum Mover {
     Silent,
 }
 
-/// Worker 0 moves two tickets of three, to run the first; the publisher takes the third; worker 1 goes
-/// to sleep.
+/// Worker 0 moves two tickets of three, to run the first. The publisher takes the third. Worker 1 goes to
+/// sleep.
 fn move_tickets<M: Memory>(first: usize, mover: Mover) {
     let den = Den::<M>::new(2, 3);
     (0..3).for_each(|job| den.put(2, job));
@@ -358,7 +358,7 @@ struct EndNotReleased;
 
 impl Spoil for EndNotReleased {
     fn change(operand: u64, order: Ordering) -> Ordering {
-        // Of all that is done with this operand; partner: as in `idle`.
+        // Of all operations with this operand; partner: as in `idle`.
         match (operand, order) {
             (SEARCHING, Ordering::Release) => Ordering::Relaxed,
             _ => order,

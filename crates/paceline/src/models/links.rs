@@ -1,20 +1,20 @@
-//! Goal: an edge is either delivered by whoever finishes the predecessor, or whoever adds it learns
-//! that the predecessor is over; never both, never neither; and either way the successor sees what its
-//! predecessors did. The same for threads that wait.
-//! Method: one thread ends a job, and makes the next one in its slot at once, while another adds an
-//! edge from it, or waits for it, by the real code of `graph`, `schedule` and `wait`. Then everything
-//! that is ready is run. Then two threads, each of which ends one predecessor of the same job. Then one that
-//! ends the predecessor of two jobs while the other runs the first of these and uses its slot, in which the
-//! second one's link is known, again. Then somebody asks for the parent of a job whose slot has had, or gets,
-//! links in that place. Last, a block of links that gets another user while somebody reads it.
+//! Goal: either the thread that finishes the predecessor delivers an edge, or the thread that adds the edge
+//! learns that the predecessor is over. It is never both and never neither. In both cases the successor
+//! sees the effects of its predecessors. The same holds for threads that wait.
+//! Method: one thread ends a job, and makes the next one in its slot at once. Meanwhile another thread adds
+//! an edge from the job, or waits for it, by the real code of `graph`, `schedule` and `wait`. Then all
+//! ready jobs are run. Then two threads each end one predecessor of the same job. Then one thread ends the
+//! predecessor of two jobs, while the other thread runs the first of these and uses its slot, in which the
+//! second one's link is known, again. Then a thread asks for the parent of a job whose slot has had, or
+//! gets, links in that place. Last, a block of links gets another user while a thread reads it.
 //! Bounds: two threads, two to four jobs, three preemptions for edges and two for waits.
-//! Planted bugs: adding is a load and a store instead of a compare-exchange, so that a link is hung into a
+//! Planted bugs: adding is a load and a store instead of a compare-exchange, so that a link is put into a
 //! list that was closed meanwhile, and its owner waits for ever; adding does not look at the generation, so
-//! that a link is hung into the list of the slot's next job; adding, closing and the end of a job without
-//! Release; counting down without AcqRel, so that the last predecessor to end does not pass on what the
-//! others did; looking for the next successor when the last one was released; what is next, or that there
-//! is a parent in its place, without Release; filling a block without Release, or without saying first that
-//! it is nobody's.
+//! that a link is put into the list of the slot's next job; adding, closing and the end of a job without
+//! Release; counting down without AcqRel, so that the last predecessor to end does not pass on the effects
+//! of the others; looking for the next successor only after the one before was released; the next link, or
+//! the mark that there is a parent in its place, without Release; filling a block without Release, or
+//! without first marking that it has no user.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn an_edge_is_delivered_or_over() {
     check(3, 2, |first| add_an_edge(Loom, first));
 }
 
-/// Ends `job`, which leaves one of two things done, and runs what follows.
+/// Ends `job`, which leaves a note in `done`, and runs its successors.
 fn ender<P: Platform>(site: &Site<P>, thread: usize, job: Ticket, done: &Site<P>) -> Part {
     let (site, done) = (site.clone(), done.clone());
     Box::new(move || {
@@ -105,7 +105,7 @@ fn the_last_of_two_predecessors_releases_the_successor() {
     });
 }
 
-/// Counting down what holds a job back publishes nothing.
+/// The countdown of a job's predecessors publishes nothing.
 #[derive(Clone, Copy)]
 struct NotCounted;
 
@@ -117,20 +117,20 @@ impl Spoil for NotCounted {
     }
 }
 
-/// The race is in the successor's body: a panic of the job, which is caught, and nothing is seen.
+/// The race is in the successor's body. It is a panic of the job, which is caught, and nothing is seen.
 #[test]
 fn a_release_that_publishes_nothing_runs_the_successor_too_early() {
     must_find(LOST, 3, || join_two_edges(Spoiled::<NotCounted>::HERE, 0));
 }
 
-/// Tells those on a list that a job is over.
+/// Tells the listeners on a list that a job is over.
 type Notify<P> = fn(&Context<'_, P>, u32, Ticket);
 
 fn notify<P: Platform>(context: &Context<'_, P>, first: u32, job: Ticket) {
     context.graph().notify_list(first, job, false, Queue::Own);
 }
 
-/// As `notify`, but looks for the next link when the job that this one leads to was released.
+/// As `notify`, but looks for the next link after it has released the job that this link leads to.
 fn notify_and_then_look<P: Platform>(context: &Context<'_, P>, first: u32, _: Ticket) {
     let mut link = first;
     while link != NIL {
@@ -140,7 +140,7 @@ fn notify_and_then_look<P: Platform>(context: &Context<'_, P>, first: u32, _: Ti
     }
 }
 
-/// Runs one of two successors as soon as it is told, and uses its slot again.
+/// One thread runs one of two successors as soon as it is ready, and uses its slot again.
 fn notify_two<P: Platform>(platform: P, first: usize, notify: Notify<P>) {
     let site = Site::new(platform, 4, 2);
     let ran = Notes::new();
@@ -190,10 +190,11 @@ fn a_successor_that_is_looked_for_too_late_is_lost() {
     });
 }
 
-const MADE_BY: &str = "who made the job";
+const MADE_BY: &str = "the job's parent";
 
-/// A job whose slot knows its parent, one whose slot knows what is behind its link in the list of `gate`, or
-/// both, the other one first; meanwhile somebody asks who made the first.
+/// A slot has two jobs, one after the other. Of one of them it knows the parent (`parent_first`: of the
+/// first one). Of the other one it knows the link behind the job's own in the list of `gate`. Meanwhile a
+/// thread asks for the parent of the first job.
 fn ask_for_the_parent<P: Platform>(platform: P, first: usize, parent_first: bool) {
     let site = Site::new(platform, 6, 2);
     let context = site.context(1);
@@ -256,7 +257,7 @@ fn links_are_not_taken_for_a_parent() {
     }
 }
 
-/// A new job's flags publish nothing.
+/// The flags of a new job publish nothing.
 #[derive(Clone, Copy)]
 struct NotReleasedFlags;
 
@@ -314,7 +315,7 @@ fn an_edge_that_was_added_without_release_is_misread() {
     });
 }
 
-/// Whether the list is still open is looked at, but not in the step that adds to it.
+/// Adding looks whether the list is still open, but not in the step that adds to it.
 #[derive(Clone, Copy)]
 struct Torn;
 
@@ -329,7 +330,7 @@ fn an_edge_that_is_added_to_a_closed_list_is_lost() {
     must_find("deadlock", 2, || wait_for_the_end(Spoiled::<Torn>::HERE, 0));
 }
 
-/// Adding looks at the link that is on top, and not at whose list it is.
+/// Adding looks at the link on top of the list, and not at the job that the list belongs to.
 #[derive(Clone, Copy)]
 struct NoGeneration;
 
@@ -346,7 +347,7 @@ fn an_edge_that_is_added_to_the_next_jobs_list_is_lost() {
     must_find(LOST, 3, || add_an_edge(Spoiled::<NoGeneration>::HERE, 0));
 }
 
-/// A slot publishes nothing: neither the end of a job nor what is next in a list.
+/// A slot publishes nothing: neither the end of a job nor the next link of a list.
 #[derive(Clone, Copy)]
 struct NotReleasedBySlot;
 
@@ -378,7 +379,7 @@ fn an_end_that_publishes_nothing_is_seen_too_early() {
     });
 }
 
-/// The two users of a block, by generation: a reader of the first one's links must not get the other's.
+/// The two users of a block, by generation. A reader of the first one's links must not get the other's.
 const OLD: Ticket = Ticket(1 << 24 | 5);
 const NEW: Ticket = Ticket(2 << 24 | 5);
 const MIXED: &str = "another user's links";

@@ -1,44 +1,44 @@
-//! Goal: when a look at the machine is due, one of those who come by takes it, and the number of workers
-//! wanted is that of the last look.
-//! Method: two threads come by when a look is due, by the real code of `live`, and have found different
+//! Goal: when a refresh is due, one of the threads that pass by takes it, and the number of workers wanted
+//! is that of the last refresh.
+//! Method: two threads pass by when a refresh is due, by the real code of `live`, and find different
 //! machines.
-//! Bounds: two threads, one look each at most, two preemptions.
-//! Planted bug: taking the turn is a look and a store, so that both take it.
+//! Bounds: two threads, one refresh each at most, two preemptions.
+//! Planted bug: a thread takes its turn by a load and a store, so that both threads take it.
 
 use event::Nanos;
 use platform::{Limits, Memory};
 
 use super::{Notes, Ordered, Spoil, Spoiled, check, must_find, together, two_cpus};
-use crate::adapt::Live;
+use crate::adapt::LiveMachine;
 
-/// When everybody comes by: a look is due since a while.
+/// The time at which both threads pass by. A refresh has been due for a while.
 const NOW: Nanos = Nanos::from_secs(10);
 
-fn two_come_by<M: Memory>(first: usize) {
-    let live = std::sync::Arc::new(Live::<M>::new(two_cpus(64), None, Some(Nanos::ZERO)));
-    let looks = Notes::new();
+fn two_pass_by<M: Memory>(first: usize) {
+    let live = std::sync::Arc::new(LiveMachine::<M>::new(two_cpus(64), None, Some(Nanos::ZERO)));
+    let refreshes = Notes::new();
     let part = |cpus: u32| {
-        let (live, looks) = (live.clone(), looks.clone());
+        let (live, refreshes) = (live.clone(), refreshes.clone());
         Box::new(move || {
             if live.takes_turn(NOW) {
-                looks.add(cpus);
+                refreshes.add(cpus);
                 live.learn(Limits::of((0..cpus).collect()), |_, _| ());
             }
         }) as Box<dyn FnOnce() + Send>
     };
     together(first, [part(3), part(4)]);
-    let looks = looks.take();
-    assert_eq!(looks.len(), 1, "one look is due");
-    assert_eq!(live.width().threads, looks[0] as usize);
+    let refreshes = refreshes.take();
+    assert_eq!(refreshes.len(), 1, "one refresh is due");
+    assert_eq!(live.width().threads, refreshes[0] as usize);
     assert!(!live.takes_turn(NOW), "the next one is not");
 }
 
 #[test]
-fn one_of_two_looks() {
-    check(2, 2, two_come_by::<Spoiled<Ordered>>);
+fn one_of_two_refreshes() {
+    check(2, 2, two_pass_by::<Spoiled<Ordered>>);
 }
 
-/// Taking the turn is two steps.
+/// A thread takes its turn in two steps.
 #[derive(Clone, Copy)]
 struct Torn;
 
@@ -50,5 +50,5 @@ impl Spoil for Torn {
 
 #[test]
 fn a_turn_that_is_not_one_step_is_taken_twice() {
-    must_find("one look is due", 2, || two_come_by::<Spoiled<Torn>>(0));
+    must_find("one refresh is due", 2, || two_pass_by::<Spoiled<Torn>>(0));
 }

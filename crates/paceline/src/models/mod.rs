@@ -1,19 +1,20 @@
 //! Models: the lock-free parts under every interleaving and every weak-memory outcome.
 //!
-//! Goal: the protocols of the parts below hold, and would not without what the planted bugs take away.
-//! Method: the real code, instantiated with the model checker's memory ([`Loom`]), run by two or three
-//! threads in the smallest sizes in which everything can go wrong (rings of two, tables of four).
-//! Next to each model stand its *planted bugs*: the same code on [`Spoiled`] memory, which weakens an
-//! ordering or breaks an operation. The checker must find each of them; a model that finds nothing in
-//! a broken world says nothing about the real one.
+//! Goal: the protocols of the parts below hold, and would not hold without the steps and the orderings that
+//! the planted bugs take away.
+//! Method: the real code runs on the model checker's memory ([`Loom`]), with two or three threads and in the
+//! smallest sizes in which everything can go wrong (rings of two, tables of four). Next to each model are
+//! its *planted bugs*: the same code on [`Spoiled`] memory, which weakens an ordering or breaks an
+//! operation. The checker must find each of them. A model that finds nothing in a broken world says nothing
+//! about the real one.
 //!
-//! What the checker does not see is written in `testkit::loom`; above all load buffering, a read that
-//! takes its value from a write that only follows from it. The edge against that (D2 of the deque) is
-//! argued in the text.
+//! The limits of the checker are written down in `testkit::loom`. Above all it does not see load buffering:
+//! a read that takes its value from a write that only follows from the read. The edge against that (D2 of
+//! the deque) is argued in the text.
 //!
-//! `LOOM_MAX_PREEMPTIONS` raises the bounds for long runs. They are chosen so that all of this takes
-//! about a minute in an optimized build, and each planted bug is found within the bounds of the model it
-//! belongs to. `--nocapture` shows how many executions each model took.
+//! `LOOM_MAX_PREEMPTIONS` raises the bounds for long runs. The bounds are chosen so that all models
+//! together take about a minute in an optimized build, and each planted bug is found within the bounds of
+//! its model. `--nocapture` shows how many executions each model took.
 
 mod deque;
 mod idle;
@@ -43,7 +44,7 @@ use testkit::Loom;
 use spoil::{Ordered, Spoil, Spoiled, WeakFences, Word32};
 
 use crate::WaitPolicy;
-use crate::adapt::{Adapt, Asked, Reading};
+use crate::adapt::{Adapt, MachineView, WorkersRequest};
 use crate::hooks::Hooks;
 use crate::policy::SpinPolicy;
 use crate::store::{Label, Ticket};
@@ -51,11 +52,11 @@ use crate::work::Context;
 use crate::work::shared::{Parts, Shared};
 use crate::work::thread_slot::ThreadKind;
 
-/// What one thread of a model does.
+/// The part of one thread of a model.
 type Part = Box<dyn FnOnce() + Send>;
 
-/// Runs all parts at the same time, each on a thread of its own, the one with the number `first`
-/// started first. The caller's thread only waits.
+/// Runs all parts at the same time, each on a thread of its own. The part with the number `first` is
+/// started first. The calling thread only waits.
 fn together<const N: usize>(first: usize, mut parts: [Part; N]) {
     parts.rotate_left(first % N);
     let start = |part| Loom.spawn(ThreadSpec::default(), part);
@@ -67,23 +68,23 @@ fn together<const N: usize>(first: usize, mut parts: [Part; N]) {
 
 /// Checks a model of `parts` parts with each of them started first.
 ///
-/// The checker begins with the order in which threads were started and reverses what it sees to be in
-/// conflict. It keeps only the last access to each word for that, so a read can hide another thread's
-/// earlier read from a write that follows; from another beginning it does not.
+/// The checker begins with the order in which threads were started, and reverses accesses that are in
+/// conflict. For that it keeps only the last access to each word. So a read can hide another thread's
+/// earlier read from a write that follows. From another beginning it does not.
 fn check(preemptions: usize, parts: usize, model: impl Fn(usize) + Send + Sync + Copy + 'static) {
     let started_first = |first| testkit::loom::model(preemptions, move || model(first));
     let executions: u64 = (0..parts).map(started_first).sum();
     println!("{executions} executions");
 }
 
-/// Demands that a planted bug is found, and that what is said about it contains `symptom`.
+/// Demands that a planted bug is found, and that the checker's message contains `symptom`.
 fn must_find(symptom: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let bug = testkit::loom::expect_bug(preemptions, model);
     assert!(bug.contains(symptom), "another bug was found: {bug}");
 }
 
-/// The same for a bug that an assertion notices first where there are assertions. The symptom is that of the
-/// assertion there, the other one elsewhere.
+/// The same for a bug that an assertion notices first. The first symptom is that of the assertion. The
+/// second one is for builds without assertions.
 fn must_find_or_assert(
     symptoms: [&str; 2],
     preemptions: usize,
@@ -98,11 +99,11 @@ fn must_find_or_assert(
     must_find(symptom, preemptions, model);
 }
 
-/// What the checker says of a race.
+/// The checker's word for a race.
 const RACE: &str = "Causality violation";
 
-/// What happened, noted by all threads of a model without being part of it: the checker does not see
-/// the accesses.
+/// Notes of events, taken by all threads of a model. They are no part of the model: the checker does not
+/// see the accesses.
 struct Notes<T: Send>(Arc<<Os as Memory>::Lock<Vec<T>>>);
 
 impl<T: Send + Ord> Notes<T> {
@@ -133,19 +134,19 @@ impl<T: Send> Clone for Notes<T> {
     }
 }
 
-/// A machine that nobody looks at again.
-fn two_cpus(workers: usize) -> Reading {
+/// A machine of two CPUs that is never looked at again.
+fn two_cpus(workers: usize) -> MachineView {
     let limits = Limits::of([0, 1].into_iter().collect());
-    let asked = Asked::Fitting { reserve: 1 };
-    Reading::new(limits, asked, workers)
+    let request = WorkersRequest::Fitting { reserve: 1 };
+    MachineView::new(limits, request, workers)
 }
 
-/// A small job system: room for `jobs` jobs, `workers` workers and as many `guests`. Nobody spins.
+/// A small job system with room for `jobs` jobs, `workers` workers and `guests` guests. No thread spins.
 fn shared<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> Arc<Shared<P>> {
     Shared::new(parts(platform, jobs, workers, guests))
 }
 
-/// What [`shared`] is made of.
+/// The parts of [`shared`].
 fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> Parts<P> {
     Parts {
         threads: workers + guests,
@@ -163,6 +164,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         hooks: Hooks::default(),
         stack_bytes: None,
         slice: None,
+        slow_takes_loops: true,
         platform,
     }
 }
@@ -170,12 +172,12 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
 /// A job system whose thread slots are taken by the model's own threads.
 struct Site<P: Platform> {
     shared: Arc<Shared<P>>,
-    /// Something that jobs do, in plain memory: the checker reports it if anybody looks too early.
+    /// The effect of jobs, in plain memory. The checker reports a thread that looks too early.
     done: Arc<P::Cell<u32>>,
 }
 
-// SAFETY: `done` is written before the job ends that stands for it, and read when that is known to be
-// over; whether that is so is what the checker is asked.
+// SAFETY: `done` is written before the job ends that stands for the write, and is read when that job is
+// known to be over. The checker is asked whether that is so.
 unsafe impl<P: Platform> Send for Site<P> {}
 // SAFETY: as above.
 unsafe impl<P: Platform> Sync for Site<P> {}
@@ -190,7 +192,7 @@ impl<P: Platform> Clone for Site<P> {
 }
 
 impl<P: Platform> Drop for Site<P> {
-    /// The words of an execution that was cut short cannot be used any more, as `Drop` would do.
+    /// The words of an execution that was cut short cannot be used any more, and `Drop` would use them.
     fn drop(&mut self) {
         if std::thread::panicking() {
             std::mem::forget(self.shared.clone());
@@ -207,7 +209,7 @@ fn site_of<P: Platform>(parts: Parts<P>) -> Site<P> {
 }
 
 impl<P: Platform> Site<P> {
-    /// Room for `jobs` jobs and `threads` threads of the model. There is one more worker, which is busy: so
+    /// Room for `jobs` jobs and `threads` threads of the model. There is one more worker, which is busy. So
     /// no thread is on its own, and no spare is needed.
     fn new(platform: P, jobs: u32, threads: usize) -> Site<P> {
         let site = site_of(parts(platform, jobs, threads, 0));
@@ -216,7 +218,7 @@ impl<P: Platform> Site<P> {
         site
     }
 
-    /// The next thread's.
+    /// Adds the thread slot of the next thread.
     fn add_slot(&self, kind: ThreadKind) {
         let thread = self.shared.threads.add(&self.shared.platform, kind);
         let thread = thread.expect("there is a thread for each");

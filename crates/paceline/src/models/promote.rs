@@ -1,10 +1,10 @@
-//! Goal: a fork that was promoted is run once, by a thief or by its owner coming back, and its owner
-//! sees what it did.
-//! Method: a thread joins while somebody is hungry, so that its fork becomes a job at once; another
-//! thread looks for work. All by the real code of `fork`, `worker` and `wait`.
+//! Goal: a fork that was promoted is run once, by a thief or by its owner when it comes back, and its owner
+//! sees the effects.
+//! Method: a thread joins while the idle word counts a searcher, so that its fork becomes a job at once.
+//! Another thread looks for work. All by the real code of `fork`, `worker` and `wait`.
 //! Bounds: two threads, one fork, two preemptions. (Nested joins are in `whole`.)
-//! Planted bugs: a claim that is a look and a store, so that thief and owner both run the fork; the end
-//! of a job without Release, so that the owner leaves the frame too early.
+//! Planted bugs: a claim that is a load and a store, so that thief and owner both run the fork; the end of
+//! a job without Release, so that the owner leaves the stack frame too early.
 
 use platform::{Ordering, Platform};
 
@@ -45,7 +45,7 @@ fn a_promoted_fork_is_run_once() {
     });
 }
 
-/// The claim looks, and then takes.
+/// The claim looks first, and takes in a second step.
 #[derive(Clone, Copy)]
 struct Torn;
 

@@ -1,6 +1,7 @@
 //! Goal: every item of a range is handed out exactly once.
-//! Method: the owner of a word takes from its front while one or two thieves cut its back off. A thief keeps
-//! the first item of what it has cut to itself; the rest becomes its word, which another thief may cut again.
+//! Method: the owner of a word takes from its front while one or two thieves cut its back off. Of the items
+//! that it has cut off a thief keeps the first one to itself. The rest becomes its word, which another
+//! thief may cut again.
 //! Bounds: three or four items, one thief with three preemptions or two with two.
 //! Planted bug: a word is changed by a load and a store instead of a compare-exchange, so that an item is
 //! taken at the front and cut off at the back. (A word's orderings are Relaxed already.)
@@ -46,7 +47,7 @@ impl<M: Memory> Loop<M> {
         Box::new(move || it.use_up(0, most))
     }
 
-    /// Cuts once: from the owner, or else from the other thief.
+    /// Cuts once: from the owner's word, or else from the other thief's.
     fn thief(self: &Arc<Self>, me: usize) -> Part {
         let it = self.clone();
         Box::new(move || {
@@ -54,7 +55,7 @@ impl<M: Memory> Loop<M> {
                 .into_iter()
                 .find_map(|other| cut_half::<M>(&it.words[other]));
             if let Some(items) = cut {
-                // As `Context::steal`.
+                // As `Participant::steal`.
                 it.out.add(items.lo);
                 if items.len() > 1 {
                     it.words[me].store(word(items.lo + 1, items.hi), Ordering::Relaxed);

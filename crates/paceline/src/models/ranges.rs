@@ -1,12 +1,12 @@
-//! Goal: a scheduled range is run once by all its participants, ends when the last of them has left, and what
-//! it held back is announced by that participant, whichever it is. Method: a range and a job after it. Two
-//! threads start the range at the same time, as workers do or as a waiter does that may run it: one opens it,
-//! the other one shares it, or joins when nothing of it is left. The checker sees the accesses to body and
-//! table: participants read where the body lies, the last one drops it. Then one of the two is a worker for
-//! good, and the other one goes elsewhere and waits for something that only the job after the range does: a
-//! ticket that was not announced is a deadlock. Bounds: two threads, one item or two, three preemptions; two
-//! where one thread is a worker. Planted bugs: a participant that joined in vain and left last announces
-//! nothing; participants leave without Release.
+//! Goal: a scheduled range is run once by all its participants together, and ends when the last of them has
+//! left. That participant, whichever it is, announces the jobs that the range held back. Method: a range
+//! and a job after it. Two threads start the range at the same time, as workers do, or as a waiter does
+//! that may run it. One opens the range; the other one shares it, or joins when nothing of it is left. The
+//! checker sees the accesses to body and table: participants read where the body lies, the last one drops
+//! it. Then one of the two threads is a worker for good. The other one goes elsewhere and waits for an
+//! effect of the job after the range. A ticket that was not announced is a deadlock. Bounds: two threads,
+//! one item or two, three preemptions; two where one thread is a worker. Planted bugs: a participant that
+//! joined in vain and left last announces nothing; participants leave without Release.
 //!
 //! A whole wait for a range is too much to explore: its walk and its marks are in `wait`.
 
@@ -18,13 +18,13 @@ use crate::Grain;
 use crate::store::{JobId, Ticket};
 use crate::work::Context;
 
-/// Of what a thread made ready and kept to itself when it went elsewhere.
+/// The symptom of tickets that a thread made ready and kept to itself when it went elsewhere.
 const UNANNOUNCED: &str = "tickets that are not announced";
 
-/// What the job after the range sees.
+/// The symptom of a job after the range that sees wrong effects.
 const SYMPTOM: &str = "what the range did";
 
-/// A range of so many items, and a job after it that notes what the range did.
+/// A range of `items` items, and a job after it that notes the range's effects.
 fn range_and_next<P: Platform>(site: &Site<P>, items: usize, saw: &Notes<u32>) -> Ticket {
     let context = site.context(0);
     let (here, there, noted) = (site.clone(), site.clone(), saw.clone());
@@ -40,7 +40,7 @@ fn range_and_next<P: Platform>(site: &Site<P>, items: usize, saw: &Notes<u32>) -
     range.ticket()
 }
 
-/// How a thread starts a range.
+/// The way in which a thread starts a range.
 type Start<P> = fn(&Context<'_, P>, Ticket);
 
 /// As a worker.
@@ -72,8 +72,8 @@ fn started_by_two<P: Platform>(platform: P, first: usize, items: usize, other: S
     assert_eq!(saw.take(), [1], "{SYMPTOM}");
 }
 
-/// A worker starts the range and goes on working. The other thread helps with it, and then waits for
-/// something that only the job after it does.
+/// A worker starts the range and goes on working. The other thread helps with it, and then waits for an
+/// effect of the job after the range.
 fn left_to_a_worker<S: Spoil>(first: usize) {
     let site = Site::new(Spoiled::<S>::HERE, 4, 2);
     let (bell, context) = (Bell::new(), site.context(1));
@@ -104,7 +104,7 @@ impl Spoil for InSilence {
     const OMITS: Option<Omission> = Some(Omission::AnnounceAfterVainJoin);
 }
 
-/// Participants leave without a word.
+/// Participants publish nothing when they leave.
 #[derive(Clone, Copy)]
 struct NotReleased;
 
@@ -145,14 +145,14 @@ fn a_silent_end_after_a_vain_join_is_found() {
 }
 
 #[test]
-fn members_that_leave_without_release_are_found() {
+fn participants_that_leave_without_release_are_found() {
     must_find(RACE, 3, || {
         started_by_two(Spoiled::<NotReleased>::HERE, 0, 1, work);
     });
 }
 
 #[test]
-fn the_job_after_a_range_runs_though_nobody_waits_for_it() {
+fn the_job_after_a_range_runs_without_a_waiter() {
     check(2, 2, left_to_a_worker::<Ordered>);
 }
 

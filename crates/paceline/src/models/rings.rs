@@ -1,8 +1,9 @@
-//! Goal: a reader gets events whole and in order, whenever it comes; those it does not get are counted.
-//! Method: one thread puts three events into a ring of two while another drains it twice.
+//! Goal: a reader gets events whole and in order, whenever it comes. Events that it does not get are
+//! counted.
+//! Method: one thread puts three events into a ring of two while another thread drains it twice.
 //! Bounds: three events, two drains and a last one, three preemptions.
-//! Planted bug: the count of what was written publishes nothing (R1), so that the reader finds old words.
-//! What R2 keeps from happening the checker does not see (`rings/README.md`).
+//! Planted bug: the count of written events publishes nothing (R1), so that the reader finds old words. The
+//! checker does not see the error that R2 prevents (`rings/README.md`).
 
 use std::sync::Arc;
 

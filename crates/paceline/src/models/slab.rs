@@ -1,8 +1,9 @@
-//! Goal: an entry of a table is never handed out twice, and whoever has it sees what its last user did.
+//! Goal: an entry of a table is never handed out twice, and the thread that has it sees the writes of its
+//! last user.
 //! Method: two threads allocate from a stack of magazines while one of them gives entries back.
 //! Bounds: two entries, each in a magazine of its own, two allocations a thread, three preemptions.
-//! Planted bugs: the stack's head carries no tag, so that a pop that was overtaken by two pops and a
-//! push succeeds (ABA) and two jobs share a slot; the stack publishes nothing.
+//! Planted bugs: the stack's head carries no tag, so that a pop that was overtaken by two pops and a push
+//! succeeds (ABA) and two jobs share a slot; the stack publishes nothing.
 
 use std::sync::Arc;
 
@@ -12,9 +13,10 @@ use testkit::Loom;
 use super::{Notes, Part, RACE, Spoil, Spoiled, check, must_find, together};
 use crate::store::{Cache, Slab};
 
-/// An entry that whoever has it writes to.
+/// An entry, which the thread that has it writes to.
 struct Locker<M: Memory>(M::Cell<u32>);
-// SAFETY: only whoever has the entry touches it; the checker is asked whether that is one at a time.
+// SAFETY: only a thread that has the entry touches it. The checker is asked whether that is one thread at a
+// time.
 unsafe impl<M: Memory> Sync for Locker<M> {}
 // SAFETY: as above.
 unsafe impl<M: Memory> Send for Locker<M> {}
@@ -48,7 +50,7 @@ impl<M: Memory> Lockers<M> {
         index
     }
 
-    /// Takes two.
+    /// Takes two entries.
     fn taker(self: &Arc<Self>) -> Part {
         let lockers = self.clone();
         Box::new(move || {
@@ -58,7 +60,7 @@ impl<M: Memory> Lockers<M> {
         })
     }
 
-    /// Takes two and gives the first one back.
+    /// Takes two entries and gives the first one back.
     fn exchanger(self: &Arc<Self>) -> Part {
         let lockers = self.clone();
         Box::new(move || {

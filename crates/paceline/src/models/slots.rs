@@ -1,13 +1,13 @@
 //! Goal: of all tickets for a job exactly one wins it, and an old ticket never starts, holds back or
 //! releases the next job of its slot.
-//! Method: two threads start the same ticket, and again when it is old and another job is in its slot.
-//! One thread adds a dependency to a job (which raises its count) while another ends that job and
-//! makes the next one in its slot, which has to wait for a gate. All by the real code of `context`,
+//! Method: two threads start the same ticket, and start it again when it is old and another job is in its
+//! slot. One thread adds a dependency to a job (which raises its count), while another thread ends that job
+//! and makes the next one in its slot, which has to wait for a gate. All by the real code of `context`,
 //! `graph` and `schedule`.
 //! Bounds: two threads, two to four jobs, two preemptions.
-//! Planted bugs: a claim that does not look at the generation (the old ticket runs the next job under
-//! its own name, whose end is then never seen); a count that is raised without a second look at the
-//! generation, or by looking and then adding.
+//! Planted bugs: a claim that does not look at the generation (the old ticket runs the next job under its
+//! own name, and the end of that job is never seen); a count that is raised without a second look at the
+//! generation, or by a load and then an addition.
 
 use platform::{Atomic, Ordering, Platform};
 
@@ -18,7 +18,7 @@ use crate::queues::Queue;
 use crate::store::{JobId, JobPhase, Ticket};
 use crate::work::Context;
 
-/// Jobs 1 and 2, of which the second is made when the first is over, in the same slot.
+/// Jobs 1 and 2. The second one is made when the first one is over, in the same slot.
 struct Pair<P: Platform> {
     site: Site<P>,
     ran: Notes<(u32, u32)>,
@@ -116,12 +116,12 @@ type AddLate<P> = fn(&Context<'_, P>, Ticket, Ticket);
 
 fn add_late<P: Platform>(context: &Context<'_, P>, job: Ticket, after: Ticket) {
     let id = |ticket| JobId::new(context.shared.id, ticket);
-    // It may be too late for that.
+    // The job may have started, and then it is too late.
     _ = context.add_dependency(id(job), id(after));
 }
 
-/// As `hold_back` and what follows in `add_dependency`, but the generation is not looked at again
-/// after the count was raised. (That the job is over which it is to wait for is left out.)
+/// As `hold_back` and the rest of `add_dependency`, but the generation is not looked at again after the
+/// count was raised. (The part about the job to wait for is left out, because that job is over.)
 fn add_late_without_a_second_look<P: Platform>(context: &Context<'_, P>, job: Ticket, _: Ticket) {
     let slot = context.shared.slot(job);
     // Acquire and AcqRel, partners: as in `hold_back`.
@@ -141,8 +141,8 @@ fn add_late_without_a_second_look<P: Platform>(context: &Context<'_, P>, job: Ti
     }
 }
 
-/// Ends `old` and makes a job that waits for `gate`, in the same slot if that is free by now; then
-/// opens the gate.
+/// Ends `old` and makes a job that waits for `gate`, in the same slot if that is free by now. Then opens
+/// the gate.
 fn successor<P: Platform>(pair: &Pair<P>, old: Ticket, gate: Ticket) -> Part {
     let pair = pair.clone();
     Box::new(move || {

@@ -1,14 +1,14 @@
-//! Goal: a background job is never forgotten, although two kinds of workers may take it, each with an idle
-//! word of its own, and neither looks at the other's: it runs if a slow worker is idle, and if all of these
-//! are busy and a fast one sleeps, that one is woken.
+//! Goal: a background job is never forgotten, although two kinds of workers may take it. Each kind has an
+//! idle word of its own, and neither looks at the other's. The job runs if a slow worker is idle. If all
+//! slow workers are busy and a fast one sleeps, the fast one is woken.
 //! Method: a job is scheduled in the background and left to a slow worker that is anywhere between looking
-//! for work and being parked, by the real code of `slow` and `context`. Then the two words by themselves, by
-//! the real `Slow`, `Idle` and `Injector`: a slow worker ends its search with other work in its hands, and
-//! is busy for good; a fast one goes to sleep, or has done so before.
+//! for work and being parked, by the real code of `slow` and `context`. Then the two words by themselves,
+//! by the real `Slow`, `Idle` and `Injector`: a slow worker ends its search with other work in its hands,
+//! and is busy for good; a fast one goes to sleep, or has done so before.
 //! Bounds: two or three threads, one or two jobs, two preemptions (one with two publishers).
 //! Planted bugs: the publisher's fence or the worker's too weak; a search that ends with other work and
-//! passes nothing on; a publisher that leaves all to slow workers; and one that does not look again after it
-//! has counted a slow worker who was not there.
+//! passes nothing on; a publisher that leaves all jobs to slow workers; a publisher that does not look
+//! again after it has counted a slow worker that was not there.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use crate::store::Ticket;
 use crate::work::slow::{Called, Slow};
 use crate::work::thread_slot::ThreadSlot;
 
-/// By the real code: a worker that is slow, and a thread that schedules a background job and goes away. The
-/// job tells the worker to leave.
+/// By the real code: a slow worker, and a thread that schedules a background job and goes away. The job
+/// tells the worker to leave.
 fn schedule_and_forget<P: Platform>(platform: P, first: usize) {
     let site = Site::new(platform, 4, 2);
     let flag = &site.shared.threads.get(0).flag;
-    // Relaxed: before there are threads.
+    // Relaxed: there are no threads yet.
     flag.store(ThreadSlot::<P>::IS_SLOW, Ordering::Relaxed);
     let (here, there) = (site.clone(), site.clone());
     let publisher = Box::new(move || {
@@ -47,7 +47,7 @@ fn a_background_job_runs() {
     });
 }
 
-/// The fence between queueing a background job and looking who is idle is too weak.
+/// The fence between queueing a background job and looking for idle workers is too weak.
 #[derive(Clone, Copy)]
 struct WeakAtPublisher;
 
@@ -59,7 +59,7 @@ impl Spoil for WeakAtPublisher {
     }
 }
 
-/// That between saying that one sleeps and looking around is.
+/// The fence between announcing that a worker sleeps and its last look is too weak.
 #[derive(Clone, Copy)]
 struct WeakAtWorker;
 
@@ -86,18 +86,18 @@ struct Den {
     slow: Slow<Loom>,
     fast: Idle<Loom>,
     backlog: Injector<Loom>,
-    /// The slow worker's.
+    /// The slow worker's parker.
     parker: <Loom as Platform>::Parker,
 }
 
-/// Their thread slots.
+/// The workers' thread slots.
 const SLOW: usize = 0;
 const FAST: usize = 1;
 
 impl Den {
     fn new() -> Arc<Den> {
         Arc::new(Den {
-            slow: Slow::new(2),
+            slow: Slow::new(2, true),
             fast: Idle::new(2),
             backlog: Injector::new(),
             parker: Loom.parker(),
@@ -118,8 +118,8 @@ impl Den {
         })
     }
 
-    /// As `Context::wake_for_slow_work`. A fast worker that is woken has its bit cleared, which is all that
-    /// is asked for here.
+    /// As `Context::wake_for_slow_work`. A fast worker that is woken has its bit cleared, and the model
+    /// needs no more.
     fn call<F: Fences<Loom>>(&self) {
         if self.slow.call_for::<F>(&self.backlog, &self.fast) == Called::Worker(SLOW) {
             self.parker.unpark();
@@ -146,13 +146,9 @@ impl Den {
 
 const FORGOTTEN: &str = "a background job is forgotten";
 
-/// The slow worker, which searches, takes something else and is busy with it; a background job is published;
-/// the fast worker goes to sleep.
-fn take_something_else<F: Fences<Loom> + 'static>(
-    first: usize,
-    pass_on: fn(&Den),
-    publish: fn(&Den),
-) {
+/// The slow worker, which searches, takes another job and is busy with it. A background job is published.
+/// The fast worker goes to sleep.
+fn take_another_job<F: Fences<Loom> + 'static>(first: usize, pass_on: fn(&Den), publish: fn(&Den)) {
     let den = Den::new();
     den.slow.idle.begin_search::<Fenced>();
     let parked = Notes::new();
@@ -167,14 +163,14 @@ fn take_something_else<F: Fences<Loom> + 'static>(
 #[test]
 fn a_job_that_was_left_to_a_slow_worker_with_other_work_is_passed_on() {
     check(2, 3, |first| {
-        take_something_else::<Fenced>(first, Den::call::<Fenced>, Den::call::<Fenced>);
+        take_another_job::<Fenced>(first, Den::call::<Fenced>, Den::call::<Fenced>);
     });
 }
 
 #[test]
-fn who_ends_a_search_without_passing_on_forgets_a_job() {
+fn a_search_that_ends_without_passing_on_forgets_a_job() {
     must_find(FORGOTTEN, 2, || {
-        take_something_else::<Fenced>(0, |_| (), Den::call::<Fenced>);
+        take_another_job::<Fenced>(0, |_| (), Den::call::<Fenced>);
     });
 }
 
@@ -186,13 +182,14 @@ fn call_slow_only(den: &Den) {
 }
 
 #[test]
-fn who_calls_slow_workers_only_forgets_a_job() {
+fn a_publisher_that_calls_slow_workers_only_forgets_a_job() {
     must_find(FORGOTTEN, 2, || {
-        take_something_else::<Fenced>(0, Den::call::<Fenced>, call_slow_only);
+        take_another_job::<Fenced>(0, Den::call::<Fenced>, call_slow_only);
     });
 }
 
-/// The look at the end of a search, and after having found nobody to wake, is not fenced.
+/// The look at the end of a search is not fenced, and neither is the look after no worker to wake was
+/// found.
 struct NoFenceAtLook;
 
 impl<M: Memory> Fences<M> for NoFenceAtLook {
@@ -202,12 +199,13 @@ impl<M: Memory> Fences<M> for NoFenceAtLook {
 #[test]
 fn without_the_fence_at_the_end_of_a_search_a_job_is_forgotten() {
     must_find(FORGOTTEN, 2, || {
-        take_something_else::<NoFenceAtLook>(0, Den::call::<Fenced>, Den::call::<Fenced>);
+        take_another_job::<NoFenceAtLook>(0, Den::call::<Fenced>, Den::call::<Fenced>);
     });
 }
 
-/// Two publishers with a job each, and a slow worker that wakes up by itself for one of them and is busy with
-/// it, just when a publisher has counted it as woken. The fast worker sleeps: the second job is its.
+/// Two publishers with a job each, and a slow worker. It wakes up by itself for one of the jobs and is busy
+/// with it, just when a publisher has counted it as woken. The fast worker sleeps, and should get the
+/// second job.
 fn call_a_phantom<F: Fences<Loom> + 'static>(first: usize) {
     let den = Den::new();
     den.slow.idle.begin_search::<Fenced>();
@@ -220,7 +218,7 @@ fn call_a_phantom<F: Fences<Loom> + 'static>(first: usize) {
         }
         den.slow.idle.cancel_sleep(SLOW);
         den.end_search::<Fenced>(Den::call::<Fenced>);
-        assert!(!den.backlog.take(1).is_empty(), "nobody else takes any");
+        assert!(!den.backlog.take(1).is_empty(), "no other thread takes any");
     });
     let publisher = || den.publisher::<Fenced>(Den::call::<F>);
     together(first, [publisher(), publisher(), riser]);
@@ -228,11 +226,11 @@ fn call_a_phantom<F: Fences<Loom> + 'static>(first: usize) {
 }
 
 #[test]
-fn a_job_that_is_left_to_a_slow_worker_who_is_not_there_is_found() {
+fn a_job_that_is_left_to_an_absent_slow_worker_is_found() {
     check(1, 3, call_a_phantom::<Fenced>);
 }
 
 #[test]
-fn without_a_second_look_after_waking_nobody_a_job_is_forgotten() {
+fn without_a_second_look_after_waking_no_worker_a_job_is_forgotten() {
     must_find(FORGOTTEN, 1, || call_a_phantom::<NoFenceAtLook>(0));
 }

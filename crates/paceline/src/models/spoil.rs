@@ -1,8 +1,8 @@
 //! Memory with something wrong: how bugs are planted.
 //!
-//! [`Spoiled`] is the checker's platform with one thing changed, by [`Spoil`]: an ordering, the
-//! compare-exchange, what is written. The code under test stays as it is, and is told apart by the file
-//! it is in.
+//! [`Spoiled`] is the checker's platform with one thing changed by [`Spoil`]: an ordering, the
+//! compare-exchange, the value that is written. The code under test stays as it is, and is told apart by
+//! its file.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -14,21 +14,21 @@ use testkit::Loom;
 pub(super) type Word32 = <Loom as Memory>::AtomicU32;
 type Word64 = <Loom as Memory>::AtomicU64;
 
-/// A way to spoil memory, by default not at all. Of 32-bit words only [`count_down`](Spoil::count_down)
-/// and [`store_small`](Spoil::store_small) are spoiled.
+/// A way to spoil memory. By default nothing is spoiled. Of 32-bit words only
+/// [`count_down`](Spoil::count_down) and [`store_small`](Spoil::store_small) are spoiled.
 pub(super) trait Spoil: Send + Sync + Copy + 'static {
-    /// A store follows, in the modification order, what it overwrites; see [`Ordered`].
+    /// A store follows, in the modification order, the value that it overwrites; see [`Ordered`].
     const ORDERED: bool = false;
-    /// Only what is done by the file whose path ends like this is spoiled.
+    /// Only operations in the file whose path ends like this are spoiled.
     const FILE: &'static str = "";
     /// The step that the job system leaves out.
     const OMITS: Option<Omission> = None;
-    /// A spin ends only when it sees what it waits for, however late that is; one in vain is longer than a
-    /// model may be.
+    /// A spin ends only when it sees the value that it waits for, however late that is. A spin in vain is
+    /// longer than a model may be.
     const SPINS_ON: bool = false;
     /// Compare-exchanges are a load and a store.
     const TORN: bool = false;
-    /// What becomes of the ordering of a load,
+    /// The ordering that takes the place of that of a load,
     fn load(order: Ordering) -> Ordering {
         order
     }
@@ -56,15 +56,15 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
     fn fence(order: Ordering) -> Ordering {
         order
     }
-    /// What is really written by a store or an exchange.
+    /// The value that a store or an exchange really writes.
     fn written(value: u64) -> u64 {
         value
     }
-    /// What an exchange of `_current` for `_new` writes although it finds `_now`.
+    /// The value that an exchange of `_current` for `_new` writes although it finds `_now`.
     fn mistaken(_now: u64, _current: u64, _new: u64) -> Option<u64> {
         None
     }
-    /// Whether this is done by the file to spoil.
+    /// Whether the calling code is in the file to spoil.
     #[track_caller]
     fn is_here() -> bool {
         Location::caller().file().ends_with(Self::FILE)
@@ -74,10 +74,11 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
 /// For words that one thread stores to while others change them by read-modify-write, as the deque's
 /// anchor: stores are swaps.
 ///
-/// Loom leaves a plain store and another thread's RMW unordered even if the RMW read from a store that
-/// the storing thread has seen, although nothing can come between an RMW and what it read; a thread
-/// would then read the RMW's value *after* its own store. A swap is ordered. What it gives too much,
-/// the release sequence of what it overwrites, is subsumed by a Release store of the same owner.
+/// Nothing can come between an RMW and the store that it read from. Yet Loom leaves a plain store and
+/// another thread's RMW unordered, even if the RMW read from a store that the storing thread has seen. A
+/// thread would then read the RMW's value *after* its own store. A swap is ordered. It gives one thing too
+/// much, the release sequence of the value that it overwrites. That is subsumed by a Release store of the
+/// same owner.
 #[derive(Clone, Copy)]
 pub(super) struct Ordered;
 
@@ -85,8 +86,8 @@ impl Spoil for Ordered {
     const ORDERED: bool = true;
 }
 
-/// No fence is as strong as it has to be: what was written before it may still be on its way when
-/// something is read after it.
+/// No fence is as strong as it has to be: a write before the fence may still be on its way when a read
+/// after it happens.
 #[derive(Clone, Copy)]
 pub(super) struct WeakFences;
 
@@ -226,8 +227,7 @@ impl<S: Spoil> Atomic<u32> for SpoiledCount<S> {
         load swap compare_exchange fetch_add fetch_and fetch_or fetch_max);
 }
 
-// SAFETY: none is needed: what is wrong with it is for the checker to find, which reports a race
-// instead of having one.
+// SAFETY: none is needed: the checker finds the planted errors, and reports a race instead of having one.
 unsafe impl<S: Spoil> Memory for Spoiled<S> {
     type AtomicU32 = SpoiledCount<S>;
     type AtomicU64 = SpoiledWord<S>;

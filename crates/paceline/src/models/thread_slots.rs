@@ -1,10 +1,10 @@
-//! Goal: a thread slot that is made while others work is found whole by every thread that may look for it,
-//! and is handed on from one thread to the next as the last one left it. Method: outside threads, whose first
-//! call thread slots them. One waits for a job, which marks what it needs with its new thread slot, while
-//! another one ends what holds the job back, and wakes the thread slot of the mark. Then threads that come
-//! one after the other to the only thread slot there is and write what is theirs there, by the real
-//! `ThreadSlots` alone. Bounds: two threads; two jobs and one preemption, or one thread slot and three.
-//! Planted bug: thread slots are counted, and left, without Release.
+//! Goal: a thread slot that is made while other threads work is found whole by every thread that may look
+//! for it. It is handed on from one thread to the next as the last one left it. Method: outside threads,
+//! which are given a thread slot at their first call. One waits for a job, and so marks the jobs that it
+//! needs with its new thread slot. Meanwhile another thread ends the job's predecessor, and wakes the
+//! thread slot of the mark. Then threads come one after the other to the only thread slot and write to its
+//! own part, by the real `ThreadSlots` alone. Bounds: two threads; two jobs and one preemption, or one
+//! thread slot and three. Planted bug: thread slots are counted, and left, without Release.
 
 use event::Nanos;
 use platform::{Ordering, Platform, SharedCell};
@@ -15,11 +15,12 @@ use crate::queues::Queue;
 use crate::store::JobId;
 use crate::work::thread_slot::ThreadKind;
 
-/// An outside thread calls for the first time, to wait, while another thread ends what it waits for.
+/// An outside thread calls for the first time, to wait for a job, while another thread ends the job's
+/// predecessor.
 fn wait_with_a_new_slot<P: Platform>(platform: P, first: usize) {
     let site = site_of(parts(platform, 4, 1, 1));
     site.add_slot(ThreadKind::Worker);
-    // It and one more, which is busy.
+    // This worker and one more, which is busy.
     site.shared.workers.pretend_active(2);
     let context = site.context(0);
     let pred = held_job(&context);
@@ -40,7 +41,7 @@ fn wait_with_a_new_slot<P: Platform>(platform: P, first: usize) {
     together(first, [guest, releaser]);
 }
 
-/// What the next thread finds.
+/// The symptom of a thread that finds another state than the last one left.
 const SYMPTOM: &str = "threads that had the slot";
 
 /// Two threads come to the only thread slot, at the same time or one after the other.
@@ -52,7 +53,7 @@ fn take_turns<P: Platform>(platform: P, first: usize) {
         let Some(thread) = threads.take_guest(&site.shared.platform, false) else {
             return;
         };
-        // SAFETY: the thread has the slot; whether it is the only one is what the checker is asked.
+        // SAFETY: the thread has the slot. The checker is asked whether it is the only one.
         let before = unsafe {
             thread.own.with_mut(|own| {
                 (*own).tick += 1;
@@ -81,11 +82,11 @@ fn a_mark_may_lead_to_a_new_slot() {
 }
 
 #[test]
-fn a_seat_has_one_thread_after_the_other() {
+fn a_thread_slot_has_one_thread_after_the_other() {
     check(3, 2, |first| take_turns(Spoiled::<Ordered>::HERE, first));
 }
 
-/// A thread slot is there before it is whole, or free before its last thread is done.
+/// A thread slot can be found before it is whole, or is free before its last thread is done.
 #[derive(Clone, Copy)]
 struct NotReleased;
 
@@ -98,14 +99,14 @@ impl Spoil for NotReleased {
 }
 
 #[test]
-fn a_seat_that_is_counted_too_early_is_found() {
+fn a_thread_slot_that_is_counted_too_early_is_found() {
     must_find(RACE, 1, || {
         wait_with_a_new_slot(Spoiled::<NotReleased>::HERE, 0);
     });
 }
 
 #[test]
-fn a_seat_that_is_left_too_early_is_found() {
+fn a_thread_slot_that_is_left_too_early_is_found() {
     must_find(RACE, 3, || {
         take_turns(Spoiled::<NotReleased>::HERE, 0);
     });

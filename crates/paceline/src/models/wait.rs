@@ -1,10 +1,10 @@
-//! Goal: a thread that waits for a job which somebody else makes ready, and leaves to it, is woken to
-//! run it, and sees what was done before. (A waiter that is told of the end is in `links`.)
-//! Method: a job waits for another one; one thread waits for it, the other ends its predecessor and
-//! goes away. By the real code of `wait`, `graph` and `context`: walk, mark, fence, look, park; and
+//! Goal: a thread waits for a job that another thread makes ready and leaves to it. The waiter is woken to
+//! run the job, and sees the effects of its predecessor. (A waiter that is told of the end is in `links`.)
+//! Method: a job waits for another one. One thread waits for the job, the other thread ends its predecessor
+//! and goes away. By the real code of `wait`, `graph` and `context`: walk, mark, fence, look, park; and
 //! make ready, queue, fence, read the mark.
 //! Bounds: two threads, two jobs, one preemption.
-//! Planted bugs: fences that are not SeqCst (the waiter parks, the maker sees no mark: both have looked
+//! Planted bugs: fences that are not SeqCst (the waiter parks, and the maker sees no mark: each has looked
 //! before the other wrote); a job that is made ready without Release.
 
 use event::Nanos;
@@ -16,8 +16,8 @@ use super::{
 use crate::queues::Queue;
 use crate::store::JobId;
 
-/// A body that looks too early panics (the checker reports the race there), and a job's panic is
-/// caught: then nothing was seen.
+/// A body that looks too early panics (the checker reports the race there), and a job's panic is caught.
+/// Then nothing was seen.
 const SYMPTOM: &str = "what the awaited job saw";
 
 fn run_by_a_waiter<P: Platform>(platform: P, first: usize) {
@@ -58,7 +58,7 @@ fn a_waiter_runs_what_it_waits_for() {
     });
 }
 
-/// A job is made ready without a word about what was done before.
+/// A job is made ready, and nothing is published with that.
 #[derive(Clone, Copy)]
 struct NotReleased;
 

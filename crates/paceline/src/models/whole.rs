@@ -1,14 +1,14 @@
-//! Goal: the parts fit together: what is scheduled runs, once, and its effects are there when a wait,
-//! a join, a scope or a loop is through; job systems end, whatever is under way.
-//! Method: whole job systems, from starting a worker to joining it, used by the model's own thread and
-//! at times one more. Where that is too much to explore, a model's thread is the worker: the same loop
-//! without its beginning and its end. A lost wake-up is a deadlock, a missing edge a race.
-//! Bounds: one worker, one or two outside threads, up to four jobs, rings of two, one preemption (two
-//! for the smallest).
+//! Goal: the parts fit together. A scheduled job runs, once, and its effects are there when a wait, a join,
+//! a scope or a loop is over. Job systems end, whatever is under way.
+//! Method: whole job systems, from starting a worker to joining it, used by the model's own thread and at
+//! times one more. Where that is too much to explore, a thread of the model is the worker: the same loop
+//! without its beginning and its end. A lost wake-up is a deadlock, and a missing edge is a race.
+//! Bounds: one worker, one or two outside threads, up to four jobs, rings of two, one preemption (two for
+//! the smallest).
 //! Planted bug: no fence is SeqCst, which loses the wake-up of a worker that is about to park.
 //!
-//! An outside thread keeps a job system alive by its handles, with a reference count that the checker
-//! does not see: the model's first thread therefore ends last.
+//! An outside thread keeps a job system alive by its handles, with a reference count that the checker does
+//! not see. So the model's first thread ends last.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -29,7 +29,7 @@ use crate::{Grain, JobSystem};
 /// A job system with one worker, for up to `guests` outside threads.
 struct System<P: Platform> {
     door: ManuallyDrop<JobSystem<P>>,
-    /// What is behind it, for longer than any of its threads can need it.
+    /// The state behind it, kept for longer than any of its threads can need it.
     shared: ManuallyDrop<Arc<Shared<P>>>,
 }
 
@@ -53,7 +53,7 @@ impl<P: Platform> Deref for System<P> {
 }
 
 impl<P: Platform> Drop for System<P> {
-    /// As for [`Site`]: what an execution that was cut short leaves behind stays there.
+    /// As for [`Site`]: an execution that was cut short leaves its words behind, and they stay there.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: neither is used again, and this is the only place that drops them.
@@ -65,7 +65,7 @@ impl<P: Platform> Drop for System<P> {
     }
 }
 
-/// Something that happens outside the job system.
+/// An event outside the job system.
 pub(super) struct Bell {
     rung: Word32,
     parker: <Loom as Platform>::Parker,
@@ -95,7 +95,7 @@ impl Bell {
 
 type World = Spoiled<Ordered>;
 
-/// Checks what the model's first thread does with a job system.
+/// Checks a job system that the model's first thread uses.
 fn check_system(preemptions: usize, guests: usize, act: fn(System<World>)) {
     check(preemptions, 1, move |_| {
         act(System::new(World::HERE, guests))
@@ -110,7 +110,7 @@ fn forget_a_job<S: Spoil>(system: System<Spoiled<S>>) {
 }
 
 #[test]
-fn a_job_nobody_waits_for_runs() {
+fn a_job_without_a_waiter_runs() {
     check_system(2, 1, forget_a_job);
 }
 
@@ -122,7 +122,7 @@ fn without_full_fences_it_does_not() {
 }
 
 #[test]
-fn a_chain_nobody_waits_for_runs() {
+fn a_chain_without_a_waiter_runs() {
     check_system(1, 1, |system| {
         let bell = Bell::new();
         let rope = bell.clone();
@@ -164,7 +164,7 @@ fn a_result_comes_to_its_handle() {
     });
 }
 
-/// Notes that it was dropped.
+/// A value that notes that it was dropped.
 struct Dropped(Notes<()>);
 
 impl Drop for Dropped {
@@ -174,7 +174,7 @@ impl Drop for Dropped {
 }
 
 #[test]
-fn a_result_nobody_wants_is_dropped_once() {
+fn an_unwanted_result_is_dropped_once() {
     check_system(2, 1, |system| {
         let drops = Notes::new();
         let result = Dropped(drops.clone());
@@ -203,14 +203,14 @@ fn an_event_may_be_completed_while_everything_ends() {
         drop(system);
         let thread = thread.expect("the model has a thread left");
         thread.join().expect("a panic ends the whole model");
-        // It came in time, or too late.
+        // The completion came in time, or too late.
         let late = handle.try_wait();
         let known = matches!(late, Ok(1) | Err(WaitError::ShutDown));
         assert!(known, "the job was neither run nor dropped: {late:?}");
     });
 }
 
-/// Checks what one thread does while another works.
+/// Checks one thread's actions while another thread is a worker.
 fn check_with_a_worker(act: fn(&Context<'_, World>, &Site<World>)) {
     check(1, 2, move |first| {
         let site = Site::new(World::HERE, 4, 2);

@@ -1,15 +1,15 @@
-//! Goal: a thread slot has one worker at a time, also if workers are started while the job system ends; and
-//! work that no worker runs, because all of them wait, is run by a spare, which may be about to leave or to
+//! Goal: a thread slot has one worker at a time, also if workers are started while the job system ends.
+//! Work that no worker runs, because all of them wait, is run by a spare, which may be about to leave or to
 //! rest just then. Method: workers and spares are the job system's own threads, from `worker_main` to the
-//! join, by the real code of `workers`, or a thread of the model is the worker where that is too much to
-//! explore. One thread makes the workers as many as are wanted, as after a look at the machine, while another
-//! one ends the job system. A worker waits in the middle of its work, and what it waits for is done by a job
-//! that is scheduled at the same time. A spare has run its job and finds that the worker is back, which just
-//! then comes to wait for a further job. A spare makes one job ready, which it need not announce, and leaves,
+//! join, by the real code of `workers`. Where that is too much to explore, a thread of the model is the
+//! worker. One thread makes the number of workers the wanted one, as after a refresh, while another one
+//! ends the job system. A worker waits in the middle of its work, and a job that is scheduled at the same
+//! time ends that wait. A spare has run its job and finds that the worker is back, and just then the worker
+//! comes to wait for a further job. A spare makes one job ready, which it need not announce, and leaves,
 //! while the worker that came back spins. A job that no thread runs is a deadlock, or a spin that does not
-//! end. Bounds: one worker, one spare, which is all that may be, one publisher, one preemption. Planted bugs:
-//! workers are started without a look whether the job system ends; no fence is SeqCst, or only that of a
-//! worker that leaves is not; a spare that leaves announces nothing.
+//! end. Bounds: one worker, one spare (there may be no other), one publisher, one preemption. Planted bugs:
+//! workers are started without a check whether the job system ends; no fence is SeqCst, or only the fence
+//! of a worker that leaves is not; a spare that leaves announces nothing.
 
 use event::Nanos;
 use platform::{Omission, Ordering, Platform};
@@ -29,10 +29,10 @@ use crate::work::thread_slot::ThreadKind;
 const WORKER: usize = 0;
 const PUBLISHER: usize = 1;
 
-/// What is said about a thread slot that two threads had at a time.
-const SYMPTOM: &str = "threads that worked on the thread";
+/// The symptom of a thread slot that two threads had at a time.
+const SYMPTOM: &str = "threads that worked on the thread slot";
 
-/// A worker is looked for while the job system ends: it has its worker.
+/// A thread starts missing workers while the job system ends. None is missing.
 fn end_and_start<P: Platform>(platform: P, first: usize) {
     let started = Notes::new();
     let noted = started.clone();
@@ -44,11 +44,11 @@ fn end_and_start<P: Platform>(platform: P, first: usize) {
     begun.expect("the model has a thread left");
     let (here, there) = (site.clone(), site.clone());
     let owner = Box::new(move || here.shared.stop());
-    let looker = Box::new(move || {
-        let manned = there.shared.apply_target();
-        manned.expect("the model has a thread left");
+    let starter = Box::new(move || {
+        let started = there.shared.apply_target();
+        started.expect("the model has a thread left");
     });
-    together(first, [owner, looker]);
+    together(first, [owner, starter]);
     assert_eq!(started.take(), [WORKER], "{SYMPTOM}");
 }
 
@@ -73,7 +73,7 @@ fn a_worker_that_is_started_at_the_end_is_found() {
     });
 }
 
-/// A job system with one worker, which is a thread of the model, and a spare to be had.
+/// A job system with one worker, which is a thread of the model, and room for a spare.
 fn with_spare<P: Platform>(platform: P, policy: WaitPolicy) -> Site<P> {
     let mut parts = parts(platform, 4, 1, 1);
     parts.threads += 1;
@@ -156,7 +156,7 @@ fn wait_again_while_the_spare_leaves<P: Platform>(platform: P, first: usize) {
     site.shared.stop();
 }
 
-/// A worker that leaves may have been counted on, and does not see for what.
+/// A worker that leaves may have been counted on for a job, and does not see the job.
 #[derive(Clone, Copy)]
 struct WeakAtTheDoor;
 
@@ -176,13 +176,13 @@ fn a_spare_that_leaves_passes_on_what_it_was_counted_on_for() {
 }
 
 #[test]
-fn without_the_fence_of_the_one_that_leaves_it_does_not() {
+fn without_the_fence_of_the_spare_that_leaves_it_does_not() {
     must_find("deadlock", 1, || {
         wait_again_while_the_spare_leaves(Spoiled::<WeakAtTheDoor>::HERE, 0);
     });
 }
 
-/// A spare makes a job ready, and finds that the worker is back, which spins until there is something to do.
+/// A spare makes a job ready, and finds that the worker is back. The worker spins until there is a job.
 fn leave_beside_a_spinner<S: Spoil>(first: usize) {
     let site = with_spare(Spoiled::<S>::HERE, WaitPolicy::Active);
     let context = site.context(PUBLISHER);
@@ -201,7 +201,7 @@ fn leave_beside_a_spinner<S: Spoil>(first: usize) {
     site.shared.stop();
 }
 
-/// Spins go on until they see something.
+/// A spin goes on until it sees the value that it waits for.
 #[derive(Clone, Copy)]
 struct Patient;
 

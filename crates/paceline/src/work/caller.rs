@@ -6,7 +6,7 @@ use platform::{Atomic, Ordering, Platform};
 
 use super::context::Context;
 use super::shared::Shared;
-use crate::adapt::{Caller, Local};
+use crate::adapt::{AdaptLocal, Caller};
 use crate::border::{Payload, UserValue};
 use crate::graph::{Driver, Graph, GraphLocal};
 use crate::hooks::Hooks;
@@ -107,7 +107,7 @@ impl<P: Platform> Caller<P> for Context<'_, P> {
     }
 
     #[inline(always)]
-    fn local<R>(&self, f: impl FnOnce(&mut Local) -> R) -> R {
+    fn local<R>(&self, f: impl FnOnce(&mut AdaptLocal) -> R) -> R {
         self.own(|own| f(&mut own.adapt))
     }
 

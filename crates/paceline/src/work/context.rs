@@ -76,7 +76,12 @@ impl<'a, P: Platform> Context<'a, P> {
     }
 
     /// One more than the largest number that [`worker`](Context::worker) can ever return in this job system.
-    /// It does not change, and costs a load. [`worker`](Context::worker) has an example.
+    /// It does not change, and costs a load.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.wait(js.schedule(|cx| assert!(cx.worker() < cx.thread_slots())));
+    /// ```
     pub fn thread_slots(&self) -> usize {
         self.shared.threads.limit()
     }

@@ -9,7 +9,7 @@ use platform::{Atomic, Ordering, Parker, Platform};
 use super::context::Context;
 use super::thread_slot::{ThreadKind, ThreadSlot};
 use super::wait::Mark;
-use crate::adapt::Passing;
+use crate::adapt::Checkpoint;
 use crate::policy::Tuning;
 use crate::queues::{Deque, Fenced, IdleWord, Queue};
 use crate::store::Ticket;
@@ -100,7 +100,7 @@ impl<P: Platform> Context<'_, P> {
             }
         } else {
             // The tickets are left to the thread that searches, which may be waiting for a CPU.
-            self.shared.adapt.passes(self, Passing::Publishing);
+            self.shared.adapt.passes(self, Checkpoint::Publishing);
         }
         if unnotified > 0 {
             let arg = (why as u64) << 32 | u64::from(unnotified);

@@ -145,7 +145,18 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     ///
     /// It does not block. It wakes a worker if one is needed, and allocates only if the closure has more than
     /// 64 bytes or the job table has to grow. The job may start at once on a worker; this thread runs it at
-    /// the earliest when it next waits. [`Scope`] has an example.
+    /// the earliest when it next waits.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut squares = [0, 1, 2, 3];
+    /// js.scope(|scope| {
+    ///     for number in &mut squares {
+    ///         scope.spawn(|_| *number *= *number);
+    ///     }
+    /// });
+    /// assert_eq!(squares, [0, 1, 4, 9]);
+    /// ```
     ///
     /// # Panics
     /// Where [`try_spawn`](Scope::try_spawn) returns an error.

@@ -71,6 +71,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) hooks: Hooks,
     pub(crate) stack_bytes: Option<usize>,
     pub(crate) slice: Option<Nanos>,
+    pub(crate) slow_takes_loops: bool,
 }
 
 /// The most ranges that several threads run at a time. Further ranges stay on their thread.
@@ -94,7 +95,7 @@ impl<P: Platform> Shared<P> {
         let idle = Idle::new(parts.threads);
         let injector = Injector::new();
         let backlog = Padded(Injector::new());
-        let slow = Slow::new(parts.threads);
+        let slow = Slow::new(parts.threads, parts.slow_takes_loops);
         let labels = Labels::new();
         let failures = Failures::new(slots_max, RECORDS_MAX);
         let wakers = Wakers::new();
@@ -175,11 +176,6 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    /// The CPU that stands for all CPUs that share a last-level cache with this one.
-    pub(crate) fn cache_of(&self, cpu: u32) -> u32 {
-        self.caches.get(cpu as usize).copied().unwrap_or(cpu)
-    }
-
     pub(crate) fn has_many_caches(&self) -> bool {
         !self.caches.is_empty()
     }
@@ -223,7 +219,7 @@ impl<P: Platform> Host for Shared<P> {
 }
 
 /// The CPU that stands for all CPUs that share a last-level cache with this one.
-pub(crate) fn cache_of(topology: &Topology, cpu: u32) -> u32 {
+fn cache_of(topology: &Topology, cpu: u32) -> u32 {
     let mut cpus = topology.allowed().iter();
     let near = cpus.find(|&other| topology.distance(cpu, other) <= Distance::Cache);
     near.unwrap_or(cpu)

@@ -17,7 +17,7 @@ use platform::{Atomic, Ordering, Padded, Parker, Platform, SharedCell};
 use super::fork::ForkList;
 use super::range::LoopLocal;
 use super::wait::WaitLocal;
-use crate::adapt::{Local, WakeReport, WorkerWords};
+use crate::adapt::{AdaptLocal, WakeReport, WorkerWords};
 use crate::graph::GraphLocal;
 use crate::policy::SpinHabit;
 use crate::queues::Deque;
@@ -83,7 +83,7 @@ pub(crate) struct Own {
     pub(crate) wait: WaitLocal,
     pub(crate) record: RecordLocal,
     /// What the thread remembers of its machine.
-    pub(crate) adapt: Local,
+    pub(crate) adapt: AdaptLocal,
     /// The innermost job that runs here.
     pub(crate) frame: *const Running,
     /// The flag of the lane of the innermost job that runs here: jobs scheduled by it are of that lane.
@@ -153,7 +153,7 @@ impl<P: Platform> ThreadSlot<P> {
                 forks: ForkList::new(),
                 wait: WaitLocal::new(),
                 record: RecordLocal::new(),
-                adapt: Local::new(),
+                adapt: AdaptLocal::new(),
                 frame: std::ptr::null(),
                 lane: 0,
                 stack_limit: 0,

@@ -10,7 +10,7 @@ use platform::{Atomic, Omission, Ordering, Parker, Platform};
 
 use super::context::Context;
 use super::thread_slot::{ThreadKind, ThreadSlot};
-use crate::adapt::Passing;
+use crate::adapt::Checkpoint;
 use crate::policy::{Tuning, WaitPolicy};
 use crate::queues::{Deque, Fenced, Queue, STEAL_MAX};
 use crate::store::Ticket;
@@ -87,7 +87,7 @@ impl<P: Platform> Context<'_, P> {
     /// next one of them.
     #[cold]
     fn next_in_fairness(&self) -> Option<Ticket> {
-        self.shared.adapt.passes(self, Passing::Fairness);
+        self.shared.adapt.passes(self, Checkpoint::Fairness);
         let turn = self.own(|own| own.tick) / Tuning::FAIRNESS;
         let first = match turn % 3 {
             0 => None,
@@ -266,13 +266,13 @@ impl<P: Platform> Context<'_, P> {
             if let Some(found) = found {
                 return self.leave_search(found);
             }
-            let looks = shared.adapt.asks_for_look();
-            if std::mem::take(&mut woken) && !looks {
+            let must_refresh = shared.adapt.refresh_is_requested();
+            if std::mem::take(&mut woken) && !must_refresh {
                 self.thread.counters.wakes_useless.add(1);
             }
-            if looks {
+            if must_refresh {
                 self.leave_search(Found::Leave);
-                shared.adapt.look_if_asked(self);
+                shared.adapt.refresh_if_requested(self);
                 epoch = shared.idle.begin_search::<Fenced>();
                 continue;
             }
@@ -310,7 +310,8 @@ impl<P: Platform> Context<'_, P> {
         shared.idle.begin_sleep::<Fenced>(index);
         self.record(EventKind::Park, Ticket::NONE, 0);
         let mut parked = None;
-        let is_needed = || shared.has_work() || shared.adapt.asks_for_look() || self.must_stop();
+        let is_needed =
+            || shared.has_work() || shared.adapt.refresh_is_requested() || self.must_stop();
         while shared.idle.is_asleep(index) && !is_needed() {
             shared.adapt.parks(self);
             thread.counters.parks.add(1);

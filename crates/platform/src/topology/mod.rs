@@ -324,19 +324,6 @@ impl Topology {
         }
     }
 
-    /// Those of the given CPUs that share a last-level cache with this one, if that is fewer and there are
-    /// so many cores among them: room for threads that talk to each other. What one of them has written comes
-    /// to another in a third of the time that it takes from one cache to the next (a Ryzen 9 3950X: 30 and
-    /// 96 ns).
-    pub fn near(&self, cpu: u32, of: &CpuSet, threads: usize) -> Option<CpuSet> {
-        let cache = self.caches().into_iter().find(|cache| cache.contains(cpu));
-        let near = cache?.intersection(of);
-        let cores = self.cores();
-        let has_one = |core: &&CpuSet| !core.intersection(&near).is_empty();
-        let room = cores.iter().filter(has_one).count();
-        (near != *of && room >= threads).then_some(near)
-    }
-
     /// What was distrusted, and why, a sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -3,9 +3,6 @@
 //! Work with a deadline goes to the fast CPUs ([`Topology::fast`]); work without one may run anywhere. So
 //! workers for the fast CPUs take both, and workers for the other CPUs take what has no deadline. No worker
 //! is tied to one CPU: within its mask the kernel decides, which knows more about heat and about others.
-//!
-//! Workers so few that each has a core in the last-level cache of the thread that waits for them stay there
-//! ([`Topology::near`]): kernels put new threads where least is going on, which is another cache.
 
 use std::fmt;
 
@@ -56,7 +53,7 @@ impl PlannedWorker {
 ///     (CpuSet::parse("4-6"), Some(800)),
 ///     (CpuSet::parse("7"), Some(1024)),
 /// ]);
-/// let plan = Plan::new(&phone, phone.limits(), 7, None);
+/// let plan = Plan::new(&phone, phone.limits(), 7);
 /// let frame = plan.workers.iter().filter(|worker| worker.takes(Lane::Frame));
 /// assert_eq!(frame.count(), 3, "and the thread that waits is the fourth");
 /// ```
@@ -74,11 +71,7 @@ impl Plan {
     /// the fast CPUs go to the next slower class and so on, one a CPU; if there are more of them than CPUs,
     /// the rest may run anywhere. Where all CPUs are equal, or classes are not reliable, each worker may run
     /// everything everywhere.
-    ///
-    /// `waiter`: the CPU of that thread, if it is known. Those for work with a deadline share its last-level
-    /// cache if there is a core for each, and the fast CPUs are of one class: else the fastest may be those
-    /// that would be left out.
-    pub fn new(machine: &Topology, limits: &Limits, workers: usize, waiter: Option<u32>) -> Plan {
+    pub fn new(machine: &Topology, limits: &Limits, workers: usize) -> Plan {
         let usable = limits.usable();
         let fast = machine.fast(&usable);
         let slow = usable.difference(&fast);
@@ -87,15 +80,7 @@ impl Plan {
         } else {
             workers.min(fast.len().saturating_sub(1).max(1))
         };
-        let are_alike = machine
-            .classes()
-            .iter()
-            .any(|class| fast.is_subset(&class.cpus));
-        let near = waiter
-            .filter(|_| are_alike)
-            .and_then(|waiter| machine.near(waiter, &fast, count + 1));
-        let everything = &[Lane::Frame, Lane::Background];
-        let quick = planned(machine, near.as_ref().unwrap_or(&fast), everything);
+        let quick = planned(machine, &fast, &[Lane::Frame, Lane::Background]);
         let mut plan = vec![quick; count];
         for class in machine.classes().iter().rev() {
             let cpus = class.cpus.intersection(&slow);
@@ -123,7 +108,6 @@ fn planned(machine: &Topology, cpus: &CpuSet, lanes: &'static [Lane]) -> Planned
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::CpuPlace;
 
     fn phone() -> Topology {
         Topology::uniform(8).with_classes(vec![
@@ -134,7 +118,7 @@ mod tests {
     }
 
     fn lines(machine: &Topology, limits: &Limits, workers: usize) -> Vec<String> {
-        let plan = Plan::new(machine, limits, workers, None);
+        let plan = Plan::new(machine, limits, workers);
         let line = |worker: &PlannedWorker| {
             let lanes: Vec<_> = worker.lanes.iter().map(Lane::to_string).collect();
             format!("{} {} {}", worker.cpus, worker.class, lanes.join("+"))
@@ -161,50 +145,6 @@ mod tests {
         };
         let anywhere = "0-1 little frame+background";
         assert_eq!(lines(&phone, &background, 2), [anywhere; 2]);
-    }
-
-    /// Goal: workers that have a core each beside the thread that waits share its cache, others do not.
-    /// Method: a desktop with two caches of three cores with two threads each, with more and more workers,
-    /// the waiting thread here and there, some CPUs not allowed; and halves of different speed.
-    #[test]
-    fn few_workers_share_the_cache_of_the_waiter() {
-        let place = |cpu| CpuPlace {
-            cpu,
-            core: cpu / 2,
-            cache: cpu / 6,
-            ..CpuPlace::default()
-        };
-        let desktop = Topology::new((0..12).map(place).collect(), 12, String::new());
-        let cpus = |machine: &Topology, limits: &Limits, workers, waiter| {
-            let plan = Plan::new(machine, limits, workers, waiter);
-            let cpus: Vec<_> = plan.workers.iter().map(|w| w.cpus.to_string()).collect();
-            assert!(cpus.iter().all(|one| *one == cpus[0]) && cpus.len() == workers);
-            cpus[0].clone()
-        };
-        let whole = desktop.limits();
-        for (workers, waiter, expected) in [
-            (1, Some(4), "0-5"),
-            (2, Some(4), "0-5"),
-            (2, Some(6), "6-11"),
-            (3, Some(4), "0-11"),
-            (2, None, "0-11"),
-            (2, Some(99), "0-11"),
-        ] {
-            assert_eq!(
-                cpus(&desktop, whole, workers, waiter),
-                expected,
-                "{workers} {waiter:?}"
-            );
-        }
-        let without = Limits::of(CpuSet::parse("1,4-11"));
-        assert_eq!(cpus(&desktop, &without, 1, Some(4)), "1,4-5");
-        assert_eq!(cpus(&desktop, &without, 2, Some(4)), "1,4-11");
-        let set = CpuSet::parse;
-        let halves = vec![(set("0-4"), Some(800)), (set("5-11"), Some(1024))];
-        let halves = desktop.with_classes(halves);
-        let limits = halves.limits();
-        assert_eq!(cpus(&halves, limits, 1, Some(7)), "6-11");
-        assert_eq!(cpus(&halves, limits, 1, Some(1)), "5-11");
     }
 
     /// Goal: equal CPUs are not divided. Method: four of them.

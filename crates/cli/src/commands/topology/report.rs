@@ -14,7 +14,7 @@ use super::draw;
 /// The plan of a job system with default settings: one thread of the machine is left to the waiting thread.
 fn plan(machine: &Topology) -> Plan {
     let workers = machine.effective_parallelism().saturating_sub(1).max(1);
-    Plan::new(machine, machine.limits(), workers, None)
+    Plan::new(machine, machine.limits(), workers)
 }
 
 #[derive(Serialize)]

@@ -1,60 +1,66 @@
-//! The rule: from what threads ran and waited, frame by frame, to what is done about it. Plain arithmetic; it
-//! knows no platform.
+//! The rule: from the times that threads ran and waited, frame by frame, to a decision about the number of
+//! workers. It is plain arithmetic and knows no platform.
 //!
-//! A thread is *delayed* in a frame (see [`is_delay`]) if it was ready to run and did not for more than
-//! [`DELAY`], and for more than an eighth of its time: less than that is what wake-ups cost, more is
-//! somebody else's turn (a tick is 1 to 10 ms). Frames are judged by the [`Window`]: [`WINDOW_FRAMES`] of
-//! them, and at least [`WINDOW_TIME`]. A window is *disturbed* if a thread was delayed in at least half of
-//! its frames, and *calm* if in at most an eighth; in between nothing changes.
+//! A thread is *delayed* in a frame (see [`is_delay`]) if it was ready to run and did not run, for more
+//! than [`DELAY`] and for more than an eighth of its time. A shorter time is the cost of wake-ups. A longer
+//! one is another thread's turn (a tick is 1 to 10 ms). Frames are judged by the [`Window`]:
+//! [`WINDOW_FRAMES`] frames, and at least [`WINDOW_TIME`]. A window is *disturbed* if a thread was delayed
+//! in at least half of its frames, and *calm* if a thread was delayed in at most an eighth of them. In
+//! between nothing changes.
 //!
-//! 1. **[`STREAK`] disturbed windows in a row, and a whole thread too many: fewer workers, for a try.** All
-//!    threads together get `threads * ran / (ran + waited)` CPUs. If that, rounded up from an eighth on, is
-//!    less than the threads there are, so many threads are tried, the waiting one counted; at least one
-//!    worker stays. As long as there are fewer nobody spins, which would be in the way of those who have no
-//!    CPU.
-//! 2. **The try is kept if nothing is lost and the fewer are left alone**: the CPU time got per time of
-//!    frames is at least 15/16 of what all threads got, and threads are delayed in at most a quarter of the
-//!    frames (or one worker is left, who cannot leave). If not, and unless more than a quarter is lost, one
-//!    fewer is tried once more: a thread that waits stops waiting when the frame is over without it, so that
-//!    the first number may be one too large. Otherwise all workers are back, and the next try comes after
-//!    [`RETRY`] windows, each time twice as many, up to [`RETRY_MAX`].
-//! 3. **Fewer are kept for [`HOLD`] windows; then all are back**, which is the only way to see that the load
-//!    is gone: who is few is in nobody's way. If that was too early (rule 1 again), the next ones are kept
-//!    twice as long, up to [`HOLD_MAX`]. So workers are back 9 s after the load at the latest, at 60 Hz.
+//! 1. **After [`STREAK`] disturbed windows in a row, and if there is at least one thread too many, fewer
+//!    workers are tried.** All threads together get `threads * ran / (ran + waited)` CPUs. That number is
+//!    rounded up from an eighth on. If it is less than the number of threads, this number of threads is
+//!    tried, the waiting thread counted. At least one worker stays. As long as there are fewer workers no
+//!    thread spins: it would be in the way of threads that have no CPU.
+//! 2. **The try is kept if no CPU time is lost and the fewer threads are left alone.** The CPU time got per
+//!    time of frames is at least 15/16 of that of all threads, and threads are delayed in at most a quarter
+//!    of the frames (or the one worker is left that cannot leave). If this does not hold, and no more than
+//!    a quarter is lost, one worker less is tried once more: a thread that waits stops waiting when the
+//!    frame ends without it, so the first number may be one too large. Otherwise all workers are brought
+//!    back. The next try comes after [`RETRY`] windows, each time after twice as many, up to [`RETRY_MAX`].
+//! 3. **Fewer workers are kept for [`HOLD`] windows. Then all are brought back.** This is the only way to
+//!    see that the load is gone, because a few threads are in no other thread's way. If it was too early
+//!    (rule 1 again), fewer workers are kept twice as long the next time, up to [`HOLD_MAX`]. So at 60 Hz
+//!    workers are back 9 s after the end of the load at the latest.
 //!
-//! Why not simply fewer workers, and no spinning, whenever threads are preempted? Because it depends on who
-//! takes the CPUs away. Threads that go before ours (real-time ones, another program's frames) leave the
-//! rest of the machine to us however many we are: threads beyond it wait with a piece of the frame in their
-//! hands, and fewer lose nothing. Threads that *share* with us give each of ours a share: fewer threads get
-//! less, and who parks instead of spinning for some microseconds gives its CPU to a thread that keeps it
-//! until a tick. Row `load` is of the second kind: beside 4 hogs on 2 CPUs a frame takes 2.8 ms (p99 12 ms)
-//! with one worker and 8.5 ms (13 ms) without (`cargo run --release -p paceline-bench -- load`, *paceline*
-//! and *serial*). Spinning was measured with `frames --wait passive` and `adaptive` in turns, four runs of
-//! 120 frames each, the machine not quiet: without it the mean frame of the graph was 2 % longer beside 2
-//! hogs and 6 % beside 4 (p99 10 and 8 % shorter), that of the Mandelbrot set 8 % longer and 5 % shorter; on
-//! the simulated machine of 2 CPUs means were 2 to 8 % longer. That is nothing to be had for sure, and so
-//! nobody stops spinning who shares. (Whoever spins in vain stops in any case: see `SpinHabit`.) Which of
-//! both it is cannot be seen before; so it is tried, and what counts is what was got. Frame times would say
-//! the same, and are as uneven as frames are.
+//! Why are there not simply fewer workers, and no spinning, whenever threads are preempted? It depends on
+//! the threads that take the CPUs away. Threads that *go before* ours (real-time threads, another program's
+//! frames) leave the rest of the machine to us, however many threads we have. Our threads beyond that rest
+//! wait with a piece of the frame in their hands, and fewer threads lose nothing. Threads that *share* with
+//! ours leave each of ours a share. Fewer threads then get less, and a thread that parks instead of
+//! spinning for some microseconds gives its CPU to a thread that keeps it until a tick.
 //!
-//! Invariant: workers that were wanted without regard to the machine ([`Load::fits`] is false) are not
-//! touched.
+//! Row `load` of the benchmark is of the second kind: beside 4 hogs on 2 CPUs a frame takes 2.8 ms (p99 12
+//! ms) with one worker and 8.5 ms (13 ms) without (`cargo run --release -p paceline-bench -- load`,
+//! *paceline* and *serial*). Spinning was measured with `frames --wait passive` and `adaptive` in turns,
+//! four runs of 120 frames each, on a machine that was not quiet. Without spinning the mean frame of the
+//! graph was 2 % longer beside 2 hogs and 6 % longer beside 4 (p99 10 and 8 % shorter), and that of the
+//! Mandelbrot set 8 % longer and 5 % shorter. On the simulated machine of 2 CPUs means were 2 to 8 %
+//! longer. So nothing is sure to be gained, and threads that share do not stop spinning. (A thread that
+//! spins in vain stops in any case: see `SpinHabit`.)
+//!
+//! It cannot be seen beforehand of which kind the other threads are. So fewer workers are tried, and the
+//! CPU time that they get decides. Frame times would say the same, but they are as uneven as frames are.
+//!
+//! Invariant: the number of workers is not touched if it was requested without regard to the machine
+//! ([`Load::fits`] is false).
 
 use event::{Interfered, Nanos};
 
-/// What a wake-up never costs, and a turn of somebody else always does.
+/// A wake-up never takes this long, and another thread's turn always does.
 const DELAY: Nanos = Nanos::from_micros(500);
-/// Of its time, so many-th part is a delay.
+/// A thread that waited for less than one part in this many of its time was not delayed.
 const DELAY_PART: u64 = 8;
-/// Frames in a window at least: a quarter of a second at 60 Hz.
+/// The fewest frames of a window: a quarter of a second at 60 Hz.
 const WINDOW_FRAMES: u32 = 16;
-/// And how long they last at least, pauses included: some sixty ticks at 250 Hz.
+/// The shortest time of a window, pauses included: some sixty ticks at 250 Hz.
 const WINDOW_TIME: Nanos = Nanos::from_millis(250);
 /// Windows until the next try after the first one that failed: 4 s at 60 Hz. A try that fails costs the
-/// frames of one or two windows, so that all of them together are some 2 % of the frames.
+/// frames of one or two windows, so all tries together cost some 2 % of the frames.
 const RETRY: u32 = 16;
 const RETRY_MAX: u32 = 256;
-/// Windows that fewer workers are kept at first: 1 s at 60 Hz.
+/// Windows for which fewer workers are kept at first: 1 s at 60 Hz.
 const HOLD: u32 = 4;
 const HOLD_MAX: u32 = 32;
 /// Disturbed windows before a try: 1 s at 60 Hz.
@@ -62,19 +68,19 @@ const STREAK: u32 = 4;
 /// Calm windows after which earlier trouble is forgotten.
 const FORGET: u32 = 8;
 
-/// Whether a thread that has run and waited so long, in `looks` frames, was delayed.
-pub(super) fn is_delay(ran: Nanos, waited: Nanos, looks: u32) -> bool {
-    waited.0 >= DELAY.0 * u64::from(looks.max(1)) && waited.0 >= (ran.0 + waited.0) / DELAY_PART
+/// Whether a thread was delayed that has run for `ran` and waited for `waited` in this many frames.
+pub(super) fn is_delay(ran: Nanos, waited: Nanos, frames: u32) -> bool {
+    waited.0 >= DELAY.0 * u64::from(frames.max(1)) && waited.0 >= (ran.0 + waited.0) / DELAY_PART
 }
 
-/// What the threads of a job system have used, all together, since some moment.
+/// The usage of all threads of a job system together, since some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) ran: u64,
     pub(super) waited: u64,
-    /// Switches away from them that they did not ask for.
+    /// Involuntary switches away from them.
     pub(super) switches: u64,
-    /// How many threads were delayed, frame by frame.
+    /// The number of threads that were delayed, summed over frames.
     pub(super) delays: u64,
 }
 
@@ -95,7 +101,7 @@ impl Used {
         self.delays += more.delays;
     }
 
-    /// Time waited for a CPU, in thousandths of the time that they ran or waited.
+    /// The time that they waited for a CPU, in thousandths of the time that they ran or waited.
     fn waited_thousandths(&self) -> u32 {
         let all = (self.ran + self.waited).max(1);
         (u128::from(self.waited) * 1000 / u128::from(all)) as u32
@@ -110,16 +116,16 @@ pub(super) struct FrameUse {
     pub(super) used: Used,
 }
 
-/// Who there is to share the work.
+/// The workers that share the work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// Workers wanted at this moment.
+    /// The number of workers wanted at this moment.
     pub(super) workers: usize,
-    /// Whether their number has to do with the machine's.
+    /// Whether their number follows the machine's width.
     pub(super) fits: bool,
 }
 
-/// What has been found out.
+/// A finding of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) what: Interfered,
@@ -159,47 +165,48 @@ impl Window {
         self.disturbed * 8 <= self.frames
     }
 
-    /// CPUs at work during frames, in thousandths.
+    /// The number of CPUs at work during frames, in thousandths.
     fn capacity(&self) -> u64 {
         (u128::from(self.used.ran) * 1000 / u128::from(self.length.max(1))) as u64
     }
 
-    /// How many threads get as many CPUs as so many do, if each has one to itself.
+    /// The number of threads that get as many CPUs as `threads` threads do, if each has one to itself.
     fn threads_served(&self, threads: usize) -> usize {
         let all = u128::from((self.used.ran + self.used.waited).max(1));
         let eighths = 8 * threads as u128 * u128::from(self.used.ran) / all;
-        // An eighth of a CPU is nobody's.
+        // An eighth of a CPU does not count.
         eighths.saturating_sub(1).div_ceil(8) as usize
     }
 }
 
-/// What is being done at this moment.
+/// The state of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JudgePhase {
-    /// All workers.
+    /// All workers run.
     All,
-    /// Fewer, to see. `before`: the capacity that all got. `again`: they may be one fewer yet.
+    /// Fewer workers run, as a try. `before`: the capacity that all workers got. `again`: the try may be
+    /// repeated with one worker less.
     Trying { before: u64, again: bool },
-    /// Fewer, for so many windows.
+    /// Fewer workers run, for `left` more windows.
     Fewer { left: u32 },
 }
 
-/// The rule and what it remembers.
+/// The rule and its memory.
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     window: Window,
     phase: JudgePhase,
     /// Threads are delayed in most frames.
     noticed: bool,
-    /// So many workers at most.
+    /// The most workers that there may be, if there is a limit.
     most: Option<usize>,
-    /// Disturbed, or calm, windows in a row.
+    /// Disturbed windows in a row, and calm ones.
     disturbed: u32,
     calm: u32,
-    /// Windows until the next try, and how many it will be after the next failure.
+    /// Windows until the next try, and their number after the next failure.
     wait: u32,
     retry: u32,
-    /// Windows that fewer workers are kept the next time.
+    /// Windows for which fewer workers are kept the next time.
     hold: u32,
 }
 
@@ -223,12 +230,12 @@ impl Judge {
         self.noticed
     }
 
-    /// The most workers there should be, if not all.
+    /// The most workers that there may be, if there is a limit.
     pub(super) fn most(&self) -> Option<usize> {
         self.most
     }
 
-    /// A frame has ended. `load` is asked for at the end of a window.
+    /// A frame has ended. `load` is called at the end of a window.
     pub(super) fn frame(
         &mut self,
         frame: &FrameUse,

@@ -1,23 +1,23 @@
-//! Other threads want the same CPUs: noticing it, and what is done about it.
+//! Other threads want the same CPUs: noticing that, and acting on it.
 //!
-//! Each thread of the job system says once a frame what the kernel counted for it: workers when they run
-//! out of work, whoever ends the frame for itself. The latter adds it up and asks the rule (`judge`, which
-//! says what is done, and why). What was decided is an event ([`EventKind::Interference`]), and what
-//! [`JobSystem::interference`](crate::JobSystem::interference) tells.
+//! Once a frame each thread of the job system notes the kernel's counts for it. A worker does so when it
+//! runs out of work, and the thread that ends the frame does so then. That thread also adds the counts up
+//! and asks the rule (`judge`, which has the decisions and their reasons). A decision is an event
+//! ([`EventKind::Interference`]), and [`JobSystem::interference`](crate::JobSystem::interference) reports it.
 //!
-//! What it costs: asking for switches that were not asked for takes half a microsecond (getrusage, Linux
-//! 6.18 on a VM), once a thread and frame. How long a thread was ready and did not run is in a file
-//! (`/proc/thread-self/schedstat`, 12 us with the rest of [`Machine::usage_so_far`]); it is read when
-//! there was such a switch, when it was worth it the last time, and otherwise every [`REST`] frames: a
-//! thread that waits after each wake-up loses no CPU and has no switch. Where nobody sleeps and no frame
-//! ends, nothing is asked; where the platform counts nothing, nothing is done.
+//! The cost: once a thread and frame, the number of involuntary switches is read, which takes half a
+//! microsecond (getrusage, Linux 6.18 on a VM). The time that a thread was ready and did not run is in a
+//! file (`/proc/thread-self/schedstat`, 12 us with the rest of [`Machine::usage_so_far`]). A thread reads
+//! the file if there was such a switch, if the last reading showed a delay, and otherwise every [`REST`]
+//! frames: a thread that waits after each wake-up loses no CPU and has no switch. While no worker sleeps
+//! and no frame ends, nothing is read. Where the platform counts nothing, nothing is done.
 //!
 //! Invariants
 //! - Nothing here happens per job.
-//! - Totals of a thread slot only grow, whichever thread has it: a thread that gets one begins with what it
-//!   has used so far.
-//! - The number of workers is changed by [`live`](super::live) alone, as the smallest of what the machine
-//!   leaves, what was asked for, and what is found here.
+//! - The totals of a thread slot only grow, whichever thread has it: a thread that gets a slot begins with
+//!   the usage that it has so far.
+//! - The number of workers is changed by [`live`](super::live) alone. It is the smallest of the number that
+//!   fits the machine, the number that was requested, and the number that is found here.
 
 mod judge;
 mod sampler;
@@ -25,47 +25,64 @@ mod sampler;
 use event::{EventKind, Interfered, Nanos, Resized};
 use platform::{Atomic, Lock, Machine, Memory, Ordering, Padded, Platform, Usage};
 
-use super::live::Live;
-use super::local::Local;
+use super::live::LiveMachine;
+use super::local::AdaptLocal;
 use super::workers::{Caller, Workers};
 
 pub(super) use sampler::Sampler;
 
 use judge::{FrameUse, Judge, Load, Used, Verdict, is_delay};
 
-/// Frames after which a thread that nobody preempted is looked at closely all the same.
+/// After this many frames a thread that was not preempted takes a sample all the same.
 const REST: u32 = 16;
-/// For how many frames one preemption says that the machine is busy: a second's worth.
+/// The number of frames for which one preemption means that the machine is busy: a second's worth.
 const REMEMBERED: u64 = 60;
 /// Decisions that are kept for [`JobSystem::interference`](crate::JobSystem::interference).
 const KEPT: usize = 64;
 
 /// One decision about threads that others keep from running.
+///
+/// ```
+/// let js = paceline::JobSystem::new();
+/// for decision in js.interference().decisions {
+///     println!("frame {}: {:?}, {} workers", decision.frames, decision.what, decision.workers);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// When, on the platform's clock.
+    /// The time of the decision, on the platform's clock.
     pub time: Nanos,
-    /// How many frames had ended.
+    /// The number of frames that had ended.
     pub frames: u64,
-    /// What was decided.
+    /// The decision.
     pub what: Interfered,
-    /// How many workers there are to be from then on.
+    /// The number of workers from then on.
     pub workers: usize,
-    /// How long the threads of the job system waited for a CPU in the frames before, in thousandths of the
-    /// time that they ran or waited.
+    /// The time that the threads of the job system waited for a CPU in the frames before, in thousandths of
+    /// the time that they ran or waited.
     pub waited_thousandths: u32,
-    /// How often they lost their CPU in 1000 frames.
+    /// The number of times that they lost their CPU in 1000 frames.
     pub switches_per_1000_frames: u32,
 }
 
-/// What others on the same machine do to a job system; from
+/// The effect of other programs on a job system; from
 /// [`JobSystem::interference`](crate::JobSystem::interference).
+///
+/// ```
+/// let js = paceline::JobSystem::new();
+/// let others = js.interference();
+/// if let Some(workers) = others.most_workers {
+///     println!("other programs want these CPUs: {workers} workers are left");
+/// }
+/// assert!(!others.is_noticed, "there was no frame yet");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interference {
     /// Threads are kept from running in most frames.
     pub is_noticed: bool,
-    /// The most workers there are to be for that reason, none of which spins; `None`: as many as without.
+    /// The most workers that there may be for that reason. None of them spins. `None`: there is no such
+    /// limit.
     pub most_workers: Option<usize>,
     /// The latest decisions, the oldest first; 64 at most.
     pub decisions: Vec<Decision>,
@@ -73,28 +90,29 @@ pub struct Interference {
 
 struct InterferenceState {
     judge: Judge,
-    /// What all thread slots had used when the last frame ended.
+    /// The usage of all thread slots when the last frame ended.
     used: Used,
-    /// Frames that ended.
+    /// Frames that have ended.
     frames: u64,
-    /// Up to which frame threads are taken to be among others who preempt them.
+    /// Up to this frame it is believed that other threads preempt those of the job system.
     busy_until: u64,
-    /// Found when the last frame ended; to be done before the next one begins, where time may pass.
-    found: Option<Verdict>,
+    /// A verdict from the end of the last frame. It is applied before the next frame begins, when that may
+    /// take time.
+    pending: Option<Verdict>,
     decisions: Vec<Decision>,
 }
 
-/// What others do to this job system, as far as it knows.
+/// The job system's knowledge of the effect that other programs have on it.
 pub(crate) struct Noticed<M: Memory> {
-    /// Whether there are fewer workers, whether something is to be done, and whether threads are preempted
-    /// now and then ([`FEWER`], [`FOUND`], [`BUSY`]). Relaxed: a hint that nothing is published with; what
-    /// is found is under the lock.
+    /// Whether there are fewer workers, whether a verdict is to be applied, and whether threads are
+    /// preempted now and then ([`FEWER`], [`PENDING`], [`BUSY`]). Relaxed: a hint that nothing is published
+    /// with. The findings are under the lock.
     flags: M::AtomicU32,
     state: Padded<M::Lock<InterferenceState>>,
 }
 
 const FEWER: u32 = 1;
-const FOUND: u32 = 2;
+const PENDING: u32 = 2;
 const BUSY: u32 = 4;
 
 impl<M: Memory> Noticed<M> {
@@ -106,25 +124,26 @@ impl<M: Memory> Noticed<M> {
                 used: Used::default(),
                 frames: 0,
                 busy_until: 0,
-                found: None,
+                pending: None,
                 decisions: Vec::new(),
             })),
         }
     }
 
-    /// Whether fewer workers run than would without others on the machine.
+    /// Whether fewer workers run than would run without other programs on the machine.
     #[inline]
     pub(crate) fn are_fewer(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & FEWER != 0
     }
 
-    /// Whether others have taken a CPU from a thread of the job system in the last [`REMEMBERED`] frames.
+    /// Whether a thread of the job system has lost its CPU to another thread in the last [`REMEMBERED`]
+    /// frames.
     #[inline]
     pub(crate) fn are_preempted(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & BUSY != 0
     }
 
-    /// What is known, for the program.
+    /// The report for the program.
     pub(super) fn report(&self) -> Interference {
         self.state.with(|state| Interference {
             is_noticed: state.judge.is_noticed(),
@@ -133,42 +152,42 @@ impl<M: Memory> Noticed<M> {
         })
     }
 
-    /// What there is to be known by others without the lock.
-    fn tell(&self, state: &InterferenceState) {
+    /// Publishes the facts that threads read without the lock.
+    fn publish_flags(&self, state: &InterferenceState) {
         let fewer = if state.judge.most().is_some() {
             FEWER
         } else {
             0
         };
-        let found = if state.found.is_some() { FOUND } else { 0 };
+        let pending = if state.pending.is_some() { PENDING } else { 0 };
         let busy = if state.frames < state.busy_until {
             BUSY
         } else {
             0
         };
-        self.flags.store(fewer | found | busy, Ordering::Relaxed);
+        self.flags.store(fewer | pending | busy, Ordering::Relaxed);
     }
 }
 
-/// Interference, for one thread that does something: with what it needs to know of the machine.
+/// Interference for the calling thread, with the facts about the machine that it needs.
 pub(super) struct Observer<'a, P: Platform, C> {
     pub(super) noticed: &'a Noticed<P>,
-    pub(super) live: &'a Live<P>,
+    pub(super) live: &'a LiveMachine<P>,
     pub(super) caller: &'a C,
 }
 
 impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
     fn sampler<R>(&self, with: impl FnOnce(&mut Sampler) -> R) -> R {
         self.caller
-            .local(|local: &mut Local| with(&mut local.sampler))
+            .local(|local: &mut AdaptLocal| with(&mut local.sampler))
     }
 
-    /// Another thread is here now.
+    /// Another thread has the thread slot now.
     pub(super) fn forget_usage(&self) {
         self.sampler(|sampler| *sampler = Sampler::default());
     }
 
-    /// Says what this thread has used, if it has not done so in this frame. For workers that run out of work.
+    /// Notes this thread's usage, if that was not done in this frame. For workers that run out of work.
     #[inline]
     pub(super) fn note_usage(&self) {
         let frame = self.caller.workers().frames();
@@ -186,22 +205,23 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
         };
         let is_due = self.sampler(|sampler| {
             sampler.frame = frame;
-            sampler.looks += 1;
+            sampler.frames += 1;
             let unchanged = sampler
                 .then
                 .is_some_and(|then| then.involuntary == Some(switches));
-            !unchanged || sampler.is_close || sampler.looks >= REST
+            !unchanged || sampler.was_delayed || sampler.frames >= REST
         });
         if is_due {
-            // Not exact: a question that makes the kernel look may cost the rest of the frame.
-            self.look_closely(machine.usage_so_far());
+            // Not exact: an exact answer makes the kernel check slices, which may cost the rest of the
+            // frame.
+            self.take_sample(machine.usage_so_far());
         }
     }
 
-    fn look_closely(&self, now: Usage) {
-        let (then, looks) = self.sampler(|sampler| {
-            let looks = std::mem::take(&mut sampler.looks);
-            (sampler.then.replace(now), looks)
+    fn take_sample(&self, now: Usage) {
+        let (then, frames) = self.sampler(|sampler| {
+            let frames = std::mem::take(&mut sampler.frames);
+            (sampler.then.replace(now), frames)
         });
         let (Some(then), Some(cpu), Some(runnable)) = (then, now.cpu, now.runnable) else {
             return;
@@ -219,9 +239,9 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
         counters
             .preempted
             .add(switches.map_or(0, |(now, then)| now.saturating_sub(then)));
-        let is_delayed = is_delay(ran, waited, looks);
+        let is_delayed = is_delay(ran, waited, frames);
         counters.delayed.add(u64::from(is_delayed));
-        self.sampler(|sampler| sampler.is_close = is_delayed);
+        self.sampler(|sampler| sampler.was_delayed = is_delayed);
     }
 
     /// A frame has ended on this thread. Never waits.
@@ -247,13 +267,13 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
                 fits: self.live.fits(),
             };
             if let Some(verdict) = state.judge.frame(&frame, load) {
-                state.found = Some(verdict);
+                state.pending = Some(verdict);
             }
-            self.noticed.tell(state);
+            self.noticed.publish_flags(state);
         });
     }
 
-    /// What all threads have used, as far as they have said.
+    /// The usage of all threads, as far as they have noted it.
     fn used(&self) -> Used {
         let workers = self.caller.workers();
         let mut used = Used::default();
@@ -267,29 +287,28 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
         used
     }
 
-    /// Does what was found necessary when the last frame ended. True if there was something, which took some
-    /// time.
+    /// Applies the verdict from the end of the last frame. True if there was one, which took some time.
     #[inline]
-    pub(super) fn follow(&self, now: Nanos) -> bool {
+    pub(super) fn apply_verdict(&self, now: Nanos) -> bool {
         let flags = self.noticed.flags.load(Ordering::Relaxed);
-        let is_due = flags & FOUND != 0;
+        let is_due = flags & PENDING != 0;
         if is_due {
-            self.do_what_was_found(now);
+            self.apply(now);
         }
         is_due
     }
 
     #[cold]
-    fn do_what_was_found(&self, now: Nanos) {
+    fn apply(&self, now: Nanos) {
         let workers = self.caller.workers();
         let decided = self.noticed.state.with(|state| {
-            let verdict = state.found.take()?;
-            self.noticed.tell(state);
+            let verdict = state.pending.take()?;
+            self.noticed.publish_flags(state);
             let most = self.live.limit_workers(workers, state.judge.most());
             Some(state.decide(verdict, now, most))
         });
         let Some(decision) = decided else {
-            return; // Another thread was faster.
+            return; // Another thread has applied it.
         };
         let count = decision.workers as u64;
         let has_resized = matches!(

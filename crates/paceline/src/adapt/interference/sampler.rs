@@ -1,16 +1,16 @@
-//! What one thread remembers of what it had used.
+//! One thread's memory of the CPU time that it had used.
 
 use platform::Usage;
 
-/// What a thread remembers of what it had used.
+/// A thread's memory of the CPU time that it had used.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sampler {
-    /// The frame in which it looked last.
+    /// The frame in which the thread noted its usage last.
     pub(super) frame: u64,
-    /// Looks since the last close one.
-    pub(super) looks: u32,
-    /// What the last close look found.
+    /// Frames in which it noted its usage since the last sample.
+    pub(super) frames: u32,
+    /// The last sample.
     pub(super) then: Option<Usage>,
-    /// It was worth it.
-    pub(super) is_close: bool,
+    /// The last sample showed that the thread was delayed.
+    pub(super) was_delayed: bool,
 }

@@ -5,32 +5,32 @@ use event::{Interfered, Nanos};
 use super::judge::{FrameUse, Judge, Load, Used, is_delay};
 
 const PERIOD: Nanos = Nanos(16_666_667);
-/// CPU time that a frame needs.
+/// The CPU time that a frame needs.
 const WORK: u64 = 8_000_000;
 
-/// Who takes CPUs away, on a machine of eight.
+/// Threads of other programs that take CPUs away, on a machine of eight.
 #[derive(Clone, Copy, Debug)]
 enum Others {
-    Nobody,
-    /// So many CPUs are theirs, whatever we do.
+    Absent,
+    /// They have this many CPUs, whatever we do.
     Before(usize),
-    /// So many threads share with ours.
+    /// They are this many threads, and share with ours.
     Beside(usize),
 }
 
 impl Others {
-    /// CPUs that so many threads of ours get together.
+    /// The number of CPUs that `threads` threads of ours get together.
     fn leave(self, threads: usize) -> f64 {
         let (cpus, threads) = (8.0, threads as f64);
         match self {
-            Others::Nobody => threads.min(cpus),
+            Others::Absent => threads.min(cpus),
             Others::Before(theirs) => threads.min(cpus - theirs as f64),
             Others::Beside(hogs) => threads * (cpus / (threads + hogs as f64)).min(1.0),
         }
     }
 }
 
-/// A job system that has seven workers if nobody is in its way.
+/// A job system that has seven workers if no other thread is in its way.
 struct Modelled {
     judge: Judge,
     frame: u64,
@@ -48,12 +48,12 @@ impl Modelled {
         }
     }
 
-    /// A frame: how long it takes, and what was decided.
+    /// A frame: its length and the decision.
     fn frame(&mut self, others: Others) -> (f64, Option<Interfered>) {
         let threads = self.workers.min(self.judge.most().unwrap_or(7)) + 1;
         let cpus = others.leave(threads);
         let length = WORK as f64 / cpus;
-        // Somebody waits all the time, and not each a little.
+        // Some threads wait all the time. It is not that each waits a little.
         let waiting = threads as f64 - cpus;
         let is_delayed = waiting > 0.0 && is_delay(Nanos::ZERO, Nanos(length as u64), 1);
         let begin = Nanos(self.frame * PERIOD.0);
@@ -76,7 +76,7 @@ impl Modelled {
         (length, verdict.map(|verdict| verdict.what))
     }
 
-    /// So many frames: how long each took, and what was decided.
+    /// This many frames: their lengths and the decisions.
     fn frames(&mut self, others: Others, frames: u32) -> (Vec<f64>, Vec<Interfered>) {
         let all: Vec<_> = (0..frames).map(|_| self.frame(others)).collect();
         let decided = all.iter().filter_map(|(_, decided)| *decided).collect();
@@ -84,20 +84,21 @@ impl Modelled {
     }
 }
 
-/// Goal: where others go before ours, fewer workers run and stay fewer but for a try now and then; when
-/// the others go all are back within 32 windows. Method: four of eight CPUs are taken away for 30 s.
+/// Goal: where other threads go before ours, fewer workers run, and stay fewer except for a try now and
+/// then. When the other threads are gone, all workers are back within 32 windows. Method: four of eight
+/// CPUs are taken away for 30 s.
 #[test]
 fn fewer_run_where_that_costs_nothing_long() {
     use Interfered::{Fewer, Kept, Noticed, Over, Probed};
     let mut js = Modelled::new();
-    let (_, decided) = js.frames(Others::Nobody, 120);
+    let (_, decided) = js.frames(Others::Absent, 120);
     assert_eq!(decided, []);
     let (lasted, decided) = js.frames(Others::Before(4), 1800);
     assert_eq!(decided[..6], [Noticed, Fewer, Kept, Probed, Fewer, Kept]);
     // Nothing is ever slower than with all workers.
     assert!(lasted.iter().all(|&length| length <= WORK as f64 / 4.0));
     assert!(js.judge.is_noticed());
-    let (_, decided) = js.frames(Others::Nobody, 32 * 16 + 32);
+    let (_, decided) = js.frames(Others::Absent, 32 * 16 + 32);
     assert!(
         decided.len() <= 2 && decided.ends_with(&[Over]),
         "{decided:?}"
@@ -105,8 +106,8 @@ fn fewer_run_where_that_costs_nothing_long() {
     assert_eq!((js.judge.is_noticed(), js.judge.most()), (false, None));
 }
 
-/// Goal: how few is what they get, rounded up, the waiting thread counted. Method: each number of CPUs taken
-/// away; and one that is shared.
+/// Goal: the number of threads that stay is the number of CPUs that they get, rounded up, the waiting
+/// thread counted. Method: each number of CPUs taken away, and one CPU that is shared.
 #[test]
 fn as_many_stay_as_there_are_cpus_for() {
     for theirs in 0..8 {
@@ -119,14 +120,14 @@ fn as_many_stay_as_there_are_cpus_for() {
         assert_eq!(js.judge.most(), expected, "{theirs}");
     }
     let mut js = Modelled::new();
-    // Nine threads on eight CPUs: without one of ours everybody has one, for 1.6 % of what they got.
+    // Nine threads on eight CPUs: without one of ours each thread has a CPU, and ours get 1.6 % less.
     js.frames(Others::Beside(1), 100);
     assert_eq!(js.judge.most(), Some(6));
 }
 
-/// Goal: where others share with ours, fewer workers would get less: the try ends with all of them, tries
-/// become rare, and all of them together cost next to nothing. Method: 16 hogs for five minutes; compared
-/// with never trying.
+/// Goal: where other threads share with ours, fewer workers would get less. The try ends with all workers,
+/// tries become rare, and all tries together cost next to nothing. Method: 16 hogs for five minutes,
+/// compared with a job system that never tries.
 #[test]
 fn tries_that_cost_something_are_given_up_long() {
     use Interfered::{Fewer, Noticed, Restored};
@@ -146,10 +147,10 @@ fn tries_that_cost_something_are_given_up_long() {
     assert!(js.judge.is_noticed());
 }
 
-/// Goal: a number of workers that has nothing to do with the machine is not touched, and at least one worker
+/// Goal: a number of workers that does not follow the machine is not touched, and at least one worker
 /// stays. Method: the machine of the first test.
 #[test]
-fn what_was_meant_otherwise_is_left_alone() {
+fn a_number_that_was_meant_that_way_is_left_alone() {
     let mut js = Modelled {
         fits: false,
         ..Modelled::new()
@@ -170,8 +171,8 @@ fn what_was_meant_otherwise_is_left_alone() {
     );
 }
 
-/// Goal: trouble in a few frames is nothing, and between few and many nothing changes. Method: hogs in one
-/// frame of nine, of three, of two.
+/// Goal: trouble in a few frames changes nothing, and neither does trouble in a number between few and
+/// many. Method: hogs in one frame of nine, of three, of two.
 #[test]
 fn it_takes_most_frames_long() {
     let every = |js: &mut Modelled, nth: u32, frames: u32| {
@@ -179,7 +180,7 @@ fn it_takes_most_frames_long() {
         for number in 0..frames {
             let others = match number % nth {
                 0 => Others::Beside(16),
-                _ => Others::Nobody,
+                _ => Others::Absent,
             };
             decided.extend(js.frame(others).1);
         }
@@ -194,7 +195,8 @@ fn it_takes_most_frames_long() {
     assert_eq!(every(&mut js, 9, 32), [Interfered::Over]);
 }
 
-/// Goal: what wake-ups cost is no delay, and neither is a small part of a long time. Method: both bounds.
+/// Goal: the cost of a wake-up is no delay, and neither is a small part of a long time. Method: both
+/// bounds.
 #[test]
 fn a_delay_is_more_than_a_wake_up() {
     let (us, ms) = (Nanos::from_micros, Nanos::from_millis);

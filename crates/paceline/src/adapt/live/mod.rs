@@ -1,28 +1,27 @@
-//! How many threads can run at the same time, now; and as many workers as fit that.
+//! The number of threads that can run at the same time now, and the number of workers that fits it.
 //!
 //! CPUs go offline and come back, a control group gets another quota, a phone moves the program to its
-//! small cores. Who flushes, waits or begins a frame sees to it that somebody has a look at the machine if
-//! the last one was a second ago ([`PERIOD`]): nobody looks by a timer, so that a job system with nothing
-//! to do still does nothing. A look takes a tenth of a millisecond. So the next worker without work has it,
-//! woken for that if all sleep; only if nobody had it for [`CONFIRM`] (all are busy), or there are no
-//! workers, the thread that comes by.
+//! small cores. So the job system *refreshes* its view of the machine. A thread that flushes, waits or
+//! begins a frame requests a refresh if the last one was a second ago ([`PERIOD`]). There is no timer: a
+//! job system with nothing to do still does nothing. A refresh takes a tenth of a millisecond. So the next
+//! worker without work does it, and one is woken for it if all of them sleep. Two cases are left. If no
+//! worker has done it after [`CONFIRM`], because all are busy, the next thread that passes by does it. If
+//! there are no workers, the thread that requests it does it.
 //!
-//! - What grew counts at once. What shrank counts when the next look says the same, which comes after
-//!   [`CONFIRM`]: a CPU that is away for a moment costs no threads.
-//! - Workers that are too many retire at their next idle point, with their queues empty; those that are
-//!   missing are started again (`work/workers`).
-//! - Who asks for a look waits for the workers, if it is a thread outside: they are to be near it ([`near`]).
-//! - The threads that are asked about are the caller and all workers: their masks together say where this
-//!   job system may run. One thread that was pinned to a CPU does not make the machine small, and neither
-//!   does a worker that steers clear of one.
+//! - More CPUs count at once. Fewer CPUs count when the next refresh finds the same number; it comes after
+//!   [`CONFIRM`]. So a CPU that is away for a moment costs no threads.
+//! - Surplus workers retire at their next idle point, with their queues empty. Missing workers are started
+//!   again (`work/workers`).
+//! - A refresh reads the masks of the calling thread and of all workers. Together these masks say where
+//!   this job system may run. One thread that was pinned to a CPU does not make the machine small. Neither
+//!   does a worker that steering keeps off a CPU.
 //!
 //! Invariants
-//! - The number of workers wanted is a function of what was asked for and what was found ([`Reading`]),
-//!   and is stored under the same lock.
-//! - What cannot be found out changes nothing.
+//! - The number of workers wanted is a function of the request and of the machine as it was found
+//!   ([`MachineView`]), and is stored under the same lock.
+//! - A fact that cannot be found out changes nothing.
 
-mod near;
-mod reading;
+mod machine_view;
 
 use event::Nanos;
 use platform::{Atomic, CpuSet, Limits, Lock, Machine, Memory, Ordering, Padded, Platform};
@@ -32,46 +31,47 @@ use crate::adapt::words::{Mask, NO_ORDINAL, PlacedThread, WorkerWords};
 use crate::adapt::workers::Workers;
 use crate::policy::Width;
 
-use reading::Learned;
-pub(crate) use reading::{Asked, Reading};
+use machine_view::Learned;
+pub(crate) use machine_view::{MachineView, WorkersRequest};
 
-/// How long one look at the machine serves.
+/// The time from one refresh to the next.
 const PERIOD: Nanos = Nanos::from_secs(1);
-/// When to look again at a machine that seems to have shrunk.
+/// The same if the machine seems to have shrunk, or if a refresh that was requested is not done.
 const CONFIRM: Nanos = Nanos::from_millis(100);
 
 /// The machine as this job system knows it.
-pub(crate) struct Live<M: Memory> {
-    /// Whether to look again at all.
+pub(crate) struct LiveMachine<M: Memory> {
+    /// Whether there are refreshes at all.
     pub(crate) is_on: bool,
-    /// The CPUs that workers are to stay on; none given: wherever they may.
-    cpus: Option<CpuSet>,
-    /// When to look again, in ns.
+    /// The CPUs that workers were told to stay on; `None`: all CPUs that they may use.
+    configured_cpus: Option<CpuSet>,
+    /// The time of the next refresh, in ns.
     due: Padded<M::AtomicU64>,
-    /// A look is asked of the next worker that has nothing to do.
-    asked: M::AtomicU32,
-    /// A CPU in the cache of the thread outside that asked last, + 1; 0: not known. Relaxed: a hint.
-    waiter: M::AtomicU32,
+    /// 1: the next worker without work is to refresh.
+    requested: M::AtomicU32,
     /// [`Width`], packed. Relaxed: a number that nothing is published with.
     width: M::AtomicU32,
-    pub(crate) reading: M::Lock<Reading>,
+    pub(crate) view: M::Lock<MachineView>,
 }
 
-impl<M: Memory> Live<M> {
-    /// What was found at `now`. `cpus` restricts all workers.
-    pub(crate) fn new(reading: Reading, cpus: Option<CpuSet>, follow: Option<Nanos>) -> Live<M> {
-        let width = reading.width_now();
-        let waiter = reading.near.waiter().map_or(0, |cpu| cpu + 1);
-        Live {
+impl<M: Memory> LiveMachine<M> {
+    /// `configured_cpus` restricts all workers. `follow`: the time of `view`; `None`: there are no
+    /// refreshes.
+    pub(crate) fn new(
+        view: MachineView,
+        configured_cpus: Option<CpuSet>,
+        follow: Option<Nanos>,
+    ) -> LiveMachine<M> {
+        let width = view.width_now();
+        LiveMachine {
             is_on: follow.is_some(),
-            cpus,
+            configured_cpus,
             due: Padded(M::AtomicU64::new(
                 follow.map_or(u64::MAX, |now| (now + PERIOD).0),
             )),
-            asked: M::AtomicU32::new(0),
-            waiter: M::AtomicU32::new(waiter),
+            requested: M::AtomicU32::new(0),
             width: M::AtomicU32::new(width.pack()),
-            reading: M::Lock::new(reading),
+            view: M::Lock::new(view),
         }
     }
 
@@ -79,113 +79,103 @@ impl<M: Memory> Live<M> {
         Width::unpack(self.width.load(Ordering::Relaxed))
     }
 
-    /// True for one of those who ask when a look is due: it has to look.
+    /// Whether a refresh is due and this thread has to request it. Of the threads that call this when one
+    /// is due, one gets true.
     #[inline]
     pub(crate) fn takes_turn(&self, now: Nanos) -> bool {
-        // Relaxed: the number decides who looks; what is found is under the lock.
+        // Relaxed: the number decides which thread refreshes. The findings are under the lock.
         let due = self.due.load(Ordering::Relaxed);
         now.0 >= due && self.take_turn(due, now)
     }
 
     #[cold]
     fn take_turn(&self, due: u64, now: Nanos) -> bool {
-        // If nobody has looked by then, whoever comes by does.
+        // If no thread has refreshed by then, the next thread that passes by does.
         let next = (now + CONFIRM).0;
         self.due
             .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Asks for a look. True if it was asked for before, and nobody has had one.
-    pub(super) fn ask(&self) -> bool {
-        // Relaxed, here and below: what is found is under the lock; who asks fences.
-        self.asked.swap(1, Ordering::Relaxed) != 0
+    /// Requests a refresh. True if one was requested before, and no thread has done it.
+    pub(super) fn request_refresh(&self) -> bool {
+        // Relaxed, here and below: the findings are under the lock, and the thread that requests fences.
+        self.requested.swap(1, Ordering::Relaxed) != 0
     }
 
-    /// Whether a look was asked for, which the caller has from now on.
+    /// Whether a refresh was requested. If so, the calling thread has to do it.
     pub(super) fn take_request(&self) -> bool {
-        // Relaxed: one of the threads that see it looks, or two do.
-        self.asked.swap(0, Ordering::Relaxed) != 0
+        // Relaxed: of the threads that see the request one refreshes, or two do.
+        self.requested.swap(0, Ordering::Relaxed) != 0
     }
 
-    /// Whether a worker that has nothing to do should look.
+    /// Whether a worker without work should refresh.
     #[inline]
-    pub(crate) fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed) != 0
+    pub(crate) fn refresh_is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed) != 0
     }
 
-    /// A thread has looked.
-    pub(super) fn has_looked(&self, now: Nanos, must_confirm: bool) {
+    /// A thread has refreshed at `now`.
+    pub(super) fn refreshed(&self, now: Nanos, must_confirm: bool) {
         let next = if must_confirm { CONFIRM } else { PERIOD };
-        // Relaxed: as in `takes_turn`; whoever has looked meanwhile looks once more.
+        // Relaxed: as in `takes_turn`. A thread that has refreshed meanwhile refreshes once more.
         self.due.store((now + next).0, Ordering::Relaxed);
     }
 
-    /// Learns what a look has found; `settle` is called with the number of workers wanted by now, in the
-    /// order in which it is learned.
+    /// Learns the limits that a refresh has found. Calls `settle` with the number of workers wanted from
+    /// now on, under the lock, so that calls come in the order in which limits are learned.
     pub(crate) fn learn(&self, limits: Limits, settle: impl FnOnce(&Learned, usize)) -> Learned {
-        self.reading.with(|reading| {
-            let learned = reading.learn(limits);
-            let width = reading.width_now();
+        self.view.with(|view| {
+            let learned = view.learn(limits);
+            let width = view.width_now();
             self.width.store(width.pack(), Ordering::Relaxed);
-            settle(&learned, reading.workers());
+            settle(&learned, view.workers());
             learned
         })
     }
 
     pub(crate) fn explain(&self) -> Vec<String> {
-        self.reading.with(|reading| reading.explain())
+        self.view.with(|view| view.explain())
     }
 
-    /// The place of the worker with this ordinal; of a worker without one, that of the fast ones' class. None
-    /// if workers may run everything everywhere.
+    /// The place of the worker with this ordinal. A worker without an ordinal has the place of a fast
+    /// worker. `None`: workers may run everything everywhere.
     pub(super) fn place(&self, ordinal: u32) -> Option<Place> {
-        self.reading.with(|reading| reading.place(ordinal).cloned())
+        self.view.with(|view| view.place(ordinal).cloned())
     }
 
     /// Whether workers have places at this moment.
     pub(super) fn has_places(&self) -> bool {
-        self.reading.with(|reading| !reading.places().is_empty())
+        self.view.with(|view| !view.places().is_empty())
     }
 
-    /// A thread outside, which waits for the workers, is in the cache of this CPU.
-    pub(super) fn saw_waiter(&self, cpu: Option<u32>) {
-        self.waiter
-            .store(cpu.map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
-    }
-
-    /// That CPU.
-    fn waiter(&self) -> Option<u32> {
-        self.waiter.load(Ordering::Relaxed).checked_sub(1)
-    }
-
-    /// Whether the number of workers has to do with the machine's.
+    /// Whether the number of workers follows the machine's width.
     pub(crate) fn fits(&self) -> bool {
-        self.reading.with(|reading| reading.fits())
+        self.view.with(|view| view.fits())
     }
 
     /// The CPUs that workers were told to stay on, if any.
-    pub(crate) fn told_cpus(&self) -> Option<&CpuSet> {
-        self.cpus.as_ref()
+    pub(crate) fn configured_cpus(&self) -> Option<&CpuSet> {
+        self.configured_cpus.as_ref()
     }
 }
 
-/// The CPUs of the first set that the second one has, too; if there are none, the first set: a CPU that
-/// is away for a while must not stop everything.
+/// The CPUs of the first set that the second one has, too. If there are none, the first set: a CPU that is
+/// away for a while must not stop everything.
 pub(crate) fn common(cpus: &CpuSet, wanted: Option<&CpuSet>) -> CpuSet {
     let both = wanted.map_or_else(CpuSet::new, |wanted| wanted.intersection(cpus));
     if both.is_empty() { cpus.clone() } else { both }
 }
 
-/// What these threads may use of the machine, of the CPUs they were told to stay on. `usable`: what could be
-/// used when they were given their places.
+/// The part of the machine that these threads may use, restricted to `configured`. `usable`: the CPUs
+/// that could be used when the threads were given their places.
 ///
-/// The platform knows about the process, and that is not enough: a program may have pinned its main thread to
-/// one CPU, and that says nothing about its workers.
+/// The platform knows the limits of the process. That is not enough: a program may have pinned its main
+/// thread to one CPU, which says nothing about its workers.
 pub(crate) fn limits_of<P: Platform>(
     platform: &P,
     threads: &[PlacedThread],
-    told: Option<&CpuSet>,
+    configured: Option<&CpuSet>,
     usable: &CpuSet,
 ) -> Limits {
     let mut limits = platform.machine().limits();
@@ -194,12 +184,12 @@ pub(crate) fn limits_of<P: Platform>(
             limits.allowed = limits.allowed.union(&allowed);
         }
     }
-    limits.allowed = common(&limits.usable(), told);
+    limits.allowed = common(&limits.usable(), configured);
     limits
 }
 
 /// The calling thread, which was given no place.
-pub(crate) fn caller<P: Platform>(platform: &P) -> PlacedThread {
+pub(crate) fn calling_thread<P: Platform>(platform: &P) -> PlacedThread {
     PlacedThread {
         thread: platform.thread_id(),
         given: None,
@@ -207,30 +197,31 @@ pub(crate) fn caller<P: Platform>(platform: &P) -> PlacedThread {
     }
 }
 
-impl<P: Platform> Live<P> {
-    /// What the last look found.
+impl<P: Platform> LiveMachine<P> {
+    /// The limits that the last refresh found.
     pub(super) fn limits(&self) -> Limits {
-        self.reading.with(|reading| reading.limits.clone())
+        self.view.with(|view| view.limits.clone())
     }
 
-    /// What the program asks for from now on. How many workers there are to be is told to `workers`.
-    pub(super) fn ask_for(&self, workers: &impl Workers<P>, asked: usize) {
-        self.reading.with(|reading| {
-            reading.asked = Asked::Exactly {
-                workers: asked,
-                width_then: reading.width,
+    /// The program requests `count` workers from now on. Tells `workers` how many are wanted.
+    pub(super) fn request_workers(&self, workers: &impl Workers<P>, count: usize) {
+        self.view.with(|view| {
+            view.request = WorkersRequest::Exactly {
+                workers: count,
+                width_then: view.width,
             };
-            reading.replan();
-            workers.set_target(reading.workers());
+            view.replan();
+            workers.set_target(view.workers());
         });
     }
 
-    /// No more workers than that, if there is a number; how many there are to be.
+    /// From now on there are at most `most` workers; `None`: there is no such limit. Returns how many are
+    /// wanted.
     pub(super) fn limit_workers(&self, workers: &impl Workers<P>, most: Option<usize>) -> usize {
-        self.reading.with(|reading| {
-            reading.most = most.unwrap_or(usize::MAX);
-            reading.replan();
-            let wanted = reading.workers();
+        self.view.with(|view| {
+            view.most = most.unwrap_or(usize::MAX);
+            view.replan();
+            let wanted = view.workers();
             workers.set_target(wanted);
             wanted
         })
@@ -238,16 +229,17 @@ impl<P: Platform> Live<P> {
 
     /// The number of workers to begin with.
     pub(super) fn first_workers(&self) -> usize {
-        self.reading.with(|reading| reading.workers())
+        self.view.with(|view| view.workers())
     }
 
-    /// Fills the places of workers. Those that the system refused are asked for again at the next look.
+    /// Starts the workers that are missing. Those that the system refuses are tried again at the next
+    /// refresh.
     pub(super) fn fill(&self, workers: &impl Workers<P>) {
         let refused = workers.fill().is_err();
-        self.reading.with(|reading| reading.undermanned = refused);
+        self.view.with(|view| view.undermanned = refused);
     }
 
-    /// The CPUs that a worker may use when nothing is in its way.
+    /// The CPUs that a worker may use while steering leaves out none of them.
     pub(super) fn worker_cpus(&self, platform: &P, words: &WorkerWords<P>) -> CpuSet {
         let place = self.place(words.ordinal());
         place.map_or_else(|| self.all_worker_cpus(platform), |place| place.cpus)
@@ -255,21 +247,21 @@ impl<P: Platform> Live<P> {
 
     /// The CPUs that workers may use without a place.
     fn all_worker_cpus(&self, platform: &P) -> CpuSet {
-        match (self.told_cpus(), self.is_on) {
+        match (self.configured_cpus(), self.is_on) {
             (None, false) => platform.machine().topology().allowed().clone(),
-            (told, _) => common(&self.reading.with(|reading| reading.seen().clone()), told),
+            (cpus, _) => common(&self.view.with(|view| view.seen().clone()), cpus),
         }
     }
 
-    /// The CPUs that threads with a role are held to, as fast workers are; none if they may run anywhere.
+    /// The CPUs that threads with a role are held to, as fast workers are. `None`: they may run anywhere.
     pub(super) fn frame_cpus(&self) -> Option<CpuSet> {
         let fast = self.place(NO_ORDINAL).map(|place| place.cpus);
-        fast.or_else(|| self.told_cpus().cloned())
+        fast.or_else(|| self.configured_cpus().cloned())
     }
 
-    /// Sees to it that a worker's thread has the mask of its place. `given`: the one that it was given last.
-    /// Under the lock that keeps the thread alive.
-    pub(super) fn hold_to_place(
+    /// Makes sure that a worker's thread has the mask of its place. `given`: the mask that it was given
+    /// last. Called under the lock that keeps the thread alive.
+    pub(super) fn assign_place(
         &self,
         platform: &P,
         words: &WorkerWords<P>,
@@ -282,10 +274,10 @@ impl<P: Platform> Live<P> {
             (Some(place), _) => place.cpus.clone(),
         };
         if given.as_ref() != Some(&wanted) {
-            // Relaxed: see `with_thread`. A worker that has no name yet looks at its place when it has.
+            // Relaxed: see `with_thread`. A worker that has no id yet reads its place once it has one.
             let thread = words.thread.load(Ordering::Relaxed);
-            // Refused: none of them may be used by now. The kernel has found it others, and so does the next
-            // look.
+            // Refused: none of these CPUs may be used by now. The kernel has moved the thread to others,
+            // and the next refresh finds them.
             if thread != 0
                 && platform.machine().set_mask(thread, &wanted).is_ok()
                 && Mask::is_steered(words)
@@ -297,35 +289,26 @@ impl<P: Platform> Live<P> {
         place
     }
 
-    /// A look at the machine by the calling thread: what may be used now, also of `threads`, and whether the
-    /// machine has to be detected anew for that.
-    pub(super) fn look(
-        &self,
-        platform: &P,
-        threads: &[PlacedThread],
-        are_preempted: bool,
-    ) -> Limits {
+    /// Looks at the machine, on the calling thread. Returns the limits as they are now; `threads` are asked
+    /// for their masks. If there are CPUs of an unknown class, the machine is detected anew.
+    pub(super) fn refresh(&self, platform: &P, threads: &[PlacedThread]) -> Limits {
         // Relaxed: see `take_request`.
-        self.asked.store(0, Ordering::Relaxed);
+        self.requested.store(0, Ordering::Relaxed);
         let usable = self.limits().usable();
-        let limits = limits_of(platform, threads, self.told_cpus(), &usable);
+        let limits = limits_of(platform, threads, self.configured_cpus(), &usable);
         let new = limits.usable();
-        let waiter = self.waiter();
-        let must_detect = self.reading.with(|reading| {
-            reading.near.learn(waiter, are_preempted);
-            reading.must_detect(&new)
-        });
+        let must_detect = self.view.with(|view| view.must_detect(&new));
         if must_detect {
             let machine = platform.machine().detect();
-            self.reading.with(|reading| {
-                let earlier = reading.machine.take();
-                reading.machine = earlier.map(|earlier| machine.remembering(&earlier));
+            self.view.with(|view| {
+                let earlier = view.machine.take();
+                view.machine = earlier.map(|earlier| machine.remembering(&earlier));
             });
         }
         limits
     }
 
-    /// There are CPUs that the masks of workers without a place do not have.
+    /// Adds new CPUs to the masks of workers, unless workers have places.
     pub(super) fn widen_masks(&self, workers: &impl Workers<P>) {
         if self.place(0).is_some() {
             return;
@@ -333,7 +316,7 @@ impl<P: Platform> Live<P> {
         let cpus = self.all_worker_cpus(workers.platform());
         for (_, words) in workers.each() {
             workers.with_thread(words, |thread| {
-                // Others have left out a CPU on purpose, and will ask for all of them.
+                // The other masks leave out a CPU on purpose. Their workers will ask for all CPUs again.
                 let is_full = Mask::of(words) == Mask::Full as u32;
                 is_full && workers.machine().set_mask(thread, &cpus).is_ok()
             });

@@ -1,4 +1,4 @@
-//! What is made of a machine that changes, look by look.
+//! The view of a machine that changes from refresh to refresh.
 
 use event::{Random, Resized};
 use platform::{Os, Quota};
@@ -13,19 +13,23 @@ fn machine(cpus: u32, quota_millis: Option<u64>) -> Limits {
     }
 }
 
-fn fitting(cpus: u32) -> Reading {
-    Reading::new(machine(cpus, None), Asked::Fitting { reserve: 1 }, 64)
+fn fitting(cpus: u32) -> MachineView {
+    MachineView::new(
+        machine(cpus, None),
+        WorkersRequest::Fitting { reserve: 1 },
+        64,
+    )
 }
 
-/// Goal: growing counts at once, shrinking when it was seen twice. Method: a machine that loses three
-/// CPUs for a moment, for good, loses another one in between, and gets all back.
+/// Goal: growing counts at once, shrinking when it was seen twice. Method: a machine that loses three CPUs
+/// for a moment, then for good, then loses more of them, and gets all back.
 #[test]
 fn shrinking_is_confirmed_and_growing_is_not() {
-    let mut reading = fitting(8);
+    let mut view = fitting(8);
     let mut found = Vec::new();
     for cpus in [5, 8, 5, 5, 4, 3, 3, 8] {
-        let learned = reading.learn(machine(cpus, None));
-        found.push((reading.width, reading.workers(), learned.must_confirm));
+        let learned = view.learn(machine(cpus, None));
+        found.push((view.width, view.workers(), learned.must_confirm));
     }
     let expected = [
         (8, 7, true),
@@ -40,35 +44,35 @@ fn shrinking_is_confirmed_and_growing_is_not() {
     assert_eq!(found, expected);
 }
 
-/// Goal: a ration counts, and stops spinning at once, before it is confirmed. Method: one and a half
-/// CPUs of four.
+/// Goal: a quota counts, and stops spinning at once, before it is confirmed. Method: a quota of one and a
+/// half CPUs of four.
 #[test]
-fn a_ration_counts_and_stops_spinning_at_once() {
-    let mut reading = fitting(4);
-    assert!(!reading.width_now().is_rationed);
-    reading.learn(machine(4, Some(1_500)));
-    let width = reading.width_now();
+fn a_quota_counts_and_stops_spinning_at_once() {
+    let mut view = fitting(4);
+    assert!(!view.width_now().is_rationed);
+    view.learn(machine(4, Some(1_500)));
+    let width = view.width_now();
     assert_eq!((width.threads, width.is_rationed), (4, true));
     assert_eq!(Width::unpack(width.pack()), width);
-    let learned = reading.learn(machine(4, Some(1_500)));
+    let learned = view.learn(machine(4, Some(1_500)));
     assert_eq!(learned.change, Some(Resized::Narrower));
-    assert_eq!((reading.width, reading.workers()), (2, 1));
-    let learned = reading.learn(machine(4, None));
+    assert_eq!((view.width, view.workers()), (2, 1));
+    let learned = view.learn(machine(4, None));
     assert_eq!(learned.change, Some(Resized::Wider));
-    assert!(!reading.width_now().is_rationed);
+    assert!(!view.width_now().is_rationed);
 }
 
-/// Goal: a number that was asked for is a ceiling if it fitted the machine, and stays otherwise.
-/// Method: numbers from none to more than there are CPUs, on a machine of four that shrinks and grows.
+/// Goal: a requested number of workers is a ceiling if it fitted the machine, and stays otherwise. Method:
+/// numbers from none to more than there are CPUs, on a machine of four that shrinks and grows.
 #[test]
-fn a_number_that_was_asked_for_is_respected() {
+fn a_requested_number_is_respected() {
     let workers = |workers, width| {
         let width_then = 4;
-        let asked = Asked::Exactly {
+        let request = WorkersRequest::Exactly {
             workers,
             width_then,
         };
-        asked.workers(width)
+        request.workers(width)
     };
     for width in [1, 2, 3, 4, 8] {
         assert_eq!(workers(0, width), 0, "none means none");
@@ -78,46 +82,46 @@ fn a_number_that_was_asked_for_is_respected() {
     }
 }
 
-/// Goal: whatever the machine does, the width is never more than what the last two looks found, never
-/// less than what the last one or the one before found, and never zero; and the workers follow.
-/// Method: random machines, a thousand looks each, against that rule in other words.
+/// Goal: whatever the machine does, the width grows at once, shrinks to a number that two refreshes in a
+/// row have found, and stays otherwise. It is never zero, and the number of workers follows. Method: random
+/// machines, a thousand refreshes each, against that rule in other words.
 #[test]
 fn the_width_follows_any_machine() {
-    let (machines, looks) = if cfg!(miri) { (1, 50) } else { (20, 1_000) };
+    let (machines, refreshes) = if cfg!(miri) { (1, 50) } else { (20, 1_000) };
     for seed in 0..machines {
         let mut random = Random::new(seed);
-        let mut reading = fitting(1 + random.below(16) as u32);
-        let mut before = reading.width;
-        for _ in 0..looks {
+        let mut view = fitting(1 + random.below(16) as u32);
+        let mut before = view.width;
+        for _ in 0..refreshes {
             let (cpus, quota) = (random.below(5) as u32, random.below(8_000));
             let quota = (random.below(2) == 0).then_some(quota);
             let limits = machine(cpus, quota);
             let found = limits.effective_parallelism();
-            let was = reading.width;
-            let learned = reading.learn(limits);
+            let was = view.width;
+            let learned = view.learn(limits);
             let wanted = match found {
                 _ if found >= was => found,
                 _ if found == before => found,
                 _ => was,
             };
-            assert_eq!(reading.width, wanted, "seed {seed}");
+            assert_eq!(view.width, wanted, "seed {seed}");
             assert_eq!(learned.change.is_some(), wanted != was);
             assert_eq!(learned.must_confirm, found < wanted);
-            assert_eq!(reading.workers(), (wanted - 1).max(1));
+            assert_eq!(view.workers(), (wanted - 1).max(1));
             before = found;
         }
     }
 }
 
-/// Goal: CPUs that come back are noticed, also those that were not there at the beginning. Method: one
-/// goes and comes back while another appears.
+/// Goal: CPUs that come back are noticed, and so are CPUs that were not there at the beginning. Method: one
+/// CPU goes and comes back while another one appears.
 #[test]
 fn cpus_that_come_are_noticed() {
-    let mut reading = fitting(2);
-    assert!(!reading.learn(machine(2, None)).has_new_cpus);
-    assert!(!reading.learn(machine(1, None)).has_new_cpus);
-    assert!(reading.learn(machine(3, None)).has_new_cpus);
-    assert!(reading.seen().iter().eq(0..3));
+    let mut view = fitting(2);
+    assert!(!view.learn(machine(2, None)).has_new_cpus);
+    assert!(!view.learn(machine(1, None)).has_new_cpus);
+    assert!(view.learn(machine(3, None)).has_new_cpus);
+    assert!(view.seen().iter().eq(0..3));
 }
 
 #[test]
@@ -128,22 +132,25 @@ fn common_cpus_are_those_of_both_or_all() {
     assert_eq!(common(&set(&[0, 1]), Some(&set(&[2]))), set(&[0, 1]));
 }
 
-/// Goal: one look a period, and none before its time; sooner if nobody had one, or if it has to be
-/// confirmed. Method: the words, without a machine.
+/// Goal: there is one refresh a period, and none before its time. The next one is due sooner if no thread
+/// has done the last one, or if its findings have to be confirmed. Method: the words, without a machine.
 #[test]
-fn one_look_is_due_a_period() {
-    let live: Live<Os> = Live::new(fitting(2), None, Some(Nanos(5)));
+fn one_refresh_is_due_a_period() {
+    let live: LiveMachine<Os> = LiveMachine::new(fitting(2), None, Some(Nanos(5)));
     assert!(!live.takes_turn(PERIOD + Nanos(4)));
     let first = PERIOD + Nanos(5);
     assert!(live.takes_turn(first));
-    assert!(!live.takes_turn(first) && !live.ask(), "somebody is asked");
-    // Nobody had time.
-    assert!(live.takes_turn(first + CONFIRM) && live.ask());
-    live.has_looked(first, false);
+    assert!(
+        !live.takes_turn(first) && !live.request_refresh(),
+        "one is requested"
+    );
+    // No worker had time for it.
+    assert!(live.takes_turn(first + CONFIRM) && live.request_refresh());
+    live.refreshed(first, false);
     assert!(!live.takes_turn(first + PERIOD - Nanos(1)));
     assert!(live.takes_turn(first + PERIOD));
-    live.has_looked(first, true);
+    live.refreshed(first, true);
     assert!(live.takes_turn(first + CONFIRM));
-    let never: Live<Os> = Live::new(fitting(2), None, None);
+    let never: LiveMachine<Os> = LiveMachine::new(fitting(2), None, None);
     assert!(!never.takes_turn(Nanos(u64::MAX - 1)));
 }

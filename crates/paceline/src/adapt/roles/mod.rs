@@ -2,73 +2,96 @@
 //! together.
 //!
 //! Help for workers alone makes things worse: they run before the thread that feeds them and waits for them
-//! (source 000: "you don't want to make ONLY job worker threads higher prio"). So what
-//! [`Builder::os_help`](crate::Builder::os_help) asks for is done when a thread *adopts* a role, for that
-//! thread and for all workers, and undone when the last one gives its role back.
+//! (source 000: "you don't want to make ONLY job worker threads higher prio"). So the requests of
+//! [`Builder::os_help`](crate::Builder::os_help) are granted when a thread *adopts* a role, to that thread
+//! and to all workers, and are undone when the last thread gives its role back.
 //!
 //! Invariants
-//! - A thread that did not adopt is never touched.
-//! - A wish that is refused for one of them is undone for all: together or not at all.
-//! - What was done is undone when the guard is dropped, for workers that are still there.
-//! - Only threads that live are named to the system: a thread that ends without having given its roles back
-//!   (its guard was forgotten, or outlives it in a thread-local) is struck off the list on its way out, by
-//!   itself, before its name can be another's.
-//! - The mask of a thread with a role is that of a fast worker, also when that changes: whoever has looked at
-//!   the machine renews it. Under one lock, so that no look is missed by who adopts at that moment.
+//! - A thread that adopted no role is never touched.
+//! - A request that is refused for one thread is undone for all: it is granted to all of them or to none.
+//! - The help is undone when the guard is dropped, for workers that are still there.
+//! - Only ids of living threads are given to the system. A thread may end without having given its roles
+//!   back (its guard was forgotten, or outlives it in a thread-local). Then it takes itself off the list on
+//!   its way out, before its id can be another thread's.
+//! - The mask of a thread with a role is that of a fast worker, also when that mask changes: a thread that
+//!   has refreshed renews it. Both happen under one lock, so that a thread that adopts a role at that
+//!   moment misses no refresh.
 //! - The lock of [`Helping`] is taken before that of the workers and that of [`live`](super::live), never
 //!   after.
 
-mod wish;
+mod help_request;
 
 use event::Nanos;
 use platform::{CpuSet, Lock, Machine, Platform, SchedParams};
 
-use super::live::Live;
+use super::live::LiveMachine;
 use super::workers::Workers;
 
-use wish::Wish;
+use help_request::HelpRequest;
 
-/// What a thread of the program is for.
+/// The purpose of a thread of the program.
+///
+/// ```
+/// use paceline::{JobSystem, Role};
+/// let js = JobSystem::new();
+/// let _main = js.adopt(Role::Main);
+/// std::thread::scope(|threads| {
+///     threads.spawn(|| {
+///         let _sound = js.adopt(Role::Audio);
+///         // The sound is mixed here.
+///     });
+/// });
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum Role {
-    /// It makes the frames and waits for them.
+    /// The thread makes the frames and waits for them.
     Main,
-    /// It hands them to the display.
+    /// The thread hands frames to the display.
     Render,
-    /// It must not be late with the sound.
+    /// The thread must not be late with the sound.
     Audio,
 }
 
-/// What the kernel was asked for, and what it said.
+/// A request to the kernel, and its answer.
+///
+/// ```
+/// use paceline::{Builder, Role};
+/// use platform::SchedParams;
+/// let js = Builder::new().os_help(SchedParams::nice(-5)).build().unwrap();
+/// let _main = js.adopt(Role::Main);
+/// for help in js.os_help() {
+///     assert_eq!(help.granted, help.why.is_empty(), "{}: {}", help.asked, help.why);
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Help {
-    /// What was asked for.
+    /// The scheduling parameters that were asked for.
     pub asked: SchedParams,
-    /// Whether adopted threads and workers have it now.
+    /// Whether workers and the threads that adopted a role have these parameters now.
     pub granted: bool,
-    /// Why not; empty if granted.
+    /// The reason why not; empty if granted.
     pub why: String,
 }
 
-const NOBODY_ADOPTED: &str = "no thread has adopted a role (JobSystem::adopt), and workers alone would \
+const NO_ROLE_ADOPTED: &str = "no thread has adopted a role (JobSystem::adopt), and workers alone would \
                               run before the threads that they work for";
 
-/// A thread that has adopted.
+/// A thread that has adopted a role.
 struct RoleThread {
     thread: u64,
-    /// How many roles.
+    /// The number of its roles.
     roles: usize,
-    /// Where it might run before. None if the system cannot say: then it stays there.
+    /// The CPUs that it might use before. `None`: the system cannot say, and the thread keeps its mask.
     before: Option<CpuSet>,
-    /// That was wherever workers might, so CPUs that come later belong to it.
+    /// It might use all CPUs of the workers before, so CPUs that come later belong to it.
     was_anywhere: bool,
     /// The mask that it has because of its role, if any.
     given: Option<CpuSet>,
 }
 
 impl RoleThread {
-    fn new<P: Platform>(platform: &P, live: &Live<P>, thread: u64) -> RoleThread {
+    fn new<P: Platform>(platform: &P, live: &LiveMachine<P>, thread: u64) -> RoleThread {
         let before = platform.machine().allowed(&[thread]);
         let usable = live.limits().usable();
         RoleThread {
@@ -80,18 +103,24 @@ impl RoleThread {
         }
     }
 
-    /// Sees to it that it has this mask, or else the one from before.
-    fn hold<P: Platform>(&mut self, platform: &P, live: &Live<P>, cpus: Option<&CpuSet>) {
+    /// Makes sure that the thread has this mask; `None`: the mask from before.
+    fn give_mask<P: Platform>(
+        &mut self,
+        platform: &P,
+        live: &LiveMachine<P>,
+        cpus: Option<&CpuSet>,
+    ) {
         let Some(before) = self.before.as_ref().filter(|_| self.given.as_ref() != cpus) else {
             return;
         };
-        let seen = || live.reading.with(|reading| reading.seen().clone());
+        let seen = || live.view.with(|view| view.seen().clone());
         let wanted = match cpus {
             Some(cpus) => cpus.clone(),
             None if self.was_anywhere => before.union(&seen()),
             None => before.clone(),
         };
-        // Refused: none of them is there by now. The kernel has found it others, and the next look too.
+        // Refused: none of these CPUs is there by now. The kernel has moved the thread to others, and the
+        // next refresh finds them.
         if platform.machine().set_mask(self.thread, &wanted).is_ok() {
             self.given = cpus.cloned();
         }
@@ -100,11 +129,11 @@ impl RoleThread {
 
 struct RolesState {
     threads: Vec<RoleThread>,
-    wishes: Vec<Wish>,
+    requests: Vec<HelpRequest>,
 }
 
 impl RolesState {
-    /// The thread with this name, if it has a role.
+    /// The thread with this id, if it has a role.
     fn thread(&mut self, thread: u64) -> Option<&mut RoleThread> {
         self.threads.iter_mut().find(|known| known.thread == thread)
     }
@@ -112,56 +141,56 @@ impl RolesState {
 
 /// Threads with a role, and the help of one job system.
 pub(crate) struct Helping<P: Platform> {
-    /// Whether anything is wished for.
-    pub(crate) is_asked: bool,
+    /// Whether there are any requests.
+    pub(crate) is_requested: bool,
     state: P::Lock<RolesState>,
 }
 
 impl<P: Platform> Helping<P> {
-    /// `slice`: what workers ask for without help.
-    pub(crate) fn new(wishes: Vec<SchedParams>, slice: Option<Nanos>) -> Helping<P> {
-        let asks_for_slice = wishes.iter().any(|wish| wish.slice.is_some());
+    /// `slice`: the slice that workers ask for without help.
+    pub(crate) fn new(requests: Vec<SchedParams>, slice: Option<Nanos>) -> Helping<P> {
+        let asks_for_slice = requests.iter().any(|request| request.slice.is_some());
         let slice = slice.filter(|_| !asks_for_slice);
-        let wish = |asked: SchedParams| Wish::new(asked, slice);
+        let request = |asked: SchedParams| HelpRequest::new(asked, slice);
         Helping {
-            is_asked: !wishes.is_empty(),
+            is_requested: !requests.is_empty(),
             state: P::Lock::new(RolesState {
                 threads: Vec::new(),
-                wishes: wishes.into_iter().map(wish).collect(),
+                requests: requests.into_iter().map(request).collect(),
             }),
         }
     }
 }
 
 impl<P: Platform> Helping<P> {
-    /// A worker has come, the calling thread: it gets what the others have.
+    /// The calling thread is a new worker. It gets the help that the other workers have.
     pub(super) fn help_newcomer(&self, workers: &impl Workers<P>, index: usize) {
-        if !self.is_asked {
+        if !self.is_requested {
             return;
         }
         self.state.with(|state| {
             if !state.threads.is_empty() {
-                for wish in &mut state.wishes {
-                    wish.grant_newcomer(workers, index);
+                for request in &mut state.requests {
+                    request.grant_newcomer(workers, index);
                 }
             }
         });
     }
 
-    /// A worker ends: its thread's name may soon be another's.
+    /// A worker ends. Its thread's id may soon be another thread's.
     pub(super) fn forget_worker(&self, index: usize) {
-        if !self.is_asked {
+        if !self.is_requested {
             return;
         }
         self.state.with(|state| {
-            for wish in &mut state.wishes {
-                wish.forget(index);
+            for request in &mut state.requests {
+                request.forget(index);
             }
         });
     }
 
-    /// The calling thread, which has this name, adopts a role.
-    pub(super) fn adopt(&self, workers: &impl Workers<P>, live: &Live<P>, thread: u64) {
+    /// The calling thread, which has this id, adopts a role.
+    pub(super) fn adopt(&self, workers: &impl Workers<P>, live: &LiveMachine<P>, thread: u64) {
         let platform = workers.platform();
         self.state.with(|state| {
             let is_first = state.threads.is_empty();
@@ -170,15 +199,15 @@ impl<P: Platform> Helping<P> {
             }
             let known = state.thread(thread).expect("it was just put there");
             known.roles += 1;
-            known.hold(platform, live, live.frame_cpus().as_ref());
-            for wish in &mut state.wishes {
+            known.give_mask(platform, live, live.frame_cpus().as_ref());
+            for request in &mut state.requests {
                 if is_first {
-                    wish.refused = None;
+                    request.refused = None;
                 }
-                wish.grant_caller(workers, None);
+                request.grant_caller(workers, None);
                 if is_first {
                     for (index, words) in workers.each() {
-                        wish.grant_worker(workers, index, words);
+                        request.grant_worker(workers, index, words);
                     }
                 }
             }
@@ -186,33 +215,33 @@ impl<P: Platform> Helping<P> {
     }
 
     /// A thread gives a role back.
-    pub(super) fn give_back(&self, workers: &impl Workers<P>, live: &Live<P>, thread: u64) {
+    pub(super) fn give_back(&self, workers: &impl Workers<P>, live: &LiveMachine<P>, thread: u64) {
         self.state.with(|state| {
-            // Nothing is left to give back on the thread's way out.
+            // On the thread's way out nothing is left to give back.
             let Some(known) = state.thread(thread) else {
                 return;
             };
             known.roles -= 1;
             let is_free = known.roles == 0;
             let is_last = is_free && state.threads.len() == 1;
-            for wish in &mut state.wishes {
+            for request in &mut state.requests {
                 if is_last {
-                    wish.undo_all(workers)
+                    request.undo_all(workers)
                 } else {
-                    wish.undo_last_of(workers, thread)
+                    request.undo_last_of(workers, thread)
                 }
             }
             if is_free {
                 if let Some(known) = state.thread(thread) {
-                    known.hold(workers.platform(), live, None);
+                    known.give_mask(workers.platform(), live, None);
                 }
                 state.threads.retain(|known| known.thread != thread);
             }
         });
     }
 
-    /// The calling thread ends, and the roles that it did not give back with it. Nothing is undone for it;
-    /// the workers are as before if it was the last.
+    /// The calling thread ends, and with it the roles that it did not give back. Nothing is undone for this
+    /// thread. If it was the last one with a role, the help for workers is undone.
     pub(super) fn forget_role_thread(&self, workers: &impl Workers<P>, thread: u64) {
         self.state.with(|state| {
             if state.thread(thread).is_none() {
@@ -220,24 +249,24 @@ impl<P: Platform> Helping<P> {
             }
             state.threads.retain(|known| known.thread != thread);
             let is_last = state.threads.is_empty();
-            for wish in &mut state.wishes {
-                wish.forget_adopted(thread);
+            for request in &mut state.requests {
+                request.forget_adopted(thread);
                 if is_last {
-                    wish.undo_all(workers);
+                    request.undo_all(workers);
                 }
             }
         });
     }
 
-    /// The machine was looked at: threads with a role go where fast workers are by now.
-    pub(super) fn hold_role_threads(&self, platform: &P, live: &Live<P>) {
+    /// There was a refresh: threads with a role get the mask that fast workers have by now.
+    pub(super) fn renew_role_masks(&self, platform: &P, live: &LiveMachine<P>) {
         self.state.with(|state| {
             if state.threads.is_empty() {
                 return;
             }
             let cpus = live.frame_cpus();
             for known in &mut state.threads {
-                known.hold(platform, live, cpus.as_ref());
+                known.give_mask(platform, live, cpus.as_ref());
             }
         });
     }
@@ -249,16 +278,16 @@ impl<P: Platform> Helping<P> {
 
     pub(super) fn help(&self) -> Vec<Help> {
         self.state.with(|state| {
-            let nobody = state.threads.is_empty().then(|| NOBODY_ADOPTED.to_owned());
-            let of = |wish: &Wish| {
-                let why = nobody.clone().or_else(|| wish.refused.clone());
+            let no_role = state.threads.is_empty().then(|| NO_ROLE_ADOPTED.to_owned());
+            let of = |request: &HelpRequest| {
+                let why = no_role.clone().or_else(|| request.refused.clone());
                 Help {
-                    asked: wish.asked.clone(),
+                    asked: request.asked.clone(),
                     granted: why.is_none(),
                     why: why.unwrap_or_default(),
                 }
             };
-            state.wishes.iter().map(of).collect()
+            state.requests.iter().map(of).collect()
         })
     }
 }

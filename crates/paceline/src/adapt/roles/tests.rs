@@ -27,25 +27,25 @@ fn classes(js: &JobSystem<Os>) -> Vec<Option<Class>> {
     receive.iter().collect()
 }
 
-fn build(wishes: &[SchedParams]) -> JobSystem<Os> {
+fn build(requests: &[SchedParams]) -> JobSystem<Os> {
     let mut builder = Builder::small().workers(2);
-    for wish in wishes {
-        builder = builder.os_help(wish.clone());
+    for request in requests {
+        builder = builder.os_help(request.clone());
     }
     builder.build().unwrap()
 }
 
-/// Goal: help is for adopted threads and workers together, or for nobody; threads without a role are left
-/// alone; all is as before at the end. Method: classes of this thread, another one and all workers,
-/// before, with and after one role and two; with a wish that may be refused.
+/// Goal: help is for threads with a role and workers together, or for no thread. Threads without a role are
+/// left alone. All is as before at the end. Method: classes of this thread, another one and all workers,
+/// before, with and after one role and two, with a request that may be refused.
 #[test]
-fn help_is_for_all_or_nobody_and_ends() {
+fn help_is_for_all_or_none_and_ends() {
     let js = build(&[SchedParams::nice(-5)]);
     let before = class();
     assert!(
         js.os_help()
             .iter()
-            .all(|help| !help.granted && help.why == NOBODY_ADOPTED)
+            .all(|help| !help.granted && help.why == NO_ROLE_ADOPTED)
     );
     assert_eq!(classes(&js), [before; 2]);
     let main = js.adopt(Role::Main);
@@ -59,13 +59,17 @@ fn help_is_for_all_or_nobody_and_ends() {
     assert_eq!(class(), wanted);
     assert_eq!(classes(&js), [wanted; 2]);
     let other = std::thread::scope(|scope| scope.spawn(class).join().unwrap());
-    // Started by a thread that is helped, it begins as threads usually do.
+    // It was started by a thread that is helped, and begins as threads usually do.
     let usual = Some(Class::Fair { nice: 0 });
     assert!(other == before || other == usual, "{other:?} has no role");
     let audio = js.adopt(Role::Audio);
     assert_eq!((main.role(), audio.role()), (Role::Main, Role::Audio));
     js.resize(3).unwrap();
-    assert_eq!(classes(&js), [wanted; 3], "who comes later gets it, too");
+    assert_eq!(
+        classes(&js),
+        [wanted; 3],
+        "a worker that comes later gets it, too"
+    );
     drop(audio);
     assert_eq!((class(), classes(&js)), (wanted, vec![wanted; 3]));
     drop(main);
@@ -73,8 +77,8 @@ fn help_is_for_all_or_nobody_and_ends() {
     assert!(!js.os_help()[0].granted);
 }
 
-/// Goal: a wish that is nonsense is refused with a reason, and the other one is not touched by it.
-/// Method: a real-time priority that there is none of, and a slice.
+/// Goal: a request that makes no sense is refused with a reason, and does not touch the other one. Method:
+/// a real-time priority that does not exist, and a slice.
 #[test]
 fn one_refusal_does_not_refuse_the_others() {
     let slice = SchedParams::slice(event::Nanos::from_micros(300));
@@ -82,15 +86,16 @@ fn one_refusal_does_not_refuse_the_others() {
     let before = class();
     let _main = js.adopt(Role::Main);
     let [bad, _] = &js.os_help()[..] else {
-        panic!("two wishes");
+        panic!("two requests");
     };
     assert!(!bad.granted && !bad.why.is_empty(), "{bad:?}");
     assert_eq!((class(), classes(&js)), (before, vec![before; 2]));
 }
 
-/// Goal: without a wish nothing is asked of the system, and a role costs nothing. Method: as it says.
+/// Goal: without a request nothing is asked of the system, and a role costs nothing. Method: a role without
+/// requests.
 #[test]
-fn a_role_without_wishes_changes_nothing() {
+fn a_role_without_requests_changes_nothing() {
     let js = build(&[]);
     let before = class();
     let main = js.adopt(Role::Render);
@@ -98,11 +103,12 @@ fn a_role_without_wishes_changes_nothing() {
     drop(main);
 }
 
-/// Goal: a worker that comes while there is help goes back to what the others were, also where that is not
-/// what most threads are. Method: a thread of nice 3, whose workers have that from it; one more comes while
-/// it has a role. (Where help is not permitted, nobody has anything to go back from.)
+/// Goal: a worker that comes while there is help goes back to the class that the other workers had, also
+/// where that is not the class of most threads. Method: a thread of nice 3, whose workers have that from
+/// it. One more worker comes while the thread has a role. (Where help is not permitted, no thread has a
+/// class to go back from.)
 #[test]
-fn a_newcomer_goes_back_to_what_the_others_were() {
+fn a_newcomer_goes_back_to_the_class_of_the_others() {
     let thread = std::thread::spawn(|| {
         let can_say = Os
             .set_sched_params(Os.thread_id(), &SchedParams::nice(3))
@@ -120,10 +126,10 @@ fn a_newcomer_goes_back_to_what_the_others_were() {
     thread.join().unwrap();
 }
 
-/// Goal: a thread that ends without having given its role back is on no list any more, so that whoever gets
-/// its name is left alone; the workers are as before it came. Method: guards forgotten, one and two, on a
-/// thread with a thread slot and on one without; another thread with a role stays. (Where threads have no
-/// names, nothing is done to one.)
+/// Goal: a thread that ends without having given its role back is on no list any more, so that the next
+/// thread with its id is left alone. The workers are as they were before it came. Method: guards forgotten,
+/// one and two, on a thread with a thread slot and on one without; another thread with a role stays. (Where
+/// threads have no ids, nothing is done to one.)
 #[test]
 fn a_forgotten_role_ends_with_its_thread() {
     if Os.thread_id() == 0 {
@@ -140,7 +146,13 @@ fn a_forgotten_role_ends_with_its_thread() {
     };
     let helped = || {
         let state = &js.shared().adapt.helping.state;
-        state.with(|state| state.wishes.iter().map(Wish::helped).sum::<usize>())
+        state.with(|state| {
+            state
+                .requests
+                .iter()
+                .map(HelpRequest::helped)
+                .sum::<usize>()
+        })
     };
     for (roles, has_slot) in [(1, false), (2, false), (1, true)] {
         std::thread::scope(|scope| {
@@ -151,7 +163,7 @@ fn a_forgotten_role_ends_with_its_thread() {
                 (0..roles).for_each(|_| std::mem::forget(js.adopt(Role::Audio)));
                 threads()
             });
-            // Joined, not only left by the scope: its thread-locals are gone by then.
+            // It is joined, and not only left by the scope: its thread-locals are gone by then.
             assert_eq!(forgetful.join().unwrap(), 1);
         });
         assert_eq!((threads(), helped()), (0, 0));
@@ -169,9 +181,9 @@ fn a_forgotten_role_ends_with_its_thread() {
     assert_eq!((threads(), helped(), classes(&js)), (0, 0, before));
 }
 
-/// Goal: a guard that is dropped after its thread was struck off the list does no harm. Method: a guard in
-/// a thread-local that was made before the thread's record and one that was made after it: whichever is
-/// destroyed first. (The job system has to live for ever then.)
+/// Goal: a guard that is dropped after its thread was taken off the list does no harm. Method: a guard in a
+/// thread-local that was made before the thread's record, and one that was made after it, so that each of
+/// the two is destroyed first once. (The job system then has to live for ever.)
 #[test]
 fn a_guard_may_outlive_its_thread_in_a_thread_local() {
     use std::cell::RefCell;

@@ -1,38 +1,38 @@
-//! What a worker remembers of its wake-ups, and the mask it wants because of them.
+//! A worker's memory of its wake-ups, and the mask that it wants because of them.
 
 use event::Nanos;
 
 use crate::adapt::words::WakeReport;
 
-/// How long one sighting keeps a worker off its waker's CPU.
+/// How long a worker keeps off its waker's CPU after it was found in the way there.
 const ARMED: Nanos = Nanos::from_secs(1);
-/// A worker that is longer than this on its waker's CPU is in the way: about what it takes to wake up
+/// A worker that is on its waker's CPU for longer than this is in the way. It is about the time of waking
 /// another CPU in a virtual machine.
 const STAY: Nanos = Nanos::from_micros(50);
-/// So many late wake-ups in a row mean that the CPUs left in the mask are busy. (One alone may be an
+/// This many late wake-ups in a row mean that the CPUs left in the mask are busy. (A single one may be an
 /// interrupt, or a hypervisor that took the CPU away.)
 const LATE_IN_A_ROW: u32 = 2;
-/// How long to do without a mask that was in the way, the first time; twice as long each further time
-/// until a wake-up is in time again, at most [`ARMED`].
+/// How long a worker does without a mask that was in the way, the first time. Each further time, until a
+/// wake-up is in time again, it is twice as long, at most [`ARMED`].
 const HOLD_OFF: Nanos = Nanos::from_millis(30);
-/// How long to take it that there is no other CPU after it turned out so.
+/// How long it is believed that there is no other CPU, once that was found.
 const ASK_AGAIN: Nanos = Nanos::from_millis(5);
 
 /// A worker's memory of its wake-ups.
 pub(crate) struct Steer {
-    /// Until when to stay off the waker's CPU.
+    /// The time until which the worker keeps off its waker's CPU.
     armed_until: Nanos,
-    /// When the worker woke up on its waker's CPU, if it may still be there and has not yet been found
-    /// to stay.
+    /// The time at which the worker woke up on its waker's CPU, if it may still be there and was not yet
+    /// found to stay.
     sighted_at: Option<Nanos>,
-    /// Until when not to be armed again.
+    /// The time until which steering is not armed again.
     held_off_until: Nanos,
-    /// Late wake-ups with a mask since the last one in time.
+    /// Late wake-ups with a mask since the last one that was in time.
     late: u32,
-    /// The CPU that is to be avoided, and the one that the mask excludes now.
+    /// The CPU to avoid, and the CPU that the mask excludes now.
     avoid: Option<u32>,
     excluded: Option<u32>,
-    /// The last wake-up put the worker on its waker's CPU, and so in the waker's place.
+    /// The last wake-up put the worker on its waker's CPU.
     displaces_waker: bool,
 }
 
@@ -49,8 +49,8 @@ impl Steer {
         }
     }
 
-    /// Learns from a wake-up at `now` that was `late` or not. True if the worker was late because its
-    /// waker was in its way; then comes [`found`](Steer::found).
+    /// Learns from a wake-up at `now` that was `late` or not. True if the worker was late because its waker
+    /// was in its way. Then the caller calls [`found`](Steer::found).
     pub(super) fn learn(&mut self, report: &WakeReport, now: Nanos, late: bool) -> bool {
         self.sighted_at = None;
         if self.excluded.is_some() {
@@ -77,7 +77,8 @@ impl Steer {
         self.sighted_at.is_some()
     }
 
-    /// Whether it has just turned out at `now` that it is. Then comes [`found`](Steer::found).
+    /// Whether it has just turned out at `now` that the worker is in the way. Then the caller calls
+    /// [`found`](Steer::found).
     #[inline]
     pub(super) fn stays(&mut self, now: Nanos) -> bool {
         let stays = self.sighted_at.is_some_and(|since| now - since >= STAY);
@@ -87,7 +88,7 @@ impl Steer {
         stays
     }
 
-    /// One of the two is in the other's way, and there is another CPU for one of them, or not.
+    /// Worker or waker is in the other's way. `have_room`: there is another CPU for one of them.
     pub(super) fn found(&mut self, now: Nanos, have_room: bool) {
         if have_room {
             self.armed_until = now + ARMED
@@ -96,17 +97,17 @@ impl Steer {
         }
     }
 
-    /// The worker sleeps: what it was in the way of is free.
+    /// The worker sleeps, and is no longer in the way.
     pub(super) fn has_left(&mut self) {
         self.sighted_at = None;
     }
 
-    /// Somebody else has undone what the last change asked for.
+    /// Another thread has undone the last change.
     pub(super) fn mask_is_full(&mut self) {
         self.excluded = None;
     }
 
-    /// The CPU to exclude from now on, if that is a change.
+    /// The CPU to exclude from now on, if that is a change. `Some(None)`: no CPU.
     pub(super) fn change(&mut self, now: Nanos) -> Option<Option<u32>> {
         let wanted = self.avoid.filter(|_| now < self.armed_until);
         (wanted != self.excluded).then(|| {
@@ -115,12 +116,12 @@ impl Steer {
         })
     }
 
-    /// Whether the last wake-ups were late, with a CPU left out.
+    /// Whether the last wake-ups were late while a CPU was left out.
     pub(super) fn was_late(&self) -> bool {
         self.late >= LATE_IN_A_ROW
     }
 
-    /// Whether there was no wake-up yet from a known CPU.
+    /// Whether there was no wake-up from a known CPU yet.
     pub(super) fn has_seen_nothing(&self) -> bool {
         self.avoid.is_none()
     }
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// Armed a little after `now`; returns when.
+    /// Arms steering a little after `now`. Returns the time.
     fn arm(steer: &mut Steer, now: Nanos) -> Nanos {
         steer.learn(&wake(true), now, false);
         assert_eq!(steer.change(now), None, "it may be gone at once");
@@ -153,9 +154,9 @@ mod tests {
         now + STAY
     }
 
-    /// Goal: a mask is wanted when the worker stays on its waker's CPU while another idles, and for a
-    /// second. Method: wake-ups elsewhere, and on the waker's CPU: a short stay, a long one without
-    /// an idle CPU, and one with.
+    /// Goal: a mask is wanted for a second when the worker stays on its waker's CPU while another CPU
+    /// idles. Method: wake-ups on other CPUs, and on the waker's CPU: a short stay, a long one without an
+    /// idle CPU, and a long one with an idle CPU.
     #[test]
     fn staying_in_the_way_arms_for_a_second() {
         let (mut steer, now) = (Steer::new(), Nanos(1));
@@ -170,7 +171,7 @@ mod tests {
         steer.found(now + STAY, false);
         assert_eq!(steer.change(now + STAY), None, "no CPU idles");
         steer.learn(&wake(true), now + STAY, false);
-        assert!(!steer.may_stay(), "nobody asks again at once");
+        assert!(!steer.may_stay(), "it does not ask again at once");
         let now = arm(&mut steer, now + STAY + ASK_AGAIN);
         assert_eq!(steer.change(now), Some(Some(3)));
         assert_eq!(steer.change(now + Nanos(10)), None, "already so");
@@ -180,7 +181,7 @@ mod tests {
     }
 
     /// Goal: a worker that waits behind its waker leaves as well. Method: a late wake-up on the waker's
-    /// CPU, which nothing that lasts follows.
+    /// CPU, after which the worker does not stay long.
     #[test]
     fn waiting_behind_the_waker_arms() {
         let (mut steer, now) = (Steer::new(), Nanos(1));
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(steer.change(now), Some(Some(3)));
     }
 
-    /// Goal: a mask that is in the way is left off, longer each time. Method: one late wake-up, every
+    /// Goal: a mask that is in the way is left off, longer each time. Method: one late wake-up, then every
     /// second one late, then late ones only.
     #[test]
     fn late_wake_ups_hold_it_off() {
@@ -213,9 +214,9 @@ mod tests {
         }
     }
 
-    /// Goal: what somebody else undid is asked for anew while it is wanted. Method: undo it.
+    /// Goal: a mask that another thread has undone is asked for again while it is wanted. Method: undo it.
     #[test]
-    fn a_restored_mask_is_asked_for_anew() {
+    fn a_restored_mask_is_asked_for_again() {
         let mut steer = Steer::new();
         let now = arm(&mut steer, Nanos(0));
         assert_eq!(steer.change(now), Some(Some(3)));

@@ -1,31 +1,33 @@
 //! Steering: a remedy for kernels that put a woken worker on its waker's CPU, and for workers that do not get
 //! the CPU that they wait for.
 //!
-//! Some schedulers (in virtual machines, on phones) place a thread on the CPU of the thread that woke
-//! it although another one idles. A frame then runs on one CPU however many workers there are. A
-//! worker that finds itself so placed, and has been in its waker's way for a while, excludes the
-//! waker's CPU from its own mask, which moves it at once, and again before it parks if the waker was
-//! elsewhere: the waker has nothing to do for it.
+//! Some schedulers (in virtual machines, on phones) put a woken thread on the CPU of the thread that woke
+//! it, although another CPU idles. A frame then runs on one CPU, however many workers there are. If a
+//! worker finds itself there and has been in its waker's way for a while, it excludes the waker's CPU from
+//! its own mask. That moves the worker at once. Before the worker parks it does so again, if the waker was
+//! on another CPU. The waker has no part in this.
 //!
-//! It is a remedy and not the default path:
+//! Steering is a remedy and not the default path:
 //!
 //! - It is *armed* by a wake-up on the waker's CPU while there are CPUs for all threads of this job system,
-//!   if one is in the other's way: the worker stays there, or it had to wait until its waker was through. (A
-//!   worker that is done after a few microseconds is better off there than on a CPU that has to be woken up,
-//!   too.) It is *disarmed* when that was not seen for a second. What a worker remembers is in `memory`. That
-//!   others compute on all CPUs is no reason to stay: here it competes with them and with its waker, there
-//!   with them alone.
-//! - A mask that is in the way costs more than it gives: the CPUs that are left may be busy. Whoever
-//!   finds that a signalled worker with a mask has not started after twice the 99th percentile of
-//!   wake-ups gives it all CPUs back (`overdue`), and a worker that was late twice in a row holds off.
+//!   if one of the two threads is in the other's way: the worker stays there, or it had to wait until its
+//!   waker was done. (A worker that is done after a few microseconds is better off there than on a CPU that
+//!   has to be woken, too.) It is *disarmed* if that was not seen for a second. A worker's memory of this
+//!   is in `memory`. Other programs that compute on all CPUs are no reason to stay. Here the worker
+//!   competes with them and with its waker, on another CPU with them alone.
+//! - A mask that is in the way costs more than it gives, because the CPUs that are left may be busy. A
+//!   thread that finds that a signalled worker with a mask has not started after twice the 99th percentile
+//!   of wake-ups gives it all CPUs back (`overdue`). A worker that was late twice in a row does without a
+//!   mask for a while.
 //!
-//! Where others keep the CPUs busy, who waits for a worker that has not started (`overdue`), or that lost
-//! its CPU in the middle of something (`preempted`), has the kernel look again at who runs there.
+//! Other programs may keep the CPUs busy. A thread that waits for a worker that has not started
+//! (`overdue`), or that lost its CPU with work in its hands (`preempted`), then has the kernel decide
+//! earlier which thread runs there.
 //!
 //! Invariants
-//! - Only masks of workers are changed, by themselves or while the roster's lock keeps them alive;
-//!   never that of an outside thread.
-//! - Correctness does not depend on any of it: every word here is a hint.
+//! - Only masks of workers are changed, by the workers themselves or while the lock of the workers' table
+//!   keeps them alive. The mask of an outside thread is never changed.
+//! - Correctness does not depend on steering: every word here is a hint.
 
 mod memory;
 mod overdue;
@@ -35,8 +37,8 @@ use event::{EventKind, Nanos, Steered};
 use platform::{CpuSet, Machine, Platform};
 
 use crate::adapt::interference::Noticed;
-use crate::adapt::live::Live;
-use crate::adapt::local::Local;
+use crate::adapt::live::LiveMachine;
+use crate::adapt::local::AdaptLocal;
 use crate::adapt::words::{Mask, WakeReport};
 use crate::adapt::workers::{Caller, Workers};
 
@@ -44,10 +46,10 @@ pub(super) use memory::Steer;
 pub(super) use overdue::Steering;
 pub(crate) use preempted::Nudging;
 
-/// Steering, for one thread that does something: with what it needs to know of the machine.
+/// Steering for the calling thread, with the facts about the machine that it needs.
 pub(super) struct Steerer<'a, P: Platform, C> {
     pub(super) steering: &'a Steering<P>,
-    pub(super) live: &'a Live<P>,
+    pub(super) live: &'a LiveMachine<P>,
     pub(super) caller: &'a C,
     pub(super) noticed: &'a Noticed<P>,
 }
@@ -59,7 +61,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
 
     fn memory<R>(&self, with: impl FnOnce(&mut Steer) -> R) -> R {
         self.caller
-            .local(|local: &mut Local| with(&mut local.steer))
+            .local(|local: &mut AdaptLocal| with(&mut local.steer))
     }
 
     /// After a wake-up.
@@ -85,15 +87,15 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         }
     }
 
-    /// Whether this worker has taken its waker's CPU, where the waker most likely waits to go on: a
-    /// worker without work should leave it then instead of spinning.
+    /// Whether this worker has taken its waker's CPU, where the waker most likely waits to go on. Then a
+    /// worker without work should leave the CPU instead of spinning.
     pub(super) fn displaces_waker(&self) -> bool {
         let place = self.memory(|steer| steer.displaced());
         place.is_some() && self.platform().current_cpu() == place
     }
 
-    /// From time to time while a worker works: if it has stayed on its waker's CPU for too long it
-    /// leaves.
+    /// Called from time to time while a worker works. If the worker has stayed on its waker's CPU for too
+    /// long, it leaves.
     #[inline]
     pub(super) fn leave_waker_at(&self, now: Nanos) {
         if self.memory(|steer| steer.stays(now)) {
@@ -102,7 +104,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         }
     }
 
-    /// The same where the time is not known.
+    /// The same for a worker that does not know the time.
     pub(super) fn leave_waker(&self) {
         if self.memory(|steer| steer.may_stay()) {
             self.leave_waker_at(self.platform().now());
@@ -128,7 +130,8 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         self.memory(|steer| steer.found(now, have_room));
     }
 
-    /// Whether there are CPUs for all threads of this job system, so that none has to be in another's way.
+    /// Whether there are CPUs for all threads of this job system, so that no thread has to be in another's
+    /// way.
     fn could_spread_threads(&self) -> bool {
         self.caller.workers().active() < self.live.width().threads
     }
@@ -149,7 +152,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         if mask.is_empty() {
             mask = all;
         }
-        // Refused: the worker stays where it may be, which is no worse than before.
+        // Refused: the worker keeps its mask, which is no worse than before.
         let changed = platform
             .machine()
             .set_mask(platform.thread_id(), &mask)

@@ -1,23 +1,25 @@
 //! Signalled workers that do not start.
 //!
-//! A worker that steers clear of one CPU depends on the others. If they are busy it waits although the
-//! thread that woke it may be about to sleep: it is given all CPUs back.
+//! A worker whose mask leaves out one CPU depends on the others. If these are busy it waits, although the
+//! thread that woke it may be about to sleep. Then it is given all CPUs back.
 //!
-//! A worker that wakes up on a busy CPU takes over at once, or not before a tick: a fair kernel (EEVDF)
-//! lets it if the running thread is ahead of its share, and looks only at ticks whether that thread's slice
-//! is over meanwhile. That is 4 ms at 250 Hz, for a slice of 1.4. A look can be had earlier: the kernel
-//! charges the running thread for what it has run whenever somebody changes something about one that waits
-//! there. So where wake-ups are known to take long, a worker that has not started is *nudged* from time to
-//! time: another slice is asked for it, and taken back. It gets nothing that is not its due, only sooner.
+//! A worker that wakes up on a busy CPU takes over at once, or not before a tick. A fair kernel (EEVDF)
+//! lets it take over at once if the running thread is ahead of its share. Otherwise the kernel checks only
+//! at ticks whether that thread's slice is over. At 250 Hz that is every 4 ms, for a slice of 1.4. This
+//! check can come earlier: the kernel charges the running thread for its time whenever something about a
+//! thread that waits there is changed. So where wake-ups are known to take long, a worker that has not
+//! started is *nudged* from time to time: another slice is asked for it, and taken back. The worker gets
+//! only its due, and gets it sooner.
 //!
-//! So a worker's waker notes when it should have started, at the latest; everybody who passes by with a time
-//! stamp at hand looks at that note (threads inside loops at every stamp, waiters, publishers that leave a
-//! job to a searcher), a waiter does not sleep past it, and the first to find it overdue does what is to be
-//! done.
+//! So a worker's waker notes the time at which the worker should have started at the latest. Threads that
+//! pass by with a time stamp at hand read that note: threads inside loops at every stamp, waiters, and
+//! publishers that leave a job to a searcher. A waiter does not sleep past that time. The first thread that
+//! finds a worker overdue helps it.
 //!
-//! All accesses are Relaxed: the note, `woken_at` and `mask` are hints. Stale ones cost a mask that is set in
-//! vain, a nudge, or a check that comes later; whoever changes something about a worker's thread holds the
-//! roster's lock, under which a leaving worker takes back its name, so the name is that of a living thread.
+//! All accesses are Relaxed: the note, `woken_at` and `mask` are hints. Stale hints cost a mask that is set
+//! in vain, a nudge, or a check that comes later. A thread that changes something about a worker's thread
+//! holds the lock of the workers' table. Under the same lock a leaving worker takes back its thread's id,
+//! so the id is that of a living thread.
 
 use event::{EventKind, Nanos};
 use platform::{Atomic, Machine, Memory, Ordering, Padded, Platform, SchedParams};
@@ -26,22 +28,23 @@ use super::Steerer;
 use crate::adapt::words::{Mask, WorkerWords};
 use crate::adapt::workers::{Caller, Workers};
 
-/// Bounds of the 99th percentile of wake-ups, in ns: what is less is an interrupt, what is more is load.
+/// Bounds of the 99th percentile of wake-ups, in ns: a smaller value is an interrupt, a larger one is load.
 const P99_MIN: u64 = 20_000;
 const P99_MAX: u64 = 500_000;
-/// Where more than one wake-up in a hundred takes longer than this, CPUs are busy with others: a halted CPU
-/// of a virtual machine takes up to 130 us.
+/// If more than one wake-up in a hundred takes longer than this, CPUs are busy with other threads: a halted
+/// CPU of a virtual machine takes up to 130 us.
 const CROWDED: u64 = 150_000;
-/// A nudge comes when a wake-up has taken so long, and again after each further such time: a small part of
-/// the slice that it waits for, and a hundred times what a nudge costs (four system calls).
+/// A nudge comes when a wake-up has taken this long, and again after each further time of this length. It
+/// is a small part of the slice that the worker waits for, and a hundred times the cost of a nudge (four
+/// system calls).
 pub(super) const NUDGE: Nanos = Nanos::from_micros(200);
-/// What has not helped until then is left to the ticks.
+/// A worker that has not started by then is left to the ticks.
 const LAST_NUDGE: Nanos = Nanos::from_millis(4);
 
-/// What all threads of a job system know about steering.
+/// The facts about steering that all threads of a job system share.
 pub(crate) struct Steering<M: Memory> {
     pub(crate) on: bool,
-    /// When something is to be done about a signalled worker; 0: nobody is expected.
+    /// When a signalled worker may need help; 0: no worker is expected.
     overdue_at: Padded<M::AtomicU64>,
     /// 99th percentile of the wake-ups so far, in ns.
     p99: M::AtomicU64,
@@ -71,18 +74,18 @@ impl<M: Memory> Steering<M> {
         self.p99.load(Ordering::Relaxed) > CROWDED
     }
 
-    /// Something is to be done at this time, or earlier.
+    /// A check is needed at this time, or earlier.
     fn expect(&self, at: Nanos) {
         let seen = self.overdue_at.load(Ordering::Relaxed);
         if seen == 0 || at.0 < seen {
-            // If that fails somebody else has noted something; the check that follows looks at all.
+            // If that fails another thread has noted a time. The check then looks at all workers.
             let _ =
                 self.overdue_at
                     .compare_exchange(seen, at.0, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// When to check, if there is anything to check.
+    /// The time of the next check, if one is needed.
     pub(in crate::adapt) fn overdue_at(&self) -> Option<Nanos> {
         if !self.on {
             return None;
@@ -92,17 +95,17 @@ impl<M: Memory> Steering<M> {
     }
 }
 
-/// What is to be done about a worker that was signalled some time ago, and when to look again.
+/// The help for a worker that was signalled some time ago, and the time of the next check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Remedy {
     restore: bool,
     nudge: bool,
-    /// How long after the wake-up.
+    /// The next check, as a time after the wake-up.
     again: Option<Nanos>,
 }
 
 impl Remedy {
-    /// `limit`: how long it may take with a mask.
+    /// `limit`: the longest time that a wake-up may take with a mask.
     fn for_delay(delay: Nanos, is_steered: bool, limit: Nanos, is_crowded: bool) -> Remedy {
         let restore = is_steered && delay >= limit;
         let nudge = is_crowded && (NUDGE..LAST_NUDGE).contains(&delay);
@@ -117,8 +120,8 @@ impl Remedy {
     }
 }
 
-/// A running estimate of the 99th percentile without a memory of values: up by half when one is above
-/// it, down by 1/198 of that otherwise, so that it stands still if one in a hundred is above ("frugal
+/// A running estimate of the 99th percentile that remembers no values. It goes up by half if a value is
+/// above it, and down by 1/198 otherwise, so it stands still if one value in a hundred is above it ("frugal
 /// streaming", Ma, Muthukrishnan and Sandler 2013, with steps in proportion).
 fn follow_p99(p99: u64, value: u64) -> u64 {
     let next = if value > p99 {
@@ -130,8 +133,8 @@ fn follow_p99(p99: u64, value: u64) -> u64 {
 }
 
 impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
-    /// Whether wake-ups take long and threads are preempted, so that it must be others who keep the CPUs
-    /// (and not a CPU that takes long to leave its idle state), and workers have slices of their own.
+    /// Whether wake-ups take long and threads are preempted, and workers have slices of their own. Then it
+    /// must be other threads that keep the CPUs, and not a CPU that takes long to leave its idle state.
     pub(super) fn nudges_pay(&self) -> bool {
         let steering = self.steering;
         steering.on
@@ -147,7 +150,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         }
     }
 
-    /// Notes when something is to be done about a worker, if it has been signalled.
+    /// Notes when a worker may need help, if it has been signalled.
     fn expect(&self, index: usize) {
         if let Some((sent, words)) = self.awaited_since(index)
             && let Some(first) = self.remedy(words, Nanos::ZERO).again
@@ -156,20 +159,20 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         }
     }
 
-    /// Since when a worker should have started.
+    /// The time since which a worker has been signalled and has not started.
     fn awaited_since(&self, index: usize) -> Option<(Nanos, &WorkerWords<P>)> {
         let workers = self.caller.workers();
         let sent = workers.signalled(index)?;
         Some((sent, workers.worker(index)?))
     }
 
-    /// What is to be done about a worker so long after it was signalled.
+    /// The help for a worker at `delay` after it was signalled.
     fn remedy(&self, words: &WorkerWords<P>, delay: Nanos) -> Remedy {
         let limit = self.steering.limit();
         Remedy::for_delay(delay, Mask::is_steered(words), limit, self.nudges_pay())
     }
 
-    /// A worker with a mask has started: which others are expected?
+    /// A worker with a mask has started. Notes the other workers that are expected.
     pub(super) fn expect_others(&self, started: usize) {
         self.steering.overdue_at.store(0, Ordering::Relaxed);
         let others = 0..self.caller.workers().threads();
@@ -189,13 +192,13 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         })
     }
 
-    /// Has the kernel look again at which thread runs on the CPU that a worker waits for. False if that
-    /// cannot be had: then it waits as before.
+    /// Has the kernel decide again which thread runs on the CPU that a worker waits for. False if that is
+    /// not possible. Then the worker waits as before.
     pub(super) fn nudge(&self, index: usize, words: &WorkerWords<P>) -> bool {
         let workers = self.caller.workers();
         let nudged = workers.with_thread(words, |thread| {
             let machine = workers.machine();
-            // Any slice will do that is not the one it has.
+            // Any slice will do that is not the one that the thread has.
             let other = workers.slice().map(|slice| Nanos(slice.0 ^ 1));
             let undo =
                 other.map(|other| machine.set_sched_params(thread, &SchedParams::slice(other)));
@@ -210,7 +213,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         nudged
     }
 
-    /// If a worker is overdue by now, does something about it. For threads that know the time.
+    /// Helps workers that are overdue by now. For threads that know the time.
     #[inline]
     pub(in crate::adapt) fn check_overdue_at(&self, now: Nanos) {
         if let Some(at) = self.steering.overdue_at()
@@ -220,7 +223,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         }
     }
 
-    /// The same for threads that do not.
+    /// The same for threads that do not know it.
     #[inline]
     pub(in crate::adapt) fn check_overdue(&self) {
         if self.steering.overdue_at().is_some() {
@@ -237,7 +240,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
             Ordering::Relaxed,
         );
         if mine.is_err() {
-            return; // Another thread is at it.
+            return; // Another thread does it.
         }
         for index in 0..self.caller.workers().threads() {
             let Some((sent, words)) = self.awaited_since(index) else {
@@ -267,12 +270,12 @@ mod tests {
     use super::*;
     use crate::{Builder, WaitPolicy};
 
-    /// Goal: the estimate finds the 99th percentile from below and from above, and follows when it
-    /// changes. Method: uniform latencies of 0 to 200 us, then of 0 to 400 us; a mean over many steps
-    /// is within a fifth of the truth.
+    /// Goal: the estimate finds the 99th percentile from below and from above, and follows it when it
+    /// changes. Method: uniform latencies of 0 to 200 us, then of 0 to 400 us. A mean over many steps is
+    /// within a fifth of the true value.
     #[test]
     fn the_estimate_is_the_percentile() {
-        // Arithmetic alone: an interpreter sees it all from one side.
+        // This is arithmetic alone: one start is enough for an interpreter.
         let starts = &[P99_MIN, P99_MAX][usize::from(cfg!(miri))..];
         for &start in starts {
             let (mut p99, mut word) = (start, 1u64);
@@ -292,8 +295,8 @@ mod tests {
         }
     }
 
-    /// Goal: what is done when. Method: a worker with a mask and one without, where wake-ups take long and
-    /// where they do not, at times around each bound.
+    /// Goal: each kind of help comes at its time. Method: a worker with a mask and one without, where
+    /// wake-ups take long and where they do not, at times around each bound.
     #[test]
     fn remedies_come_in_time() {
         let limit = Nanos::from_micros(500);
@@ -319,10 +322,10 @@ mod tests {
         assert_eq!(at(600, true, true), (true, true, Some(800)));
     }
 
-    /// Goal: a signalled worker that has not started gets all CPUs back, once, from whoever passes by
-    /// after the limit and not before; and notices when it starts. Method: the thread slot of a sleeping
-    /// worker is made to look like that of one with a mask, signalled a while ago; then it is really
-    /// woken, by a job that the main thread does not help with.
+    /// Goal: a signalled worker that has not started gets all CPUs back, once, from a thread that passes by
+    /// after the limit and not before, and the worker notices that when it starts. Method: the thread slot
+    /// of a sleeping worker is made to look like that of a worker with a mask that was signalled a while
+    /// ago. Then the worker is really woken, by a job that the main thread does not help with.
     #[test]
     fn an_overdue_worker_gets_its_cpus_back() {
         let all = Os.topology().allowed();
@@ -370,7 +373,7 @@ mod tests {
             }
         });
         assert_eq!(js.stats().masks_restored, 1);
-        // It looks itself: once it goes to sleep again it may keep off its waker's CPU.
+        // The job reads the mask itself: once the worker goes to sleep again it may keep off its waker's CPU.
         js.schedule(move |cx| {
             let mask = cx.thread.words.mask.load(Ordering::Relaxed);
             send.send(mask).unwrap();

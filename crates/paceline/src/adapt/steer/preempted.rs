@@ -1,14 +1,14 @@
-//! Workers that lost their CPU with something in their hands that a waiter needs.
+//! Workers that lost their CPU with work in their hands that a waiter needs.
 //!
-//! A fair kernel takes the CPU from a thread whose slice is over at a tick, and gives it back at another,
-//! although it may be due to it much earlier: 4 ms for a piece of a loop that has 10 us to go. A waiter
-//! that has nothing left to run therefore looks, where wake-ups are known to take long, for workers that
-//! are neither asleep nor waiting and have no CPU, and nudges them (see `overdue`). Meanwhile it spins:
-//! what it waits for is nearly done then, and a waiter that sleeps beside busy threads gets back when they
-//! let it.
+//! A fair kernel takes the CPU from a thread whose slice is over at one tick, and gives it back at another
+//! one, although the thread may be due to run much earlier: 4 ms for a piece of a loop that has 10 us to
+//! go. So where wake-ups are known to take long, a waiter that has nothing left to run looks for workers
+//! that are neither asleep nor waiting and have no CPU, and nudges them (see `overdue`). Meanwhile the
+//! waiter spins. The job that it waits for is nearly done then, and a waiter that sleeps beside busy
+//! threads gets a CPU back only when they leave one.
 //!
-//! It does so for no longer than a slice of those others may take. A worker that runs is left alone: a nudge
-//! would end its slice, not theirs.
+//! It does so for no longer than a slice of those busy threads may take. A worker that runs is left alone:
+//! a nudge would end its slice, not theirs.
 
 use event::Nanos;
 use platform::{Machine, Platform};
@@ -17,21 +17,22 @@ use super::Steerer;
 use super::overdue::NUDGE;
 use crate::adapt::workers::{Caller, Workers};
 
-/// The longest slice that Linux gives by itself is 2.8 ms; half of that on two CPUs.
+/// The longest slice that Linux gives by itself is 2.8 ms, and half of that on two CPUs.
 const LONGEST: Nanos = Nanos::from_millis(3);
 
-/// What a waiter remembers of it, from when it has nothing to run until it sleeps.
+/// A waiter's memory of its nudges, from the moment when it has nothing to run until it sleeps.
 #[derive(Clone, Copy)]
 pub(crate) struct Nudging {
-    /// Not any more from then on.
+    /// From then on there are no more nudges.
     ends: Nanos,
-    /// Until then it spins, whatever makes it look around meanwhile, and asks for nothing.
+    /// Until then the waiter spins and nudges no worker, even if something makes it look around meanwhile.
     next: Nanos,
 }
 
 impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
-    /// For a waiter without anything to run: nudges workers that have no CPU, and says until when to spin
-    /// before it looks again. `None`: there is none, or that took too long; it may sleep.
+    /// For a waiter with nothing to run: nudges workers that have no CPU. Returns the time until which the
+    /// waiter spins before it looks again. `None`: the waiter may sleep, because there is no such worker,
+    /// or because it took too long.
     pub(in crate::adapt) fn nudge_preempted(
         &self,
         nudging: &mut Option<Nudging>,
@@ -67,8 +68,8 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         })
     }
 
-    /// Whether a worker may be in the middle of something. A worker that has been signalled and has not
-    /// started is looked after by `overdue`.
+    /// Whether a worker may have work in its hands. A worker that has been signalled and has not started is
+    /// the concern of `overdue`.
     fn may_hold_work(&self, index: usize) -> bool {
         let workers = self.caller.workers();
         index != self.caller.index()

@@ -12,7 +12,15 @@ impl<P: Platform> Builder<P> {
     /// The sink that events go to, such as [`Rings`](crate::Rings). Without this call nothing can be
     /// recorded. The sink is called on the thread where the event happens.
     ///
-    /// For an example see [`Rings`](crate::Rings).
+    /// ```
+    /// use paceline::{Builder, Rings};
+    /// let (rings, mut reader) = Rings::new(1024);
+    /// let js = Builder::new().sink(rings).build().unwrap();
+    /// js.wait(js.schedule(|_| ()));
+    /// let mut events = 0;
+    /// reader.drain(|_| events += 1);
+    /// assert!(events > 0);
+    /// ```
     pub fn sink(mut self, sink: Arc<dyn Sink>) -> Self {
         self.sink = Some(sink);
         self
@@ -33,7 +41,11 @@ impl<P: Platform> Builder<P> {
     /// The names of worker threads: `name` is called with a worker's thread slot when its thread is started.
     /// Linux shows the first 15 bytes.
     ///
-    /// For an example see [`Builder`].
+    /// ```
+    /// let names = |slot| format!("physics-{slot}");
+    /// let js = paceline::Builder::new().thread_name(names).build().unwrap();
+    /// # let _ = js;
+    /// ```
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
         self.hooks.set_name(name);
         self
@@ -56,7 +68,14 @@ impl<P: Platform> Builder<P> {
 
     /// A hook that each worker thread calls after its last job, with its thread slot.
     ///
-    /// For an example see [`on_thread_start`](Builder::on_thread_start).
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// let (send, receive) = channel();
+    /// let builder = paceline::Builder::new().workers(1);
+    /// let js = builder.on_thread_stop(move |slot| send.send(slot).unwrap()).build().unwrap();
+    /// drop(js);
+    /// assert_eq!(receive.iter().count(), 1, "the only worker has stopped");
+    /// ```
     pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.hooks.set_stop(hook);
         self

@@ -8,14 +8,16 @@ use event::{Nanos, Sink};
 use platform::{CpuSet, Limits, Machine, Os, Platform, SchedParams};
 
 use super::system::JobSystem;
-use crate::adapt::environment::{self, Environment, WorkersAsked};
-use crate::adapt::{Adapt, Asked, Placement, Reading, Settings, caller, limits_of};
+use crate::adapt::environment::{self, Environment, WorkersSetting};
+use crate::adapt::{
+    Adapt, MachineView, Placement, Settings, WorkersRequest, calling_thread, limits_of,
+};
 use crate::error::BuildError;
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::queues::deque::RING_MAX;
-use crate::work::shared::{Parts, Shared, cache_of};
+use crate::work::shared::{Parts, Shared};
 
 /// Settings of a job system; every one has a default.
 ///
@@ -63,7 +65,8 @@ impl Builder<Os> {
     ///   [wait policy](Builder::wait_policy);
     /// - `PACELINE_WORKERS` (a number, or `auto`) over the number of [workers](Builder::workers);
     /// - `PACELINE_CPUS` (a list such as `0-3,8`) over the [CPUs](Builder::cpus) that workers may run on;
-    /// - `PACELINE_PLACEMENT` (`classes` or `free`) over their [placement](Builder::placement).
+    /// - `PACELINE_PLACEMENT` (`classes`, `little-cores-in-loops` or `free`) over their
+    ///   [placement](Builder::placement).
     ///
     /// ```
     /// let js = paceline::Builder::new().build().unwrap();
@@ -303,7 +306,14 @@ impl<P: Platform> Builder<P> {
     /// `SCHED_RR` no thread that is scheduled by shares runs on the same CPU: workers should not spin then
     /// ([`WaitPolicy::Active`]), and jobs should not run for long.
     ///
-    /// For an example see [`JobSystem::adopt`].
+    /// ```
+    /// use paceline::{Builder, Role};
+    /// use platform::SchedParams;
+    /// let js = Builder::new().os_help(SchedParams::nice(-5)).build().unwrap();
+    /// let _main = js.adopt(Role::Main);
+    /// let answer = &js.os_help()[0];
+    /// println!("{}: {}", answer.asked, if answer.granted { "granted" } else { &answer.why });
+    /// ```
     pub fn os_help(mut self, request: SchedParams) -> Self {
         self.help.push(request);
         self
@@ -344,8 +354,8 @@ impl<P: Platform> Builder<P> {
     ///
     /// The masks are within the [CPUs](Builder::cpus) that workers may run on, and follow the machine as the
     /// number of workers does ([`follow_machine`](Builder::follow_machine)). A thread that a job starts
-    /// inherits the mask of its worker. The environment variable `PACELINE_PLACEMENT` (`classes` or `free`)
-    /// wins over this call.
+    /// inherits the mask of its worker. The environment variable `PACELINE_PLACEMENT` (`classes`,
+    /// `little-cores-in-loops` or `free`) wins over this call.
     ///
     /// ```
     /// use paceline::{Builder, Placement};
@@ -376,19 +386,19 @@ impl<P: Platform> Builder<P> {
             Environment::default()
         };
         let workers = match environment.workers {
-            Some(WorkersAsked::Auto) => None,
-            Some(WorkersAsked::Exactly(workers)) => Some(workers),
+            Some(WorkersSetting::Auto) => None,
+            Some(WorkersSetting::Exactly(workers)) => Some(workers),
             None => self.workers,
         };
         self.check()?;
         let cpus = environment.cpus.or(self.cpus);
         let limits = limits(&self.platform, cpus.as_ref())?;
         let parallelism = limits.effective_parallelism();
-        let asked = match workers {
-            None => Asked::Fitting {
+        let request = match workers {
+            None => WorkersRequest::Fitting {
                 reserve: self.reserve,
             },
-            Some(workers) => Asked::Exactly {
+            Some(workers) => WorkersRequest::Exactly {
                 workers,
                 width_then: parallelism,
             },
@@ -397,13 +407,8 @@ impl<P: Platform> Builder<P> {
         let topology = self.platform.machine().topology();
         let follow = self.follows_machine.then(|| self.platform.now());
         let placement = environment.placement.unwrap_or(self.placement);
-        let machine = (placement == Placement::Classes).then(|| topology.clone());
-        // Without further looks at the machine, workers could not follow that thread.
-        let waiter = follow.and_then(|_| self.platform.current_cpu());
-        let waiter = waiter.map(|cpu| cache_of(topology, cpu));
-        let reading = Reading::new(limits, asked, WORKERS_MAX)
-            .near(waiter)
-            .divided_by(machine);
+        let machine = placement.has_classes().then(|| topology.clone());
+        let view = MachineView::new(limits, request, WORKERS_MAX).divided_by(machine);
         let shared = Shared::new(Parts {
             threads: WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX,
             guests_max: self.max_threads,
@@ -413,7 +418,7 @@ impl<P: Platform> Builder<P> {
             max_jobs: self.max_jobs,
             spin: SpinPolicy { policy },
             adapt: Adapt::new(Settings {
-                reading,
+                view,
                 cpus,
                 follow,
                 help: self.help,
@@ -425,6 +430,7 @@ impl<P: Platform> Builder<P> {
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
+            slow_takes_loops: placement == Placement::LittleCoresInLoops,
             platform: self.platform,
         });
         let system = JobSystem::from_shared(shared);
@@ -467,7 +473,7 @@ impl<P: Platform> Builder<P> {
 
 /// The part of the machine that the calling thread may use, within the CPUs asked for.
 fn limits<P: Platform>(platform: &P, asked: Option<&CpuSet>) -> Result<Limits, BuildError> {
-    let limits = limits_of(platform, &[caller(platform)], asked, &CpuSet::new());
+    let limits = limits_of(platform, &[calling_thread(platform)], asked, &CpuSet::new());
     let usable = limits.usable();
     match asked {
         Some(asked) if asked.intersection(&usable).is_empty() => Err(BuildError::NoCpu {

@@ -115,7 +115,11 @@ impl<P: Platform> JobSystem<P> {
 
     /// Begins the description of a job with this name. Nothing happens until it is scheduled.
     ///
-    /// For an example see [`NewJob`].
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let load = js.job("load").schedule(|_| println!("loading"));
+    /// js.wait(js.job("draw").after(load).schedule(|_| println!("drawing")));
+    /// ```
     #[track_caller]
     pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
         NewJob::outside(&self.shared, name)
@@ -139,7 +143,13 @@ impl<P: Platform> JobSystem<P> {
 
     /// Makes a job without a body that is over when the returned handle is completed.
     ///
-    /// For an example see [`Event`].
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let loaded = js.event("loaded");
+    /// let draw = js.job("draw").after(loaded.id()).schedule(|_| ());
+    /// std::thread::spawn(move || loaded.complete());
+    /// js.wait(draw);
+    /// ```
     ///
     /// # Panics
     /// Where [`NewJob::try_event`] gives an error.
@@ -174,7 +184,18 @@ impl<P: Platform> JobSystem<P> {
         self.enter(|cx| cx.add_dependency(job, after))
     }
 
-    /// As [`Context::scope`], where there is an example.
+    /// Calls `f` with a scope, whose jobs may borrow from outside, and waits for all of these; as
+    /// [`Context::scope`].
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let (mut left, mut right) = (vec![3, 1, 2], vec![6, 5, 4]);
+    /// js.scope(|scope| {
+    ///     scope.spawn(|_| left.sort());
+    ///     scope.spawn(|_| right.sort());
+    /// });
+    /// assert_eq!((left[0], right[0]), (1, 4));
+    /// ```
     ///
     /// # Panics
     /// Where that panics, and as [`enter`](JobSystem::enter).
@@ -208,7 +229,18 @@ impl<P: Platform> JobSystem<P> {
         self.context_or_panic().join(a, b)
     }
 
-    /// As [`Context::parallel_for`], where there is an example.
+    /// Calls `body` with disjoint parts of `range` that make up the whole range, on several threads; as
+    /// [`Context::parallel_for`].
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// let js = paceline::JobSystem::new();
+    /// let sum = AtomicUsize::new(0);
+    /// js.parallel_for(0..1000, paceline::Grain::Auto, |part, _| {
+    ///     sum.fetch_add(part.sum::<usize>(), Ordering::Relaxed);
+    /// });
+    /// assert_eq!(sum.into_inner(), 499_500);
+    /// ```
     ///
     /// # Panics
     /// Where that panics, and as [`enter`](JobSystem::enter).
@@ -229,7 +261,13 @@ impl<P: Platform> JobSystem<P> {
 
     /// Begins a frame with this label that should end within `budget` from now.
     ///
-    /// For an example see [`Frame`].
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_millis(16));
+    /// js.wait(frame.schedule(|_| ()));
+    /// drop(frame); // Here the frame ends.
+    /// ```
     pub fn frame(&self, label: &'static str, budget: Duration) -> Frame<'_, P> {
         Frame::begin(self, label, budget)
     }

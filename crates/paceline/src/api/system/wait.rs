@@ -7,7 +7,7 @@ use event::Nanos;
 use platform::Platform;
 
 use super::JobSystem;
-use crate::adapt::Passing;
+use crate::adapt::Checkpoint;
 use crate::error::WaitError;
 use crate::store::JobId;
 
@@ -134,7 +134,7 @@ impl<P: Platform> JobSystem<P> {
     pub fn flush(&self) {
         self.enter(|context| {
             context.flush();
-            self.shared.adapt.passes(context, Passing::Outside);
+            self.shared.adapt.passes(context, Checkpoint::Outside);
             if self.shared.workers.active() == 0 {
                 while context.run_any() {}
             }

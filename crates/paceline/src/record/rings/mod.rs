@@ -45,7 +45,20 @@ pub struct Rings<M: Memory = Os> {
 /// Takes events out of [`Rings`].
 ///
 /// The reader may be used on any thread, while the job system runs and after it is gone. It takes no lock and
-/// wakes no thread. [`Rings`] has an example.
+/// wakes no thread.
+///
+/// ```
+/// use paceline::{Builder, Rings};
+/// let (rings, mut reader) = Rings::new(1024);
+/// let js = Builder::new().workers(1).sink(rings).build().unwrap();
+/// js.wait(js.schedule(|_| ()));
+/// let writer = std::thread::spawn(move || {
+///     let mut file = Vec::new();
+///     reader.drain(|event| file.extend(event.to_bytes()));
+///     file.len()
+/// });
+/// assert!(writer.join().unwrap() > 0);
+/// ```
 pub struct RingReader<M: Memory = Os> {
     rings: Arc<Rings<M>>,
 }
@@ -139,7 +152,13 @@ impl Rings<Os> {
     ///
     /// The capacity is rounded up to a power of two, and is at least 1. An event takes 32 bytes. Only the
     /// table of rings is allocated here; each ring is allocated when a thread first gets its thread slot.
-    /// [`Rings`] has an example.
+    ///
+    /// ```
+    /// let (rings, reader) = paceline::Rings::new(4096);
+    /// let js = paceline::Builder::new().sink(rings).build().unwrap();
+    /// assert!(js.is_recording());
+    /// assert_eq!(reader.lost(), 0);
+    /// ```
     pub fn new(capacity: usize) -> (Arc<Rings<Os>>, RingReader<Os>) {
         Rings::in_memory(capacity)
     }
@@ -216,7 +235,18 @@ impl<M: Memory> RingReader<M> {
     ///
     /// The cost is proportional to the number of possible thread slots plus the number of events. It neither
     /// blocks nor allocates, and events that are recorded meanwhile stay for the next call. If `take` panics,
-    /// the ring that is being drained keeps its events, and they come again. [`Rings`] has an example.
+    /// the ring that is being drained keeps its events, and they come again.
+    ///
+    /// ```
+    /// use paceline::{Builder, Rings};
+    /// let (rings, mut reader) = Rings::new(1024);
+    /// let js = Builder::new().workers(1).sink(rings).build().unwrap();
+    /// js.wait(js.schedule(|_| ()));
+    /// drop(js);
+    /// let mut times = Vec::new();
+    /// reader.drain(|event| times.push((event.slot, event.time)));
+    /// assert!(times.is_sorted(), "by thread slot, and then by time");
+    /// ```
     pub fn drain(&mut self, mut take: impl FnMut(Event)) {
         let rings = (0..self.rings.slots.len()).filter_map(|slot| self.rings.ring(slot));
         for ring in rings {
@@ -245,7 +275,15 @@ impl<M: Memory> RingReader<M> {
 
     /// For each thread slot that has a ring: its number, and how many events have found no room in its ring
     /// so far. The iterator allocates nothing.
-    /// [`lost`](RingReader::lost) has an example of full rings.
+    ///
+    /// ```
+    /// use paceline::{Builder, Rings};
+    /// let (rings, reader) = Rings::new(1); // One event for each thread slot.
+    /// let js = Builder::new().workers(0).sink(rings).build().unwrap();
+    /// js.wait(js.schedule(|_| ()));
+    /// let lost: Vec<(u32, u64)> = reader.lost_by_slot().collect();
+    /// assert!(lost.iter().any(|&(_, events)| events > 0));
+    /// ```
     pub fn lost_by_slot(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let slots = 0..self.rings.slots.len();
         slots.filter_map(|slot| Some((slot as u32, self.rings.ring(slot)?.lost())))

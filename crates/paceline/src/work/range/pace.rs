@@ -3,7 +3,7 @@
 use event::Nanos;
 use platform::Platform;
 
-use crate::adapt::Passing;
+use crate::adapt::Checkpoint;
 use crate::policy::Tuning;
 use crate::work::context::Context;
 
@@ -104,7 +104,7 @@ impl Pace {
         let now = context.shared.platform.now();
         let took = (now - self.last).0;
         self.last = now;
-        context.shared.adapt.passes(context, Passing::Block(now));
+        context.shared.adapt.passes(context, Checkpoint::Block(now));
         self.time += took;
         self.items += u64::from(self.since);
         let most = Pace::most(self.since, took);

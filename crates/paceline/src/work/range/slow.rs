@@ -97,6 +97,9 @@ impl<P: Platform> Participant<'_, '_, P> {
 
     #[cold]
     fn offer_range(&self, cost: Option<u64>, left: u32) -> u32 {
+        if !self.cx.shared.slow.takes_loops {
+            return SLOW_OFFERS;
+        }
         if !self.cx.is_worth_slow(cost, left.into()) {
             return 0;
         }

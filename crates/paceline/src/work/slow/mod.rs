@@ -84,9 +84,9 @@ impl<P: Platform> Context<'_, P> {
         idle.begin_search::<Fenced>();
         loop {
             let stops = self.must_stop_slow();
-            if self.shared.adapt.asks_for_look() {
+            if self.shared.adapt.refresh_is_requested() {
                 self.end_slow_search();
-                self.shared.adapt.look_if_asked(self);
+                self.shared.adapt.refresh_if_requested(self);
                 idle.begin_search::<Fenced>();
                 continue;
             }
@@ -97,8 +97,8 @@ impl<P: Platform> Context<'_, P> {
             idle.begin_sleep::<Fenced>(index);
             self.record(EventKind::Park, Ticket::NONE, 0);
             let mut woken = false;
-            let is_asked = || self.shared.adapt.asks_for_look();
-            let is_needed = || self.has_slow_work() || is_asked() || self.must_stop_slow();
+            let is_requested = || self.shared.adapt.refresh_is_requested();
+            let is_needed = || self.has_slow_work() || is_requested() || self.must_stop_slow();
             while idle.is_asleep(index) && !is_needed() {
                 self.thread.counters.parks.add(1);
                 self.thread.parker.park(Nanos::MAX);

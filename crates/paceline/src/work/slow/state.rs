@@ -10,6 +10,8 @@ use crate::work::range::Trials;
 /// The data about slow workers that all threads of a job system share.
 pub(crate) struct Slow<M: Memory> {
     pub(crate) idle: Idle<M>,
+    /// Whether slow workers take part in loops at all.
+    pub(crate) takes_loops: bool,
     /// The range that was offered last, if any. It is a hint: a thread that takes it looks whether it is
     /// still open.
     pub(crate) offered: Padded<M::AtomicU64>,
@@ -22,9 +24,10 @@ pub(crate) struct Slow<M: Memory> {
 }
 
 impl<M: Memory> Slow<M> {
-    pub(crate) fn new(threads: usize) -> Slow<M> {
+    pub(crate) fn new(threads: usize, takes_loops: bool) -> Slow<M> {
         Slow {
             idle: Idle::new(threads),
+            takes_loops,
             offered: Padded(M::AtomicU64::new(Ticket::NONE.0)),
             wake_cost: WakeCost::slow(),
             trials: Trials::new(),

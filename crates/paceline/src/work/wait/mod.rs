@@ -55,7 +55,7 @@ use platform::{Atomic, Ordering, Platform};
 
 use super::context::Context;
 use super::thread_slot::ThreadKind;
-use crate::adapt::Passing;
+use crate::adapt::Checkpoint;
 use crate::error::WaitError;
 use crate::store::Ticket;
 
@@ -90,7 +90,7 @@ impl<P: Platform> Context<'_, P> {
 
     fn wait_for(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
         if self.thread.kind == ThreadKind::Guest {
-            self.shared.adapt.passes(self, Passing::Outside);
+            self.shared.adapt.passes(self, Checkpoint::Outside);
         }
         self.record(EventKind::WaitBegin, target, 0);
         let outer = self.thread.waits_for.load(Ordering::Relaxed);

@@ -51,14 +51,6 @@ impl<P: Platform> Workers<P> for Shared<P> {
         self.apply_target()
     }
 
-    fn has_many_caches(&self) -> bool {
-        Shared::has_many_caches(self)
-    }
-
-    fn cache_of(&self, cpu: u32) -> u32 {
-        Shared::cache_of(self, cpu)
-    }
-
     fn slice(&self) -> Option<Nanos> {
         self.workers.slice
     }

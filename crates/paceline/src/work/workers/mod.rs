@@ -72,9 +72,7 @@ impl<P: Platform> Shared<P> {
             let slot = self.threads.get(entry.slot as usize);
             let wanted = ordinal < target;
             ordinal += 1;
-            let placed = self
-                .adapt
-                .hold_to_place(self, &slot.words, &mut entry.given);
+            let placed = self.adapt.assign_place(self, &slot.words, &mut entry.given);
             fast += u32::from(wanted && placed.is_slow == Some(false));
             let mut flag = if wanted { 0 } else { ThreadSlot::<P>::RETIRES };
             if placed.is_slow == Some(true) {
@@ -134,9 +132,7 @@ impl<P: Platform> Shared<P> {
             let regular = table.entries.iter().filter(|entry| entry.kind == kind);
             let ordinal = regular.count();
             slot.words.set_ordinal(ordinal as u32);
-            let placed = self
-                .adapt
-                .hold_to_place(self, &slot.words, &mut entry.given);
+            let placed = self.adapt.assign_place(self, &slot.words, &mut entry.given);
             if placed.is_slow == Some(true) {
                 // Relaxed: its thread is started later, under this lock.
                 slot.flag.store(ThreadSlot::<P>::IS_SLOW, Ordering::Relaxed);
@@ -171,9 +167,7 @@ impl<P: Platform> Shared<P> {
         name: String,
     ) -> Result<(), platform::SpawnError> {
         let index = slot.index as usize;
-        let placed = self
-            .adapt
-            .hold_to_place(self, &slot.words, &mut entry.given);
+        let placed = self.adapt.assign_place(self, &slot.words, &mut entry.given);
         let spec = ThreadSpec {
             name,
             stack_bytes: self.workers.stack_bytes,

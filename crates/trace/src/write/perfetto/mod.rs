@@ -60,10 +60,10 @@ use crate::{Annotation, Loss, Recording};
 ///     labels: vec!["physics".into()],
 ///     ..paceline_trace::Recording::default()
 /// };
-/// recording.thread slots.insert(0, Task(0));
+/// recording.slots.insert(0, Task(0));
 /// for (time, kind) in [(1_000, EventKind::Created), (2_000, EventKind::Begin), (9_000, EventKind::End)] {
-///     let (job, arg, thread slot) = (77, 0, 0);
-///     recording.jobs.push(Event { time: Nanos(time), job, arg, thread slot, kind });
+///     let (job, arg, slot) = (77, 0, 0);
+///     recording.jobs.push(Event { time: Nanos(time), job, arg, slot, kind });
 /// }
 /// let mut file = Vec::new();
 /// let written = paceline_trace::write::perfetto(&recording, &mut file)?;

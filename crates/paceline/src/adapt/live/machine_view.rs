@@ -1,120 +1,106 @@
-//! What is known of the machine, what was asked for, and what follows from both: how many workers, and where.
+//! The machine as it was found, the program's request, and the result of both: how many workers, and where.
 
 use event::Resized;
 use platform::{CpuSet, Limits, Topology};
 
-use super::near::Near;
 use crate::adapt::place::{Place, places};
-use crate::adapt::words::NO_ORDINAL;
 use crate::policy::Width;
 
-/// How many workers the program wants.
+/// The number of workers that the program requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Asked {
-    /// As many as threads can run at the same time, less so many for others; at least 1.
+pub(crate) enum WorkersRequest {
+    /// The machine's width, less `reserve` for other threads; at least 1.
     Fitting { reserve: usize },
-    /// So many, said when the machine was so wide.
+    /// This many. The machine was `width_then` wide at the time of the request.
     Exactly { workers: usize, width_then: usize },
 }
 
-impl Asked {
-    /// Whether this has to do with how wide the machine is. A number that fitted it when it was given is a
-    /// ceiling; one that did not was meant that way, and stays.
+impl WorkersRequest {
+    /// Whether the number of workers follows the machine's width. A number that fitted the machine at the
+    /// time of the request is a ceiling. A number that did not fit was meant that way, and stays.
     fn fits(self) -> bool {
         match self {
-            Asked::Fitting { .. } => true,
-            Asked::Exactly {
+            WorkersRequest::Fitting { .. } => true,
+            WorkersRequest::Exactly {
                 workers,
                 width_then,
             } => workers <= width_then,
         }
     }
 
-    /// How many are to run where so many threads can run at the same time.
+    /// The number of workers on a machine of this width.
     pub(super) fn workers(self, width: usize) -> usize {
         match self {
-            Asked::Fitting { reserve } => width.saturating_sub(reserve).max(1),
-            Asked::Exactly { workers, .. } if self.fits() => workers.min(width.max(1)),
-            Asked::Exactly { workers, .. } => workers,
+            WorkersRequest::Fitting { reserve } => width.saturating_sub(reserve).max(1),
+            WorkersRequest::Exactly { workers, .. } if self.fits() => workers.min(width.max(1)),
+            WorkersRequest::Exactly { workers, .. } => workers,
         }
     }
 }
 
-/// What is known of the machine, and what is made of it.
+/// The job system's view of the machine, and the number and the places of workers that follow from it.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
-    /// What the last look found.
+pub(crate) struct MachineView {
+    /// The limits that the last refresh found.
     pub(super) limits: Limits,
-    /// How many threads are taken to be able to run at the same time.
+    /// The machine's width: the number of threads that are believed to be able to run at the same time.
     pub(super) width: usize,
-    /// What the last look found, if that was less.
+    /// A smaller width that the last refresh found, and that the next one has to confirm.
     fewer: Option<usize>,
     /// Every CPU that could ever be used.
     seen: CpuSet,
-    pub(super) asked: Asked,
+    pub(super) request: WorkersRequest,
     workers_max: usize,
-    /// As many as [`interference`](crate::adapt::interference) leaves.
+    /// The most workers that [`interference`](crate::adapt::interference) leaves.
     pub(super) most: usize,
-    /// The system refused a thread last time.
+    /// The system refused a thread the last time.
     pub(super) undermanned: bool,
-    /// The machine, if workers are held to its classes and caches.
+    /// The machine, if workers are held to its classes.
     pub(super) machine: Option<Topology>,
-    /// Whether workers are to be near the thread that waits for them.
-    pub(super) near: Near,
-    /// The workers' places, if CPUs differ or they are near that thread.
+    /// The workers' places, if CPUs differ.
     places: Vec<Place>,
-    /// The place of threads that are held to classes only.
-    of_class: Option<Place>,
 }
 
-/// What a look has changed.
+/// The changes that a refresh has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Learned {
-    /// Whether the width is another, and which way.
+    /// Whether the machine is wider or narrower now.
     pub(in crate::adapt) change: Option<Resized>,
-    /// There is a CPU that was never seen before, or has come back.
+    /// There is a CPU that was never seen before, or that has come back.
     pub(in crate::adapt) has_new_cpus: bool,
-    /// Less than before was found, for the first time.
+    /// A smaller width was found for the first time.
     pub(in crate::adapt) must_confirm: bool,
-    /// There are fewer workers than were wanted.
+    /// There are fewer workers than wanted.
     pub(in crate::adapt) is_undermanned: bool,
-    /// Workers belong elsewhere.
+    /// Workers have other places than before.
     pub(in crate::adapt) has_new_places: bool,
 }
 
-impl Reading {
-    pub(crate) fn new(limits: Limits, asked: Asked, workers_max: usize) -> Reading {
-        Reading {
+impl MachineView {
+    pub(crate) fn new(limits: Limits, request: WorkersRequest, workers_max: usize) -> MachineView {
+        MachineView {
             width: limits.effective_parallelism(),
             seen: limits.usable(),
             limits,
             fewer: None,
-            asked,
+            request,
             workers_max,
             most: usize::MAX,
             undermanned: false,
             machine: None,
-            near: Near::to(None),
             places: Vec::new(),
-            of_class: None,
         }
     }
 
     /// Workers are held to the classes of this machine from now on.
-    pub(crate) fn divided_by(self, machine: Option<Topology>) -> Reading {
-        let mut reading = Reading { machine, ..self };
-        reading.replan();
-        reading
+    pub(crate) fn divided_by(self, machine: Option<Topology>) -> MachineView {
+        let mut view = MachineView { machine, ..self };
+        view.replan();
+        view
     }
 
-    /// Workers are to be near the thread on this CPU, if one is given, unless others are there.
-    pub(crate) fn near(self, waiter: Option<u32>) -> Reading {
-        let near = Near::to(waiter);
-        Reading { near, ..self }
-    }
-
-    pub(crate) fn asked(&self) -> Asked {
-        self.asked
+    pub(crate) fn request(&self) -> WorkersRequest {
+        self.request
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -129,12 +115,9 @@ impl Reading {
         &self.places
     }
 
-    /// The place of the worker with this ordinal. A worker that is to leave has that of the first one, and a
-    /// worker without an ordinal that of fast workers, as far as it has to do with classes.
+    /// The place of the worker with this ordinal. A worker that is to leave, or that has no ordinal, has
+    /// the place of the first worker, which is fast.
     pub(super) fn place(&self, ordinal: u32) -> Option<&Place> {
-        if ordinal == NO_ORDINAL {
-            return self.of_class.as_ref();
-        }
         let place = self.places.get(ordinal as usize);
         place.or(self.places.first())
     }
@@ -144,7 +127,8 @@ impl Reading {
         &self.seen
     }
 
-    /// Whether the class of one of these CPUs is not known, and was not looked for since it came.
+    /// Whether one of these CPUs is new and of an unknown class. Its class was not looked for since it
+    /// came.
     pub(super) fn must_detect(&self, usable: &CpuSet) -> bool {
         self.machine.as_ref().is_some_and(|machine| {
             let is_unknown = |cpu: u32| machine.class_of(cpu).is_none();
@@ -152,23 +136,19 @@ impl Reading {
         })
     }
 
-    /// Finds the workers' places. True if they are others than before.
+    /// Finds the workers' places. True if they have changed.
     pub(super) fn replan(&mut self) -> bool {
         let Some(machine) = &self.machine else {
             return false;
         };
-        let find = |waiter| {
-            let workers = self.workers();
-            places(machine, &self.limits, workers, &self.seen, waiter)
-        };
-        let (found, of_class) = (find(self.near.waiter()), find(None).into_iter().next());
+        let found = places(machine, &self.limits, self.workers(), &self.seen);
         let has_changed = found != self.places;
         self.places = found;
-        self.of_class = of_class;
         has_changed
     }
 
-    /// The smallest of what was asked for, what the machine leaves and what others on it do.
+    /// The number of workers wanted: the smallest of the number requested, the number that fits the
+    /// machine, and the number that interference leaves.
     pub(crate) fn workers(&self) -> usize {
         if self.fits() {
             self.workers_alone().min(self.most)
@@ -177,23 +157,24 @@ impl Reading {
         }
     }
 
-    /// What it would be if nobody else wanted the CPUs.
+    /// The number of workers if no other program wanted the CPUs.
     pub(crate) fn workers_alone(&self) -> usize {
-        self.asked.workers(self.width).min(self.workers_max)
+        self.request.workers(self.width).min(self.workers_max)
     }
 
-    /// Whether the number of workers has to do with the machine's.
+    /// Whether the number of workers follows the machine's width.
     pub(super) fn fits(&self) -> bool {
-        self.asked.fits()
+        self.request.fits()
     }
 
-    /// Whether there is less CPU time than CPUs: whoever spins spends what others need.
+    /// Whether there is less CPU time than the CPUs have. A thread that spins then spends time that other
+    /// threads need.
     pub(super) fn is_rationed(&self) -> bool {
         let cpus = self.limits.usable().len() as f64;
         self.limits.quota.is_some_and(|quota| quota.cpus() < cpus)
     }
 
-    /// For those who ask often.
+    /// The width in the form that threads read often.
     pub(super) fn width_now(&self) -> Width {
         Width {
             threads: self.width,

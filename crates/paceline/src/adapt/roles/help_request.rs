@@ -1,4 +1,5 @@
-//! A wish for the kernel's help, and whom it was granted to: all who adopted and all workers, or nobody.
+//! A request for the kernel's help, and the threads that it was granted to: all threads with a role and all
+//! workers, or no thread.
 
 use event::Nanos;
 use platform::{Class, Machine, Platform, SchedParams, SchedParamsError};
@@ -11,25 +12,25 @@ struct Helped {
     thread: u64,
     /// Workers: their index.
     worker: Option<usize>,
-    /// How to undo it.
+    /// The parameters that undo it.
     undo: SchedParams,
 }
 
-/// One wish and what became of it.
-pub(super) struct Wish {
+/// One request and its outcome.
+pub(super) struct HelpRequest {
     pub(super) asked: SchedParams,
-    /// The parameters that are set for it.
+    /// The parameters that are set to grant it.
     params: SchedParams,
     pub(super) refused: Option<String>,
     helped: Vec<Helped>,
 }
 
-impl Wish {
-    /// `slice`: what a thread of ordinary share is to have, if nobody wished for another one.
-    pub(super) fn new(asked: SchedParams, slice: Option<Nanos>) -> Wish {
+impl HelpRequest {
+    /// `slice`: the slice for a thread of ordinary share, if no other slice was requested.
+    pub(super) fn new(asked: SchedParams, slice: Option<Nanos>) -> HelpRequest {
         let mut params = asked.clone();
         params.slice = asked.slice.or_else(|| fitting_slice(asked.class?, slice?));
-        Wish {
+        HelpRequest {
             asked,
             params,
             refused: None,
@@ -37,7 +38,7 @@ impl Wish {
         }
     }
 
-    /// How many threads have parameters to be undone.
+    /// The number of threads whose parameters are to be undone.
     #[cfg(test)]
     pub(super) fn helped(&self) -> usize {
         self.helped.len()
@@ -48,13 +49,14 @@ impl Wish {
         self.helped.retain(|helped| helped.worker != Some(worker));
     }
 
-    /// A thread that had adopted ends.
+    /// A thread that had adopted a role ends.
     pub(super) fn forget_adopted(&mut self, thread: u64) {
         self.helped
             .retain(|helped| helped.worker.is_some() || helped.thread != thread);
     }
 
-    /// Notes what the system said about a thread. Refused: it is undone for all. Not under the roster's lock.
+    /// Notes the system's answer for a thread. If it is a refusal the request is undone for all threads.
+    /// Not called under the lock of the workers' table.
     fn note<P: Platform>(
         &mut self,
         workers: &impl Workers<P>,
@@ -74,7 +76,7 @@ impl Wish {
         }
     }
 
-    /// Does it for the calling thread, unless it was refused before.
+    /// Grants the request to the calling thread, unless it was refused before.
     pub(super) fn grant_caller<P: Platform>(
         &mut self,
         workers: &impl Workers<P>,
@@ -87,8 +89,9 @@ impl Wish {
         }
     }
 
-    /// Does it for the calling thread, a worker that has just come. Whoever started it may have had help, and
-    /// the kernel then begins it as most threads are: what it goes back to is what the other workers were.
+    /// Grants the request to the calling thread, a new worker. The thread that started it may have had
+    /// help. Then the kernel begins the worker with usual parameters. So the worker goes back to the class
+    /// that the other workers had.
     pub(super) fn grant_newcomer<P: Platform>(&mut self, workers: &impl Workers<P>, worker: usize) {
         let others = self.helped.iter().find(|helped| helped.worker.is_some());
         let class = others.map(|helped| helped.undo.class);
@@ -122,14 +125,14 @@ impl Wish {
         }
     }
 
-    /// The latest first: what was there before all of it is what remains.
+    /// Undoes the latest grant first, so that the parameters from before all grants remain.
     pub(super) fn undo_all<P: Platform>(&mut self, workers: &impl Workers<P>) {
         while let Some(helped) = self.helped.pop() {
             helped.undo(workers);
         }
     }
 
-    /// The latest of a thread that had adopted.
+    /// Undoes the latest grant to a thread that had adopted a role.
     pub(super) fn undo_last_of<P: Platform>(&mut self, workers: &impl Workers<P>, thread: u64) {
         let is_its = |helped: &Helped| helped.worker.is_none() && helped.thread == thread;
         if let Some(last) = self.helped.iter().rposition(is_its) {
@@ -138,12 +141,12 @@ impl Wish {
     }
 }
 
-/// The slice for a thread with a larger share than others: larger by as much. For kernels count a slice in
-/// time weighed by shares. Where an ordinary thread comes to its turn soon enough with a short slice, one
-/// with nine times the share still does with nine times the slice; with the short one it would lose its CPU
-/// at the first tick, for as long as others run between two ticks, although they get a ninth.
+/// The slice for a thread with a larger share than others: it is larger by as much, because kernels count a
+/// slice in time weighed by shares. If an ordinary thread has its turn soon enough with a short slice, a
+/// thread with nine times the share still has it with nine times the slice. With the short slice it would
+/// lose its CPU at the first tick, for as long as others run between two ticks, although they get a ninth.
 fn fitting_slice(class: Class, slice: Nanos) -> Option<Nanos> {
-    /// What a step of niceness is worth, 1.25 (sched(7)), and how many there are.
+    /// The worth of a step of niceness, 1.25 (sched(7)), and the number of steps.
     const STEP: (u128, u128) = (5, 4);
     const STEPS: u32 = 20;
     match class {
@@ -159,7 +162,7 @@ fn fitting_slice(class: Class, slice: Nanos) -> Option<Nanos> {
 impl Helped {
     fn undo<P: Platform>(&self, workers: &impl Workers<P>) {
         let undo = |thread: u64| {
-            // Refused: then nobody may do it, and the thread keeps what it has.
+            // Refused: then no thread may do it, and this one keeps its parameters.
             thread == self.thread
                 && workers
                     .machine()
@@ -178,12 +181,12 @@ impl Helped {
 mod tests {
     use super::*;
 
-    /// Goal: who is granted a larger share gets a slice that is larger by as much, nobody else gets any, and
-    /// what was wished for stays. Method: classes beside what is done for them.
+    /// Goal: a thread that is granted a larger share gets a slice that is larger by as much, no other
+    /// thread gets one, and a slice that was requested stays. Method: classes beside the slices for them.
     #[test]
     fn slices_fit_shares() {
         let slice = Nanos::from_micros(400);
-        let done = |asked: SchedParams, slice| Wish::new(asked, slice).params.slice;
+        let done = |asked: SchedParams, slice| HelpRequest::new(asked, slice).params.slice;
         let micros = |nice| done(SchedParams::nice(nice), Some(slice)).map(|slice| slice.0 / 1_000);
         assert_eq!([0, 5].map(micros), [None; 2]);
         assert_eq!(
