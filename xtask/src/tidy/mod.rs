@@ -10,6 +10,7 @@ mod circles;
 mod edge_tags;
 mod edges;
 mod embeds;
+mod examples;
 mod layout;
 mod links;
 mod long_tests;
@@ -109,6 +110,11 @@ const RULES: &[Rule] = &[
         name: "plain-words",
         says: "comments and documents have few words for people: tidy/plain_words.rs",
         check: plain_words::check,
+    },
+    Rule {
+        name: "examples",
+        says: "each public item of crates/paceline has an example, or says why it has none",
+        check: examples::check,
     },
     Rule {
         name: "lock",
