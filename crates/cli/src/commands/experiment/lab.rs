@@ -152,27 +152,38 @@ pub(super) fn each<T: Sync, R: Send>(
     items: &[T],
     run: impl Fn(&T) -> Result<R, Failure> + Sync,
 ) -> Result<Vec<R>, Failure> {
+    let results = Mutex::new(Vec::new());
+    let run_one = |index: usize| {
+        let result = run(&items[index]);
+        let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+        results.push((index, result));
+    };
+    for_each_index(what, items.len(), &run_one);
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|&(index, _)| index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Calls `run` for each index below `count`, on as many threads as there are CPUs, and shows the progress. It
+/// is compiled once, not for each kind of result.
+fn for_each_index(what: &'static str, count: usize, run: &(dyn Fn(usize) + Sync)) {
     let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    let threads = Os
-        .topology()
-        .effective_parallelism()
-        .clamp(1, items.len().max(1));
+    let threads = Os.topology().effective_parallelism().clamp(1, count.max(1));
     std::thread::scope(|scope| {
         let work = || {
             loop {
                 // Relaxed: it does not matter which thread takes which.
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(item) = items.get(index) else { return };
-                let result = run(item);
-                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                results.push((index, result));
+                if index >= count {
+                    return;
+                }
+                run(index);
                 done.fetch_add(1, Ordering::Relaxed);
             }
         };
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut progress = Progress::new(what, items.len() as u64);
+        let mut progress = Progress::new(what, count as u64);
         while !workers
             .iter()
             .all(std::thread::ScopedJoinHandle::is_finished)
@@ -181,9 +192,6 @@ pub(super) fn each<T: Sync, R: Send>(
             progress.reach(done.load(Ordering::Relaxed) as u64);
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|&(index, _)| index);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The mean of some numbers; not a number if there are none.

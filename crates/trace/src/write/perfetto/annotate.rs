@@ -64,7 +64,7 @@ pub fn annotate(
     };
     // Packets may be packed, so that their sequences are not seen; recorders count from 1.
     let first = last.saturating_add(1).max(FIRST);
-    let mut packets = Packets::append(out, first, Some(clock));
+    let mut packets = Packets::append(&mut out, first, Some(clock));
     let mut tracks = WrittenTracks::reintroduce(recording, findings, first, &mut packets)?;
     lanes::write(findings.iter(), false, &mut tracks, &mut packets)?;
     let mut written = packets.finish()?;
@@ -74,7 +74,7 @@ pub fn annotate(
 
 /// Copies the file up to the end of its last whole packet. Returns its length and the highest number of a
 /// sequence in it.
-fn copy(mut original: impl Read, out: &mut impl Write) -> io::Result<(u64, u32)> {
+fn copy(mut original: impl Read, out: &mut dyn Write) -> io::Result<(u64, u32)> {
     let mut last = 0;
     let mut copied = 0;
     let mut buffer = Vec::new();

@@ -1,6 +1,6 @@
 //! The supplement of a recording: see `supplement.rs` of the crate.
 
-use std::io::{self, Write};
+use std::io;
 
 use event::{Event, KernelEvent, KernelEventKind};
 use prost::Message;
@@ -49,11 +49,11 @@ pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement 
 
 /// Writes the facts about threads, CPUs, thread slots and labels, and the job system's events, which are in
 /// the order of their times.
-pub(super) fn write<W: Write>(
+pub(super) fn write(
     recording: &Recording,
     events: &[Event],
     tracks: &WrittenTracks<'_>,
-    packets: &mut Packets<W>,
+    packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     let mut part = Supplement::default();
     for task in FileNumbers::tasks(recording) {

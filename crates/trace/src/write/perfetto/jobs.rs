@@ -6,7 +6,7 @@
 //! is left out; slices that are open at the end of the recording end with it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, Write};
+use std::io;
 
 use event::{Event, EventKind, Interfered, Nanos, Resized, Steered, Withheld};
 
@@ -29,10 +29,10 @@ enum OpenSlice {
 }
 
 /// The state of the tracks while events are written.
-struct JobWriter<'a, 'r, W> {
+struct JobWriter<'a, 'r, 'o> {
     recording: &'r Recording,
     tracks: &'a mut WrittenTracks<'r>,
-    packets: &'a mut Packets<W>,
+    packets: &'a mut Packets<'o>,
     arrows: Arrows,
     /// By job: the number of its label.
     labels: HashMap<u64, u64>,
@@ -44,12 +44,12 @@ struct JobWriter<'a, 'r, W> {
 }
 
 /// Writes events that are in the order of their times; `end` is the end of the recording.
-pub(super) fn write<'r, W: Write>(
+pub(super) fn write<'r>(
     events: &[Event],
     end: Nanos,
     recording: &'r Recording,
     tracks: &mut WrittenTracks<'r>,
-    packets: &mut Packets<W>,
+    packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     let mut jobs = JobWriter {
         recording,
@@ -188,7 +188,7 @@ fn of_worker(event: &Event) -> Option<(&'static str, Vec<Note<'static>>)> {
     })
 }
 
-impl<W: Write> JobWriter<'_, '_, W> {
+impl JobWriter<'_, '_, '_> {
     fn write(&mut self, at: usize, event: &Event) -> io::Result<()> {
         self.count_ready(event)?;
         let Event { job, arg, .. } = *event;

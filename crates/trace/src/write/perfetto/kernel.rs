@@ -5,7 +5,7 @@
 //! written a nanosecond apart; else a task might be woken before it falls asleep.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Write};
+use std::io;
 
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
@@ -45,9 +45,9 @@ struct OneCpu {
 }
 
 /// Writes kernel events.
-struct KernelWriter<'a, 'r, W> {
+struct KernelWriter<'a, 'r, 'o> {
     tracks: &'a mut WrittenTracks<'r>,
-    packets: &'a mut Packets<W>,
+    packets: &'a mut Packets<'o>,
     cpus: BTreeMap<Cpu, OneCpu>,
     order: Order,
     /// Priorities of tasks that have inherited one.
@@ -60,11 +60,11 @@ struct KernelWriter<'a, 'r, W> {
 
 /// Writes kernel events that are in the order of their times; `begin` is that of the recording, and the
 /// kernel that is named in it has the states of `layout`.
-pub(super) fn write<W: Write>(
+pub(super) fn write(
     events: &[KernelEvent],
     (begin, layout): (Nanos, Layout),
     tracks: &mut WrittenTracks<'_>,
-    packets: &mut Packets<W>,
+    packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     let mut kernel = KernelWriter {
         tracks,
@@ -164,7 +164,7 @@ fn throttling(tid: i32, begins: bool) -> Ftrace {
     })
 }
 
-impl<W: Write> KernelWriter<'_, '_, W> {
+impl KernelWriter<'_, '_, '_> {
     fn write(&mut self, event: &KernelEvent, loan: Option<(i16, bool)>) -> io::Result<()> {
         let cpu = event.cpu;
         match event.what {

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::io::{self, Write};
+use std::io;
 
 use event::{Nanos, Task};
 
@@ -17,11 +17,11 @@ use crate::Annotation;
 const ANNOTATION: &str = "annotation";
 
 /// Writes annotations in any order. `is_picture`: whether they only show contents of the supplement.
-pub(super) fn write<'n, W: Write>(
+pub(super) fn write<'n>(
     annotations: impl Iterator<Item = &'n Annotation>,
     is_picture: bool,
     tracks: &mut WrittenTracks<'_>,
-    packets: &mut Packets<W>,
+    packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     let mut groups: BTreeMap<(Option<Task>, &str), Vec<&Annotation>> = BTreeMap::new();
     for note in annotations {

@@ -9,7 +9,7 @@
 //! it has an instant of its own.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Write};
+use std::io;
 
 use event::{Nanos, Task};
 
@@ -34,10 +34,10 @@ struct OpenTrack {
     count: u64,
 }
 
-struct Marks<'a, 'r, W> {
+struct Marks<'a, 'r, 'o> {
     recording: &'r Recording,
     tracks: &'a mut WrittenTracks<'r>,
-    packets: &'a mut Packets<W>,
+    packets: &'a mut Packets<'o>,
     /// By thread: the number of open slices.
     depths: BTreeMap<Task, u64>,
     open: BTreeMap<MarkKey, OpenTrack>,
@@ -46,12 +46,12 @@ struct Marks<'a, 'r, W> {
 }
 
 /// Writes marks that are in the order of their times; `end` is the end of the recording.
-pub(super) fn write<'r, W: Write>(
+pub(super) fn write<'r>(
     marks: &[Mark],
     end: Nanos,
     recording: &'r Recording,
     tracks: &mut WrittenTracks<'r>,
-    packets: &mut Packets<W>,
+    packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     let mut writer = Marks {
         recording,
@@ -92,7 +92,7 @@ fn flows<'m>(mark: &Mark, after: &'m [Mark]) -> &'m [Mark] {
     &after[..count]
 }
 
-impl<W: Write> Marks<'_, '_, W> {
+impl Marks<'_, '_, '_> {
     fn write(&mut self, mark: &Mark, flows: &[Mark]) -> io::Result<()> {
         let track = self.tracks.thread(mark.on);
         match mark.what {

@@ -72,7 +72,12 @@ use crate::{Annotation, Loss, Recording};
 /// assert!(file.windows(7).any(|word| word == b"physics"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn perfetto(recording: &Recording, out: impl Write) -> io::Result<Written> {
+pub fn perfetto(recording: &Recording, mut out: impl Write) -> io::Result<Written> {
+    // Compiled once, not for each kind of writer.
+    write_file(recording, &mut out)
+}
+
+fn write_file(recording: &Recording, out: &mut dyn Write) -> io::Result<Written> {
     let (begin, end) = recording.span().unwrap_or_default();
     let kernel = in_order(&recording.kernel, |event| event.time);
     let events = in_order(&recording.jobs, |event| event.time);

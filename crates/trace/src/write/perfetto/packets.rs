@@ -134,8 +134,8 @@ struct WrittenSequence {
 }
 
 /// A file that is being written.
-pub(super) struct Packets<W> {
-    out: W,
+pub(super) struct Packets<'o> {
+    out: &'o mut dyn Write,
     buffer: Vec<u8>,
     /// Always empty or with one packet: it makes a packet a piece of a file.
     piece: Trace,
@@ -149,16 +149,16 @@ pub(super) struct Packets<W> {
     pub(super) written: Written,
 }
 
-impl<W: Write> Packets<W> {
+impl<'o> Packets<'o> {
     /// Begins a file.
     ///
     /// # Errors
     /// Those of the writer, here and below.
     pub(super) fn begin(
-        out: W,
+        out: &'o mut dyn Write,
         begin: Nanos,
         mut supplement: Supplement,
-    ) -> io::Result<Packets<W>> {
+    ) -> io::Result<Packets<'o>> {
         const FIRST: u32 = 1;
         if let Some(head) = &mut supplement.head {
             head.pictures = vec![FIRST + PICTURES];
@@ -186,7 +186,7 @@ impl<W: Write> Packets<W> {
 
     /// Continues a file in which `first` and the next ones are no sequences yet. Times are on this clock, or
     /// else on the boot clock.
-    pub(super) fn append(out: W, first: u32, clock: Option<u32>) -> Packets<W> {
+    pub(super) fn append(out: &'o mut dyn Write, first: u32, clock: Option<u32>) -> Packets<'o> {
         let sequence = |number| WrittenSequence {
             number,
             ..WrittenSequence::default()

@@ -2,7 +2,7 @@
 //! shows the thread as one that could run.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
 use event::{KernelEvent, KernelEventKind, Nanos, Task};
 
@@ -15,11 +15,11 @@ const TRACK: &str = "CPU quota";
 const NAME: &str = "throttled";
 
 /// Writes them; the events are in the order of their times, and `end` is the end of the recording.
-pub(super) fn write<W: Write>(
+pub(super) fn write(
     events: &[KernelEvent],
     end: Nanos,
     tracks: &mut WrittenTracks<'_>,
-    packets: &mut Packets<W>,
+    packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     lanes::write(slices(events, end).iter(), true, tracks, packets)
 }

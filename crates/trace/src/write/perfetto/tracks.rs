@@ -4,7 +4,7 @@
 //! same.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 
 use event::Task;
 
@@ -33,9 +33,9 @@ pub(super) struct WrittenTracks<'r> {
 
 impl<'r> WrittenTracks<'r> {
     /// Introduces the processes and threads of a recording.
-    pub(super) fn introduce<W: Write>(
+    pub(super) fn introduce(
         recording: &'r Recording,
-        packets: &mut Packets<W>,
+        packets: &mut Packets<'_>,
     ) -> io::Result<WrittenTracks<'r>> {
         let mut tracks = WrittenTracks::new(recording, OTHER);
         let slices = recording.marks.iter();
@@ -63,11 +63,11 @@ impl<'r> WrittenTracks<'r> {
 
     /// Introduces the threads that findings are about once more, in a file that has them already. `series`
     /// tells these tracks apart from those of earlier findings in the file.
-    pub(super) fn reintroduce<W: Write>(
+    pub(super) fn reintroduce(
         recording: &'r Recording,
         findings: &[Annotation],
         series: u32,
-        packets: &mut Packets<W>,
+        packets: &mut Packets<'_>,
     ) -> io::Result<WrittenTracks<'r>> {
         // Any program may have made tracks there; 63 bits leave room for all.
         const TOP: u64 = 1 << 63;
@@ -89,11 +89,11 @@ impl<'r> WrittenTracks<'r> {
         Ok(tracks)
     }
 
-    fn introduce_process<W: Write>(
+    fn introduce_process(
         &mut self,
         recording: &Recording,
         position: usize,
-        packets: &mut Packets<W>,
+        packets: &mut Packets<'_>,
     ) -> io::Result<()> {
         let Some(pid) = self.people.pid(position) else {
             return Ok(());
@@ -103,11 +103,7 @@ impl<'r> WrittenTracks<'r> {
     }
 
     /// Introduces a thread, and, if it has no process, a process for it alone.
-    fn introduce_thread<W: Write>(
-        &mut self,
-        task: Task,
-        packets: &mut Packets<W>,
-    ) -> io::Result<()> {
+    fn introduce_thread(&mut self, task: Task, packets: &mut Packets<'_>) -> io::Result<()> {
         let pid = match self.pid(task) {
             Some(pid) => pid,
             None => {
@@ -163,11 +159,11 @@ impl<'r> WrittenTracks<'r> {
     /// The track of the thread on this thread slot: its own, or else one of the thread slot's. Slices of one
     /// track must nest, and a program's marks need not nest with the job system's events. So a thread with
     /// marks has its jobs on a track below its own.
-    pub(super) fn slot<W: Write>(
+    pub(super) fn slot(
         &mut self,
         recording: &Recording,
         slot: u32,
-        packets: &mut Packets<W>,
+        packets: &mut Packets<'_>,
     ) -> io::Result<u64> {
         if let Some(&track) = self.slots.get(&slot) {
             return Ok(track);
@@ -190,11 +186,11 @@ impl<'r> WrittenTracks<'r> {
     }
 
     /// Makes a track for slices, below a thread's or at the top.
-    pub(super) fn named<W: Write>(
+    pub(super) fn named(
         &mut self,
         name: &str,
         below: Option<Task>,
-        packets: &mut Packets<W>,
+        packets: &mut Packets<'_>,
     ) -> io::Result<u64> {
         let uuid = self.other();
         packets.track(TrackDescriptor {
@@ -207,12 +203,12 @@ impl<'r> WrittenTracks<'r> {
     }
 
     /// Makes a track for values, of a process or of the machine.
-    pub(super) fn counter<W: Write>(
+    pub(super) fn counter(
         &mut self,
         name: &str,
         unit: &str,
         process: Option<usize>,
-        packets: &mut Packets<W>,
+        packets: &mut Packets<'_>,
     ) -> io::Result<u64> {
         let uuid = self.other();
         let pid = process.and_then(|process| self.people.pid(process));
