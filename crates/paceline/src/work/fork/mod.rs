@@ -102,7 +102,9 @@ impl<P: Platform> Context<'_, P> {
     /// let values: Vec<u64> = (0..1000).collect();
     /// assert_eq!(JobSystem::new().enter(|cx| sum(cx, &values)), 499_500);
     /// ```
-    #[inline]
+    // Out of line: in a recursion the halves are inlined here, and a leaf of it costs no call. Fibonacci
+    // without a cut-off takes 1.5 ns for a join, and 2.5 ns if this is inlined into the recursive function.
+    #[inline(never)]
     #[track_caller]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
