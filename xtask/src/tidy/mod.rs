@@ -217,13 +217,7 @@ mod tests {
     }
 
     /// Rules whose table has rows, which must not be there for what is not there.
-    const WITH_A_TABLE: &[&str] = &[
-        "circles",
-        "edges",
-        "fn-size",
-        "type-names",
-        "unsafe",
-    ];
+    const WITH_A_TABLE: &[&str] = &["circles", "edges", "fn-size", "type-names", "unsafe"];
 
     /// Goal: no rule depends on a file being there, and a table's rows do. Method: an empty tree.
     #[test]
