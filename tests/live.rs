@@ -38,7 +38,7 @@ fn frame<P: Platform>(js: &JobSystem<P>, number: u64, jobs: u64) -> bool {
             _ => new.schedule(body),
         };
         last = Some(match last {
-            Some(before) => js.combine(&[before, id]),
+            Some(before) => js.combine([before, id]),
             None => id,
         });
     }

@@ -9,6 +9,7 @@
 
 mod budget;
 mod campaign;
+mod contexts;
 mod dag;
 mod defects;
 mod idle;

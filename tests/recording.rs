@@ -50,7 +50,7 @@ fn diamond(sim: &Sim, js: &JobSystem<Sim>) {
     let top = js.job("top").schedule(work(50));
     let left = js.job("left").after(top).schedule(work(100));
     let right = js.job("right").after(top).schedule(work(100));
-    let last = js.job("last").after_all(&[left, right]).schedule(work(10));
+    let last = js.job("last").after_all([left, right]).schedule(work(10));
     js.wait(last);
 }
 

@@ -142,7 +142,7 @@ fn successor_of_a_spare<P: Platform>(js: &Arc<JobSystem<P>>, _: &mut Random) {
     js.flush();
     let is_run = bench.rest_until(js.platform(), || ran.get() == 1);
     check(is_run, "the successor of a spare's job");
-    js.wait(js.combine(&[waits, next]));
+    js.wait(js.combine([waits, next]));
 }
 
 /// As many jobs as there are workers become ready at once, which mostly is more than fit a queue. Each rests

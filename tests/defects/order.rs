@@ -202,7 +202,7 @@ fn a_wait_with_a_deadline_does_not_help() {
                 stray.up();
             }
         });
-        let last = js.job("last").after_all(&[before, range]).schedule(|_| ());
+        let last = js.job("last").after_all([before, range]).schedule(|_| ());
         for id in [range, last] {
             let waited = js.wait_timeout(id, Duration::from_millis(5));
             assert!(matches!(waited, Ok(false)), "{waited:?}");

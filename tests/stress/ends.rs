@@ -109,7 +109,7 @@ fn events_are_completed_by_other_threads() {
             for round in 0..500_u64 {
                 let pair = [js.event("one"), js.event("two")];
                 let ids = pair.each_ref().map(Event::id);
-                let job = js.job("both").after_all(&ids).run(move |_| round);
+                let job = js.job("both").after_all(ids).run(move |_| round);
                 for event in pair {
                     events.send(event).unwrap();
                 }

@@ -54,7 +54,7 @@ fn panics_are_raised_once_where_they_are_awaited() {
             let child = js.job("child").after(bad).schedule(count(&ran));
             let grandchild = js.job("grandchild").after(child).schedule(count(&ran));
             let bystander = js.job("bystander").schedule(count(&ran));
-            let combined = js.combine(&[bad, bystander]);
+            let combined = js.combine([bad, bystander]);
             let error = js.try_wait(grandchild).expect_err("its ancestor failed");
             assert!(
                 matches!(&error, WaitError::Cancelled { label, cause, .. }
@@ -303,7 +303,7 @@ fn the_hook_is_silent_after_an_inner_wait_that_gave_up() {
             });
             let id = js
                 .job("last")
-                .after_all(&[nested, opens])
+                .after_all([nested, opens])
                 .schedule(|_| fail("unheard"));
             last.set(id).expect("set once");
             let error = js.try_wait(id).expect_err("it panics");
@@ -421,7 +421,7 @@ fn the_hook_hears_of_panics_whose_consequences_never_end() {
             let never = js.event("never");
             let first = js.job("first").schedule(|_| fail("unheard"));
             js.job("second")
-                .after_all(&[first, never.id()])
+                .after_all([first, never.id()])
                 .schedule(|_| ());
             drop(js);
             assert_eq!(heard.load(Ordering::Relaxed), 1);

@@ -169,7 +169,7 @@ fn foreign_ids_are_refused_everywhere() {
         let refused = Err(ScheduleError::Foreign { id: foreign });
         assert_eq!(js.job("job").after(foreign).try_schedule(|_| ()), refused);
         assert_eq!(
-            js.job("job").after_all(&[own.id(), foreign]).try_combine(),
+            js.job("job").after_all([own.id(), foreign]).try_combine(),
             refused
         );
         assert_eq!(
@@ -192,7 +192,7 @@ fn foreign_ids_are_refused_everywhere() {
         assert_eq!(js.add_dependency(foreign, own.id()), refused);
         assert!(panic_of(|| js.wait(foreign)).contains("another job system"));
         assert!(panic_of(|| _ = js.is_done(foreign)).contains("another job system"));
-        assert!(panic_of(|| _ = js.combine(&[foreign])).contains("another job system"));
+        assert!(panic_of(|| _ = js.combine([foreign])).contains("another job system"));
         other.wait(foreign);
         own.complete();
     });

@@ -9,6 +9,17 @@ use platform::{CpuSet, SpawnError};
 use crate::limits::RECORDS_MAX;
 use crate::store::{JobId, Label};
 
+/// The value, or a panic that says why there is none, at the place of the caller.
+#[track_caller]
+#[inline]
+pub(crate) fn or_panic<T, E: fmt::Display>(result: Result<T, E>) -> T {
+    // No closure: the caller's place does not reach into one.
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// The reason why a wait did not end with a job that has run; from
 /// [`JobSystem::try_wait`](crate::JobSystem::try_wait) and [`Job::try_wait`](crate::Job::try_wait).
 ///

@@ -162,7 +162,7 @@ fn spares_come_and_go() {
             gate.complete();
             noted.add(1);
         });
-        let all = js.job("all").after_all(&waiting).after(last);
+        let all = js.job("all").after_all(waiting).after(last);
         let all = all.run(|_| ());
         all.wait();
     }

@@ -1,7 +1,7 @@
 //! A job system for programs with deadlines: games, audio, simulation, user interfaces.
 //!
 //! ```
-//! use paceline::{Grain, JobSystem};
+//! use paceline::JobSystem;
 //!
 //! let js = JobSystem::new(); // one worker less than the machine has threads: the waiter helps
 //!
@@ -11,13 +11,12 @@
 //! let cull = js.job("cull").after_all(&[physics, animation]).schedule(|_| println!("culling"));
 //! js.wait(cull); // runs what `cull` needs on this thread too, and nothing else
 //!
-//! // Loops and recursion that borrow.
-//! let heights = vec![1.0_f32; 10_000];
-//! js.parallel_for(0..heights.len(), Grain::Auto, |part, _| {
-//!     let _highest = heights[part].iter().copied().fold(0.0, f32::max);
-//! });
-//! let (a, b) = js.join(|_| heights.len(), |_| heights[0]);
-//! assert_eq!((a, b), (10_000, 1.0));
+//! // Loops over data and recursion, which borrow.
+//! let mut heights = vec![1.0_f32; 10_000];
+//! js.over(&mut heights).for_each(|height| *height += 0.5);
+//! let highest = js.over(&heights).reduce(|height| *height, f32::max);
+//! let (a, b) = js.join(|_| heights.len(), |_| highest);
+//! assert_eq!((a, b), (10_000, Some(1.5)));
 //!
 //! // Results.
 //! let answer = js.job("answer").run(|_| 42);
@@ -56,7 +55,9 @@ mod store;
 mod work;
 
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
-pub use api::{Adopted, Builder, Event, Frame, Job, JobSystem, NewJob};
+pub use api::{
+    Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, Tile, Tiles,
+};
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};

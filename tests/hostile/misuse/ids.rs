@@ -28,7 +28,7 @@ pub(super) fn foreign(trial: &Trial) -> Verdict {
     refused("run", js.job("x").after(id).try_run(|_| ()), WORDS)?;
     refused(
         "combine",
-        js.job("x").after_all(&[own, id]).try_combine(),
+        js.job("x").after_all([own, id]).try_combine(),
         WORDS,
     )?;
     refused("event", js.job("x").after(id).try_event(), WORDS)?;

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, Ordering, Platform};
+use platform::{Atomic, Ordering, Os, Platform};
 
 use super::schedule::NewJob;
-use super::system::JobSystem;
 use crate::store::{JobId, Ticket};
-use crate::work::Context;
+use crate::work::{Context, Shared};
 
-/// One turn of the program's main loop, from [`JobSystem::frame`] until it is dropped.
+/// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
+/// dropped.
 ///
 /// Dropping it ends the frame and never waits: the program waits explicitly for the jobs that the frame
 /// needs. A frame that ends after its deadline is counted as missed
 /// ([`Stats::frames_missed`](crate::Stats::frames_missed)). A frame may make the job system look at the
 /// machine again, and change the number of workers if other programs are in its way
-/// ([`JobSystem::interference`]).
+/// ([`JobSystem::interference`](crate::JobSystem::interference)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,8 +29,8 @@ use crate::work::Context;
 /// assert_eq!(js.stats().frames, 1);
 /// ```
 #[must_use = "a frame ends when it is dropped"]
-pub struct Frame<'js, P: Platform> {
-    system: &'js JobSystem<P>,
+pub struct Frame<'js, P: Platform = Os> {
+    shared: &'js Shared<P>,
     label: &'static str,
     number: u64,
     start: Nanos,
@@ -38,8 +38,7 @@ pub struct Frame<'js, P: Platform> {
 }
 
 impl<'js, P: Platform> Frame<'js, P> {
-    pub(crate) fn begin(system: &'js JobSystem<P>, label: &'static str, budget: Duration) -> Self {
-        let shared = system.shared();
+    pub(super) fn begin(shared: &'js Shared<P>, label: &'static str, budget: Duration) -> Self {
         // Relaxed: a number.
         let number = shared.frames.fetch_add(1, Ordering::Relaxed);
         let mut start = shared.platform.now();
@@ -55,7 +54,7 @@ impl<'js, P: Platform> Frame<'js, P> {
             cx.record(EventKind::FrameBegin, Ticket(number), deadline.0);
         }
         Frame {
-            system,
+            shared,
             label,
             number,
             start,
@@ -63,7 +62,7 @@ impl<'js, P: Platform> Frame<'js, P> {
         }
     }
 
-    /// The label given to [`JobSystem::frame`].
+    /// The label given to [`JobSystem::frame`](crate::JobSystem::frame).
     ///
     /// ```
     /// use std::time::Duration;
@@ -99,10 +98,11 @@ impl<'js, P: Platform> Frame<'js, P> {
     /// assert!(left < Duration::from_millis(16), "some of the budget is used up");
     /// ```
     pub fn elapsed(&self) -> Duration {
-        (self.system.shared().platform.now() - self.start).into()
+        (self.shared.platform.now() - self.start).into()
     }
 
-    /// Begins the description of a job, as [`JobSystem::job`]. The frame's end does not wait for it.
+    /// Begins the description of a job, as [`JobSystem::job`](crate::JobSystem::job). The frame's end does
+    /// not wait for it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -113,10 +113,11 @@ impl<'js, P: Platform> Frame<'js, P> {
     /// ```
     #[track_caller]
     pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
-        self.system.job(name)
+        NewJob::outside(self.shared, name)
     }
 
-    /// Schedules a job, as [`JobSystem::schedule`]. The frame's end does not wait for it.
+    /// Schedules a job, as [`JobSystem::schedule`](crate::JobSystem::schedule). The frame's end does not wait
+    /// for it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -132,13 +133,13 @@ impl<'js, P: Platform> Frame<'js, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'static,
     {
-        self.system.job("job").schedule(body)
+        self.job("job").schedule(body)
     }
 }
 
 impl<P: Platform> Drop for Frame<'_, P> {
     fn drop(&mut self) {
-        let shared = self.system.shared();
+        let shared = self.shared;
         let end = shared.platform.now();
         let missed = end > self.deadline;
         if let Ok(cx) = shared.context() {

@@ -61,6 +61,12 @@ pub(crate) trait Owner: Send + Sync {
     fn complete_event(&self, job: Ticket, abandoned: bool);
 }
 
+impl<T> From<&Job<T>> for JobId {
+    fn from(job: &Job<T>) -> JobId {
+        job.id()
+    }
+}
+
 impl<T> Job<T> {
     pub(crate) fn new(owner: Arc<dyn Owner>, id: JobId) -> Job<T> {
         Job {
@@ -108,6 +114,7 @@ impl<T> Job<T> {
     ///
     /// # Panics
     /// With the job's own panic; with the reason if the job was cancelled or the wait can never end.
+    #[track_caller]
     pub fn wait(self) -> T {
         match self.try_wait() {
             Ok(result) => result,
@@ -305,6 +312,12 @@ impl Event {
         this.owner.complete_event(this.id.ticket(), false);
         // SAFETY: `this` is never used again; its owner is dropped here instead of in `drop`.
         drop(unsafe { std::ptr::read(&this.owner) });
+    }
+}
+
+impl From<&Event> for JobId {
+    fn from(event: &Event) -> JobId {
+        event.id()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use platform::Platform;
+use platform::{Os, Platform};
 
 use super::system::JobSystem;
 use crate::adapt::{Help, Interference, Role};
@@ -21,7 +21,7 @@ use crate::work::thread_record;
 /// } // From here on the thread is scheduled as before.
 /// ```
 #[must_use = "the role is given back when this is dropped"]
-pub struct Adopted<'js, P: Platform> {
+pub struct Adopted<'js, P: Platform = Os> {
     system: &'js JobSystem<P>,
     role: Role,
     thread: u64,

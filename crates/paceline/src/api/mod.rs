@@ -1,9 +1,11 @@
 //! What a program sees: the job system, the descriptions of jobs, handles, frames, settings.
 
 mod builder;
+mod context;
 mod frame;
 mod handle;
 mod machine;
+mod over;
 mod schedule;
 mod system;
 
@@ -11,5 +13,6 @@ pub use builder::Builder;
 pub use frame::Frame;
 pub use handle::{Event, Job};
 pub use machine::Adopted;
+pub use over::{Loop, LoopData, Tile, Tiles};
 pub use schedule::NewJob;
 pub use system::JobSystem;

@@ -1,14 +1,14 @@
-//! How jobs are made: single ones, ranges, combinations, events.
+//! The description of a job, and the calls that schedule it: single jobs, ranges, combinations, events.
 
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
 
-use platform::Platform;
+use platform::{Os, Platform};
 use smallvec::SmallVec;
 
 use super::handle::{Event, Job};
-use crate::error::{GraphError, ScheduleError};
+use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
 use crate::store::{BodyTable, JobId, Label, Slot, Ticket};
 use crate::work::{Context, Once, RangeTable, Shared, SharedRange, Typed};
@@ -29,7 +29,7 @@ use crate::work::{Context, Once, RangeTable, Shared, SharedRange, Typed};
 /// js.wait(report);
 /// ```
 #[must_use = "describe the job, then schedule it"]
-pub struct NewJob<'a, P: Platform> {
+pub struct NewJob<'a, P: Platform = Os> {
     from: Origin<'a, P>,
     label: Label,
     after: Predecessors,
@@ -40,7 +40,7 @@ pub struct NewJob<'a, P: Platform> {
 /// The place where a job is described. A description outlives any particular call (it may be kept in a
 /// thread-local, by a thread that is ending), so it holds no context of its own: only [`Context::job`] has
 /// one to lend.
-enum Origin<'a, P: Platform> {
+pub(super) enum Origin<'a, P: Platform> {
     Outside(&'a Shared<P>),
     Inside(&'a Context<'a, P>),
 }
@@ -54,12 +54,20 @@ impl<'a, P: Platform> Origin<'a, P> {
         }
     }
 
+    /// The same place.
+    pub(super) fn copy(&self) -> Origin<'a, P> {
+        match *self {
+            Origin::Outside(shared) => Origin::Outside(shared),
+            Origin::Inside(context) => Origin::Inside(context),
+        }
+    }
+
     /// The calling thread's context, for the length of a call.
     ///
     /// # Errors
     /// As [`Shared::context`].
     #[inline]
-    fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
+    pub(super) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
         match self {
             Origin::Outside(shared) => shared.context(),
             // SAFETY: the context was lent to this thread, which it does not leave, and this copy of it lives
@@ -88,8 +96,14 @@ impl Predecessors {
 
 impl<'a, P: Platform> NewJob<'a, P> {
     #[track_caller]
-    pub(crate) fn outside(shared: &'a Shared<P>, name: &'static str) -> Self {
+    pub(super) fn outside(shared: &'a Shared<P>, name: &'static str) -> Self {
         NewJob::new(Origin::Outside(shared), name)
+    }
+
+    /// The description of a job on the thread of this context.
+    #[track_caller]
+    pub(super) fn inside(context: &'a Context<'a, P>, name: &'static str) -> Self {
+        NewJob::new(Origin::Inside(context), name)
     }
 
     #[track_caller]
@@ -126,11 +140,12 @@ impl<'a, P: Platform> NewJob<'a, P> {
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
-    /// let load = js.job("load").schedule(|_| println!("first"));
-    /// let draw = js.job("draw").after(load).schedule(|_| println!("second"));
+    /// let load = js.job("load").run(|_| "a mesh");
+    /// let draw = js.job("draw").after(&load).schedule(|_| println!("loaded"));
     /// js.wait(draw);
     /// ```
-    pub fn after(mut self, id: JobId) -> Self {
+    pub fn after(mut self, id: impl Into<JobId>) -> Self {
+        let id = id.into();
         if self.from.shared().id == id.pool {
             self.after.tickets.push(id.ticket())
         } else {
@@ -147,8 +162,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// let sum = js.job("sum").after_all(&parts).schedule(|_| println!("all parts are there"));
     /// js.wait(sum);
     /// ```
-    pub fn after_all(self, ids: &[JobId]) -> Self {
-        ids.iter().fold(self, |job, &id| job.after(id))
+    pub fn after_all(self, ids: impl IntoIterator<Item = impl Into<JobId>>) -> Self {
+        ids.into_iter().fold(self, |job, id| job.after(id))
     }
 
     /// Schedules a body without a result.
@@ -160,12 +175,12 @@ impl<'a, P: Platform> NewJob<'a, P> {
     ///
     /// # Panics
     /// Where [`try_schedule`](NewJob::try_schedule) gives an error.
+    #[track_caller]
     pub fn schedule<F>(self, body: F) -> JobId
     where
         F: FnOnce(&Context<'_, P>) + Send + 'static,
     {
-        self.try_schedule(body)
-            .unwrap_or_else(|error| panic!("{error}"))
+        or_panic(self.try_schedule(body))
     }
 
     /// As [`schedule`](NewJob::schedule), with an error instead of a panic.
@@ -187,7 +202,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
     {
         let (cx, table) = (self.from.context()?, &Once::<P, F>::TABLE);
         // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { cx.submit(self.label, self.lane, &self.after, body, table)? };
+        let ticket = unsafe { submit(&cx, self.label, self.lane, &self.after, body, table)? };
         Ok(JobId::new(cx.shared.id, ticket))
     }
 
@@ -202,12 +217,13 @@ impl<'a, P: Platform> NewJob<'a, P> {
     ///
     /// # Panics
     /// Where [`try_run`](NewJob::try_run) gives an error.
+    #[track_caller]
     pub fn run<F, T>(self, body: F) -> Job<T>
     where
         F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.try_run(body).unwrap_or_else(|error| panic!("{error}"))
+        or_panic(self.try_run(body))
     }
 
     /// As [`run`](NewJob::run), with an error instead of a panic.
@@ -229,9 +245,9 @@ impl<'a, P: Platform> NewJob<'a, P> {
     {
         let held = Slot::<P>::IS_HELD | self.lane;
         let (cx, table) = (self.from.context()?, &Typed::<P, F, T>::TABLE);
-        let owner = cx.owner();
+        let owner = owner(&cx);
         // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { cx.submit(self.label, held, &self.after, body, table)? };
+        let ticket = unsafe { submit(&cx, self.label, held, &self.after, body, table)? };
         Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
     }
 
@@ -253,12 +269,12 @@ impl<'a, P: Platform> NewJob<'a, P> {
     ///
     /// # Panics
     /// Where [`try_schedule_for`](NewJob::try_schedule_for) gives an error.
+    #[track_caller]
     pub fn schedule_for<F>(self, range: Range<usize>, grain: Grain, body: F) -> JobId
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
     {
-        self.try_schedule_for(range, grain, body)
-            .unwrap_or_else(|error| panic!("{error}"))
+        or_panic(self.try_schedule_for(range, grain, body))
     }
 
     /// As [`schedule_for`](NewJob::schedule_for), with an error instead of a panic.
@@ -286,7 +302,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
         let flags = Slot::<P>::IS_RANGE | self.lane;
         let (cx, table) = (self.from.context()?, &RangeTable::<P, F>::TABLE);
         // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { cx.submit(self.label, flags, &self.after, body, table)? };
+        let ticket = unsafe { submit(&cx, self.label, flags, &self.after, body, table)? };
         Ok(JobId::new(cx.shared.id, ticket))
     }
 
@@ -328,7 +344,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
     pub fn try_event(self) -> Result<Event, ScheduleError> {
         self.after.check_own()?;
         let cx = self.from.context()?;
-        let owner = cx.owner();
+        let owner = owner(&cx);
         let graph = cx.graph();
         let made = graph.make(self.label, Slot::<P>::IS_OPEN_EVENT, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
@@ -337,92 +353,32 @@ impl<'a, P: Platform> NewJob<'a, P> {
     }
 }
 
-impl<P: Platform> Context<'_, P> {
-    /// Schedules a job that depends on nothing, as [`JobSystem::schedule`](crate::JobSystem::schedule).
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let outer = js.job("outer").run(|cx| cx.schedule(|_| println!("inner")));
-    /// js.wait(outer.wait());
-    /// ```
-    ///
-    /// # Panics
-    /// Where [`NewJob::try_schedule`] gives an error.
-    #[track_caller]
-    pub fn schedule<F>(&self, body: F) -> JobId
-    where
-        F: FnOnce(&Context<'_, P>) + Send + 'static,
-    {
-        self.job("job").schedule(body)
-    }
+/// The job system of a context, for a handle that keeps it.
+fn owner<P: Platform>(cx: &Context<'_, P>) -> Arc<Shared<P>> {
+    let owner = cx.shared.this.upgrade();
+    owner.expect("a context keeps the job system alive")
+}
 
-    /// Begins the description of a job, as [`JobSystem::job`](crate::JobSystem::job). The job is in the
-    /// background if the calling one is.
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let outer = js.job("outer").run(|cx| cx.job("inner").schedule(|_| ()));
-    /// js.wait(outer.wait());
-    /// ```
-    #[track_caller]
-    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
-        NewJob::new(Origin::Inside(self), name)
-    }
-
-    /// Makes `job` wait for `after`, too, although it has been scheduled; as
-    /// [`JobSystem::add_dependency`](crate::JobSystem::add_dependency).
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let gate = js.event("gate");
-    /// let draw = js.job("draw").after(gate.id()).schedule(|_| ());
-    /// let found = js.job("find more").run(move |cx| {
-    ///     let more = cx.job("more").schedule(|_| ());
-    ///     cx.add_dependency(draw, more)
-    /// });
-    /// found.wait().expect("the job has not started, since the gate is shut");
-    /// gate.complete();
-    /// js.wait(draw);
-    /// ```
-    ///
-    /// # Errors
-    /// If `job` has started, if the edge closes a cycle, if too many edges are unfinished, or if an id is
-    /// foreign.
-    pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
-        let mut ids = [job, after].into_iter();
-        if let Some(id) = ids.find(|id| id.pool != self.shared.id) {
-            return Err(GraphError::Foreign { id });
-        }
-        self.graph().add_dependency(job, after.ticket())
-    }
-
-    /// The job system, for a handle that keeps it.
-    fn owner(&self) -> Arc<Shared<P>> {
-        let owner = self.shared.this.upgrade();
-        owner.expect("a context keeps the job system alive")
-    }
-
-    /// Makes a job and publishes it.
-    ///
-    /// # Safety
-    /// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
-    #[inline]
-    unsafe fn submit<F>(
-        &self,
-        label: Label,
-        flags: u32,
-        after: &Predecessors,
-        body: F,
-        table: &'static BodyTable,
-    ) -> Result<Ticket, ScheduleError> {
-        after.check_own()?;
-        let graph = self.graph();
-        let flags = flags | Slot::<P>::HAS_BODY | self.own(|own| own.lane);
-        let made = graph.make(label, flags, Ticket::NONE);
-        let (job, slot) = made.ok_or_else(|| graph.full())?;
-        // SAFETY: the caller's promise; the job is new.
-        unsafe { slot.put_body(body, table) };
-        graph.wire(job, slot, &after.tickets, self.queue())?;
-        Ok(job)
-    }
+/// Makes a job and publishes it.
+///
+/// # Safety
+/// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
+#[inline]
+unsafe fn submit<P: Platform, F>(
+    cx: &Context<'_, P>,
+    label: Label,
+    flags: u32,
+    after: &Predecessors,
+    body: F,
+    table: &'static BodyTable,
+) -> Result<Ticket, ScheduleError> {
+    after.check_own()?;
+    let graph = cx.graph();
+    let flags = flags | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
+    let made = graph.make(label, flags, Ticket::NONE);
+    let (job, slot) = made.ok_or_else(|| graph.full())?;
+    // SAFETY: the caller's promise; the job is new.
+    unsafe { slot.put_body(body, table) };
+    graph.wire(job, slot, &after.tickets, cx.queue())?;
+    Ok(job)
 }

@@ -88,7 +88,7 @@ fn join_two_edges<P: Platform>(platform: P, first: usize) {
     let preds = [held_job(&context), held_job(&site.context(1))];
     let names = preds.map(|pred| JobId::new(site.shared.id, pred));
     let (one, two, noted) = (site.clone(), other.clone(), saw.clone());
-    let successor = context.job("successor").after_all(&names);
+    let successor = context.job("successor").after_all(names);
     successor.schedule(move |_| noted.add((one.what_was_done(), two.what_was_done())));
     let enders = [
         ender(&site, 0, preds[0], &site),

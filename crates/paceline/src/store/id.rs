@@ -48,6 +48,12 @@ impl JobId {
     }
 }
 
+impl From<&JobId> for JobId {
+    fn from(id: &JobId) -> JobId {
+        *id
+    }
+}
+
 impl fmt::Debug for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JobId({}:{}.{})", self.pool, self.index, self.generation)

@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 
 use event::Nanos;
-use platform::{Platform, SharedCell};
+use platform::{Os, Platform, SharedCell};
 
 use super::shared::Shared;
 use super::thread_slot::{Own, ThreadSlot};
@@ -30,7 +30,7 @@ use crate::store::Ticket;
 /// });
 /// assert_eq!(sum, 6);
 /// ```
-pub struct Context<'a, P: Platform> {
+pub struct Context<'a, P: Platform = Os> {
     pub(crate) shared: &'a Shared<P>,
     pub(crate) thread: &'a ThreadSlot<P>,
     _stays_on_its_thread: PhantomData<*const ()>,

@@ -139,7 +139,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// Announces all jobs scheduled so far to as many workers as they can use.
-    pub(crate) fn flush(&self) {
+    pub(crate) fn wake_for_all(&self) {
         self.publish(self.queue(), false);
         if self.own(|own| own.unsignalled > 0) {
             self.wake_for_batch();

@@ -9,13 +9,13 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use platform::{Atomic, Ordering, Platform};
+use platform::{Atomic, Ordering, Os, Platform};
 
 use super::bodies::Once;
 use super::context::Context;
 use super::shared::Shared;
 use crate::border::{UnwindGuard, UserValue, caught};
-use crate::error::ScheduleError;
+use crate::error::{ScheduleError, or_panic};
 use crate::graph::{DROPPED, Failure};
 use crate::queues::{Queue, THREAD_SLOTS_MAX};
 use crate::store::{Label, Slot, Ticket};
@@ -36,7 +36,7 @@ use crate::store::{Label, Slot, Ticket};
 /// });
 /// assert_eq!(found.into_inner(), 1);
 /// ```
-pub struct Scope<'scope, 'env: 'scope, P: Platform> {
+pub struct Scope<'scope, 'env: 'scope, P: Platform = Os> {
     shared: &'scope Shared<P>,
     job: Ticket,
     /// The thread slot that opened the scope. `spawns_left`: how many jobs the opener may spawn until it adds
@@ -103,7 +103,7 @@ impl<P: Platform> Context<'_, P> {
         self.check_stack();
         let graph = self.graph();
         let made = graph.make(label, 0, self.current_job());
-        let (job, slot) = made.unwrap_or_else(|| panic!("{}", graph.full()));
+        let (job, slot) = or_panic(made.ok_or_else(|| graph.full()));
         // Release, partner: the CAS in `hold_back`: that the slot is another job's now.
         slot.pending.store(GUARD, Ordering::Release);
         let scope = Scope {
@@ -166,8 +166,7 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'scope,
     {
-        self.spawn_labelled("job", Location::caller(), body)
-            .unwrap_or_else(|error| panic!("{error}"));
+        or_panic(self.spawn_labelled("job", Location::caller(), body));
     }
 
     /// As [`spawn`](Scope::spawn), with a name and without the panic.

@@ -110,7 +110,7 @@ impl<P: Platform> Shared<P> {
         if !self.ending.claim() {
             return;
         }
-        context.flush();
+        context.wake_for_all();
         self.run_what_can_run(context);
         self.stop();
         while self.run_what_can_run(context) == Remaining::Held {

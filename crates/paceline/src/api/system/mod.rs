@@ -12,8 +12,9 @@ use platform::{Limits, Machine, Os, Platform};
 use super::builder::Builder;
 use super::frame::Frame;
 use super::handle::Event;
-use super::schedule::NewJob;
-use crate::error::{BuildError, GraphError, ScheduleError};
+use super::over::{Loop, LoopData};
+use super::schedule::{NewJob, Origin};
+use crate::error::{BuildError, GraphError, or_panic};
 use crate::policy::Grain;
 use crate::stats::Stats;
 use crate::store::{JobId, Label, Ticket};
@@ -55,10 +56,9 @@ impl JobSystem<Os> {
     ///
     /// # Panics
     /// If the system refuses a thread, or an environment variable cannot be read; see [`Builder::build`].
+    #[track_caller]
     pub fn new() -> JobSystem<Os> {
-        Builder::new()
-            .build()
-            .unwrap_or_else(|error| panic!("{error}"))
+        or_panic(Builder::new().build())
     }
 }
 
@@ -88,6 +88,7 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// If more threads than [`Builder::max_threads`] use the job system, or in a fork's child.
+    #[track_caller]
     pub fn enter<R>(&self, f: impl FnOnce(&Context<'_, P>) -> R) -> R {
         f(&self.context_or_panic())
     }
@@ -136,9 +137,8 @@ impl<P: Platform> JobSystem<P> {
     /// # Panics
     /// Where [`NewJob::try_combine`] gives an error.
     #[track_caller]
-    pub fn combine(&self, ids: &[JobId]) -> JobId {
-        let job = self.job("combine").after_all(ids).try_combine();
-        job.unwrap_or_else(|error| panic!("{error}"))
+    pub fn combine(&self, ids: impl IntoIterator<Item = impl Into<JobId>>) -> JobId {
+        or_panic(self.job("combine").after_all(ids).try_combine())
     }
 
     /// Makes a job without a body that is over when the returned handle is completed.
@@ -155,9 +155,7 @@ impl<P: Platform> JobSystem<P> {
     /// Where [`NewJob::try_event`] gives an error.
     #[track_caller]
     pub fn event(&self, name: &'static str) -> Event {
-        self.job(name)
-            .try_event()
-            .unwrap_or_else(|error| panic!("{error}"))
+        or_panic(self.job(name).try_event())
     }
 
     /// Makes `job` wait for `after`, too, although it has been scheduled. To find a cycle it visits the jobs
@@ -180,8 +178,13 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// As [`enter`](JobSystem::enter).
-    pub fn add_dependency(&self, job: JobId, after: JobId) -> Result<(), GraphError> {
-        self.enter(|cx| cx.add_dependency(job, after))
+    #[track_caller]
+    pub fn add_dependency(
+        &self,
+        job: impl Into<JobId>,
+        after: impl Into<JobId>,
+    ) -> Result<(), GraphError> {
+        self.context_or_panic().add_dependency(job, after)
     }
 
     /// Calls `f` with a scope, whose jobs may borrow from outside, and waits for all of these; as
@@ -252,11 +255,26 @@ impl<P: Platform> JobSystem<P> {
         self.context_or_panic().parallel_for(range, grain, body);
     }
 
+    /// A loop over data: slices, mutable ones, several of them side by side, ranges, [tiles](crate::Tiles).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut particles = vec![(0.0, 0.5); 1000];
+    /// js.over(&mut particles).for_each(|(position, speed)| *position += *speed);
+    /// let energy = js.over(&particles).reduce(|(_, speed)| speed * speed, |a, b| a + b);
+    /// assert_eq!(energy, Some(250.0));
+    /// ```
+    ///
+    /// # Panics
+    /// If data side by side has different lengths.
+    #[track_caller]
+    pub fn over<D: LoopData>(&self, data: D) -> Loop<'_, D::Items, P> {
+        Loop::new(Origin::Outside(&self.shared), data.into_items())
+    }
+
     #[track_caller]
     fn context_or_panic(&self) -> Context<'_, P> {
-        self.shared
-            .context()
-            .unwrap_or_else(|error: ScheduleError| panic!("{error}"))
+        or_panic(self.shared.context())
     }
 
     /// Begins a frame with this label that should end within `budget` from now.
@@ -269,7 +287,7 @@ impl<P: Platform> JobSystem<P> {
     /// drop(frame); // Here the frame ends.
     /// ```
     pub fn frame(&self, label: &'static str, budget: Duration) -> Frame<'_, P> {
-        Frame::begin(self, label, budget)
+        Frame::begin(&self.shared, label, budget)
     }
 
     /// The number of regular workers: of those that there are, or that there will be as soon as the

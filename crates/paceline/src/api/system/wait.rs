@@ -1,13 +1,11 @@
 //! Waits for jobs, and running ready jobs on the program's own threads.
 
-use std::panic::resume_unwind;
 use std::time::Duration;
 
 use event::Nanos;
 use platform::Platform;
 
 use super::JobSystem;
-use crate::adapt::Checkpoint;
 use crate::error::WaitError;
 use crate::store::JobId;
 
@@ -30,15 +28,9 @@ impl<P: Platform> JobSystem<P> {
     /// # Panics
     /// With the job's own panic (the first wait for it gets the payload); with the reason if the job was
     /// cancelled, the wait can never end, or the id is foreign; if there is no stack left and no worker.
-    pub fn wait(&self, id: JobId) {
-        match self.try_wait(id) {
-            Ok(()) => {}
-            Err(WaitError::Panicked {
-                payload: Some(payload),
-                ..
-            }) => resume_unwind(payload),
-            Err(error) => panic!("{error}"),
-        }
+    #[track_caller]
+    pub fn wait(&self, id: impl Into<JobId>) {
+        self.context_or_panic().wait(id);
     }
 
     /// Waits for a job, as [`wait`](JobSystem::wait).
@@ -53,8 +45,8 @@ impl<P: Platform> JobSystem<P> {
     /// # Errors
     /// If the job panicked or was cancelled, if the wait can never end, if the id is foreign, or in
     /// a fork's child.
-    pub fn try_wait(&self, id: JobId) -> Result<(), WaitError> {
-        self.wait_until(id, Nanos::MAX).map(|_| ())
+    pub fn try_wait(&self, id: impl Into<JobId>) -> Result<(), WaitError> {
+        self.shared.context()?.try_wait(id)
     }
 
     /// Waits for a job, but not longer than `timeout`. False if it is not over yet.
@@ -75,26 +67,8 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Errors
     /// As [`try_wait`](JobSystem::try_wait).
-    pub fn wait_timeout(&self, id: JobId, timeout: Duration) -> Result<bool, WaitError> {
-        self.wait_until(id, self.shared.platform.now() + Nanos::from(timeout))
-    }
-
-    fn wait_until(&self, id: JobId, deadline: Nanos) -> Result<bool, WaitError> {
-        self.check_own(id)?;
-        let context = self.shared.context()?;
-        let over = context.wait_until(id.ticket(), deadline)?;
-        if over {
-            self.shared.graph.failures.verdict(id.ticket())?;
-        }
-        Ok(over)
-    }
-
-    fn check_own(&self, id: JobId) -> Result<(), WaitError> {
-        if id.pool == self.shared.id {
-            Ok(())
-        } else {
-            Err(WaitError::Foreign { id })
-        }
+    pub fn wait_timeout(&self, id: impl Into<JobId>, timeout: Duration) -> Result<bool, WaitError> {
+        self.shared.context()?.wait_timeout(id, timeout)
     }
 
     /// Whether a job is over: it has run, failed or was cancelled. Never blocks, and works from any thread.
@@ -108,11 +82,9 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// If the id is foreign.
-    pub fn is_done(&self, id: JobId) -> bool {
-        if let Err(error) = self.check_own(id) {
-            panic!("{error}");
-        }
-        self.shared.slot(id.ticket()).has_ended(id.ticket())
+    #[track_caller]
+    pub fn is_done(&self, id: impl Into<JobId>) -> bool {
+        self.shared.is_done(id.into())
     }
 
     /// Wakes as many workers as there is work for among the jobs that this thread has scheduled so far.
@@ -131,14 +103,9 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// As [`enter`](JobSystem::enter).
+    #[track_caller]
     pub fn flush(&self) {
-        self.enter(|context| {
-            context.flush();
-            self.shared.adapt.passes(context, Checkpoint::Outside);
-            if self.shared.workers.active() == 0 {
-                while context.run_any() {}
-            }
-        });
+        self.context_or_panic().flush();
     }
 
     /// Runs one ready job on this thread. False if there is none. Never blocks.
@@ -152,6 +119,7 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// As [`enter`](JobSystem::enter).
+    #[track_caller]
     pub fn poll(&self) -> bool {
         self.enter(|context| context.run_any())
     }
@@ -170,6 +138,7 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Panics
     /// As [`enter`](JobSystem::enter).
+    #[track_caller]
     pub fn pump(&self, budget: Duration) -> usize {
         let end = self.shared.platform.now() + Nanos::from(budget);
         let mut ran = 0;

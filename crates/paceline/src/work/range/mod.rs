@@ -34,7 +34,7 @@ use platform::{Atomic, Ordering, Platform};
 
 use super::context::Context;
 use crate::border::UnwindGuard;
-use crate::error::ScheduleError;
+use crate::error::{ScheduleError, or_panic};
 use crate::graph::Ending;
 use crate::policy::{Grain, Tuning};
 use crate::queues::Queue;
@@ -52,7 +52,8 @@ pub(crate) use words::RangeBlock;
 
 impl<P: Platform> Context<'_, P> {
     /// Runs `body` over all parts of `range`, on this thread and on others that have nothing better to do.
-    /// Returns when all of it is done. `body` is called with disjoint parts that make up the whole range.
+    /// Returns when all of it is done. `body` is called with disjoint parts that make up the whole range. To
+    /// go over the items of slices, see [`over`](Context::over).
     ///
     /// A loop that stays on this thread allocates nothing and wakes no thread. It is shared when a thread is
     /// idle and the rest is worth a wake-up. It then takes a slot of the job table, and at the end this
@@ -63,15 +64,15 @@ impl<P: Platform> Context<'_, P> {
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
-    /// let mut squares = vec![0u64; 1000];
-    /// let cells: Vec<_> = squares.iter_mut().map(std::sync::Mutex::new).collect();
-    /// js.parallel_for(0..1000, paceline::Grain::Auto, |part, _| {
-    ///     for i in part {
-    ///         **cells[i].lock().unwrap() = (i * i) as u64;
-    ///     }
+    /// let heights = vec![2.0_f32; 10_000];
+    /// let peaks = std::sync::Mutex::new(Vec::new());
+    /// js.enter(|cx| {
+    ///     cx.parallel_for(0..heights.len(), paceline::Grain::Auto, |part, _| {
+    ///         let highest = heights[part].iter().copied().fold(0.0, f32::max);
+    ///         peaks.lock().unwrap().push(highest); // Once a part, not once an item.
+    ///     });
     /// });
-    /// drop(cells);
-    /// assert_eq!(squares[31], 961);
+    /// assert!(peaks.into_inner().unwrap().iter().all(|&peak| peak == 2.0));
     /// ```
     #[track_caller]
     pub fn parallel_for<F>(&self, range: Range<usize>, grain: Grain, body: F)
@@ -82,7 +83,7 @@ impl<P: Platform> Context<'_, P> {
             name: "parallel_for",
             site: Location::caller(),
         };
-        let range = SharedRange::new(range, grain, &body).unwrap_or_else(|error| panic!("{error}"));
+        let range = or_panic(SharedRange::new(range, grain, &body));
         let mut run = Private::new(self, label, &range);
         let left = run.until_shared();
         if left.len() == 0 {

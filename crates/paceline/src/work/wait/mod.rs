@@ -67,7 +67,7 @@ use waiter::Waiter;
 impl<P: Platform> Context<'_, P> {
     /// Waits until the job is over or `deadline` has come. `Ok(false)`: it is not over yet.
     pub(crate) fn wait_until(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
-        self.flush();
+        self.wake_for_all();
         if self.shared.slot(target).is_over(target) {
             return Ok(true);
         }
@@ -78,7 +78,7 @@ impl<P: Platform> Context<'_, P> {
     /// Waits until a job that borrows from the caller's stack is over, whatever happens.
     pub(crate) fn wait_for_borrowers(&self, target: Ticket) {
         loop {
-            self.flush();
+            self.wake_for_all();
             if self.shared.slot(target).is_over(target) {
                 return;
             }

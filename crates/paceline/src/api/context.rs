@@ -1,0 +1,284 @@
+//! The calls of a program on a [`Context`]: it makes jobs, waits for them, and asks about them, as the job
+//! system does for threads that have no context.
+
+use std::panic::resume_unwind;
+use std::time::Duration;
+
+use event::Nanos;
+use platform::Platform;
+
+use super::frame::Frame;
+use super::handle::Event;
+use super::over::{Loop, LoopData};
+use super::schedule::{NewJob, Origin};
+use crate::adapt::Checkpoint;
+use crate::error::{GraphError, WaitError, or_panic};
+use crate::store::{JobId, Ticket};
+use crate::work::{Context, Shared};
+
+impl<P: Platform> Context<'_, P> {
+    /// Schedules a job that depends on nothing, as [`JobSystem::schedule`](crate::JobSystem::schedule).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let outer = js.job("outer").run(|cx| cx.schedule(|_| println!("inner")));
+    /// js.wait(outer.wait());
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_schedule`] gives an error.
+    #[track_caller]
+    pub fn schedule<F>(&self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'static,
+    {
+        self.job("job").schedule(body)
+    }
+
+    /// Begins the description of a job, as [`JobSystem::job`](crate::JobSystem::job). The job is in the
+    /// background if the calling one is.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let outer = js.job("outer").run(|cx| cx.job("inner").schedule(|_| ()));
+    /// js.wait(outer.wait());
+    /// ```
+    #[track_caller]
+    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+        NewJob::inside(self, name)
+    }
+
+    /// Makes a job without a body that is over when all of these are, as
+    /// [`JobSystem::combine`](crate::JobSystem::combine).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.enter(|cx| {
+    ///     let parts: Vec<_> = (0..4).map(|_| cx.schedule(|_| ())).collect();
+    ///     cx.wait(cx.combine(parts));
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_combine`] gives an error.
+    #[track_caller]
+    pub fn combine(&self, ids: impl IntoIterator<Item = impl Into<JobId>>) -> JobId {
+        or_panic(self.job("combine").after_all(ids).try_combine())
+    }
+
+    /// Makes a job without a body that is over when the returned handle is completed, as
+    /// [`JobSystem::event`](crate::JobSystem::event).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let shown = js.job("show").run(|cx| {
+    ///     let loaded = cx.event("loaded");
+    ///     let show = cx.job("show").after(&loaded).run(|_| "shown");
+    ///     loaded.complete(); // Any thread may do that.
+    ///     show.wait()
+    /// });
+    /// assert_eq!(shown.wait(), "shown");
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_event`] gives an error.
+    #[track_caller]
+    pub fn event(&self, name: &'static str) -> Event {
+        or_panic(self.job(name).try_event())
+    }
+
+    /// Waits for a job, as [`JobSystem::wait`](crate::JobSystem::wait). The job that waits goes on
+    /// afterwards, on this thread. A successor ([`NewJob::after`]) needs no thread meanwhile, so it is the
+    /// better choice where nothing has to go on.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let sum = js.job("sum").run(|cx| {
+    ///     let parts: Vec<_> = (0..4).map(|part| cx.job("part").run(move |_| part * part)).collect();
+    ///     cx.wait(cx.combine(&parts));
+    ///     parts.into_iter().map(|part| part.wait()).sum::<u32>()
+    /// });
+    /// assert_eq!(sum.wait(), 14);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`JobSystem::wait`](crate::JobSystem::wait).
+    #[track_caller]
+    pub fn wait(&self, id: impl Into<JobId>) {
+        match self.try_wait(id) {
+            Ok(()) => {}
+            Err(WaitError::Panicked {
+                payload: Some(payload),
+                ..
+            }) => resume_unwind(payload),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Waits for a job, as [`wait`](Context::wait), with an error instead of a panic.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.enter(|cx| {
+    ///     let load = cx.job("load").schedule(|_| panic!("no such file"));
+    ///     let error = cx.try_wait(load).unwrap_err();
+    ///     assert!(error.to_string().ends_with("panicked: no such file"));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// As [`JobSystem::try_wait`](crate::JobSystem::try_wait).
+    pub fn try_wait(&self, id: impl Into<JobId>) -> Result<(), WaitError> {
+        self.wait_for_id(id.into(), Nanos::MAX).map(|_| ())
+    }
+
+    /// Waits for a job, but not longer than `timeout`. False if it is not over yet. As
+    /// [`JobSystem::wait_timeout`](crate::JobSystem::wait_timeout).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let gate = js.event("gate");
+    /// let in_vain = js.enter(|cx| cx.wait_timeout(&gate, Duration::from_millis(1)));
+    /// assert!(!in_vain.unwrap());
+    /// # gate.complete();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`try_wait`](Context::try_wait).
+    pub fn wait_timeout(&self, id: impl Into<JobId>, timeout: Duration) -> Result<bool, WaitError> {
+        let deadline = self.shared.platform.now() + Nanos::from(timeout);
+        self.wait_for_id(id.into(), deadline)
+    }
+
+    fn wait_for_id(&self, id: JobId, deadline: Nanos) -> Result<bool, WaitError> {
+        let ticket = self.shared.ticket_of(id)?;
+        let is_over = self.wait_until(ticket, deadline)?;
+        if is_over {
+            self.shared.graph.failures.verdict(ticket)?;
+        }
+        Ok(is_over)
+    }
+
+    /// Whether a job is over, as [`JobSystem::is_done`](crate::JobSystem::is_done). Never blocks.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let load = js.schedule(|_| ());
+    /// js.enter(|cx| {
+    ///     cx.wait(load);
+    ///     assert!(cx.is_done(load));
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If the id is foreign.
+    #[track_caller]
+    pub fn is_done(&self, id: impl Into<JobId>) -> bool {
+        self.shared.is_done(id.into())
+    }
+
+    /// Wakes as many workers as there is work for among the jobs that this thread has scheduled so far, as
+    /// [`JobSystem::flush`](crate::JobSystem::flush).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let outer = js.job("outer").run(|cx| {
+    ///     for _ in 0..100 {
+    ///         cx.schedule(|_| ());
+    ///     }
+    ///     cx.flush();
+    ///     // A long computation.
+    /// });
+    /// outer.wait();
+    /// ```
+    pub fn flush(&self) {
+        self.wake_for_all();
+        self.shared.adapt.passes(self, Checkpoint::Outside);
+        if self.shared.workers.active() == 0 {
+            while self.run_any() {}
+        }
+    }
+
+    /// A loop over data, as [`JobSystem::over`](crate::JobSystem::over).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut rows = vec![vec![1; 100]; 10];
+    /// js.over(&mut rows).for_each_with(|cx, row| cx.over(row).for_each(|item| *item += 1));
+    /// assert!(rows.iter().flatten().all(|&item| item == 2));
+    /// ```
+    ///
+    /// # Panics
+    /// If data side by side has different lengths.
+    #[track_caller]
+    pub fn over<D: LoopData>(&self, data: D) -> Loop<'_, D::Items, P> {
+        Loop::new(Origin::Inside(self), data.into_items())
+    }
+
+    /// Begins a frame with this label that should end within `budget` from now, as
+    /// [`JobSystem::frame`](crate::JobSystem::frame): for programs whose frames are made by a job.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let simulation = js.job("simulation").run(|cx| {
+    ///     let frame = cx.frame("tick", Duration::from_millis(16));
+    ///     cx.wait(frame.schedule(|_| ()));
+    /// });
+    /// simulation.wait();
+    /// assert_eq!(js.stats().frames, 1);
+    /// ```
+    pub fn frame(&self, label: &'static str, budget: Duration) -> Frame<'_, P> {
+        Frame::begin(self.shared, label, budget)
+    }
+
+    /// Makes `job` wait for `after`, too, although it has been scheduled; as
+    /// [`JobSystem::add_dependency`](crate::JobSystem::add_dependency).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let gate = js.event("gate");
+    /// let draw = js.job("draw").after(gate.id()).schedule(|_| ());
+    /// let found = js.job("find more").run(move |cx| {
+    ///     let more = cx.job("more").schedule(|_| ());
+    ///     cx.add_dependency(draw, more)
+    /// });
+    /// found.wait().expect("the job has not started, since the gate is shut");
+    /// gate.complete();
+    /// js.wait(draw);
+    /// ```
+    ///
+    /// # Errors
+    /// If `job` has started, if the edge closes a cycle, if too many edges are unfinished, or if an id is
+    /// foreign.
+    pub fn add_dependency(
+        &self,
+        job: impl Into<JobId>,
+        after: impl Into<JobId>,
+    ) -> Result<(), GraphError> {
+        let (job, after) = (job.into(), after.into());
+        let mut ids = [job, after].into_iter();
+        if let Some(id) = ids.find(|id| id.pool != self.shared.id) {
+            return Err(GraphError::Foreign { id });
+        }
+        self.graph().add_dependency(job, after.ticket())
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// The ticket of an id that belongs to this job system.
+    pub(super) fn ticket_of(&self, id: JobId) -> Result<Ticket, WaitError> {
+        if id.pool == self.id {
+            Ok(id.ticket())
+        } else {
+            Err(WaitError::Foreign { id })
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn is_done(&self, id: JobId) -> bool {
+        let ticket = or_panic(self.ticket_of(id));
+        self.slot(ticket).has_ended(ticket)
+    }
+}

@@ -1,0 +1,287 @@
+//! The data that a loop can go over: slices, several of them side by side, ranges of numbers, tiles.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Data that [`JobSystem::over`](crate::JobSystem::over) takes: shared and mutable slices, arrays and
+/// vectors, ranges of `usize`, [`Tiles`](crate::Tiles), and tuples of up to six of these, side by side.
+/// Programs need no implementation of their own.
+///
+/// ```
+/// let js = paceline::JobSystem::new();
+/// let (mut positions, speeds) = (vec![0.0; 100], vec![2.0; 100]);
+/// js.over((&mut positions, &speeds)).for_each(|(position, speed)| *position += speed);
+/// assert!(positions.iter().all(|&position| position == 2.0));
+/// ```
+pub trait LoopData {
+    /// The items that can be handed out, one by one, on any thread.
+    #[doc(hidden)]
+    type Items: LoopItems;
+
+    #[doc(hidden)]
+    #[track_caller]
+    fn into_items(self) -> Self::Items;
+}
+
+/// Items by their index, on any thread. It has no example, because programs do not name it.
+///
+/// # Safety
+/// Calls of `item` and `run` with different indices, at the same time and on different threads, return
+/// things that do not interfere with each other.
+#[doc(hidden)]
+pub unsafe trait LoopItems: Sync {
+    type Item;
+
+    fn len(&self) -> usize;
+
+    /// # Safety
+    /// `index` is less than `len`, and what an earlier call with this index returned is gone.
+    unsafe fn item(&self, index: usize) -> Self::Item;
+}
+
+/// Items that lie side by side, so that neighbours can be handed out together. It has no example, because
+/// programs do not name it.
+///
+/// # Safety
+/// As for [`LoopItems`].
+#[doc(hidden)]
+pub unsafe trait LoopRuns: LoopItems {
+    type Run;
+
+    /// # Safety
+    /// The range is not empty and ends at `len` at the latest, and what earlier calls with one of its indices
+    /// returned is gone.
+    unsafe fn run(&self, range: Range<usize>) -> Self::Run;
+}
+
+// SAFETY: shared items may be seen by any number of threads (`T: Sync`).
+unsafe impl<'a, T: Sync> LoopItems for &'a [T] {
+    type Item = &'a T;
+
+    #[inline]
+    fn len(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    #[inline]
+    unsafe fn item(&self, index: usize) -> &'a T {
+        // SAFETY: the caller's promise.
+        unsafe { self.get_unchecked(index) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<'a, T: Sync> LoopRuns for &'a [T] {
+    type Run = &'a [T];
+
+    #[inline]
+    unsafe fn run(&self, range: Range<usize>) -> &'a [T] {
+        // SAFETY: the caller's promise.
+        unsafe { self.get_unchecked(range) }
+    }
+}
+
+/// A mutable slice that is handed out in pieces. It has no example, because programs do not name it.
+#[doc(hidden)]
+pub struct SliceMut<'a, T> {
+    first: *mut T,
+    len: usize,
+    _borrow: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: each item is handed out once at a time (the contract of `LoopItems::item`), so sharing this is
+// sending items to other threads (`T: Send`).
+unsafe impl<T: Send> Sync for SliceMut<'_, T> {}
+
+// SAFETY: different indices are different items of a slice that is borrowed for `'a`.
+unsafe impl<'a, T: Send> LoopItems for SliceMut<'a, T> {
+    type Item = &'a mut T;
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    unsafe fn item(&self, index: usize) -> &'a mut T {
+        // SAFETY: the index is within the slice, and no other reference to this item is alive (the caller's
+        // promise).
+        unsafe { &mut *self.first.add(index) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<'a, T: Send> LoopRuns for SliceMut<'a, T> {
+    type Run = &'a mut [T];
+
+    #[inline]
+    unsafe fn run(&self, range: Range<usize>) -> &'a mut [T] {
+        // SAFETY: as above, for each index of the range.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.first.add(range.start), range.end - range.start)
+        }
+    }
+}
+
+// SAFETY: numbers are copies.
+unsafe impl LoopItems for Range<usize> {
+    type Item = usize;
+
+    #[inline]
+    fn len(&self) -> usize {
+        ExactSizeIterator::len(self)
+    }
+
+    #[inline]
+    unsafe fn item(&self, index: usize) -> usize {
+        self.start + index
+    }
+}
+
+// SAFETY: as above.
+unsafe impl LoopRuns for Range<usize> {
+    type Run = Range<usize>;
+
+    #[inline]
+    unsafe fn run(&self, range: Range<usize>) -> Range<usize> {
+        self.start + range.start..self.start + range.end
+    }
+}
+
+/// Runs of `size` items; the last one may be shorter. It has no example, because programs do not name it.
+#[doc(hidden)]
+pub struct LoopChunks<I> {
+    pub(super) items: I,
+    pub(super) size: usize,
+}
+
+// SAFETY: different chunks are runs of different items.
+unsafe impl<I: LoopRuns> LoopItems for LoopChunks<I> {
+    type Item = I::Run;
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.items.len().div_ceil(self.size)
+    }
+
+    #[inline]
+    unsafe fn item(&self, index: usize) -> I::Run {
+        let first = index * self.size;
+        let end = (first + self.size).min(self.items.len());
+        // SAFETY: the index is that of a chunk, so its first item exists; the rest is the caller's promise.
+        unsafe { self.items.run(first..end) }
+    }
+}
+
+impl<'a, T: Sync> LoopData for &'a [T] {
+    type Items = &'a [T];
+
+    fn into_items(self) -> &'a [T] {
+        self
+    }
+}
+
+impl<'a, T: Send> LoopData for &'a mut [T] {
+    type Items = SliceMut<'a, T>;
+
+    fn into_items(self) -> SliceMut<'a, T> {
+        SliceMut {
+            first: self.as_mut_ptr(),
+            len: self.len(),
+            _borrow: PhantomData,
+        }
+    }
+}
+
+impl<'a, T: Sync> LoopData for &'a Vec<T> {
+    type Items = &'a [T];
+
+    fn into_items(self) -> &'a [T] {
+        self
+    }
+}
+
+impl<'a, T: Send> LoopData for &'a mut Vec<T> {
+    type Items = SliceMut<'a, T>;
+
+    fn into_items(self) -> SliceMut<'a, T> {
+        self.as_mut_slice().into_items()
+    }
+}
+
+impl<'a, T: Sync, const N: usize> LoopData for &'a [T; N] {
+    type Items = &'a [T];
+
+    fn into_items(self) -> &'a [T] {
+        self
+    }
+}
+
+impl<'a, T: Send, const N: usize> LoopData for &'a mut [T; N] {
+    type Items = SliceMut<'a, T>;
+
+    fn into_items(self) -> SliceMut<'a, T> {
+        self.as_mut_slice().into_items()
+    }
+}
+
+impl LoopData for Range<usize> {
+    type Items = Range<usize>;
+
+    fn into_items(self) -> Range<usize> {
+        self
+    }
+}
+
+/// Implements the traits for a tuple.
+macro_rules! side_by_side {
+    ($($name:ident $at:tt),+) => {
+        // SAFETY: what each part hands out for different indices does not interfere, so neither do tuples.
+        unsafe impl<$($name: LoopItems),+> LoopItems for ($($name,)+) {
+            type Item = ($($name::Item,)+);
+
+            #[inline]
+            fn len(&self) -> usize {
+                self.0.len()
+            }
+
+            #[inline]
+            unsafe fn item(&self, index: usize) -> Self::Item {
+                // SAFETY: all parts have the same length (`into_items`); the rest is the caller's promise.
+                unsafe { ($(self.$at.item(index),)+) }
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl<$($name: LoopRuns),+> LoopRuns for ($($name,)+) {
+            type Run = ($($name::Run,)+);
+
+            #[inline]
+            unsafe fn run(&self, range: Range<usize>) -> Self::Run {
+                // SAFETY: as above.
+                unsafe { ($(self.$at.run(range.clone()),)+) }
+            }
+        }
+
+        impl<$($name: LoopData),+> LoopData for ($($name,)+) {
+            type Items = ($($name::Items,)+);
+
+            #[track_caller]
+            fn into_items(self) -> Self::Items {
+                let items = ($(self.$at.into_items(),)+);
+                let lens = [$(items.$at.len()),+];
+                assert!(
+                    lens.iter().all(|len| *len == lens[0]),
+                    "data side by side in a loop has different lengths: {lens:?}"
+                );
+                items
+            }
+        }
+    };
+}
+
+side_by_side!(A 0, B 1);
+side_by_side!(A 0, B 1, C 2);
+side_by_side!(A 0, B 1, C 2, D 3);
+side_by_side!(A 0, B 1, C 2, D 3, E 4);
+side_by_side!(A 0, B 1, C 2, D 3, E 4, F 5);

@@ -1,0 +1,140 @@
+//! Goal: each item is handed out once, results keep their order and are dropped once, whatever panics.
+//! Method: loops over numbered items, against the same loops on one thread; results that count their drops.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{Builder, JobSystem};
+
+/// A job system with workers, so that loops are divided.
+fn divided() -> JobSystem {
+    Builder::new().workers(2).build().expect("there is room")
+}
+
+fn len() -> usize {
+    if cfg!(miri) { 70 } else { 20_000 }
+}
+
+/// Goal: as above. Method: every kind of data, alone and side by side.
+#[test]
+fn each_item_is_handed_out_once() {
+    let js = divided();
+    for len in [0, 7, len()] {
+        let numbers: Vec<usize> = (0..len).collect();
+        let mut counts = vec![0_u8; len];
+        js.over(&mut counts)
+            .grain(Grain::Items(1))
+            .for_each(|count| *count += 1);
+        js.over((0..len, &numbers[..], &mut counts[..]))
+            .for_each(|(index, number, count)| {
+                assert_eq!(index, *number);
+                *count += 1;
+            });
+        let both = js.over((&numbers, &mut counts)).chunks(3);
+        both.for_each(|(numbers, counts)| {
+            assert_eq!(numbers.len(), counts.len());
+            assert!(numbers.len() == 3 || numbers.last() == Some(&(len - 1)));
+            for count in counts {
+                *count += 1;
+            }
+        });
+        assert!(counts.iter().all(|&count| count == 3), "{len}");
+        let doubled = js.over(&numbers).map(|number| 2 * number);
+        assert!(
+            doubled
+                .iter()
+                .enumerate()
+                .all(|(index, &twice)| twice == 2 * index)
+        );
+        assert_eq!(doubled.len(), len);
+    }
+    let mut pair = [1, 2];
+    js.over(&mut pair).for_each(|number| *number *= 10);
+    assert_eq!(js.over(&pair).map(|number| *number), [10, 20]);
+}
+
+/// Goal: folds give the same result, to the bit, with any number of workers, and keep the order. Method: sums
+/// of floating-point numbers of very different sizes, and strings.
+#[test]
+fn folds_are_the_same_everywhere_long() {
+    let numbers: Vec<f64> = (0..len()).map(|n| 1.0 / (1.0 + n as f64).powi(3)).collect();
+    let sums = [0, 1, 2].map(|workers| {
+        let js = Builder::new().workers(workers).build().unwrap();
+        let folded = js
+            .over(&numbers)
+            .fold(|| 0.0, |sum, n| sum + n, |a, b| a + b);
+        let reduced = js.over(&numbers).reduce(|n| *n, |a, b| a + b).unwrap();
+        [folded.to_bits(), reduced.to_bits()]
+    });
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
+    let js = divided();
+    let text = js
+        .over(0..300)
+        .fold(String::new, |s, n| s + &format!("{n},"), |a, b| a + &b);
+    let expected: String = (0..300).map(|n| format!("{n},")).collect();
+    assert_eq!(text, expected);
+    assert_eq!(js.over(0..0).reduce(|n| n, usize::max), None);
+    assert_eq!(js.over(0..0).fold(|| 5, |_, _| 6, |_, _| 7), 5);
+}
+
+/// Goal: a search finds the first item, or nothing. Method: one, several and no item that fits.
+#[test]
+fn searches_find_the_first_long() {
+    let js = divided();
+    let len = len();
+    for wanted in [0, 1, len / 2, len - 1] {
+        let found = js
+            .over(0..len)
+            .grain(Grain::Items(1))
+            .find(|&n| n >= wanted);
+        assert_eq!(found, Some(wanted));
+        assert!(js.over(0..len).any(|n| n == wanted));
+    }
+    assert_eq!(js.over(0..len).find(|&n| n > len), None);
+    assert!(!js.over(0..len).any(|n| n > len));
+    let mut items = vec![1, 5, 9];
+    *js.over(&mut items).find(|item| **item > 3).unwrap() = 0;
+    assert_eq!(items, [1, 0, 9]);
+}
+
+/// Goal: results are dropped once, also if the loop panics in the middle. Method: results that are counted.
+#[test]
+fn results_are_dropped_once() {
+    let js = divided();
+    let alive = Arc::new(());
+    let len = len();
+    for panics_at in [Some(0), Some(len / 3), None] {
+        let counted = alive.clone();
+        let make = move |n| {
+            assert!(Some(n) != panics_at, "the item that panics");
+            counted.clone()
+        };
+        let all = js
+            .job("map")
+            .run(move |cx| cx.over(0..len).grain(Grain::Items(1)).map(make));
+        match all.try_wait() {
+            Ok(results) => {
+                assert_eq!((panics_at, results.len()), (None, len));
+                assert_eq!(Arc::strong_count(&alive), 1 + len);
+            }
+            Err(_) => assert!(panics_at.is_some()),
+        }
+        assert_eq!(Arc::strong_count(&alive), 1, "{panics_at:?}");
+    }
+}
+
+/// Goal: mistakes are told. Method: slices of different lengths, chunks of nothing.
+#[test]
+fn mistakes_are_told() {
+    let js = Builder::new().workers(0).build().unwrap();
+    let job = js
+        .job("slices")
+        .run(|cx| cx.over((&[1, 2], 0..3)).for_each(|_| ()));
+    let said = job.try_wait().unwrap_err().to_string();
+    assert!(said.contains("different lengths: [2, 3]"), "{said}");
+    let job = js
+        .job("chunks")
+        .run(|cx| cx.over(0..3).chunks(0).for_each(|_| ()));
+    let said = job.try_wait().unwrap_err().to_string();
+    assert!(said.ends_with("chunks of no items"), "{said}");
+}
