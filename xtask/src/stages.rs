@@ -98,6 +98,13 @@ const TSAN_UNIT: &str = "cargo +nightly test -Zbuild-std --target {host} \
 const TSAN_INTEGRATION: &str = "cargo +nightly test -Zbuild-std --target {host} \
     --target-dir {target}/tsan -p paceline-tests --test integration -- stress reproducers dag::real";
 
+/// The command, which depends on all crates that others use.
+const OLDEST: &str = "cargo +1.88 check --target-dir {target}/oldest -p paceline-cli";
+
+/// Built, not only checked: some mistakes show when constants are computed.
+const OLDEST_NARROW: &str = "cargo +1.88 build --target-dir {target}/oldest \
+    --target i686-unknown-linux-gnu -p paceline -p paceline-workload";
+
 /// Random programs that are waited for or dropped.
 const CAMPAIGN: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
     dag::simulated";
@@ -166,6 +173,16 @@ pub(crate) const STAGES: &[Stage] = &[
             line: "cargo doc --workspace --no-deps --document-private-items",
             env: &[("RUSTDOCFLAGS", DOC_FLAGS)],
         }],
+    },
+    Stage {
+        name: "oldest",
+        purpose: "the crates compile with the oldest toolchain, and for addresses of 32 bits",
+        switch: Switch::On,
+        needs: &[tools::OLDEST, tools::NARROW],
+        counts_tests: false,
+        silence_minutes: 5,
+        beside: false,
+        steps: &[run(OLDEST), run(OLDEST_NARROW)],
     },
     Stage {
         name: "peers",
@@ -437,6 +454,16 @@ mod tests {
         }
     }
 
+    /// Goal: the toolchain that is tried is the one that the manifests promise. Method: their number.
+    #[test]
+    fn the_oldest_toolchain_is_the_one_that_is_promised() {
+        let promised = env!("CARGO_PKG_RUST_VERSION");
+        for line in [OLDEST, OLDEST_NARROW] {
+            assert!(line.starts_with(&format!("cargo +{promised} ")), "{line}");
+        }
+        assert_eq!(tools::OLDEST, format!("Rust {promised}"));
+    }
+
     /// Two builds with different flags in one target folder would throw each other away.
     #[test]
     fn special_builds_have_a_target_folder_of_their_own() {
@@ -444,7 +471,7 @@ mod tests {
             let Step::Run { line, env } = step else {
                 continue;
             };
-            if line.contains("+nightly") || env.iter().any(|(name, _)| *name == "RUSTFLAGS") {
+            if line.contains("cargo +") || env.iter().any(|(name, _)| *name == "RUSTFLAGS") {
                 assert!(line.contains("--target-dir {target}/"), "{line}");
             }
         }

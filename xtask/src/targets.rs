@@ -1,6 +1,7 @@
 //! `cargo xtask check-targets`: the libraries and the commands compile for systems we cannot run here.
 //!
-//! `cargo check` needs the target's standard library and no linker, so one machine can check all.
+//! `cargo check`, and `cargo build` of a library, need the target's standard library and no linker. So one
+//! machine can do all.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -19,6 +20,15 @@ const TARGETS: &[&str] = &[
     "x86_64-apple-darwin",
 ];
 
+/// The targets that the job system is built for, and not only checked: some mistakes show when constants are
+/// computed.
+const BUILT: &[&str] = &[
+    "i686-unknown-linux-gnu",
+    "armv7-unknown-linux-gnueabihf",
+    "x86_64-unknown-linux-musl",
+    "wasm32-wasip1",
+];
+
 /// The packages that have to compile there.
 const PACKAGES: &[&str] = &[
     "paceline-event",
@@ -28,6 +38,9 @@ const PACKAGES: &[&str] = &[
     "paceline-cli",
     "paceline-bench",
 ];
+
+/// The packages that are built for [`BUILT`], where the commands have no place.
+const LIBRARIES: &[&str] = &["paceline", "paceline-workload"];
 
 /// How long it may be silent to get one standard library, and to check all packages for one target.
 const ADD_SILENCE: Duration = Duration::from_secs(5 * 60);
@@ -40,11 +53,15 @@ Missing targets are added with `rustup target add`; one that cannot be added is 
 available and does not fail the check.")]
 pub(crate) struct Options {
     /// Check these targets instead of the whole list
-    #[arg(long, num_args = 1.., value_name = "TRIPLE", default_values_t = owned(TARGETS))]
+    #[arg(long, num_args = 1.., value_name = "TRIPLE", default_values_t = all_targets())]
     target: Vec<String>,
-    /// Check these packages instead of the libraries and the commands
-    #[arg(long, short, num_args = 1.., value_name = "NAME", default_values_t = owned(PACKAGES))]
+    /// These packages instead of the libraries and, where programs run, the commands
+    #[arg(long, short, num_args = 1.., value_name = "NAME")]
     package: Vec<String>,
+}
+
+fn all_targets() -> Vec<String> {
+    owned(&[TARGETS, BUILT].concat())
 }
 
 fn owned(names: &[&str]) -> Vec<String> {
@@ -115,17 +132,31 @@ fn add(context: &Context, installed: &[String], target: &str) -> Result<(), Stri
     })
 }
 
-/// Checks the packages for the target; `Err` is all that cargo printed.
+/// Checks or builds the packages for the target; `Err` is all that cargo printed. `packages`: instead of the
+/// usual ones.
 fn check(context: &Context, target: &str, packages: &[String]) -> Result<(), String> {
+    let (verb, usual) = if BUILT.contains(&target) {
+        ("build", LIBRARIES)
+    } else {
+        ("check", PACKAGES)
+    };
+    let packages = if packages.is_empty() {
+        owned(usual)
+    } else {
+        packages.to_vec()
+    };
     let mut command = context.command("cargo");
-    command.args(["check", "--target", target, "--target-dir"]);
+    command.args([verb, "--target", target, "--target-dir"]);
     command.arg(context.target.join("check-targets"));
-    for package in packages {
+    for package in &packages {
         command.args(["-p", package]);
     }
     // Code for another system that is never built here collects warnings; they count.
     command.env("RUSTFLAGS", "-D warnings");
-    let shown = format!("cargo check --target {target} -p {}", packages.join(" -p "));
+    let shown = format!(
+        "cargo {verb} --target {target} -p {}",
+        packages.join(" -p ")
+    );
     let outcome = process::run(
         command,
         Manner {

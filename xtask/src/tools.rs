@@ -53,6 +53,12 @@ enum Install {
 /// there is as good as a newer one.
 const NIGHTLY: &str = "rustup toolchain install nightly --profile minimal -c miri -c rust-src";
 
+/// The oldest toolchain that compiles the crates: `rust-version` of the root manifest.
+pub(crate) const OLDEST: &str = "Rust 1.88";
+
+/// The standard library of a machine whose addresses have 32 bits, for that toolchain.
+pub(crate) const NARROW: &str = "std for i686";
+
 /// An installation that has said nothing for this long will not end.
 const INSTALL_SILENCE: Duration = Duration::from_secs(5 * 60);
 
@@ -129,6 +135,20 @@ pub(crate) const TOOLS: &[Tool] = &[
         part_of: Some("nightly"),
         probe: Probe::InSysroot("nightly", "lib/rustlib/src/rust/library/Cargo.toml"),
         install: Install::Run("rustup component add --toolchain nightly rust-src"),
+    },
+    Tool {
+        name: OLDEST,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("cargo +1.88 --version"),
+        install: Install::Run("rustup toolchain install 1.88 --profile minimal"),
+    },
+    Tool {
+        name: NARROW,
+        need: Need::Optional,
+        part_of: Some(OLDEST),
+        probe: Probe::InSysroot("1.88", "lib/rustlib/i686-unknown-linux-gnu/lib"),
+        install: Install::Run("rustup target add --toolchain 1.88 i686-unknown-linux-gnu"),
     },
     Tool {
         name: "cargo-fuzz",

@@ -233,11 +233,16 @@ mod ticks {
         }
     }
 
+    #[allow(unused_unsafe, reason = "the call is unsafe before Rust 1.94")]
+    fn cpuid(leaf: u32) -> core::arch::x86_64::CpuidResult {
+        // SAFETY: every CPU of this architecture has the instruction.
+        unsafe { core::arch::x86_64::__cpuid(leaf) }
+    }
+
     fn trusted() -> bool {
         const INVARIANT: u32 = 1 << 8;
-        let leaves = core::arch::x86_64::__cpuid(0x8000_0000).eax;
         let invariant =
-            leaves >= 0x8000_0007 && core::arch::x86_64::__cpuid(0x8000_0007).edx & INVARIANT != 0;
+            cpuid(0x8000_0000).eax >= 0x8000_0007 && cpuid(0x8000_0007).edx & INVARIANT != 0;
         let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         let by_kernel = std::fs::read_to_string(source).unwrap_or_default();
         invariant

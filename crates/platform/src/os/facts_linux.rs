@@ -83,8 +83,8 @@ pub(super) fn allowed(threads: &[u64]) -> Option<CpuSet> {
 }
 
 pub(super) fn thread_id() -> u64 {
-    // SAFETY: no arguments, no preconditions.
-    unsafe { libc::syscall(libc::SYS_gettid) }.unsigned_abs()
+    // SAFETY: no arguments, no preconditions. (The id is positive; a long has 32 bits on some machines.)
+    unsafe { libc::syscall(libc::SYS_gettid) as u64 }
 }
 
 pub(super) fn set_mask(thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {

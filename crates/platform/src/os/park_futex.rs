@@ -53,7 +53,7 @@ impl Parker for OsParker {
 /// Waits while `word` holds `expected`, until `deadline` at the latest. May return early.
 fn futex_wait(word: &AtomicU32, expected: u32, deadline: Nanos) {
     let time = libc::timespec {
-        tv_sec: (deadline.0 / 1_000_000_000) as libc::time_t,
+        tv_sec: (deadline.0 / 1_000_000_000) as _,
         tv_nsec: (deadline.0 % 1_000_000_000) as _,
     };
     let timeout = if deadline == Nanos::MAX {

@@ -10,6 +10,13 @@ use platform::{Atomic, Lock, Memory, Ordering, Os, Padded, SharedCell};
 
 use crate::limits::{SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
 
+/// The most events that a ring can hold: 2^32, or 2^24 where addresses have 32 bits.
+const CAPACITY_MAX: usize = if usize::BITS > 32 {
+    1 << (usize::BITS / 2)
+} else {
+    1 << 24
+};
+
 /// Words of an event.
 const WORDS: usize = 4;
 
@@ -150,8 +157,9 @@ impl<M: Memory> Ring<M> {
 impl Rings<Os> {
     /// Rings of `capacity` events each, and their reader.
     ///
-    /// The capacity is rounded up to a power of two, and is at least 1. An event takes 32 bytes. Only the
-    /// table of rings is allocated here; each ring is allocated when a thread first gets its thread slot.
+    /// The capacity is rounded up to a power of two. It is at least 1, and at most 2³² (where addresses have
+    /// 32 bits, 2²⁴). An event takes 32 bytes. Only the table of rings is allocated here; each ring is
+    /// allocated when a thread first gets its thread slot.
     ///
     /// ```
     /// let (rings, reader) = paceline::Rings::new(4096);
@@ -176,7 +184,7 @@ impl<M: Memory> Rings<M> {
         let rings = Arc::new(Rings {
             slots: (0..slots).map(place).collect(),
             growth: M::Lock::new(()),
-            capacity: capacity.clamp(1, 1 << 32).next_power_of_two(),
+            capacity: capacity.clamp(1, CAPACITY_MAX).next_power_of_two(),
             strays: M::AtomicU64::new(0),
         });
         let reader = RingReader {
