@@ -19,6 +19,7 @@ mod placement;
 mod process;
 mod recording;
 mod reproducers;
+mod scopes;
 mod steering;
 mod stress;
 mod support;

@@ -205,7 +205,7 @@ impl<P: Platform> Place<'_, P> {
         }
     }
 
-    fn job(&self, node: usize) -> NewJob<'_, P> {
+    fn job(&self, node: usize) -> NewJob<'_, 'static, P> {
         match self.outside {
             Some(js) if node.is_multiple_of(2) => js.job(name(node)),
             _ => self.context.job(name(node)),

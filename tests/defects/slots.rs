@@ -38,7 +38,7 @@ impl Sink for Usher {
 
 /// Schedules a job when its thread ends.
 struct Late {
-    job: Option<NewJob<'static, Os>>,
+    job: Option<NewJob<'static, 'static, Os>>,
     ending: Flag,
     go: Flag,
     ran: Count,

@@ -79,6 +79,30 @@ pub enum WaitError {
     Refused(ScheduleError),
 }
 
+impl WaitError {
+    /// Raises the failure on behalf of the program's code that waits here: the job's own panic, if its
+    /// payload is there, or a panic with this error's text.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn raise(self) -> ! {
+        match self {
+            WaitError::Panicked {
+                payload: Some(payload),
+                ..
+            } => std::panic::resume_unwind(payload),
+            error => panic!("{error}"),
+        }
+    }
+
+    /// The payload of the job's panic, if no wait has taken it.
+    pub(crate) fn into_payload(self) -> Option<Box<dyn Any + Send>> {
+        match self {
+            WaitError::Panicked { payload, .. } => payload,
+            _ => None,
+        }
+    }
+}
+
 impl From<ScheduleError> for WaitError {
     fn from(error: ScheduleError) -> WaitError {
         match error {

@@ -65,13 +65,13 @@ pub trait Scene {
 /// Where jobs come from: a job system, or a frame of it.
 pub trait NewJobs<P: Platform> {
     /// Begins the description of a job.
-    fn job(&self, label: &'static str) -> NewJob<'_, P>;
+    fn job(&self, label: &'static str) -> NewJob<'_, 'static, P>;
 }
 
 impl<P: Platform> NewJobs<P> for JobSystem<P> {
     #[inline(always)]
     #[track_caller]
-    fn job(&self, label: &'static str) -> NewJob<'_, P> {
+    fn job(&self, label: &'static str) -> NewJob<'_, 'static, P> {
         JobSystem::job(self, label)
     }
 }
@@ -79,7 +79,7 @@ impl<P: Platform> NewJobs<P> for JobSystem<P> {
 impl<P: Platform> NewJobs<P> for Frame<'_, P> {
     #[inline(always)]
     #[track_caller]
-    fn job(&self, label: &'static str) -> NewJob<'_, P> {
+    fn job(&self, label: &'static str) -> NewJob<'_, 'static, P> {
         Frame::job(self, label)
     }
 }

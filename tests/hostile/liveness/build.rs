@@ -70,7 +70,13 @@ impl Maker<'_> {
     }
 
     /// A job that waits for another one in its body. It holds the job system, as jobs do.
-    fn waits(&self, job: NewJob<'_, Os>, target: JobId, is_short: bool, turns: u64) -> JobId {
+    fn waits(
+        &self,
+        job: NewJob<'_, 'static, Os>,
+        target: JobId,
+        is_short: bool,
+        turns: u64,
+    ) -> JobId {
         let (js, token) = (Arc::clone(self.js), self.tokens.token());
         job.schedule(move |_| {
             if is_short {
@@ -121,7 +127,7 @@ impl Maker<'_> {
 }
 
 /// A job that does nothing but work of its own.
-fn bodies(job: NewJob<'_, Os>, work: Work, turns: u64, tokens: &Tokens) -> JobId {
+fn bodies(job: NewJob<'_, 'static, Os>, work: Work, turns: u64, tokens: &Tokens) -> JobId {
     let token = tokens.token();
     match work {
         Work::Range(items) => job.schedule_for(0..items as usize, Grain::Items(1), move |_, _| {

@@ -53,7 +53,7 @@ static TAKEN: Barrier = Barrier::new(2);
 
 /// Schedules its jobs when the thread ends.
 #[derive(Default)]
-struct Schedules(Vec<NewJob<'static, Os>>);
+struct Schedules(Vec<NewJob<'static, 'static, Os>>);
 
 impl Drop for Schedules {
     fn drop(&mut self) {

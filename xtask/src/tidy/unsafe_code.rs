@@ -15,6 +15,7 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/api/handle.rs",
     "crates/paceline/src/api/over/",
     "crates/paceline/src/api/schedule.rs",
+    "crates/paceline/src/api/scope.rs",
     "crates/paceline/src/border/",
     "crates/paceline/src/graph/finish.rs",
     // Platforms with planted bugs, and contexts for the models' own threads.

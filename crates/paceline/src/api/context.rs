@@ -1,7 +1,6 @@
 //! The calls of a program on a [`Context`]: it makes jobs, waits for them, and asks about them, as the job
 //! system does for threads that have no context.
 
-use std::panic::resume_unwind;
 use std::time::Duration;
 
 use event::Nanos;
@@ -44,7 +43,7 @@ impl<P: Platform> Context<'_, P> {
     /// js.wait(outer.wait());
     /// ```
     #[track_caller]
-    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+    pub fn job(&self, name: &'static str) -> NewJob<'_, 'static, P> {
         NewJob::inside(self, name)
     }
 
@@ -105,13 +104,8 @@ impl<P: Platform> Context<'_, P> {
     /// As [`JobSystem::wait`](crate::JobSystem::wait).
     #[track_caller]
     pub fn wait(&self, id: impl Into<JobId>) {
-        match self.try_wait(id) {
-            Ok(()) => {}
-            Err(WaitError::Panicked {
-                payload: Some(payload),
-                ..
-            }) => resume_unwind(payload),
-            Err(error) => panic!("{error}"),
+        if let Err(error) = self.try_wait(id) {
+            error.raise();
         }
     }
 

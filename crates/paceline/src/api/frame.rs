@@ -112,7 +112,7 @@ impl<'js, P: Platform> Frame<'js, P> {
     /// js.wait(frame.job("draw").after(animate).schedule(|_| ()));
     /// ```
     #[track_caller]
-    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+    pub fn job(&self, name: &'static str) -> NewJob<'_, 'static, P> {
         NewJob::outside(self.shared, name)
     }
 

@@ -118,11 +118,7 @@ impl<T> Job<T> {
     pub fn wait(self) -> T {
         match self.try_wait() {
             Ok(result) => result,
-            Err(WaitError::Panicked {
-                payload: Some(payload),
-                ..
-            }) => std::panic::resume_unwind(payload),
-            Err(error) => panic!("{error}"),
+            Err(error) => error.raise(),
         }
     }
 

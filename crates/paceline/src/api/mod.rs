@@ -7,6 +7,7 @@ mod handle;
 mod machine;
 mod over;
 mod schedule;
+mod scope;
 mod system;
 
 pub use builder::Builder;

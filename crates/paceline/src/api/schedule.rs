@@ -1,5 +1,6 @@
 //! The description of a job, and the calls that schedule it: single jobs, ranges, combinations, events.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::handle::{Event, Job};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
 use crate::store::{BodyTable, JobId, Label, Slot, Ticket};
-use crate::work::{Context, Once, RangeTable, Shared, SharedRange, Typed};
+use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
 /// [`Frame::job`](crate::Frame::job). Nothing happens until one of the scheduling calls, which take it.
@@ -28,13 +29,17 @@ use crate::work::{Context, Once, RangeTable, Shared, SharedRange, Typed};
 /// assert_eq!(load.wait(), [3, 1, 2]);
 /// js.wait(report);
 /// ```
+/// `'body` is how long the job's body may borrow for: until the end of its scope for the jobs of a
+/// [`Scope`](crate::Scope), and `'static` for all others, which nothing waits for.
 #[must_use = "describe the job, then schedule it"]
-pub struct NewJob<'a, P: Platform = Os> {
+pub struct NewJob<'a, 'body, P: Platform = Os> {
     from: Origin<'a, P>,
     label: Label,
     after: Predecessors,
     /// The flag of its lane, beside that of the job that schedules it.
     lane: u32,
+    /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
+    _body: PhantomData<fn(&'body ()) -> &'body ()>,
 }
 
 /// The place where a job is described. A description outlives any particular call (it may be kept in a
@@ -43,14 +48,24 @@ pub struct NewJob<'a, P: Platform = Os> {
 pub(super) enum Origin<'a, P: Platform> {
     Outside(&'a Shared<P>),
     Inside(&'a Context<'a, P>),
+    InScope(&'a Shared<P>, &'a ScopeJobs<P>),
 }
 
 impl<'a, P: Platform> Origin<'a, P> {
     #[inline]
     fn shared(&self) -> &'a Shared<P> {
         match self {
-            Origin::Outside(shared) => shared,
+            Origin::Outside(shared) | Origin::InScope(shared, _) => shared,
             Origin::Inside(context) => context.shared,
+        }
+    }
+
+    /// The scope that the job belongs to.
+    #[inline]
+    fn scope(&self) -> Option<&'a ScopeJobs<P>> {
+        match self {
+            Origin::InScope(_, scope) => Some(scope),
+            Origin::Outside(_) | Origin::Inside(_) => None,
         }
     }
 
@@ -59,6 +74,7 @@ impl<'a, P: Platform> Origin<'a, P> {
         match *self {
             Origin::Outside(shared) => Origin::Outside(shared),
             Origin::Inside(context) => Origin::Inside(context),
+            Origin::InScope(shared, scope) => Origin::InScope(shared, scope),
         }
     }
 
@@ -69,7 +85,7 @@ impl<'a, P: Platform> Origin<'a, P> {
     #[inline]
     pub(super) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
         match self {
-            Origin::Outside(shared) => shared.context(),
+            Origin::Outside(shared) | Origin::InScope(shared, _) => shared.context(),
             // SAFETY: the context was lent to this thread, which it does not leave, and this copy of it lives
             // no longer than the borrow of the original.
             Origin::Inside(context) => Ok(unsafe { Context::new(context.shared, context.thread) }),
@@ -94,20 +110,26 @@ impl Predecessors {
     }
 }
 
-impl<'a, P: Platform> NewJob<'a, P> {
+impl<'a, P: Platform> NewJob<'a, 'static, P> {
     #[track_caller]
     pub(super) fn outside(shared: &'a Shared<P>, name: &'static str) -> Self {
-        NewJob::new(Origin::Outside(shared), name)
+        // SAFETY: the bodies borrow nothing ('static).
+        unsafe { NewJob::new(Origin::Outside(shared), name) }
     }
 
     /// The description of a job on the thread of this context.
     #[track_caller]
     pub(super) fn inside(context: &'a Context<'a, P>, name: &'static str) -> Self {
-        NewJob::new(Origin::Inside(context), name)
+        // SAFETY: as above.
+        unsafe { NewJob::new(Origin::Inside(context), name) }
     }
+}
 
+impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
+    /// # Safety
+    /// Nothing that lives as long as `'body` ends before a job of this origin has ended.
     #[track_caller]
-    fn new(from: Origin<'a, P>, name: &'static str) -> Self {
+    pub(super) unsafe fn new(from: Origin<'a, P>, name: &'static str) -> Self {
         let label = Label {
             name,
             site: Location::caller(),
@@ -117,6 +139,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
             label,
             after: Predecessors::default(),
             lane: 0,
+            _body: PhantomData,
         }
     }
 
@@ -178,7 +201,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
     #[track_caller]
     pub fn schedule<F>(self, body: F) -> JobId
     where
-        F: FnOnce(&Context<'_, P>) + Send + 'static,
+        F: FnOnce(&Context<'_, P>) + Send + 'body,
     {
         or_panic(self.try_schedule(body))
     }
@@ -198,11 +221,11 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// gets no thread slot, or this process is a fork's child; see [`ScheduleError`].
     pub fn try_schedule<F>(self, body: F) -> Result<JobId, ScheduleError>
     where
-        F: FnOnce(&Context<'_, P>) + Send + 'static,
+        F: FnOnce(&Context<'_, P>) + Send + 'body,
     {
         let (cx, table) = (self.from.context()?, &Once::<P, F>::TABLE);
-        // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { submit(&cx, self.label, self.lane, &self.after, body, table)? };
+        // SAFETY: what the body borrows lives as long as the job (see `new`).
+        let ticket = unsafe { self.submit(&cx, 0, body, table)? };
         Ok(JobId::new(cx.shared.id, ticket))
     }
 
@@ -220,8 +243,8 @@ impl<'a, P: Platform> NewJob<'a, P> {
     #[track_caller]
     pub fn run<F, T>(self, body: F) -> Job<T>
     where
-        F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
-        T: Send + 'static,
+        F: FnOnce(&Context<'_, P>) -> T + Send + 'body,
+        T: Send + 'body,
     {
         or_panic(self.try_run(body))
     }
@@ -240,14 +263,13 @@ impl<'a, P: Platform> NewJob<'a, P> {
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_run<F, T>(self, body: F) -> Result<Job<T>, ScheduleError>
     where
-        F: FnOnce(&Context<'_, P>) -> T + Send + 'static,
-        T: Send + 'static,
+        F: FnOnce(&Context<'_, P>) -> T + Send + 'body,
+        T: Send + 'body,
     {
-        let held = Slot::<P>::IS_HELD | self.lane;
         let (cx, table) = (self.from.context()?, &Typed::<P, F, T>::TABLE);
         let owner = owner(&cx);
-        // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { submit(&cx, self.label, held, &self.after, body, table)? };
+        // SAFETY: as in `try_schedule`; the result lives as long, too.
+        let ticket = unsafe { self.submit(&cx, Slot::<P>::IS_HELD, body, table)? };
         Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
     }
 
@@ -272,7 +294,7 @@ impl<'a, P: Platform> NewJob<'a, P> {
     #[track_caller]
     pub fn schedule_for<F>(self, range: Range<usize>, grain: Grain, body: F) -> JobId
     where
-        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
+        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'body,
     {
         or_panic(self.try_schedule_for(range, grain, body))
     }
@@ -296,13 +318,12 @@ impl<'a, P: Platform> NewJob<'a, P> {
         body: F,
     ) -> Result<JobId, ScheduleError>
     where
-        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'static,
+        F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'body,
     {
         let body = SharedRange::new(range, grain, body)?;
-        let flags = Slot::<P>::IS_RANGE | self.lane;
         let (cx, table) = (self.from.context()?, &RangeTable::<P, F>::TABLE);
-        // SAFETY: the body borrows nothing ('static).
-        let ticket = unsafe { submit(&cx, self.label, flags, &self.after, body, table)? };
+        // SAFETY: as in `try_schedule`.
+        let ticket = unsafe { self.submit(&cx, Slot::<P>::IS_RANGE, body, table)? };
         Ok(JobId::new(cx.shared.id, ticket))
     }
 
@@ -351,34 +372,40 @@ impl<'a, P: Platform> NewJob<'a, P> {
         graph.wire_event(ticket, slot, &self.after.tickets, cx.queue())?;
         Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
     }
+
+    /// Makes the job and publishes it.
+    ///
+    /// # Safety
+    /// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
+    #[inline]
+    unsafe fn submit<F>(
+        &self,
+        cx: &Context<'_, P>,
+        flags: u32,
+        body: F,
+        table: &'static BodyTable,
+    ) -> Result<Ticket, ScheduleError> {
+        self.after.check_own()?;
+        let graph = cx.graph();
+        let flags = flags | self.lane | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
+        let made = match self.from.scope() {
+            None => graph.make(self.label, flags, Ticket::NONE),
+            Some(scope) => {
+                let flags = flags | Slot::<P>::IN_SCOPE;
+                let made = graph.make(self.label, flags, scope.parent());
+                made.inspect(|_| scope.count(cx))
+            }
+        };
+        let (job, slot) = made.ok_or_else(|| graph.full())?;
+        // SAFETY: the caller's promise; the job is new.
+        unsafe { slot.put_body(body, table) };
+        graph.wire(job, slot, &self.after.tickets, cx.queue())?;
+        Ok(job)
+    }
 }
 
 /// The job system of a context, for a handle that keeps it.
 fn owner<P: Platform>(cx: &Context<'_, P>) -> Arc<Shared<P>> {
     let owner = cx.shared.this.upgrade();
     owner.expect("a context keeps the job system alive")
-}
-
-/// Makes a job and publishes it.
-///
-/// # Safety
-/// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
-#[inline]
-unsafe fn submit<P: Platform, F>(
-    cx: &Context<'_, P>,
-    label: Label,
-    flags: u32,
-    after: &Predecessors,
-    body: F,
-    table: &'static BodyTable,
-) -> Result<Ticket, ScheduleError> {
-    after.check_own()?;
-    let graph = cx.graph();
-    let flags = flags | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
-    let made = graph.make(label, flags, Ticket::NONE);
-    let (job, slot) = made.ok_or_else(|| graph.full())?;
-    // SAFETY: the caller's promise; the job is new.
-    unsafe { slot.put_body(body, table) };
-    graph.wire(job, slot, &after.tickets, cx.queue())?;
-    Ok(job)
 }

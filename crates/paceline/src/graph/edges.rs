@@ -83,13 +83,20 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     ) -> Result<u32, ScheduleError> {
         let (number, block) = self.allocate_links()?;
         let first = Preds(slot.preds.load(Ordering::Relaxed));
+        // Relaxed: this thread has just made the job.
+        let has_parent = slot.flags.load(Ordering::Relaxed) & Slot::<P>::HAS_PARENT != 0;
+        let in_slot = if first == Preds::NONE && !has_parent {
+            PLACES_IN_SLOT
+        } else {
+            0
+        };
         block.fill(preds, job.0, first.block());
         // Release, partner: the Acquire in `linked_preds`. A plain store is enough: no other thread knows the
         // job.
         slot.preds.store(first.and(number).0, Ordering::Release);
         let mut over = 0;
         for (place, &pred) in preds.iter().enumerate() {
-            let hung = if first == Preds::NONE && place < PLACES_IN_SLOT {
+            let hung = if place < in_slot {
                 let link = Link::InSlot {
                     index: job.index(),
                     place,
@@ -148,7 +155,10 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         }
         let result = match self.path_to_ancestor(after, ticket) {
             Some(cycle) => Err(GraphError::Cycle { cycle }),
-            None => self.add_late_edge(after, ticket, slot),
+            None => self
+                .tell_scope(slot, &[after])
+                .and_then(|()| self.add_late_edge(after, ticket, slot))
+                .map_err(|_| GraphError::TooManyEdges),
         };
         self.release(ticket, 1, Queue::Own);
         self.finish_todo(Queue::Own);
@@ -158,7 +168,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
 
     /// Adds an edge to a job that the caller holds back. The edge has a count of its own: the predecessor may
     /// end, and take that count back, before the edge is in both lists.
-    fn add_late_edge(self, pred: Ticket, job: Ticket, slot: &Slot<P>) -> Result<(), GraphError> {
+    fn add_late_edge(self, pred: Ticket, job: Ticket, slot: &Slot<P>) -> Result<(), ScheduleError> {
         // Relaxed, as below: the caller's own count keeps it above zero.
         slot.pending.fetch_add(1, Ordering::Relaxed);
         let added = self.add_late_link(pred, job, slot);
@@ -170,7 +180,74 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
             self.cancel(job, pred);
         }
         slot.pending.fetch_sub(1, Ordering::Relaxed);
-        added.map(|_| ()).map_err(|_| GraphError::TooManyEdges)
+        added.map(|_| ())
+    }
+
+    /// Tells the job's scope, if it has one, that it needs these jobs, too, as far as they are not the
+    /// scope's own. The caller holds the job back, and so keeps the scope open.
+    pub(crate) fn tell_scope(self, slot: &Slot<P>, after: &[Ticket]) -> Result<(), ScheduleError> {
+        // Relaxed: these flags do not change, and the caller has acquired them with the job.
+        let flags = slot.flags.load(Ordering::Relaxed);
+        if flags & Slot::<P>::IN_SCOPE == 0 {
+            return Ok(());
+        }
+        let scope = slot.parent(flags);
+        for &pred in after {
+            if self.parent_of(pred) != Some(scope) && !self.slot(pred).has_ended(pred) {
+                self.needs(scope, pred)?;
+                self.driver.has_new_predecessor(scope);
+            }
+        }
+        Ok(())
+    }
+
+    /// A scope needs `pred`. That job is put into the scope's list of predecessors, along which waits and the
+    /// search for deadlocks walk. It does not hold the scope back, and does not know of it: the scope's jobs
+    /// do. Of jobs that are over, the places are used again, so that a scope may stay open for ever.
+    pub(crate) fn needs(self, scope: Ticket, pred: Ticket) -> Result<(), ScheduleError> {
+        /// How many blocks are looked at for a place. The next call goes on behind them. So the list is
+        /// longer than it has to be by one part in this many at most.
+        const BLOCKS_LOOKED_AT: u32 = 8;
+        let slot = self.slot(scope);
+        // Relaxed: a hint. All blocks of the list stay in it while the scope is open.
+        let mut number = slot.place.load(Ordering::Relaxed);
+        for _ in 0..BLOCKS_LOOKED_AT {
+            if number >= NIL {
+                // Acquire, partner: the Release CAS in `put_before`: the block.
+                number = Preds(slot.preds.load(Ordering::Acquire)).block();
+            }
+            if number == NIL {
+                break;
+            }
+            let block = self.links.get(number);
+            let found = block.from.iter().any(|place| self.take_place(place, pred));
+            if !found {
+                number = block.more.load(Ordering::Relaxed);
+            }
+            slot.place.store(number, Ordering::Relaxed);
+            if found {
+                return Ok(());
+            }
+        }
+        let (number, block) = self.allocate_links()?;
+        let first = slot.preds.load(Ordering::Relaxed);
+        block.fill(&[pred], scope.0, Preds(first).block());
+        put_before(slot, number, block, first);
+        Ok(())
+    }
+
+    /// Writes `pred` to a place of a scope's links if the job there is over. True also if it is already
+    /// there.
+    fn take_place(self, place: &P::AtomicU64, pred: Ticket) -> bool {
+        // Relaxed, all: a job that is over stays over, and both values are names of jobs that walks may see.
+        let known = Ticket(place.load(Ordering::Relaxed));
+        let is_free = known.is_none() || self.slot(known).has_ended(known);
+        let (new, relaxed) = (pred.0, Ordering::Relaxed);
+        known == pred
+            || is_free
+                && place
+                    .compare_exchange(known.0, new, relaxed, relaxed)
+                    .is_ok()
     }
 
     /// Adds the edge itself, in a block of its own. False if the predecessor is already over. Other threads
@@ -182,29 +259,19 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         slot: &Slot<P>,
     ) -> Result<bool, ScheduleError> {
         let (number, block) = self.allocate_links()?;
-        let mut first = slot.preds.load(Ordering::Relaxed);
+        let first = slot.preds.load(Ordering::Relaxed);
         block.fill(&[pred], job.0, Preds(first).block());
         if !self.hang_in_block(pred, number, 0, block) {
             self.free_links(number);
             return Ok(false);
         }
-        // Release, partner: the Acquire in `linked_preds`.
-        let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
-        let with = |first: u32| Preds(first).and(number).0;
-        while let Err(now) = slot
-            .preds
-            .compare_exchange(first, with(first), release, relaxed)
-        {
-            first = now;
-            // Release, partner: the fence in `Links::read`, as in `fill`.
-            block.more.store(Preds(first).block(), release);
-        }
+        put_before(slot, number, block, first);
         self.driver.record(EventKind::Edge, job, pred.0);
         Ok(true)
     }
 
     /// Counts one more thing that holds the job back. False if nothing holds it back any more.
-    fn hold_back(self, job: Ticket, slot: &Slot<P>) -> bool {
+    pub(super) fn hold_back(self, job: Ticket, slot: &Slot<P>) -> bool {
         // Acquire, partner: the Release stores of the state.
         let word = slot.word(Ordering::Acquire);
         if word.generation != job.generation() || word.phase != JobPhase::Waiting {
@@ -279,6 +346,22 @@ impl<P: Platform> Graph<P> {
         // Relaxed: ordered by the CAS in `hang`.
         let set_next = |to| next.store(to, Ordering::Relaxed);
         self.hang(from, Link::InBlock { number, place }, set_next)
+    }
+}
+
+/// Puts a block in front of a job's list of predecessors. Other threads may be doing the same. `first`: what
+/// the block was filled for.
+fn put_before<P: Platform>(slot: &Slot<P>, number: u32, block: &Links<P>, mut first: u32) {
+    // Release, partner: the Acquire in `linked_preds`.
+    let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
+    let with = |first: u32| Preds(first).and(number).0;
+    while let Err(now) = slot
+        .preds
+        .compare_exchange(first, with(first), release, relaxed)
+    {
+        first = now;
+        // Release, partner: the fence in `Links::read`, as in `fill`.
+        block.more.store(Preds(first).block(), release);
     }
 }
 

@@ -3,7 +3,8 @@
 
 use platform::{Atomic, Ordering, Platform};
 
-use super::failure::{Audience, Cause, Failure, Surplus};
+use super::dropped::DROPPED;
+use super::failure::{Audience, Cause, Failure, Keep, Surplus};
 use super::{Driver, OnGraph};
 use crate::border::Payload;
 use crate::error::UnwaitedPanic;
@@ -14,6 +15,10 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     #[cold]
     pub(super) fn cancel(self, job: Ticket, before: Ticket) {
         let slot = self.slot(job);
+        // Relaxed: if the job was dropped, then by the thread that has just let this one's end pass.
+        if slot.pending.load(Ordering::Relaxed) >= DROPPED {
+            return; // It has failed already.
+        }
         let label = self.label_of(slot);
         let cause = self.failures.cause_of(before);
         let cause = cause.unwrap_or(Cause::without_record(before, label));
@@ -40,8 +45,8 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         self.note_failure(job, slot, flags, failure);
     }
 
-    /// Records a failure under the name of the job, or of the scope that will raise it again. The job is not
-    /// over: its list is still open.
+    /// Records a failure under the name of the job, or of the scope if the job has none. The scope raises it
+    /// again. The job is not over: its list is still open.
     #[cold]
     pub(crate) fn note_failure(self, job: Ticket, slot: &Slot<P>, flags: u32, failure: Failure) {
         let failures = &self.failures;
@@ -50,8 +55,15 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
             // Relaxed: published by the swap in `close`, after which the handle may look.
             slot.flags.fetch_or(Slot::<P>::FAILED, Ordering::Relaxed);
         }
-        let surplus = if has(Slot::<P>::IN_SCOPE) {
+        let surplus = if has(Slot::<P>::IN_SCOPE) && has(Slot::<P>::IS_ANONYMOUS) {
             failures.keep(slot.parent(flags), failure)
+        } else if has(Slot::<P>::IN_SCOPE) {
+            let keep = if has(Slot::<P>::IS_HELD) {
+                Keep::UntilTaken
+            } else {
+                Keep::Lately
+            };
+            failures.add_in(slot.parent(flags), job, failure, keep)
         } else if has(Slot::<P>::IS_AWAITED | Slot::<P>::IS_HELD) {
             failures.keep(job, failure)
         } else {

@@ -82,8 +82,10 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
             self.make_ready(job, slot, queue);
         } else {
             let wired = self.add_edges(job, slot, &after, 1);
+            let wired = wired.and_then(|()| self.tell_scope(slot, &after));
             if wired.is_err() {
-                // The program will get no handle.
+                // Relaxed, both: published by the release. The program will get no handle.
+                slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
                 slot.holders.store(Slot::<P>::FINISHER, Ordering::Relaxed);
             }
             self.release(job, 1, queue);

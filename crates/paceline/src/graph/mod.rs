@@ -6,7 +6,7 @@
 //! ([`GraphLocal`]), a queue for a job that is ready, a wake-up for a thread that waits.
 //!
 //! - [`make`]: a slot becomes a job.
-//! - [`edges`]: the edges of a job, given when it is scheduled or later.
+//! - [`edges`]: the edges of a job, given when it is scheduled or later, and what a scope needs.
 //! - [`finish`]: a job is over.
 //! - [`listen`]: threads and futures that wait for a job.
 //! - [`scopes`]: the ends of a scope's jobs, counted.
@@ -35,7 +35,7 @@ use crate::stats::Counters;
 use crate::store::{Cache, Label, LabelCache, Labels, Links, Slab, Slot, Ticket};
 
 pub(crate) use dropped::DROPPED;
-pub(crate) use failure::{Failure, Failures};
+pub(crate) use failure::Failures;
 pub(crate) use finish::Ending;
 use listen::WaitLinks;
 pub(crate) use listen::{Listener, Wakers};

@@ -24,6 +24,7 @@ mod promote;
 mod range;
 mod ranges;
 mod rings;
+mod scopes;
 mod slab;
 mod slots;
 mod slow;

@@ -155,10 +155,10 @@ pub(crate) struct Slot<P: Platform> {
     pub(crate) state: P::AtomicU64,
     /// The list of successors and listeners to notify; see above.
     pub(crate) links: P::AtomicU64,
-    /// With HAS_PARENT: the scope that this job belongs to, or the job that made it. Without: for each of the
-    /// job's first links, the number of the link behind it, 28 bits each and inverted (0 is [`NIL`]). Written
-    /// by the thread that makes the job; each number is written before its link is published. After that it
-    /// is only read.
+    /// With HAS_PARENT: the scope that this job belongs to, or the job that made it; all of its links are in
+    /// blocks then. Without: for each of the job's first links, the number of the link behind it, 28 bits
+    /// each and inverted (0 is [`NIL`]). Written by the thread that makes the job; each number is written
+    /// before its link is published. After that it is only read.
     pub(crate) parent: P::AtomicU64,
     /// The last wait that found this job to be needed: `serial 48 | thread 16`. It is a hint which thread to
     /// wake when the job can run, and it is the wait's mark for jobs it has visited. Any thread writes it;
@@ -174,7 +174,8 @@ pub(crate) struct Slot<P: Platform> {
     /// The label's number.
     pub(crate) label: P::AtomicU32,
     /// Running: the thread slot that claimed the job, from when that thread has stored it. Open: the block
-    /// with the range's words. Before that [`Slot::NOWHERE`].
+    /// with the range's words. Before that [`Slot::NOWHERE`]. Of a scope: the block of its links in which the
+    /// next free place is looked for.
     pub(crate) place: P::AtomicU32,
     /// Jobs with a handle: which sides still need the slot ([`Slot::FINISHER`], [`Slot::HANDLE`]), and
     /// whether the handle has taken the result ([`Slot::TAKEN`]). The last side to leave frees the slot.

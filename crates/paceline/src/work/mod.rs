@@ -26,4 +26,5 @@ pub(crate) use bodies::{Once, Typed};
 pub use context::Context;
 pub(crate) use range::{RangeTable, SharedRange};
 pub use scope::Scope;
+pub(crate) use scope::ScopeJobs;
 pub(crate) use shared::Shared;

@@ -161,7 +161,8 @@ impl<P: Platform> Context<'_, P> {
         });
     }
 
-    /// Wakes the waiter that needs this job. It is found by the marks on the job and on the jobs that made
+    /// Wakes the waiters that need this job. They are found by the marks on the job and on the jobs that made
+    /// it: one that needs the job itself, and the one that is nearest to it among those that need what made
     /// it.
     pub(crate) fn alert_watcher_of(&self, ticket: Ticket) {
         const NESTING_MAX: usize = 64;
@@ -174,11 +175,13 @@ impl<P: Platform> Context<'_, P> {
                 // has marked the job after this thread's fence. Then that thread's look behind its own fence
                 // sees what is published here.
                 if mark.is_shared {
-                    self.alert_all()
+                    return self.alert_all();
                 } else if let Some(thread) = self.shared.threads.find(mark.thread as usize) {
                     self.alert(thread);
                 }
-                return;
+                if known != ticket {
+                    return;
+                }
             }
             job = self.graph().parent_of(known);
         }

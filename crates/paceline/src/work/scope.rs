@@ -1,6 +1,9 @@
 //! Scopes: jobs that borrow, and that are all over when the scope is.
 //!
-//! A scope is a slot without a body that counts its jobs in `pending`. While the scope's closure runs a large
+//! A scope is a slot without a body that counts its jobs in `pending`. A job of a scope may depend on jobs
+//! outside of it. A wait for the scope has to help these, too, so the scope names them among its own
+//! predecessors (`Graph::needs`), although they do not count.
+//! While the scope's closure runs a large
 //! guard is part of the count, so that the count cannot reach zero. At the end the guard is replaced by the
 //! number of jobs spawned. Until then the thread that opened the scope counts its own spawns in a plain word,
 //! so a spawn costs no read-modify-write there. Ends of jobs are subtracted from the guard meanwhile. So that
@@ -15,8 +18,8 @@ use super::bodies::Once;
 use super::context::Context;
 use super::shared::Shared;
 use crate::border::{UnwindGuard, UserValue, caught};
-use crate::error::{ScheduleError, or_panic};
-use crate::graph::{DROPPED, Failure};
+use crate::error::{ScheduleError, WaitError, or_panic};
+use crate::graph::DROPPED;
 use crate::queues::{Queue, THREAD_SLOTS_MAX};
 use crate::store::{Label, Slot, Ticket};
 
@@ -25,6 +28,10 @@ use crate::store::{Label, Slot, Ticket};
 ///
 /// Jobs of the scope can spawn more jobs into it: they share the reference to it. The scope ends when the
 /// last of them has ended.
+///
+/// There are two ways to make a job. [`spawn`](Scope::spawn) makes one without a name, at the least cost.
+/// [`job`](Scope::job) begins the description of one that can do all that jobs outside of scopes can:
+/// depend on others, have successors, a result, a loop, a place in the background.
 ///
 /// ```
 /// let js = paceline::JobSystem::new();
@@ -37,7 +44,15 @@ use crate::store::{Label, Slot, Ticket};
 /// assert_eq!(found.into_inner(), 1);
 /// ```
 pub struct Scope<'scope, 'env: 'scope, P: Platform = Os> {
-    shared: &'scope Shared<P>,
+    pub(crate) shared: &'scope Shared<P>,
+    pub(crate) jobs: ScopeJobs<P>,
+    _scope: PhantomData<&'scope mut &'scope ()>,
+    _env: PhantomData<&'env mut &'env ()>,
+}
+
+/// The jobs of a scope, counted.
+pub(crate) struct ScopeJobs<P: Platform> {
+    /// The scope's own.
     job: Ticket,
     /// The thread slot that opened the scope. `spawns_left`: how many jobs the opener may spawn until it adds
     /// its spawns to the count; only the opener writes it.
@@ -45,8 +60,6 @@ pub struct Scope<'scope, 'env: 'scope, P: Platform = Os> {
     spawns_left: P::AtomicU32,
     /// Set by the opener when the closure has returned. From then on spawns are counted directly.
     closed: P::AtomicU32,
-    _scope: PhantomData<&'scope mut &'scope ()>,
-    _env: PhantomData<&'env mut &'env ()>,
 }
 
 /// The part of an open scope's count that is not its jobs: more than [`UNCOUNTED_MAX`].
@@ -108,35 +121,53 @@ impl<P: Platform> Context<'_, P> {
         slot.pending.store(GUARD, Ordering::Release);
         let scope = Scope {
             shared: self.shared,
-            job,
-            opener: self.thread.index,
-            spawns_left: P::AtomicU32::new(UNCOUNTED_MAX),
-            closed: P::AtomicU32::new(0),
+            jobs: ScopeJobs {
+                job,
+                opener: self.thread.index,
+                spawns_left: P::AtomicU32::new(UNCOUNTED_MAX),
+                closed: P::AtomicU32::new(0),
+            },
             _scope: PhantomData,
             _env: PhantomData,
         };
         let guard = UnwindGuard::<P>::new("a scope whose jobs borrow");
         let result = caught(|| f(&scope));
-        scope.closed.store(1, Ordering::Relaxed);
-        let spawned = UNCOUNTED_MAX - scope.spawns_left.load(Ordering::Relaxed);
+        let spawned = scope.jobs.close();
         graph.release(job, GUARD - spawned, Queue::Own);
         graph.finish_todo(Queue::Own);
         // The jobs borrow from here: the scope is not left before they have ended.
-        self.wait_for_borrowers(job);
+        self.wait_for_borrowers(job, |cycle| self.give_up_jobs_of(job, &cycle));
         guard.disarm();
         match (result, graph.failures.take(job)) {
             (Ok(result), None) => result,
-            (Ok(result), Some(failure)) => {
+            (Ok(result), Some(error)) => {
                 self.shared.panics.discard(UserValue::new(result));
-                failure.raise()
+                error.raise()
             }
-            (Err(payload), failure) => {
-                if let Some(other) = failure.and_then(Failure::into_payload) {
+            (Err(payload), error) => {
+                if let Some(other) = error.and_then(WaitError::into_payload) {
+                    let other = UserValue::new(other);
                     self.in_frame(Ticket::NONE, || self.shared.panics.discard(other));
                 }
                 payload.resume()
             }
         }
+    }
+
+    /// The scope can never end, because something that its jobs wait for waits for the scope. Those that
+    /// have not started are dropped; the scope then raises the cycle.
+    #[cold]
+    fn give_up_jobs_of(&self, scope: Ticket, cycle: &[Label]) {
+        let graph = self.graph();
+        for (index, slot) in self.shared.graph.slots.iter() {
+            // Acquire, partner: the Release stores of the state: the parent.
+            let job = Ticket::new(index, slot.word(Ordering::Acquire).generation);
+            if graph.parent_of(job) == Some(scope) {
+                graph.give_up(job, cycle);
+            }
+        }
+        graph.finish_todo(Queue::Own);
+        self.publish(Queue::Own, false);
     }
 }
 
@@ -202,9 +233,9 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
         let cx = self.shared.context()?;
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
         let graph = cx.graph();
-        let made = graph.make(Label { name, site }, flags, self.job);
+        let made = graph.make(Label { name, site }, flags, self.jobs.job);
         let (job, slot) = made.ok_or_else(|| graph.full())?;
-        self.count(&cx);
+        self.jobs.count(&cx);
         // SAFETY: the table is the body's. Everything the body borrows outlives the scope, which does not end
         // before the job has.
         unsafe { slot.put_body(body, &Once::<P, F>::TABLE) };
@@ -212,32 +243,46 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
         cx.publish(Queue::Own, false);
         Ok(())
     }
+}
 
+impl<P: Platform> ScopeJobs<P> {
+    /// The scope itself, as the parent of its jobs.
     #[inline]
-    fn count(&self, cx: &Context<'_, P>) {
+    pub(crate) fn parent(&self) -> Ticket {
+        self.job
+    }
+
+    /// Counts a new job, which the scope waits for from now on.
+    #[inline]
+    pub(crate) fn count(&self, cx: &Context<'_, P>) {
         let alone = cx.thread.index == self.opener && self.closed.load(Ordering::Relaxed) == 0;
         if alone {
             let left = self.spawns_left.load(Ordering::Relaxed) - 1;
             self.spawns_left.store(left, Ordering::Relaxed);
             if left == 0 {
-                self.add_spawned();
+                self.add_spawned(cx.shared);
             }
         } else {
             // Relaxed: the spawner is a job of the scope or runs inside its closure. So the count is not
             // zero, and the spawner's own end comes after this.
-            self.shared
-                .slot(self.job)
-                .pending
-                .fetch_add(1, Ordering::Relaxed);
+            let pending = &cx.shared.slot(self.job).pending;
+            pending.fetch_add(1, Ordering::Relaxed);
         }
     }
+
     /// Adds the opener's spawns to the count. Called by the opener.
     #[cold]
-    fn add_spawned(&self) {
+    fn add_spawned(&self, shared: &Shared<P>) {
         self.spawns_left.store(UNCOUNTED_MAX, Ordering::Relaxed);
         // Relaxed: the guard keeps the count above zero, and the guard's end comes after this.
-        let pending = &self.shared.slot(self.job).pending;
+        let pending = &shared.slot(self.job).pending;
         pending.fetch_add(UNCOUNTED_MAX, Ordering::Relaxed);
+    }
+
+    /// The closure has returned. Returns how many of the opener's spawns are not yet part of the count.
+    fn close(&self) -> u32 {
+        self.closed.store(1, Ordering::Relaxed);
+        UNCOUNTED_MAX - self.spawns_left.load(Ordering::Relaxed)
     }
 }
 
@@ -265,8 +310,14 @@ mod tests {
                     for _ in 0..UNCOUNTED_MAX {
                         scope.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed));
                     }
-                    let pending =
-                        || js.enter(|cx| cx.shared.slot(scope.job).pending.load(Ordering::Relaxed));
+                    let pending = || {
+                        js.enter(|cx| {
+                            cx.shared
+                                .slot(scope.jobs.job)
+                                .pending
+                                .load(Ordering::Relaxed)
+                        })
+                    };
                     assert!((GUARD - UNCOUNTED_MAX..DROPPED).contains(&pending()));
                     while workers == 0 && round % 2 == 0 && js.poll() {}
                 }

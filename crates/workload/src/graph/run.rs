@@ -126,7 +126,7 @@ impl GraphScene {
     #[inline(always)]
     fn schedule<P: Platform>(
         &self,
-        new_job: NewJob<'_, P>,
+        new_job: NewJob<'_, 'static, P>,
         job: u32,
         watch: impl WatchBodies,
     ) -> JobId {

@@ -122,7 +122,7 @@ impl<P: Platform> JobSystem<P> {
     /// js.wait(js.job("draw").after(load).schedule(|_| println!("drawing")));
     /// ```
     #[track_caller]
-    pub fn job(&self, name: &'static str) -> NewJob<'_, P> {
+    pub fn job(&self, name: &'static str) -> NewJob<'_, 'static, P> {
         NewJob::outside(&self.shared, name)
     }
 

@@ -14,6 +14,10 @@
 //! a scope or loop is kept until the thread that waits for it takes the record away. The record of a job with
 //! a handle is kept until the handle is gone. (Such a job also has its failure in its own flags: the content
 //! of its slot must not be taken for a result.)
+//!
+//! A scope raises the first failure of its jobs, unless waits have reported all of them. The record of a job
+//! without a name is the scope's own. Other jobs have records of their own, which waits for them find; the
+//! scope only counts how many of these no wait has reported.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -43,6 +47,11 @@ pub(crate) enum Failure {
     Abandoned {
         label: Label,
     },
+    /// A job of a scope, which would have had to wait for its own scope.
+    Deadlock {
+        label: Label,
+        cycle: Arc<[Label]>,
+    },
     ShutDown,
 }
 
@@ -67,7 +76,9 @@ impl Failure {
         match self {
             Failure::Panicked { label, message, .. } => Some(cause(*label, Some(message.clone()))),
             Failure::Cancelled { cause, .. } => Some(cause.clone()),
-            Failure::Abandoned { label } => Some(cause(*label, None)),
+            Failure::Abandoned { label } | Failure::Deadlock { label, .. } => {
+                Some(cause(*label, None))
+            }
             Failure::ShutDown => None,
         }
     }
@@ -77,18 +88,6 @@ impl Failure {
         match self {
             Failure::Panicked { payload, .. } => payload,
             _ => None,
-        }
-    }
-
-    /// Raises the failure again, on behalf of the program's code that waits here.
-    #[cold]
-    pub(crate) fn raise(mut self) -> ! {
-        match self.take_error() {
-            WaitError::Panicked {
-                payload: Some(payload),
-                ..
-            } => std::panic::resume_unwind(payload),
-            error => panic!("{error}"),
         }
     }
 
@@ -111,6 +110,9 @@ impl Failure {
                 message: cause.message.clone(),
             },
             Failure::Abandoned { label } => WaitError::Abandoned { label: *label },
+            Failure::Deadlock { cycle, .. } => WaitError::Deadlock {
+                cycle: cycle.to_vec(),
+            },
             Failure::ShutDown => WaitError::ShutDown,
         }
     }
@@ -155,21 +157,79 @@ pub(crate) struct Failures<M: Memory> {
 }
 
 struct Records {
-    by_job: BTreeMap<Ticket, Failure>,
+    by_job: BTreeMap<Ticket, Record>,
+    /// For each scope: how many of its jobs with records of their own have failed and were not reported.
+    unreported: BTreeMap<Ticket, usize>,
     /// The records that can be forgotten, the oldest first.
     in_order: VecDeque<Ticket>,
     /// How many of them there may be.
     most: usize,
+    /// The number of records so far.
+    added: u64,
+}
+
+struct Record {
+    failure: Failure,
+    /// The number of records before it.
+    number: u64,
+    /// The scope that will raise the failure if no wait reports it before.
+    scope: Ticket,
 }
 
 impl Records {
     /// Adds a record. Returns the failure if the job already has a record.
-    fn add(&mut self, ticket: Ticket, failure: Failure) -> Option<Failure> {
+    fn add(&mut self, ticket: Ticket, failure: Failure, scope: Ticket) -> Option<Failure> {
+        let number = self.added;
         match self.by_job.entry(ticket) {
             Entry::Occupied(_) => return Some(failure),
-            Entry::Vacant(place) => _ = place.insert(failure),
+            Entry::Vacant(place) => {
+                _ = place.insert(Record {
+                    failure,
+                    number,
+                    scope,
+                })
+            }
+        }
+        self.added += 1;
+        if !scope.is_none() {
+            *self.unreported.entry(scope).or_default() += 1;
         }
         None
+    }
+
+    /// The failure of a job, for a wait that reports it.
+    fn report(&mut self, ticket: Ticket) -> Option<WaitError> {
+        let record = self.by_job.get_mut(&ticket)?;
+        let scope = std::mem::replace(&mut record.scope, Ticket::NONE);
+        if let Some(unreported) = self.unreported.get_mut(&scope) {
+            *unreported -= 1;
+        }
+        Some(record.failure.take_error())
+    }
+
+    /// The first failure in a scope that no wait has reported. The scope is over.
+    fn report_scope(&mut self, scope: Ticket) -> Option<WaitError> {
+        let own = self.by_job.remove(&scope);
+        if self.unreported.remove(&scope).unwrap_or(0) == 0 {
+            return own.map(|mut own| own.failure.take_error());
+        }
+        let named = self
+            .by_job
+            .iter_mut()
+            .filter(|(_, record)| record.scope == scope);
+        let mut named: Vec<&mut Record> = named.map(|(_, record)| record).collect();
+        for record in &mut named {
+            record.scope = Ticket::NONE;
+        }
+        let mut first = named.into_iter().min_by_key(|record| record.number);
+        match (own, &mut first) {
+            (Some(mut own), None) => Some(own.failure.take_error()),
+            (Some(mut own), Some(first)) if own.number < first.number => {
+                Some(own.failure.take_error())
+            }
+            (_, Some(first)) => Some(first.failure.take_error()),
+            (None, None) => Some(WaitError::Forgotten),
+        }
     }
 
     /// Notes that a record can be forgotten. Returns the failure that is forgotten in its place.
@@ -180,7 +240,7 @@ impl Records {
         } else {
             None
         };
-        self.by_job.remove(&oldest?)
+        self.by_job.remove(&oldest?).map(|record| record.failure)
     }
 }
 
@@ -201,8 +261,10 @@ impl<M: Memory> Failures<M> {
     pub(crate) fn new(slots: u32, most: usize) -> Self {
         let records = Records {
             by_job: BTreeMap::new(),
+            unreported: BTreeMap::new(),
             in_order: VecDeque::new(),
             most,
+            added: 0,
         };
         Failures {
             any: M::AtomicU32::new(0),
@@ -213,12 +275,26 @@ impl<M: Memory> Failures<M> {
 
     /// Records a failure, before the job is marked as over. The first failure of a job stays.
     pub(crate) fn add(&self, ticket: Ticket, failure: Failure) -> Surplus {
+        self.add_in(Ticket::NONE, ticket, failure, Keep::Lately)
+    }
+
+    /// The same for a job of a scope, which has a name.
+    pub(super) fn add_in(
+        &self,
+        scope: Ticket,
+        ticket: Ticket,
+        failure: Failure,
+        keep: Keep,
+    ) -> Surplus {
         self.mark(ticket);
+        if !scope.is_none() {
+            self.mark(scope);
+        }
         self.records.with(|records| {
-            let surplus = records.add(ticket, failure);
-            let forgotten = match surplus {
-                None => records.queue(ticket),
-                Some(_) => None,
+            let surplus = records.add(ticket, failure, scope);
+            let forgotten = match (&surplus, keep) {
+                (None, Keep::Lately) => records.queue(ticket),
+                _ => None,
             };
             Surplus([forgotten, surplus])
         })
@@ -227,9 +303,7 @@ impl<M: Memory> Failures<M> {
     /// The same for a record that is kept until it is [taken](Failures::take) or [let go](Failures::let_go):
     /// the record of a scope or loop with a failed part, or of a job with a handle.
     pub(super) fn keep(&self, ticket: Ticket, failure: Failure) -> Surplus {
-        self.mark(ticket);
-        let surplus = self.records.with(|records| records.add(ticket, failure));
-        Surplus([None, surplus])
+        self.add_in(Ticket::NONE, ticket, failure, Keep::UntilTaken)
     }
 
     /// The handle of a failed job is gone: its record is kept like any other from now on.
@@ -295,14 +369,14 @@ impl<M: Memory> Failures<M> {
             return None;
         }
         self.records
-            .with(|records| records.by_job.get(&ticket)?.cause(ticket))
+            .with(|records| records.by_job.get(&ticket)?.failure.cause(ticket))
     }
 
     /// The panic that made this job fail, for the first call. Later calls get `None`.
     pub(super) fn first_report(&self, ticket: Ticket) -> Option<UnwaitedPanic> {
         let cause = self.cause_of(ticket)?;
-        self.records
-            .with(|records| match records.by_job.get_mut(&cause.job)? {
+        self.records.with(
+            |records| match &mut records.by_job.get_mut(&cause.job)?.failure {
                 Failure::Panicked {
                     label,
                     message,
@@ -316,7 +390,8 @@ impl<M: Memory> Failures<M> {
                     })
                 }
                 _ => None,
-            })
+            },
+        )
     }
 
     /// The verdict on a job that is over. The payload of a panic goes to the first call.
@@ -332,21 +407,29 @@ impl<M: Memory> Failures<M> {
     /// The error of a job that is known to have failed.
     #[cold]
     pub(crate) fn why(&self, ticket: Ticket) -> WaitError {
-        self.records.with(|records| {
-            let failure = records.by_job.get_mut(&ticket);
-            failure.map_or(WaitError::Forgotten, Failure::take_error)
-        })
+        let report = self.records.with(|records| records.report(ticket));
+        report.unwrap_or(WaitError::Forgotten)
     }
 
-    /// Takes away the record of a scope or a loop that has ended, if a part of it failed.
+    /// Takes away the record of a scope or a loop that has ended. Returns the first failure of a part of it
+    /// that no wait has reported.
     #[inline]
-    pub(crate) fn take(&self, whole: Ticket) -> Option<Failure> {
+    pub(crate) fn take(&self, whole: Ticket) -> Option<WaitError> {
         if self.has(whole) {
-            self.records.with(|records| records.by_job.remove(&whole))
+            self.records.with(|records| records.report_scope(whole))
         } else {
             None
         }
     }
+}
+
+/// How long a record is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// As long as it is one of the last.
+    Lately,
+    /// Until it is [taken](Failures::take) or [let go](Failures::let_go).
+    UntilTaken,
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
         abandon(&failures, Ticket::new(index, 2));
     }
     match failures.take(scope) {
-        Some(Failure::Panicked { message, .. }) => assert_eq!(&*message, "first"),
+        Some(WaitError::Panicked { message, .. }) => assert_eq!(&*message, "first"),
         _ => panic!("it was not kept"),
     }
     assert!(failures.take(scope).is_none());

@@ -178,7 +178,7 @@ impl<P: Platform> Context<'_, P> {
                 }
             };
         }
-        self.wait_for_borrowers(job);
+        self.wait_for_borrowers(job, drop);
         guard.disarm();
         if len == 0 {
             self.note_tree_end(site);

@@ -98,8 +98,8 @@ impl<P: Platform> Context<'_, P> {
         guard.disarm();
         match shared {
             Ok(job) => {
-                if let Some(failure) = self.graph().failures.take(job) {
-                    failure.raise();
+                if let Some(error) = self.graph().failures.take(job) {
+                    error.raise();
                 }
             }
             // There is no free slot or block: the loop stays private.
@@ -116,7 +116,7 @@ impl<P: Platform> Context<'_, P> {
         self.in_frame(job, || shared.run_share(range, 0));
         shared.leave();
         self.after_job();
-        self.wait_for_borrowers(job);
+        self.wait_for_borrowers(job, drop);
     }
 
     /// Makes a job of the rest of a private loop. The caller is its first participant.

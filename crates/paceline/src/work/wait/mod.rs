@@ -57,7 +57,7 @@ use super::context::Context;
 use super::thread_slot::ThreadKind;
 use crate::adapt::Checkpoint;
 use crate::error::WaitError;
-use crate::store::Ticket;
+use crate::store::{Label, Ticket};
 
 pub(crate) use local::WaitLocal;
 pub(crate) use mark::Mark;
@@ -75,15 +75,18 @@ impl<P: Platform> Context<'_, P> {
         self.wait_for(target, deadline)
     }
 
-    /// Waits until a job that borrows from the caller's stack is over, whatever happens.
-    pub(crate) fn wait_for_borrowers(&self, target: Ticket) {
+    /// Waits until a job that borrows from the caller's stack is over, whatever happens. `give_up` is called
+    /// with the cycle if the job can never end.
+    pub(crate) fn wait_for_borrowers(&self, target: Ticket, give_up: impl Fn(Vec<Label>)) {
         loop {
             self.wake_for_all();
             if self.shared.slot(target).is_over(target) {
                 return;
             }
-            if let Ok(true) = self.wait_for(target, Nanos::MAX) {
-                return;
+            match self.wait_for(target, Nanos::MAX) {
+                Ok(true) => return,
+                Err(WaitError::Deadlock { cycle }) => give_up(cycle),
+                Ok(false) | Err(_) => {}
             }
         }
     }

@@ -1,0 +1,102 @@
+//! The calls of a program on a [`Scope`] that make jobs with names: the same words as on the job system, for
+//! bodies that borrow.
+
+use platform::Platform;
+
+use super::handle::Event;
+use super::schedule::{NewJob, Origin};
+use crate::error::or_panic;
+use crate::store::JobId;
+use crate::work::{Context, Scope};
+
+impl<'scope, P: Platform> Scope<'scope, '_, P> {
+    /// Begins the description of a job that may borrow, as [`JobSystem::job`](crate::JobSystem::job). The
+    /// scope ends when the job has, and jobs outside of the scope may depend on it, too.
+    ///
+    /// The scope raises the first failure of its jobs, unless waits have reported all of them. A job that is
+    /// cancelled has failed.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let (mut positions, mut drawn) = (vec![0.0; 100], 0);
+    /// js.scope(|scope| {
+    ///     let steps = &mut positions;
+    ///     let step = scope.job("step").schedule(|cx| cx.over(steps).for_each(|x| *x += 1.0));
+    ///     let count = scope.job("count").run(|_| 100);
+    ///     scope.job("draw").after(step).after(&count).schedule(|_| drawn = count.wait());
+    /// });
+    /// assert_eq!((positions[99], drawn), (1.0, 100));
+    /// ```
+    #[track_caller]
+    pub fn job(&'scope self, name: &'static str) -> NewJob<'scope, 'scope, P> {
+        // SAFETY: the scope is not left before its jobs have ended, and what lives as long as `'scope` lives
+        // at least until the scope is left.
+        unsafe { NewJob::new(Origin::InScope(self.shared, &self.jobs), name) }
+    }
+
+    /// Schedules a job that may borrow, as [`JobSystem::schedule`](crate::JobSystem::schedule). Where the id
+    /// is not needed, [`spawn`](Scope::spawn) costs less.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut loaded = 0;
+    /// js.scope(|scope| {
+    ///     let load = scope.schedule(|_| loaded = 3);
+    ///     js.wait(scope.job("show").after(load).schedule(|_| ()));
+    /// });
+    /// assert_eq!(loaded, 3);
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_schedule`] gives an error.
+    #[track_caller]
+    pub fn schedule<F>(&'scope self, body: F) -> JobId
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'scope,
+    {
+        self.job("job").schedule(body)
+    }
+
+    /// Makes a job without a body that is over when all of these are, as
+    /// [`JobSystem::combine`](crate::JobSystem::combine). The scope does not wait for it.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut cells = [0; 4];
+    /// js.scope(|scope| {
+    ///     let fills = cells.iter_mut().map(|cell| scope.job("fill").schedule(|_| *cell = 1));
+    ///     let all = scope.combine(fills);
+    ///     scope.job("then").after(all).schedule(|_| ());
+    /// });
+    /// assert_eq!(cells, [1; 4]);
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_combine`] gives an error.
+    #[track_caller]
+    pub fn combine(&'scope self, ids: impl IntoIterator<Item = impl Into<JobId>>) -> JobId {
+        or_panic(self.job("combine").after_all(ids).try_combine())
+    }
+
+    /// Makes a job without a body that is over when the returned handle is completed, as
+    /// [`JobSystem::event`](crate::JobSystem::event). The scope does not wait for it, but for its jobs that
+    /// depend on it.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut shown = false;
+    /// js.scope(|scope| {
+    ///     let loaded = scope.event("loaded");
+    ///     scope.job("show").after(&loaded).schedule(|_| shown = true);
+    ///     std::thread::spawn(move || loaded.complete());
+    /// });
+    /// assert!(shown);
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_event`] gives an error.
+    #[track_caller]
+    pub fn event(&'scope self, name: &'static str) -> Event {
+        or_panic(self.job(name).try_event())
+    }
+}
