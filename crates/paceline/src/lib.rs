@@ -56,7 +56,7 @@ mod work;
 
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
-    Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, Tile, Tiles,
+    Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, PerWorker, Tile, Tiles,
 };
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};

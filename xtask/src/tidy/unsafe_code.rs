@@ -14,6 +14,7 @@ const ALLOWED: &[&str] = &[
     // The job system: jobs' bodies, slots, and borrowed data that several workers reach.
     "crates/paceline/src/api/handle.rs",
     "crates/paceline/src/api/over/",
+    "crates/paceline/src/api/per_worker.rs",
     "crates/paceline/src/api/schedule.rs",
     "crates/paceline/src/api/scope.rs",
     "crates/paceline/src/border/",
