@@ -80,7 +80,7 @@ impl<P: Platform> NewJobs<P> for Frame<'_, P> {
     #[inline(always)]
     #[track_caller]
     fn job(&self, label: &'static str) -> NewJob<'_, 'static, P> {
-        Frame::job(self, label)
+        JobSystem::job(self, label)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Frames: each has a label, a deadline, and the jobs in between.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Os, Platform};
 
-use super::schedule::NewJob;
-use crate::store::{JobId, Ticket};
-use crate::work::{Context, Shared};
+use super::system::JobSystem;
+use crate::store::Ticket;
+use crate::work::Shared;
 
 /// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
 /// dropped.
@@ -31,6 +32,7 @@ use crate::work::{Context, Shared};
 #[must_use = "a frame ends when it is dropped"]
 pub struct Frame<'js, P: Platform = Os> {
     shared: &'js Shared<P>,
+    js: JobSystem<P>,
     label: &'static str,
     number: u64,
     start: Nanos,
@@ -55,6 +57,7 @@ impl<'js, P: Platform> Frame<'js, P> {
         }
         Frame {
             shared,
+            js: JobSystem::view(shared),
             label,
             number,
             start,
@@ -100,40 +103,29 @@ impl<'js, P: Platform> Frame<'js, P> {
     pub fn elapsed(&self) -> Duration {
         (self.shared.platform.now() - self.start).into()
     }
+}
 
-    /// Begins the description of a job, as [`JobSystem::job`](crate::JobSystem::job). The frame's end does
-    /// not wait for it.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// let js = paceline::JobSystem::new();
-    /// let frame = js.frame("update", Duration::from_millis(16));
-    /// let animate = frame.job("animate").schedule(|_| ());
-    /// js.wait(frame.job("draw").after(animate).schedule(|_| ()));
-    /// ```
-    #[track_caller]
-    pub fn job(&self, name: &'static str) -> NewJob<'_, 'static, P> {
-        NewJob::outside(self.shared, name)
-    }
+/// A frame says all that its job system says: [`job`](JobSystem::job), [`schedule`](JobSystem::schedule),
+/// [`event`](JobSystem::event), [`scope`](JobSystem::scope), [`over`](JobSystem::over),
+/// [`wait`](JobSystem::wait). The frame's end does not wait for its jobs.
+///
+/// ```
+/// use std::time::Duration;
+/// let js = paceline::JobSystem::new();
+/// let (mut positions, mut drawn) = (vec![0.0; 100], 0.0);
+/// let frame = js.frame("update", Duration::from_millis(16));
+/// frame.over(&mut positions).for_each(|x| *x += 1.0);
+/// frame.scope(|scope| {
+///     let sum = scope.job("sum").run(|cx| cx.over(&positions).reduce(|x| *x, |a, b| a + b));
+///     scope.job("draw").after(&sum).schedule(|_| drawn = sum.wait().unwrap_or(0.0));
+/// });
+/// assert_eq!(drawn, 100.0);
+/// ```
+impl<P: Platform> Deref for Frame<'_, P> {
+    type Target = JobSystem<P>;
 
-    /// Schedules a job, as [`JobSystem::schedule`](crate::JobSystem::schedule). The frame's end does not wait
-    /// for it.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// let js = paceline::JobSystem::new();
-    /// let frame = js.frame("update", Duration::from_millis(16));
-    /// js.wait(frame.schedule(|_| ()));
-    /// ```
-    ///
-    /// # Panics
-    /// Where [`NewJob::try_schedule`] gives an error.
-    #[track_caller]
-    pub fn schedule<F>(&self, body: F) -> JobId
-    where
-        F: FnOnce(&Context<'_, P>) + Send + 'static,
-    {
-        self.job("job").schedule(body)
+    fn deref(&self) -> &JobSystem<P> {
+        &self.js
     }
 }
 

@@ -45,6 +45,8 @@ use crate::work::shared::Shared;
 /// ```
 pub struct JobSystem<P: Platform = Os> {
     shared: Arc<Shared<P>>,
+    /// Not the owner: its end is not the end of the job system.
+    is_view: bool,
 }
 
 impl JobSystem<Os> {
@@ -71,7 +73,19 @@ impl Default for JobSystem<Os> {
 
 impl<P: Platform> JobSystem<P> {
     pub(crate) fn from_shared(shared: Arc<Shared<P>>) -> JobSystem<P> {
-        JobSystem { shared }
+        JobSystem {
+            shared,
+            is_view: false,
+        }
+    }
+
+    /// The same job system for a part of the program that does not own it.
+    pub(super) fn view(shared: &Shared<P>) -> JobSystem<P> {
+        let shared = shared.this.upgrade();
+        JobSystem {
+            shared: shared.expect("the caller's borrow keeps the job system alive"),
+            is_view: true,
+        }
     }
 
     pub(crate) fn shared(&self) -> &Shared<P> {
@@ -472,7 +486,7 @@ impl<P: Platform> JobSystem<P> {
 
 impl<P: Platform> Drop for JobSystem<P> {
     fn drop(&mut self) {
-        if !self.shared.is_forked() {
+        if !self.is_view && !self.shared.is_forked() {
             self.shared.shut_down();
         }
     }
