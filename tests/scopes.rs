@@ -368,6 +368,50 @@ fn a_scope_that_waits_for_itself() {
     });
 }
 
+/// Goal: a scope ends when its last job was ended by a thread that runs nothing and goes away. Method: such a
+/// thread drops the event that a job of the scope waits for, or adds an edge from a job that has failed.
+#[test]
+fn jobs_of_a_scope_that_end_elsewhere() {
+    each_system(|js| {
+        let failed = js.schedule(|_| fail("failed before"));
+        assert!(js.try_wait(failed).is_err());
+        for by_edge in [false, true] {
+            let text = panic_of(|| {
+                std::thread::scope(|threads| {
+                    js.scope(|scope| {
+                        let gate = scope.event("gate");
+                        let job = scope.job("inside").after(&gate).schedule(|_| ());
+                        threads.spawn(move || {
+                            if by_edge {
+                                js.add_dependency(job, failed).expect("the gate is shut");
+                                gate.complete();
+                            } else {
+                                drop(gate);
+                            }
+                        });
+                    });
+                });
+            });
+            assert!(text.contains("was cancelled, because "), "{text}");
+        }
+    });
+}
+
+/// Goal: jobs that are cancelled by a failure in their scope that a wait has reported are no reason for the
+/// scope to fail.
+#[test]
+fn what_follows_from_a_reported_failure_is_reported() {
+    each_system(|js| {
+        let mut ran = false;
+        js.scope(|scope| {
+            let load = scope.job("load").run(|_| fail("no such file"));
+            scope.job("show").after(&load).schedule(|_| ran = true);
+            assert!(load.try_wait().is_err());
+        });
+        assert!(!ran);
+    });
+}
+
 /// Goal: results that nothing takes are dropped before the scope ends. Method: results that count their
 /// drops in a borrowed place; handles that are dropped before, kept to the end, or used.
 #[test]

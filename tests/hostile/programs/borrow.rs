@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use paceline::{Context, Grain, Scope};
+use paceline::{Context, Grain, JobId, Scope};
 use platform::Os;
 
 use super::eval::{Given, eval};
@@ -80,6 +80,66 @@ pub(super) fn nested_scope(world: &Arc<World>, node: &Node) -> u64 {
         }
     });
     values.into_iter().fold(0, u64::wrapping_add)
+}
+
+/// A scope of jobs with names, which depend on each other, on a job outside, and on an event that a foreign
+/// thread completes.
+pub(super) fn named_scope(world: &Arc<World>, cx: Given<'_, '_>, node: &Node) -> u64 {
+    let mut values = vec![0; node.children.len()];
+    let places = values.iter_mut().zip(&node.children);
+    let open = |cx: &Context<'_, Os>| cx.scope(|scope| make_named(world, cx, scope, node, places));
+    match cx {
+        Some(cx) => open(cx),
+        None => world.js.enter(open),
+    }
+    values.into_iter().fold(0, u64::wrapping_add)
+}
+
+fn make_named<'scope>(
+    world: &'scope Arc<World>,
+    cx: &Context<'_, Os>,
+    scope: &'scope Scope<'scope, '_, Os>,
+    node: &Node,
+    places: impl Iterator<Item = (&'scope mut u64, &'scope Arc<Node>)>,
+) {
+    let outside = cx.schedule(|_| ());
+    let gate = scope.event("gate");
+    let gate_id = gate.id();
+    world.complete_elsewhere(gate, node.seed);
+    let mut last: Option<JobId> = None;
+    for (number, (value, child)) in places.enumerate() {
+        let choice = |which, bound| node.choice(8 * number as u64 + which, bound);
+        let mut job = scope.job("named");
+        match choice(10, 6) {
+            0 => job = job.after(outside),
+            1 => job = job.after(gate_id),
+            2 => job = job.background(),
+            _ => {}
+        }
+        if let Some(last) = last.filter(|_| choice(11, 3) == 0) {
+            job = job.after(last);
+        }
+        let evaluate = move |cx: &Context<'_, Os>| *value = eval(world, Some(cx), child);
+        let made = match choice(12, 8) {
+            0 | 1 => job.run(evaluate).id(),
+            2 => {
+                // The wait reports a failure, so the scope's end does not.
+                let handle = job.run(evaluate);
+                let id = handle.id();
+                world.settle(handle.try_wait());
+                id
+            }
+            _ => job.schedule(evaluate),
+        };
+        if choice(13, 8) == 0 {
+            // Perhaps refused: it may have started.
+            _ = cx.add_dependency(made, outside);
+        }
+        if choice(14, 8) == 0 {
+            scope.job("after").after(made).schedule(|_| ());
+        }
+        last = Some(made);
+    }
 }
 
 pub(super) fn parallel_for(world: &Arc<World>, cx: Given<'_, '_>, node: &Node) -> u64 {

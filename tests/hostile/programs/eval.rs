@@ -31,6 +31,7 @@ pub(super) fn eval(world: &Arc<World>, cx: Given<'_, '_>, node: &Arc<Node>) -> u
         Kind::Halves => borrow::halves(world, node),
         Kind::Scope => borrow::scope(world, cx, node),
         Kind::NestedScope => borrow::nested_scope(world, node),
+        Kind::NamedScope => borrow::named_scope(world, cx, node),
         Kind::Loop => borrow::parallel_for(world, cx, node),
         Kind::Unwind => borrow::unwind(world, cx, node),
         Kind::Range => graphs::range(world, node),

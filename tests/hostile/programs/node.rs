@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Scope,
     /// A scope whose jobs spawn into the same scope.
     NestedScope,
+    /// A scope of jobs with names and dependencies.
+    NamedScope,
     /// `parallel_for`.
     Loop,
     /// `schedule_for`, and a job after it.
@@ -91,6 +93,7 @@ const KINDS: &[(Kind, &str, u64, Children)] = &[
     (Kind::Join, "join", 6, Children::Exactly(2)),
     (Kind::Scope, "scope", 5, Children::Items(40)),
     (Kind::NestedScope, "nested-scope", 4, Children::Items(20)),
+    (Kind::NamedScope, "named-scope", 4, Children::Items(20)),
     (Kind::Loop, "loop", 5, Children::Items(40)),
     (Kind::Range, "range", 5, Children::Items(24)),
     (Kind::Typed, "typed", 5, Children::Items(20)),

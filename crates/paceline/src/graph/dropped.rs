@@ -41,7 +41,7 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         if first != NIL {
             self.notify_list(first, job, true, Queue::Own);
         }
-        self.finished_in(scope, Queue::Own);
+        self.release(scope, 1, Queue::Own);
     }
 
     /// Drops a job that can never run, and that no thread can release any more.

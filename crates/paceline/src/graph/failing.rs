@@ -7,7 +7,7 @@ use super::dropped::DROPPED;
 use super::failure::{Audience, Cause, Failure, Keep, Surplus};
 use super::{Driver, OnGraph};
 use crate::border::Payload;
-use crate::error::UnwaitedPanic;
+use crate::error::{UnwaitedPanic, WaitError};
 use crate::store::{Slot, Ticket};
 
 impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
@@ -70,6 +70,15 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
             failures.add(job, failure)
         };
         self.forget(surplus);
+    }
+
+    /// The first failure in a scope or a loop that has ended, if no wait has reported it. The scope or loop
+    /// raises it.
+    #[inline]
+    pub(crate) fn take_failure(self, whole: Ticket) -> Option<WaitError> {
+        let (error, rest) = self.failures.take(whole);
+        self.forget(rest);
+        error
     }
 
     /// Drops failures that are no longer kept.

@@ -132,8 +132,12 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         } else {
             self.finish_named(job, slot, flags, ending, queue);
         }
-        if flags & Slot::<P>::IN_SCOPE != 0 {
-            self.finished_in(parent, queue);
+        match flags & (Slot::<P>::IN_SCOPE | Slot::<P>::IS_ANONYMOUS) {
+            0 | Slot::<P>::IS_ANONYMOUS => {}
+            // A job with a name may also end where this thread runs nothing: an edge or an event that
+            // failed ended it. So its end is not put off.
+            Slot::<P>::IN_SCOPE => self.release(parent, 1, queue),
+            _ => self.finished_in(parent, queue),
         }
     }
 

@@ -1,5 +1,5 @@
-//! The ends of a scope's jobs: the thread that has run them counts them, and subtracts many at a time from
-//! the scope's count.
+//! The ends of a scope's jobs without names: the thread that has run them counts them, and subtracts many at
+//! a time from the scope's count.
 
 use platform::Platform;
 

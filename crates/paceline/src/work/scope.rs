@@ -138,7 +138,7 @@ impl<P: Platform> Context<'_, P> {
         // The jobs borrow from here: the scope is not left before they have ended.
         self.wait_for_borrowers(job, |cycle| self.give_up_jobs_of(job, &cycle));
         guard.disarm();
-        match (result, graph.failures.take(job)) {
+        match (result, graph.take_failure(job)) {
             (Ok(result), None) => result,
             (Ok(result), Some(error)) => {
                 self.shared.panics.discard(UserValue::new(result));

@@ -66,10 +66,11 @@ impl Failure {
     }
 
     /// The first failure of the chain, for the jobs that depend on `job` and cannot run. `self` is the
-    /// failure of `job`.
-    fn cause(&self, job: Ticket) -> Option<Cause> {
+    /// failure of `job`, which is of this scope.
+    fn cause(&self, job: Ticket, scope: Ticket) -> Option<Cause> {
         let cause = |label, message| Cause {
             job,
+            scope,
             label,
             message,
         };
@@ -122,6 +123,7 @@ impl Failure {
 #[derive(Clone)]
 pub(crate) struct Cause {
     job: Ticket,
+    scope: Ticket,
     label: Label,
     /// The message of the panic, if it was one.
     message: Option<Arc<str>>,
@@ -132,6 +134,7 @@ impl Cause {
     pub(super) fn without_record(job: Ticket, label: Label) -> Cause {
         Cause {
             job,
+            scope: Ticket::NONE,
             label,
             message: None,
         }
@@ -172,14 +175,26 @@ struct Record {
     failure: Failure,
     /// The number of records before it.
     number: u64,
-    /// The scope that will raise the failure if no wait reports it before.
+    /// The scope of the job, if it has one.
     scope: Ticket,
+    /// Whether the scope has to raise the failure: it is no consequence of another one in the scope, and no
+    /// wait has reported it.
+    is_due: bool,
+}
+
+impl Record {
+    fn cause(&self, job: Ticket) -> Option<Cause> {
+        self.failure.cause(job, self.scope)
+    }
 }
 
 impl Records {
     /// Adds a record. Returns the failure if the job already has a record.
     fn add(&mut self, ticket: Ticket, failure: Failure, scope: Ticket) -> Option<Failure> {
         let number = self.added;
+        let is_consequence =
+            matches!(&failure, Failure::Cancelled { cause, .. } if cause.scope == scope);
+        let is_due = !scope.is_none() && !is_consequence;
         match self.by_job.entry(ticket) {
             Entry::Occupied(_) => return Some(failure),
             Entry::Vacant(place) => {
@@ -187,48 +202,53 @@ impl Records {
                     failure,
                     number,
                     scope,
+                    is_due,
                 })
             }
         }
         self.added += 1;
-        if !scope.is_none() {
+        if is_due {
             *self.unreported.entry(scope).or_default() += 1;
         }
         None
     }
 
+    /// Whether this job has failed, or a job of this scope.
+    fn has(&self, ticket: Ticket) -> bool {
+        self.by_job.contains_key(&ticket) || self.unreported.contains_key(&ticket)
+    }
+
     /// The failure of a job, for a wait that reports it.
     fn report(&mut self, ticket: Ticket) -> Option<WaitError> {
         let record = self.by_job.get_mut(&ticket)?;
-        let scope = std::mem::replace(&mut record.scope, Ticket::NONE);
-        if let Some(unreported) = self.unreported.get_mut(&scope) {
+        if std::mem::take(&mut record.is_due)
+            && let Some(unreported) = self.unreported.get_mut(&record.scope)
+        {
             *unreported -= 1;
         }
         Some(record.failure.take_error())
     }
 
-    /// The first failure in a scope that no wait has reported. The scope is over.
-    fn report_scope(&mut self, scope: Ticket) -> Option<WaitError> {
+    /// The first failure in a scope that no wait has reported, and a failure that is not needed any more. The
+    /// scope is over.
+    fn report_scope(&mut self, scope: Ticket) -> (Option<WaitError>, Option<Failure>) {
         let own = self.by_job.remove(&scope);
-        if self.unreported.remove(&scope).unwrap_or(0) == 0 {
-            return own.map(|mut own| own.failure.take_error());
-        }
-        let named = self
-            .by_job
-            .iter_mut()
-            .filter(|(_, record)| record.scope == scope);
-        let mut named: Vec<&mut Record> = named.map(|(_, record)| record).collect();
-        for record in &mut named {
-            record.scope = Ticket::NONE;
-        }
-        let mut first = named.into_iter().min_by_key(|record| record.number);
-        match (own, &mut first) {
-            (Some(mut own), None) => Some(own.failure.take_error()),
-            (Some(mut own), Some(first)) if own.number < first.number => {
-                Some(own.failure.take_error())
+        let named = if self.unreported.remove(&scope).unwrap_or(0) > 0 {
+            let due = |record: &&mut Record| record.is_due && record.scope == scope;
+            let due = self.by_job.values_mut().filter(due);
+            let first = due.min_by_key(|record| record.number);
+            Some(first.map_or((u64::MAX, WaitError::Forgotten), |record| {
+                (record.number, record.failure.take_error())
+            }))
+        } else {
+            None
+        };
+        match (own, named) {
+            (Some(own), Some((number, error))) if number < own.number => {
+                (Some(error), Some(own.failure))
             }
-            (_, Some(first)) => Some(first.failure.take_error()),
-            (None, None) => Some(WaitError::Forgotten),
+            (Some(mut own), _) => (Some(own.failure.take_error()), None),
+            (None, named) => (named.map(|(_, error)| error), None),
         }
     }
 
@@ -355,10 +375,7 @@ impl<M: Memory> Failures<M> {
 
     #[cold]
     fn is_known(&self, ticket: Ticket, last_failed: u64) -> bool {
-        let is_recorded = || {
-            self.records
-                .with(|records| records.by_job.contains_key(&ticket))
-        };
+        let is_recorded = || self.records.with(|records| records.has(ticket));
         last_failed == ticket.generation() || is_recorded()
     }
 
@@ -369,7 +386,7 @@ impl<M: Memory> Failures<M> {
             return None;
         }
         self.records
-            .with(|records| records.by_job.get(&ticket)?.failure.cause(ticket))
+            .with(|records| records.by_job.get(&ticket)?.cause(ticket))
     }
 
     /// The panic that made this job fail, for the first call. Later calls get `None`.
@@ -414,12 +431,13 @@ impl<M: Memory> Failures<M> {
     /// Takes away the record of a scope or a loop that has ended. Returns the first failure of a part of it
     /// that no wait has reported.
     #[inline]
-    pub(crate) fn take(&self, whole: Ticket) -> Option<WaitError> {
-        if self.has(whole) {
+    pub(super) fn take(&self, whole: Ticket) -> (Option<WaitError>, Surplus) {
+        let (error, rest) = if self.has(whole) {
             self.records.with(|records| records.report_scope(whole))
         } else {
-            None
-        }
+            (None, None)
+        };
+        (error, Surplus([rest, None]))
     }
 }
 

@@ -5,6 +5,7 @@ use std::panic::Location;
 use platform::Os;
 
 use super::*;
+use crate::border::UserValue;
 
 /// How many failures are kept here: few, since Miri runs these tests, too.
 const KEPT: usize = 64;
@@ -102,11 +103,11 @@ fn the_first_failure_of_a_scope_is_kept_until_it_is_taken() {
     for index in 10..2 * KEPT as u32 {
         abandon(&failures, Ticket::new(index, 2));
     }
-    match failures.take(scope) {
+    match failures.take(scope).0 {
         Some(WaitError::Panicked { message, .. }) => assert_eq!(&*message, "first"),
         _ => panic!("it was not kept"),
     }
-    assert!(failures.take(scope).is_none());
+    assert!(failures.take(scope).0.is_none());
 }
 
 /// Method: a job with a handle fails, and then more others fail than are kept. Its failure is known as long
@@ -128,4 +129,54 @@ fn what_a_handle_holds_is_not_forgotten() {
         abandon(&failures, Ticket::new(index, 3));
     }
     assert!(is_forgotten(&failures, job));
+}
+
+/// Method: jobs of one scope fail, with names and without, and one of them is cancelled by another. The scope
+/// raises the first failure that no wait has reported, and the rest is handed back to be dropped.
+#[test]
+fn a_scope_raises_the_first_failure_that_was_not_reported() {
+    let panicked = |text: &'static str| Failure::panicked(label(), UserValue::new(Box::new(text)));
+    let jobs = [1, 2, 3].map(|index| Ticket::new(index, 1));
+    let raised = |reported: &[usize], has_anonymous: bool| {
+        let (failures, scope) = (failures(), Ticket::new(0, 1));
+        let lately = Keep::Lately;
+        drop(failures.add_in(scope, jobs[0], panicked("first"), lately));
+        let cause = failures.cause_of(jobs[0]).expect("it has just failed");
+        let cancelled = Failure::Cancelled {
+            label: label(),
+            cause,
+        };
+        drop(failures.add_in(scope, jobs[1], cancelled, lately));
+        if has_anonymous {
+            drop(failures.keep(scope, panicked("anonymous")));
+        }
+        drop(failures.add_in(scope, jobs[2], panicked("last"), lately));
+        for &job in reported {
+            assert!(failures.verdict(jobs[job]).is_err());
+        }
+        // The scope is over, and the next job in its slot has failed, too.
+        abandon(&failures, Ticket::new(0, 2));
+        let (error, rest) = failures.take(scope);
+        (
+            error.map(|error| error.to_string()),
+            rest.into_payloads().count(),
+        )
+    };
+    let expect = |reported: &[usize], has_anonymous, text: Option<&str>, rest| {
+        let (raised, left) = raised(reported, has_anonymous);
+        assert_eq!(
+            (raised.is_some(), left),
+            (text.is_some(), rest),
+            "{reported:?}"
+        );
+        if let (Some(raised), Some(text)) = (raised, text) {
+            assert!(raised.ends_with(text), "{raised}");
+        }
+    };
+    expect(&[], false, Some("panicked: first"), 0);
+    expect(&[0], false, Some("panicked: last"), 0);
+    expect(&[0, 2], false, None, 0);
+    expect(&[2], true, Some("panicked: first"), 1);
+    expect(&[0], true, Some("panicked: anonymous"), 0);
+    expect(&[0, 2], true, Some("panicked: anonymous"), 0);
 }

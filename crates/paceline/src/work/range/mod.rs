@@ -98,7 +98,7 @@ impl<P: Platform> Context<'_, P> {
         guard.disarm();
         match shared {
             Ok(job) => {
-                if let Some(error) = self.graph().failures.take(job) {
+                if let Some(error) = self.graph().take_failure(job) {
                     error.raise();
                 }
             }
