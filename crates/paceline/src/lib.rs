@@ -32,6 +32,11 @@
 //! thread. Joins are private until a thread searches for work. Scopes are jobs that count others.
 //! ARCHITECTURE.md is the map; every file begins with its subject.
 
+/// The README's programs, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod adapt;
 mod api;
 mod border;
@@ -45,7 +50,7 @@ mod hooks;
 )]
 mod interpreted;
 mod limits;
-#[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
+#[cfg(all(test, paceline_models, not(miri)))] // See Cargo.toml.
 mod models;
 pub mod platform;
 mod policy;

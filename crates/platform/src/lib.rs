@@ -20,6 +20,11 @@
 //! Invariant: `platform` is the only crate of the runtime that names std's threads, clocks, atomics
 //! or locks. `clippy.toml` at the workspace root enforces it.
 
+/// The README's programs, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod error;
 mod id;
 mod machine;

@@ -421,7 +421,7 @@ impl<P: Platform> JobSystem<P> {
         self.shared.stats()
     }
 
-    /// All labels used so far; [`EventKind::Created`](crate::record::EventKind::Created) refers to them by position. None in a fork's child.
+    /// All labels used so far; [`EventKind::Created`] refers to them by position. None in a fork's child.
     /// Takes a lock and allocates.
     ///
     /// ```
