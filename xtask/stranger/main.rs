@@ -66,7 +66,7 @@ struct Turn<'js> {
 }
 
 impl Turn<'_> {
-    fn describe(&self) -> NewJob<'_> {
+    fn describe(&self) -> NewJob<'_, 'static> {
         self.frame.job("draw")
     }
 }

@@ -68,10 +68,10 @@ pub use api::{
 };
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use event::Nanos;
-pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
+pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 #[doc(no_inline)]
 pub use record::{RingReader, Rings, Sink};
 pub use stats::Stats;
-pub use store::{JobId, Label};
+pub use store::{JobId, Label, Name};
 pub use work::{Context, Scope};
