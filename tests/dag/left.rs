@@ -20,6 +20,7 @@
 //! to sleep.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use event::Nanos;
 use paceline::WaitPolicy;
@@ -34,7 +35,7 @@ use super::world::World;
 use crate::support::{Random, each_seed};
 
 /// Workers that spin for much longer than all of a program takes, and then look around once more.
-const PATIENT: WaitPolicy = WaitPolicy::For(Nanos::from_secs(1));
+const PATIENT: WaitPolicy = WaitPolicy::For(Duration::from_secs(1));
 
 /// The simulated time in which the workers must be done with the work that was left to them. Apart from late
 /// steps, work is the only thing that takes time there, and a plan has a few milliseconds of it.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::{Event, MemorySink, Nanos};
 use paceline::{Builder, JobSystem, WaitPolicy};
@@ -54,7 +55,7 @@ pub(crate) fn shape_of(random: &mut Random, workers: usize, ending: Ending) -> S
         WaitPolicy::Adaptive,
         WaitPolicy::Passive,
         WaitPolicy::Active,
-        WaitPolicy::For(Nanos(2_000)),
+        WaitPolicy::For(Duration::from_nanos(2_000)),
     ];
     Shape {
         workers,

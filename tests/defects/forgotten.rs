@@ -9,6 +9,8 @@
 
 use super::*;
 
+use std::time::Duration;
+
 use event::Nanos;
 use paceline::{Grain, WaitPolicy};
 use platform::{Os, Parker, Platform};
@@ -191,7 +193,10 @@ struct Shape {
 }
 
 const PASSIVE: &[WaitPolicy] = &[WaitPolicy::Passive, WaitPolicy::Adaptive];
-const SPINNING: &[WaitPolicy] = &[WaitPolicy::Active, WaitPolicy::For(Nanos::from_millis(50))];
+const SPINNING: &[WaitPolicy] = &[
+    WaitPolicy::Active,
+    WaitPolicy::For(Duration::from_millis(50)),
+];
 
 /// One CPU, and any order of steps.
 fn orders(random: &mut Random, seed: u64) -> SimConfig {

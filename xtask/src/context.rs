@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_metadata::{Metadata, MetadataCommand};
+use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 /// The workspace that xtask was called in.
 pub(crate) struct Context {
@@ -60,6 +60,11 @@ impl Context {
             .display()
             .to_string()
     }
+}
+
+/// Whether the manifest lets the package be published.
+pub(crate) fn is_published(package: &Package) -> bool {
+    package.publish.as_ref().is_none_or(|to| !to.is_empty())
 }
 
 /// The triple of the machine that rustc runs on.

@@ -7,6 +7,7 @@
 //! - `cargo xtask fuzz` feeds parsers and readers inputs that no program writes;
 //! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
+//! - `cargo xtask package` packages the crates, and builds a stranger's program from the packages;
 //! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
@@ -16,6 +17,7 @@ mod counts;
 mod examples;
 mod fuzz;
 mod oracle;
+mod package;
 mod peers;
 mod process;
 mod program;
@@ -58,6 +60,8 @@ enum Task {
     Validate(program::Options),
     /// Run programs written to break the job system; `hostile --help` says how.
     Hostile(program::Options),
+    /// Package the crates, and build a program from the packages alone.
+    Package(package::Options),
     /// Compile the libraries for other systems and processors (no linking, no running).
     CheckTargets(targets::Options),
 }
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&context, options),
         Task::Validate(options) => program::run(&context, "validate", options),
         Task::Hostile(options) => program::run(&context, "hostile", options),
+        Task::Package(options) => package::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {

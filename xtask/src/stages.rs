@@ -5,7 +5,7 @@
 //! or filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{examples, oracle, peers, tidy, tools};
+use crate::{examples, oracle, package, peers, tidy, tools};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -183,6 +183,19 @@ pub(crate) const STAGES: &[Stage] = &[
         silence_minutes: 5,
         beside: false,
         steps: &[run(OLDEST), run(OLDEST_NARROW)],
+    },
+    Stage {
+        name: "package",
+        purpose: "the crates can be packaged, and a stranger's program builds from the packages",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: false,
+        silence_minutes: 5,
+        beside: false,
+        steps: &[Step::Call {
+            what: "cargo xtask package",
+            function: package::stage,
+        }],
     },
     Stage {
         name: "peers",

@@ -8,6 +8,11 @@
 //! [`Event::to_bytes`], so "two runs were equal" means "their bytes were equal".
 #![forbid(unsafe_code)]
 
+/// The README's programs, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod kernel;
 mod kind;
 mod nanos;

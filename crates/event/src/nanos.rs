@@ -10,7 +10,7 @@ use core::time::Duration;
 /// two instants taken on different CPUs never wraps to half a millennium.
 ///
 /// ```
-/// use paceline_event::Nanos;
+/// # use paceline_event::Nanos;
 /// let frame = Nanos::from_millis(16);
 /// assert_eq!(frame + Nanos::from_micros(500), Nanos(16_500_000));
 /// assert_eq!(Nanos(3) - Nanos(5), Nanos(0));

@@ -89,7 +89,7 @@ pub trait Sink: Send + Sync {
 /// It uses a channel and no lock of ours: a thread that records is never blocked by one that reads.
 ///
 /// ```
-/// use paceline_event::{Event, EventKind, MemorySink, Nanos, Sink};
+/// # use paceline_event::{Event, EventKind, MemorySink, Nanos, Sink};
 /// let (sink, log) = MemorySink::new();
 /// sink.record(&Event { time: Nanos(5), job: 7, arg: 0, slot: 1, kind: EventKind::Ready });
 /// let events = log.drain();

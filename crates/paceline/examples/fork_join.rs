@@ -1,8 +1,7 @@
 //! Recursion down to the leaves: `join` costs a few nanoseconds, so there is no cut-off to tune.
 use paceline::{Context, JobSystem};
-use platform::Os;
 
-fn sort(cx: &Context<'_, Os>, values: &mut [u32]) {
+fn sort(cx: &Context<'_>, values: &mut [u32]) {
     if values.len() < 2 {
         return;
     }

@@ -32,6 +32,11 @@
 //! thread. Joins are private until a thread searches for work. Scopes are jobs that count others.
 //! ARCHITECTURE.md is the map; every file begins with its subject.
 
+/// The README's programs, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod adapt;
 mod api;
 mod border;
@@ -45,23 +50,28 @@ mod hooks;
 )]
 mod interpreted;
 mod limits;
-#[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
+#[cfg(all(test, paceline_models, not(miri)))] // See Cargo.toml.
 mod models;
+pub mod platform;
 mod policy;
 mod queues;
-mod record;
+pub mod record;
 mod stats;
 mod store;
 mod work;
 
+#[doc(no_inline)]
+pub use crate::platform::{CpuSet, Limits, Os, Platform, SchedParams, SpawnError, Topology};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, PerWorker, Tile, Tiles,
 };
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
-pub use limits::{JOBS_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
+pub use event::Nanos;
+pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
-pub use record::{RingReader, Rings};
+#[doc(no_inline)]
+pub use record::{RingReader, Rings, Sink};
 pub use stats::Stats;
-pub use store::{JobId, Label};
+pub use store::{JobId, Label, Name};
 pub use work::{Context, Scope};

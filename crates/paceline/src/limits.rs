@@ -35,6 +35,15 @@ pub const THREADS_MAX: usize = 2048;
 /// ```
 pub const SPARES_MAX: usize = 960;
 
+/// The most different names that are kept of those that programs make while they run ([`Name`](crate::Name)),
+/// of all job systems of a process together.
+///
+/// ```
+/// let names: Vec<String> = (0..1000).map(|number| format!("system {number}")).collect();
+/// assert!(names.len() < paceline::NAMES_MAX);
+/// ```
+pub const NAMES_MAX: usize = platform::NAMES_MAX;
+
 /// The number of spare workers without that setting.
 pub(crate) const SPARES: usize = 256;
 

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use event::Nanos;
 use platform::{Atomic, Memory, Ordering};
@@ -15,10 +16,10 @@ use platform::{Atomic, Memory, Ordering};
 /// a shipped program can be tuned on the machine at hand.
 ///
 /// ```
+/// use std::time::Duration;
 /// use paceline::WaitPolicy;
-/// use event::Nanos;
 /// assert_eq!("passive".parse(), Ok(WaitPolicy::Passive));
-/// assert_eq!("20us".parse(), Ok(WaitPolicy::For(Nanos::from_micros(20))));
+/// assert_eq!("20us".parse(), Ok(WaitPolicy::For(Duration::from_micros(20))));
 /// assert!("sometimes".parse::<WaitPolicy>().is_err());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,7 +30,7 @@ pub enum WaitPolicy {
     /// Park at once. No cycle is wasted, and every new job pays a wake-up.
     Passive,
     /// Spin for this time, then park.
-    For(Nanos),
+    For(Duration),
     /// Spin about as long as a wake-up takes on this machine, as measured while running. That costs at most
     /// twice as much as the best choice in hindsight (Karlin et al., "Competitive Snoopy Caching", 1988).
     ///
@@ -67,7 +68,7 @@ impl FromStr for WaitPolicy {
     fn from_str(text: &str) -> Result<WaitPolicy, WaitPolicyError> {
         let time = |digits: &str, unit: u64| {
             let number = digits.trim().parse::<u64>();
-            number.map(|n| WaitPolicy::For(Nanos(n.saturating_mul(unit))))
+            number.map(|n| WaitPolicy::For(Duration::from_nanos(n.saturating_mul(unit))))
         };
         let word = text.trim().to_ascii_lowercase();
         let policy = match word.as_str() {
@@ -257,7 +258,7 @@ impl SpinPolicy {
         match self.policy {
             WaitPolicy::Active => Nanos::MAX,
             WaitPolicy::Passive => Nanos::ZERO,
-            WaitPolicy::For(time) => time,
+            WaitPolicy::For(time) => time.into(),
             WaitPolicy::Adaptive if threads > width.threads || width.is_rationed => Nanos::ZERO,
             WaitPolicy::Adaptive => wake_cost.min(Tuning::SPIN_MAX),
         }
@@ -314,8 +315,11 @@ mod tests {
     fn policies_are_read_as_documented() {
         let read = |text: &str| text.parse::<WaitPolicy>();
         assert_eq!(read(" Active "), Ok(WaitPolicy::Active));
-        assert_eq!(read("2ms"), Ok(WaitPolicy::For(Nanos::from_millis(2))));
-        assert_eq!(read("500ns"), Ok(WaitPolicy::For(Nanos(500))));
+        assert_eq!(read("2ms"), Ok(WaitPolicy::For(Duration::from_millis(2))));
+        assert_eq!(
+            read("500ns"),
+            Ok(WaitPolicy::For(Duration::from_nanos(500)))
+        );
         for bad in ["", "us", "-1us", "1.5us", "20", "20s", "adaptiv"] {
             assert!(
                 read(bad).unwrap_err().to_string().contains("use active"),

@@ -12,8 +12,7 @@ use crate::SchedParams;
 /// Why something was refused, as far as a program can act on it.
 ///
 /// ```
-/// use paceline_platform::{CpuSet, Machine, RefusalKind, Uniform};
-///
+/// # use paceline_platform::{CpuSet, Machine, RefusalKind, Uniform};
 /// let refused = Uniform::new(2).set_mask(1, &CpuSet::parse("0")).unwrap_err();
 /// assert_eq!(refused.kind(), RefusalKind::Unsupported);
 /// ```
@@ -256,8 +255,7 @@ impl SchedParamsError {
     /// The reason and what to do about it, without what was asked for: for a place where that stands already.
     ///
     /// ```
-    /// use paceline_platform::{RefusalKind, SchedParams, SchedParamsError};
-    ///
+    /// # use paceline_platform::{RefusalKind, SchedParams, SchedParamsError};
     /// let asked = SchedParams::nice(-5);
     /// let refused = SchedParamsError::new(&asked, RefusalKind::Other, "it is Sunday: ask tomorrow");
     /// assert_eq!(refused.reason(), "it is Sunday: ask tomorrow");

@@ -20,10 +20,16 @@
 //! Invariant: `platform` is the only crate of the runtime that names std's threads, clocks, atomics
 //! or locks. `clippy.toml` at the workspace root enforces it.
 
+/// The README's programs, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod error;
 mod id;
 mod machine;
 mod memory;
+mod names;
 mod omission;
 pub mod os;
 mod padded;
@@ -37,6 +43,7 @@ pub use error::{MaskError, RefusalKind, SchedParamsError, SpawnError};
 pub use id::fresh_pool_id;
 pub use machine::{Machine, Uniform, Usage};
 pub use memory::{Atomic, Lock, Memory, SharedCell};
+pub use names::{NAME_BYTES_MAX, NAMES_MAX, kept_name};
 pub use omission::Omission;
 pub use os::Os;
 pub use padded::Padded;

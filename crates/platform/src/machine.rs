@@ -99,8 +99,7 @@ pub trait Machine: Send + Sync + 'static {
 /// machine refuses masks and scheduling parameters. For platforms without a machine of their own.
 ///
 /// ```
-/// use paceline_platform::{CpuSet, Machine, Uniform};
-///
+/// # use paceline_platform::{CpuSet, Machine, Uniform};
 /// let machine = Uniform::new(2);
 /// assert_eq!(machine.limits().effective_parallelism(), 2);
 /// assert!(machine.set_mask(1, &CpuSet::parse("0")).is_err());

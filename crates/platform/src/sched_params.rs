@@ -95,9 +95,9 @@ impl SchedParams {
     }
 
     /// This slice.
-    pub fn slice(slice: Nanos) -> SchedParams {
+    pub fn slice(slice: impl Into<Nanos>) -> SchedParams {
         SchedParams {
-            slice: Some(slice),
+            slice: Some(slice.into()),
             ..SchedParams::default()
         }
     }

@@ -199,6 +199,9 @@ mod tests {
             .chain(dev.iter().map(line(true)));
         Package {
             name: name.to_owned(),
+            folder: String::new(),
+            is_published: false,
+            libraries: Vec::new(),
             dependencies: dependencies.collect(),
         }
     }

@@ -17,9 +17,11 @@ mod long_tests;
 mod manifest;
 mod modules;
 mod orderings;
+mod packages;
 mod partners;
 mod paths;
 mod plain_words;
+mod reexports;
 mod symlinks;
 mod tree;
 mod type_names;
@@ -55,6 +57,16 @@ const RULES: &[Rule] = &[
         name: "embeds",
         says: "no crate embeds a file from outside of its folder: a package would lack it",
         check: embeds::check,
+    },
+    Rule {
+        name: "packages",
+        says: "each crate that can be published has a README, the licences, and a library called paceline…",
+        check: packages::check,
+    },
+    Rule {
+        name: "re-exports",
+        says: "what a public signature of crates/paceline mentions, that crate re-exports",
+        check: reexports::check,
     },
     Rule {
         name: "header",

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use cargo_metadata::DependencyKind;
 
-use crate::context::Context;
+use crate::context::{Context, is_published};
 use crate::source::RustSource;
 
 /// The repository as the rules see it.
@@ -34,6 +34,12 @@ pub(super) struct File {
 /// One package of the workspace.
 pub(super) struct Package {
     pub(super) name: String,
+    /// From the root, with `/`.
+    pub(super) folder: String,
+    /// Whether the manifest lets it be published.
+    pub(super) is_published: bool,
+    /// The names of its libraries.
+    pub(super) libraries: Vec<String>,
     pub(super) dependencies: Vec<Dependency>,
 }
 
@@ -80,8 +86,15 @@ impl Tree {
                 name: dependency.name.clone(),
                 dev: dependency.kind == DependencyKind::Development,
             });
+            let folder = package.manifest_path.parent();
+            let folder = folder.and_then(|folder| folder.strip_prefix(&context.root).ok());
+            let libraries = package.targets.iter().filter(|target| target.is_lib());
             tree.packages.push(Package {
                 name: package.name.to_string(),
+                folder: folder
+                    .map_or_else(String::new, |folder| folder.as_str().replace('\\', "/")),
+                is_published: is_published(package),
+                libraries: libraries.map(|target| target.name.clone()).collect(),
                 dependencies: dependencies.collect(),
             });
         }

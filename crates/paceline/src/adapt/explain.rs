@@ -10,7 +10,7 @@ use crate::limits::WORKERS_MAX;
 /// reasons for them, a sentence each.
 ///
 /// ```
-/// use platform::{CpuSet, Topology};
+/// use paceline::{CpuSet, Topology};
 /// let set = CpuSet::parse;
 /// let phone = Topology::uniform(8).with_classes(vec![
 ///     (set("0-3"), Some(300)),

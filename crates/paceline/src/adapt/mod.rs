@@ -106,7 +106,7 @@ impl<P: Platform> Adapt<P> {
     }
 
     /// An `Adapt` that does nothing, and never refreshes `view`. There are as many workers as `view` says.
-    #[cfg(all(test, not(any(miri, paceline_tsan))))]
+    #[cfg(all(test, paceline_models, not(miri)))]
     pub(crate) fn still(view: MachineView) -> Adapt<P> {
         Adapt::new(Settings {
             view,

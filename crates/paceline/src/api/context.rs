@@ -12,7 +12,7 @@ use super::over::{Loop, LoopData};
 use super::schedule::{NewJob, Origin};
 use crate::adapt::Checkpoint;
 use crate::error::{GraphError, WaitError, or_panic};
-use crate::store::{JobId, Ticket};
+use crate::store::{JobId, Name, Ticket};
 use crate::work::{Context, Shared};
 
 impl<P: Platform> Context<'_, P> {
@@ -43,8 +43,8 @@ impl<P: Platform> Context<'_, P> {
     /// js.wait(outer.wait());
     /// ```
     #[track_caller]
-    pub fn job(&self, name: &'static str) -> NewJob<'_, 'static, P> {
-        NewJob::inside(self, name)
+    pub fn job(&self, name: impl Into<Name>) -> NewJob<'_, 'static, P> {
+        NewJob::inside(self, name.into().as_str())
     }
 
     /// Makes a job without a body that is over when all of these are, as
@@ -82,7 +82,7 @@ impl<P: Platform> Context<'_, P> {
     /// # Panics
     /// Where [`NewJob::try_event`] gives an error.
     #[track_caller]
-    pub fn event(&self, name: &'static str) -> Event {
+    pub fn event(&self, name: impl Into<Name>) -> Event {
         or_panic(self.job(name).try_event())
     }
 
@@ -223,8 +223,8 @@ impl<P: Platform> Context<'_, P> {
     /// simulation.wait();
     /// assert_eq!(js.stats().frames, 1);
     /// ```
-    pub fn frame(&self, label: &'static str, budget: Duration) -> Frame<'_, P> {
-        Frame::begin(self.shared, label, budget)
+    pub fn frame(&self, label: impl Into<Name>, budget: Duration) -> Frame<'_, P> {
+        Frame::begin(self.shared, label.into().as_str(), budget)
     }
 
     /// Makes `job` wait for `after`, too, although it has been scheduled; as

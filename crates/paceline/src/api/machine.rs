@@ -46,8 +46,7 @@ impl<P: Platform> JobSystem<P> {
     /// nothing happens.
     ///
     /// ```
-    /// use paceline::{Builder, Role};
-    /// use platform::SchedParams;
+    /// use paceline::{Builder, Role, SchedParams};
     /// let js = Builder::new().os_help(SchedParams::nice(-5)).build().unwrap();
     /// assert!(!js.os_help()[0].granted, "workers alone get no help");
     /// let main = js.adopt(Role::Main);

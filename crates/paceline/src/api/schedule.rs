@@ -15,7 +15,7 @@ use crate::store::{BodyTable, JobId, Label, Slot, Ticket};
 use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
-/// [`Frame::job`](crate::Frame::job). Nothing happens until one of the scheduling calls, which take it.
+/// a [`Frame`](crate::Frame). Nothing happens until one of the scheduling calls, which take it.
 ///
 /// A scheduling call never blocks and runs nothing. The first job of a batch wakes a worker if one sleeps.
 /// There is no allocation for a body of up to 64 bytes and eight dependencies, once the job table has grown;

@@ -6,7 +6,7 @@ use platform::Platform;
 use super::handle::Event;
 use super::schedule::{NewJob, Origin};
 use crate::error::or_panic;
-use crate::store::JobId;
+use crate::store::{JobId, Name};
 use crate::work::{Context, Scope};
 
 impl<'scope, P: Platform> Scope<'scope, '_, P> {
@@ -28,7 +28,8 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     /// assert_eq!((positions[99], drawn), (1.0, 100));
     /// ```
     #[track_caller]
-    pub fn job(&'scope self, name: &'static str) -> NewJob<'scope, 'scope, P> {
+    pub fn job(&'scope self, name: impl Into<Name>) -> NewJob<'scope, 'scope, P> {
+        let name = name.into().as_str();
         // SAFETY: the scope is not left before its jobs have ended, and what lives as long as `'scope` lives
         // at least until the scope is left.
         unsafe { NewJob::new(Origin::InScope(self.shared, &self.jobs), name) }
@@ -96,7 +97,7 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     /// # Panics
     /// Where [`NewJob::try_event`] gives an error.
     #[track_caller]
-    pub fn event(&'scope self, name: &'static str) -> Event {
+    pub fn event(&'scope self, name: impl Into<Name>) -> Event {
         or_panic(self.job(name).try_event())
     }
 }

@@ -6,6 +6,7 @@ mod body;
 mod id;
 mod label;
 mod links;
+mod name;
 pub(crate) mod slab;
 mod slot;
 
@@ -15,5 +16,6 @@ pub(crate) use id::Ticket;
 pub use label::Label;
 pub(crate) use label::{LabelCache, Labels};
 pub(crate) use links::{LINK_BLOCKS_MAX, Link, Links, PLACES, PLACES_IN_SLOT, Preds};
+pub use name::Name;
 pub(crate) use slab::{Cache, Chunks, NIL, Slab};
 pub(crate) use slot::{JobPhase, LinksWord, Slot, StateWord};

@@ -90,12 +90,12 @@ impl<'a, P: Platform> Context<'a, P> {
     /// computing takes its time by itself. On a simulated machine virtual time passes.
     ///
     /// ```
-    /// use event::Nanos;
+    /// use std::time::Duration;
     /// let js = paceline::JobSystem::new();
-    /// js.enter(|cx| cx.work(Nanos::from_millis(5))); // Returns at once: this machine is real.
+    /// js.enter(|cx| cx.work(Duration::from_millis(5))); // Returns at once: this machine is real.
     /// ```
-    pub fn work(&self, work: Nanos) {
-        self.shared.platform.charge(work);
+    pub fn work(&self, work: impl Into<Nanos>) {
+        self.shared.platform.charge(work.into());
     }
 
     /// The platform that this job system runs on: the operating system, or a simulated machine. It costs

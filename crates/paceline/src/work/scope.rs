@@ -21,7 +21,7 @@ use crate::border::{UnwindGuard, UserValue, caught};
 use crate::error::{ScheduleError, WaitError, or_panic};
 use crate::graph::DROPPED;
 use crate::queues::{Queue, THREAD_SLOTS_MAX};
-use crate::store::{Label, Slot, Ticket};
+use crate::store::{Label, Name, Slot, Ticket};
 
 /// A region in which jobs may borrow from the stack; made by [`Context::scope`] or
 /// [`JobSystem::scope`](crate::JobSystem::scope).
@@ -213,11 +213,11 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     /// assert_eq!(sum, 55);
     /// ```
     #[track_caller]
-    pub fn try_spawn<F>(&'scope self, name: &'static str, body: F) -> Result<(), ScheduleError>
+    pub fn try_spawn<F>(&'scope self, name: impl Into<Name>, body: F) -> Result<(), ScheduleError>
     where
         F: FnOnce(&Context<'_, P>) + Send + 'scope,
     {
-        self.spawn_labelled(name, Location::caller(), body)
+        self.spawn_labelled(name.into().as_str(), Location::caller(), body)
     }
 
     #[inline]

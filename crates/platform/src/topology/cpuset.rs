@@ -5,7 +5,7 @@ use std::fmt;
 /// A set of logical CPUs.
 ///
 /// ```
-/// use paceline_platform::CpuSet;
+/// # use paceline_platform::CpuSet;
 /// let set = CpuSet::parse("0-3,8\n");
 /// assert_eq!(set.len(), 5);
 /// assert_eq!(set.to_string(), "0-3,8");

@@ -90,7 +90,7 @@ impl Limits {
     /// everything.
     ///
     /// ```
-    /// use paceline_platform::{CpuSet, Limits, Quota};
+    /// # use paceline_platform::{CpuSet, Limits, Quota};
     /// let mut limits = Limits::of(CpuSet::parse("0-7"));
     /// assert_eq!(limits.effective_parallelism(), 8);
     /// limits.quota = Quota::new(250_000, 100_000);

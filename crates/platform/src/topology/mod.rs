@@ -178,7 +178,7 @@ impl Topology {
     /// to be compared with that of the others, because other witnesses say it.)
     ///
     /// ```
-    /// use paceline_platform::{CpuSet, Topology};
+    /// # use paceline_platform::{CpuSet, Topology};
     /// let set = CpuSet::parse;
     /// let halves = vec![(set("0-1"), Some(300)), (set("2-3"), Some(1024))];
     /// let earlier = Topology::uniform(4).with_classes(halves);

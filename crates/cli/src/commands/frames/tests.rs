@@ -76,7 +76,10 @@ fn every_option_is_converted() {
     assert_eq!((options.frames, options.period), (7, None));
     assert_eq!(options.workers, Workers::Count(3));
     assert_eq!((options.load, options.background), (2, 4));
-    assert_eq!(options.wait, Some(WaitPolicy::For(Nanos::from_micros(20))));
+    assert_eq!(
+        options.wait,
+        Some(WaitPolicy::For(Duration::from_micros(20)))
+    );
     assert_eq!(options.trace.as_deref(), Some(Path::new("t.pftrace")));
     assert_eq!(options.panic_at.as_deref(), Some("single 0"));
 }

@@ -56,8 +56,7 @@ pub enum Role {
 /// A request to the kernel, and its answer.
 ///
 /// ```
-/// use paceline::{Builder, Role};
-/// use platform::SchedParams;
+/// use paceline::{Builder, Role, SchedParams};
 /// let js = Builder::new().os_help(SchedParams::nice(-5)).build().unwrap();
 /// let _main = js.adopt(Role::Main);
 /// for help in js.os_help() {

@@ -3,6 +3,7 @@
 mod hooks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::{Nanos, Sink};
 use platform::{CpuSet, Limits, Machine, Os, Platform, SchedParams};
@@ -101,7 +102,7 @@ impl<P: Platform> Builder<P> {
     /// say in them, except for `PACELINE_WAIT`.
     ///
     /// ```
-    /// let js = paceline::Builder::with_platform(platform::Os).workers(1).build().unwrap();
+    /// let js = paceline::Builder::with_platform(paceline::Os).workers(1).build().unwrap();
     /// assert_eq!(js.workers(), 1);
     /// ```
     pub fn with_platform(platform: P) -> Builder<P> {
@@ -175,7 +176,8 @@ impl<P: Platform> Builder<P> {
     /// call. Masks of the program's own threads are not touched.
     ///
     /// ```
-    /// use platform::{Machine, Os};
+    /// use paceline::Os;
+    /// use paceline::platform::Machine;
     /// let first = Os.limits().usable().iter().take(1).collect();
     /// let js = paceline::Builder::new().cpus(first).build().unwrap();
     /// # let _ = js;
@@ -282,12 +284,12 @@ impl<P: Platform> Builder<P> {
     /// below 100 us as 100 us, and one above 100 ms as 100 ms. Other systems take no notice.
     ///
     /// ```
-    /// use event::Nanos;
-    /// let js = paceline::Builder::new().slice(Some(Nanos::from_millis(1))).build().unwrap();
+    /// use std::time::Duration;
+    /// let js = paceline::Builder::new().slice(Some(Duration::from_millis(1))).build().unwrap();
     /// # let _ = js;
     /// ```
-    pub fn slice(mut self, slice: Option<Nanos>) -> Self {
-        self.slice = slice;
+    pub fn slice(mut self, slice: Option<Duration>) -> Self {
+        self.slice = slice.map(Nanos::from);
         self
     }
 
@@ -307,8 +309,7 @@ impl<P: Platform> Builder<P> {
     /// ([`WaitPolicy::Active`]), and jobs should not run for long.
     ///
     /// ```
-    /// use paceline::{Builder, Role};
-    /// use platform::SchedParams;
+    /// use paceline::{Builder, Role, SchedParams};
     /// let js = Builder::new().os_help(SchedParams::nice(-5)).build().unwrap();
     /// let _main = js.adopt(Role::Main);
     /// let answer = &js.os_help()[0];

@@ -18,7 +18,7 @@ use super::schedule::{NewJob, Origin};
 use crate::error::{BuildError, GraphError, or_panic};
 use crate::policy::Grain;
 use crate::stats::Stats;
-use crate::store::{JobId, Label, Ticket};
+use crate::store::{JobId, Label, Name, Ticket};
 use crate::work::Context;
 use crate::work::Scope;
 use crate::work::shared::Shared;
@@ -129,7 +129,8 @@ impl<P: Platform> JobSystem<P> {
         self.job("job").schedule(body)
     }
 
-    /// Begins the description of a job with this name. Nothing happens until it is scheduled.
+    /// Begins the description of a job with this name, a literal or a text made at run time (see [`Name`]).
+    /// Nothing happens until it is scheduled.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -137,8 +138,8 @@ impl<P: Platform> JobSystem<P> {
     /// js.wait(js.job("draw").after(load).schedule(|_| println!("drawing")));
     /// ```
     #[track_caller]
-    pub fn job(&self, name: &'static str) -> NewJob<'_, 'static, P> {
-        NewJob::outside(&self.shared, name)
+    pub fn job(&self, name: impl Into<Name>) -> NewJob<'_, 'static, P> {
+        NewJob::outside(&self.shared, name.into().as_str())
     }
 
     /// Makes a job without a body that is over when all of these are.
@@ -169,7 +170,7 @@ impl<P: Platform> JobSystem<P> {
     /// # Panics
     /// Where [`NewJob::try_event`] gives an error.
     #[track_caller]
-    pub fn event(&self, name: &'static str) -> Event {
+    pub fn event(&self, name: impl Into<Name>) -> Event {
         or_panic(self.job(name).try_event())
     }
 
@@ -324,8 +325,8 @@ impl<P: Platform> JobSystem<P> {
     /// js.wait(frame.schedule(|_| ()));
     /// drop(frame); // Here the frame ends.
     /// ```
-    pub fn frame(&self, label: &'static str, budget: Duration) -> Frame<'_, P> {
-        Frame::begin(&self.shared, label, budget)
+    pub fn frame(&self, label: impl Into<Name>, budget: Duration) -> Frame<'_, P> {
+        Frame::begin(&self.shared, label.into().as_str(), budget)
     }
 
     /// The number of regular workers: of those that there are, or that there will be as soon as the
@@ -473,7 +474,7 @@ impl<P: Platform> JobSystem<P> {
     /// The platform that this job system runs on.
     ///
     /// ```
-    /// use platform::Platform;
+    /// use paceline::Platform;
     /// let js = paceline::JobSystem::new();
     /// let begun = js.platform().now();
     /// js.wait(js.schedule(|_| ()));

@@ -28,7 +28,7 @@ const WORDS: usize = 4;
 /// slot, and is kept until the rings and their reader are dropped.
 ///
 /// ```
-/// use event::EventKind;
+/// use paceline::record::EventKind;
 /// use paceline::{Builder, Rings};
 ///
 /// let (rings, mut reader) = Rings::new(1024);

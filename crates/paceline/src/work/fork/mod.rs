@@ -87,8 +87,7 @@ impl<P: Platform> Context<'_, P> {
     ///
     /// ```
     /// use paceline::{Context, JobSystem};
-    /// use platform::Platform;
-    /// fn sum<P: Platform>(cx: &Context<'_, P>, values: &[u64]) -> u64 {
+    /// fn sum(cx: &Context<'_>, values: &[u64]) -> u64 {
     ///     match values {
     ///         [] => 0,
     ///         [one] => *one,

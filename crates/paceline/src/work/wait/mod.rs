@@ -136,7 +136,7 @@ impl<P: Platform> Context<'_, P> {
 
     /// For models, which have no time for a whole wait: the part of a wait in which it has found that it may
     /// run the awaited job.
-    #[cfg(all(test, not(any(miri, paceline_tsan))))]
+    #[cfg(all(test, paceline_models, not(miri)))]
     pub(crate) fn help_with_awaited(&self, target: Ticket) -> bool {
         let waiter = Waiter::begin(self, target, Nanos::MAX);
         let helped = waiter.help(target, self.shared.slot(target));
