@@ -45,7 +45,7 @@ mod hooks;
 )]
 mod interpreted;
 mod limits;
-#[cfg(all(test, not(any(miri, paceline_tsan))))] // See Cargo.toml.
+#[cfg(all(test, target_pointer_width = "64", not(any(miri, paceline_tsan))))] // See Cargo.toml.
 mod models;
 mod policy;
 mod queues;

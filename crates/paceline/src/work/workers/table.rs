@@ -70,7 +70,7 @@ impl<P: Platform> WorkerThreads<P> {
     }
 
     /// For models, whose own threads are the workers.
-    #[cfg(all(test, not(any(miri, paceline_tsan))))]
+    #[cfg(all(test, target_pointer_width = "64", not(any(miri, paceline_tsan))))]
     pub(crate) fn pretend_active(&self, workers: usize) {
         self.active.store(workers as u32, Ordering::Relaxed);
     }
