@@ -7,7 +7,7 @@
 //! - `cargo xtask fuzz` feeds parsers and readers inputs that no program writes;
 //! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
-//! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
+//! - `cargo xtask check-targets` compiles the libraries for other machines, and runs WebAssembly.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
 
@@ -25,6 +25,7 @@ mod targets;
 mod test;
 mod tidy;
 mod tools;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -58,7 +59,7 @@ enum Task {
     Validate(program::Options),
     /// Run programs written to break the job system; `hostile --help` says how.
     Hostile(program::Options),
-    /// Compile the libraries for other systems and processors (no linking, no running).
+    /// Compile the libraries for other systems and processors, and run checks in WebAssembly.
     CheckTargets(targets::Options),
 }
 
