@@ -18,6 +18,7 @@ mod live;
 mod placement;
 mod process;
 mod recording;
+mod refused;
 mod reproducers;
 mod scopes;
 mod steering;

@@ -8,7 +8,7 @@
 //! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
 //! - `cargo xtask package` packages the crates, and builds a stranger's program from the packages;
-//! - `cargo xtask check-targets` compiles the libraries for machines other than this one.
+//! - `cargo xtask check-targets` compiles the libraries for other machines, and runs WebAssembly.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
 
@@ -27,6 +27,7 @@ mod targets;
 mod test;
 mod tidy;
 mod tools;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -62,7 +63,7 @@ enum Task {
     Hostile(program::Options),
     /// Package the crates, and build a program from the packages alone.
     Package(package::Options),
-    /// Compile the libraries for other systems and processors (no linking, no running).
+    /// Compile the libraries for other systems and processors, and run checks in WebAssembly.
     CheckTargets(targets::Options),
 }
 

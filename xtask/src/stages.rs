@@ -5,7 +5,7 @@
 //! or filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{examples, oracle, package, peers, tidy, tools};
+use crate::{examples, oracle, package, peers, tidy, tools, wasm};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -105,6 +105,10 @@ const OLDEST: &str = "cargo +1.88 check --target-dir {target}/oldest -p paceline
 const OLDEST_NARROW: &str = "cargo +1.88 build --target-dir {target}/oldest \
     --target i686-unknown-linux-gnu -p paceline -p paceline-workload";
 
+/// Tests of what computes with addresses. The model checker is not for 32 bits.
+const NARROW: &str = "cargo test --target i686-unknown-linux-gnu --target-dir {target}/narrow \
+    -p paceline-event -p paceline-platform -p paceline -p paceline-anywhere --lib";
+
 /// Random programs that are waited for or dropped.
 const CAMPAIGN: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
     dag::simulated";
@@ -196,6 +200,29 @@ pub(crate) const STAGES: &[Stage] = &[
             what: "cargo xtask package",
             function: package::stage,
         }],
+    },
+    Stage {
+        name: "wasm",
+        purpose: "programs on the job system run in WebAssembly, without threads and without a clock",
+        switch: Switch::On,
+        needs: wasm::NEEDS,
+        counts_tests: false,
+        silence_minutes: 5,
+        beside: false,
+        steps: &[Step::Call {
+            what: "build and run tests/anywhere (see wasm.rs)",
+            function: wasm::stage,
+        }],
+    },
+    Stage {
+        name: "narrow",
+        purpose: "unit tests with addresses of 32 bits",
+        switch: Switch::Off("a minute; run it after changes to what packs words or counts bytes"),
+        needs: &[tools::MULTILIB, tools::I686],
+        counts_tests: true,
+        silence_minutes: 5,
+        beside: false,
+        steps: &[run(NARROW)],
     },
     Stage {
         name: "peers",

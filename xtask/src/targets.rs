@@ -1,8 +1,9 @@
 //! `cargo xtask check-targets`: the libraries and the commands compile for systems we cannot run here.
 //!
 //! `cargo check`, and `cargo build` of a library, need the target's standard library and no linker. So one
-//! machine can do all.
+//! machine can do all. WebAssembly can be run as well, where there is node (`wasm.rs`).
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::process::{self, Manner};
+use crate::wasm;
 
 /// The targets that Paceline promises to compile for.
 const TARGETS: &[&str] = &[
@@ -26,7 +28,9 @@ const BUILT: &[&str] = &[
     "i686-unknown-linux-gnu",
     "armv7-unknown-linux-gnueabihf",
     "x86_64-unknown-linux-musl",
+    "wasm32-unknown-unknown",
     "wasm32-wasip1",
+    "wasm32-wasip1-threads",
 ];
 
 /// The packages that have to compile there.
@@ -74,18 +78,19 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> 
     let mut passed = true;
     for target in &options.target {
         let begin = Instant::now();
-        let (word, text) = match add(context, &installed, target) {
-            Err(why) => ("not available", why),
+        let (word, note, text) = match add(context, &installed, target) {
+            Err(why) => ("not available", "", why),
             Ok(()) => match check(context, target, &options.package) {
-                Ok(()) => ("ok", String::new()),
+                Ok(note) => ("ok", note, String::new()),
                 Err(failure) => {
                     passed = false;
-                    ("failed", failure)
+                    ("failed", "", failure)
                 }
             },
         };
         let seconds = begin.elapsed().as_secs_f64();
-        println!("{target:<27} {word:<13} {seconds:>6.1} s");
+        let line = format!("{target:<29} {word:<13} {seconds:>6.1} s  {note}");
+        println!("{}", line.trim_end());
         if !text.is_empty() {
             println!("{}", text.trim_end());
         }
@@ -132,31 +137,53 @@ fn add(context: &Context, installed: &[String], target: &str) -> Result<(), Stri
     })
 }
 
-/// Checks or builds the packages for the target; `Err` is all that cargo printed. `packages`: instead of the
-/// usual ones.
-fn check(context: &Context, target: &str, packages: &[String]) -> Result<(), String> {
+/// Checks or builds the packages for the target, and runs what can be run; `Ok` may hold a note about that,
+/// `Err` is all that was printed. `packages`: instead of the usual ones, and nothing runs.
+fn check(context: &Context, target: &str, packages: &[String]) -> Result<&'static str, String> {
     let (verb, usual) = if BUILT.contains(&target) {
         ("build", LIBRARIES)
     } else {
         ("check", PACKAGES)
     };
-    let packages = if packages.is_empty() {
-        owned(usual)
-    } else {
-        packages.to_vec()
-    };
+    if !packages.is_empty() {
+        let named = packages.iter().map(String::as_str).collect::<Vec<_>>();
+        return cargo(context, verb, target, &options_for(&named)).map(|()| "");
+    }
+    cargo(context, verb, target, &options_for(usual))?;
+    let has_run = wasm::check(context, target)?;
+    Ok(match (has_run, target.starts_with("wasm")) {
+        (true, _) => "its checks ran in node",
+        (false, true) => "its checks were built and not run: node is not available",
+        (false, false) => "",
+    })
+}
+
+/// The packages as options of cargo's.
+fn options_for<'a>(packages: &[&'a str]) -> Vec<&'a str> {
+    packages
+        .iter()
+        .flat_map(|package| ["-p", package])
+        .collect()
+}
+
+/// Where builds for other systems go.
+pub(crate) fn folder(context: &Context) -> PathBuf {
+    context.target.join("check-targets")
+}
+
+/// Runs one of cargo's commands for the target; `Err` is all that it printed.
+pub(crate) fn cargo(
+    context: &Context,
+    verb: &str,
+    target: &str,
+    arguments: &[&str],
+) -> Result<(), String> {
     let mut command = context.command("cargo");
     command.args([verb, "--target", target, "--target-dir"]);
-    command.arg(context.target.join("check-targets"));
-    for package in &packages {
-        command.args(["-p", package]);
-    }
+    command.arg(folder(context)).args(arguments);
     // Code for another system that is never built here collects warnings; they count.
     command.env("RUSTFLAGS", "-D warnings");
-    let shown = format!(
-        "cargo {verb} --target {target} -p {}",
-        packages.join(" -p ")
-    );
+    let shown = format!("cargo {verb} --target {target} {}", arguments.join(" "));
     let outcome = process::run(
         command,
         Manner {

@@ -134,7 +134,12 @@ fn report(context: &Context, stage: &Stage, asked_for: bool, verbose: bool) -> R
         report.verdict = Verdict::Off(why);
         return report;
     }
-    if let Some(why) = tools::missing(stage.needs) {
+    let missing = if asked_for {
+        tools::demand(stage.needs).err()
+    } else {
+        tools::missing(stage.needs)
+    };
+    if let Some(why) = missing {
         report.verdict = Verdict::NotAvailable(why);
         return report;
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::context::{Context, host};
 use crate::process::{self, Manner};
+use crate::stages::{Stage, Switch};
 
 /// One thing that a stage may need.
 pub(crate) struct Tool {
@@ -35,6 +36,8 @@ enum Probe {
     Runs(&'static str),
     /// This file is in the compiler's folder (`rustc +TOOLCHAIN --print sysroot`).
     InSysroot(&'static str, &'static str),
+    /// The compiler in use has the standard libraries of these targets.
+    Targets(&'static [&'static str]),
     /// The compiler's own triple is one of these.
     Host(&'static [&'static str]),
 }
@@ -58,6 +61,14 @@ pub(crate) const OLDEST: &str = "Rust 1.88";
 
 /// The standard library of a machine whose addresses have 32 bits, for that toolchain.
 pub(crate) const NARROW: &str = "std for i686";
+
+/// The standard libraries of WebAssembly.
+pub(crate) const WASM: &str = "std for WebAssembly";
+pub(crate) const WASM_TARGETS: &[&str] = &["wasm32-unknown-unknown", "wasm32-wasip1"];
+
+/// What builds and runs tests with addresses of 32 bits.
+pub(crate) const MULTILIB: &str = "C library of 32 bits";
+pub(crate) const I686: &str = "std for i686 of the compiler in use";
 
 /// An installation that has said nothing for this long will not end.
 const INSTALL_SILENCE: Duration = Duration::from_secs(5 * 60);
@@ -149,6 +160,27 @@ pub(crate) const TOOLS: &[Tool] = &[
         part_of: Some(OLDEST),
         probe: Probe::InSysroot("1.88", "lib/rustlib/i686-unknown-linux-gnu/lib"),
         install: Install::Run("rustup target add --toolchain 1.88 i686-unknown-linux-gnu"),
+    },
+    Tool {
+        name: WASM,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Targets(WASM_TARGETS),
+        install: Install::Run("rustup target add wasm32-unknown-unknown wasm32-wasip1"),
+    },
+    Tool {
+        name: MULTILIB,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("cc -m32 -xc -include stdio.h -fsyntax-only /dev/null"),
+        install: Install::Debian("gcc-multilib"),
+    },
+    Tool {
+        name: I686,
+        need: Need::Optional,
+        part_of: Some(MULTILIB),
+        probe: Probe::Targets(&["i686-unknown-linux-gnu"]),
+        install: Install::Run("rustup target add i686-unknown-linux-gnu"),
     },
     Tool {
         name: "cargo-fuzz",
@@ -253,9 +285,10 @@ fn by_hand(line: &str) -> String {
 }
 
 impl Tool {
-    /// Whether a stage wants it; others are installed when their task is.
+    /// Whether a stage of a usual run wants it; others are installed when their task is, or by hand.
     fn is_of_a_stage(&self) -> bool {
-        let wants = |stage: &crate::stages::Stage| stage.needs.contains(&self.name);
+        let wants =
+            |stage: &Stage| matches!(stage.switch, Switch::On) && stage.needs.contains(&self.name);
         self.need == Need::Always || crate::stages::STAGES.iter().any(wants)
     }
 
@@ -307,6 +340,15 @@ impl Probe {
                     Ok(())
                 } else {
                     Err(format!("no {file} in {toolchain}"))
+                }
+            }
+            Probe::Targets(targets) => {
+                let sysroot = output_of("rustc --print sysroot")?;
+                let libraries = Path::new(sysroot.trim()).join("lib/rustlib");
+                let has = |target: &&&str| libraries.join(target).join("lib").exists();
+                match targets.iter().find(|target| !has(target)) {
+                    None => Ok(()),
+                    Some(target) => Err(format!("no standard library for {target}")),
                 }
             }
             Probe::Host(known) => {

@@ -23,6 +23,22 @@
 //! assert_eq!(answer.wait(), 42);
 //! ```
 //!
+//! # Where it runs
+//!
+//! | system | workers | what the job system knows there |
+//! |---|---|---|
+//! | Linux, Android, of 64 bits and of 32 | threads | classes of CPUs, masks, quotas, other programs' load |
+//! | Windows, macOS | threads | the number of CPUs |
+//! | `wasm32-wasip1-threads` | threads | nothing: one worker, or as many as are asked for |
+//! | `wasm32-wasip1` | none | nothing |
+//! | `wasm32-unknown-unknown` | none | nothing, nor the time: a counter, or a clock that it is given |
+//!
+//! Without workers the same program runs: jobs run in the calls that wait for them. That is also so where a
+//! limit leaves no thread, and [`JobSystem::explain`] says it. A module for `wasm32-unknown-unknown` imports
+//! nothing; a program that has a clock passes it to [`Os::set_clock`](platform::Os::set_clock). A wait that
+//! only another thread could end panics where there can be none. In WebAssembly a panic ends the module, as
+//! in every Rust program there.
+//!
 //! # How it works
 //!
 //! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that name. A

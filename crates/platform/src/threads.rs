@@ -63,6 +63,12 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// has none. Costs a system call.
     fn thread_id(&self) -> u64;
 
+    /// Whether the calling thread is certainly the only one there can ever be. Such a thread waits for no
+    /// other. Free, but for the first call.
+    fn is_alone(&self) -> bool {
+        false
+    }
+
     /// The caller has done work worth this much time. Nothing happens on a real machine, where work takes its
     /// time by itself. On a simulated one virtual time passes.
     fn charge(&self, work: Nanos);

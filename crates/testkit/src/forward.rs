@@ -65,6 +65,10 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.thread_id()
         }
+        fn is_alone(&self) -> bool {
+            let $this = self;
+            $behind.is_alone()
+        }
         fn charge(&self, work: event::Nanos) {
             let $this = self;
             $behind.charge(work);

@@ -29,6 +29,7 @@ const CLI: &str = "paceline-cli";
 const BENCH: &str = "paceline-bench";
 const TESTKIT: &str = "paceline-testkit";
 const TESTS: &str = "paceline-tests";
+const ANYWHERE: &str = "paceline-anywhere";
 
 const PRODUCT: &[&str] = &[
     EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, CONSOLE,
@@ -119,6 +120,13 @@ const TABLE: &[Row] = &[
             EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, TESTKIT,
         ],
         outside: ANY,
+    },
+    // It builds for systems on which little else does.
+    Row {
+        name: ANYWHERE,
+        may: &[PLATFORM, PACELINE],
+        dev: &[],
+        outside: 0,
     },
     Row {
         name: "xtask",

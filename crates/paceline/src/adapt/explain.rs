@@ -28,13 +28,25 @@ pub fn explain(machine: &Topology) -> Vec<String> {
 
 impl MachineView {
     pub(crate) fn explain(&self) -> Vec<String> {
-        let mut sentences = vec![self.why_this_many(), self.what_may_be_used()];
         let (workers, alone) = (self.workers(), self.workers_alone());
-        if workers < alone {
+        if let Some(error) = self.refusal()
+            && workers == 0
+        {
+            let instead = "Jobs run inside of waits, and in `flush`, `poll` and `pump`.";
+            let why = format!("No workers: {error}.");
+            return vec![why, instead.to_owned(), self.what_may_be_used()];
+        }
+        let mut sentences = vec![self.why_this_many(), self.what_may_be_used()];
+        let left = self.workers_if_started();
+        if left < alone {
             sentences.push(format!(
-                "{workers} of them at this moment: other threads want the CPUs, and more would get no \
-                 more."
+                "{left} of them at this moment: other threads want the CPUs, and more would get no more."
             ));
+        }
+        if let Some(error) = self.refusal()
+            && workers < left
+        {
+            sentences.push(format!("{workers} of them at this moment: {error}."));
         }
         sentences.extend(self.where_workers_are());
         sentences
@@ -129,9 +141,42 @@ fn count(number: usize, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use platform::{Limits, Quota};
+    use platform::{Limits, Quota, RefusalKind, SpawnError};
 
     use super::*;
+    use crate::adapt::RefusedWorker;
+
+    /// Goal: where the system refuses threads the sentences say so, and in its words. Method: a system that
+    /// starts none, and one that starts two of five.
+    #[test]
+    fn refused_workers_are_explained() {
+        let explained = |before, kind| {
+            let limits = Limits::of(CpuSet::parse("0-5"));
+            let request = WorkersRequest::Fitting { reserve: 1 };
+            let mut view = MachineView::new(limits, request, 64);
+            let error = SpawnError::new(kind, "so it is: leave it");
+            view.refused = Some(RefusedWorker { before, error });
+            view.explain()
+        };
+        let none = explained(0, RefusalKind::Unsupported);
+        assert_eq!(
+            none,
+            [
+                "No workers: cannot start a thread: so it is: leave it.",
+                "Jobs run inside of waits, and in `flush`, `poll` and `pump`.",
+                "CPUs 0-5 may be used.",
+            ]
+        );
+        let some = explained(2, RefusalKind::Exhausted);
+        assert_eq!(
+            some[0],
+            "5 workers: 6 threads can run at the same time, less 1 for the thread that waits."
+        );
+        assert_eq!(
+            some[2],
+            "2 of them at this moment: cannot start a thread: so it is: leave it."
+        );
+    }
 
     /// Goal: the sentences say how things are, and why. Method: equal CPUs with a quota, the same with a
     /// number that was asked for, and a single CPU. The example above has a machine with classes.

@@ -42,7 +42,7 @@ pub use roles::{Help, Role};
 pub(crate) use live::{LiveMachine, MachineView, WorkersRequest, calling_thread, limits_of};
 pub(crate) use local::AdaptLocal;
 pub(crate) use words::{PlacedThread, WakeReport, WorkerWords};
-pub(crate) use workers::{Caller, Workers};
+pub(crate) use workers::{Caller, RefusedWorker, Workers};
 
 /// A job system's knowledge of its machine, and the actions that follow from it.
 pub(crate) struct Adapt<P: Platform> {
@@ -297,13 +297,16 @@ impl<P: Platform> Adapt<P> {
 
 /// The program's side, called by [`JobSystem`](crate::JobSystem).
 impl<P: Platform> Adapt<P> {
-    /// Starts the first workers.
+    /// Starts the first workers. If their number was not asked for, those that the system starts are enough.
     ///
     /// # Errors
-    /// If the system refuses a thread.
+    /// If the system refuses a thread of a number that was asked for, or does not take the settings of one.
     pub(crate) fn start<W: Workers<P>>(&self, workers: &W) -> Result<(), SpawnError> {
         workers.set_target(self.live.first_workers());
-        workers.fill()
+        match self.live.fill(workers) {
+            Err(error) if self.live.must_start(&error) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Makes the number of regular workers the one that the program requests.
@@ -316,7 +319,7 @@ impl<P: Platform> Adapt<P> {
         count: usize,
     ) -> Result<(), SpawnError> {
         self.live.request_workers(workers, count);
-        workers.fill()
+        self.live.fill(workers)
     }
 
     /// The calling thread, which has this id, adopts a role.
@@ -408,7 +411,8 @@ impl<P: Platform> Adapt<P> {
         self.helping
             .renew_role_masks(workers.platform(), &self.live);
         if learned.change.is_some() || learned.is_undermanned || learned.has_new_places {
-            self.live.fill(workers);
+            // Refused: the next refresh tries again.
+            let _ = self.live.fill(workers);
         }
         if let Some(why) = learned.change {
             let arg = (why as u64) << 32 | target as u64;

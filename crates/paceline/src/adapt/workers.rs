@@ -4,11 +4,19 @@
 //! state.
 
 use event::{EventKind, Nanos};
-use platform::{Atomic, CpuSet, Ordering, Platform};
+use platform::{Atomic, CpuSet, Ordering, Platform, SpawnError};
 
 use super::local::AdaptLocal;
 use super::words::{PlacedThread, WorkerWords};
 use crate::stats::Counters;
+
+/// The system refused a worker's thread.
+#[derive(Debug)]
+pub(crate) struct RefusedWorker {
+    /// The number of regular workers before it, all of which have been started.
+    pub(crate) before: usize,
+    pub(crate) error: SpawnError,
+}
 
 /// The workers of a job system. A worker is identified by the index of its thread slot.
 pub(crate) trait Workers<P: Platform> {
@@ -49,7 +57,7 @@ pub(crate) trait Workers<P: Platform> {
     ///
     /// # Errors
     /// The first refusal of the system, after which fewer workers run.
-    fn fill(&self) -> Result<(), platform::SpawnError>;
+    fn fill(&self) -> Result<(), RefusedWorker>;
 
     /// The slice that workers ask the kernel for.
     fn slice(&self) -> Option<Nanos>;

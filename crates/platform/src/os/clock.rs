@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use event::Nanos;
 
+use super::system_clock::now as system_time;
+
 /// How long to watch the system's clock before trusting the rate of the counter: an error of 100 ns
 /// in each pair is then 20 parts in a million.
 const BASELINE: u64 = 10_000_000;
@@ -186,25 +188,6 @@ pub(super) fn pair_of_clocks() -> (Nanos, Nanos) {
         .min_by_key(|&(width, _)| width)
         .map(|(_, pair)| pair)
         .expect("five tries were made")
-}
-
-#[cfg(all(unix, not(miri)))]
-fn system_time() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the pointer is to a live timespec; CLOCK_MONOTONIC always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-#[cfg(not(all(unix, not(miri))))]
-fn system_time() -> u64 {
-    use std::sync::OnceLock;
-    use std::time::Instant;
-    static ORIGIN: OnceLock<Instant> = OnceLock::new();
-    ORIGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]

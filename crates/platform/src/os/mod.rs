@@ -1,12 +1,28 @@
 //! The machine at hand, as a zero-sized [`Platform`] that is its own [`Machine`].
 //!
-//! This file holds the only `cfg` ladder: it picks one module for parking, one for the facts about
-//! the machine, one for the tick counter. Everything below is written once.
+//! This file holds the only `cfg` ladder: it picks one module for the system's clock, one for parking, one
+//! for the facts about the machine, and so on. Everything below is written once.
 
 mod clock;
 mod float;
 mod memory;
 mod poll;
+
+#[cfg(any(test, all(target_family = "wasm", target_os = "unknown")))]
+mod program_clock;
+
+#[cfg(all(unix, not(miri)))]
+#[path = "system_clock_unix.rs"]
+mod system_clock;
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+#[path = "system_clock_program.rs"]
+mod system_clock;
+#[cfg(not(any(
+    all(unix, not(miri)),
+    all(target_family = "wasm", target_os = "unknown")
+)))]
+#[path = "system_clock_std.rs"]
+mod system_clock;
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
 #[path = "park_futex.rs"]
@@ -14,6 +30,13 @@ mod park;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
 #[path = "park_std.rs"]
 mod park;
+
+#[cfg(all(target_family = "wasm", not(unix)))]
+#[path = "alone_wasm.rs"]
+mod alone;
+#[cfg(not(all(target_family = "wasm", not(unix))))]
+#[path = "alone_none.rs"]
+mod alone;
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
 #[path = "facts_linux.rs"]
@@ -73,6 +96,7 @@ pub mod tracefs;
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use event::Nanos;
 
@@ -98,6 +122,48 @@ impl Os {
     /// recorder with its clock `mono`, is compared with events of ours exactly by way of such pairs.
     pub fn now_and_monotonic(&self) -> (Nanos, Nanos) {
         clock::pair_of_clocks()
+    }
+
+    /// Gives the program's job systems a clock where the system has none, and returns whether it is used. It
+    /// is for the target `wasm32-unknown-unknown` alone, where std's clock panics. Everywhere else nothing
+    /// happens. Takes no lock.
+    ///
+    /// `clock` says how much time has passed since any moment of its choice. It must not panic, nor call a
+    /// job system, because it is read under locks. If it stands still or goes back, the time goes on by a
+    /// nanosecond with each reading. The first clock stays. Set it before the first job system is made.
+    ///
+    /// Without a clock time is a counter. Each reading takes 100 ns, and a thread that would sleep sets the
+    /// counter to the end of its sleep. So a module needs no import and no glue. Everything works, timeouts
+    /// and deadlines of frames too, but no duration means anything. With a clock, a thread that would sleep
+    /// reads the clock until the time has come, because it cannot sleep there.
+    ///
+    /// With wasm-bindgen, crate `web-time` has a clock:
+    ///
+    /// ```ignore
+    /// static START: OnceLock<web_time::Instant> = OnceLock::new();
+    /// Os::set_clock(|| START.get_or_init(web_time::Instant::now).elapsed());
+    /// ```
+    ///
+    /// Without, the module imports one:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use paceline_platform::Os;
+    ///
+    /// # #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    /// #[link(wasm_import_module = "host")]
+    /// unsafe extern "C" {
+    ///     /// `performance.now`, given to `WebAssembly.instantiate` as `{ host: { now } }`.
+    ///     safe fn now() -> f64;
+    /// }
+    /// # #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    /// # fn now() -> f64 { 1.5 }
+    ///
+    /// let is_used = Os::set_clock(|| Duration::from_secs_f64(now() / 1000.0));
+    /// assert_eq!(is_used, cfg!(all(target_family = "wasm", target_os = "unknown")));
+    /// ```
+    pub fn set_clock(clock: fn() -> Duration) -> bool {
+        system_clock::set(clock)
     }
 }
 
@@ -183,6 +249,11 @@ unsafe impl Platform for Os {
 
     fn thread_id(&self) -> u64 {
         facts::thread_id()
+    }
+
+    #[inline]
+    fn is_alone(&self) -> bool {
+        alone::is_certain()
     }
 
     fn charge(&self, _work: Nanos) {}

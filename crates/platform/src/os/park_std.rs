@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use event::Nanos;
 
-use super::clock;
+use super::{alone, clock};
 use crate::Parker;
 
 /// A token behind a lock.
@@ -30,6 +30,9 @@ impl OsParker {
 impl Parker for OsParker {
     fn park(&self, deadline: Nanos) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.token && alone::rest(deadline) {
+            return;
+        }
         state.parked = true;
         while !state.token {
             if deadline == Nanos::MAX {

@@ -316,7 +316,8 @@ impl<P: Platform, C: Caller<P>> Observer<'_, P, C> {
             Interfered::Fewer | Interfered::Restored | Interfered::Probed
         );
         if has_resized {
-            self.live.fill(workers);
+            // Refused: the next refresh tries again.
+            let _ = self.live.fill(workers);
             self.caller.counters().resizes.add(1);
             let why = Resized::Interference as u64;
             self.caller.note(EventKind::Resized, 0, why << 32 | count);

@@ -1,9 +1,10 @@
 //! The machine as it was found, the program's request, and the result of both: how many workers, and where.
 
 use event::Resized;
-use platform::{CpuSet, Limits, Topology};
+use platform::{CpuSet, Limits, RefusalKind, SpawnError, Topology};
 
 use crate::adapt::place::{Place, places};
+use crate::adapt::workers::RefusedWorker;
 use crate::policy::Width;
 
 /// The number of workers that the program requests.
@@ -39,7 +40,6 @@ impl WorkersRequest {
 }
 
 /// The job system's view of the machine, and the number and the places of workers that follow from it.
-#[derive(Clone, Debug)]
 pub(crate) struct MachineView {
     /// The limits that the last refresh found.
     pub(super) limits: Limits,
@@ -53,8 +53,8 @@ pub(crate) struct MachineView {
     workers_max: usize,
     /// The most workers that [`interference`](crate::adapt::interference) leaves.
     pub(super) most: usize,
-    /// The system refused a thread the last time.
-    pub(super) undermanned: bool,
+    /// The worker that the system refused the last time.
+    pub(in crate::adapt) refused: Option<RefusedWorker>,
     /// The machine, if workers are held to its classes.
     pub(super) machine: Option<Topology>,
     /// The workers' places, if CPUs differ.
@@ -70,7 +70,7 @@ pub(crate) struct Learned {
     pub(in crate::adapt) has_new_cpus: bool,
     /// A smaller width was found for the first time.
     pub(in crate::adapt) must_confirm: bool,
-    /// There are fewer workers than wanted.
+    /// There are fewer workers than wanted, because the system had refused one.
     pub(in crate::adapt) is_undermanned: bool,
     /// Workers have other places than before.
     pub(in crate::adapt) has_new_places: bool,
@@ -86,7 +86,7 @@ impl MachineView {
             request,
             workers_max,
             most: usize::MAX,
-            undermanned: false,
+            refused: None,
             machine: None,
             places: Vec::new(),
         }
@@ -148,8 +148,15 @@ impl MachineView {
     }
 
     /// The number of workers wanted: the smallest of the number requested, the number that fits the
-    /// machine, and the number that interference leaves.
+    /// machine, the number that interference leaves, and the number that the system has started.
     pub(crate) fn workers(&self) -> usize {
+        let started = self.refused.as_ref();
+        let started = started.map_or(usize::MAX, |refused| refused.before);
+        self.workers_if_started().min(started)
+    }
+
+    /// The number of workers if the system had refused none.
+    pub(crate) fn workers_if_started(&self) -> usize {
         if self.fits() {
             self.workers_alone().min(self.most)
         } else {
@@ -157,9 +164,20 @@ impl MachineView {
         }
     }
 
-    /// The number of workers if no other program wanted the CPUs.
+    /// The number of workers if no other program wanted the CPUs, and the system had refused none.
     pub(crate) fn workers_alone(&self) -> usize {
         self.request.workers(self.width).min(self.workers_max)
+    }
+
+    /// Why there are fewer workers than there could be, if the system has refused one.
+    pub(crate) fn refusal(&self) -> Option<&SpawnError> {
+        self.refused.as_ref().map(|refused| &refused.error)
+    }
+
+    /// Whether a worker was refused that the system may start by now. It counts as one that is wanted then.
+    fn may_try_again(&mut self) -> bool {
+        let may = |refused: &mut RefusedWorker| refused.error.kind() != RefusalKind::Unsupported;
+        self.refused.take_if(may).is_some()
     }
 
     /// Whether the number of workers follows the machine's width.
@@ -194,6 +212,7 @@ impl MachineView {
         let new = limits.usable();
         self.seen = self.seen.union(&new);
         self.limits = limits;
+        let is_undermanned = self.may_try_again();
         let has_new_places = self.replan();
         Learned {
             has_new_places,
@@ -204,7 +223,7 @@ impl MachineView {
             },
             has_new_cpus: old.union(&new).len() > old.len(),
             must_confirm: self.fewer.is_some(),
-            is_undermanned: self.undermanned,
+            is_undermanned,
         }
     }
 }

@@ -12,6 +12,8 @@
 //!   [`CONFIRM`]. So a CPU that is away for a moment costs no threads.
 //! - Surplus workers retire at their next idle point, with their queues empty. Missing workers are started
 //!   again (`work/workers`).
+//! - If the system refuses a thread, as many workers are wanted as could be started. Every refresh tries to
+//!   start the others, unless the system starts no threads at all.
 //! - A refresh reads the masks of the calling thread and of all workers. Together these masks say where
 //!   this job system may run. One thread that was pinned to a CPU does not make the machine small. Neither
 //!   does a worker that steering keeps off a CPU.
@@ -24,7 +26,10 @@
 mod machine_view;
 
 use event::Nanos;
-use platform::{Atomic, CpuSet, Limits, Lock, Machine, Memory, Ordering, Padded, Platform};
+use platform::{
+    Atomic, CpuSet, Limits, Lock, Machine, Memory, Ordering, Padded, Platform, RefusalKind,
+    SpawnError,
+};
 
 use crate::adapt::place::{Place, allowed_without_place};
 use crate::adapt::words::{Mask, NO_ORDINAL, PlacedThread, WorkerWords};
@@ -210,6 +215,7 @@ impl<P: Platform> LiveMachine<P> {
                 workers: count,
                 width_then: view.width,
             };
+            view.refused = None;
             view.replan();
             workers.set_target(view.workers());
         });
@@ -232,11 +238,33 @@ impl<P: Platform> LiveMachine<P> {
         self.view.with(|view| view.workers())
     }
 
-    /// Starts the workers that are missing. Those that the system refuses are tried again at the next
-    /// refresh.
-    pub(super) fn fill(&self, workers: &impl Workers<P>) {
-        let refused = workers.fill().is_err();
-        self.view.with(|view| view.undermanned = refused);
+    /// Starts the workers that are missing. If the system refuses one, those before it are all that are
+    /// wanted, until the next refresh.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(super) fn fill(&self, workers: &impl Workers<P>) -> Result<(), SpawnError> {
+        let mut first = Ok(());
+        // Each round wants fewer of them.
+        while let Err(refused) = workers.fill() {
+            if first.is_ok() {
+                first = Err(refused.error.clone());
+            }
+            self.view.with(|view| {
+                view.refused = Some(refused);
+                view.replan();
+                workers.set_target(view.workers());
+            });
+        }
+        first
+    }
+
+    /// Whether a refusal of the first workers is an error: the program asked for their number, or for
+    /// settings that the system does not take.
+    pub(super) fn must_start(&self, error: &SpawnError) -> bool {
+        let was_asked_for =
+            |view: &MachineView| !matches!(view.request, WorkersRequest::Fitting { .. });
+        error.kind() == RefusalKind::Invalid || self.view.with(|view| was_asked_for(view))
     }
 
     /// The CPUs that a worker may use while steering leaves out none of them.

@@ -4,6 +4,7 @@ use event::{Random, Resized};
 use platform::{Os, Quota};
 
 use super::*;
+use crate::adapt::workers::RefusedWorker;
 
 fn machine(cpus: u32, quota_millis: Option<u64>) -> Limits {
     let quota = quota_millis.and_then(|millis| Quota::new(100 * millis, 100_000));
@@ -79,6 +80,26 @@ fn a_requested_number_is_respected() {
         assert_eq!(workers(1, width), 1);
         assert_eq!(workers(4, width), width.min(4));
         assert_eq!(workers(5, width), 5, "meant that way");
+    }
+}
+
+/// Goal: after a refusal as many workers are wanted as the system has started, whatever the machine does,
+/// until a refresh tries again; where the system starts no threads none does. Method: a machine that grows
+/// after both kinds of refusal.
+#[test]
+fn refused_workers_are_wanted_again_where_that_is_of_use() {
+    for (kind, again) in [
+        (RefusalKind::Exhausted, true),
+        (RefusalKind::Unsupported, false),
+    ] {
+        let mut view = fitting(4);
+        let error = SpawnError::new(kind, "refused");
+        view.refused = Some(RefusedWorker { before: 1, error });
+        assert_eq!((view.workers(), view.workers_if_started()), (1, 3));
+        let learned = view.learn(machine(6, None));
+        assert_eq!(learned.is_undermanned, again);
+        assert_eq!(view.workers(), if again { 5 } else { 1 });
+        assert!(!view.learn(machine(6, None)).is_undermanned);
     }
 }
 

@@ -135,14 +135,20 @@ impl<P: Platform> Builder<P> {
     /// [`reserve`](Builder::reserve), but at least 1. That number follows the machine; see
     /// [`follow_machine`](Builder::follow_machine).
     ///
+    /// If the system then refuses threads (because of a limit, or in WebAssembly), there are as many workers
+    /// as it starts, maybe none. [`JobSystem::workers`] is their number, and [`JobSystem::explain`] says why.
+    /// Each look at the machine tries to start the others, unless the system has no threads at all.
+    ///
     /// With this call there are never more workers than `workers`. A number that fits the machine (at most
     /// the number of threads that can run at the same time) is a ceiling: if the machine shrinks later, there
     /// are as many workers as it leaves, at least 1, until it grows again. A larger number is taken to be
-    /// intended, and stays. The environment variable `PACELINE_WORKERS` wins over this call.
+    /// intended, and stays. If the system refuses a thread, [`build`](Builder::build) fails. The environment
+    /// variable `PACELINE_WORKERS` wins over this call.
     ///
     /// Without workers, jobs run inside waits and in `flush`, `poll` and `pump`. A wait then runs the jobs
     /// that its job needs and, if that is not enough, any others that are ready. (A wait inside a job does
-    /// the latter only if no other thread uses the job system, and after a quarter of a second.)
+    /// the latter only if no other thread uses the job system, and after a quarter of a second; at once where
+    /// there can be no other thread.)
     ///
     /// ```
     /// let js = paceline::Builder::new().workers(0).build().unwrap();
@@ -379,7 +385,8 @@ impl<P: Platform> Builder<P> {
     ///
     /// # Errors
     /// If a setting is out of range, an environment variable cannot be read, none of the
-    /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread.
+    /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread: if it does not take the
+    /// settings, or if the number of [workers](Builder::workers) was asked for.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
         let environment = if self.asks_environment {
             Environment::read()?

@@ -50,7 +50,8 @@ pub struct JobSystem<P: Platform = Os> {
 }
 
 impl JobSystem<Os> {
-    /// A job system with default settings; see [`Builder::new`].
+    /// A job system with default settings; see [`Builder::new`]. Where threads cannot be started it has no
+    /// workers, and jobs run in the calls that wait for them; see [`Builder::workers`].
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -58,7 +59,8 @@ impl JobSystem<Os> {
     /// ```
     ///
     /// # Panics
-    /// If the system refuses a thread, or an environment variable cannot be read; see [`Builder::build`].
+    /// If an environment variable cannot be read, or if it asks for workers that the system refuses; see
+    /// [`Builder::build`].
     #[track_caller]
     pub fn new() -> JobSystem<Os> {
         or_panic(Builder::new().build())
@@ -330,7 +332,8 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// The number of regular workers: of those that there are, or that there will be as soon as the
-    /// supernumerary ones have finished their jobs. It follows the machine; see [`Builder::workers`].
+    /// supernumerary ones have finished their jobs. It follows the machine, and is smaller where the system
+    /// refuses threads, maybe 0; see [`Builder::workers`].
     ///
     /// ```
     /// let js = paceline::Builder::new().workers(1).build().unwrap();
@@ -386,7 +389,8 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Errors
     /// If that is more than [`WORKERS_MAX`](crate::WORKERS_MAX), if the system refuses a thread, or in a
-    /// fork's child.
+    /// fork's child. After a refusal there are as many workers as the system has started;
+    /// [`workers`](JobSystem::workers) says how many.
     pub fn resize(&self, workers: usize) -> Result<(), BuildError> {
         if self.shared.is_forked() {
             return Err(BuildError::Forked);

@@ -12,7 +12,8 @@
 //! - Where there are no workers at all, a waiter that has none of its own jobs to run runs any job that is
 //!   ready. It may wait for an event that such a job completes, and no other thread may ever come. In the
 //!   middle of a job it does so only as a last resort, because the jobs that it runs might wait for that job:
-//!   if no other thread uses the job system, and none has come for [`LAST_RESORT`](watch::LAST_RESORT).
+//!   if no other thread uses the job system, and none has come for [`LAST_RESORT`](watch::LAST_RESORT). Where
+//!   there can be no other thread it does so at once.
 //! - A wait of an outside thread that has a deadline runs nothing where there are workers, because a body
 //!   that has begun cannot be cut short. Without workers it may be late by one body. So may a wait with a
 //!   deadline in the middle of a job: otherwise jobs on all workers that wait for a moment, again and again,

@@ -222,7 +222,12 @@ impl<P: Platform> Waiter<'_, '_, P> {
     fn last_resort(&mut self, now: Nanos) -> Nanos {
         let shared = self.cx.shared;
         if shared.workers.active() == 0 && self.cx.is_called_back() && shared.has_work() {
-            self.walk.last_resort = self.walk.last_resort.min(now + LAST_RESORT);
+            let time = if shared.platform.is_alone() {
+                Nanos::ZERO
+            } else {
+                LAST_RESORT
+            };
+            self.walk.last_resort = self.walk.last_resort.min(now + time);
         }
         self.walk.last_resort
     }

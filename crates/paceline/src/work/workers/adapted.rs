@@ -1,9 +1,9 @@
 //! The workers as adaptation to the machine sees them.
 
 use event::Nanos;
-use platform::{Atomic, CpuSet, Lock, Ordering, Platform, SpawnError};
+use platform::{Atomic, CpuSet, Lock, Ordering, Platform};
 
-use crate::adapt::{PlacedThread, WorkerWords, Workers};
+use crate::adapt::{PlacedThread, RefusedWorker, WorkerWords, Workers};
 use crate::stats::Counters;
 use crate::work::shared::Shared;
 use crate::work::thread_slot::ThreadKind;
@@ -47,7 +47,7 @@ impl<P: Platform> Workers<P> for Shared<P> {
         self.workers.set_target(workers);
     }
 
-    fn fill(&self) -> Result<(), SpawnError> {
+    fn fill(&self) -> Result<(), RefusedWorker> {
         self.apply_target()
     }
 

@@ -18,6 +18,7 @@ use platform::{Atomic, Lock, Omission, Ordering, Parker, Platform, ThreadSpec};
 
 use super::shared::Shared;
 use super::thread_slot::{ThreadKind, ThreadSlot};
+use crate::adapt::RefusedWorker;
 
 pub(crate) use table::WorkerThreads;
 use table::{WorkerEntry, WorkerTable, join};
@@ -25,7 +26,7 @@ use table::{WorkerEntry, WorkerTable, join};
 impl<P: Platform> Shared<P> {
     /// Makes the number of regular workers the wanted one. Returns the first refusal of the system; then
     /// fewer workers run.
-    pub(crate) fn apply_target(&self) -> Result<(), platform::SpawnError> {
+    pub(crate) fn apply_target(&self) -> Result<(), RefusedWorker> {
         let filled = loop {
             let (ended, filled) = self.workers.table.with(|table| {
                 let ended = table.take_exited(ThreadKind::Worker);
@@ -42,9 +43,11 @@ impl<P: Platform> Shared<P> {
             self.join_exited(ended);
         };
         let started = filled.and_then(|vacant| {
-            let mut vacant = vacant.into_iter();
             let is_wanted = |slot: &ThreadSlot<P>| !self.has_begun_to_end() && slot.is_wanted();
-            vacant.try_for_each(|slot| self.start(slot, is_wanted).map(|_| ()))
+            vacant.into_iter().try_for_each(|(before, slot)| {
+                let started = self.start(slot, is_wanted).map(|_| ());
+                started.map_err(|error| RefusedWorker { before, error })
+            })
         });
         // So that spinning workers check whether they are to leave.
         self.idle.bump();
@@ -58,8 +61,8 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Makes room for the regular workers that are wanted, and tells surplus ones to leave. Returns the
-    /// thread slots on which a worker is missing.
-    fn fill(&self, table: &mut WorkerTable<P>) -> Result<Vec<u32>, platform::SpawnError> {
+    /// ordinals and thread slots on which a worker is missing.
+    fn fill(&self, table: &mut WorkerTable<P>) -> Result<Vec<(usize, u32)>, RefusedWorker> {
         if self.has_begun_to_end() {
             return Ok(Vec::new()); // Entries whose threads are being joined look vacant.
         }
@@ -71,7 +74,6 @@ impl<P: Platform> Shared<P> {
         for entry in table.entries.iter_mut().filter(regular) {
             let slot = self.threads.get(entry.slot as usize);
             let wanted = ordinal < target;
-            ordinal += 1;
             let placed = self.adapt.assign_place(self, &slot.words, &mut entry.given);
             fast += u32::from(wanted && placed.is_slow == Some(false));
             let mut flag = if wanted { 0 } else { ThreadSlot::<P>::RETIRES };
@@ -82,16 +84,19 @@ impl<P: Platform> Shared<P> {
             // Release, partner: the Acquire load in `must_stop`.
             slot.flag.store(flag, Ordering::Release);
             if wanted && entry.is_vacant() {
-                vacant.push(entry.slot);
+                vacant.push((ordinal, entry.slot));
             } else if flag != was || !wanted {
                 slot.parker.unpark();
             }
+            ordinal += 1;
         }
         while ordinal < target {
-            let slot = self.add_entry(table, ThreadKind::Worker)?;
+            let added = self.add_entry(table, ThreadKind::Worker);
+            let before = ordinal;
+            let slot = added.map_err(|error| RefusedWorker { before, error })?;
             let flag = self.threads.get(slot as usize).flag.load(Ordering::Relaxed);
             fast += u32::from(flag & ThreadSlot::<P>::IS_SLOW == 0);
-            vacant.push(slot);
+            vacant.push((ordinal, slot));
             ordinal += 1;
         }
         // Relaxed: only a number. The thread that waits is one more.
