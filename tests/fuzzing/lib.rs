@@ -15,6 +15,11 @@ use trace::timeline::{Options, Timeline};
 use workload::graph::JobGraph;
 use workload::raster::Mesh;
 
+/// The programs of the guide, which is a page and belongs to no crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/first-frame.md")]
+struct FirstFrame;
+
 /// A parser or reader, with its check.
 #[derive(Clone, Copy)]
 pub struct Target {
