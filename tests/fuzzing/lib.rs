@@ -15,7 +15,12 @@ use trace::timeline::{Options, Timeline};
 use workload::graph::JobGraph;
 use workload::raster::Mesh;
 
-/// The programs of the guide, which is a page and belongs to no crate.
+/// The program on the front page, which belongs to no crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct FrontPage;
+
+/// Those of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guide/first-frame.md")]
 struct FirstFrame;

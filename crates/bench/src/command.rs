@@ -56,7 +56,8 @@ struct Arguments {
     /// Write one JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// Write this document anew from the run, with a folder of pictures beside it
+    /// Write this document from the run, with a folder of pictures beside it. One that is there already is
+    /// written anew only if the machine was quiet and the sizes were full
     #[arg(long, value_name = "FILE.md")]
     doc: Option<PathBuf>,
     /// Write the table in brief between this file's `bench:begin` and `bench:end`
@@ -141,17 +142,17 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let doc = arguments.doc.as_deref().map(Document::at).transpose()?;
     let readme = arguments.readme.as_deref().map(Readme::at).transpose()?;
     let report = measure(&arguments, wait_policy()?)?;
-    if let Some(doc) = doc {
+    let kept = doc.as_ref().and_then(|doc| doc.keeps(&report));
+    if let (Some(doc), None) = (doc, &kept) {
         doc.write(&report)?;
-    }
-    if let Some(readme) = readme {
-        readme.write(&report)?;
+        readme.map_or(Ok(()), |readme| readme.write(&report))?;
     }
     if arguments.json {
         output::print_json(&report::json(&report))?;
     } else {
         output::print(report::tables(&report))?;
     }
+    kept.map_or(Ok(()), |why| Err(Failure::failed(why)))?;
     judge(&report)
 }
 

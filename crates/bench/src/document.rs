@@ -17,11 +17,14 @@ use crate::who::Who;
 pub(crate) struct Document {
     file: PathBuf,
     pictures: PathBuf,
+    /// Whether the file was there before.
+    replaces: bool,
 }
 
 impl Document {
     /// Checks, before the measurement, that both can be made.
     pub(crate) fn at(file: &Path) -> Result<Document, Failure> {
+        let replaces = file.exists();
         output::check_can_create("--doc", file)?;
         let pictures = file.with_extension("");
         if pictures == file || (pictures.exists() && !pictures.is_dir()) {
@@ -36,6 +39,24 @@ impl Document {
         Ok(Document {
             file: file.to_owned(),
             pictures,
+            replaces,
+        })
+    }
+
+    /// Why the document stays as it is. Figures that were published are replaced by those of a quiet run of
+    /// full size, and by no others.
+    pub(crate) fn keeps(&self, report: &Report) -> Option<String> {
+        let why = match (report.quick, report.noise.is_quiet()) {
+            (true, _) => "sizes were those of --quick",
+            (_, false) => "the machine was not quiet",
+            (false, true) => return None,
+        };
+        let shown = self.file.display();
+        self.replaces.then(|| {
+            format!(
+                "--doc {shown}: there is one already, and it stays: {why}; run it again without --quick while \
+                 nothing else runs, or name another file"
+            )
         })
     }
 

@@ -170,6 +170,24 @@ fn every_benchmark_runs() {
     );
 }
 
+/// Goal: published figures are replaced by a quiet run of full size, and by no others. Method: a run of tiny
+/// sizes, with a document that is there.
+#[test]
+fn a_page_stays_until_the_next_quiet_run() {
+    let folder = TempDir::new().unwrap();
+    let doc = folder.path().join("performance.md");
+    fs::write(&doc, "figures").unwrap();
+    let line = ["spawn", "--quick", "--doc", doc.to_str().unwrap()];
+    let output = command(&line).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("it stays: sizes were those of --quick"),
+        "{told}"
+    );
+    assert_eq!(fs::read_to_string(&doc).unwrap(), "figures");
+}
+
 fn has_a_number_or_a_reason(result: &Value) {
     has_keys(
         result,
