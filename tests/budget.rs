@@ -17,6 +17,8 @@ use paceline::{Builder, Context, Grain, JobSystem};
 use platform::{Os, Platform};
 use testkit::{Counted, Counts};
 
+use crate::support::allocations;
+
 const JOBS: u64 = 1_000;
 /// More than any test needs: nothing here is timed.
 const LONG: Duration = Duration::from_secs(1_000);
@@ -137,4 +139,52 @@ fn a_loop_that_nobody_shares() {
     println!("{blocks} blocks");
     assert!(blocks >= 100, "{blocks} blocks are too few to tell");
     assert_eq!((counts.rmws, counts.full_fences), (0, 0), "{counts:?}");
+}
+
+/// Goal: after `warm_up` the calls of a thread that must not be held up are as the table there says: nothing
+/// is allocated, no lock is taken, and a quiet job wakes no thread and costs no fence. Method: on a thread of
+/// its own, beside a worker that sleeps, each call once for its name, and then counted, also the first time
+/// that many jobs are live.
+#[test]
+fn calls_after_a_warm_up() {
+    const LIVE: usize = 200;
+    let builder = Builder::with_platform(Counted(Os)).workers(1);
+    let js = builder.build().expect("there is a thread for it");
+    let counted = |what: &str, jobs: usize, call: &dyn Fn()| {
+        let ((), counts) = Counted::during(|| {
+            let ((), allocated) = allocations::during(|| (0..jobs).for_each(|_| call()));
+            assert_eq!(allocated, 0, "{what}");
+        });
+        println!("{what}: {counts:?} for {jobs}");
+        assert_eq!(counts.locks, 0, "{what}: {counts:?}");
+        counts
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            js.warm_up(2 * LIVE);
+            let gate = js.event("gate");
+            let quiet = || _ = js.job("quiet").quiet().schedule(|_| ());
+            let held = || _ = js.job("held").after(&gate).quiet().run(|_| [0_u64; 8]);
+            let loud = || _ = js.job("loud").schedule(|_| ());
+            let asks = || _ = js.is_done(&gate);
+            let counters = || _ = js.stats();
+            let calls: [(&str, &dyn Fn()); 5] = [
+                ("quiet", &quiet),
+                ("held", &held),
+                ("loud", &loud),
+                ("asks", &asks),
+                ("counters", &counters),
+            ];
+            calls.iter().for_each(|(_, call)| call());
+            for (what, call) in calls {
+                let counts = counted(what, LIVE, call);
+                if what == "quiet" {
+                    assert_eq!((counts.unparks, counts.full_fences), (0, 0), "{counts:?}");
+                }
+            }
+            let ((), allocated) = allocations::during(|| gate.complete());
+            assert_eq!(allocated, 0);
+            counted("flush", 1, &|| js.flush());
+        });
+    });
 }

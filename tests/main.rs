@@ -17,6 +17,7 @@ mod interference;
 mod live;
 mod placement;
 mod process;
+mod quiet;
 mod recording;
 mod refused;
 mod reproducers;

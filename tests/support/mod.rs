@@ -1,5 +1,6 @@
 //! Shared parts of the tests: seeds, randomness, a watchdog, and the oracle over recorded events.
 
+pub(crate) mod allocations;
 pub(crate) mod kept;
 pub(crate) mod ledger;
 pub(crate) mod log;

@@ -54,8 +54,8 @@ impl Document {
         let shown = self.file.display();
         self.replaces.then(|| {
             format!(
-                "--doc {shown}: there is one already, and it stays: {why}; run it again without --quick while \
-                 nothing else runs, or name another file"
+                "--doc {shown}: there is one already, and it stays: {why}; run it again without --quick \
+                 while nothing else runs, or name another file"
             )
         })
     }

@@ -38,6 +38,8 @@ pub struct NewJob<'a, 'body, P: Platform = Os> {
     after: Predecessors,
     /// The flag of its lane, beside that of the job that schedules it.
     lane: u32,
+    /// No worker is woken for it.
+    is_quiet: bool,
     /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
     _body: PhantomData<fn(&'body ()) -> &'body ()>,
 }
@@ -139,6 +141,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             label,
             after: Predecessors::default(),
             lane: 0,
+            is_quiet: false,
             _body: PhantomData,
         }
     }
@@ -155,6 +158,26 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn background(mut self) -> Self {
         self.lane = Slot::<P>::IS_BACKGROUND;
+        self
+    }
+
+    /// Scheduling the job wakes no thread: no system call is made, and no fence. Some worker takes the job
+    /// when it next looks for work. The job is announced like any other at this thread's next call that is
+    /// not quiet ([`flush`](crate::JobSystem::flush), a wait, another job), and when the thread ends. If the
+    /// job depends on others, it is announced when the last of these is over. A job in the background is
+    /// announced at once in any case.
+    ///
+    /// It is for threads with a deadline of their own, such as those of audio, and for batches that are
+    /// flushed at their end. See [`warm_up`](crate::JobSystem::warm_up).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let meter = js.job("meter").quiet().schedule(|_| println!("drawn"));
+    /// js.flush(); // Or another thread's: a worker that looks for work finds it.
+    /// js.wait(meter);
+    /// ```
+    pub fn quiet(mut self) -> Self {
+        self.is_quiet = true;
         self
     }
 
@@ -345,6 +368,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         let made = graph.make(self.label, 0, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
         graph.wire(ticket, slot, &self.after.tickets, cx.queue())?;
+        cx.publish(cx.queue(), false);
         Ok(JobId::new(cx.shared.id, ticket))
     }
 
@@ -399,7 +423,11 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         let (job, slot) = made.ok_or_else(|| graph.full())?;
         // SAFETY: the caller's promise; the job is new.
         unsafe { slot.put_body(body, table) };
-        graph.wire(job, slot, &self.after.tickets, cx.queue())?;
+        let queue = cx.queue();
+        graph.wire(job, slot, &self.after.tickets, queue)?;
+        if !self.is_quiet {
+            cx.publish(queue, false);
+        }
         Ok(job)
     }
 }

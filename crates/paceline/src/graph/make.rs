@@ -65,7 +65,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         Some((ticket, slot))
     }
 
-    /// Adds the edges of a new job and releases it.
+    /// Adds the edges of a new job and releases it. The caller announces what has become ready.
     ///
     /// # Errors
     /// If there is no free link. Then the job is cancelled, and nothing holds it back.
@@ -97,7 +97,6 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         if self.driver.local(|local| !local.todo.is_empty()) {
             self.finish_todo(queue);
         }
-        self.driver.publish(queue);
         Ok(())
     }
 
@@ -119,6 +118,23 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         self.release(job, if wired.is_ok() { 1 } else { 2 }, queue);
         self.finish_todo(queue);
         wired
+    }
+}
+
+impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
+    /// Makes the memory for so many live jobs, and for what this thread keeps for itself. After that, to make
+    /// jobs allocates nothing.
+    pub(crate) fn reserve(self, jobs: u32) {
+        /// Labels that the thread may use for the first time afterwards.
+        const LABELS: usize = 256;
+        /// Jobs without a body that one release may leave on this thread's list.
+        const UNFINISHED: usize = 64;
+        self.slots.reserve(jobs);
+        self.links.reserve(jobs);
+        self.driver.local(|local| {
+            local.todo.reserve(UNFINISHED);
+            self.labels.reserve(&mut local.labels, LABELS);
+        });
     }
 }
 

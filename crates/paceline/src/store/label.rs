@@ -107,6 +107,15 @@ impl<M: Memory> Labels<M> {
         })
     }
 
+    /// Makes memory for this many further labels, here and in the cache of the caller's thread slot.
+    pub(crate) fn reserve(&self, cache: &mut LabelCache, labels: usize) {
+        cache.known.reserve(labels);
+        self.table.with(|table| {
+            table.labels.reserve(labels);
+            table.numbers.reserve(labels);
+        });
+    }
+
     pub(crate) fn get(&self, number: LabelId) -> Option<Label> {
         self.table
             .with(|table| table.labels.get(number as usize).copied())

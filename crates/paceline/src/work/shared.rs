@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use event::{Nanos, Sink};
 use platform::{Atomic, Distance, Machine, Padded, Platform, Topology};
 
+use super::context::Context;
 use super::ending::EndOfSystem;
 use super::range::RangeBlock;
 use super::slow::Slow;
@@ -206,7 +207,13 @@ impl<P: Platform> Shared<P> {
 
 impl<P: Platform> Host for Shared<P> {
     fn guest_left(&self, thread: u32) {
-        if self.threads.get(thread as usize).kind == ThreadKind::Guest {
+        let slot = self.threads.get(thread as usize);
+        if slot.kind == ThreadKind::Guest {
+            if !self.is_forked() {
+                // SAFETY: the calling thread has this slot until it leaves.
+                let context = unsafe { Context::new(self, slot) };
+                context.wake_for_all(); // Of jobs that it scheduled quietly no other thread has heard.
+            }
             self.threads.leave(thread);
         }
     }

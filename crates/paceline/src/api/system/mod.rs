@@ -1,5 +1,6 @@
 //! The job system as a program sees it: [`JobSystem`].
 
+mod threads;
 mod wait;
 
 use std::ops::Range;
@@ -13,7 +14,6 @@ use super::builder::Builder;
 use super::frame::Frame;
 use super::handle::Event;
 use super::over::{Loop, LoopData};
-use super::per_worker::PerWorker;
 use super::schedule::{NewJob, Origin};
 use crate::error::{BuildError, GraphError, or_panic};
 use crate::policy::Grain;
@@ -288,29 +288,6 @@ impl<P: Platform> JobSystem<P> {
     #[track_caller]
     pub fn over<D: LoopData>(&self, data: D) -> Loop<'_, D::Items, P> {
         Loop::new(Origin::Outside(&self.shared), data.into_items())
-    }
-
-    /// A value for each thread that takes part, made by `make` when the thread first needs it. `make` gets
-    /// the number of values before it. Allocates a table with a pointer for each of
-    /// [`thread_slots`](JobSystem::thread_slots).
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let mut found = js.per_worker(|_| Vec::new());
-    /// js.over(0..100).for_each_with(|cx, n| {
-    ///     if n % 40 == 0 {
-    ///         found.with(cx, |list| list.push(n));
-    ///     }
-    /// });
-    /// let mut all: Vec<usize> = found.iter_mut().flat_map(|list| list.drain(..)).collect();
-    /// all.sort();
-    /// assert_eq!(all, [0, 40, 80]);
-    /// ```
-    pub fn per_worker<T>(
-        &self,
-        make: impl Fn(usize) -> T + Send + Sync + 'static,
-    ) -> PerWorker<T, P> {
-        PerWorker::new(&self.shared, make)
     }
 
     #[track_caller]

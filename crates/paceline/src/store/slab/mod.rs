@@ -157,6 +157,18 @@ impl<M: Memory, T> Slab<M, T> {
         self.caches.fetch_max(number + 1, Ordering::Relaxed);
     }
 
+    /// Makes the memory for `live` entries at a time, whatever the caches hoard. After that, to allocate and
+    /// free them allocates no memory and takes no lock.
+    pub(crate) fn reserve(&self, live: u32) {
+        // Relaxed: a number. A cache that comes later makes room for itself.
+        let caches = self.caches.load(Ordering::Relaxed);
+        let live = live.min(self.limit);
+        let most = Self::with_hoards(live, caches);
+        self.entries.ensure(most - 1, self.make);
+        // At worst each free entry was freed from afar, and has a magazine to itself.
+        self.magazines.ensure(live + 2 * caches + 1, Magazine::new);
+    }
+
     /// The entry with this index. The index came from [`Slab::allocate`], possibly long ago.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &T {
@@ -320,6 +332,31 @@ mod tests {
     use super::*;
     use platform::Os;
     use std::collections::HashSet;
+
+    /// Goal: entries that were reserved are there, with the magazines for them. Method: the number of entries
+    /// and magazines that were made, before and after all entries are in use and free again.
+    #[test]
+    fn what_was_reserved_is_not_made_again() {
+        for (limit, live) in [(1, 1), (100, 64), (100, 1000), (4096, 1000)] {
+            let slab = Slab::<Os, u8>::new(limit, 4, || 0);
+            slab.make_room_for_cache(0);
+            slab.reserve(live);
+            let made = || (slab.entries.len(), slab.magazines.len());
+            let (before, mut cache) = (made(), Cache::new());
+            let live = live.min(limit);
+            let indices: Vec<u32> = (0..live)
+                .map(|_| slab.allocate(&mut cache).expect("it was reserved").0)
+                .collect();
+            for (number, index) in indices.into_iter().enumerate() {
+                if number % 2 == 0 {
+                    slab.free(&mut cache, index);
+                } else {
+                    slab.free_from_afar(index);
+                }
+            }
+            assert_eq!(made(), before);
+        }
+    }
 
     /// Goal: `limit` entries can be live at the same time whatever the caches hoard, and no more than `limit`
     /// and all hoards together. Method: caches hoard as much as they can, then one takes all that is left.
