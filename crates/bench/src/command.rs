@@ -92,13 +92,17 @@ enum Name {
     Join,
     /// Parallel loops over 1000 items of 5 ns and of 200 ns
     For,
+    /// Loops over data: particles, their energy, a list of results
+    Slices,
     /// Source 001's 500 jobs with dependencies
     Graph,
     /// One job to sleeping workers
     Submit,
     /// 60 Hz frames of 4 ms of work
     Frame,
-    /// The same on a busy machine
+    /// Frames of 130 µs back to back, alone and on a busy machine
+    Short,
+    /// The frames of `frame` on a busy machine
     Load,
     /// The CPU time of a pool without work, and between frames
     Idle,

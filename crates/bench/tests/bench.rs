@@ -213,8 +213,8 @@ fn has_a_number_or_a_reason(result: &Value) {
     assert!(has_number != result["cannot"].is_string(), "{result}");
 }
 
-const ROWS: [&str; 8] = [
-    "spawn", "join", "for", "graph", "submit", "frame", "load", "idle",
+const ROWS: [&str; 10] = [
+    "spawn", "join", "for", "slices", "graph", "submit", "frame", "short", "load", "idle",
 ];
 
 fn published(doc: &Path) {

@@ -34,9 +34,9 @@ pub(super) const ROW: Row = Row {
 };
 
 /// The number of hogs: two for each of two CPUs.
-const HOGS: u32 = 4;
+pub(super) const HOGS: u32 = 4;
 /// The time from the start of the hogs to a run. After it they are spread over the CPUs.
-const SETTLE: Duration = Duration::from_millis(100);
+pub(super) const SETTLE: Duration = Duration::from_millis(100);
 
 fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let mut all = judged(setup);
@@ -136,11 +136,11 @@ fn missed_by_round(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
     (samples.who, rounds.collect())
 }
 
-fn mean_of(frames: &[f64]) -> f64 {
+pub(super) fn mean_of(frames: &[f64]) -> f64 {
     frames.iter().sum::<f64>() / frames.len().max(1) as f64
 }
 
-fn p99_of(frames: &[f64]) -> f64 {
+pub(super) fn p99_of(frames: &[f64]) -> f64 {
     let mut sorted = frames.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     rank(&sorted, 0.99).copied().unwrap_or(0.0)

@@ -8,7 +8,9 @@ mod idle;
 mod join;
 mod load;
 mod loops;
+mod short;
 mod simulator;
+mod slices;
 mod spawn;
 mod submit;
 mod trace;
@@ -22,9 +24,11 @@ pub(super) const ROWS: &[Row] = &[
     spawn::ROW,
     join::ROW,
     loops::ROW,
+    slices::ROW,
     graph::ROW,
     submit::ROW,
     frame::ROW,
+    short::ROW,
     load::ROW,
     idle::ROW,
     trace::ROW,
