@@ -103,6 +103,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     pub fn for_each_with(self, f: impl Fn(&Context<'_, P>, I::Item) + Sync) {
         let items = &self.items;
         or_panic(self.from.context()).parallel_for(0..items.len(), self.grain, |part, cx| {
+            let items = items.clone();
             for index in part {
                 // SAFETY: parts are disjoint, and each runs once.
                 f(cx, unsafe { items.item(index) });
@@ -127,11 +128,9 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
         let items = &self.items;
         let cx = or_panic(self.from.context());
         cx.parallel_for(0..items.len(), self.grain, |part, _| {
-            let mut filling = slots.begin(part.start);
-            for index in part {
-                // SAFETY: as in `for_each_with`; the next slot to fill is that of this index.
-                unsafe { filling.push(f(items.item(index))) };
-            }
+            let items = items.clone();
+            // SAFETY: as in `for_each_with`; each slot is that of an index of this part.
+            unsafe { slots.fill(part, |index| f(items.item(index))) };
         });
         results.finish()
     }
@@ -159,6 +158,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     ) -> A {
         let items = &self.items;
         let fold_block = |block: Range<usize>| {
+            let items = items.clone();
             // SAFETY: blocks are disjoint, and each is folded once.
             block.fold(init(), |sum, index| fold(sum, unsafe { items.item(index) }))
         };
@@ -185,6 +185,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     ) -> Option<A> {
         let items = &self.items;
         let reduce_block = |block: Range<usize>| {
+            let items = items.clone();
             // SAFETY: as in `fold`.
             let results = block.map(|index| f(unsafe { items.item(index) }));
             results.reduce(&combine)
@@ -349,36 +350,42 @@ struct Slots<'r, M: Memory, R> {
 // SAFETY: each slot is written by one thread, which sends a result there (`R: Send`).
 unsafe impl<M: Memory, R: Send> Sync for Slots<'_, M, R> {}
 
-impl<'r, M: Memory, R> Slots<'r, M, R> {
-    fn begin(&self, first: usize) -> Filling<'_, 'r, M, R> {
-        Filling {
-            slots: self,
-            filled: first..first,
+impl<M: Memory, R> Slots<'_, M, R> {
+    /// Fills these slots, in order.
+    ///
+    /// # Safety
+    /// They exist, and only this thread fills them, once.
+    #[inline]
+    unsafe fn fill(&self, part: Range<usize>, mut result: impl FnMut(usize) -> R) {
+        let first = self.first;
+        // SAFETY: the caller's promise.
+        let write = |index: usize, result: R| unsafe { (*first.add(index)).write(result) };
+        if !needs_drop::<R>() {
+            // How far it came does not matter if it panics, so nothing else is written, and simple loops
+            // become vector code.
+            return part.for_each(|index| _ = write(index, result(index)));
+        }
+        let mut filling: Filling<'_, M> = Filling {
+            filled: part.start..part.start,
+            all: self.filled,
+        };
+        for index in part {
+            write(index, result(index));
+            filling.filled.end = index + 1;
         }
     }
 }
 
-/// A run of slots that one thread fills. Its end says which are filled, also during an unwind.
-struct Filling<'s, 'r, M: Memory, R> {
-    slots: &'s Slots<'r, M, R>,
+/// A run of slots that one thread fills. Its end tells which are filled, also during an unwind.
+struct Filling<'r, M: Memory> {
     filled: Range<usize>,
+    all: &'r M::Lock<Vec<Range<usize>>>,
 }
 
-impl<M: Memory, R> Filling<'_, '_, M, R> {
-    /// # Safety
-    /// The next slot exists, and only this thread fills it.
-    unsafe fn push(&mut self, result: R) {
-        // SAFETY: the caller's promise.
-        unsafe { (*self.slots.first.add(self.filled.end)).write(result) };
-        self.filled.end += 1;
-    }
-}
-
-impl<M: Memory, R> Drop for Filling<'_, '_, M, R> {
+impl<M: Memory> Drop for Filling<'_, M> {
     fn drop(&mut self) {
-        if needs_drop::<R>() && !self.filled.is_empty() {
-            let run = self.filled.clone();
-            self.slots.filled.with(|filled| filled.push(run));
+        if !self.filled.is_empty() {
+            self.all.with(|all| all.push(self.filled.clone()));
         }
     }
 }
