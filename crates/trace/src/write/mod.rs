@@ -5,5 +5,7 @@ mod perfetto;
 mod written;
 
 pub use order::settle_order;
-pub use perfetto::{annotate, perfetto};
+#[cfg(feature = "read")]
+pub use perfetto::annotate;
+pub use perfetto::perfetto;
 pub use written::Written;

@@ -26,7 +26,7 @@ use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording, Wak
 use kernel::changed;
 use tasks::TaskTable;
 
-pub(crate) use states::{Layout, from_bits, from_letters};
+pub(crate) use states::{from_bits, from_letters};
 pub(crate) use tasks::Trust;
 
 /// No machine has CPUs with higher numbers (Linux's largest `NR_CPUS` is 8192); only broken files do.

@@ -7,7 +7,8 @@ use event::Left;
 use super::line::{Line, LineBody, trim_start};
 use super::plugin;
 use crate::Loss;
-use crate::read::builder::{At, Builder, Layout, Party, Trust, Wake, from_bits, from_letters};
+use crate::layout::Layout;
+use crate::read::builder::{At, Builder, Party, Trust, Wake, from_bits, from_letters};
 use crate::read::markers;
 use crate::read::numbers::{field, hexadecimal, integer, leading, leading_signed};
 

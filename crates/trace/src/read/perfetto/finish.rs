@@ -9,7 +9,7 @@ use super::merge::Teller;
 use super::telling::{Telling, events};
 use super::track_events::ReadTrackEvent;
 use super::tracks::NOBODY;
-use crate::read::builder::Layout;
+use crate::layout::Layout;
 use crate::{CpuFacts, Loss};
 
 impl PerfettoFile<'_> {

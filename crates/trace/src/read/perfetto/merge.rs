@@ -10,7 +10,8 @@ use super::lists::{List, Sorted};
 use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{CURRENT, KernelFact};
 use super::words::TextId;
-use crate::read::builder::{self, At, Builder, Layout, MOST_CPUS, Trust, from_bits};
+use crate::layout::Layout;
+use crate::read::builder::{self, At, Builder, MOST_CPUS, Trust, from_bits};
 use crate::read::markers::{self, Known};
 
 /// Events of all CPUs, in the order of their times.

@@ -16,7 +16,7 @@ use super::messages::{
 };
 use super::packets::{Packets, stamp};
 use super::tracks::WrittenTracks;
-use crate::read::builder::Layout;
+use crate::layout::Layout;
 use crate::write::order::Order;
 use crate::{nice, throttle};
 

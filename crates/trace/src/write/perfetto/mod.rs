@@ -11,6 +11,7 @@
 //! - The events of one track are in the order of their times, and every slice that begins ends.
 //! - Equal recordings give equal bytes: nothing is iterated in hash order.
 
+#[cfg(feature = "read")]
 mod annotate;
 mod arrows;
 mod facts;
@@ -29,11 +30,12 @@ use std::io::{self, Write};
 
 use event::Nanos;
 
+#[cfg(feature = "read")]
 pub use self::annotate::annotate;
 use self::packets::Packets;
 use self::tracks::WrittenTracks;
 use super::Written;
-use crate::read::builder::Layout;
+use crate::layout::Layout;
 use crate::{Annotation, Loss, Recording};
 
 /// Writes a recording as a Perfetto trace.
@@ -141,9 +143,9 @@ fn mark_lost(events: u64, end: Nanos) -> Annotation {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "read"))]
 mod asked;
-#[cfg(test)]
+#[cfg(all(test, feature = "read"))]
 mod round_trip;
-#[cfg(test)]
+#[cfg(all(test, feature = "read"))]
 mod tests;
