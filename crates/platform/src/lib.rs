@@ -27,6 +27,7 @@ struct Readme;
 
 mod error;
 mod id;
+mod late;
 mod machine;
 mod memory;
 mod names;
@@ -41,6 +42,7 @@ pub mod topology;
 pub use core::sync::atomic::Ordering;
 pub use error::{MaskError, RefusalKind, SchedParamsError, SpawnError};
 pub use id::fresh_pool_id;
+pub use late::Late;
 pub use machine::{Machine, Uniform, Usage};
 pub use memory::{Atomic, Lock, Memory, SharedCell};
 pub use names::{NAME_BYTES_MAX, NAMES_MAX, kept_name};

@@ -223,6 +223,7 @@ impl<P: Platform> Context<'_, P> {
     /// simulation.wait();
     /// assert_eq!(js.stats().frames, 1);
     /// ```
+    #[track_caller]
     pub fn frame(&self, label: impl Into<Name>, budget: Duration) -> Frame<'_, P> {
         Frame::begin(self.shared, label.into().as_str(), budget)
     }

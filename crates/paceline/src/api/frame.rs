@@ -1,13 +1,14 @@
 //! Frames: each has a label, a deadline, and the jobs in between.
 
 use std::ops::Deref;
+use std::panic::Location;
 use std::time::Duration;
 
 use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Os, Platform};
 
 use super::system::JobSystem;
-use crate::store::Ticket;
+use crate::store::{Label, Ticket};
 use crate::work::Shared;
 
 /// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
@@ -33,14 +34,19 @@ use crate::work::Shared;
 pub struct Frame<'js, P: Platform = Os> {
     shared: &'js Shared<P>,
     js: JobSystem<P>,
-    label: &'static str,
+    label: Label,
     number: u64,
     start: Nanos,
     deadline: Nanos,
 }
 
 impl<'js, P: Platform> Frame<'js, P> {
-    pub(super) fn begin(shared: &'js Shared<P>, label: &'static str, budget: Duration) -> Self {
+    #[track_caller]
+    pub(super) fn begin(shared: &'js Shared<P>, name: &'static str, budget: Duration) -> Self {
+        let label = Label {
+            name,
+            site: Location::caller(),
+        };
         // Relaxed: a number.
         let number = shared.frames.fetch_add(1, Ordering::Relaxed);
         let mut start = shared.platform.now();
@@ -75,7 +81,7 @@ impl<'js, P: Platform> Frame<'js, P> {
     /// assert!(frame.elapsed() < Duration::from_secs(60));
     /// ```
     pub fn label(&self) -> &'static str {
-        self.label
+        self.label.name
     }
 
     /// The number of frames that this job system had begun before this one.
@@ -137,7 +143,11 @@ impl<P: Platform> Drop for Frame<'_, P> {
         if let Ok(cx) = shared.context() {
             cx.thread.counters.frames.add(1);
             cx.thread.counters.frames_missed.add(u64::from(missed));
-            cx.record(EventKind::FrameEnd, Ticket(self.number), u64::from(missed));
+            if shared.is_recording() {
+                let label = u64::from(cx.graph().label_number(self.label)) + 1;
+                let arg = label << 32 | u64::from(missed);
+                cx.record(EventKind::FrameEnd, Ticket(self.number), arg);
+            }
             shared.adapt.frame_ended(&cx, self.start, end);
         }
     }

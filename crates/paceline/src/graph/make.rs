@@ -6,9 +6,16 @@ use platform::{Atomic, Ordering, Platform};
 use super::{Driver, Graph, OnGraph};
 use crate::error::ScheduleError;
 use crate::queues::Queue;
-use crate::store::{JobPhase, Label, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
+use crate::store::{JobPhase, Label, LabelId, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
 
 impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
+    /// The number of a label that belongs to no job.
+    pub(crate) fn label_number(self, label: Label) -> LabelId {
+        let labels = &self.driver.jobs().labels;
+        self.driver
+            .local(|local| labels.number(&mut local.labels, label))
+    }
+
     /// Makes a job that no other thread knows yet, and that nothing holds back. `None` if all slots are
     /// taken. (An error would be returned in memory; this pair comes back in registers.)
     #[inline]

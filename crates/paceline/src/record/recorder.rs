@@ -1,7 +1,7 @@
 //! The recorder: passes events on to a [`Sink`], and gives each its time.
 //!
-//! Without a sink, recording is a branch that is never taken. With a sink, recording can be switched off and
-//! on while the job system runs.
+//! Without a recorder, recording is a branch that is never taken. A recorder is made with the job system, if
+//! the program has a sink, or by a trace that begins later. Recording can then be switched off and on.
 //!
 //! To read a clock costs more than to keep an event. So events that follow each other at the boundary of two
 //! jobs share one *stamp*: the end of one body is the beginning of the next. A stamp serves for
@@ -45,6 +45,8 @@ pub(crate) struct RecordLocal {
     uses_left: u32,
     /// The reason for the next claim; see [`Why`].
     pub(crate) why: Why,
+    /// The recorder knows which thread has this slot.
+    pub(crate) is_introduced: bool,
 }
 
 impl RecordLocal {
@@ -53,6 +55,7 @@ impl RecordLocal {
             time: Nanos::ZERO,
             uses_left: 0,
             why: Why::Next,
+            is_introduced: false,
         }
     }
 

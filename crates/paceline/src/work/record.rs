@@ -15,14 +15,14 @@ impl<P: Platform> Shared<P> {
     /// The recorder, if events are recorded at this moment.
     #[inline]
     fn active_recorder(&self) -> Option<&Recorder<P>> {
-        self.recorder.as_ref().filter(|recorder| recorder.is_on())
+        self.recorder.get().filter(|recorder| recorder.is_on())
     }
 
     /// For each thread slot: the platform's name for the thread that has it, or had it last. Empty if nothing
     /// can be recorded.
     pub(crate) fn threads(&self) -> Vec<(u32, u64)> {
-        let slots = self
-            .recorder
+        let recorder = self.recorder.get();
+        let slots = recorder
             .iter()
             .flat_map(|recorder| (0..).zip(&*recorder.slots));
         let names = slots.map(|(slot, notes)| (slot, notes.thread.load(Ordering::Relaxed)));
@@ -31,7 +31,7 @@ impl<P: Platform> Shared<P> {
 
     /// Switches recording on or off.
     pub(crate) fn set_recording(&self, on: bool) {
-        let (Some(recorder), Ok(context)) = (&self.recorder, self.context()) else {
+        let (Some(recorder), Ok(context)) = (self.recorder.get(), self.context()) else {
             return;
         };
         if recorder.is_on() != on {
@@ -55,7 +55,7 @@ impl<P: Platform> Context<'_, P> {
     /// Records an event, if the job system records.
     #[inline]
     pub(crate) fn record(&self, kind: EventKind, job: Ticket, arg: u64) {
-        if let Some(recorder) = &self.shared.recorder {
+        if let Some(recorder) = self.shared.recorder.get() {
             self.record_into(recorder, kind, job, arg);
         }
     }
@@ -63,6 +63,7 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     fn record_into(&self, recorder: &Recorder<P>, kind: EventKind, job: Ticket, arg: u64) {
         if recorder.is_on() {
+            self.introduce_thread();
             let time = self.stamp(kind);
             self.put(recorder, time, kind, job, arg);
         }
@@ -119,21 +120,34 @@ impl<P: Platform> Context<'_, P> {
     /// The time, if events are recorded. For events that are recorded only when their outcome is known.
     pub(crate) fn time_to_record(&self) -> Option<Nanos> {
         let recorder = self.shared.active_recorder();
-        recorder.map(|_| self.shared.platform.now())
+        recorder.map(|_| {
+            self.introduce_thread();
+            self.shared.platform.now()
+        })
     }
 
     /// Records an event of a moment ago; see [`time_to_record`](Context::time_to_record).
     pub(crate) fn record_at(&self, time: Option<Nanos>, kind: EventKind, arg: u64) {
-        if let (Some(time), Some(recorder)) = (time, &self.shared.recorder) {
+        if let (Some(time), Some(recorder)) = (time, self.shared.recorder.get()) {
             self.forget_stamp();
             self.put(recorder, time, kind, Ticket::NONE, arg);
+        }
+    }
+
+    /// Records that this thread has its slot, if it got the slot before there was a recorder.
+    #[inline]
+    fn introduce_thread(&self) {
+        if !self.own(|own| own.record.is_introduced) {
+            self.record_thread();
         }
     }
 
     /// Records that this thread has just got its slot.
     #[cold]
     pub(crate) fn record_thread(&self) {
-        if let Some(recorder) = &self.shared.recorder {
+        let is_introduced = self.shared.recorder.get().is_some();
+        self.own(|own| own.record.is_introduced = is_introduced);
+        if let Some(recorder) = self.shared.recorder.get() {
             let thread = self.shared.platform.thread_id();
             recorder
                 .notes(self.thread.index)
@@ -178,7 +192,7 @@ impl<P: Platform> Context<'_, P> {
     /// Records that this thread has claimed the job.
     #[inline]
     pub(crate) fn record_claimed(&self, job: Ticket) {
-        if let Some(recorder) = &self.shared.recorder {
+        if let Some(recorder) = self.shared.recorder.get() {
             let why = self.own(|own| std::mem::replace(&mut own.record.why, Why::Next));
             self.record_into(recorder, EventKind::Claimed, job, why as u64);
         }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Nanos, Sink};
-use platform::{Atomic, Distance, Machine, Padded, Platform, Topology};
+use platform::{Atomic, Distance, Late, Machine, Padded, Platform, Topology};
 
 use super::context::Context;
 use super::ending::EndOfSystem;
@@ -45,7 +45,8 @@ pub(crate) struct Shared<P: Platform> {
     /// The cost of a wake-up.
     pub(crate) wake_cost: Padded<WakeCost<P>>,
     pub(crate) frames: P::AtomicU64,
-    pub(crate) recorder: Option<Recorder<P>>,
+    /// Empty while nothing has asked for events.
+    pub(crate) recorder: Late<Recorder<P>>,
     pub(crate) hooks: Hooks,
     /// Panics of the program's code that make no job fail.
     pub(crate) panics: Panics<P>,
@@ -135,7 +136,7 @@ impl<P: Platform> Shared<P> {
             spin: parts.spin,
             wake_cost,
             frames,
-            recorder,
+            recorder: Late::from(recorder),
             hooks: parts.hooks,
             panics: Panics::new(),
             ending: EndOfSystem::new(),

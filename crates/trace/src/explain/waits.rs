@@ -33,7 +33,11 @@ impl FoundWait {
                 let label = job.and_then(|job| timeline.label(job.id));
                 label.map_or_else(|| "job".to_owned(), str::to_owned)
             }
-            WaitKind::Frame => format!("frame {}", self.what),
+            WaitKind::Frame => {
+                let end = timeline.jobs.frame_ends.get(&self.what).copied();
+                let recording = timeline.recording();
+                recording.frame_name(self.what, end.unwrap_or(0))
+            }
             WaitKind::Sleep => "sleep".to_owned(),
         }
     }

@@ -162,6 +162,19 @@ impl Annotation {
 }
 
 impl Recording {
+    /// The name of a frame: its label, or "frame", and its number. `end`: what its
+    /// [`FrameEnd`](event::EventKind::FrameEnd) says, 0 if that is missing.
+    pub(crate) fn frame_name(&self, number: u64, end: u64) -> String {
+        let label = usize::try_from(end >> 32)
+            .ok()
+            .and_then(|it| it.checked_sub(1));
+        let label = label.and_then(|label| self.labels.get(label));
+        match label {
+            Some(label) if !label.is_empty() => format!("{label} {number}"),
+            _ => format!("frame {number}"),
+        }
+    }
+
     /// From the first event to the last, marks, annotations and counters included; `None` if nothing
     /// happened.
     pub fn span(&self) -> Option<(Nanos, Nanos)> {

@@ -73,6 +73,8 @@ pub(crate) struct Jobs {
     pub(crate) waits: Nested<Span>,
     /// By thread, in the order of their beginnings.
     pub(crate) frames: Grouped<Span>,
+    /// By a frame's number: what its end says.
+    pub(crate) frame_ends: HashMap<u64, u64>,
     pub(crate) unbegun: u64,
     pub(crate) unfinished: u64,
 }
@@ -104,6 +106,7 @@ struct JobBuilder {
     pieces: Vec<Piece>,
     waits: Vec<(u32, Span)>,
     frames: Vec<(u32, Span)>,
+    frame_ends: HashMap<u64, u64>,
     open: HashMap<u32, Vec<OpenSpan>>,
     unbegun: u64,
     last: Nanos,
@@ -229,6 +232,7 @@ impl JobBuilder {
                 OpenSpan::Wait(at) => self.waits[at].1.end = event.time,
                 OpenSpan::Frame(at) if event.kind == EventKind::FrameEnd => {
                     self.frames[at].1.end = event.time;
+                    self.frame_ends.insert(event.job, event.arg);
                 }
                 OpenSpan::Frame(_) => open.push(what),
             }
@@ -269,6 +273,7 @@ impl JobBuilder {
             bodies: Nested::new(Lists::new(bodies)),
             waits: Nested::new(Lists::new(waits)),
             frames: Grouped::new(threads, &self.frames),
+            frame_ends: self.frame_ends,
             unbegun: self.unbegun,
             unfinished: unfinished as u64,
             jobs,

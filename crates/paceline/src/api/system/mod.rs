@@ -304,6 +304,7 @@ impl<P: Platform> JobSystem<P> {
     /// js.wait(frame.schedule(|_| ()));
     /// drop(frame); // Here the frame ends.
     /// ```
+    #[track_caller]
     pub fn frame(&self, label: impl Into<Name>, budget: Duration) -> Frame<'_, P> {
         Frame::begin(&self.shared, label.into().as_str(), budget)
     }

@@ -196,7 +196,7 @@ fn clamped() {
     assert!(told(&timeline, wait).contains(&"running 5 main:".to_owned()));
 }
 
-/// Goal: frames and waits of our own are found by their names, as slices are, and so are findings of an
+/// Goal: frames and waits of our own are found by their names, a frame by its label, as slices are, and so are findings of an
 /// earlier explanation in the file, which are otherwise ignored. Method: a wait in a frame, a slice and such
 /// a finding; each is asked for.
 #[test]
@@ -209,6 +209,10 @@ fn by_name() {
     body(&mut script, WORKER, 2, 63, 100);
     script.job(105, MAIN, EventKind::WaitEnd, 2, 0);
     script.job(110, MAIN, EventKind::FrameEnd, 73, 0);
+    script.recording.labels.push("update".into());
+    let label = script.recording.labels.len() as u64;
+    script.job(112, MAIN, EventKind::FrameBegin, 74, 0);
+    script.job(118, MAIN, EventKind::FrameEnd, 74, label << 32 | 1);
     script.slice(OTHER, "second thoughts", 20, 30);
     script.recording.annotations.push(Annotation {
         on: Some(Task(MAIN)),
@@ -231,7 +235,7 @@ fn by_name() {
     assert_eq!(found(&["second"]), ["second", "second thoughts"]);
     assert_eq!(found(&["found"]), ["wait for job: found before"]);
     assert_eq!(found(&["third"]), [""; 0]);
-    assert_eq!(found(&[]), ["frame 73", "second"]);
+    assert_eq!(found(&[]), ["frame 73", "second", "update 74"]);
     let names: Vec<String> = names(&timeline).into_iter().collect();
     assert_eq!(
         names,
@@ -239,6 +243,7 @@ fn by_name() {
             "frame 73",
             "second",
             "second thoughts",
+            "update 74",
             "wait for job: found before"
         ]
     );

@@ -322,14 +322,18 @@ impl JobWriter<'_, '_, '_> {
 /// The frames of a recording, and how many of them have no end, or no beginning.
 ///
 /// They are not slices of the thread they began on: frames may overlap each other and the bodies of jobs.
-pub(super) fn frames(events: &[Event], end: Nanos) -> (Vec<Annotation>, u64, u64) {
+pub(super) fn frames(
+    events: &[Event],
+    end: Nanos,
+    recording: &Recording,
+) -> (Vec<Annotation>, u64, u64) {
     let mut frames = Vec::new();
     let mut unbegun = 0;
     let mut open: BTreeMap<u64, Nanos> = BTreeMap::new();
-    let frame = |number: u64, missed: &str, begin: Nanos, end: Nanos| Annotation {
+    let frame = |name: String, outcome: &str, begin: Nanos, end: Nanos| Annotation {
         on: None,
         track: "frames".to_owned(),
-        name: format!("frame {number}{missed}"),
+        name: format!("{name}{outcome}"),
         begin,
         end,
     };
@@ -338,8 +342,10 @@ pub(super) fn frames(events: &[Event], end: Nanos) -> (Vec<Annotation>, u64, u64
             EventKind::FrameBegin => drop(open.insert(event.job, event.time)),
             EventKind::FrameEnd => match open.remove(&event.job) {
                 Some(begin) => {
-                    let missed = if event.arg == 1 { ", missed" } else { "" };
-                    frames.push(frame(event.job, missed, begin, event.time));
+                    let has_missed = event.arg & u64::from(u32::MAX) == 1;
+                    let missed = if has_missed { ", missed" } else { "" };
+                    let name = recording.frame_name(event.job, event.arg);
+                    frames.push(frame(name, missed, begin, event.time));
                 }
                 None => unbegun += 1,
             },
@@ -348,6 +354,10 @@ pub(super) fn frames(events: &[Event], end: Nanos) -> (Vec<Annotation>, u64, u64
     }
     let unfinished = open.len() as u64;
     let rest = open.into_iter();
-    frames.extend(rest.map(|(number, begin)| frame(number, ", unfinished", begin, end)));
+    frames.extend(
+        rest.map(|(number, begin)| {
+            frame(recording.frame_name(number, 0), ", unfinished", begin, end)
+        }),
+    );
     (frames, unfinished, unbegun)
 }

@@ -100,7 +100,7 @@ fn write_file(recording: &Recording, out: &mut dyn Write) -> io::Result<Written>
 
     jobs::write(&events, end, recording, &mut tracks, &mut packets)?;
 
-    let (frames, unfinished, unbegun) = jobs::frames(&events, end);
+    let (frames, unfinished, unbegun) = jobs::frames(&events, end, recording);
     packets.written.unfinished += unfinished;
     packets.written.unbegun += unbegun;
     let lost = recording.losses.get(Loss::JobEvents);
