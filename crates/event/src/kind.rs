@@ -62,8 +62,8 @@ kinds! {
     WaitEnd = 14, "wait-end";
     /// A frame begins. `job`: the frame's number; `arg`: its deadline.
     FrameBegin = 15, "frame-begin";
-    /// The frame ended. `job`: the frame's number. `arg`: its label's number plus 1 (32 bits; 0: not known), and
-    /// 1 if it missed its deadline (32 bits).
+    /// The frame ended. `job`: the frame's number. `arg`: its label's number plus 1 (32 bits; 0: not known),
+    /// and 1 if it missed its deadline (32 bits).
     FrameEnd = 16, "frame-end";
     /// A private fork became a job that others can take.
     Promoted = 17, "promoted";

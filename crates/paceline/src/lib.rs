@@ -82,6 +82,8 @@ pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, PerWorker, Tile, Tiles,
 };
+#[cfg(feature = "trace")]
+pub use api::{Trace, TraceError, Traced};
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use event::Nanos;
 pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};

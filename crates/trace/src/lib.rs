@@ -3,8 +3,8 @@
 //! A [`Recording`] has the known facts of one run: its threads, the events of the kernel and of the job
 //! system on them, and findings that were added afterwards. It is the same for a run on the machine and for a
 //! simulated one. [`read`] makes one of the files of other programs, [`write`](mod@write) turns it into files
-//! that other programs read. Reading and explaining need the feature `read`, which is on by default. Without it
-//! the crate only holds and writes recordings.
+//! that other programs read. Reading and explaining need the feature `read`, which is on by default. Without
+//! it the crate only holds and writes recordings.
 //!
 //! Invariants
 //! - No unsafe code, no clock, no threads: a recording in, bytes out, and equal recordings give equal bytes.

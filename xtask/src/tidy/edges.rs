@@ -52,7 +52,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         name: PACELINE,
-        may: &[EVENT, PLATFORM],
+        may: &[EVENT, PLATFORM, TRACE],
         dev: &[TESTKIT, SIM],
         outside: 2,
     },

@@ -5,6 +5,7 @@
 //! - `PACELINE_CPUS`: the CPUs that workers may run on, as a list such as `0-3,8`.
 //! - `PACELINE_PLACEMENT`: whether workers are held to classes of CPUs: `classes`, `little-cores-in-loops` or
 //!   `free`.
+//! - `PACELINE_TRACE`: the file that a trace is written to.
 //!
 //! A user who sets one of these variables sees the machine, which the program's author did not. So
 //! variables win over the program's settings. A value that cannot be read is an error, not a guess.
@@ -27,6 +28,8 @@ pub(crate) struct Environment {
     pub(crate) workers: Option<WorkersSetting>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) placement: Option<Placement>,
+    /// The name of a file, in which `%p` is the process.
+    pub(crate) trace: Option<String>,
 }
 
 /// A setting of the number of workers.
@@ -48,6 +51,7 @@ impl Environment {
             workers: variable(lookup, "PACELINE_WORKERS", workers)?,
             cpus: variable(lookup, "PACELINE_CPUS", cpus)?,
             placement: variable(lookup, "PACELINE_PLACEMENT", placement)?,
+            trace: variable(lookup, "PACELINE_TRACE", trace)?,
         })
     }
 }
@@ -122,6 +126,17 @@ fn placement(text: &str) -> Result<Placement, String> {
     })
 }
 
+fn trace(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(format!(
+            "'{}' is no name of a file: use one such as run.pftrace, or run-%p.pftrace with the number of \
+             the process",
+            shortened(text)
+        ));
+    }
+    Ok(text.to_owned())
+}
+
 fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
@@ -134,7 +149,7 @@ mod tests {
         let lookup = |name: &str| match name {
             "PACELINE_WORKERS" => Some(workers.into()),
             "PACELINE_CPUS" => Some(cpus.into()),
-            "PACELINE_PLACEMENT" => None,
+            "PACELINE_PLACEMENT" | "PACELINE_TRACE" => None,
             other => panic!("{other} is asked for"),
         };
         Environment::read_from(&lookup).map_err(|error| error.to_string())
@@ -178,6 +193,22 @@ mod tests {
             for (word, _) in Placement::WORDS {
                 assert!(error.contains(word), "{error}");
             }
+        }
+    }
+
+    /// Goal: as above, for the file of a trace. Method: a name, and what is none.
+    #[test]
+    fn a_trace_goes_to_a_file() {
+        let read = |text: &str| {
+            let lookup = |name: &str| (name == "PACELINE_TRACE").then(|| text.into());
+            let read = Environment::read_from(&lookup);
+            read.map(|all| all.trace).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(" a-%p.pftrace "), Ok(Some("a-%p.pftrace".to_owned())));
+        for bad in ["", " ", "\u{fffd}.pftrace"] {
+            let error = read(bad).unwrap_err();
+            assert!(error.starts_with("PACELINE_TRACE: '"), "{error}");
+            assert!(error.contains("use one such as run.pftrace"), "{error}");
         }
     }
 

@@ -10,6 +10,11 @@ mod per_worker;
 mod schedule;
 mod scope;
 mod system;
+#[cfg(feature = "trace")]
+mod trace;
+#[cfg(not(feature = "trace"))]
+#[path = "untraced.rs"]
+mod trace;
 
 pub use builder::Builder;
 pub use frame::Frame;
@@ -19,3 +24,5 @@ pub use over::{Loop, LoopData, Tile, Tiles};
 pub use per_worker::PerWorker;
 pub use schedule::NewJob;
 pub use system::JobSystem;
+#[cfg(feature = "trace")]
+pub use trace::{Trace, TraceError, Traced};

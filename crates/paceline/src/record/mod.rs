@@ -28,6 +28,8 @@
 //! assert_eq!(jobs.0.load(Ordering::Relaxed), 1);
 //! ```
 
+#[cfg(feature = "trace")]
+mod own_rings;
 mod recorder;
 pub(crate) mod rings;
 
@@ -36,5 +38,7 @@ pub use event::{
     EVENT_BYTES, Event, EventKind, Interfered, MemoryLog, MemorySink, Resized, Sink, Steered, Why,
     Withheld,
 };
+#[cfg(feature = "trace")]
+pub(crate) use own_rings::NoReader;
 pub(crate) use recorder::{RecordLocal, Recorder};
 pub use rings::{RingReader, Rings};

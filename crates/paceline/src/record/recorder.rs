@@ -15,6 +15,7 @@ use std::sync::Arc;
 use event::{EventKind, Nanos, Sink, Why};
 use platform::{Atomic, Memory, Ordering};
 
+use super::rings::RingReader;
 use crate::hooks::UserSink;
 
 /// How many more events may share the stamp of one.
@@ -26,6 +27,9 @@ pub(crate) struct Recorder<M: Memory> {
     /// The sink calls no job system.
     pub(crate) is_leaf: bool,
     is_on: M::AtomicU32,
+    /// The reader of the job system's own rings, while no trace has it. None: the sink is the program's.
+    #[cfg_attr(not(feature = "trace"), expect(dead_code, reason = "traces take it"))]
+    pub(super) reader: Option<M::Lock<Option<RingReader<M>>>>,
     pub(crate) slots: Box<[ThreadNotes<M>]>,
 }
 
@@ -112,6 +116,7 @@ impl<M: Memory> Recorder<M> {
             is_leaf: sink.is_leaf(),
             sink,
             is_on: M::AtomicU32::new(u32::from(is_on)),
+            reader: None,
             slots: (0..slots).map(notes).collect(),
         }
     }

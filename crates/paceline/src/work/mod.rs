@@ -7,6 +7,8 @@ pub(crate) mod context;
 mod ending;
 mod entry;
 mod fork;
+#[cfg(feature = "trace")]
+mod own_rings;
 mod publish;
 pub(crate) mod range;
 mod record;

@@ -1,18 +1,18 @@
 //! The settings of a job system, and how one is made of them.
 
+mod checks;
 mod hooks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use event::{Nanos, Sink};
-use platform::{CpuSet, Limits, Machine, Os, Platform, SchedParams};
+use platform::{CpuSet, Machine, Os, Platform, SchedParams};
 
+use self::checks::{in_range, limits, out_of_range};
 use super::system::JobSystem;
 use crate::adapt::environment::{self, Environment, WorkersSetting};
-use crate::adapt::{
-    Adapt, MachineView, Placement, Settings, WorkersRequest, calling_thread, limits_of,
-};
+use crate::adapt::{Adapt, MachineView, Placement, Settings, WorkersRequest};
 use crate::error::BuildError;
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
@@ -68,6 +68,10 @@ impl Builder<Os> {
     /// - `PACELINE_CPUS` (a list such as `0-3,8`) over the [CPUs](Builder::cpus) that workers may run on;
     /// - `PACELINE_PLACEMENT` (`classes`, `little-cores-in-loops` or `free`) over their
     ///   [placement](Builder::placement).
+    ///
+    /// `PACELINE_TRACE` (a file such as `run.pftrace`) asks for a trace of the job system from here to its
+    /// end, which is written when it is dropped; see `JobSystem::start_trace`. `%p` in the name becomes the
+    /// number of the process. The second job system of a process writes `run-2.pftrace`, and so on.
     ///
     /// ```
     /// let js = paceline::Builder::new().build().unwrap();
@@ -441,7 +445,10 @@ impl<P: Platform> Builder<P> {
             slow_takes_loops: placement == Placement::LittleCoresInLoops,
             platform: self.platform,
         });
-        let system = JobSystem::from_shared(shared);
+        let mut system = JobSystem::from_shared(shared);
+        if let Some(pattern) = &environment.trace {
+            system.trace_to(pattern)?;
+        }
         let shared = system.shared();
         let started = shared.adapt.start(shared);
         started.map_err(BuildError::Thread)?;
@@ -476,34 +483,5 @@ impl<P: Platform> Builder<P> {
             ));
         }
         Ok(())
-    }
-}
-
-/// The part of the machine that the calling thread may use, within the CPUs asked for.
-fn limits<P: Platform>(platform: &P, asked: Option<&CpuSet>) -> Result<Limits, BuildError> {
-    let limits = limits_of(platform, &[calling_thread(platform)], asked, &CpuSet::new());
-    let usable = limits.usable();
-    match asked {
-        Some(asked) if asked.intersection(&usable).is_empty() => Err(BuildError::NoCpu {
-            asked: asked.clone(),
-            usable,
-        }),
-        _ => Ok(limits),
-    }
-}
-
-fn in_range(setting: &'static str, asked: u64, low: u64, high: u64) -> Result<(), BuildError> {
-    if (low..=high).contains(&asked) {
-        Ok(())
-    } else {
-        Err(out_of_range(setting, asked, low, high))
-    }
-}
-
-fn out_of_range(setting: &'static str, asked: u64, low: u64, high: u64) -> BuildError {
-    BuildError::OutOfRange {
-        setting,
-        asked,
-        range: (low, high),
     }
 }

@@ -1,6 +1,9 @@
 //! The job system as a program sees it: [`JobSystem`].
 
+mod recording;
 mod threads;
+#[cfg(feature = "trace")]
+mod trace;
 mod wait;
 
 use std::ops::Range;
@@ -15,10 +18,11 @@ use super::frame::Frame;
 use super::handle::Event;
 use super::over::{Loop, LoopData};
 use super::schedule::{NewJob, Origin};
+use super::trace::Trace;
 use crate::error::{BuildError, GraphError, or_panic};
 use crate::policy::Grain;
 use crate::stats::Stats;
-use crate::store::{JobId, Label, Name, Ticket};
+use crate::store::{JobId, Name, Ticket};
 use crate::work::Context;
 use crate::work::Scope;
 use crate::work::shared::Shared;
@@ -47,6 +51,8 @@ pub struct JobSystem<P: Platform = Os> {
     shared: Arc<Shared<P>>,
     /// Not the owner: its end is not the end of the job system.
     is_view: bool,
+    /// The trace that the environment asked for. It is written when the job system has ended.
+    trace: Option<Trace<P>>,
 }
 
 impl JobSystem<Os> {
@@ -78,7 +84,14 @@ impl<P: Platform> JobSystem<P> {
         JobSystem {
             shared,
             is_view: false,
+            trace: None,
         }
+    }
+
+    /// Begins the trace that the environment asks for.
+    pub(super) fn trace_to(&mut self, pattern: &str) -> Result<(), BuildError> {
+        self.trace = Some(Trace::from_environment(&self.shared, pattern)?);
+        Ok(())
     }
 
     /// The same job system for a part of the program that does not own it.
@@ -87,6 +100,7 @@ impl<P: Platform> JobSystem<P> {
         JobSystem {
             shared: shared.expect("the caller's borrow keeps the job system alive"),
             is_view: true,
+            trace: None,
         }
     }
 
@@ -402,55 +416,6 @@ impl<P: Platform> JobSystem<P> {
     /// ```
     pub fn stats(&self) -> Stats {
         self.shared.stats()
-    }
-
-    /// All labels used so far; [`EventKind::Created`] refers to them by position. None in a fork's child.
-    /// Takes a lock and allocates.
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// js.wait(js.job("load").schedule(|_| ()));
-    /// assert_eq!(js.labels()[0].name, "load");
-    /// ```
-    pub fn labels(&self) -> Vec<Label> {
-        if self.shared.is_forked() {
-            Vec::new()
-        } else {
-            self.shared.graph.labels.all()
-        }
-    }
-
-    /// Switches recording on or off while everything runs; nothing happens without a
-    /// [`sink`](crate::Builder::sink). Other threads see it a moment later.
-    ///
-    /// ```
-    /// let (rings, _reader) = paceline::Rings::new(64);
-    /// let js = paceline::Builder::new().sink(rings).recording(false).build().unwrap();
-    /// js.set_recording(true);
-    /// assert!(js.is_recording());
-    /// ```
-    pub fn set_recording(&self, on: bool) {
-        self.shared.set_recording(on);
-    }
-
-    /// Whether events are recorded at this moment.
-    ///
-    /// ```
-    /// assert!(!paceline::JobSystem::new().is_recording(), "there is no sink");
-    /// ```
-    pub fn is_recording(&self) -> bool {
-        self.shared.is_recording()
-    }
-
-    /// The thread slots that events may be on, in order, each with the platform's name for the thread that
-    /// had it last ([`Platform::thread_id`]; on Linux the kernel's number for it). Empty without a
-    /// [`sink`](crate::Builder::sink).
-    ///
-    /// ```
-    /// assert!(paceline::JobSystem::new().threads().is_empty(), "there is no sink");
-    /// ```
-    pub fn threads(&self) -> Vec<(u32, u64)> {
-        self.shared.threads()
     }
 
     /// The platform that this job system runs on.

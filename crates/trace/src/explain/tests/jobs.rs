@@ -196,9 +196,9 @@ fn clamped() {
     assert!(told(&timeline, wait).contains(&"running 5 main:".to_owned()));
 }
 
-/// Goal: frames and waits of our own are found by their names, a frame by its label, as slices are, and so are findings of an
-/// earlier explanation in the file, which are otherwise ignored. Method: a wait in a frame, a slice and such
-/// a finding; each is asked for.
+/// Goal: frames and waits of our own are found by their names, a frame by its label, as slices are. So are
+/// findings of an earlier explanation in the file, which are otherwise ignored. Method: a wait in a frame, a
+/// slice and such a finding; each is asked for.
 #[test]
 fn by_name() {
     let mut script = graph();
