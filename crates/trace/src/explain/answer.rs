@@ -93,7 +93,7 @@ pub struct Segment {
     /// that were online, and the nanoseconds that do not divide go to the largest remainders: they sum to the
     /// segment's length. Of [`CauseKind::RunningSlowCore`], what ran on the faster ones. Else empty.
     pub by: Vec<Share>,
-    /// The job: of a running thread, the one whose body it was in; of [`CauseKind::QueuedBehind`], the one in
+    /// The job: of a thread that ran or was awake, the one whose body it was in; of [`CauseKind::QueuedBehind`], the one in
     /// the way.
     pub job: Option<u64>,
     /// How sure this is.
@@ -164,6 +164,9 @@ words! {
     CauseKind {
         /// The thread ran.
         Running = "running";
+        /// It ran, was kept from running, or slept in code of the program's: without scheduler events nothing
+        /// tells which.
+        Awake = "awake";
         /// It ran on a slower CPU, or at a lower frequency, than the fastest of the machine: the extra time.
         RunningSlowCore = "running_slow_core";
         /// It had run and could have continued, and something else ran.

@@ -267,9 +267,13 @@ impl Walk<'_, '_> {
         self.emit(Some(thread), kind, from, confidence.max(frame.confidence));
     }
 
-    /// The thread ran, or could have.
+    /// There are no scheduler events: the thread ran, or could have, or slept in code of the program's.
     fn awake(&mut self, thread: u32, frame: PathFrame, low: Nanos) {
         let (job, kind, since) = self.body(thread, frame);
+        let kind = match kind {
+            CauseKind::Running => CauseKind::Awake,
+            other => other,
+        };
         let confidence = frame.confidence.max(Confidence::Assumed);
         self.emit_job(Some(thread), kind, low.max(since), confidence, job);
     }

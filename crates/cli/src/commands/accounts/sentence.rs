@@ -118,7 +118,8 @@ impl Account {
             WaitKind::Frame => format!("{name} of {thread} took {length}"),
             WaitKind::Slice => {
                 let own = wait.causes.iter().filter(|cause| {
-                    cause.thread == Some(wait.thread) && cause.kind == CauseKind::Running
+                    let is_own = matches!(cause.kind, CauseKind::Running | CauseKind::Awake);
+                    cause.thread == Some(wait.thread) && is_own
                 });
                 let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
                 let verb = if own.0 * 2 > wait.length().0 {
@@ -136,6 +137,7 @@ impl Account {
         let (ns, who) = (short(part.ns), self.path(wait, part.thread));
         match part.kind {
             CauseKind::Running => format!("{who} ran {ns}"),
+            CauseKind::Awake => format!("for {ns} it is not known whether {who} ran"),
             CauseKind::RunningSlowCore => {
                 format!("{who} took {ns} longer than on the fastest CPU at its highest frequency")
             }

@@ -104,6 +104,28 @@ fn a_wait_is_a_sentence() {
     assert_eq!(account.sentence(account.worst().unwrap()), expected);
 }
 
+/// Goal: of a thread of which no scheduler events are there, nothing says that it ran. Method: a frame of such
+/// a thread, which slept in it.
+#[test]
+fn what_is_not_known_did_not_run() {
+    let frame = Wait {
+        kind: WaitKind::Frame,
+        name: "update 7".into(),
+        causes: vec![cause(CauseKind::Awake, BUS, 10_600_000, Vec::new())],
+        ..wait()
+    };
+    let account = account(vec![frame], Vec::new());
+    let expected = "update 7 of high-bus took 10.60 ms at 0.234000 s: for 10.60 ms it is not known whether \
+                    high-bus itself ran.";
+    let worst = account.worst().unwrap();
+    assert_eq!(account.sentence(worst), expected);
+    let bars = account.bars(worst, 70);
+    assert!(
+        bars[0].starts_with("high-bus itself: not known"),
+        "{bars:?}"
+    );
+}
+
 /// Goal: every cause has a bar, the longest first, and the lines fit. Method: the wait above, in 70 columns.
 #[test]
 fn causes_are_bars() {

@@ -152,8 +152,9 @@ fn not_ready() {
     );
 }
 
-/// Goal: without a kernel's events the job system's own tell which threads slept and which woke them. Method:
-/// a wait that parks, with the worker's events only.
+/// Goal: without a kernel's events the job system's own tell which threads slept and which woke them. Nothing
+/// tells whether the others ran, and no cause says that they did. Method: a wait that parks, with the worker's
+/// events only.
 #[test]
 fn without_a_kernel() {
     let mut script = graph();
@@ -170,9 +171,9 @@ fn without_a_kernel() {
     assert_eq!(
         told(&timeline, wait),
         [
-            "running 52 worker:",
+            "awake 52 worker:",
             "wake_latency 3 main: unknown=3",
-            "running 1 main:"
+            "awake 1 main:"
         ]
     );
 }
