@@ -97,6 +97,12 @@ kinds! {
     /// A woken worker had not started in time, so this thread had the kernel look again at the CPU that it
     /// waits for, and at the thread that runs there. `arg`: its thread slot.
     Nudged = 27, "nudged";
+    /// A span of the program's own begins. `arg`: its label's number.
+    SpanBegin = 28, "span-begin";
+    /// A span of the program's own ended. `arg`: its label's number.
+    SpanEnd = 29, "span-end";
+    /// A value that the program counts. `job`: its label's number; `arg`: the value, as the bits of an `i64`.
+    Counter = 30, "counter";
 }
 
 /// Why a thread ran this job and no other.

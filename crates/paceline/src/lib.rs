@@ -80,7 +80,8 @@ mod work;
 pub use crate::platform::{CpuSet, Limits, Os, Platform, SchedParams, SpawnError, Topology};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
-    Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, PerWorker, Tile, Tiles,
+    Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, PerWorker, Span, Tile,
+    Tiles,
 };
 #[cfg(feature = "trace")]
 pub use api::{Trace, TraceError, Traced};

@@ -10,10 +10,43 @@ use super::frame::Frame;
 use super::handle::Event;
 use super::over::{Loop, LoopData};
 use super::schedule::{NewJob, Origin};
+use super::span::{self, Span};
 use crate::adapt::Checkpoint;
 use crate::error::{GraphError, WaitError, or_panic};
 use crate::store::{JobId, Name, Ticket};
 use crate::work::{Context, Shared};
+
+/// What the program records.
+impl<'a, P: Platform> Context<'a, P> {
+    /// Begins a span of the program's own on this thread's track of a recording, as
+    /// [`JobSystem::span`](crate::JobSystem::span).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.wait(js.job("load").schedule(|cx| {
+    ///     let _span = cx.span("decode");
+    /// }));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn span(&self, name: impl Into<Name>) -> Span<'a, P> {
+        Span::inside(self, name)
+    }
+
+    /// Records a value of the program's, as [`JobSystem::counter`](crate::JobSystem::counter).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.wait(js.job("cull").schedule(|cx| cx.counter("visible", 120)));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn counter(&self, name: impl Into<Name>, value: i64) {
+        if self.shared.is_recording() {
+            span::count(self, span::label(name), value);
+        }
+    }
+}
 
 impl<P: Platform> Context<'_, P> {
     /// Schedules a job that depends on nothing, as [`JobSystem::schedule`](crate::JobSystem::schedule).

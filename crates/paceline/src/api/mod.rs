@@ -9,6 +9,7 @@ mod over;
 mod per_worker;
 mod schedule;
 mod scope;
+mod span;
 mod system;
 #[cfg(feature = "trace")]
 mod trace;
@@ -23,6 +24,7 @@ pub use machine::Adopted;
 pub use over::{Loop, LoopData, Tile, Tiles};
 pub use per_worker::PerWorker;
 pub use schedule::NewJob;
+pub use span::Span;
 pub use system::JobSystem;
 #[cfg(feature = "trace")]
 pub use trace::{Trace, TraceError, Traced};

@@ -92,6 +92,7 @@ impl RecordLocal {
         self.uses_left = match kind {
             // After such an event something takes time.
             Kind::Begin | Kind::Park | Kind::Wake => 0,
+            Kind::SpanBegin | Kind::SpanEnd | Kind::Counter => 0,
             _ if is_shared => self.uses_left,
             _ => STAMP_USES,
         };

@@ -93,8 +93,8 @@ pub struct Segment {
     /// that were online, and the nanoseconds that do not divide go to the largest remainders: they sum to the
     /// segment's length. Of [`CauseKind::RunningSlowCore`], what ran on the faster ones. Else empty.
     pub by: Vec<Share>,
-    /// The job: of a thread that ran or was awake, the one whose body it was in; of [`CauseKind::QueuedBehind`], the one in
-    /// the way.
+    /// The job: of a thread that ran or was awake, the one whose body it was in; of
+    /// [`CauseKind::QueuedBehind`], the one in the way.
     pub job: Option<u64>,
     /// How sure this is.
     pub confidence: Confidence,

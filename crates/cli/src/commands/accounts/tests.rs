@@ -104,8 +104,7 @@ fn a_wait_is_a_sentence() {
     assert_eq!(account.sentence(account.worst().unwrap()), expected);
 }
 
-/// Goal: of a thread of which no scheduler events are there, nothing says that it ran. Method: a frame of such
-/// a thread, which slept in it.
+/// Goal: of a thread without scheduler events nothing says that it ran. Method: a frame of such a thread.
 #[test]
 fn what_is_not_known_did_not_run() {
     let frame = Wait {

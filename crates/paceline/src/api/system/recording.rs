@@ -3,11 +3,43 @@
 use platform::Platform;
 
 use super::JobSystem;
-use crate::store::Label;
+use crate::api::span::{self, Span};
+use crate::store::{Label, Name};
 
 impl<P: Platform> JobSystem<P> {
-    /// All labels used so far; [`EventKind::Created`] refers to them by position. None in a fork's child.
-    /// Takes a lock and allocates.
+    /// Begins a span of the program's own on the calling thread's track of a recording; it ends when the
+    /// guard is dropped. Spans nest with jobs and waits. Where nothing is recorded this is a branch.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let _span = js.span("load level");
+    /// js.wait(js.job("textures").schedule(|_| ()));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn span(&self, name: impl Into<Name>) -> Span<'_, P> {
+        Span::outside(self.shared(), name)
+    }
+
+    /// Records a value of the program's: a curve over time in a recording. Where nothing is recorded this is
+    /// a branch.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// js.counter("draw calls", 1742);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn counter(&self, name: impl Into<Name>, value: i64) {
+        if self.is_recording()
+            && let Ok(context) = self.shared().context()
+        {
+            span::count(&context, span::label(name), value);
+        }
+    }
+
+    /// All labels used so far; [`Created`](crate::record::EventKind::Created) refers to them by position.
+    /// None in a fork's child. Takes a lock and allocates.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

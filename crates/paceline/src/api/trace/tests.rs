@@ -96,6 +96,46 @@ fn a_trace_has_what_happened_in_it() {
     assert_eq!(names, ["update 0", "update 1", "update 2"]);
 }
 
+/// Goal: spans and values of the program are recorded with their names, where and when they happened, and not
+/// at all outside of a trace. Method: a span around a wait for a job with a span and a value.
+#[test]
+fn spans_and_values_are_recorded() {
+    let file = Scratch::new("spans");
+    let js = Builder::small().workers(0).build().unwrap();
+    let unseen = js.span("unseen");
+    js.counter("unseen", 1);
+    let trace = js.start_trace(&file.0).unwrap();
+    drop(unseen);
+    let span = js.span("level");
+    js.wait(js.job("load").schedule(|cx| {
+        let _span = cx.span(String::from("decode"));
+        cx.counter("missing", -5);
+    }));
+    drop(span);
+    trace.finish().unwrap();
+    let recording = file.read();
+    let told = recording.jobs.iter().filter_map(|event| {
+        let label = |number: u64| &*recording.labels[number as usize];
+        match event.kind {
+            EventKind::SpanBegin => Some(format!("begin {}", label(event.arg))),
+            EventKind::SpanEnd => Some(format!("end {}", label(event.arg))),
+            EventKind::Counter => Some(format!("{} = {}", label(event.job), event.arg as i64)),
+            EventKind::Begin => Some("begin of a job".to_owned()),
+            _ => None,
+        }
+    });
+    let told: Vec<String> = told.collect();
+    let expected = [
+        "begin level",
+        "begin of a job",
+        "begin decode",
+        "missing = -5",
+        "end decode",
+        "end level",
+    ];
+    assert_eq!(told, expected);
+}
+
 /// Goal: one trace follows another, each has its own events, and the end of the job system is part of one
 /// that outlives it. Method: two in a row with different numbers of jobs.
 #[test]

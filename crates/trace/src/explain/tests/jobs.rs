@@ -153,8 +153,8 @@ fn not_ready() {
 }
 
 /// Goal: without a kernel's events the job system's own tell which threads slept and which woke them. Nothing
-/// tells whether the others ran, and no cause says that they did. Method: a wait that parks, with the worker's
-/// events only.
+/// tells whether the others ran, and no cause says that they did. Method: a wait that parks, with the
+/// worker's events only.
 #[test]
 fn without_a_kernel() {
     let mut script = graph();

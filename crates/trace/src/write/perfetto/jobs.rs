@@ -20,12 +20,15 @@ use crate::{Annotation, Recording};
 const JOB: &str = "job";
 const WAIT: &str = "wait";
 const WORKER: &str = "worker";
+const SPAN: &str = "span";
 
 /// An open slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OpenSlice {
     Body(u64),
     Wait(u64),
+    /// Of the program's own; the number of its label.
+    Span(u64),
 }
 
 /// The state of the tracks while events are written.
@@ -39,6 +42,8 @@ struct JobWriter<'a, 'r, 'o> {
     /// By track: its open slices, the innermost last.
     open: BTreeMap<u64, Vec<OpenSlice>>,
     ready: HashSet<u64>,
+    /// By label: the track of the program's values.
+    counters: BTreeMap<u64, u64>,
     /// The track of the number of ready jobs.
     ready_track: Option<u64>,
 }
@@ -59,6 +64,7 @@ pub(super) fn write<'r>(
         labels: HashMap::new(),
         open: BTreeMap::new(),
         ready: HashSet::new(),
+        counters: BTreeMap::new(),
         ready_track: None,
     };
     for (at, event) in events.iter().enumerate() {
@@ -201,6 +207,9 @@ impl JobWriter<'_, '_, '_> {
                 let notes = [Note::Text("outcome", outcome(arg))];
                 self.end(at, event, OpenSlice::Wait(job), &notes)?;
             }
+            EventKind::SpanBegin => self.begin(at, event, OpenSlice::Span(arg))?,
+            EventKind::SpanEnd => self.end(at, event, OpenSlice::Span(arg), &[])?,
+            EventKind::Counter => self.value(event)?,
             EventKind::Completed if arg != 0 => {
                 let name = format!("{} {}", self.label(job), outcome(arg));
                 self.instant(at, event, JOB, &name, &[Note::Number("job", job)])?;
@@ -228,6 +237,11 @@ impl JobWriter<'_, '_, '_> {
         let Some(&number) = self.labels.get(&job) else {
             return "job".to_owned();
         };
+        self.label_of(number)
+    }
+
+    /// The label with this number.
+    fn label_of(&self, number: u64) -> String {
         let known = usize::try_from(number).ok();
         match known.and_then(|number| self.recording.labels.get(number)) {
             Some(label) if !label.is_empty() => label.clone(),
@@ -235,17 +249,38 @@ impl JobWriter<'_, '_, '_> {
         }
     }
 
+    /// A value of the program's, on a track of its own.
+    fn value(&mut self, event: &Event) -> io::Result<()> {
+        let label = event.job;
+        let track = match self.counters.get(&label) {
+            Some(&track) => track,
+            None => {
+                let name = self.label_of(label);
+                self.tracks.counter(&name, "", None, self.packets)?
+            }
+        };
+        self.counters.insert(label, track);
+        self.packets
+            .value(track, event.time, event.arg as i64, true)
+    }
+
     fn begin(&mut self, at: usize, event: &Event, slice: OpenSlice) -> io::Result<()> {
         let track = self.track_of(event)?;
         let (category, name) = match slice {
             OpenSlice::Body(job) => (JOB, self.label(job)),
             OpenSlice::Wait(job) => (WAIT, format!("wait for {}", self.label(job))),
+            OpenSlice::Span(label) => (SPAN, self.label_of(label)),
+        };
+        let of_job = [Note::Number("job", event.job)];
+        let notes = match slice {
+            OpenSlice::Span(_) => &[][..],
+            _ => &of_job,
         };
         self.open.entry(track).or_default().push(slice);
         self.packets.mark(TrackMark {
             category,
             name: &name,
-            notes: &[Note::Number("job", event.job)],
+            notes,
             ends: self.arrows.ends_at(at),
             ..TrackMark::picture(track, event.time, Type::SliceBegin)
         })

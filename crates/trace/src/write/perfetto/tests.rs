@@ -594,6 +594,44 @@ fn what_does_not_match_is_closed_or_left_out_and_counted() {
     assert_eq!(lines, expected);
 }
 
+/// Goal: spans and values of a program are on the tracks that people look at, with their names. Method: a
+/// span around a body, and one value.
+#[test]
+fn spans_and_values_of_the_program_are_shown() {
+    let recording = Recording {
+        jobs: vec![
+            job(1, 7, EventKind::SpanBegin, 0, 0),
+            job(2, 7, EventKind::Begin, 6, 0),
+            job(3, 7, EventKind::Counter, 1, -5_i64 as u64),
+            job(4, 7, EventKind::End, 6, 0),
+            job(5, 7, EventKind::SpanEnd, 0, 0),
+        ],
+        labels: vec!["load".into(), "missing".into()],
+        ..Recording::default()
+    };
+    let (bytes, written) = write(&recording);
+    assert_eq!((written.unfinished, written.unbegun), (0, 0));
+    let mut known = Known::default();
+    let packets = read(&bytes);
+    let lines: Vec<String> = packets
+        .iter()
+        .flat_map(|packet| known.show(packet))
+        .collect();
+    let expected = [
+        "1 clocks [(6, 1), (3, 1)], pictures [4], 0 losses",
+        "3 supplement: 0 threads, 0 slots, 2 labels, 0 events",
+        "3 supplement: 0 threads, 0 slots, 0 labels, 5 events",
+        "3 track thread slot 7",
+        "4 1 thread slot 7: SliceBegin [span] \"load\"",
+        "4 2 thread slot 7: SliceBegin [job] \"job\" job=6",
+        "3 track missing counts things",
+        "4 3 missing: = -5",
+        "4 4 thread slot 7: SliceEnd",
+        "4 5 thread slot 7: SliceEnd",
+    ];
+    assert_eq!(lines, expected);
+}
+
 /// Goal: an empty recording is a file that can be read. Method: it has the clocks and nothing else.
 #[test]
 fn nothing_is_a_file_too() {
@@ -764,7 +802,7 @@ fn by_track(packets: &[TracePacket]) -> BTreeMap<u64, Vec<(u64, Type)>> {
 }
 
 /// Beginnings and ends of bodies, waits and frames.
-fn count(recording: &Recording, kinds: [EventKind; 3]) -> u64 {
+fn count(recording: &Recording, kinds: [EventKind; 4]) -> u64 {
     let jobs = recording.jobs.iter();
     jobs.filter(|event| kinds.contains(&event.kind)).count() as u64
 }
@@ -804,10 +842,21 @@ proptest! {
         prop_assert_eq!(begins, ends);
         // A frame that begins twice under one number is one.
         let notes = recording.annotations.len() as u64 + recording.losses.get(Loss::JobEvents);
-        let bodies = [EventKind::Begin, EventKind::WaitBegin, EventKind::FrameBegin];
+        let bodies = [
+            EventKind::Begin,
+            EventKind::WaitBegin,
+            EventKind::FrameBegin,
+            EventKind::SpanBegin,
+        ];
         prop_assert!(begins <= count(&recording, bodies) + notes);
         let finished = begins - notes - written.unfinished;
-        let all = count(&recording, [EventKind::End, EventKind::WaitEnd, EventKind::FrameEnd]);
+        let ends = [
+            EventKind::End,
+            EventKind::WaitEnd,
+            EventKind::FrameEnd,
+            EventKind::SpanEnd,
+        ];
+        let all = count(&recording, ends);
         prop_assert_eq!(finished + written.unbegun, all);
     }
 
