@@ -6,6 +6,23 @@ use event::{Event, Sink};
 
 use crate::border::{Payload, UserValue};
 use crate::error::{Stuck, UnwaitedPanic};
+use crate::store::Label;
+
+/// The beginning or the end of a job's body; see [`Builder::on_job`](crate::Builder::on_job).
+///
+/// ```
+/// use paceline::JobMoment;
+/// let builder = paceline::Builder::new();
+/// let js = builder.on_job(|moment, label, _| if moment == JobMoment::End { println!("{label}") }).build();
+/// # let _ = js;
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum JobMoment {
+    /// The body begins on this thread.
+    Begin,
+    /// The body has ended on this thread, or has panicked.
+    End,
+}
 
 type Hook<F> = Option<UserValue<Arc<F>>>;
 
@@ -17,6 +34,7 @@ pub(crate) struct Hooks {
     stop: Hook<dyn Fn(usize) + Send + Sync>,
     unwaited: Hook<dyn Fn(&UnwaitedPanic) + Send + Sync>,
     stuck: Hook<dyn Fn(&Stuck) + Send + Sync>,
+    job: Hook<dyn Fn(JobMoment, &Label, Option<u64>) + Send + Sync>,
 }
 
 impl Hooks {
@@ -38,6 +56,30 @@ impl Hooks {
 
     pub(crate) fn set_stuck(&mut self, hook: impl Fn(&Stuck) + Send + Sync + 'static) {
         self.stuck = Some(UserValue::new(Arc::new(hook)));
+    }
+
+    pub(crate) fn set_job(
+        &mut self,
+        hook: impl Fn(JobMoment, &Label, Option<u64>) + Send + Sync + 'static,
+    ) {
+        self.job = Some(UserValue::new(Arc::new(hook)));
+    }
+
+    /// Whether the program wants to know when bodies begin and end.
+    #[inline]
+    pub(crate) fn has_job_hook(&self) -> bool {
+        self.job.is_some()
+    }
+
+    /// Tells the program that a body begins or has ended. `frame`: the number of the last frame that began.
+    pub(crate) fn body_moment(
+        &self,
+        moment: JobMoment,
+        label: &Label,
+        frame: Option<u64>,
+    ) -> Option<Result<(), Payload>> {
+        let hook = self.job.as_ref()?;
+        Some(hook.call(|hook| hook(moment, label, frame)))
     }
 
     /// The name for the worker on this thread slot.
@@ -101,5 +143,62 @@ impl UserSink {
 
     pub(crate) fn slot_taken(&self, thread: u32) -> Result<(), Payload> {
         self.0.call(|sink| sink.slot_taken(thread))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Builder, Grain};
+
+    /// Goal: the hook is told each body and each part of a loop with its label and the frame, nested as they
+    /// run, also where a body panics. Method: a wait inside of a job, a loop and a panic, on one thread.
+    #[test]
+    fn bodies_are_told_with_their_labels() {
+        let (send, receive) = channel();
+        let builder = Builder::small().workers(0);
+        let builder = builder.on_job(move |moment, label, frame| {
+            let sign = match moment {
+                JobMoment::Begin => "+",
+                JobMoment::End => "-",
+            };
+            let _ = send.send(format!("{sign}{} {frame:?}", label.name));
+        });
+        let js = builder.build().unwrap();
+        js.wait(js.job("outer").schedule(|cx| {
+            cx.wait(cx.job("inner").schedule(|_| ()));
+        }));
+        let frame = js.frame("update", Duration::from_secs(1));
+        let part = frame
+            .job("loop")
+            .schedule_for(0..8, Grain::Items(8), |_, _| ());
+        js.wait(part);
+        let failed = js.try_wait(frame.job("fails").schedule(|_| panic!("as it should")));
+        assert!(failed.is_err());
+        let told: Vec<String> = receive.try_iter().collect();
+        let expected = [
+            "+outer None",
+            "+inner None",
+            "-inner None",
+            "-outer None",
+            "+loop Some(0)",
+            "-loop Some(0)",
+            "+fails Some(0)",
+            "-fails Some(0)",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    /// Goal: a hook that panics changes nothing and is counted. Method: one that always does.
+    #[test]
+    fn a_hook_that_panics_is_counted() {
+        let builder = Builder::small().workers(0);
+        let builder = builder.on_job(|_, _, _| std::panic::resume_unwind(Box::new("of the hook")));
+        let js = builder.build().unwrap();
+        assert_eq!(js.job("answer").run(|_| 42).wait(), 42);
+        assert_eq!(js.stats().hook_panics, 2);
     }
 }

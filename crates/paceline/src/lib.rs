@@ -87,6 +87,7 @@ pub use api::{
 pub use api::{Trace, TraceError, Traced};
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use event::Nanos;
+pub use hooks::JobMoment;
 pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 #[doc(no_inline)]

@@ -9,6 +9,16 @@ use crate::queues::Queue;
 use crate::store::{JobPhase, Label, LabelId, LinksWord, NIL, Preds, Slot, StateWord, Ticket};
 
 impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
+    /// The label of the job in this slot. Takes a lock the first time.
+    pub(crate) fn label(self, slot: &Slot<P>) -> Label {
+        let graph = self.driver.jobs();
+        let number = slot.label_number();
+        let known = self
+            .driver
+            .local(|local| graph.labels.label(&mut local.labels, number));
+        known.unwrap_or_else(|| graph.label_of(slot))
+    }
+
     /// The number of a label that belongs to no job.
     pub(crate) fn label_number(self, label: Label) -> LabelId {
         let labels = &self.driver.jobs().labels;

@@ -116,6 +116,20 @@ impl<M: Memory> Labels<M> {
         });
     }
 
+    /// The label with this number, found through the cache of the caller's thread slot.
+    pub(crate) fn label(&self, cache: &mut LabelCache, number: LabelId) -> Option<Label> {
+        let at = number as usize;
+        if let Some(&Some(label)) = cache.by_number.get(at) {
+            return Some(label);
+        }
+        let label = self.get(number)?;
+        if cache.by_number.len() <= at {
+            cache.by_number.resize(at + 1, None);
+        }
+        cache.by_number[at] = Some(label);
+        Some(label)
+    }
+
     pub(crate) fn get(&self, number: LabelId) -> Option<Label> {
         self.table
             .with(|table| table.labels.get(number as usize).copied())
@@ -133,6 +147,8 @@ impl<M: Memory> Labels<M> {
 pub(crate) struct LabelCache {
     recent: [(Key, LabelId); LabelCache::RECENT],
     known: HashMap<Key, LabelId>,
+    /// The labels that hooks were told here.
+    by_number: Vec<Option<Label>>,
 }
 
 impl LabelCache {
@@ -143,6 +159,7 @@ impl LabelCache {
         LabelCache {
             recent: [((0, 0), 0); LabelCache::RECENT],
             known: HashMap::new(),
+            by_number: Vec::new(),
         }
     }
 
@@ -172,5 +189,9 @@ mod tests {
         assert_ne!(copy.as_ptr(), "draw".as_ptr());
         assert_eq!([number("draw"), number("cull"), number(copy)], [0, 1, 0]);
         assert_eq!(labels.all().len(), 2);
+        for _ in 0..2 {
+            let names = [1, 0, 2].map(|number| labels.label(&mut cache, number).map(|it| it.name));
+            assert_eq!(names, [Some("cull"), Some("draw"), None]);
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::range::OpenLoop;
 use super::thread_slot::Running;
 use crate::border::Payload;
 use crate::graph::Ending;
+use crate::hooks::JobMoment;
 use crate::queues::Queue;
 use crate::store::{Erased, JobPhase, Slot, Ticket};
 
@@ -88,7 +89,7 @@ impl<P: Platform> Context<'_, P> {
             return;
         }
         self.thread.counters.jobs.add(1);
-        self.record(EventKind::Begin, job, 0);
+        self.body_begins(job, slot);
         // SAFETY: as above; the body is run once, because a claim is won once.
         let run = || unsafe {
             slot.body
@@ -98,9 +99,39 @@ impl<P: Platform> Context<'_, P> {
             Ok(()) => Ending::Done,
             Err(payload) => Ending::Panicked(payload),
         };
-        self.record(EventKind::End, job, 0);
+        self.body_has_ended(job, slot);
         graph.finish(job, slot, flags, ending, Queue::Own);
         self.after_job();
+    }
+
+    /// Records that a body, or this thread's part of one, begins, and tells the program's hook.
+    #[inline]
+    pub(crate) fn body_begins(&self, job: Ticket, slot: &Slot<P>) {
+        if self.shared.hooks.has_job_hook() {
+            self.tell_hook(JobMoment::Begin, slot);
+        }
+        self.record(EventKind::Begin, job, 0);
+    }
+
+    /// The same for its end.
+    #[inline]
+    pub(crate) fn body_has_ended(&self, job: Ticket, slot: &Slot<P>) {
+        self.record(EventKind::End, job, 0);
+        if self.shared.hooks.has_job_hook() {
+            self.tell_hook(JobMoment::End, slot);
+        }
+    }
+
+    /// The time that the hook takes is not part of the body.
+    #[cold]
+    fn tell_hook(&self, moment: JobMoment, slot: &Slot<P>) {
+        let label = self.graph().label(slot);
+        // Relaxed: a number.
+        let frame = self.shared.frames.load(Ordering::Relaxed).checked_sub(1);
+        let hooks = &self.shared.hooks;
+        let tell = || hooks.body_moment(moment, &label, frame).unwrap_or(Ok(()));
+        self.call_hook(tell);
+        self.forget_stamp();
     }
 
     /// Runs `f` as a job or a part of one. With [`Ticket::NONE`] it runs `f` as code of the program's that

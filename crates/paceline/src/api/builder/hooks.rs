@@ -7,6 +7,8 @@ use platform::Platform;
 
 use super::Builder;
 use crate::error::{Stuck, UnwaitedPanic};
+use crate::hooks::JobMoment;
+use crate::store::Label;
 
 impl<P: Platform> Builder<P> {
     /// The sink that events go to, such as [`Rings`](crate::Rings). Without this call nothing can be
@@ -78,6 +80,36 @@ impl<P: Platform> Builder<P> {
     /// ```
     pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.hooks.set_stop(hook);
+        self
+    }
+
+    /// A hook for the beginning and the end of each body, and of each thread's part of a loop, on the thread
+    /// that runs it: for profilers that show a program while it runs. It gets the job's label and the number
+    /// of the last frame that began, if there was one.
+    ///
+    /// Both moments of a body are on the same thread; bodies nest where a wait inside of one runs another. A
+    /// call takes some nanoseconds besides what the hook does, and a lock the first time that a thread runs a
+    /// label. Jobs that the hook schedules are told to it, too. A panic of the hook is counted
+    /// ([`Stats::hook_panics`](crate::Stats::hook_panics)) and has no other consequence.
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// use paceline::JobMoment;
+    /// let (send, receive) = channel();
+    /// let js = paceline::Builder::new()
+    ///     .on_job(move |moment, label, frame| send.send((moment, label.name, frame)).unwrap())
+    ///     .build()
+    ///     .unwrap();
+    /// js.wait(js.job("load").schedule(|_| ()));
+    /// drop(js);
+    /// let told: Vec<_> = receive.iter().collect();
+    /// assert_eq!(told, [(JobMoment::Begin, "load", None), (JobMoment::End, "load", None)]);
+    /// ```
+    pub fn on_job(
+        mut self,
+        hook: impl Fn(JobMoment, &Label, Option<u64>) + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.set_job(hook);
         self
     }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use event::EventKind;
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::body::SharedRange;
@@ -192,7 +191,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
     fn run_part(&self, part: impl FnOnce()) -> bool {
         let (cx, job, slot) = (self.cx, self.job, self.slot);
         cx.thread.counters.jobs.add(1);
-        cx.record(EventKind::Begin, job, 0);
+        cx.body_begins(job, slot);
         let done = caught(part);
         let ran = done.is_ok();
         if let Err(payload) = done {
@@ -202,7 +201,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
             cx.graph().record_panic(job, slot, flags, payload);
             slot.flags.fetch_or(Slot::<P>::PANICKED, Ordering::Relaxed);
         }
-        cx.record(EventKind::End, job, 0);
+        cx.body_has_ended(job, slot);
         ran
     }
 
