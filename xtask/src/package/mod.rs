@@ -227,7 +227,12 @@ mod tests {
         let used = used_by(&published, PACELINE);
         assert_eq!(
             names(&used),
-            ["paceline", "paceline-event", "paceline-platform"]
+            [
+                "paceline",
+                "paceline-event",
+                "paceline-platform",
+                "paceline-trace"
+            ]
         );
         let kept = names(&kept);
         for name in ["paceline-testkit", "paceline-tests", "xtask"] {

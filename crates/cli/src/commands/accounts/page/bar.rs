@@ -12,6 +12,7 @@ const PART_MIN: u64 = 2;
 pub(super) fn class(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Running => "ran",
+        CauseKind::Awake => "awake",
         CauseKind::RunningSlowCore => "slow",
         CauseKind::Preempted | CauseKind::WakeLatency => "runnable",
         CauseKind::BusyWaitStolen => "burnt",
