@@ -6,6 +6,11 @@
 //! that a graph reads back as it was written.
 #![forbid(unsafe_code)]
 
+/// The guide to traces: its programs are doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/trace.md")]
+struct TraceGuide;
+
 use platform::Plan;
 use platform::topology::detect::{Tree, detect, limits as limits_of};
 use sim::Machine;

@@ -2,7 +2,7 @@
 //!
 //! The threads put events into rings (`record/rings`). A thread of the trace's own empties these every few
 //! milliseconds ([`collect`]); where the system refuses that thread, they are emptied at the end only. When
-//! the trace ends, the events become a recording ([`file`]), and crate `trace` writes it.
+//! the trace ends, the events become a recording ([`file`](mod@file)), and crate `trace` writes it.
 //!
 //! Invariants
 //! - One trace at a time has the reader of the rings.
