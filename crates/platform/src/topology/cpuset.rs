@@ -137,6 +137,7 @@ impl CpuSet {
 
     /// The set a kernel mask such as `00000000,0000000f` describes, and whether all of it was understood: the
     /// last digit is for CPUs 0 to 3.
+    #[cfg(any(test, feature = "machine"))]
     pub(crate) fn read_mask(mask: &str) -> (CpuSet, bool) {
         let mut set = CpuSet::new();
         let mut understood = true;

@@ -8,12 +8,15 @@
 //! value ("everything shares everything", "all are equal"), which costs locality and never a CPU.
 
 mod cpuset;
+#[cfg(feature = "machine")]
 pub mod detect;
 mod limits;
+#[cfg(feature = "machine")]
 mod plan;
 
 pub use cpuset::CpuSet;
 pub use limits::{Limits, Quota};
+#[cfg(feature = "machine")]
 pub use plan::{Lane, Plan, PlannedWorker};
 
 use std::fmt;

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::{Nanos, Sink};
-use platform::{CpuSet, Limits, Machine, Os, Platform, SchedParams};
+use platform::{CpuSet, Os, Platform, SchedParams};
 
 use super::system::JobSystem;
-use crate::adapt::environment::{self, Environment, WorkersSetting};
-use crate::adapt::{
-    Adapt, MachineView, Placement, Settings, WorkersRequest, calling_thread, limits_of,
-};
+use crate::adapt::environment::{self, WorkersSetting};
+use crate::adapt::{Adapt, Placement, Settings};
 use crate::error::BuildError;
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
@@ -388,35 +386,29 @@ impl<P: Platform> Builder<P> {
     /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread: if it does not take the
     /// settings, or if the number of [workers](Builder::workers) was asked for.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
-        let environment = if self.asks_environment {
-            Environment::read()?
-        } else {
-            Environment::default()
+        let environment = match self.asks_environment {
+            true => environment::workers()?,
+            false => None,
         };
-        let workers = match environment.workers {
+        let workers = match environment {
             Some(WorkersSetting::Auto) => None,
             Some(WorkersSetting::Exactly(workers)) => Some(workers),
             None => self.workers,
         };
         self.check()?;
-        let cpus = environment.cpus.or(self.cpus);
-        let limits = limits(&self.platform, cpus.as_ref())?;
-        let parallelism = limits.effective_parallelism();
-        let request = match workers {
-            None => WorkersRequest::Fitting {
-                reserve: self.reserve,
-            },
-            Some(workers) => WorkersRequest::Exactly {
-                workers,
-                width_then: parallelism,
-            },
+        let settings = Settings {
+            workers,
+            reserve: self.reserve,
+            cpus: self.cpus,
+            placement: self.placement,
+            follows_machine: self.follows_machine,
+            help: self.help,
+            slice: self.slice,
+            steering: self.steering,
+            asks_environment: self.asks_environment,
         };
+        let adapt = Adapt::new(&self.platform, settings)?;
         let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
-        let topology = self.platform.machine().topology();
-        let follow = self.follows_machine.then(|| self.platform.now());
-        let placement = environment.placement.unwrap_or(self.placement);
-        let machine = placement.has_classes().then(|| topology.clone());
-        let view = MachineView::new(limits, request, WORKERS_MAX).divided_by(machine);
         let shared = Shared::new(Parts {
             threads: WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX,
             guests_max: self.max_threads,
@@ -425,20 +417,13 @@ impl<P: Platform> Builder<P> {
             workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
             spin: SpinPolicy { policy },
-            adapt: Adapt::new(Settings {
-                view,
-                cpus,
-                follow,
-                help: self.help,
-                slice: self.slice,
-                steering: self.steering,
-            }),
+            slow_takes_loops: adapt.slow_takes_loops(),
+            adapt,
             sink: self.sink,
             recording: self.recording,
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
-            slow_takes_loops: placement == Placement::LittleCoresInLoops,
             platform: self.platform,
         });
         let system = JobSystem::from_shared(shared);
@@ -476,19 +461,6 @@ impl<P: Platform> Builder<P> {
             ));
         }
         Ok(())
-    }
-}
-
-/// The part of the machine that the calling thread may use, within the CPUs asked for.
-fn limits<P: Platform>(platform: &P, asked: Option<&CpuSet>) -> Result<Limits, BuildError> {
-    let limits = limits_of(platform, &[calling_thread(platform)], asked, &CpuSet::new());
-    let usable = limits.usable();
-    match asked {
-        Some(asked) if asked.intersection(&usable).is_empty() => Err(BuildError::NoCpu {
-            asked: asked.clone(),
-            usable,
-        }),
-        _ => Ok(limits),
     }
 }
 

@@ -61,6 +61,8 @@ impl JobSystem<Os> {
     /// # Panics
     /// If an environment variable cannot be read, or if it asks for workers that the system refuses; see
     /// [`Builder::build`].
+    // Else an optimized job system is compiled here, and again where it is used.
+    #[cfg_attr(not(debug_assertions), inline)]
     #[track_caller]
     pub fn new() -> JobSystem<Os> {
         or_panic(Builder::new().build())
@@ -350,7 +352,7 @@ impl<P: Platform> JobSystem<P> {
             // The parent's view is behind a lock, which a thread of the parent's may have held.
             self.shared.platform.machine().limits()
         } else {
-            self.shared.adapt.limits()
+            self.shared.adapt.limits(&*self.shared)
         }
     }
 
