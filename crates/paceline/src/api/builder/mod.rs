@@ -177,7 +177,8 @@ impl<P: Platform> Builder<P> {
     /// If no number of [workers](Builder::workers) is given, it is found from these CPUs. A CPU that may not
     /// be used counts for nothing. [`build`](Builder::build) fails if none of them may be used; if that
     /// happens later, workers run anywhere meanwhile. The environment variable `PACELINE_CPUS` wins over this
-    /// call. Masks of the program's own threads are not touched.
+    /// call. Masks of the program's own threads are not touched. Without feature `adapt` there are no masks,
+    /// and [`build`](Builder::build) fails.
     ///
     /// ```
     /// use paceline::Os;

@@ -61,8 +61,7 @@ impl JobSystem<Os> {
     /// # Panics
     /// If an environment variable cannot be read, or if it asks for workers that the system refuses; see
     /// [`Builder::build`].
-    // Else an optimized job system is compiled here, and again where it is used.
-    #[cfg_attr(not(debug_assertions), inline)]
+    #[cfg_attr(not(debug_assertions), inline)] // Or it is optimized here, and again where it is used.
     #[track_caller]
     pub fn new() -> JobSystem<Os> {
         or_panic(Builder::new().build())
@@ -70,6 +69,7 @@ impl JobSystem<Os> {
 }
 
 impl Default for JobSystem<Os> {
+    #[cfg_attr(not(debug_assertions), inline)]
     fn default() -> Self {
         JobSystem::new()
     }
