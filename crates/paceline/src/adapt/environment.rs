@@ -34,7 +34,7 @@ pub(crate) enum WorkersSetting {
 
 /// The number of workers that the environment asks for.
 pub(crate) fn workers() -> Result<Option<WorkersSetting>, BuildError> {
-    variable(&of_process, "PACELINE_WORKERS", read_workers)
+    variable(&of_process, "PACELINE_WORKERS", &read_workers)
 }
 
 /// The wait policy that the environment asks for.
@@ -43,13 +43,13 @@ pub(crate) fn wait_policy() -> Result<Option<WaitPolicy>, BuildError> {
         let policy = text.parse::<WaitPolicy>();
         policy.map_err(|error| error.to_string())
     };
-    variable(&of_process, "PACELINE_WAIT", read)
+    variable(&of_process, "PACELINE_WAIT", &read)
 }
 
 pub(super) fn variable<T>(
     lookup: Lookup<'_>,
     name: &str,
-    read: impl Fn(&str) -> Result<T, String>,
+    read: &dyn Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, BuildError> {
     let Some(text) = lookup(name) else {
         return Ok(None);
@@ -81,14 +81,14 @@ mod tests {
 
     fn read(text: &str) -> Result<Option<WorkersSetting>, String> {
         let lookup = |name: &str| (name == "PACELINE_WORKERS").then(|| text.into());
-        let read = variable(&lookup, "PACELINE_WORKERS", read_workers);
+        let read = variable(&lookup, "PACELINE_WORKERS", &read_workers);
         read.map_err(|error| error.to_string())
     }
 
     /// Goal: values are understood as they are meant. Method: numbers, `auto`, and nothing at all.
     #[test]
     fn values_are_read_as_documented() {
-        let nothing = variable(&|_| None, "PACELINE_WORKERS", read_workers).unwrap();
+        let nothing = variable(&|_| None, "PACELINE_WORKERS", &read_workers).unwrap();
         assert_eq!(nothing, None);
         assert_eq!(read(" 3 "), Ok(Some(WorkersSetting::Exactly(3))));
         assert_eq!(read("AUTO"), Ok(Some(WorkersSetting::Auto)));

@@ -98,7 +98,7 @@ impl<P: Platform> PlainAdapt<P> {
 fn refuse_variables(lookup: Lookup<'_>) -> Result<(), BuildError> {
     for name in ["PACELINE_CPUS", "PACELINE_PLACEMENT"] {
         let refuse = |_: &str| Err(format!("{NOT_COMPILED_IN}, or unset the variable"));
-        variable::<()>(lookup, name, refuse)?;
+        variable::<()>(lookup, name, &refuse)?;
     }
     Ok(())
 }

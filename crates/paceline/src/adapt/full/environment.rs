@@ -21,8 +21,8 @@ impl Environment {
 
     fn read_from(lookup: Lookup<'_>) -> Result<Environment, BuildError> {
         Ok(Environment {
-            cpus: variable(lookup, "PACELINE_CPUS", cpus)?,
-            placement: variable(lookup, "PACELINE_PLACEMENT", placement)?,
+            cpus: variable(lookup, "PACELINE_CPUS", &cpus)?,
+            placement: variable(lookup, "PACELINE_PLACEMENT", &placement)?,
         })
     }
 }
