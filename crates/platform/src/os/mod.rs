@@ -89,9 +89,9 @@ mod stack;
 #[path = "stack_none.rs"]
 mod stack;
 
-#[cfg(unix)]
+#[cfg(all(feature = "machine", unix))]
 pub mod guardian;
-#[cfg(unix)]
+#[cfg(all(feature = "machine", unix))]
 pub mod interrupts;
 mod kept;
 
