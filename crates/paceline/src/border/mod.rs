@@ -66,6 +66,7 @@ impl<T> UserValue<T> {
     }
 
     /// Drops the value. Returns how many drops panicked.
+    #[inline(never)]
     pub(crate) fn discard(self) -> u64 {
         match caught(|| drop(self.into_inner())) {
             Ok(()) => 0,

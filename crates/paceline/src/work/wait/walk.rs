@@ -40,7 +40,12 @@ impl Walk {
                 self.visits_left = left;
                 true
             }
-            None => self.visited.get_or_insert_default().insert(job),
+            None => self.visit_once(job),
         }
+    }
+
+    #[cold]
+    fn visit_once(&mut self, job: Ticket) -> bool {
+        self.visited.get_or_insert_default().insert(job)
     }
 }
