@@ -16,6 +16,7 @@ mod context;
 mod counts;
 mod examples;
 mod fuzz;
+mod hello;
 mod oracle;
 mod package;
 mod peers;

@@ -5,7 +5,7 @@
 //! or filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{examples, oracle, package, peers, tidy, tools, wasm};
+use crate::{examples, hello, oracle, package, peers, tidy, tools, wasm};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -109,6 +109,9 @@ const OLDEST_NARROW: &str = "cargo +1.88 build --target-dir {target}/oldest \
 const NARROW: &str = "cargo test --target i686-unknown-linux-gnu --target-dir {target}/narrow \
     -p paceline-event -p paceline-platform -p paceline -p paceline-anywhere --lib";
 
+/// The job system without adaptation to the machine.
+const LEAN: &str = "cargo test -p paceline -p paceline-platform --no-default-features --lib";
+
 /// Random programs that are waited for or dropped.
 const CAMPAIGN: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
     dag::simulated";
@@ -200,6 +203,22 @@ pub(crate) const STAGES: &[Stage] = &[
             what: "cargo xtask package",
             function: package::stage,
         }],
+    },
+    Stage {
+        name: "lean",
+        purpose: "the job system without default features: its unit tests, and what it adds to a program",
+        switch: Switch::On,
+        needs: &[],
+        counts_tests: true,
+        silence_minutes: 5,
+        beside: false,
+        steps: &[
+            run(LEAN),
+            Step::Call {
+                what: "measure a first program (see hello.rs)",
+                function: hello::stage,
+            },
+        ],
     },
     Stage {
         name: "wasm",

@@ -86,7 +86,8 @@ pub trait Sink: Send + Sync {
 
 /// A sink that keeps everything in memory, for tests and short recordings.
 ///
-/// It uses a channel and no lock of ours: a thread that records is never blocked by one that reads.
+/// It uses a channel and no lock of ours: a thread that records is never blocked by one that reads. Its code,
+/// and the channel's, is compiled where it is used.
 ///
 /// ```
 /// # use paceline_event::{Event, EventKind, MemorySink, Nanos, Sink};
@@ -107,6 +108,7 @@ pub struct MemoryLog {
 
 impl MemorySink {
     /// A sink and the log it writes to.
+    #[inline]
     pub fn new() -> (MemorySink, MemoryLog) {
         let (sender, receiver) = mpsc::channel();
         (MemorySink { sender }, MemoryLog { receiver })
@@ -114,6 +116,7 @@ impl MemorySink {
 }
 
 impl Sink for MemorySink {
+    #[inline]
     fn record(&self, event: &Event) {
         // A closed log means that the events are no longer wanted, which is not the recorder's concern.
         let _ = self.sender.send(*event);
@@ -126,6 +129,7 @@ impl Sink for MemorySink {
 
 impl MemoryLog {
     /// All events recorded so far and not yet taken, in the order of recording.
+    #[inline]
     pub fn drain(&self) -> Vec<Event> {
         self.receiver.try_iter().collect()
     }

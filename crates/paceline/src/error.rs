@@ -396,6 +396,11 @@ pub enum BuildError {
         /// The CPUs that may be used.
         usable: CpuSet,
     },
+    /// A setting needs what is not part of this program: feature `adapt` is off.
+    NotCompiledIn {
+        /// The name of the setting.
+        setting: &'static str,
+    },
     /// The system refused a thread.
     Thread(SpawnError),
     /// This process is a fork of the one that made the job system, which cannot be resized here.
@@ -417,6 +422,11 @@ impl fmt::Display for BuildError {
                 f,
                 "workers are to run on CPUs {asked} (Builder::cpus, PACELINE_CPUS), but only {usable} \
                  may be used: name one of these"
+            ),
+            BuildError::NotCompiledIn { setting } => write!(
+                f,
+                "{setting} needs adaptation to the machine, which is not compiled in: build with feature \
+                 `adapt` of crate paceline, or leave the setting out"
             ),
             BuildError::Thread(error) => error.fmt(f),
             BuildError::Forked => WaitError::Forked.fmt(f),

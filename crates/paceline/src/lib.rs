@@ -39,6 +39,23 @@
 //! only another thread could end panics where there can be none. In WebAssembly a panic ends the module, as
 //! in every Rust program there.
 //!
+//! # Features
+//!
+//! `adapt`, on by default, is the adaptation to the machine. Without it (`default-features = false`) there
+//! are as many workers as std counts CPUs, less the [reserve](Builder::reserve), or as many as were asked
+//! for, and they run where the kernel puts them. Nothing is missing from the interface:
+//!
+//! | item | without `adapt` |
+//! |---|---|
+//! | [`Builder::cpus`], `PACELINE_CPUS`, `PACELINE_PLACEMENT` | [`BuildError`] |
+//! | [`Builder::os_help`], [`JobSystem::os_help`] | each request is answered as not granted |
+//! | [`JobSystem::adopt`] | the guard changes nothing |
+//! | [`JobSystem::explain`], [`explain()`] | the number of workers, and that adaptation is not compiled in |
+//! | [`JobSystem::interference`] | nothing is noticed |
+//! | [`Builder::follow_machine`], [`Builder::steering`] | no effect |
+//! | [`Builder::placement`], [`Builder::slice`] | no effect |
+//! | [`JobSystem::limits`], [`Topology`] | equal CPUs, as many as std counts |
+//!
 //! # How it works
 //!
 //! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that name. A
@@ -47,6 +64,9 @@
 //! look for work and go idle; threads that wait run the jobs that they wait for. Loops share one word per
 //! thread. Joins are private until a thread searches for work. Scopes are jobs that count others.
 //! ARCHITECTURE.md is the map; every file begins with its subject.
+
+// What is behind the door of `adapt` asks much of the core with the feature and little without.
+#![cfg_attr(not(feature = "adapt"), allow(dead_code))]
 
 /// The README's programs, as doc tests.
 #[cfg(doctest)]
@@ -66,7 +86,7 @@ mod hooks;
 )]
 mod interpreted;
 mod limits;
-#[cfg(all(test, paceline_models, not(miri)))] // See Cargo.toml.
+#[cfg(all(test, paceline_models, feature = "adapt", not(miri)))] // See Cargo.toml.
 mod models;
 pub mod platform;
 mod policy;

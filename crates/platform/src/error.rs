@@ -305,18 +305,18 @@ impl fmt::Display for Refused {
 impl Error for Refused {}
 
 /// No shell could be started, so that it is not certain that the command will run.
-#[cfg(unix)]
+#[cfg(all(feature = "machine", unix))]
 #[derive(Debug)]
 pub struct NoGuardian(pub(crate) io::Error);
 
-#[cfg(unix)]
+#[cfg(all(feature = "machine", unix))]
 impl fmt::Display for NoGuardian {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot start sh, which would tidy up: {}", self.0)
     }
 }
 
-#[cfg(unix)]
+#[cfg(all(feature = "machine", unix))]
 impl Error for NoGuardian {}
 
 #[cfg(test)]

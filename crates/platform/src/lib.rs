@@ -17,6 +17,11 @@
 //! simulated machines implement them elsewhere, as ordinary types in the same build: there is no
 //! `cfg` that switches worlds.
 //!
+//! Feature `machine` (on by default) is what is known of the machine beyond the number of its CPUs:
+//! detection ([`topology::detect`]), [`Plan`], masks, scheduling parameters, usage of threads, and the
+//! kernel's recorder ([`os::tracefs`]). Without it [`Os`] is a machine of equal CPUs that refuses masks, as
+//! where std is the only source.
+//!
 //! Invariant: `platform` is the only crate of the runtime that names std's threads, clocks, atomics
 //! or locks. `clippy.toml` at the workspace root enforces it.
 
@@ -52,6 +57,6 @@ pub use padded::Padded;
 pub use polling::{Poll, Polling};
 pub use sched_params::{Class, SchedParams, Uclamp};
 pub use threads::{Parker, Platform, Thread, ThreadSpec};
-pub use topology::{
-    CpuPlace, CpuSet, Distance, Lane, Limits, Plan, PlannedWorker, Quota, Topology,
-};
+pub use topology::{CpuPlace, CpuSet, Distance, Limits, Quota, Topology};
+#[cfg(feature = "machine")]
+pub use topology::{Lane, Plan, PlannedWorker};

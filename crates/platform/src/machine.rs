@@ -34,6 +34,12 @@ pub trait Machine: Send + Sync + 'static {
         self.topology().limits().clone()
     }
 
+    /// How many threads are worth having at this moment, and nothing else: what
+    /// [`limits`](Machine::limits) says about it. Costs as much as that, unless the machine knows it without.
+    fn parallelism(&self) -> usize {
+        self.limits().effective_parallelism()
+    }
+
     /// The CPUs on which at least one of these threads may run at this moment; `None` if the machine cannot
     /// say, or if none of them lives any more. Costs a system call a thread.
     fn allowed(&self, threads: &[u64]) -> Option<CpuSet> {
@@ -149,6 +155,7 @@ mod tests {
         assert_eq!(machine.topology().effective_parallelism(), 3);
         assert_eq!(machine.detect().allowed(), machine.topology().allowed());
         assert_eq!(machine.limits().usable().len(), 3);
+        assert_eq!(machine.parallelism(), 3);
         assert_eq!((machine.allowed(&[7]), machine.is_on_cpu(7)), (None, None));
         assert!(machine.set_mask(7, &CpuSet::parse("0")).is_err());
         assert!(

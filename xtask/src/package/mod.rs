@@ -48,6 +48,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "cargo check --tests --package paceline --package paceline-event --package paceline-platform",
         "the unit tests that are part of the packages",
     ),
+    (
+        "cargo check --package paceline --no-default-features",
+        "the job system without default features",
+    ),
 ];
 
 /// The options of `cargo xtask package`.

@@ -1,69 +1,67 @@
 //! The adaptation of a job system to its machine, behind one door: [`Adapt`].
 //!
-//! The core runs jobs as if all CPUs were alike, always there and its own. This part knows better. It knows
-//! how many threads can run at this moment ([`live`]), which worker belongs on which CPUs ([`place`]),
-//! whether other programs want the same CPUs ([`interference`]), whether the kernel puts a woken worker
-//! where it is in the way ([`steer`]), and which threads the kernel is to help ([`roles`]). The
-//! environment's settings are in [`environment`]. [`explain()`] gives the reasons for the result.
-//!
-//! The core tells what happens and asks what follows, by the methods of [`Adapt`] and of [`Vigil`]. This
-//! part reaches the core through two traits, [`Workers`] and [`Caller`]. It keeps data of its own:
+//! The core runs jobs as if all CPUs were alike, always there and its own. It tells [`Adapt`] what happens
+//! and asks what follows, by the methods of [`Adapt`] and of [`Vigil`], and names nothing else of it. What is
+//! behind the door reaches the core through two traits, [`Workers`] and [`Caller`]. It keeps data of its own:
 //! [`AdaptLocal`] for each thread, [`WorkerWords`] for each worker.
+//!
+//! Behind the door is one of two modules: with feature `adapt` it is `full`, which looks at the machine while
+//! the job system runs. Without, it is `plain`, which asks once for the number of CPUs. They are chosen here
+//! and nowhere else. The types of the door, and what a program says and hears ([`answers`], [`placement`]),
+//! are those of both. The environment's settings are in [`environment`].
 //!
 //! Invariants
 //! - Correctness does not depend on this part. A job system whose `Adapt` does nothing runs the same jobs.
 //! - Nothing here happens per job.
 
+mod answers;
 pub(crate) mod environment;
-mod explain;
-mod interference;
-mod live;
-mod local;
-mod place;
-mod roles;
-mod steer;
+mod placement;
 mod words;
 mod workers;
 
-use event::{EventKind, Nanos};
-use platform::{Atomic, CpuSet, Limits, Machine, Ordering, Platform, SchedParams, SpawnError};
+#[cfg(feature = "adapt")]
+mod full;
+#[cfg(not(feature = "adapt"))]
+mod plain;
 
-use crate::policy::Width;
+use event::Nanos;
+use platform::{CpuSet, SchedParams};
 
-use interference::{Noticed, Observer};
-use roles::Helping;
-use steer::{Nudging, Steerer, Steering};
+pub use answers::{Decision, Help, Interference, Role};
+pub use placement::Placement;
 
-pub use explain::explain;
-pub use interference::{Decision, Interference};
-pub use place::Placement;
-pub use roles::{Help, Role};
-
-pub(crate) use live::{LiveMachine, MachineView, WorkersRequest, calling_thread, limits_of};
-pub(crate) use local::AdaptLocal;
+#[cfg(feature = "adapt")]
+pub use full::explain;
+#[cfg(feature = "adapt")]
+pub(crate) use full::{Adapt, AdaptLocal, HAS_SLOW_WORKERS, Vigil, caches};
+#[cfg(all(test, paceline_models, feature = "adapt", not(miri)))]
+pub(crate) use full::{LiveMachine, MachineView, WorkersRequest};
+#[cfg(not(feature = "adapt"))]
+pub use plain::explain;
+#[cfg(not(feature = "adapt"))]
+pub(crate) use plain::{
+    HAS_SLOW_WORKERS, PlainAdapt as Adapt, PlainLocal as AdaptLocal, PlainVigil as Vigil, caches,
+};
 pub(crate) use words::{PlacedThread, WakeReport, WorkerWords};
 pub(crate) use workers::{Caller, RefusedWorker, Workers};
 
-/// A job system's knowledge of its machine, and the actions that follow from it.
-pub(crate) struct Adapt<P: Platform> {
-    helping: Helping<P>,
-    live: LiveMachine<P>,
-    noticed: Noticed<P>,
-    steering: Steering<P>,
-}
-
-/// The settings of [`Adapt`], which the builder fills in.
+/// The settings of [`Adapt`], as the builder was told.
 pub(crate) struct Settings {
-    /// The machine as it is now, and the workers that the program requests.
-    pub(crate) view: MachineView,
-    /// The CPUs that workers were told to stay on.
+    /// The number of workers. `None`: as many as fit the machine, less `reserve`.
+    pub(crate) workers: Option<usize>,
+    pub(crate) reserve: usize,
+    /// The CPUs that workers are to stay on.
     pub(crate) cpus: Option<CpuSet>,
-    /// The time now, if the machine is to be looked at again; else `None`.
-    pub(crate) follow: Option<Nanos>,
+    pub(crate) placement: Placement,
+    /// Whether the machine is to be looked at again.
+    pub(crate) follows_machine: bool,
     pub(crate) help: Vec<SchedParams>,
     /// The slice that workers ask for.
     pub(crate) slice: Option<Nanos>,
     pub(crate) steering: bool,
+    /// Whether the environment may say how much of the machine to use.
+    pub(crate) asks_environment: bool,
 }
 
 /// A point in the core that threads pass from time to time.
@@ -85,370 +83,4 @@ pub(crate) struct Placed {
     pub(crate) is_slow: Option<bool>,
     /// The mask for a thread that is started for the worker.
     pub(crate) mask: Option<CpuSet>,
-}
-
-impl<P: Platform> Adapt<P> {
-    pub(crate) fn new(settings: Settings) -> Adapt<P> {
-        let Settings {
-            view,
-            cpus,
-            follow,
-            help,
-            slice,
-            steering,
-        } = settings;
-        Adapt {
-            helping: Helping::new(help, slice),
-            live: LiveMachine::new(view, cpus, follow),
-            noticed: Noticed::new(),
-            steering: Steering::new(steering),
-        }
-    }
-
-    /// An `Adapt` that does nothing, and never refreshes `view`. There are as many workers as `view` says.
-    #[cfg(all(test, paceline_models, not(miri)))]
-    pub(crate) fn still(view: MachineView) -> Adapt<P> {
-        Adapt::new(Settings {
-            view,
-            cpus: None,
-            follow: None,
-            help: Vec::new(),
-            slice: None,
-            steering: false,
-        })
-    }
-
-    fn steerer<'a, C>(&'a self, caller: &'a C) -> Steerer<'a, P, C> {
-        Steerer {
-            steering: &self.steering,
-            live: &self.live,
-            noticed: &self.noticed,
-            caller,
-        }
-    }
-
-    fn observer<'a, C>(&'a self, caller: &'a C) -> Observer<'a, P, C> {
-        Observer {
-            noticed: &self.noticed,
-            live: &self.live,
-            caller,
-        }
-    }
-}
-
-/// The core's side.
-impl<P: Platform> Adapt<P> {
-    /// The calling thread has begun to use the job system: a worker that was just started, or a thread from
-    /// outside that was given a thread slot, which another thread may have had before. A worker publishes
-    /// its thread's id here, and gets the mask and the help that the other workers have.
-    pub(crate) fn thread_started<C: Caller<P>>(&self, caller: &C) {
-        self.observer(caller).forget_usage();
-        let Some(words) = caller.words() else { return };
-        let workers = caller.workers();
-        let thread = workers.platform().thread_id();
-        if self.needs_thread_ids() {
-            // Relaxed: see `with_thread`.
-            words.thread.store(thread, Ordering::Relaxed);
-        }
-        if self.live.has_places() {
-            workers.with_given_mask(caller.index(), |cpus| {
-                // Refused: as for the mask that the thread was started with.
-                let _ = workers.machine().set_mask(thread, cpus);
-            });
-        }
-        self.helping.help_newcomer(workers, caller.index());
-    }
-
-    /// The calling thread ends. `worker`: its index, if it is a worker. Otherwise it had a role at some
-    /// time.
-    pub(crate) fn thread_ended<W: Workers<P>>(&self, workers: &W, worker: Option<usize>) {
-        let Some(index) = worker else {
-            let thread = workers.platform().thread_id();
-            self.helping.forget_role_thread(workers, thread);
-            return;
-        };
-        if !self.needs_thread_ids() {
-            return;
-        }
-        if let Some(words) = workers.worker(index) {
-            workers.while_they_live(|| words.thread.store(0, Ordering::Relaxed));
-            self.helping.forget_worker(index);
-        }
-    }
-
-    /// Whether anything is ever done to a worker by its thread's id.
-    fn needs_thread_ids(&self) -> bool {
-        self.steering.on || self.live.is_on || self.helping.is_requested
-    }
-
-    /// The calling thread has just sent a wake-up to this worker.
-    #[inline]
-    pub(crate) fn signalled<C: Caller<P>>(&self, caller: &C, index: usize) {
-        self.steerer(caller).expect_start(index);
-    }
-
-    /// The calling thread is a worker that runs again after a wake-up.
-    pub(crate) fn woke<C: Caller<P>>(&self, caller: &C, report: &WakeReport) {
-        self.steerer(caller).learn(report);
-    }
-
-    /// Whether the calling thread, a worker without work, should leave its CPU at once instead of spinning
-    /// there, because it has taken its waker's CPU.
-    pub(crate) fn is_in_the_way<C: Caller<P>>(&self, caller: &C) -> bool {
-        self.steerer(caller).displaces_waker()
-    }
-
-    /// The calling thread is a worker that has run out of work, and is about to announce that it sleeps.
-    #[inline]
-    pub(crate) fn runs_dry<C: Caller<P>>(&self, caller: &C) {
-        self.observer(caller).note_usage();
-    }
-
-    /// The calling thread is a worker that is about to park.
-    pub(crate) fn parks<C: Caller<P>>(&self, caller: &C) {
-        self.steerer(caller).before_park();
-    }
-
-    /// The calling thread passes a checkpoint.
-    #[inline]
-    pub(crate) fn passes<C: Caller<P>>(&self, caller: &C, checkpoint: Checkpoint) {
-        let steerer = self.steerer(caller);
-        match checkpoint {
-            Checkpoint::Block(now) => {
-                steerer.check_overdue_at(now);
-                steerer.leave_waker_at(now);
-            }
-            Checkpoint::Fairness => steerer.leave_waker(),
-            Checkpoint::Publishing => steerer.check_overdue(),
-            Checkpoint::Outside if self.live.is_on => {
-                let now = caller.workers().platform().now();
-                self.follow_machine(caller, now);
-            }
-            Checkpoint::Outside => {}
-        }
-    }
-
-    /// The calling thread begins to wait, and has nothing to run.
-    pub(crate) fn watch(&self) -> Vigil<'_, P> {
-        Vigil {
-            adapt: self,
-            nudging: None,
-        }
-    }
-
-    /// A frame begins on this thread. True if this call took some time, because there was something to do.
-    pub(crate) fn frame_begins<C: Caller<P>>(&self, caller: &C, now: Nanos) -> bool {
-        if self.live.is_on {
-            self.follow_machine(caller, now);
-        }
-        self.observer(caller).apply_verdict(now)
-    }
-
-    /// A frame has ended on this thread. Never waits.
-    pub(crate) fn frame_ended<C: Caller<P>>(&self, caller: &C, begin: Nanos, end: Nanos) {
-        self.observer(caller).end_frame(begin, end);
-    }
-
-    /// Whether a worker without work should call [`refresh_if_requested`](Adapt::refresh_if_requested).
-    #[inline]
-    pub(crate) fn refresh_is_requested(&self) -> bool {
-        self.live.refresh_is_requested()
-    }
-
-    /// Looks at the machine if a refresh was requested. The calling thread is a worker without work. It
-    /// does not count as searching meanwhile, because other threads would leave work to it.
-    #[cold]
-    pub(crate) fn refresh_if_requested<C: Caller<P>>(&self, caller: &C) {
-        if self.live.take_request() {
-            self.refresh(caller);
-        }
-    }
-
-    /// The number of threads that can run at the same time, and whether CPU time is short. If it is short,
-    /// a thread that spins spends time that other threads of this job system need.
-    #[inline]
-    pub(crate) fn width(&self) -> Width {
-        let mut width = self.live.width();
-        width.is_rationed |= self.noticed.are_fewer();
-        width
-    }
-
-    /// Makes sure that a worker has the mask of its place. Called under the lock that keeps the worker
-    /// alive. `given`: the mask that it was given last.
-    pub(crate) fn assign_place<W: Workers<P>>(
-        &self,
-        workers: &W,
-        words: &WorkerWords<P>,
-        given: &mut Option<CpuSet>,
-    ) -> Placed {
-        let place = self.live.assign_place(workers.platform(), words, given);
-        Placed {
-            is_slow: place.map(|place| place.is_slow),
-            mask: given.as_ref().or(self.live.configured_cpus()).cloned(),
-        }
-    }
-
-    /// How many times as long as on a fast CPU a piece of work is believed to take a worker, in sixteenths.
-    pub(crate) fn times_16(&self, words: &WorkerWords<P>) -> u32 {
-        let place = self.live.place(words.ordinal());
-        place.map_or(16, |place| place.times_16)
-    }
-}
-
-/// The program's side, called by [`JobSystem`](crate::JobSystem).
-impl<P: Platform> Adapt<P> {
-    /// Starts the first workers. If their number was not asked for, those that the system starts are enough.
-    ///
-    /// # Errors
-    /// If the system refuses a thread of a number that was asked for, or does not take the settings of one.
-    pub(crate) fn start<W: Workers<P>>(&self, workers: &W) -> Result<(), SpawnError> {
-        workers.set_target(self.live.first_workers());
-        match self.live.fill(workers) {
-            Err(error) if self.live.must_start(&error) => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// Makes the number of regular workers the one that the program requests.
-    ///
-    /// # Errors
-    /// The first refusal of the system, after which fewer workers run.
-    pub(crate) fn resize<W: Workers<P>>(
-        &self,
-        workers: &W,
-        count: usize,
-    ) -> Result<(), SpawnError> {
-        self.live.request_workers(workers, count);
-        self.live.fill(workers)
-    }
-
-    /// The calling thread, which has this id, adopts a role.
-    pub(crate) fn adopt<W: Workers<P>>(&self, workers: &W, thread: u64) {
-        self.helping.adopt(workers, &self.live, thread);
-    }
-
-    /// The thread with this id gives a role back.
-    pub(crate) fn give_back<W: Workers<P>>(&self, workers: &W, thread: u64) {
-        self.helping.give_back(workers, &self.live, thread);
-    }
-
-    /// The requests to the kernel, and its answers.
-    pub(crate) fn help(&self) -> Vec<Help> {
-        self.helping.help()
-    }
-
-    /// The effect of other programs on this job system.
-    pub(crate) fn interference(&self) -> Interference {
-        self.noticed.report()
-    }
-
-    /// The reasons for the number of workers and for their places.
-    pub(crate) fn explain(&self) -> Vec<String> {
-        self.live.explain()
-    }
-
-    /// The limits that the last refresh found.
-    pub(crate) fn limits(&self) -> Limits {
-        self.live.limits()
-    }
-}
-
-/// Refreshes.
-impl<P: Platform> Adapt<P> {
-    /// Requests a refresh if one is due.
-    #[inline]
-    fn follow_machine<C: Caller<P>>(&self, caller: &C, now: Nanos) {
-        if self.live.takes_turn(now) {
-            self.request_refresh(caller);
-        }
-    }
-
-    /// A refresh takes a tenth of a millisecond, which is too much for a thread that has a frame to begin.
-    /// So a worker does it as soon as it has no work. If all workers sleep, one is woken. If there are no
-    /// workers, or if none has done the last refresh, the calling thread does it.
-    #[cold]
-    fn request_refresh<C: Caller<P>>(&self, caller: &C) {
-        let workers = caller.workers();
-        if self.live.request_refresh() || workers.active() == 0 {
-            self.refresh(caller);
-            return;
-        }
-        // SeqCst, partner: the fence of a worker that has announced that it sleeps and looks around once
-        // more.
-        P::fence(Ordering::SeqCst);
-        caller.wake_one();
-    }
-
-    #[cold]
-    fn refresh<C: Caller<P>>(&self, caller: &C) {
-        let workers = caller.workers();
-        let platform = workers.platform();
-        let mut threads = workers.placed();
-        let me = live::calling_thread(platform);
-        threads.push(PlacedThread {
-            given: self.helping.role_mask(me.thread),
-            ..me
-        });
-        let limits = self.live.refresh(platform, &threads);
-        self.learn(caller, limits);
-    }
-
-    fn learn<C: Caller<P>>(&self, caller: &C, limits: Limits) {
-        let workers = caller.workers();
-        let mut target = 0;
-        let learned = self.live.learn(limits, |learned, wanted| {
-            target = wanted;
-            // Counted first: a thread that sees the workers sees the count.
-            let resizes = &caller.counters().resizes;
-            resizes.add(learned.change.is_some().into());
-            workers.set_target(wanted);
-        });
-        let now = workers.platform().now();
-        self.live.refreshed(now, learned.must_confirm);
-        if learned.has_new_cpus && self.steering.on {
-            self.live.widen_masks(workers);
-        }
-        self.helping
-            .renew_role_masks(workers.platform(), &self.live);
-        if learned.change.is_some() || learned.is_undermanned || learned.has_new_places {
-            // Refused: the next refresh tries again.
-            let _ = self.live.fill(workers);
-        }
-        if let Some(why) = learned.change {
-            let arg = (why as u64) << 32 | target as u64;
-            caller.note(EventKind::Resized, 0, arg);
-        }
-        caller.counters().looks.add(1);
-    }
-}
-
-/// The help that a waiting thread with nothing to run gives to workers that have no CPU.
-pub(crate) struct Vigil<'a, P: Platform> {
-    adapt: &'a Adapt<P>,
-    nudging: Option<Nudging>,
-}
-
-impl<P: Platform> Vigil<'_, P> {
-    /// The calling thread passes by, and helps signalled workers that have not started in time.
-    #[inline]
-    pub(crate) fn passes<C: Caller<P>>(&self, caller: &C, now: Nanos) {
-        self.adapt.steerer(caller).check_overdue_at(now);
-    }
-
-    /// The time until which the calling thread has to spin because workers that lost their CPU were nudged.
-    /// `None`: it may sleep.
-    pub(crate) fn spins_until<C: Caller<P>>(&mut self, caller: &C, now: Nanos) -> Option<Nanos> {
-        let steerer = self.adapt.steerer(caller);
-        steerer.nudge_preempted(&mut self.nudging, now)
-    }
-
-    /// The time until which the calling thread may sleep without looking for signalled workers.
-    pub(crate) fn sleeps_until(&self) -> Nanos {
-        self.adapt.steering.overdue_at().unwrap_or(Nanos::MAX)
-    }
-
-    /// The calling thread has slept.
-    pub(crate) fn has_slept(&mut self) {
-        self.nudging = None;
-    }
 }

@@ -6,7 +6,7 @@
 use event::{EventKind, Nanos};
 use platform::{Atomic, CpuSet, Ordering, Platform, SpawnError};
 
-use super::local::AdaptLocal;
+use super::AdaptLocal;
 use super::words::{PlacedThread, WorkerWords};
 use crate::stats::Counters;
 
@@ -58,6 +58,23 @@ pub(crate) trait Workers<P: Platform> {
     /// # Errors
     /// The first refusal of the system, after which fewer workers run.
     fn fill(&self) -> Result<(), RefusedWorker>;
+
+    /// Starts the workers that are missing. If the system refuses one, `settle` is to set a target that does
+    /// not need it: those before it.
+    ///
+    /// # Errors
+    /// The first refusal.
+    fn fill_or_settle(&self, settle: impl Fn(RefusedWorker)) -> Result<(), SpawnError> {
+        let mut first = Ok(());
+        // Each round wants fewer of them.
+        while let Err(refused) = self.fill() {
+            if first.is_ok() {
+                first = Err(refused.error.clone());
+            }
+            settle(refused);
+        }
+        first
+    }
 
     /// The slice that workers ask the kernel for.
     fn slice(&self) -> Option<Nanos>;

@@ -66,22 +66,32 @@ impl<T> UserValue<T> {
     }
 
     /// Drops the value. Returns how many drops panicked.
+    #[inline(never)]
     pub(crate) fn discard(self) -> u64 {
-        /// The drop of a payload may panic with another payload of that kind, and so on.
-        const DROPS_MAX: u64 = 8;
-        let mut panics = 0;
-        let mut next = caught(|| drop(self.into_inner())).err();
-        while let Some(payload) = next {
-            panics += 1;
-            let payload = payload.into_inner();
-            if panics == DROPS_MAX {
-                std::mem::forget(payload);
-                break;
-            }
-            next = caught(|| drop(payload)).err();
+        match caught(|| drop(self.into_inner())) {
+            Ok(()) => 0,
+            Err(payload) => discard_payloads(payload),
         }
-        panics
     }
+}
+
+/// Drops the payload of a drop that has panicked. Returns how many drops panicked.
+#[cold]
+fn discard_payloads(first: Payload) -> u64 {
+    /// The drop of a payload may panic with another payload of that kind, and so on.
+    const DROPS_MAX: u64 = 8;
+    let mut panics = 0;
+    let mut next = Some(first);
+    while let Some(payload) = next {
+        panics += 1;
+        let payload = payload.into_inner();
+        if panics == DROPS_MAX {
+            std::mem::forget(payload);
+            break;
+        }
+        next = caught(|| drop(payload)).err();
+    }
+    panics
 }
 
 impl<T> Drop for UserValue<T> {

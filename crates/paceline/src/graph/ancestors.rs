@@ -1,19 +1,18 @@
 //! The jobs that a job depends on and that are not over.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use platform::{Atomic, Ordering, Platform};
 
 use super::Graph;
-use crate::store::{Label, NIL, Preds, Ticket};
+use crate::store::{Label, Map, NIL, Preds, Ticket};
 
 impl<P: Platform> Graph<P> {
     /// The jobs on the way from `from` to `to` along unfinished predecessors, if `to` is an ancestor of
     /// `from` or `from` itself. Takes time in proportion to the number of ancestors of `from`.
     pub(crate) fn path_to_ancestor(&self, from: Ticket, to: Ticket) -> Option<Vec<Label>> {
         // For each job that was found, the job it was found by. The first one was found by itself.
-        let mut found_by = HashMap::from([(from, from)]);
+        let mut found_by = Map::from_iter([(from, from)]);
         let mut stack = vec![from];
         while let Some(job) = stack.pop() {
             if job == to {

@@ -7,7 +7,6 @@
 //! ([`WaitLinks`]), and takes up the same link when it waits for that job the next time. So a thread slot has
 //! one link in the list of a job, however often it waits.
 
-use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
 
 use platform::{Atomic, Lock, Memory, Ordering, Platform};
@@ -16,7 +15,7 @@ use super::failure::Audience;
 use super::{Driver, Graph, OnGraph};
 use crate::border::{UserValue, caught};
 use crate::error::ScheduleError;
-use crate::store::{Link, LinksWord, NIL, Slot, Ticket};
+use crate::store::{Link, LinksWord, Map, NIL, Slot, Ticket};
 
 /// A listener. It is stored in [`Links::to`](crate::store::Links::to), in the place of a ticket: it has
 /// generation 0, which no ticket has.
@@ -59,7 +58,7 @@ pub(crate) struct Wakers<M: Memory>(M::Lock<WakerTable>);
 #[derive(Default)]
 struct WakerTable {
     next: u32,
-    wakers: BTreeMap<u32, Pending>,
+    wakers: Map<u32, Pending>,
 }
 
 /// A future that waits for `job`.
@@ -126,7 +125,7 @@ pub(crate) struct WaitLinks {
     /// The links of the waits that this thread is in the middle of, the innermost last.
     in_use: Vec<(Ticket, u32)>,
     /// The links of waits that gave up: the block of each, by the job in whose list it hangs.
-    given_up: HashMap<Ticket, u32>,
+    given_up: Map<Ticket, u32>,
     /// When `given_up` has this many entries, those of jobs that are over are forgotten.
     sweep_at: usize,
 }
@@ -137,7 +136,7 @@ impl WaitLinks {
     pub(crate) fn new() -> WaitLinks {
         WaitLinks {
             in_use: Vec::new(),
-            given_up: HashMap::new(),
+            given_up: Map::default(),
             sweep_at: WaitLinks::SWEEP_AT,
         }
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 
 use event::{Nanos, Sink};
-use platform::{Atomic, Distance, Late, Machine, Padded, Platform, Topology};
+use platform::{Atomic, Late, Padded, Platform};
 
 use super::context::Context;
 use super::ending::EndOfSystem;
@@ -14,7 +14,7 @@ use super::thread_record::Host;
 use super::thread_slot::ThreadKind;
 use super::thread_slots::ThreadSlots;
 use super::workers::WorkerThreads;
-use crate::adapt::Adapt;
+use crate::adapt::{Adapt, caches};
 use crate::border::Panics;
 use crate::graph::{Failures, Graph, Wakers};
 use crate::hooks::Hooks;
@@ -223,29 +223,5 @@ impl<P: Platform> Host for Shared<P> {
         if !self.is_forked() {
             self.adapt.thread_ended(self, None);
         }
-    }
-}
-
-/// The CPU that stands for all CPUs that share a last-level cache with this one.
-fn cache_of(topology: &Topology, cpu: u32) -> u32 {
-    let mut cpus = topology.allowed().iter();
-    let near = cpus.find(|&other| topology.distance(cpu, other) <= Distance::Cache);
-    near.unwrap_or(cpu)
-}
-
-fn caches<P: Platform>(platform: &P) -> Vec<u32> {
-    let topology = platform.machine().topology();
-    let cpus: Vec<u32> = topology.allowed().iter().collect();
-    let mut caches = vec![0; cpus.iter().max().map_or(0, |&cpu| cpu as usize + 1)];
-    for &cpu in &cpus {
-        caches[cpu as usize] = cache_of(topology, cpu);
-    }
-    if cpus
-        .iter()
-        .any(|&cpu| caches[cpu as usize] != caches[cpus[0] as usize])
-    {
-        caches
-    } else {
-        Vec::new()
     }
 }

@@ -53,6 +53,10 @@ pub(super) fn limits() -> Limits {
     detect::limits(&Live::new())
 }
 
+pub(super) fn parallelism() -> usize {
+    limits().effective_parallelism()
+}
+
 /// A thread's affinity mask (zero is the caller), on machines of up to 64 Ki CPUs.
 fn mask(thread: u32) -> Option<CpuSet> {
     let mut words = vec![0u64; 1 << 10];

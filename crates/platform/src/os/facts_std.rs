@@ -1,11 +1,16 @@
-//! What std alone can say about the machine.
+//! What std alone can say about the machine: where there is no other source, or none is wanted (feature
+//! `machine`).
 
 use event::Nanos;
 
 use crate::{CpuSet, Limits, MaskError, RefusalKind, Topology, Usage};
 
 pub(super) fn topology() -> Topology {
-    Topology::uniform(std::thread::available_parallelism().map_or(1, usize::from))
+    Topology::uniform(parallelism())
+}
+
+pub(super) fn parallelism() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 pub(super) fn limits() -> Limits {

@@ -38,17 +38,33 @@ mod alone;
 #[path = "alone_none.rs"]
 mod alone;
 
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+#[cfg(all(
+    feature = "machine",
+    any(target_os = "linux", target_os = "android"),
+    not(miri)
+))]
 #[path = "facts_linux.rs"]
 mod facts;
-#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
+#[cfg(not(all(
+    feature = "machine",
+    any(target_os = "linux", target_os = "android"),
+    not(miri)
+)))]
 #[path = "facts_std.rs"]
 mod facts;
 
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+#[cfg(all(
+    feature = "machine",
+    any(target_os = "linux", target_os = "android"),
+    not(miri)
+))]
 #[path = "sched_params_linux.rs"]
 mod sched_params;
-#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(miri))))]
+#[cfg(not(all(
+    feature = "machine",
+    any(target_os = "linux", target_os = "android"),
+    not(miri)
+)))]
 #[path = "sched_params_none.rs"]
 mod sched_params;
 
@@ -73,9 +89,9 @@ mod stack;
 #[path = "stack_none.rs"]
 mod stack;
 
-#[cfg(unix)]
+#[cfg(all(feature = "machine", unix))]
 pub mod guardian;
-#[cfg(unix)]
+#[cfg(all(feature = "machine", unix))]
 pub mod interrupts;
 mod kept;
 
@@ -86,10 +102,10 @@ pub mod pthread;
 #[path = "pthread_none.rs"]
 pub mod pthread;
 
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(feature = "machine", target_os = "linux", not(miri)))]
 #[path = "tracefs_linux/mod.rs"]
 pub mod tracefs;
-#[cfg(not(all(target_os = "linux", not(miri))))]
+#[cfg(all(feature = "machine", not(all(target_os = "linux", not(miri)))))]
 #[path = "tracefs_none.rs"]
 pub mod tracefs;
 
@@ -279,6 +295,10 @@ impl Machine for Os {
 
     fn limits(&self) -> Limits {
         facts::limits()
+    }
+
+    fn parallelism(&self) -> usize {
+        facts::parallelism()
     }
 
     fn allowed(&self, threads: &[u64]) -> Option<CpuSet> {

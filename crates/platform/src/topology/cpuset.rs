@@ -116,12 +116,14 @@ impl CpuSet {
 
     /// The set a kernel list such as `0-3,8,10-11` describes; parts that are not understood are
     /// left out.
+    #[inline]
     pub fn parse(list: &str) -> CpuSet {
         CpuSet::read_list(list).0
     }
 
     /// As [`parse`](CpuSet::parse), and whether all of the text was understood. Strides (`0-10:2/4`: two of
     /// every four), blanks between numbers, and the kernel's `(null)` are.
+    #[inline]
     pub(crate) fn read_list(list: &str) -> (CpuSet, bool) {
         let mut set = CpuSet::new();
         let mut understood = true;
@@ -137,6 +139,7 @@ impl CpuSet {
 
     /// The set a kernel mask such as `00000000,0000000f` describes, and whether all of it was understood: the
     /// last digit is for CPUs 0 to 3.
+    #[cfg(any(test, feature = "machine"))]
     pub(crate) fn read_mask(mask: &str) -> (CpuSet, bool) {
         let mut set = CpuSet::new();
         let mut understood = true;

@@ -15,6 +15,7 @@ impl Quota {
     const SHORTEST: u64 = 1_000;
     const LONGEST_PERIOD: u64 = 1_000_000;
     /// What the kernel takes where only a runtime is given, in microseconds.
+    #[cfg(feature = "machine")]
     pub(crate) const PERIOD: u64 = 100_000;
 
     /// This many microseconds of CPU time in every `period` of microseconds; `None` if no kernel would have

@@ -8,12 +8,15 @@
 //! value ("everything shares everything", "all are equal"), which costs locality and never a CPU.
 
 mod cpuset;
+#[cfg(feature = "machine")]
 pub mod detect;
 mod limits;
+#[cfg(feature = "machine")]
 mod plan;
 
 pub use cpuset::CpuSet;
 pub use limits::{Limits, Quota};
+#[cfg(feature = "machine")]
 pub use plan::{Lane, Plan, PlannedWorker};
 
 use std::fmt;
@@ -124,6 +127,7 @@ impl Default for Topology {
     }
 }
 
+// Inline is what most programs have no use for: it is compiled where it is used.
 impl Topology {
     /// A machine with these CPUs, on which the process may use `effective_parallelism` of them at a
     /// time (its affinity and its quota considered).
@@ -157,6 +161,7 @@ impl Topology {
     }
 
     /// The same machine with these classes, slow to fast: CPUs and what one of them can do, the fastest 1024.
+    #[inline]
     #[must_use]
     pub fn with_classes(mut self, classes: Vec<(CpuSet, Option<u32>)>) -> Topology {
         self.classes = name_classes(classes);
@@ -165,6 +170,7 @@ impl Topology {
     }
 
     /// The same machine with these limits, and the parallelism that follows from them.
+    #[inline]
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Topology {
         self.effective_parallelism = limits.effective_parallelism();
@@ -185,6 +191,7 @@ impl Topology {
     /// let now = Topology::uniform(3).with_classes(vec![(set("0-1"), Some(300)), (set("2"), Some(1024))]);
     /// assert_eq!(now.remembering(&earlier).class_of(3), Some(1));
     /// ```
+    #[inline]
     #[must_use]
     pub fn remembering(self, earlier: &Topology) -> Topology {
         let mut classes: Vec<(CpuSet, Option<u32>)> = Vec::new();
@@ -272,21 +279,25 @@ impl Topology {
     }
 
     /// Groups of CPUs that are threads of one core.
+    #[inline]
     pub fn cores(&self) -> Vec<CpuSet> {
         self.groups(|place| place.core, |_| true)
     }
 
     /// Groups of CPUs that share a last-level cache, as far as it is known.
+    #[inline]
     pub fn caches(&self) -> Vec<CpuSet> {
         self.groups(|place| place.cache, |cpu| self.caches_known.contains(cpu))
     }
 
     /// Groups of CPUs that share a memory node.
+    #[inline]
     pub fn nodes(&self) -> Vec<CpuSet> {
         self.groups(|place| place.node, |_| true)
     }
 
     /// In the order of their first CPUs.
+    #[inline]
     fn groups(
         &self,
         number: impl Fn(&CpuPlace) -> u32,
@@ -304,6 +315,7 @@ impl Topology {
     /// Those of the given CPUs that work with a deadline should run on: the fastest class, and the next
     /// slower ones until there are four CPUs or half of all, whichever is less. So a phone with a single
     /// prime core has four or five, and not one. All of them if the classes are not reliable.
+    #[inline]
     pub fn fast(&self, usable: &CpuSet) -> CpuSet {
         if self.confidence == Confidence::Low {
             return usable.clone();
@@ -351,6 +363,7 @@ impl Topology {
 }
 
 /// Gives classes, slow to fast, their names.
+#[inline]
 fn name_classes(classes: Vec<(CpuSet, Option<u32>)>) -> Vec<Class> {
     let count = classes.len();
     let name = |rank: usize| match (count, rank) {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::{Nanos, Sink};
-use platform::{CpuSet, Machine, Os, Platform, SchedParams};
+use platform::{CpuSet, Os, Platform, SchedParams};
 
-use self::checks::{in_range, limits, out_of_range};
+use self::checks::{in_range, out_of_range};
 use super::system::JobSystem;
-use crate::adapt::environment::{self, Environment, WorkersSetting};
-use crate::adapt::{Adapt, MachineView, Placement, Settings, WorkersRequest};
+use crate::adapt::environment::{self, WorkersSetting};
+use crate::adapt::{Adapt, Placement, Settings};
 use crate::error::BuildError;
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
@@ -183,7 +183,8 @@ impl<P: Platform> Builder<P> {
     /// If no number of [workers](Builder::workers) is given, it is found from these CPUs. A CPU that may not
     /// be used counts for nothing. [`build`](Builder::build) fails if none of them may be used; if that
     /// happens later, workers run anywhere meanwhile. The environment variable `PACELINE_CPUS` wins over this
-    /// call. Masks of the program's own threads are not touched.
+    /// call. Masks of the program's own threads are not touched. Without feature `adapt` there are no masks,
+    /// and [`build`](Builder::build) fails.
     ///
     /// ```
     /// use paceline::Os;
@@ -392,35 +393,30 @@ impl<P: Platform> Builder<P> {
     /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread: if it does not take the
     /// settings, or if the number of [workers](Builder::workers) was asked for.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
-        let environment = if self.asks_environment {
-            Environment::read()?
+        let (environment, trace) = if self.asks_environment {
+            (environment::workers()?, environment::trace()?)
         } else {
-            Environment::default()
+            (None, None)
         };
-        let workers = match environment.workers {
+        let workers = match environment {
             Some(WorkersSetting::Auto) => None,
             Some(WorkersSetting::Exactly(workers)) => Some(workers),
             None => self.workers,
         };
         self.check()?;
-        let cpus = environment.cpus.or(self.cpus);
-        let limits = limits(&self.platform, cpus.as_ref())?;
-        let parallelism = limits.effective_parallelism();
-        let request = match workers {
-            None => WorkersRequest::Fitting {
-                reserve: self.reserve,
-            },
-            Some(workers) => WorkersRequest::Exactly {
-                workers,
-                width_then: parallelism,
-            },
+        let settings = Settings {
+            workers,
+            reserve: self.reserve,
+            cpus: self.cpus,
+            placement: self.placement,
+            follows_machine: self.follows_machine,
+            help: self.help,
+            slice: self.slice,
+            steering: self.steering,
+            asks_environment: self.asks_environment,
         };
+        let adapt = Adapt::new(&self.platform, settings)?;
         let policy = environment::wait_policy()?.unwrap_or(self.wait_policy);
-        let topology = self.platform.machine().topology();
-        let follow = self.follows_machine.then(|| self.platform.now());
-        let placement = environment.placement.unwrap_or(self.placement);
-        let machine = placement.has_classes().then(|| topology.clone());
-        let view = MachineView::new(limits, request, WORKERS_MAX).divided_by(machine);
         let shared = Shared::new(Parts {
             threads: WORKERS_MAX + self.max_spares + self.max_threads + VISITORS_MAX,
             guests_max: self.max_threads,
@@ -429,24 +425,17 @@ impl<P: Platform> Builder<P> {
             workers_max: WORKERS_MAX,
             max_jobs: self.max_jobs,
             spin: SpinPolicy { policy },
-            adapt: Adapt::new(Settings {
-                view,
-                cpus,
-                follow,
-                help: self.help,
-                slice: self.slice,
-                steering: self.steering,
-            }),
+            slow_takes_loops: adapt.slow_takes_loops(),
+            adapt,
             sink: self.sink,
             recording: self.recording,
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
-            slow_takes_loops: placement == Placement::LittleCoresInLoops,
             platform: self.platform,
         });
         let mut system = JobSystem::from_shared(shared);
-        if let Some(pattern) = &environment.trace {
+        if let Some(pattern) = &trace {
             system.trace_to(pattern)?;
         }
         let shared = system.shared();

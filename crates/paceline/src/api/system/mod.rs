@@ -67,6 +67,7 @@ impl JobSystem<Os> {
     /// # Panics
     /// If an environment variable cannot be read, or if it asks for workers that the system refuses; see
     /// [`Builder::build`].
+    #[cfg_attr(not(debug_assertions), inline)] // Or it is optimized here, and again where it is used.
     #[track_caller]
     pub fn new() -> JobSystem<Os> {
         or_panic(Builder::new().build())
@@ -74,6 +75,7 @@ impl JobSystem<Os> {
 }
 
 impl Default for JobSystem<Os> {
+    #[cfg_attr(not(debug_assertions), inline)]
     fn default() -> Self {
         JobSystem::new()
     }
@@ -365,7 +367,7 @@ impl<P: Platform> JobSystem<P> {
             // The parent's view is behind a lock, which a thread of the parent's may have held.
             self.shared.platform.machine().limits()
         } else {
-            self.shared.adapt.limits()
+            self.shared.adapt.limits(&*self.shared)
         }
     }
 

@@ -19,15 +19,15 @@
 //! without a name is the scope's own. Other jobs have records of their own, which waits for them find; the
 //! scope only counts how many of these no wait has reported.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use platform::{Atomic, Lock, Memory, Ordering};
 
 use crate::border::Payload;
 use crate::error::{UnwaitedPanic, WaitError};
-use crate::store::{Chunks, Label, Ticket};
+use crate::store::{Chunks, Label, Map, Ticket};
 
 /// Why a job failed.
 pub(crate) enum Failure {
@@ -160,9 +160,9 @@ pub(crate) struct Failures<M: Memory> {
 }
 
 struct Records {
-    by_job: BTreeMap<Ticket, Record>,
+    by_job: Map<Ticket, Record>,
     /// For each scope: how many of its jobs with records of their own have failed and were not reported.
-    unreported: BTreeMap<Ticket, usize>,
+    unreported: Map<Ticket, usize>,
     /// The records that can be forgotten, the oldest first.
     in_order: VecDeque<Ticket>,
     /// How many of them there may be.
@@ -280,8 +280,8 @@ impl<M: Memory> Failures<M> {
     /// Room for the failures of jobs in `slots` slots. `most` failures are kept in full.
     pub(crate) fn new(slots: u32, most: usize) -> Self {
         let records = Records {
-            by_job: BTreeMap::new(),
-            unreported: BTreeMap::new(),
+            by_job: Map::default(),
+            unreported: Map::default(),
             in_order: VecDeque::new(),
             most,
             added: 0,

@@ -34,6 +34,7 @@ use super::body::SharedRange;
 use super::open::OpenLoop;
 use super::participant::Participant;
 use super::words::{Items, RangeBlock};
+use crate::adapt::HAS_SLOW_WORKERS;
 use crate::policy::Tuning;
 use crate::store::{JobPhase, Ticket};
 use crate::work::context::Context;
@@ -89,9 +90,10 @@ impl<P: Platform> Participant<'_, '_, P> {
     /// items of this thread's share. Returns how many of the [`SLOW_OFFERS`] that has used up.
     #[inline]
     pub(super) fn offer_to_slow(&self, cost: Option<u64>, left: u32) -> u32 {
-        match self.cx.shared.slow.idle.load().sleeping {
-            0 => 0,
-            _ => self.offer_range(cost, left),
+        if HAS_SLOW_WORKERS && self.cx.shared.slow.idle.load().sleeping > 0 {
+            self.offer_range(cost, left)
+        } else {
+            0
         }
     }
 

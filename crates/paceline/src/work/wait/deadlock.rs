@@ -8,14 +8,12 @@
 //! Two threads may close a cycle at the same moment. Both write what they wait for, fence, and then look: at
 //! least one of them sees the other.
 
-use std::collections::{HashMap, HashSet};
-
 use event::Nanos;
 use platform::{Atomic, Ordering, Platform};
 
 use super::waiter::Waiter;
 use crate::error::WaitError;
-use crate::store::{JobPhase, Label, Ticket};
+use crate::store::{JobPhase, Label, Map, Set, Ticket};
 use crate::work::context::Context;
 
 impl<P: Platform> Waiter<'_, '_, P> {
@@ -35,7 +33,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
         let mut search = CycleSearch {
             context: self.cx,
             mine: waiting_for(self.cx),
-            seen: HashMap::new(),
+            seen: Map::default(),
             path: Vec::new(),
         };
         search.leads_back(self.target).then(|| WaitError::Deadlock {
@@ -45,8 +43,8 @@ impl<P: Platform> Waiter<'_, '_, P> {
 }
 
 /// The jobs that the thread is in the middle of, and the scopes that wait for them.
-fn waiting_for<P: Platform>(cx: &Context<'_, P>) -> HashSet<Ticket> {
-    let mut mine = HashSet::new();
+fn waiting_for<P: Platform>(cx: &Context<'_, P>) -> Set<Ticket> {
+    let mut mine = Set::default();
     cx.any_running(|running| {
         let mut above = Some(running).filter(|job| !job.is_none());
         // For a job that is already in the set, the jobs above it are in the set, too.
@@ -69,8 +67,8 @@ enum Seen {
 struct CycleSearch<'c, 'a, P: Platform> {
     context: &'c Context<'a, P>,
     /// The jobs that wait for this thread.
-    mine: HashSet<Ticket>,
-    seen: HashMap<Ticket, Seen>,
+    mine: Set<Ticket>,
+    seen: Map<Ticket, Seen>,
     path: Vec<Ticket>,
 }
 

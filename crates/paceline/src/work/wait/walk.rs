@@ -1,10 +1,8 @@
 //! The state of the search for runnable ancestors.
 
-use std::collections::HashSet;
-
 use event::Nanos;
 
-use crate::store::Ticket;
+use crate::store::{Set, Ticket};
 
 /// A walk from the target to its unfinished ancestors, depth first. It can be left when it has found a job to
 /// run, and taken up again: that costs less than to start over. The next walk looks at jobs that this one has
@@ -17,7 +15,7 @@ pub(super) struct Walk {
     /// more than once, in the worst case once for each path to a job.
     pub(super) visits_left: usize,
     /// The jobs that were visited after that, each once. Mostly there is no such set.
-    pub(super) visited: Option<HashSet<Ticket>>,
+    pub(super) visited: Option<Set<Ticket>>,
     /// The time at which the wait may run any job, although it is in the middle of a job.
     pub(super) last_resort: Nanos,
 }
@@ -42,7 +40,12 @@ impl Walk {
                 self.visits_left = left;
                 true
             }
-            None => self.visited.get_or_insert_default().insert(job),
+            None => self.visit_once(job),
         }
+    }
+
+    #[cold]
+    fn visit_once(&mut self, job: Ticket) -> bool {
+        self.visited.get_or_insert_default().insert(job)
     }
 }

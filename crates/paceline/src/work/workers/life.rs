@@ -3,6 +3,7 @@
 use platform::{Atomic, Lock, Omission, Ordering, Parker, Platform};
 
 use super::table::WorkerEntry;
+use crate::adapt::HAS_SLOW_WORKERS;
 use crate::border::UnwindGuard;
 use crate::work::context::Context;
 use crate::work::entry::begin_with_slot;
@@ -41,7 +42,7 @@ impl<P: Platform> Shared<P> {
         let stops = || self.hooks.thread_stops(index).unwrap_or(Ok(()));
         context.call_hook(starts);
         loop {
-            if context.is_to_be_slow() {
+            if HAS_SLOW_WORKERS && context.is_to_be_slow() {
                 context.slow_loop()
             } else {
                 context.work_loop()

@@ -31,7 +31,7 @@ use platform::{
     SpawnError,
 };
 
-use crate::adapt::place::{Place, allowed_without_place};
+use crate::adapt::full::place::{Place, allowed_without_place};
 use crate::adapt::words::{Mask, NO_ORDINAL, PlacedThread, WorkerWords};
 use crate::adapt::workers::Workers;
 use crate::policy::Width;
@@ -244,19 +244,13 @@ impl<P: Platform> LiveMachine<P> {
     /// # Errors
     /// The first refusal.
     pub(super) fn fill(&self, workers: &impl Workers<P>) -> Result<(), SpawnError> {
-        let mut first = Ok(());
-        // Each round wants fewer of them.
-        while let Err(refused) = workers.fill() {
-            if first.is_ok() {
-                first = Err(refused.error.clone());
-            }
+        workers.fill_or_settle(|refused| {
             self.view.with(|view| {
                 view.refused = Some(refused);
                 view.replan();
                 workers.set_target(view.workers());
             });
-        }
-        first
+        })
     }
 
     /// Whether a refusal of the first workers is an error: the program asked for their number, or for

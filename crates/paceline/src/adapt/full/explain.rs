@@ -2,8 +2,8 @@
 
 use platform::{CpuSet, Topology};
 
-use crate::adapt::live::{MachineView, WorkersRequest};
-use crate::adapt::place::Place;
+use crate::adapt::full::live::{MachineView, WorkersRequest};
+use crate::adapt::full::place::Place;
 use crate::limits::WORKERS_MAX;
 
 /// The number and the places of the workers of a job system with default settings on this machine, and the

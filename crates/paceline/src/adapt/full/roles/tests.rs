@@ -3,7 +3,7 @@
 use platform::{Class, Os};
 
 use super::*;
-use crate::{Adopted, Builder, JobSystem};
+use crate::{Adopted, Builder, JobSystem, Role};
 
 /// The class of the calling thread; none if the system cannot say.
 fn class() -> Option<Class> {

@@ -3,7 +3,7 @@
 use event::Resized;
 use platform::{CpuSet, Limits, RefusalKind, SpawnError, Topology};
 
-use crate::adapt::place::{Place, places};
+use crate::adapt::full::place::{Place, places};
 use crate::adapt::workers::RefusedWorker;
 use crate::policy::Width;
 
@@ -51,7 +51,7 @@ pub(crate) struct MachineView {
     seen: CpuSet,
     pub(super) request: WorkersRequest,
     workers_max: usize,
-    /// The most workers that [`interference`](crate::adapt::interference) leaves.
+    /// The most workers that [`interference`](crate::adapt::full::interference) leaves.
     pub(super) most: usize,
     /// The worker that the system refused the last time.
     pub(in crate::adapt) refused: Option<RefusedWorker>,

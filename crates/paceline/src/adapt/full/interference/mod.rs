@@ -27,7 +27,8 @@ use platform::{Atomic, Lock, Machine, Memory, Ordering, Padded, Platform, Usage}
 
 use super::live::LiveMachine;
 use super::local::AdaptLocal;
-use super::workers::{Caller, Workers};
+use crate::adapt::answers::{Decision, Interference};
+use crate::adapt::workers::{Caller, Workers};
 
 pub(super) use sampler::Sampler;
 
@@ -39,54 +40,6 @@ const REST: u32 = 16;
 const REMEMBERED: u64 = 60;
 /// Decisions that are kept for [`JobSystem::interference`](crate::JobSystem::interference).
 const KEPT: usize = 64;
-
-/// One decision about threads that others keep from running.
-///
-/// ```
-/// let js = paceline::JobSystem::new();
-/// for decision in js.interference().decisions {
-///     println!("frame {}: {:?}, {} workers", decision.frames, decision.what, decision.workers);
-/// }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The time of the decision, on the platform's clock.
-    pub time: Nanos,
-    /// The number of frames that had ended.
-    pub frames: u64,
-    /// The decision.
-    pub what: Interfered,
-    /// The number of workers from then on.
-    pub workers: usize,
-    /// The time that the threads of the job system waited for a CPU in the frames before, in thousandths of
-    /// the time that they ran or waited.
-    pub waited_thousandths: u32,
-    /// The number of times that they lost their CPU in 1000 frames.
-    pub switches_per_1000_frames: u32,
-}
-
-/// The effect of other programs on a job system; from
-/// [`JobSystem::interference`](crate::JobSystem::interference).
-///
-/// ```
-/// let js = paceline::JobSystem::new();
-/// let others = js.interference();
-/// if let Some(workers) = others.most_workers {
-///     println!("other programs want these CPUs: {workers} workers are left");
-/// }
-/// assert!(!others.is_noticed, "there was no frame yet");
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Interference {
-    /// Threads are kept from running in most frames.
-    pub is_noticed: bool,
-    /// The most workers that there may be for that reason. None of them spins. `None`: there is no such
-    /// limit.
-    pub most_workers: Option<usize>,
-    /// The latest decisions, the oldest first; 64 at most.
-    pub decisions: Vec<Decision>,
-}
 
 struct InterferenceState {
     judge: Judge,

@@ -36,9 +36,9 @@ mod preempted;
 use event::{EventKind, Nanos, Steered};
 use platform::{CpuSet, Machine, Platform};
 
-use crate::adapt::interference::Noticed;
-use crate::adapt::live::LiveMachine;
-use crate::adapt::local::AdaptLocal;
+use crate::adapt::full::interference::Noticed;
+use crate::adapt::full::live::LiveMachine;
+use crate::adapt::full::local::AdaptLocal;
 use crate::adapt::words::{Mask, WakeReport};
 use crate::adapt::workers::{Caller, Workers};
 

@@ -25,53 +25,10 @@ use event::Nanos;
 use platform::{CpuSet, Lock, Machine, Platform, SchedParams};
 
 use super::live::LiveMachine;
-use super::workers::Workers;
+use crate::adapt::answers::Help;
+use crate::adapt::workers::Workers;
 
 use help_request::HelpRequest;
-
-/// The purpose of a thread of the program.
-///
-/// ```
-/// use paceline::{JobSystem, Role};
-/// let js = JobSystem::new();
-/// let _main = js.adopt(Role::Main);
-/// std::thread::scope(|threads| {
-///     threads.spawn(|| {
-///         let _sound = js.adopt(Role::Audio);
-///         // The sound is mixed here.
-///     });
-/// });
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-#[non_exhaustive]
-pub enum Role {
-    /// The thread makes the frames and waits for them.
-    Main,
-    /// The thread hands frames to the display.
-    Render,
-    /// The thread must not be late with the sound.
-    Audio,
-}
-
-/// A request to the kernel, and its answer.
-///
-/// ```
-/// use paceline::{Builder, Role, SchedParams};
-/// let js = Builder::new().os_help(SchedParams::nice(-5)).build().unwrap();
-/// let _main = js.adopt(Role::Main);
-/// for help in js.os_help() {
-///     assert_eq!(help.granted, help.why.is_empty(), "{}: {}", help.asked, help.why);
-/// }
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Help {
-    /// The scheduling parameters that were asked for.
-    pub asked: SchedParams,
-    /// Whether workers and the threads that adopted a role have these parameters now.
-    pub granted: bool,
-    /// The reason why not; empty if granted.
-    pub why: String,
-}
 
 const NO_ROLE_ADOPTED: &str = "no thread has adopted a role (JobSystem::adopt), and workers alone would \
                               run before the threads that they work for";
