@@ -175,7 +175,9 @@ fn calls_after_a_warm_up() {
                 ("asks", &asks),
                 ("counters", &counters),
             ];
-            calls.iter().for_each(|(_, call)| call());
+            for (_, call) in calls {
+                call();
+            }
             for (what, call) in calls {
                 let counts = counted(what, LIVE, call);
                 if what == "quiet" {

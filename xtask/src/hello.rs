@@ -51,12 +51,13 @@ pub(crate) fn stage(context: &Context) -> Result<String, String> {
 /// The size of the program's stripped binary.
 fn bytes(context: &Context, program: &Hello) -> Result<u64, String> {
     let folder = context.target.join("hello").join(program.name);
-    let needs = match program.uses_paceline {
-        true => format!(
+    let needs = if program.uses_paceline {
+        format!(
             "paceline = {{ path = {:?}, default-features = false }}\n",
             context.root.join("crates/paceline")
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     let manifest = format!(
         "[package]\nname = \"{}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{needs}\n\

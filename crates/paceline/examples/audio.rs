@@ -3,6 +3,11 @@
 //! The thread warms up once. After that it hands off work quietly: no wake-up, no lock, no allocation. It
 //! computes itself what it needs in time, or takes it if it is there.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a program has threads and locks of its own"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

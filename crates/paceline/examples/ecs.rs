@@ -5,6 +5,11 @@
 //! the velocities). The arrays are behind locks of the standard library that are only tried: if a dependency
 //! is missing, a system panics and says so, instead of waiting for the other one.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a program has threads and locks of its own"
+)]
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;

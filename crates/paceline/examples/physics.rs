@@ -1,6 +1,11 @@
 //! A library with its own idea of tasks runs on the job system's threads: the library asks for a loop, goes
 //! on, and later asks for its end. So do Box2D, Jolt and others.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a program has threads and locks of its own"
+)]
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -26,6 +26,8 @@ pub enum JobMoment {
 
 type Hook<F> = Option<UserValue<Arc<F>>>;
 
+type OnJob = dyn Fn(JobMoment, &Label, Option<u64>) + Send + Sync;
+
 /// The hooks of a job system. Each method calls one of them and returns `None` if the program gave none.
 #[derive(Default)]
 pub(crate) struct Hooks {
@@ -34,7 +36,7 @@ pub(crate) struct Hooks {
     stop: Hook<dyn Fn(usize) + Send + Sync>,
     unwaited: Hook<dyn Fn(&UnwaitedPanic) + Send + Sync>,
     stuck: Hook<dyn Fn(&Stuck) + Send + Sync>,
-    job: Hook<dyn Fn(JobMoment, &Label, Option<u64>) + Send + Sync>,
+    job: Hook<OnJob>,
 }
 
 impl Hooks {

@@ -41,8 +41,10 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// The frames of each subject, in microseconds, by run.
-fn times(setup: &mut Setup, hogs: u32) -> Result<Vec<(Who, Vec<Vec<f64>>)>, Failure> {
+/// A subject's frames in microseconds, by run.
+type Times = (Who, Vec<Vec<f64>>);
+
+fn times(setup: &mut Setup, hogs: u32) -> Result<Vec<Times>, Failure> {
     let frames = FrameLoop {
         frames: setup.size(2_000, 10),
         warm_up: setup.size(200, 1),
@@ -68,7 +70,7 @@ fn times(setup: &mut Setup, hogs: u32) -> Result<Vec<(Who, Vec<Vec<f64>>)>, Fail
 }
 
 /// The frames of each run.
-fn by_run(samples: &Samples) -> (Who, Vec<Vec<f64>>) {
+fn by_run(samples: &Samples) -> Times {
     let runs = samples.of.first().map_or(0, Vec::len);
     let frames = |run: usize| samples.of.iter().map(move |frame| frame[run]).collect();
     (samples.who, (0..runs).map(frames).collect())

@@ -53,9 +53,10 @@ impl<P: Platform> Adapt<P> {
     /// # Errors
     /// If a variable of the environment cannot be read, or if none of the CPUs asked for may be used.
     pub(crate) fn new(platform: &P, settings: Settings) -> Result<Adapt<P>, BuildError> {
-        let environment = match settings.asks_environment {
-            true => Environment::read()?,
-            false => Environment::default(),
+        let environment = if settings.asks_environment {
+            Environment::read()?
+        } else {
+            Environment::default()
         };
         let cpus = environment.cpus.or(settings.cpus);
         let limits = usable_limits(platform, cpus.as_ref())?;
