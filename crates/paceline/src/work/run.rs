@@ -79,7 +79,10 @@ impl<P: Platform> Context<'_, P> {
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
             graph.prefetch_links(slot);
         }
-        if flags & Slot::<P>::IS_RANGE != 0 {
+        if flags & (Slot::<P>::IS_RANGE | Slot::<P>::IS_FUTURE) != 0 {
+            if flags & Slot::<P>::IS_FUTURE != 0 {
+                return self.run_future(job, slot, flags, table);
+            }
             // The range opens itself, catches its panics and leaves as a participant. Other threads read the
             // closure meanwhile. The closure stays where it is: nothing is written through the pointer, so
             // the cell is not borrowed for the length of the call.
