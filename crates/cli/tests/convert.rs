@@ -29,7 +29,7 @@ fn read(path: &Path) -> trace::Recording {
 fn the_readmes_example_runs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let input = "testdata/traces/local-spin.ftrace.txt.gz";
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let readme = fs::read_to_string(root.join("docs/lab.md")).unwrap();
     assert!(readme.contains(&format!(
         "cargo run --release -- convert {input} spin.pftrace\n"
     )));

@@ -86,7 +86,7 @@ fn a_command_is_recorded() {
 fn the_readmes_example_runs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let line = "record -o list.pftrace -- ls -R crates";
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let readme = fs::read_to_string(root.join("docs/lab.md")).unwrap();
     assert!(readme.contains(&format!("cargo run --release -- {line}\n")));
     if !is_allowed() {
         return;

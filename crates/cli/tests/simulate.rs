@@ -241,7 +241,7 @@ fn a_run_for_people() {
 /// Goal: the front page's example is one. Method: the line is there, and runs.
 #[test]
 fn the_readmes_example_runs() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
     let line = "simulate galaxy-s22-inversion --policy eevdf-6.18";
     let text = fs::read_to_string(readme).unwrap();
     assert!(

@@ -51,6 +51,12 @@ const TABLE: &[Row] = &[
         outside: 2,
     },
     Row {
+        name: TRACE,
+        may: &[EVENT],
+        dev: &[TESTKIT, SIM],
+        outside: ANY,
+    },
+    Row {
         name: PACELINE,
         may: &[EVENT, PLATFORM, TRACE],
         dev: &[TESTKIT, SIM],
@@ -77,12 +83,6 @@ const TABLE: &[Row] = &[
     Row {
         name: MEASURE,
         may: &[EVENT, PLATFORM, WORKLOAD],
-        dev: &[TESTKIT, SIM],
-        outside: ANY,
-    },
-    Row {
-        name: TRACE,
-        may: &[EVENT],
         dev: &[TESTKIT, SIM],
         outside: ANY,
     },

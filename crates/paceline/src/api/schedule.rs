@@ -367,7 +367,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         let graph = cx.graph();
         let made = graph.make(self.label, 0, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
-        graph.wire(ticket, slot, &self.after.tickets, cx.queue())?;
+        graph.wire(ticket, slot, &self.after.tickets, cx.queue(), false)?;
         cx.publish(cx.queue(), false);
         Ok(JobId::new(cx.shared.id, ticket))
     }
@@ -424,7 +424,8 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         // SAFETY: the caller's promise; the job is new.
         unsafe { slot.put_body(body, table) };
         let queue = cx.queue();
-        graph.wire(job, slot, &self.after.tickets, queue)?;
+        let in_scope = self.from.scope().is_some();
+        graph.wire(job, slot, &self.after.tickets, queue, in_scope)?;
         if !self.is_quiet {
             cx.publish(queue, false);
         }

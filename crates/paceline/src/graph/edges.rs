@@ -49,6 +49,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         slot: &Slot<P>,
         after: &[Ticket],
         held_by: u32,
+        has_parent: bool,
     ) -> Result<(), ScheduleError> {
         // All edges are counted before the first is added, because the first predecessor may be over at once.
         // Release, partner: the CAS in `hold_back`: that the slot is another job's now.
@@ -57,7 +58,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         let mut over = 0;
         let mut made = Ok(());
         for preds in after.chunks(PLACES) {
-            match self.add_links(job, slot, preds) {
+            match self.add_links(job, slot, preds, has_parent) {
                 Ok(not_hung) => over += not_hung,
                 Err(error) => {
                     over += preds.len() as u32;
@@ -80,11 +81,10 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         job: Ticket,
         slot: &Slot<P>,
         preds: &[Ticket],
+        has_parent: bool,
     ) -> Result<u32, ScheduleError> {
         let (number, block) = self.allocate_links()?;
         let first = Preds(slot.preds.load(Ordering::Relaxed));
-        // Relaxed: this thread has just made the job.
-        let has_parent = slot.flags.load(Ordering::Relaxed) & Slot::<P>::HAS_PARENT != 0;
         let in_slot = if first == Preds::NONE && !has_parent {
             PLACES_IN_SLOT
         } else {

@@ -93,13 +93,16 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         slot: &Slot<P>,
         after: &[Ticket],
         queue: Queue,
+        in_scope: bool,
     ) -> Result<(), ScheduleError> {
         let after = self.not_over(job, after);
         if after.is_empty() {
             self.make_ready(job, slot, queue);
         } else {
-            let wired = self.add_edges(job, slot, &after, 1);
-            let wired = wired.and_then(|()| self.tell_scope(slot, &after));
+            let mut wired = self.add_edges(job, slot, &after, 1, in_scope);
+            if in_scope {
+                wired = wired.and_then(|()| self.tell_scope(slot, &after));
+            }
             if wired.is_err() {
                 // Relaxed, both: published by the release. The program will get no handle.
                 slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
@@ -130,7 +133,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     ) -> Result<(), ScheduleError> {
         // Held back by the event itself, and by this thread until the edges are added.
         let after = self.not_over(job, after);
-        let wired = self.add_edges(job, slot, &after, 2);
+        let wired = self.add_edges(job, slot, &after, 2, false);
         // The program gets no handle to complete it with: then it is cancelled.
         self.release(job, if wired.is_ok() { 1 } else { 2 }, queue);
         self.finish_todo(queue);
