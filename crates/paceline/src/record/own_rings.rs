@@ -17,7 +17,7 @@ pub(crate) enum NoReader {
 impl<M: Memory> Recorder<M> {
     /// A recorder with rings of the job system's own, which is off.
     pub(crate) fn with_rings(capacity: usize, slots: usize) -> Recorder<M> {
-        let (rings, reader) = Rings::in_memory(capacity);
+        let (rings, reader) = Rings::for_slots(capacity, slots);
         let mut recorder = Recorder::new(rings, false, slots);
         recorder.reader = Some(M::Lock::new(Some(reader)));
         recorder

@@ -43,6 +43,8 @@ const WORDS: usize = 4;
 pub struct Rings<M: Memory = Os> {
     slots: Box<[RingPlace<M>]>,
     growth: M::Lock<()>,
+    /// No place from this one on has a ring.
+    end: M::AtomicU32,
     /// Events that each ring holds.
     capacity: usize,
     /// Events of thread slots that have no ring.
@@ -176,7 +178,14 @@ impl<M: Memory> Rings<M> {
     /// As [`new`](Rings::new), in the memory of another platform: a simulator or a model checker.
     /// It has no example, because programs on the operating system use [`new`](Rings::new).
     pub fn in_memory(capacity: usize) -> (Arc<Rings<M>>, RingReader<M>) {
-        let slots = WORKERS_MAX + SPARES_MAX + THREADS_MAX + VISITORS_MAX;
+        Rings::for_slots(
+            capacity,
+            WORKERS_MAX + SPARES_MAX + THREADS_MAX + VISITORS_MAX,
+        )
+    }
+
+    /// Rings for a job system that has this many thread slots.
+    pub(crate) fn for_slots(capacity: usize, slots: usize) -> (Arc<Rings<M>>, RingReader<M>) {
         let place = |_| RingPlace {
             made: M::AtomicU32::new(0),
             ring: M::Cell::new(None),
@@ -184,6 +193,7 @@ impl<M: Memory> Rings<M> {
         let rings = Arc::new(Rings {
             slots: (0..slots).map(place).collect(),
             growth: M::Lock::new(()),
+            end: M::AtomicU32::new(0),
             capacity: capacity.clamp(1, CAPACITY_MAX).next_power_of_two(),
             strays: M::AtomicU64::new(0),
         });
@@ -202,6 +212,13 @@ impl<M: Memory> Rings<M> {
         // SAFETY: the ring is made, and the cell will not be written any more: the ring lives as long as
         // `self`.
         unsafe { place.ring.with(|ring| (*ring).as_ref()) }
+    }
+
+    /// The rings that exist, with their thread slots.
+    fn made(&self) -> impl Iterator<Item = (u32, &Ring<M>)> {
+        // Relaxed: `made` has the edge. A ring that is made meanwhile may be missing.
+        let slots = 0..self.end.load(Ordering::Relaxed);
+        slots.filter_map(|slot| Some((slot, self.ring(slot as usize)?)))
     }
 }
 
@@ -232,6 +249,9 @@ impl<M: Memory> Sink for Rings<M> {
                 };
                 // Release, partner: the Acquire load in `ring`.
                 place.made.store(1, Ordering::Release);
+                // Relaxed: only changed under the lock.
+                let end = self.end.load(Ordering::Relaxed);
+                self.end.store(end.max(slot + 1), Ordering::Relaxed);
             }
         });
     }
@@ -241,7 +261,7 @@ impl<M: Memory> RingReader<M> {
     /// Takes out the events that are there now and hands them to `take`: all events of one thread slot, then
     /// those of the next. The events of a thread slot come in the order of their times.
     ///
-    /// The cost is proportional to the number of possible thread slots plus the number of events. It neither
+    /// The cost is proportional to the number of thread slots that were used plus the number of events. It neither
     /// blocks nor allocates, and events that are recorded meanwhile stay for the next call. If `take` panics,
     /// the ring that is being drained keeps its events, and they come again.
     ///
@@ -256,8 +276,7 @@ impl<M: Memory> RingReader<M> {
     /// assert!(times.is_sorted(), "by thread slot, and then by time");
     /// ```
     pub fn drain(&mut self, mut take: impl FnMut(Event)) {
-        let rings = (0..self.rings.slots.len()).filter_map(|slot| self.rings.ring(slot));
-        for ring in rings {
+        for (_, ring) in self.rings.made() {
             ring.drain(&mut take);
         }
     }
@@ -293,8 +312,8 @@ impl<M: Memory> RingReader<M> {
     /// assert!(lost.iter().any(|&(_, events)| events > 0));
     /// ```
     pub fn lost_by_slot(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let slots = 0..self.rings.slots.len();
-        slots.filter_map(|slot| Some((slot as u32, self.rings.ring(slot)?.lost())))
+        let rings = self.rings.made();
+        rings.map(|(slot, ring)| (slot, ring.lost()))
     }
 }
 
