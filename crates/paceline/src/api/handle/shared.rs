@@ -1,0 +1,130 @@
+//! A job system as the owner of handles.
+
+use std::task::Waker;
+
+use event::Nanos;
+use platform::{Atomic, Ordering, Platform, SharedCell};
+
+use super::owner::Owner;
+use crate::error::{ScheduleError, WaitError};
+use crate::graph::{DROPPED, Listener};
+use crate::store::{Body, Slot, Ticket};
+use crate::work::Shared;
+
+impl<P: Platform> Owner for Shared<P> {
+    fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+        let context = self.context().map_err(WaitError::from)?;
+        let waited = context.wait_until(job, deadline);
+        self.end_if_deferred(&context);
+        waited
+    }
+
+    fn now(&self) -> Nanos {
+        self.platform.now()
+    }
+
+    fn is_over(&self, job: Ticket) -> bool {
+        self.slot(job).has_ended(job)
+    }
+
+    fn result(&self, job: Ticket) -> Result<*mut Body, WaitError> {
+        let slot = self.slot(job);
+        // Relaxed: written before the job was over, which the caller has acquired. The slot is still this
+        // job's.
+        match slot.flags.load(Ordering::Relaxed) & Slot::<P>::FAILED {
+            // SAFETY: the pointer is only made here; the caller that reads through it vouches for the result.
+            0 => Ok(unsafe { slot.body.with_mut(|body| body) }),
+            _ => Err(self.graph.failures.why(job)),
+        }
+    }
+
+    fn let_go(&self, job: Ticket, taken: bool) {
+        let slot = self.slot(job);
+        let change = if taken {
+            Slot::<P>::TAKEN.wrapping_sub(Slot::<P>::HANDLE)
+        } else {
+            Slot::<P>::HANDLE.wrapping_neg()
+        };
+        // AcqRel, partner: the finisher's own subtraction (`graph`): the last one sees both done.
+        let before = slot.holders.fetch_add(change, Ordering::AcqRel);
+        debug_assert!(before & Slot::<P>::HANDLE != 0, "{job:?} has no handle");
+        if before & Slot::<P>::FINISHER != 0 {
+            return; // Not quite over: the finisher frees the slot.
+        }
+        // Relaxed: see `result`.
+        let failed = slot.flags.load(Ordering::Relaxed) & Slot::<P>::FAILED != 0;
+        if failed {
+            for payload in self.graph.failures.let_go(job).into_payloads() {
+                self.panics.discard(payload);
+            }
+        } else if !taken {
+            // SAFETY: the job is over and has not failed, so the result is there, and no other thread uses
+            // it.
+            let dropped = unsafe { slot.drop_result() };
+            self.panics.count_drop(dropped);
+        }
+        slot.move_on(job);
+        // Relaxed: it was there before the job was let go, which the subtraction above has acquired.
+        let was_dropped = slot.pending.load(Ordering::Relaxed) >= DROPPED;
+        if !was_dropped && job.generation() < Ticket::GENERATION_LAST {
+            self.graph.slots.free_from_afar(job.index());
+        }
+    }
+
+    fn notify(
+        &self,
+        job: Ticket,
+        waker: &Waker,
+        earlier: Option<u32>,
+    ) -> Result<Option<u32>, WaitError> {
+        if self.is_over(job) {
+            return Ok(None);
+        }
+        if let Some(key) = earlier {
+            let is_kept = self.graph.wakers.replace(key, job, Some(waker.clone()));
+            return Ok(is_kept.then_some(key));
+        }
+        let context = self.context().map_err(WaitError::from)?;
+        let key = self.graph.wakers.keep(job, waker.clone());
+        let key = key.ok_or(WaitError::Refused(ScheduleError::TooManyEdges))?;
+        match context.graph().hang_listener(job, Listener::Waker(key)) {
+            Ok(Some(_)) => Ok(Some(key)),
+            not_listening => {
+                if let Some(waker) = self.graph.wakers.take(key) {
+                    self.panics.discard(waker);
+                }
+                not_listening.map(|_| None).map_err(WaitError::from)
+            }
+        }
+    }
+
+    fn forget(&self, job: Ticket, waker: u32) {
+        // A fork's child has no use for the waker, and a thread of the parent's may have held the lock.
+        if !self.is_forked() {
+            self.graph.wakers.replace(waker, job, None);
+        }
+    }
+
+    fn complete_event(&self, job: Ticket, abandoned: bool) {
+        // In a fork's child nothing comes of it.
+        let Ok(context) = self.context_at_last() else {
+            return;
+        };
+        let queue = context.queue();
+        let slot = self.slot(job);
+        if abandoned {
+            context.graph().abandon(job);
+        }
+        // Relaxed, both: published by the release.
+        if slot.pending.load(Ordering::Relaxed) > 1 {
+            // It is held back by something else as well, and goes on being so.
+            slot.flags
+                .fetch_and(!Slot::<P>::IS_OPEN_EVENT, Ordering::Relaxed);
+        }
+        // After the end of the job system this counts down and does nothing; see `shutdown`.
+        context.graph().release(job, 1, queue);
+        context.graph().finish_todo(queue);
+        context.publish(queue, false);
+        self.end_if_deferred(&context);
+    }
+}
