@@ -25,3 +25,4 @@ mod scopes;
 mod steering;
 mod stress;
 mod support;
+mod values;

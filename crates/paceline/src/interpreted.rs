@@ -207,3 +207,33 @@ fn guests_that_come_and_go() {
     }
     assert_eq!(ran.get(), 12);
 }
+
+/// Goal: the value of an event is handed from the thread that gives it to the one that takes or drops it, and
+/// a successor gets the values of all its inputs. Method: values in the slot and boxed ones; a handle that
+/// goes while the event is completed, one that waits, and some that are inputs.
+#[test]
+fn values_that_travel() {
+    let js = small(1);
+    let (small, small_handle) = js.event_with::<Vec<u8>>("small");
+    let (large, large_handle) = js.event_with::<[u64; 20]>("large");
+    let (lost, lost_handle) = js.event_with::<Vec<u8>>("lost");
+    let parts = js.latch("parts", 2);
+    let result = js.job("result").after(&parts).run(|_| vec![1; 30]);
+    let sum = js.job("sum").with((large_handle, result));
+    let sum = sum.run(|_, (large, result)| large[19] as usize + result.len());
+    let doubled = sum.then(|sum| 2 * sum);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            lost.complete_with(vec![1; 3]);
+            large.complete_with([7; 20]);
+            parts.complete_one();
+        });
+        scope.spawn(|| {
+            drop(lost_handle);
+            small.complete_with(vec![2; 3]);
+            parts.complete_one();
+        });
+        assert_eq!(small_handle.wait(), [2; 3]);
+        assert_eq!(doubled.wait(), 74);
+    });
+}

@@ -31,7 +31,8 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         for &pred in after {
             // Acquire, partners: as in `hang`: if the list is closed, everything the job did is visible.
             let links = self.slot(pred).links.load(Ordering::Acquire);
-            if LinksWord(links).is_open_for(pred) {
+            // An id that was made of bytes may be the one that this job has got since.
+            if LinksWord(links).is_open_for(pred) && pred != job {
                 left.push(pred);
             } else if self.failures.has(pred) {
                 self.cancel(job, pred);
@@ -142,24 +143,29 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     }
 
     /// Makes `job` wait for `after` as well, although it has been scheduled. Both jobs are of this job
-    /// system.
+    /// system. Without `after` it only looks whether the job could wait for more.
     ///
     /// # Errors
     /// If `job` has started, or if the edge closes a cycle.
-    pub(crate) fn add_dependency(self, job: JobId, after: Ticket) -> Result<(), GraphError> {
+    pub(crate) fn add_dependency(
+        self,
+        job: JobId,
+        after: Option<Ticket>,
+    ) -> Result<(), GraphError> {
         let ticket = job.ticket();
         let slot = self.slot(ticket);
         self.late_edges.store(1, Ordering::Relaxed);
         if !self.hold_back(ticket, slot) {
             return Err(GraphError::TooLate { id: job });
         }
-        let result = match self.path_to_ancestor(after, ticket) {
-            Some(cycle) => Err(GraphError::Cycle { cycle }),
-            None => self
-                .tell_scope(slot, &[after])
+        let result = after.map_or(Ok(()), |after| {
+            if let Some(cycle) = self.path_to_ancestor(after, ticket) {
+                return Err(GraphError::Cycle { cycle });
+            }
+            self.tell_scope(slot, &[after])
                 .and_then(|()| self.add_late_edge(after, ticket, slot))
-                .map_err(|_| GraphError::TooManyEdges),
-        };
+                .map_err(|_| GraphError::TooManyEdges)
+        });
         self.release(ticket, 1, Queue::Own);
         self.finish_todo(Queue::Own);
         self.driver.publish(Queue::Own);

@@ -228,8 +228,9 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
 
     /// The audience of a failure. The caller is finishing the job, and the job's list is still open.
     pub(crate) fn audience(self, job: Ticket, slot: &Slot<P>, flags: u32) -> Audience {
+        let asks = Slot::<P>::HANDLE | Slot::<P>::INPUT;
         let held = flags & Slot::<P>::IS_HELD != 0
-            && slot.holders.load(Ordering::Relaxed) & Slot::<P>::HANDLE != 0;
+            && slot.holders.load(Ordering::Relaxed) & asks == Slot::<P>::HANDLE;
         if held
             || flags & (Slot::<P>::IN_SCOPE | Slot::<P>::IS_AWAITED) != 0
             || self.driver.is_awaited(job)

@@ -177,8 +177,7 @@ pub(crate) struct Slot<P: Platform> {
     /// with the range's words. Before that [`Slot::NOWHERE`]. Of a scope: the block of its links in which the
     /// next free place is looked for.
     pub(crate) place: P::AtomicU32,
-    /// Jobs with a handle: which sides still need the slot ([`Slot::FINISHER`], [`Slot::HANDLE`]), and
-    /// whether the handle has taken the result ([`Slot::TAKEN`]). The last side to leave frees the slot.
+    /// Jobs with a handle: which sides still need the slot, and where the result is; see `holders`.
     pub(crate) holders: P::AtomicU32,
     /// The functions that run or drop the body. Written by the allocating thread, read by the claimer.
     pub(crate) table: P::Cell<Option<&'static BodyTable>>,
@@ -225,13 +224,6 @@ impl<P: Platform> Slot<P> {
 
     /// Value of `place`: no thread slot has the job, or none has stored itself there yet.
     pub(crate) const NOWHERE: u32 = u32::MAX;
-
-    /// Bit of `holders`: the thread that finishes the job.
-    pub(crate) const FINISHER: u32 = 1;
-    /// Bit of `holders`: the handle.
-    pub(crate) const HANDLE: u32 = 1 << 1;
-    /// Bit of `holders`: the result is no longer there.
-    pub(crate) const TAKEN: u32 = 1 << 2;
 
     /// The scope of the job, or the job that made it. For callers that have the job to themselves, or that
     /// can live with an answer about another job. `flags` are those of the job.

@@ -24,8 +24,10 @@ mod wait;
 mod worker;
 mod workers;
 
-pub(crate) use bodies::{Once, Typed};
+pub(crate) use bodies::{Given, Once, Typed, TypedAlone};
 pub use context::Context;
+#[cfg(all(test, not(any(miri, paceline_tsan))))]
+pub(crate) use ending::EndOfSystem;
 pub(crate) use range::{RangeTable, SharedRange};
 pub use scope::Scope;
 pub(crate) use scope::ScopeJobs;

@@ -17,6 +17,11 @@
 //! place it has not yet seen to one it has seen. Only two surveys with the same outcome have seen all there
 //! was between them.
 //!
+//! A handle outlives the job system, and may schedule a successor at any time ([`Job::then`]). Such calls are
+//! counted (`ending`), so that the last survey has seen what they made. Later ones are refused.
+//!
+//! [`Job::then`]: crate::Job::then
+//!
 //! Mostly the thread that drops the job system does all that. It cannot if it is in the middle of a call made
 //! by the job system itself: the last owner was in a job's body, its result, a hook, a waker. Then it would
 //! wait for itself. Nor should it while it unwinds from a panic. In these cases it only tells the workers to
@@ -113,9 +118,11 @@ impl<P: Platform> Shared<P> {
         context.wake_for_all();
         self.run_what_can_run(context);
         self.stop();
-        while self.run_what_can_run(context) == Remaining::Held {
-            self.drop_what_is_held(context);
-        }
+        self.until_no_visit(context, || {
+            while self.run_what_can_run(context) == Remaining::Held {
+                self.drop_what_is_held(context);
+            }
+        });
     }
 
     /// Drops everything, on a thread that unwinds from a panic, where there are no workers.
@@ -123,8 +130,22 @@ impl<P: Platform> Shared<P> {
         if !self.ending.claim() {
             return;
         }
-        // No job runs here, and the drops of some jobs may make others ready.
-        while self.drop_what_is_ready(context) | self.drop_what_is_held(context) {}
+        self.until_no_visit(context, || {
+            // No job runs here, and the drops of some jobs may make others ready.
+            while self.drop_what_is_ready(context) | self.drop_what_is_held(context) {}
+        });
+    }
+
+    /// Ends all jobs, until no handle has made a further one meanwhile.
+    fn until_no_visit(&self, context: &Context<'_, P>, end_all: impl Fn()) {
+        loop {
+            let before = self.ending.before_last_look();
+            end_all();
+            if self.ending.is_over(before) {
+                return;
+            }
+            context.thread.parker.park(self.platform.now() + PERIOD);
+        }
     }
 
     /// Runs jobs until none is ready and none runs elsewhere. Returns what is left.

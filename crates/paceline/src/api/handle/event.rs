@@ -1,6 +1,7 @@
 //! [`Event`]: the right to complete a job from outside.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -11,9 +12,12 @@ use crate::store::JobId;
 /// jobs that depend on [`id`](Event::id) go on after [`complete`](Event::complete), which any thread may call
 /// at any time.
 ///
-/// Dropping an event uncompleted is an error for waits for it
-/// ([`WaitError::Abandoned`](crate::WaitError::Abandoned)), not a hang, and cancels the jobs that depend on
-/// it.
+/// An event may have a value ([`JobSystem::event_with`](crate::JobSystem::event_with)). Then it comes with
+/// the [`Job`](crate::Job) handle that the value goes to, by way of
+/// [`complete_with`](Event::complete_with).
+///
+/// Dropping an event uncompleted is an error for waits for it ([`WaitError::Abandoned`]), not a hang, and
+/// cancels the jobs that depend on it.
 ///
 /// ```
 /// let js = paceline::JobSystem::new();
@@ -23,15 +27,40 @@ use crate::store::JobId;
 /// loaded.complete();
 /// assert_eq!(use_it.wait(), "used");
 /// ```
+///
+/// [`WaitError::Abandoned`]: crate::WaitError::Abandoned
 #[must_use = "dropping an event uncompleted cancels what depends on it"]
-pub struct Event {
+pub struct Event<T = ()> {
     owner: Arc<dyn Owner>,
     id: JobId,
+    /// It takes a value.
+    _value: PhantomData<fn(T)>,
 }
 
 impl Event {
-    pub(crate) fn new(owner: Arc<dyn Owner>, id: JobId) -> Event {
-        Event { owner, id }
+    /// Completes the event. Jobs that depended on nothing else are ready then, and workers are woken for
+    /// them. Runs nothing, and cannot fail: a thread without a slot is lent one for the call, for which it
+    /// may have to wait. In a fork's child nothing happens.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let loaded = js.event("loaded");
+    /// let shown = js.job("show").after(loaded.id()).run(|_| "shown");
+    /// std::thread::spawn(move || loaded.complete()); // Any thread may do that.
+    /// assert_eq!(shown.wait(), "shown");
+    /// ```
+    pub fn complete(self) {
+        self.complete_with(());
+    }
+}
+
+impl<T> Event<T> {
+    pub(crate) fn new(owner: Arc<dyn Owner>, id: JobId) -> Event<T> {
+        Event {
+            owner,
+            id,
+            _value: PhantomData,
+        }
     }
 
     /// The job that is over when the event is completed.
@@ -48,38 +77,40 @@ impl Event {
         self.id
     }
 
-    /// Completes the event. Jobs that depended on nothing else are ready then, and workers are woken for
-    /// them. Runs nothing, and cannot fail: a thread without a slot is lent one for the call, for which it
-    /// may have to wait. In a fork's child nothing happens.
+    /// Completes the event with its value, which goes to the handle that the event came with. As
+    /// [`complete`](Event::complete), it runs nothing and cannot fail.
+    ///
+    /// If the handle is gone, the value is dropped by this call, after all that depends on the event has been
+    /// told. A value of up to 64 bytes lies in the event's slot; a larger one is boxed.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
-    /// let loaded = js.event("loaded");
-    /// let shown = js.job("show").after(loaded.id()).run(|_| "shown");
-    /// std::thread::spawn(move || loaded.complete()); // Any thread may do that.
-    /// assert_eq!(shown.wait(), "shown");
+    /// let (read, bytes) = js.event_with::<Vec<u8>>("read");
+    /// std::thread::spawn(move || read.complete_with(vec![1, 2, 3])); // Any thread may do that.
+    /// assert_eq!(bytes.wait(), [1, 2, 3]);
     /// ```
-    pub fn complete(self) {
+    pub fn complete_with(self, value: T) {
         let this = ManuallyDrop::new(self);
-        this.owner.complete_event(this.id.ticket(), false);
+        this.owner
+            .end_event(this.id.ticket(), Some(&mut Some(value)));
         // SAFETY: `this` is never used again; its owner is dropped here instead of in `drop`.
         drop(unsafe { std::ptr::read(&this.owner) });
     }
 }
 
-impl From<&Event> for JobId {
-    fn from(event: &Event) -> JobId {
+impl<T> From<&Event<T>> for JobId {
+    fn from(event: &Event<T>) -> JobId {
         event.id()
     }
 }
 
-impl Drop for Event {
+impl<T> Drop for Event<T> {
     fn drop(&mut self) {
-        self.owner.complete_event(self.id.ticket(), true);
+        self.owner.end_event(self.id.ticket(), None);
     }
 }
 
-impl fmt::Debug for Event {
+impl<T> fmt::Debug for Event<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Event({:?})", self.id)
     }

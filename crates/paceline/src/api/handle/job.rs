@@ -10,14 +10,15 @@ use event::Nanos;
 
 use super::owner::{Owner, Spent};
 use crate::error::WaitError;
-use crate::store::{Body, JobId};
+use crate::store::{Body, JobId, Ticket};
 
-/// The handle of a job with a result, from [`NewJob::run`](crate::NewJob::run).
+/// The handle of a job with a result, from [`NewJob::run`](crate::NewJob::run), or of an event with a value,
+/// from [`JobSystem::event_with`](crate::JobSystem::event_with).
 ///
 /// The result is given once: by [`wait`](Job::wait), [`try_wait`](Job::try_wait) or
-/// [`wait_timeout`](Job::wait_timeout), or by awaiting the handle. Dropping the handle detaches the job,
-/// which runs all the same; its result is dropped when it is there. A handle keeps the job system's memory,
-/// but not its workers.
+/// [`wait_timeout`](Job::wait_timeout); by awaiting the handle; or to a successor, by [`then`](Job::then) or
+/// [`NewJob::with`](crate::NewJob::with). Dropping the handle detaches the job, which runs all the same; its
+/// result is dropped when it is there. A handle keeps the job system's memory, but not its workers.
 ///
 /// ```
 /// let js = paceline::JobSystem::new();
@@ -136,7 +137,7 @@ impl<T> Job<T> {
     }
 
     /// The result of a job that is over.
-    fn take(self) -> Result<T, WaitError> {
+    pub(super) fn take(self) -> Result<T, WaitError> {
         let job = self.id.ticket();
         let result = self.owner.result(job)?;
         let this = ManuallyDrop::new(self);
@@ -161,6 +162,22 @@ impl<T> Drop for Job<T> {
 }
 
 impl<T> Job<T> {
+    /// The owner and the job, for a caller that takes the handle's place: it takes the value, or lets go.
+    pub(crate) fn into_parts(self) -> (Arc<dyn Owner>, Ticket) {
+        let job = self.id.ticket();
+        let this = ManuallyDrop::new(self);
+        if let Some(waker) = this.waker {
+            this.owner.forget(job, waker);
+        }
+        // SAFETY: `this` is never used again; its owner moves out of it.
+        (unsafe { std::ptr::read(&this.owner) }, job)
+    }
+
+    /// The job system that the handle belongs to.
+    pub(crate) fn owner(&self) -> &dyn Owner {
+        &*self.owner
+    }
+
     /// The handle itself, out of a place that stays behind. (A future must not be polled again after that.)
     pub(super) fn give(&mut self) -> Job<T> {
         let spent = Job {

@@ -4,8 +4,8 @@ use std::task::Waker;
 
 use event::Nanos;
 
-use crate::error::WaitError;
-use crate::store::{Body, Ticket};
+use crate::error::{ScheduleError, WaitError};
+use crate::store::{Body, BodyTable, Label, SlotValue, Ticket};
 
 /// The part of a job system that handles need, without its platform, which they do not know.
 pub(crate) trait Owner: Send + Sync {
@@ -26,11 +26,31 @@ pub(crate) trait Owner: Send + Sync {
     ) -> Result<Option<u32>, WaitError>;
     /// The handle is gone: its waker must not be called.
     fn forget(&self, job: Ticket, waker: u32);
-    fn complete_event(&self, job: Ticket, abandoned: bool);
+    /// The handle is a successor's input from now on.
+    fn is_input(&self, job: Ticket);
+    /// Schedules a job with a result, after `after`.
+    ///
+    /// # Safety
+    /// `table` is that of the body's type. The body borrows nothing.
+    unsafe fn schedule(
+        &self,
+        label: Label,
+        after: Ticket,
+        body: &mut dyn SlotValue,
+        table: &'static BodyTable,
+    ) -> Result<Ticket, ScheduleError>;
+    /// An event is completed with its value, or dropped without.
+    fn end_event(&self, job: Ticket, value: Option<&mut dyn SlotValue>);
 }
 
 /// The owner of a handle whose result has been given.
 pub(super) struct Spent;
+
+/// A handle gives its value once.
+#[track_caller]
+pub(crate) fn given_before() -> ! {
+    panic!("a job's result was asked for again after it had been given")
+}
 
 impl Owner for Spent {
     fn wait(&self, _: Ticket, _: Nanos) -> Result<bool, WaitError> {
@@ -43,12 +63,22 @@ impl Owner for Spent {
         true
     }
     fn result(&self, _: Ticket) -> Result<*mut Body, WaitError> {
-        panic!("a job's result was asked for again after it had been given")
+        given_before()
     }
     fn let_go(&self, _: Ticket, _: bool) {}
     fn notify(&self, _: Ticket, _: &Waker, _: Option<u32>) -> Result<Option<u32>, WaitError> {
         Ok(None)
     }
     fn forget(&self, _: Ticket, _: u32) {}
-    fn complete_event(&self, _: Ticket, _: bool) {}
+    fn is_input(&self, _: Ticket) {}
+    unsafe fn schedule(
+        &self,
+        _: Label,
+        _: Ticket,
+        _: &mut dyn SlotValue,
+        _: &'static BodyTable,
+    ) -> Result<Ticket, ScheduleError> {
+        given_before()
+    }
+    fn end_event(&self, _: Ticket, _: Option<&mut dyn SlotValue>) {}
 }

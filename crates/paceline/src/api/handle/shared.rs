@@ -6,10 +6,11 @@ use event::Nanos;
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::owner::Owner;
+use crate::api::schedule::successor;
 use crate::error::{ScheduleError, WaitError};
 use crate::graph::{DROPPED, Listener};
-use crate::store::{Body, Slot, Ticket};
-use crate::work::Shared;
+use crate::store::{Body, BodyTable, Label, Slot, SlotValue, Ticket};
+use crate::work::{Context, Shared};
 
 impl<P: Platform> Owner for Shared<P> {
     fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
@@ -40,6 +41,11 @@ impl<P: Platform> Owner for Shared<P> {
 
     fn let_go(&self, job: Ticket, taken: bool) {
         let slot = self.slot(job);
+        if !taken && slot.forgo() {
+            // SAFETY: the event has given the value, and this handle has got it to itself.
+            let dropped = unsafe { slot.drop_result() };
+            self.panics.count_drop(dropped);
+        }
         let change = if taken {
             Slot::<P>::TAKEN.wrapping_sub(Slot::<P>::HANDLE)
         } else {
@@ -57,7 +63,7 @@ impl<P: Platform> Owner for Shared<P> {
             for payload in self.graph.failures.let_go(job).into_payloads() {
                 self.panics.discard(payload);
             }
-        } else if !taken {
+        } else if !taken && before & Slot::<P>::TAKEN == 0 {
             // SAFETY: the job is over and has not failed, so the result is there, and no other thread uses
             // it.
             let dropped = unsafe { slot.drop_result() };
@@ -77,6 +83,10 @@ impl<P: Platform> Owner for Shared<P> {
         waker: &Waker,
         earlier: Option<u32>,
     ) -> Result<Option<u32>, WaitError> {
+        if self.is_forked() {
+            // A thread of the parent's may have held the lock.
+            return Err(WaitError::Forked);
+        }
         if self.is_over(job) {
             return Ok(None);
         }
@@ -105,16 +115,49 @@ impl<P: Platform> Owner for Shared<P> {
         }
     }
 
-    fn complete_event(&self, job: Ticket, abandoned: bool) {
+    fn is_input(&self, job: Ticket) {
+        // Relaxed: a hint for the thread that finishes the job.
+        self.slot(job)
+            .holders
+            .fetch_or(Slot::<P>::INPUT, Ordering::Relaxed);
+    }
+
+    unsafe fn schedule(
+        &self,
+        label: Label,
+        after: Ticket,
+        body: &mut dyn SlotValue,
+        table: &'static BodyTable,
+    ) -> Result<Ticket, ScheduleError> {
+        let visit = self.ending.visit().ok_or(ScheduleError::ShutDown)?;
+        let context = self.context()?;
+        // SAFETY: the caller's promise.
+        let made = unsafe { successor(&context, label, after, body, table) };
+        drop(visit);
+        self.end_if_deferred(&context);
+        made
+    }
+
+    fn end_event(&self, job: Ticket, mut value: Option<&mut dyn SlotValue>) {
         // In a fork's child nothing comes of it.
-        let Ok(context) = self.context_at_last() else {
-            return;
-        };
-        let queue = context.queue();
-        let slot = self.slot(job);
-        if abandoned {
-            context.graph().abandon(job);
+        if let Ok(context) = self.context_at_last() {
+            match &mut value {
+                Some(value) => self.slot(job).give(&mut **value),
+                None => context.graph().abandon(job),
+            }
+            self.release_event(&context, job);
         }
+        // A value that no handle takes goes when all that wait for the event know that it is over.
+        if let Some(value) = value {
+            self.panics.count_drop(value.discard());
+        }
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// Nothing outside of the job system holds the job back any more.
+    fn release_event(&self, context: &Context<'_, P>, job: Ticket) {
+        let (queue, slot) = (context.queue(), self.slot(job));
         // Relaxed, both: published by the release.
         if slot.pending.load(Ordering::Relaxed) > 1 {
             // It is held back by something else as well, and goes on being so.
@@ -125,6 +168,6 @@ impl<P: Platform> Owner for Shared<P> {
         context.graph().release(job, 1, queue);
         context.graph().finish_todo(queue);
         context.publish(queue, false);
-        self.end_if_deferred(&context);
+        self.end_if_deferred(context);
     }
 }

@@ -1,9 +1,11 @@
 //! The job system as a program sees it: [`JobSystem`].
 
+mod ids;
 mod recording;
 mod threads;
 #[cfg(feature = "trace")]
 mod trace;
+mod values;
 mod wait;
 
 use std::ops::Range;
