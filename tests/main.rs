@@ -12,6 +12,7 @@ mod campaign;
 mod contexts;
 mod dag;
 mod defects;
+mod futures;
 mod idle;
 mod interference;
 mod live;

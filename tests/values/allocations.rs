@@ -3,6 +3,9 @@
 //! The job system has no workers, so everything happens on this thread. Each measurement is of the third of
 //! three equal runs: tables have grown, and labels are known.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use paceline::{Builder, JobId, JobSystem};
 
 use crate::support::allocations;
@@ -74,6 +77,26 @@ fn latches() {
         }
         js.wait(&latch);
     });
+}
+
+/// Goal: a future allocates once for its waker, once more if it is large, and never for a poll or a wake-up.
+#[test]
+fn futures() {
+    fn round<const BYTES: usize>(js: &JobSystem) {
+        let (captured, mut left) = ([1_u8; BYTES], 50_u32);
+        let future = poll_fn(move |task| {
+            if left == 0 {
+                return Poll::Ready(captured[0]);
+            }
+            left -= 1;
+            task.waker().wake_by_ref();
+            Poll::Pending
+        });
+        assert_eq!(js.spawn_future("future", future).wait(), 1);
+    }
+    let js = system();
+    assert_allocations(1, "a future of 56 bytes", || round::<52>(&js));
+    assert_allocations(2, "a future of 60 bytes", || round::<56>(&js));
 }
 
 /// Goal: ids are turned into bytes and bits and back without an allocation.

@@ -1,5 +1,8 @@
 //! Ids that are made of bytes and bits, also of random ones.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
 use paceline::{Grain, GraphError, JobId, WaitError};
@@ -161,6 +164,11 @@ fn ask_for(js: &JobSystem, id: JobId, random: &mut Random) {
         3 if is_own => assert_ne!(js.id_to_bits(id), 0),
         _ => js.enter(|cx| {
             allow(cx.try_wait(id));
+            let mut end = cx.when_done(id);
+            let mut task = Task::from_waker(Waker::noop());
+            if let Poll::Ready(end) = Pin::new(&mut end).poll(&mut task) {
+                allow(end);
+            }
         }),
     }
 }

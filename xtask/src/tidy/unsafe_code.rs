@@ -15,6 +15,7 @@ const ALLOWED: &[&str] = &[
     "crates/platform/src/os/",
     // The job system: jobs' bodies, slots, and borrowed data that several workers reach.
     "crates/paceline/src/api/events.rs",
+    "crates/paceline/src/api/future.rs",
     "crates/paceline/src/api/handle/",
     "crates/paceline/src/api/inputs.rs",
     "crates/paceline/src/api/over/",
@@ -35,6 +36,7 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/work/workers/life.rs",
     "crates/paceline/src/work/entry.rs",
     "crates/paceline/src/work/fork/",
+    "crates/paceline/src/work/future.rs",
     "crates/paceline/src/work/range/",
     "crates/paceline/src/work/run.rs",
     "crates/paceline/src/work/scope.rs",

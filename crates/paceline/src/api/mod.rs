@@ -4,6 +4,7 @@ mod builder;
 mod context;
 mod events;
 mod frame;
+mod future;
 mod handle;
 mod inputs;
 mod machine;
@@ -21,7 +22,7 @@ mod trace;
 
 pub use builder::Builder;
 pub use frame::Frame;
-pub use handle::{Event, Job, Latch};
+pub use handle::{Event, Job, Latch, Outcome, WhenDone};
 pub use inputs::{Inputs, NewJobWith};
 pub use machine::Adopted;
 pub use over::{Loop, LoopData, Tile, Tiles};

@@ -18,6 +18,7 @@
 
 mod deque;
 mod ending;
+mod futures;
 mod idle;
 mod links;
 mod live;

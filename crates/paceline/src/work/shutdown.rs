@@ -13,7 +13,8 @@
 //! Some jobs are held back for good, others only for a moment longer. A survey of all jobs tells which
 //! ([`survey_jobs`](Shared::survey_jobs)). A thread that finishes a job first lets its slot go and then
 //! notifies its successors, and code of the program's may run in between (a waker). So a job that waits for
-//! less than its count says is about to be released. And a survey takes time, in which work may move from a
+//! less than its count says is about to be released. A waker that is due may be that of a future, or complete
+//! an event. And a survey takes time, in which work may move from a
 //! place it has not yet seen to one it has seen. Only two surveys with the same outcome have seen all there
 //! was between them.
 //!
@@ -51,7 +52,7 @@ const PERIOD: Nanos = Nanos::from_millis(1);
 enum Remaining {
     Nothing,
     /// There is a job that runs on another thread, or is about to, or that another thread is about to
-    /// release.
+    /// release; or a waker that another thread calls.
     Running,
     /// There are jobs that only the completion of events will release.
     Held,
@@ -207,6 +208,10 @@ impl<P: Platform> Shared<P> {
                 JobPhase::Free | JobPhase::Settled => {}
             }
             digest = mix(digest ^ word.pack()) ^ u64::from(pending);
+        }
+        let is_over = |job| self.slot(job).is_over(job);
+        if found != Remaining::Running && self.graph.wakers.are_due(is_over) {
+            found = Remaining::Running;
         }
         Survey { found, digest }
     }

@@ -12,13 +12,16 @@ use super::owner::{Owner, Spent};
 use crate::error::WaitError;
 use crate::store::{Body, JobId, Ticket};
 
-/// The handle of a job with a result, from [`NewJob::run`](crate::NewJob::run), or of an event with a value,
-/// from [`JobSystem::event_with`](crate::JobSystem::event_with).
+/// The handle of a job with a result, from [`NewJob::run`](crate::NewJob::run); of an event with a value,
+/// from
+/// [`JobSystem::event_with`](crate::JobSystem::event_with); or of a future that runs as a job, from
+/// [`JobSystem::spawn_future`](crate::JobSystem::spawn_future).
 ///
 /// The result is given once: by [`wait`](Job::wait), [`try_wait`](Job::try_wait) or
-/// [`wait_timeout`](Job::wait_timeout); by awaiting the handle; or to a successor, by [`then`](Job::then) or
-/// [`NewJob::with`](crate::NewJob::with). Dropping the handle detaches the job, which runs all the same; its
-/// result is dropped when it is there. A handle keeps the job system's memory, but not its workers.
+/// [`wait_timeout`](Job::wait_timeout); by awaiting the handle, or its [`outcome`](Job::outcome); or to a
+/// successor, by [`then`](Job::then) or [`NewJob::with`](crate::NewJob::with). Dropping the handle detaches
+/// the job, which runs all the same; its result is dropped when it is there. A handle keeps the job system's
+/// memory, but not its workers.
 ///
 /// ```
 /// let js = paceline::JobSystem::new();

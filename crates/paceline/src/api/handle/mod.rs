@@ -10,6 +10,7 @@ mod owner;
 mod shared;
 
 pub use event::Event;
+pub use future::{Outcome, WhenDone};
 pub use job::Job;
 pub use latch::Latch;
 pub(super) use owner::{Owner, given_before};

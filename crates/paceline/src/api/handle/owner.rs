@@ -5,13 +5,17 @@ use std::task::Waker;
 use event::Nanos;
 
 use crate::error::{ScheduleError, WaitError};
-use crate::store::{Body, BodyTable, Label, SlotValue, Ticket};
+use crate::store::{Body, BodyTable, JobId, Label, SlotValue, Ticket};
 
 /// The part of a job system that handles need, without its platform, which they do not know.
 pub(crate) trait Owner: Send + Sync {
     fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError>;
     fn now(&self) -> Nanos;
+    /// The job of an id, unless no job has ever had it.
+    fn ticket_of(&self, id: JobId) -> Result<Option<Ticket>, WaitError>;
     fn is_over(&self, job: Ticket) -> bool;
+    /// Why a job that is over has failed.
+    fn verdict(&self, job: Ticket) -> Result<(), WaitError>;
     /// The place of the result of a job that is over, or why there is none.
     fn result(&self, job: Ticket) -> Result<*mut Body, WaitError>;
     /// The handle needs the slot no longer. `taken`: the result is no longer there.
@@ -59,8 +63,14 @@ impl Owner for Spent {
     fn now(&self) -> Nanos {
         Nanos::ZERO
     }
+    fn ticket_of(&self, _: JobId) -> Result<Option<Ticket>, WaitError> {
+        Ok(None)
+    }
     fn is_over(&self, _: Ticket) -> bool {
         true
+    }
+    fn verdict(&self, _: Ticket) -> Result<(), WaitError> {
+        Ok(())
     }
     fn result(&self, _: Ticket) -> Result<*mut Body, WaitError> {
         given_before()

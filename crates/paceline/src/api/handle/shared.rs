@@ -9,8 +9,8 @@ use super::owner::Owner;
 use crate::api::schedule::successor;
 use crate::error::{ScheduleError, WaitError};
 use crate::graph::{DROPPED, Listener};
-use crate::store::{Body, BodyTable, Label, Slot, SlotValue, Ticket};
-use crate::work::{Context, Shared};
+use crate::store::{Body, BodyTable, JobId, Label, Slot, SlotValue, Ticket};
+use crate::work::Shared;
 
 impl<P: Platform> Owner for Shared<P> {
     fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
@@ -26,6 +26,14 @@ impl<P: Platform> Owner for Shared<P> {
 
     fn is_over(&self, job: Ticket) -> bool {
         self.slot(job).has_ended(job)
+    }
+
+    fn ticket_of(&self, id: JobId) -> Result<Option<Ticket>, WaitError> {
+        Shared::ticket_of(self, id)
+    }
+
+    fn verdict(&self, job: Ticket) -> Result<(), WaitError> {
+        self.graph.failures.verdict(job)
     }
 
     fn result(&self, job: Ticket) -> Result<*mut Body, WaitError> {
@@ -98,7 +106,10 @@ impl<P: Platform> Owner for Shared<P> {
         let key = self.graph.wakers.keep(job, waker.clone());
         let key = key.ok_or(WaitError::Refused(ScheduleError::TooManyEdges))?;
         match context.graph().hang_listener(job, Listener::Waker(key)) {
-            Ok(Some(_)) => Ok(Some(key)),
+            Ok(Some(_)) => {
+                context.is_awaited_here(job);
+                Ok(Some(key))
+            }
             not_listening => {
                 if let Some(waker) = self.graph.wakers.take(key) {
                     self.panics.discard(waker);
@@ -145,29 +156,12 @@ impl<P: Platform> Owner for Shared<P> {
                 Some(value) => self.slot(job).give(&mut **value),
                 None => context.graph().abandon(job),
             }
-            self.release_event(&context, job);
+            // After the end of the job system this counts down and does nothing; see `shutdown`.
+            self.release_from_outside(&context, job);
         }
         // A value that no handle takes goes when all that wait for the event know that it is over.
         if let Some(value) = value {
             self.panics.count_drop(value.discard());
         }
-    }
-}
-
-impl<P: Platform> Shared<P> {
-    /// Nothing outside of the job system holds the job back any more.
-    fn release_event(&self, context: &Context<'_, P>, job: Ticket) {
-        let (queue, slot) = (context.queue(), self.slot(job));
-        // Relaxed, both: published by the release.
-        if slot.pending.load(Ordering::Relaxed) > 1 {
-            // It is held back by something else as well, and goes on being so.
-            slot.flags
-                .fetch_and(!Slot::<P>::IS_OPEN_EVENT, Ordering::Relaxed);
-        }
-        // After the end of the job system this counts down and does nothing; see `shutdown`.
-        context.graph().release(job, 1, queue);
-        context.graph().finish_todo(queue);
-        context.publish(queue, false);
-        self.end_if_deferred(context);
     }
 }
