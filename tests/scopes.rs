@@ -5,9 +5,12 @@
 //! deadlock. Each job writes to a place that it borrows, and looks whether all it depends on has ended. And
 //! single cases of failures, of what a wait reports, and of scopes that could never end.
 
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::task::Poll;
 
 use event::Nanos;
 use paceline::{Builder, Context, Event, Grain, JobId, JobSystem, NewJob, Scope, WaitError};
@@ -85,9 +88,10 @@ impl<'scope, P: Platform> Maker<'_, 'scope, '_, P> {
             job = job.background();
         }
         let (ended, depth, seed) = (self.ended, self.depth, self.random.next());
-        let id = match self.random.below(4) {
+        let id = match self.random.below(5) {
             0 => self.make_loop(job, number, after, cell),
             1 => self.make_result(job, number, after, cell),
+            2 => self.make_future(job, number, after, cell),
             _ => job.schedule(move |cx| {
                 check_order(ended, &after, number);
                 *cell = match depth {
@@ -132,6 +136,33 @@ impl<'scope, P: Platform> Maker<'_, 'scope, '_, P> {
             job.schedule(move |_| assert!(result.wait().load(Relaxed)));
         }
         id
+    }
+
+    /// A future that borrows, wakes itself, and awaits some job or other that was made before.
+    fn make_future(
+        &mut self,
+        job: NewJob<'scope, 'scope, P>,
+        number: usize,
+        after: Vec<usize>,
+        cell: &'scope mut u64,
+    ) -> JobId {
+        let (ended, mut has_yielded) = (self.ended, false);
+        let awaits = self.random.chance(50) && number > 0;
+        let mut end = awaits.then(|| self.cx.when_done(self.ids[self.random.below(number)]));
+        let future = job.run_future(poll_fn(move |task| {
+            check_order(ended, &after, number);
+            if !std::mem::replace(&mut has_yielded, true) {
+                task.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if let Some(end) = &mut end {
+                std::task::ready!(Pin::new(end).poll(task)).expect("no job fails");
+            }
+            *cell = 1;
+            ended[number].store(true, Relaxed);
+            Poll::Ready(&ended[number])
+        }));
+        future.id()
     }
 
     /// A loop, and a job after it that writes the cell.

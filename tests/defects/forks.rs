@@ -5,11 +5,12 @@
 
 use super::*;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::{Context as Task, Waker};
+use std::sync::Mutex;
+use std::task::{Context as Task, Poll, Waker};
 
-use paceline::{Job, Role};
+use paceline::{Event, Job, Latch, Role, WhenDone};
 
 use crate::process::{child, is_child};
 
@@ -27,6 +28,66 @@ fn poll(future: &mut Job<()>) {
     assert!(Pin::new(future).poll(&mut task).is_pending());
 }
 
+/// Handles of the parent's that the child uses up.
+struct Inherited {
+    polled: Job<()>,
+    end: WhenDone,
+    event: Event<Vec<u8>>,
+    handle: Job<Vec<u8>>,
+    input: Job<()>,
+    latch: Latch,
+    waker: Waker,
+}
+
+impl Inherited {
+    fn new(js: &JobSystem, gate: &Event) -> Inherited {
+        let held = || js.job("held").after(gate).run(|_| ());
+        let mut polled = held();
+        poll(&mut polled);
+        let mut end = js.when_done(gate);
+        let mut task = Task::from_waker(Waker::noop());
+        assert!(Pin::new(&mut end).poll(&mut task).is_pending());
+        let (event, handle) = js.event_with("event");
+        let waker = Arc::new(Mutex::new(None));
+        let found = waker.clone();
+        let future = poll_fn(move |task| {
+            *found.lock().expect("nothing panics inside") = Some(task.waker().clone());
+            Poll::<()>::Pending
+        });
+        drop(js.spawn_future("pending", future));
+        js.flush();
+        until(|| waker.lock().expect("nothing panics inside").is_some());
+        let waker = waker.lock().expect("nothing panics inside").take();
+        Inherited {
+            polled,
+            end,
+            event,
+            handle,
+            input: held(),
+            latch: js.latch("latch", 2),
+            waker: waker.expect("it was polled"),
+        }
+    }
+
+    /// The answers are not looked at.
+    fn use_up(self, js: &JobSystem) {
+        let mut end = self.end;
+        _ = Pin::new(&mut end).poll(&mut Task::from_waker(&self.waker));
+        drop(end);
+        drop(self.polled);
+        self.waker.wake();
+        self.event.complete_with(vec![1; 3]);
+        _ = self.handle.try_wait();
+        drop(self.input.try_then(|()| ()));
+        self.latch.complete_one();
+        self.latch.complete_one();
+        drop(self.latch);
+        _ = js.job("future").try_run_future(async {});
+        _ = Pin::new(&mut js.when_done(js.id_from_bits(1 << 24 | 1).expect("it was one")))
+            .poll(&mut Task::from_waker(Waker::noop()));
+    }
+}
+
 #[test]
 #[ignore = "run by the test above in a process of its own"]
 fn forks_again_and_again() {
@@ -42,8 +103,7 @@ fn forks_again_and_again() {
     }
     let gate = js.event("gate");
     let future = || js.job("held").after(gate.id()).run(|_| ());
-    let (done, mut of_child) = (Flag::default(), future());
-    poll(&mut of_child);
+    let (done, of_child) = (Flag::default(), Inherited::new(&js, &gate));
     let mut how = None;
     let repeat = |call: &dyn Fn()| {
         while !done.is_up() {
@@ -64,7 +124,7 @@ fn forks_again_and_again() {
         for fork in 0..FORKS {
             // The number of workers changes in between: that takes locks, too.
             js.resize(1 + fork % 2).expect("a few");
-            how = fork_once(&js, &mut of_child);
+            how = fork_once(&js, &of_child);
             if how.is_some() {
                 break;
             }
@@ -72,7 +132,7 @@ fn forks_again_and_again() {
         done.raise();
     });
     gate.complete();
-    of_child.wait();
+    of_child.polled.wait();
     match how {
         None => println!("forks: well"),
         Some(signal) => println!("forks: a child ended by signal {signal}"),
@@ -80,14 +140,14 @@ fn forks_again_and_again() {
 }
 
 /// The signal that ended the child, if one did.
-fn fork_once(js: &JobSystem, polled: &mut Job<()>) -> Option<i32> {
+fn fork_once(js: &JobSystem, inherited: &Inherited) -> Option<i32> {
     // SAFETY: the child calls what this test is about, and ends by `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no fork");
     if pid == 0 {
         // SAFETY: the default action ends the process, as it should if it hangs.
         unsafe { libc::alarm(5) };
-        in_the_child(js, polled);
+        in_the_child(js, inherited);
         // SAFETY: ends this process and runs nothing else.
         unsafe { libc::_exit(0) };
     }
@@ -99,7 +159,7 @@ fn fork_once(js: &JobSystem, polled: &mut Job<()>) -> Option<i32> {
 }
 
 /// The answers are not looked at.
-fn in_the_child(js: &JobSystem, polled: &mut Job<()>) {
+fn in_the_child(js: &JobSystem, inherited: &Inherited) {
     _ = js.labels();
     _ = js.limits();
     _ = js.explain();
@@ -107,5 +167,5 @@ fn in_the_child(js: &JobSystem, polled: &mut Job<()>) {
     _ = js.resize(2);
     drop(js.adopt(Role::Main));
     // SAFETY: the place is never looked at again: the process ends before it is.
-    drop(unsafe { std::ptr::read(polled) });
+    unsafe { std::ptr::read(inherited) }.use_up(js);
 }

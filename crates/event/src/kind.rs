@@ -31,7 +31,8 @@ kinds! {
     Created = 1, "created";
     /// `job` will not start before the job in `arg` has ended.
     Edge = 2, "edge";
-    /// Nothing holds `job` back any more; a ticket for it is in a queue.
+    /// Nothing holds `job` back any more; a ticket for it is in a queue. For a job that is a future: once for
+    /// each time that it is to be polled.
     Ready = 3, "ready";
     /// This thread won the right to run `job`. `arg`: why it took this one, see [`Why`].
     Claimed = 4, "claimed";

@@ -108,6 +108,7 @@ impl From<ScheduleError> for WaitError {
         match error {
             ScheduleError::Forked => WaitError::Forked,
             ScheduleError::Foreign { id } => WaitError::Foreign { id },
+            ScheduleError::ShutDown => WaitError::ShutDown,
             other => WaitError::Refused(other),
         }
     }
@@ -210,6 +211,8 @@ pub enum ScheduleError {
     /// The calling thread is ending, and has given its thread slot back. (Not on Unix, where that is the last
     /// thing that a thread does.)
     ThreadEnds,
+    /// The job system has ended. Only handles are left of it.
+    ShutDown,
     /// A range has more items than the limit, 2³² − 1.
     TooLong {
         /// Its number of items.
@@ -247,6 +250,9 @@ impl fmt::Display for ScheduleError {
             ScheduleError::ThreadEnds => f.write_str(
                 "this thread is ending: a destructor of one of its thread-locals cannot use the job system",
             ),
+            ScheduleError::ShutDown => {
+                f.write_str("the job system has ended, and its handles can schedule nothing more")
+            }
             ScheduleError::TooLong { items } => {
                 write!(
                     f,

@@ -7,12 +7,15 @@
 //! `--only miri-seeds`). Run natively they are tests like others.
 //! Oracle: Miri, and that everything has run.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context as Task, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
 use event::Nanos;
-use platform::{Atomic, Memory, Ordering, Os, Parker, Platform};
+use platform::{Atomic, Lock, Memory, Ordering, Os, Parker, Platform};
 
 use crate::{Builder, Grain, JobSystem};
 
@@ -206,4 +209,75 @@ fn guests_that_come_and_go() {
         });
     }
     assert_eq!(ran.get(), 12);
+}
+
+/// Goal: the value of an event is handed from the thread that gives it to the one that takes or drops it, and
+/// a successor gets the values of all its inputs. Method: values in the slot and boxed ones; a handle that
+/// goes while the event is completed, one that waits, and some that are inputs.
+#[test]
+fn values_that_travel() {
+    let js = small(1);
+    let (small, small_handle) = js.event_with::<Vec<u8>>("small");
+    let (large, large_handle) = js.event_with::<[u64; 20]>("large");
+    let (lost, lost_handle) = js.event_with::<Vec<u8>>("lost");
+    let parts = js.latch("parts", 2);
+    let result = js.job("result").after(&parts).run(|_| vec![1; 30]);
+    let sum = js.job("sum").with((large_handle, result));
+    let sum = sum.run(|_, (large, result)| large[19] as usize + result.len());
+    let doubled = sum.then(|sum| 2 * sum);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            lost.complete_with(vec![1; 3]);
+            large.complete_with([7; 20]);
+            parts.complete_one();
+        });
+        scope.spawn(|| {
+            drop(lost_handle);
+            small.complete_with(vec![2; 3]);
+            parts.complete_one();
+        });
+        assert_eq!(small_handle.wait(), [2; 3]);
+        assert_eq!(doubled.wait(), 74);
+    });
+}
+
+/// Goal: a future is polled by one thread at a time, and sees what its wake-ups were for; its waker may be
+/// used when all else is gone. Method: a future in the slot and a boxed one, which await jobs and events that
+/// other threads end; a waker that is kept.
+#[test]
+fn futures_that_are_woken() {
+    let js = small(1);
+    let kept = Arc::new(<Os as Memory>::Lock::new(None::<Waker>));
+    let keeps = kept.clone();
+    let (event, value) = js.event_with::<Vec<u8>>("event");
+    let boxed = [3_u64; 20];
+    let first = js.spawn_future("first", async move { value.await.len() as u64 + boxed[7] });
+    let mut left = 2;
+    let second = js.spawn_future(
+        "second",
+        poll_fn(move |task| {
+            keeps.with(|kept| *kept = Some(task.waker().clone()));
+            task.waker().wake_by_ref();
+            left -= 1;
+            if left == 0 {
+                Poll::Ready(5)
+            } else {
+                Poll::Pending
+            }
+        }),
+    );
+    let end = js.when_done(&first);
+    let sum = js.spawn_future("sum", async move { first.await + second.await });
+    let never = js.spawn_future("never", std::future::pending::<()>());
+    thread::scope(|scope| {
+        scope.spawn(|| event.complete_with(vec![1; 4]));
+        assert_eq!(sum.wait(), 12);
+    });
+    drop(js);
+    assert!(never.try_wait().is_err());
+    let waker = kept.with(Option::take).expect("it was polled");
+    waker.wake_by_ref();
+    let mut end = end;
+    let polled = Pin::new(&mut end).poll(&mut Task::from_waker(&waker));
+    assert!(matches!(polled, Poll::Ready(Ok(()))));
 }

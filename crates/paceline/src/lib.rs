@@ -18,9 +18,12 @@
 //! let (a, b) = js.join(|_| heights.len(), |_| highest);
 //! assert_eq!((a, b), (10_000, Some(1.5)));
 //!
-//! // Results.
+//! // Results, which go on to further jobs; and values from outside.
 //! let answer = js.job("answer").run(|_| 42);
-//! assert_eq!(answer.wait(), 42);
+//! let (read, bytes) = js.event_with::<Vec<u8>>("read");
+//! let sum = js.job("sum").with((answer, bytes)).run(|_, (answer, bytes)| answer + bytes.len());
+//! read.complete_with(vec![0; 8]); // On any thread.
+//! assert_eq!(sum.wait(), 50);
 //! ```
 //!
 //! # Where it runs
@@ -62,8 +65,8 @@
 //! claim on the slot decides which thread runs a job, so tickets may be stale or doubled. Every thread has a
 //! thread slot with a deque of its own. Dependencies are counted in the slot of the job that waits. Workers
 //! look for work and go idle; threads that wait run the jobs that they wait for. Loops share one word per
-//! thread. Joins are private until a thread searches for work. Scopes are jobs that count others.
-//! ARCHITECTURE.md is the map; every file begins with its subject.
+//! thread. Joins are private until a thread searches for work. Scopes are jobs that count others. A future is
+//! a job that waits for its waker in between. ARCHITECTURE.md is the map; every file begins with its subject.
 
 // What is behind the door of `adapt` asks much of the core with the feature and little without.
 #![cfg_attr(not(feature = "adapt"), allow(dead_code))]
@@ -100,8 +103,8 @@ mod work;
 pub use crate::platform::{CpuSet, Limits, Os, Platform, SchedParams, SpawnError, Topology};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
-    Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, PerWorker, Span, Tile,
-    Tiles,
+    Adopted, Builder, Event, Frame, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob,
+    NewJobWith, Outcome, PerWorker, Span, Tile, Tiles, WhenDone,
 };
 #[cfg(feature = "trace")]
 pub use api::{Trace, TraceError, Traced};

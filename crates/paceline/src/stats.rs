@@ -59,7 +59,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Bodies run. A range counts once for each thread that took part.
+    /// Bodies run. A range counts once for each thread that took part, a future once for each poll.
     jobs,
     /// Blocks of ranges run.
     blocks,

@@ -1,9 +1,11 @@
 //! The programs of the cells.
 
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
+use std::task::{Context as Task, Poll};
 
-use paceline::{Event, Grain, Job, JobId, JobSystem, WaitError};
+use paceline::{Event, Grain, Job, JobId, JobSystem, NewJob, WaitError};
 use platform::Platform;
 
 use super::super::{Count, Flag};
@@ -117,8 +119,53 @@ fn target<P: Platform>(
             let _token = &token;
             cx.join(|_| (), |cx| own.act(Some(cx)));
         }),
+        Kind::FuturePoll | Kind::FutureDrop | Kind::PendingDrop => future(world, js, job),
         Kind::PanicHook => job.schedule(|_| fail("nothing waits for this")),
         _ => job.schedule(|_| ()),
+    }
+}
+
+/// The same for the code of futures.
+fn future<P: Platform>(
+    world: &Arc<World<P>>,
+    js: &JobSystem<P>,
+    job: NewJob<'_, 'static, P>,
+) -> JobId {
+    let (own, token, luggage) = (world.clone(), world.token(), world.luggage());
+    match world.cell.kind {
+        Kind::FuturePoll => {
+            let mut has_waited = false;
+            let poll = move |task: &mut Task<'_>| {
+                let _token = &token;
+                if !std::mem::replace(&mut has_waited, true) {
+                    task.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                own.act(None);
+                Poll::Ready(())
+            };
+            job.run_future(poll_fn(poll)).id()
+        }
+        Kind::FutureDrop => {
+            let ready = move |_: &mut Task<'_>| {
+                _ = &luggage;
+                Poll::Ready(())
+            };
+            job.run_future(poll_fn(ready)).id()
+        }
+        _ => {
+            let pending = poll_fn(move |_: &mut Task<'_>| -> Poll<()> {
+                _ = &luggage;
+                Poll::Pending
+            });
+            if world.cell.keeps_gate() {
+                // It is polled before the end, and not woken.
+                return js.job("pending").run_future(pending).id();
+            }
+            let before = job.schedule(|_| fail("the one before"));
+            let cancelled = js.job("cancelled").after(before);
+            cancelled.run_future(pending).id()
+        }
     }
 }
 

@@ -38,6 +38,11 @@ enum Kind {
     PayloadDrop,
     ScopeJob,
     JoinHalf,
+    FuturePoll,
+    /// A future that was ready.
+    FutureDrop,
+    /// A future that is never ready: its predecessor failed, or the job system ended before.
+    PendingDrop,
     StartHook,
     StopHook,
     NameHook,
@@ -114,7 +119,8 @@ impl Kind {
 
     /// Whether the job fails if the code panics.
     fn fails_its_job(self) -> bool {
-        self.has_context() || self == Kind::CaptureDrop
+        use Kind::{CaptureDrop, FutureDrop, FuturePoll};
+        self.has_context() || matches!(self, CaptureDrop | FuturePoll | FutureDrop)
     }
 
     /// Whether the code is no part of a job, so that there is none which could fail or run elsewhere.
@@ -158,7 +164,7 @@ impl Cell {
     /// Whether the jobs behind the gate are dropped by the end of the job system.
     fn keeps_gate(self) -> bool {
         match self.kind {
-            Kind::CancelledDrop | Kind::WakerWake => self.place == Place::End,
+            Kind::CancelledDrop | Kind::PendingDrop | Kind::WakerWake => self.place == Place::End,
             Kind::WakerClone | Kind::WakerDrop => self.act == Act::Ends,
             _ => false,
         }
@@ -248,6 +254,9 @@ rows! {
     payloads_dropped: PayloadDrop;
     jobs_of_scopes: ScopeJob;
     halves_of_joins: JoinHalf;
+    futures_polled: FuturePoll;
+    futures_dropped: FutureDrop;
+    pending_futures_dropped: PendingDrop;
     hooks_at_the_start: StartHook;
     hooks_at_the_end: StopHook;
     hooks_that_name: NameHook;

@@ -116,7 +116,7 @@ impl<P: Platform> World<P> {
         let body = self.bystander();
         let Cell { kind, act, place } = self.cell;
         let fails = match kind {
-            Kind::CancelledDrop => true,
+            Kind::CancelledDrop | Kind::PendingDrop => true,
             Kind::PayloadDrop => place == Place::End,
             _ => act == Act::Panics && kind.fails_its_job(),
         };

@@ -1,6 +1,6 @@
 //! Evaluates programs on a job system: one function for each kind of node. The other nodes, beside waits and
 //! limits of the public API, are in `borrow.rs` (those that borrow), `graphs.rs` (jobs, events, handles) and
-//! `bombs.rs` (those that panic where no body runs).
+//! `bombs.rs` (those that panic where no body runs), `values.rs` (values that go from job to job).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use platform::Os;
 
 use super::node::{Kind, Node};
 use super::world::{World, fail, spin};
-use super::{bombs, borrow, graphs};
+use super::{bombs, borrow, graphs, values};
 use crate::watchdog;
 
 /// The context of a body, if the node runs in one that hands it on.
@@ -44,6 +44,10 @@ pub(super) fn eval(world: &Arc<World>, cx: Given<'_, '_>, node: &Arc<Node>) -> u
         Kind::Frame => graphs::frame(world, node),
         Kind::Handle => graphs::handle(world, node),
         Kind::Abandon => return graphs::abandon(world, node),
+        Kind::Given => values::given(world, node),
+        Kind::Inputs => values::inputs(world, node),
+        Kind::Latched => values::latched(world, node),
+        Kind::Spawned => values::spawned(world, node),
         Kind::Thread => in_a_thread(world, node),
         Kind::Catch => caught(world, cx, node),
         Kind::Enter => world

@@ -13,6 +13,7 @@ mod eval;
 mod graphs;
 mod node;
 mod setup;
+mod values;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

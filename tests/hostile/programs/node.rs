@@ -52,6 +52,14 @@ pub(crate) enum Kind {
     Halves,
     /// An event that is dropped: all after it is cancelled.
     Abandon,
+    /// An event with a value, which a successor takes.
+    Given,
+    /// Jobs that are the inputs of others.
+    Inputs,
+    /// A latch that jobs complete.
+    Latched,
+    /// A future that awaits jobs.
+    Spawned,
     /// A job system of its own.
     System,
     /// A cancelled job whose captures panic when they are dropped.
@@ -110,6 +118,10 @@ const KINDS: &[(Kind, &str, u64, Children)] = &[
     (Kind::Handle, "handle", 4, Children::Exactly(1)),
     (Kind::Halves, "halves", 4, Children::Exactly(2)),
     (Kind::Abandon, "abandon", 4, Children::Exactly(1)),
+    (Kind::Given, "given", 4, Children::Exactly(1)),
+    (Kind::Inputs, "inputs", 4, Children::Items(12)),
+    (Kind::Latched, "latched", 4, Children::Items(12)),
+    (Kind::Spawned, "spawned", 4, Children::UpTo(3)),
     (Kind::System, "system", 1, Children::Exactly(1)),
     (Kind::CaptureBomb, "capture-bomb", 2, Children::Exactly(0)),
     (Kind::ResultBomb, "result-bomb", 2, Children::Exactly(1)),

@@ -14,7 +14,10 @@ const ALLOWED: &[&str] = &[
     // The operating system: system calls, registers, the thread-local word.
     "crates/platform/src/os/",
     // The job system: jobs' bodies, slots, and borrowed data that several workers reach.
-    "crates/paceline/src/api/handle.rs",
+    "crates/paceline/src/api/events.rs",
+    "crates/paceline/src/api/future.rs",
+    "crates/paceline/src/api/handle/",
+    "crates/paceline/src/api/inputs.rs",
     "crates/paceline/src/api/over/",
     "crates/paceline/src/api/per_worker.rs",
     "crates/paceline/src/api/schedule.rs",
@@ -25,6 +28,7 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/models/",
     "crates/paceline/src/record/rings/mod.rs",
     "crates/paceline/src/store/body.rs",
+    "crates/paceline/src/store/holders.rs",
     "crates/paceline/src/store/slab/chunks.rs",
     "crates/paceline/src/store/slot.rs",
     "crates/paceline/src/work/bodies.rs",
@@ -32,6 +36,7 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/work/workers/life.rs",
     "crates/paceline/src/work/entry.rs",
     "crates/paceline/src/work/fork/",
+    "crates/paceline/src/work/future.rs",
     "crates/paceline/src/work/range/",
     "crates/paceline/src/work/run.rs",
     "crates/paceline/src/work/scope.rs",

@@ -7,7 +7,7 @@ use event::Nanos;
 use platform::Platform;
 
 use super::frame::Frame;
-use super::handle::Event;
+use super::handle::{Event, Job, Latch};
 use super::over::{Loop, LoopData};
 use super::schedule::{NewJob, Origin};
 use super::span::{self, Span};
@@ -119,9 +119,53 @@ impl<P: Platform> Context<'_, P> {
         or_panic(self.job(name).try_event())
     }
 
+    /// Makes an event with a value, and the handle that the value goes to, as
+    /// [`JobSystem::event_with`](crate::JobSystem::event_with).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let half = js.job("half").run(|cx| {
+    ///     let (found, number) = cx.event_with::<u32>("found");
+    ///     cx.schedule(move |_| found.complete_with(42));
+    ///     number.wait() / 2
+    /// });
+    /// assert_eq!(half.wait(), 21);
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_event_with`] gives an error.
+    #[track_caller]
+    pub fn event_with<T: Send + 'static>(&self, name: impl Into<Name>) -> (Event<T>, Job<T>) {
+        or_panic(self.job(name).try_event_with())
+    }
+
+    /// Makes an event that is over when it has been completed `count` times, as
+    /// [`JobSystem::latch`](crate::JobSystem::latch).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let both = js.job("both").run(|cx| {
+    ///     let halves = cx.latch("halves", 2);
+    ///     for _ in 0..2 {
+    ///         let half = halves.clone();
+    ///         cx.schedule(move |_| half.complete_one());
+    ///     }
+    ///     cx.wait(&halves);
+    /// });
+    /// both.wait();
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_latch`] gives an error.
+    #[track_caller]
+    pub fn latch(&self, name: impl Into<Name>, count: usize) -> Latch {
+        or_panic(self.job(name).try_latch(count))
+    }
+
     /// Waits for a job, as [`JobSystem::wait`](crate::JobSystem::wait). The job that waits goes on
-    /// afterwards, on this thread. A successor ([`NewJob::after`]) needs no thread meanwhile, so it is the
-    /// better choice where nothing has to go on.
+    /// afterwards, on this thread. A successor ([`NewJob::after`], [`NewJob::with`]) needs no thread
+    /// meanwhile, so it is the better choice where nothing has to go on. The jobs that run here meanwhile see
+    /// the thread-locals of this thread as the job that waits has left them.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -179,7 +223,9 @@ impl<P: Platform> Context<'_, P> {
     }
 
     fn wait_for_id(&self, id: JobId, deadline: Nanos) -> Result<bool, WaitError> {
-        let ticket = self.shared.ticket_of(id)?;
+        let Some(ticket) = self.shared.ticket_of(id)? else {
+            return Ok(true);
+        };
         let is_over = self.wait_until(ticket, deadline)?;
         if is_over {
             self.shared.graph.failures.verdict(ticket)?;
@@ -286,27 +332,36 @@ impl<P: Platform> Context<'_, P> {
         after: impl Into<JobId>,
     ) -> Result<(), GraphError> {
         let (job, after) = (job.into(), after.into());
-        let mut ids = [job, after].into_iter();
-        if let Some(id) = ids.find(|id| id.pool != self.shared.id) {
-            return Err(GraphError::Foreign { id });
+        let ticket_of = |id| {
+            let ticket = self.shared.ticket_of(id);
+            ticket.map_err(|_| GraphError::Foreign { id })
+        };
+        match (ticket_of(job)?, ticket_of(after)?) {
+            (None, _) => Err(GraphError::TooLate { id: job }),
+            (Some(_), after) => self.graph().add_dependency(job, after),
         }
-        self.graph().add_dependency(job, after.ticket())
     }
 }
 
 impl<P: Platform> Shared<P> {
-    /// The ticket of an id that belongs to this job system.
-    pub(super) fn ticket_of(&self, id: JobId) -> Result<Ticket, WaitError> {
-        if id.pool == self.id {
-            Ok(id.ticket())
-        } else {
-            Err(WaitError::Foreign { id })
+    /// The ticket of an id. `None` if no job has ever had it: it counts as that of a job that is over.
+    ///
+    /// # Errors
+    /// If the id belongs to another job system.
+    #[inline]
+    pub(super) fn ticket_of(&self, id: JobId) -> Result<Option<Ticket>, WaitError> {
+        if id.pool != self.id {
+            return Err(WaitError::Foreign { id });
         }
+        let ticket = id.ticket();
+        // The id may be made of bytes. Whatever its generation is, a slot that exists answers.
+        let exists = self.graph.slots.exists(ticket.index());
+        Ok(exists.then_some(ticket))
     }
 
     #[track_caller]
     pub(super) fn is_done(&self, id: JobId) -> bool {
         let ticket = or_panic(self.ticket_of(id));
-        self.slot(ticket).has_ended(ticket)
+        ticket.is_none_or(|ticket| self.slot(ticket).has_ended(ticket))
     }
 }

@@ -2,8 +2,11 @@
 
 mod builder;
 mod context;
+mod events;
 mod frame;
+mod future;
 mod handle;
+mod inputs;
 mod machine;
 mod over;
 mod per_worker;
@@ -19,7 +22,8 @@ mod trace;
 
 pub use builder::Builder;
 pub use frame::Frame;
-pub use handle::{Event, Job};
+pub use handle::{Event, Job, Latch, Outcome, WhenDone};
+pub use inputs::{Inputs, NewJobWith};
 pub use machine::Adopted;
 pub use over::{Loop, LoopData, Tile, Tiles};
 pub use per_worker::PerWorker;

@@ -1,4 +1,4 @@
-//! The description of a job, and the calls that schedule it: single jobs, ranges, combinations, events.
+//! The description of a job, and the calls that schedule it: single jobs, ranges, combinations.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use platform::{Os, Platform};
 use smallvec::SmallVec;
 
-use super::handle::{Event, Job};
+use super::handle::Job;
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
-use crate::store::{BodyTable, JobId, Label, Slot, Ticket};
+use crate::store::{BodyTable, JobId, Label, Slot, SlotValue, Ticket};
 use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
@@ -34,7 +34,7 @@ use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typ
 #[must_use = "describe the job, then schedule it"]
 pub struct NewJob<'a, 'body, P: Platform = Os> {
     from: Origin<'a, P>,
-    label: Label,
+    pub(super) label: Label,
     after: Predecessors,
     /// The flag of its lane, beside that of the job that schedules it.
     lane: u32,
@@ -103,15 +103,6 @@ struct Predecessors {
     foreign: Option<JobId>,
 }
 
-impl Predecessors {
-    fn check_own(&self) -> Result<(), ScheduleError> {
-        match self.foreign {
-            Some(id) => Err(ScheduleError::Foreign { id }),
-            None => Ok(()),
-        }
-    }
-}
-
 impl<'a, P: Platform> NewJob<'a, 'static, P> {
     #[track_caller]
     pub(super) fn outside(shared: &'a Shared<P>, name: &'static str) -> Self {
@@ -136,6 +127,10 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             name,
             site: Location::caller(),
         };
+        NewJob::labelled(from, label)
+    }
+
+    fn labelled(from: Origin<'a, P>, label: Label) -> Self {
         NewJob {
             from,
             label,
@@ -143,6 +138,30 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             lane: 0,
             is_quiet: false,
             _body: PhantomData,
+        }
+    }
+
+    /// The calling thread's context, for the length of a call.
+    ///
+    /// # Errors
+    /// As [`Shared::context`].
+    pub(super) fn context(&self) -> Result<Context<'_, P>, ScheduleError> {
+        self.from.context()
+    }
+
+    /// The job system that the job will belong to.
+    pub(super) fn shared(&self) -> &'a Shared<P> {
+        self.from.shared()
+    }
+
+    /// The predecessors.
+    ///
+    /// # Errors
+    /// If one of them belongs to another job system.
+    pub(super) fn predecessors(&self) -> Result<&[Ticket], ScheduleError> {
+        match self.after.foreign {
+            Some(id) => Err(ScheduleError::Foreign { id }),
+            None => Ok(&self.after.tickets),
         }
     }
 
@@ -192,10 +211,9 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn after(mut self, id: impl Into<JobId>) -> Self {
         let id = id.into();
-        if self.from.shared().id == id.pool {
-            self.after.tickets.push(id.ticket())
-        } else {
-            self.after.foreign = Some(id)
+        match self.from.shared().ticket_of(id) {
+            Ok(ticket) => self.after.tickets.extend(ticket),
+            Err(_) => self.after.foreign = Some(id),
         }
         self
     }
@@ -362,39 +380,14 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// # Errors
     /// As [`try_schedule`](NewJob::try_schedule).
     pub fn try_combine(self) -> Result<JobId, ScheduleError> {
-        self.after.check_own()?;
+        let after = self.predecessors()?;
         let cx = self.from.context()?;
         let graph = cx.graph();
         let made = graph.make(self.label, 0, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
-        graph.wire(ticket, slot, &self.after.tickets, cx.queue(), false)?;
+        graph.wire(ticket, slot, after, cx.queue(), false)?;
         cx.publish(cx.queue(), false);
         Ok(JobId::new(cx.shared.id, ticket))
-    }
-
-    /// Makes a job without a body, which is over when the returned event is completed and all its
-    /// dependencies are over.
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let load = js.schedule(|_| ());
-    /// let shown = js.job("shown").after(load).try_event().unwrap();
-    /// let id = shown.id();
-    /// shown.complete();
-    /// js.wait(id);
-    /// ```
-    ///
-    /// # Errors
-    /// As [`try_schedule`](NewJob::try_schedule).
-    pub fn try_event(self) -> Result<Event, ScheduleError> {
-        self.after.check_own()?;
-        let cx = self.from.context()?;
-        let owner = owner(&cx);
-        let graph = cx.graph();
-        let made = graph.make(self.label, Slot::<P>::IS_OPEN_EVENT, Ticket::NONE);
-        let (ticket, slot) = made.ok_or_else(|| graph.full())?;
-        graph.wire_event(ticket, slot, &self.after.tickets, cx.queue())?;
-        Ok(Event::new(owner, JobId::new(cx.shared.id, ticket)))
     }
 
     /// Makes the job and publishes it.
@@ -409,7 +402,20 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         body: F,
         table: &'static BodyTable,
     ) -> Result<Ticket, ScheduleError> {
-        self.after.check_own()?;
+        // SAFETY: the caller's promise; the job is new.
+        let put = |_, slot: &Slot<P>| unsafe { slot.put_body(body, table) };
+        self.submit_with(cx, flags, put)
+    }
+
+    /// The same. `put` puts the body into the slot of the job.
+    #[inline]
+    pub(super) fn submit_with(
+        &self,
+        cx: &Context<'_, P>,
+        flags: u32,
+        put: impl FnOnce(Ticket, &Slot<P>),
+    ) -> Result<Ticket, ScheduleError> {
+        let after = self.predecessors()?;
         let graph = cx.graph();
         let flags = flags | self.lane | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
         let made = match self.from.scope() {
@@ -421,11 +427,10 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
             }
         };
         let (job, slot) = made.ok_or_else(|| graph.full())?;
-        // SAFETY: the caller's promise; the job is new.
-        unsafe { slot.put_body(body, table) };
+        put(job, slot);
         let queue = cx.queue();
         let in_scope = self.from.scope().is_some();
-        graph.wire(job, slot, &self.after.tickets, queue, in_scope)?;
+        graph.wire(job, slot, after, queue, in_scope)?;
         if !self.is_quiet {
             cx.publish(queue, false);
         }
@@ -433,8 +438,26 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     }
 }
 
+/// Schedules a job with a result, after `after`.
+///
+/// # Safety
+/// `table` is that of the body's type. The body borrows nothing.
+pub(super) unsafe fn successor<P: Platform>(
+    cx: &Context<'_, P>,
+    label: Label,
+    after: Ticket,
+    body: &mut dyn SlotValue,
+    table: &'static BodyTable,
+) -> Result<Ticket, ScheduleError> {
+    let mut job = NewJob::labelled(Origin::Inside(cx), label);
+    job.after.tickets.push(after);
+    // SAFETY: the caller's promise; the job is new.
+    let put = |_, slot: &Slot<P>| unsafe { slot.put_value(body, table) };
+    job.submit_with(cx, Slot::<P>::IS_HELD, put)
+}
+
 /// The job system of a context, for a handle that keeps it.
-fn owner<P: Platform>(cx: &Context<'_, P>) -> Arc<Shared<P>> {
+pub(super) fn owner<P: Platform>(cx: &Context<'_, P>) -> Arc<Shared<P>> {
     let owner = cx.shared.this.upgrade();
     owner.expect("a context keeps the job system alive")
 }

@@ -3,7 +3,7 @@
 
 use platform::Platform;
 
-use super::handle::Event;
+use super::handle::{Event, Job, Latch};
 use super::schedule::{NewJob, Origin};
 use crate::error::or_panic;
 use crate::store::{JobId, Name};
@@ -99,5 +99,58 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     #[track_caller]
     pub fn event(&'scope self, name: impl Into<Name>) -> Event {
         or_panic(self.job(name).try_event())
+    }
+
+    /// Makes an event with a value that may borrow, and the handle that the value goes to, as
+    /// [`JobSystem::event_with`](crate::JobSystem::event_with). The scope does not wait for it, but for its
+    /// jobs that depend on it.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let text = "one two three".to_owned();
+    /// let longest = js.scope(|scope| {
+    ///     let (found, word) = scope.event_with::<&str>("found");
+    ///     scope.spawn(|_| {
+    ///         let longest = text.split(' ').max_by_key(|word| word.len());
+    ///         found.complete_with(longest.unwrap_or_default());
+    ///     });
+    ///     word.wait()
+    /// });
+    /// assert_eq!(longest, "three");
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_event_with`] gives an error.
+    #[track_caller]
+    pub fn event_with<T: Send + 'scope>(&'scope self, name: impl Into<Name>) -> (Event<T>, Job<T>) {
+        or_panic(self.job(name).try_event_with())
+    }
+
+    /// Makes an event that is over when it has been completed `count` times, as
+    /// [`JobSystem::latch`](crate::JobSystem::latch). The scope does not wait for it, but for its jobs that
+    /// depend on it.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let (mut cells, mut sum) = ([0; 4], 0);
+    /// js.scope(|scope| {
+    ///     let filled = scope.latch("filled", 4);
+    ///     for cell in &mut cells {
+    ///         let filled = filled.clone();
+    ///         scope.spawn(move |_| {
+    ///             *cell = 1;
+    ///             filled.complete_one();
+    ///         });
+    ///     }
+    ///     scope.job("count").after(&filled).schedule(|_| sum = 4);
+    /// });
+    /// assert_eq!((cells, sum), ([1; 4], 4));
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`NewJob::try_latch`] gives an error.
+    #[track_caller]
+    pub fn latch(&'scope self, name: impl Into<Name>, count: usize) -> Latch {
+        or_panic(self.job(name).try_latch(count))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use platform::{Atomic, Ordering, Platform};
 
 use super::Graph;
-use crate::store::{Label, Map, NIL, Preds, Ticket};
+use crate::store::{Label, Map, NIL, Preds, Slot, Ticket};
 
 impl<P: Platform> Graph<P> {
     /// The jobs on the way from `from` to `to` along unfinished predecessors, if `to` is an ancestor of
@@ -35,8 +35,13 @@ impl<P: Platform> Graph<P> {
         None
     }
 
-    /// Calls `visit` with the predecessors of `job` that may not be over yet.
+    /// Calls `visit` with the predecessors of `job` that may not be over yet. Jobs that a future awaits are
+    /// no predecessors in this sense: it may go on without some of them.
     pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
+        // Relaxed: the flag is set while the job has no predecessors any more.
+        if self.slot(job).flags.load(Ordering::Relaxed) & Slot::<P>::WAS_POLLED != 0 {
+            return;
+        }
         self.linked_preds(job, |pred| {
             if !self.slot(pred).is_over(pred) {
                 visit(pred);
@@ -44,7 +49,8 @@ impl<P: Platform> Graph<P> {
         });
     }
 
-    /// Calls `visit` with the predecessors from which `job` has links, whether they are over or not. If the
+    /// Calls `visit` with the predecessors from which `job` has links, and with the jobs that it awaits if it
+    /// is a future, whether they are over or not. If the
     /// job has started meanwhile, all of them are over. If its links belong to another job by now, it stops.
     #[inline]
     pub(crate) fn linked_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {

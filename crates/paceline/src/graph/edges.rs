@@ -31,7 +31,8 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         for &pred in after {
             // Acquire, partners: as in `hang`: if the list is closed, everything the job did is visible.
             let links = self.slot(pred).links.load(Ordering::Acquire);
-            if LinksWord(links).is_open_for(pred) {
+            // An id that was made of bytes may be the one that this job has got since.
+            if LinksWord(links).is_open_for(pred) && pred != job {
                 left.push(pred);
             } else if self.failures.has(pred) {
                 self.cancel(job, pred);
@@ -142,24 +143,35 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     }
 
     /// Makes `job` wait for `after` as well, although it has been scheduled. Both jobs are of this job
-    /// system.
+    /// system. Without `after` it only looks whether the job could wait for more.
     ///
     /// # Errors
     /// If `job` has started, or if the edge closes a cycle.
-    pub(crate) fn add_dependency(self, job: JobId, after: Ticket) -> Result<(), GraphError> {
+    pub(crate) fn add_dependency(
+        self,
+        job: JobId,
+        after: Option<Ticket>,
+    ) -> Result<(), GraphError> {
         let ticket = job.ticket();
         let slot = self.slot(ticket);
         self.late_edges.store(1, Ordering::Relaxed);
         if !self.hold_back(ticket, slot) {
             return Err(GraphError::TooLate { id: job });
         }
-        let result = match self.path_to_ancestor(after, ticket) {
-            Some(cycle) => Err(GraphError::Cycle { cycle }),
-            None => self
-                .tell_scope(slot, &[after])
+        // Relaxed: the job is held back.
+        let flags = slot.flags.load(Ordering::Relaxed);
+        let has_begun = flags & Slot::<P>::WAS_POLLED != 0;
+        let result = after.map_or(Ok(()), |after| {
+            if has_begun {
+                return Err(GraphError::TooLate { id: job });
+            }
+            if let Some(cycle) = self.path_to_ancestor(after, ticket) {
+                return Err(GraphError::Cycle { cycle });
+            }
+            self.tell_scope(slot, &[after])
                 .and_then(|()| self.add_late_edge(after, ticket, slot))
-                .map_err(|_| GraphError::TooManyEdges),
-        };
+                .map_err(|_| GraphError::TooManyEdges)
+        });
         self.release(ticket, 1, Queue::Own);
         self.finish_todo(Queue::Own);
         self.driver.publish(Queue::Own);
@@ -205,14 +217,37 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     /// search for deadlocks walk. It does not hold the scope back, and does not know of it: the scope's jobs
     /// do. Of jobs that are over, the places are used again, so that a scope may stay open for ever.
     pub(crate) fn needs(self, scope: Ticket, pred: Ticket) -> Result<(), ScheduleError> {
+        let place = &self.slot(scope).place;
+        self.add_need(scope, pred, Some(place))
+    }
+
+    /// The job that runs on this thread, if it is a future, awaits `pred`. Waits for the job then help with
+    /// `pred`, too. (Searches for deadlocks do not go there: a future may await one of several things.)
+    pub(crate) fn awaits(self, job: Ticket, pred: Ticket) {
+        // Relaxed: the job runs on this thread.
+        let flags = self.slot(job).flags.load(Ordering::Relaxed);
+        if flags & Slot::<P>::IS_FUTURE != 0 {
+            // Without a free link the job is only not helped.
+            _ = self.add_need(job, pred, None);
+        }
+    }
+
+    /// Puts `pred` into the list of predecessors of a job that it does not hold back. `next`: where the block
+    /// is kept in which the next call begins to look for a place.
+    fn add_need(
+        self,
+        job: Ticket,
+        pred: Ticket,
+        next: Option<&P::AtomicU32>,
+    ) -> Result<(), ScheduleError> {
         /// How many blocks are looked at for a place. The next call goes on behind them. So the list is
         /// longer than it has to be by one part in this many at most.
         const BLOCKS_LOOKED_AT: u32 = 8;
-        let slot = self.slot(scope);
-        // Relaxed: a hint. All blocks of the list stay in it while the scope is open.
-        let mut number = slot.place.load(Ordering::Relaxed);
-        for _ in 0..BLOCKS_LOOKED_AT {
-            if number >= NIL {
+        let slot = self.slot(job);
+        // Relaxed: a hint. All blocks of the list stay in it until the job is over.
+        let mut number = next.map_or(NIL, |next| next.load(Ordering::Relaxed));
+        for looked_at in 0..BLOCKS_LOOKED_AT {
+            if number >= NIL && (looked_at == 0 || next.is_some()) {
                 // Acquire, partner: the Release CAS in `put_before`: the block.
                 number = Preds(slot.preds.load(Ordering::Acquire)).block();
             }
@@ -224,14 +259,16 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
             if !found {
                 number = block.more.load(Ordering::Relaxed);
             }
-            slot.place.store(number, Ordering::Relaxed);
+            if let Some(next) = next {
+                next.store(number, Ordering::Relaxed);
+            }
             if found {
                 return Ok(());
             }
         }
         let (number, block) = self.allocate_links()?;
         let first = slot.preds.load(Ordering::Relaxed);
-        block.fill(&[pred], scope.0, Preds(first).block());
+        block.fill(&[pred], job.0, Preds(first).block());
         put_before(slot, number, block, first);
         Ok(())
     }

@@ -31,8 +31,13 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     /// An event was dropped without being completed. Called while the event holds `job` back.
     pub(crate) fn abandon(self, job: Ticket) {
         let slot = self.slot(job);
+        // Relaxed: as in `cancel`.
+        if slot.pending.load(Ordering::Relaxed) >= DROPPED {
+            return; // It has failed already.
+        }
         let label = self.label_of(slot);
-        self.forget(self.failures.add(job, Failure::Abandoned { label }));
+        let flags = slot.flags.load(Ordering::Relaxed);
+        self.note_failure(job, slot, flags, Failure::Abandoned { label });
         // Relaxed: published by the release that the caller does next.
         slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
     }

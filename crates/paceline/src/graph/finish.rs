@@ -64,6 +64,40 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         }
     }
 
+    /// Nothing outside of the job system holds the job back any more: its event is completed, or its future
+    /// is woken.
+    pub(crate) fn release_from_outside(self, job: Ticket, queue: Queue) {
+        let slot = self.slot(job);
+        // Relaxed, both: published by the release.
+        if slot.pending.load(Ordering::Relaxed) > 1 {
+            // It is held back by something else as well, and goes on being so.
+            slot.flags
+                .fetch_and(!Slot::<P>::IS_OPEN_EVENT, Ordering::Relaxed);
+        }
+        self.release(job, 1, queue);
+    }
+
+    /// The future of the job is pending: the job waits again, to be released from outside. The caller runs
+    /// it. Threads that wait for the job may have to run what the future awaits.
+    pub(crate) fn hold_from_outside(self, slot: &Slot<P>, job: Ticket) {
+        // Relaxed, all three: published by the store of the state.
+        slot.place.store(Slot::<P>::NOWHERE, Ordering::Relaxed);
+        if slot.flags.load(Ordering::Relaxed) & Slot::<P>::WAS_POLLED == 0 {
+            let pending = Slot::<P>::IS_OPEN_EVENT | Slot::<P>::WAS_POLLED;
+            slot.flags.fetch_or(pending, Ordering::Relaxed);
+        }
+        // Release, partner: the CAS in `hold_back`, as for a new job.
+        slot.pending.store(1, Ordering::Release);
+        let waiting = StateWord::new(job.generation(), JobPhase::Waiting, 0).pack();
+        // Release, partner: the Acquire loads of the state, in `hold_back` and in surveys: the count, the
+        // flags, and what the poll did to the future.
+        slot.state.store(waiting, Ordering::Release);
+        // Relaxed: only the thread that polls a future adds to them.
+        if slot.preds.load(Ordering::Relaxed) != Preds::NONE.0 {
+            self.driver.has_new_predecessor(job);
+        }
+    }
+
     /// Nothing holds the job back: queues it, or puts it on the list of jobs to finish here.
     #[inline(always)]
     pub(crate) fn make_ready(self, job: Ticket, slot: &Slot<P>, queue: Queue) {

@@ -59,6 +59,8 @@ pub(crate) struct Wakers<M: Memory>(M::Lock<WakerTable>);
 struct WakerTable {
     next: u32,
     wakers: Map<u32, Pending>,
+    /// How many are being called.
+    called: u32,
 }
 
 /// A future that waits for `job`.
@@ -110,6 +112,27 @@ impl<M: Memory> Wakers<M> {
 
     pub(crate) fn take(&self, key: u32) -> Option<UserValue<Waker>> {
         self.0.with(|table| table.wakers.remove(&key))?.waker
+    }
+
+    /// Takes a waker to call it. The call is over with [`end_call`](Wakers::end_call).
+    fn begin_call(&self, key: u32) -> Option<UserValue<Waker>> {
+        self.0.with(|table| {
+            let waker = table.wakers.remove(&key)?.waker;
+            table.called += u32::from(waker.is_some());
+            waker
+        })
+    }
+
+    fn end_call(&self) {
+        self.0.with(|table| table.called -= 1);
+    }
+
+    /// Whether there are wakers of jobs that are over, which are about to be called or are being called.
+    pub(crate) fn are_due(&self, is_over: impl Fn(Ticket) -> bool) -> bool {
+        self.0.with(|table| {
+            let mut all = table.wakers.values();
+            table.called > 0 || all.any(|pending| is_over(pending.job))
+        })
     }
 
     fn is_dropped(&self, key: u32) -> bool {
@@ -228,8 +251,9 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
 
     /// The audience of a failure. The caller is finishing the job, and the job's list is still open.
     pub(crate) fn audience(self, job: Ticket, slot: &Slot<P>, flags: u32) -> Audience {
+        let asks = Slot::<P>::HANDLE | Slot::<P>::INPUT;
         let held = flags & Slot::<P>::IS_HELD != 0
-            && slot.holders.load(Ordering::Relaxed) & Slot::<P>::HANDLE != 0;
+            && slot.holders.load(Ordering::Relaxed) & asks == Slot::<P>::HANDLE;
         if held
             || flags & (Slot::<P>::IN_SCOPE | Slot::<P>::IS_AWAITED) != 0
             || self.driver.is_awaited(job)
@@ -261,9 +285,10 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         match listener {
             Listener::ThreadSlot(thread) => self.driver.wake_listener(thread),
             Listener::Waker(key) => {
-                if let Some(waker) = self.wakers.take(key) {
+                if let Some(waker) = self.wakers.begin_call(key) {
                     self.driver
                         .call_hook(|| caught(|| waker.into_inner().wake()));
+                    self.wakers.end_call();
                 }
             }
         }

@@ -134,7 +134,11 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         // Held back by the event itself, and by this thread until the edges are added.
         let after = self.not_over(job, after);
         let wired = self.add_edges(job, slot, &after, 2, false);
-        // The program gets no handle to complete it with: then it is cancelled.
+        if wired.is_err() {
+            // Relaxed: published by the release. The program will get no handle.
+            slot.holders.store(Slot::<P>::FINISHER, Ordering::Relaxed);
+        }
+        // The program gets no event to complete it with: then it is cancelled.
         self.release(job, if wired.is_ok() { 1 } else { 2 }, queue);
         self.finish_todo(queue);
         wired

@@ -17,6 +17,8 @@
 //! its model. `--nocapture` shows how many executions each model took.
 
 mod deque;
+mod ending;
+mod futures;
 mod idle;
 mod links;
 mod live;
@@ -30,6 +32,7 @@ mod slots;
 mod slow;
 mod spoil;
 mod thread_slots;
+mod values;
 mod wait;
 mod whole;
 mod workers;

@@ -15,7 +15,8 @@ pub(super) type Word32 = <Loom as Memory>::AtomicU32;
 type Word64 = <Loom as Memory>::AtomicU64;
 
 /// A way to spoil memory. By default nothing is spoiled. Of 32-bit words only
-/// [`count_down`](Spoil::count_down) and [`store_small`](Spoil::store_small) are spoiled.
+/// [`count_down`](Spoil::count_down), [`or_small`](Spoil::or_small) and [`store_small`](Spoil::store_small)
+/// are spoiled.
 pub(super) trait Spoil: Send + Sync + Copy + 'static {
     /// A store follows, in the modification order, the value that it overwrites; see [`Ordered`].
     const ORDERED: bool = false;
@@ -26,7 +27,7 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
     /// A spin ends only when it sees the value that it waits for, however late that is. A spin in vain is
     /// longer than a model may be.
     const SPINS_ON: bool = false;
-    /// Compare-exchanges are a load and a store.
+    /// Compare-exchanges and ands of 64-bit words are a load and a store.
     const TORN: bool = false;
     /// The ordering that takes the place of that of a load,
     fn load(order: Ordering) -> Ordering {
@@ -54,6 +55,14 @@ pub(super) trait Spoil: Send + Sync + Copy + 'static {
     }
     /// … and of a fence.
     fn fence(order: Ordering) -> Ordering {
+        order
+    }
+    /// The operand that a swap, or an and or or of a 64-bit word, really has.
+    fn operand(value: u64) -> u64 {
+        value
+    }
+    /// … and of an or of a 32-bit word,
+    fn or_small(order: Ordering) -> Ordering {
         order
     }
     /// The value that a store or an exchange really writes.
@@ -137,7 +146,8 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
     }
     #[track_caller]
     fn swap(&self, value: u64, order: Ordering) -> u64 {
-        self.0.swap(value, Self::change(value, order))
+        self.0
+            .swap(Self::operand(value), Self::change(value, order))
     }
     #[track_caller]
     fn compare_exchange(
@@ -176,11 +186,19 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
     }
     #[track_caller]
     fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_and(value, Self::change(value, order))
+        if S::is_here() && S::TORN {
+            // AcqRel in two halves, partner: those of the and.
+            let now = self.0.load(Ordering::Acquire);
+            self.0.store(now & value, Ordering::Release);
+            return now;
+        }
+        self.0
+            .fetch_and(Self::operand(value), Self::change(value, order))
     }
     #[track_caller]
     fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-        self.0.fetch_or(value, Self::change(value, order))
+        self.0
+            .fetch_or(Self::operand(value), Self::change(value, order))
     }
     #[track_caller]
     fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
@@ -189,6 +207,14 @@ impl<S: Spoil> Atomic<u64> for SpoiledWord<S> {
 }
 
 impl<S: Spoil> SpoiledWord<S> {
+    #[track_caller]
+    fn operand(value: u64) -> u64 {
+        if S::is_here() {
+            S::operand(value)
+        } else {
+            value
+        }
+    }
     #[track_caller]
     fn change(operand: u64, order: Ordering) -> Ordering {
         if S::is_here() {
@@ -223,8 +249,16 @@ impl<S: Spoil> Atomic<u32> for SpoiledCount<S> {
             self.0.fetch_sub(value, order)
         }
     }
+    #[track_caller]
+    fn fetch_or(&self, value: u32, order: Ordering) -> u32 {
+        if S::is_here() {
+            self.0.fetch_or(value, S::or_small(order))
+        } else {
+            self.0.fetch_or(value, order)
+        }
+    }
     testkit::forward_atomic!(|this| this.0, u32:
-        load swap compare_exchange fetch_add fetch_and fetch_or fetch_max);
+        load swap compare_exchange fetch_add fetch_and fetch_max);
 }
 
 // SAFETY: none is needed: the checker finds the planted errors, and reports a race instead of having one.

@@ -136,6 +136,33 @@ impl Body {
         }
     }
 
+    /// The place of the value, for one that must not move.
+    ///
+    /// # Safety
+    /// `this` holds a `T` put in by [`Body::put`].
+    pub(crate) unsafe fn place<T>(this: *mut Body) -> *mut T {
+        if Body::holds::<T>() {
+            this.cast::<T>()
+        } else {
+            // SAFETY: the caller vouches that a `T` is there, and large values were boxed by `put`.
+            unsafe { &raw mut **this.cast::<Box<T>>() }
+        }
+    }
+
+    /// Drops the value where it is.
+    ///
+    /// # Safety
+    /// `this` holds a `T` put in by [`Body::put`]; it is empty afterwards, also if the drop panics.
+    pub(crate) unsafe fn drop_in_place<T>(this: *mut Body) {
+        if Body::holds::<T>() {
+            // SAFETY: the caller vouches that a `T` is there.
+            unsafe { this.cast::<T>().drop_in_place() };
+        } else {
+            // SAFETY: as above; large values were boxed by `put`.
+            unsafe { this.cast::<Box<T>>().drop_in_place() };
+        }
+    }
+
     /// Takes the value out again.
     ///
     /// # Safety

@@ -13,6 +13,9 @@ use std::num::NonZeroU32;
 /// give the id back. It stays valid for ever: once the job has finished, the id is the name of a finished
 /// job. Calls that are given an id of another job system refuse it, each as it says itself.
 ///
+/// An id can be stored as bytes ([`to_bytes`](JobId::to_bytes)), or as 64 bits
+/// ([`JobSystem::id_to_bits`](crate::JobSystem::id_to_bits)).
+///
 /// Ids are equal if they name the same job. To copy, compare or hash one neither allocates nor blocks, and
 /// wakes no thread.
 ///
@@ -45,6 +48,48 @@ impl JobId {
 
     pub(crate) fn ticket(self) -> Ticket {
         Ticket::new(self.index, self.generation)
+    }
+
+    /// The id as bytes, for stores of plain data. They mean something to this process alone. Neither this nor
+    /// [`from_bytes`](JobId::from_bytes) allocates, blocks or wakes.
+    ///
+    /// ```
+    /// use paceline::{JobId, JobSystem};
+    /// let js = JobSystem::new();
+    /// let id = js.schedule(|_| ());
+    /// assert_eq!(JobId::from_bytes(id.to_bytes()), Some(id));
+    /// ```
+    pub fn to_bytes(self) -> [u8; 16] {
+        let halves = u128::from(self.generation) << 64
+            | u128::from(self.index) << 32
+            | u128::from(self.pool.get());
+        halves.to_le_bytes()
+    }
+
+    /// The id that [`to_bytes`](JobId::to_bytes) made these bytes of. `None` if no id has such bytes.
+    ///
+    /// Other bytes do no harm. They may make the id of another job, or one that no job has ever had. Such an
+    /// id counts as that of a job that is over, or of one of another job system.
+    ///
+    /// ```
+    /// use paceline::{JobId, JobSystem};
+    /// let js = JobSystem::new();
+    /// assert_eq!(JobId::from_bytes([0; 16]), None);
+    /// let mut bytes = js.schedule(|_| ()).to_bytes();
+    /// bytes[4..7].fill(0xff); // No job system has so many jobs.
+    /// assert!(js.is_done(JobId::from_bytes(bytes).unwrap()));
+    /// ```
+    pub fn from_bytes(bytes: [u8; 16]) -> Option<JobId> {
+        let halves = u128::from_le_bytes(bytes);
+        let (index, generation) = ((halves >> 32) as u32, (halves >> 64) as u64);
+        let pool = NonZeroU32::new(halves as u32)?;
+        let is_possible =
+            index < Ticket::INDEX_END && (1..=Ticket::GENERATION_LAST).contains(&generation);
+        is_possible.then_some(JobId {
+            pool,
+            index,
+            generation,
+        })
     }
 }
 
@@ -103,3 +148,32 @@ impl fmt::Debug for Ticket {
 }
 
 const _: () = assert!(size_of::<JobId>() == 16 && size_of::<Option<JobId>>() == 16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: every id survives the way to bytes and back, and bytes that no id has are refused. Method: ids
+    /// at the edges of their fields; then every single bit that may not be set.
+    #[test]
+    fn bytes_are_ids_or_nothing() {
+        let indices = [0, 1, Ticket::INDEX_END - 1];
+        for (pool, generation) in [(1, 1), (u32::MAX, Ticket::GENERATION_LAST), (7, 1 << 39)] {
+            for index in indices {
+                let pool = NonZeroU32::new(pool).unwrap();
+                let id = JobId::new(pool, Ticket::new(index, generation));
+                assert_eq!(JobId::from_bytes(id.to_bytes()), Some(id));
+                for bit in (56..64).chain(104..128) {
+                    let mut bytes = id.to_bytes();
+                    bytes[bit / 8] |= 1 << (bit % 8);
+                    assert_eq!(JobId::from_bytes(bytes), None, "bit {bit}");
+                }
+                for field in [0..4, 8..16] {
+                    let mut bytes = id.to_bytes();
+                    bytes[field].fill(0);
+                    assert_eq!(JobId::from_bytes(bytes), None);
+                }
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
 //! about threads.
 
 mod body;
+mod holders;
 mod id;
 mod label;
 mod links;
@@ -12,6 +13,7 @@ pub(crate) mod slab;
 mod slot;
 
 pub(crate) use body::{Body, BodyTable, Erased};
+pub(crate) use holders::SlotValue;
 pub use id::JobId;
 pub(crate) use id::Ticket;
 pub use label::Label;

@@ -9,6 +9,7 @@
 //! | Free → Waiting | the thread that allocated the slot | store |
 //! | Waiting → Ready | the thread that brought `pending` to zero | store |
 //! | Ready → Running, participants 1 | the thread that wins | CAS: *the claim* |
+//! | Running → Waiting | the thread that has polled a future which is pending | store |
 //! | Running → Open | the claimer of a range, once its pieces can be shared | store |
 //! | Open, participants n → n ± 1 | participants, n > 0 | CAS / subtract |
 //! | Running, Open with participants 0 → Free, next generation | the last one out | store |
@@ -177,8 +178,7 @@ pub(crate) struct Slot<P: Platform> {
     /// with the range's words. Before that [`Slot::NOWHERE`]. Of a scope: the block of its links in which the
     /// next free place is looked for.
     pub(crate) place: P::AtomicU32,
-    /// Jobs with a handle: which sides still need the slot ([`Slot::FINISHER`], [`Slot::HANDLE`]), and
-    /// whether the handle has taken the result ([`Slot::TAKEN`]). The last side to leave frees the slot.
+    /// Jobs with a handle: which sides still need the slot, and where the result is; see `holders`.
     pub(crate) holders: P::AtomicU32,
     /// The functions that run or drop the body. Written by the allocating thread, read by the claimer.
     pub(crate) table: P::Cell<Option<&'static BodyTable>>,
@@ -220,18 +220,16 @@ impl<P: Platform> Slot<P> {
     pub(crate) const HAS_PARENT: u32 = 1 << 9;
     /// A job that a handle holds has failed: there is no result. Written before its list is closed.
     pub(crate) const FAILED: u32 = 1 << 10;
-    /// An event that has not been completed: it counts as one of the things that hold it back.
+    /// An event that has not been completed, or a future that is pending: that counts as one of the things
+    /// that hold it back.
     pub(crate) const IS_OPEN_EVENT: u32 = 1 << 11;
+    /// The body is a future: it may be run several times.
+    pub(crate) const IS_FUTURE: u32 = 1 << 13;
+    /// A future that has been pending. What it awaits is among its predecessors; these do not count.
+    pub(crate) const WAS_POLLED: u32 = 1 << 14;
 
     /// Value of `place`: no thread slot has the job, or none has stored itself there yet.
     pub(crate) const NOWHERE: u32 = u32::MAX;
-
-    /// Bit of `holders`: the thread that finishes the job.
-    pub(crate) const FINISHER: u32 = 1;
-    /// Bit of `holders`: the handle.
-    pub(crate) const HANDLE: u32 = 1 << 1;
-    /// Bit of `holders`: the result is no longer there.
-    pub(crate) const TAKEN: u32 = 1 << 2;
 
     /// The scope of the job, or the job that made it. For callers that have the job to themselves, or that
     /// can live with an answer about another job. `flags` are those of the job.
@@ -319,7 +317,8 @@ impl<P: Platform> Slot<P> {
         links.is_closed_for(ticket) || self.is_over(ticket)
     }
 
-    /// Tries to win the right to run the job. Of all calls with equal tickets exactly one ever succeeds.
+    /// Tries to win the right to run the job. Of all calls with equal tickets exactly one ever succeeds. (For
+    /// a future: one each time that it is made ready, whichever ticket it is.)
     #[inline]
     pub(crate) fn claim(&self, ticket: Ticket) -> bool {
         let ready = StateWord::new(ticket.generation(), JobPhase::Ready, 0).pack();

@@ -1,4 +1,5 @@
-//! The function tables of closures that are called once, by the type of the closure.
+//! The function tables of closures that are called once, by the type of the closure, and of the values that
+//! events give.
 
 use std::marker::PhantomData;
 
@@ -52,6 +53,46 @@ impl<P: Platform, F: FnOnce(&Context<'_, P>) -> T, T> Typed<P, F, T> {
         },
         drop_result: |body| {
             // SAFETY: `run` has put a `T` there.
+            drop(unsafe { Body::take::<T>(body) });
+        },
+    };
+}
+
+/// The same for a body that gets no context, and so knows no platform.
+pub(crate) struct TypedAlone<F, T>(PhantomData<(F, T)>);
+
+impl<F: FnOnce() -> T, T> TypedAlone<F, T> {
+    pub(crate) const TABLE: BodyTable = BodyTable {
+        run: |body, _| {
+            // SAFETY: the table is stored beside a body that holds an `F`. Once the closure is taken out, the
+            // memory is free for the result.
+            unsafe {
+                let result = Body::take::<F>(body)();
+                Body::put(body, result);
+            }
+        },
+        join: no_join,
+        discard: |body| {
+            // SAFETY: as above.
+            drop(unsafe { Body::take::<F>(body) });
+        },
+        drop_result: |body| {
+            // SAFETY: `run` has put a `T` there.
+            drop(unsafe { Body::take::<T>(body) });
+        },
+    };
+}
+
+/// The table of a job without a body, whose value an event gives.
+pub(crate) struct Given<T>(PhantomData<T>);
+
+impl<T> Given<T> {
+    pub(crate) const TABLE: BodyTable = BodyTable {
+        run: |_, _| unreachable!("an event has no body"),
+        join: no_join,
+        discard: |_| {},
+        drop_result: |body| {
+            // SAFETY: the event has put a `T` there.
             drop(unsafe { Body::take::<T>(body) });
         },
     };

@@ -7,6 +7,7 @@ pub(crate) mod context;
 mod ending;
 mod entry;
 mod fork;
+mod future;
 #[cfg(feature = "trace")]
 mod own_rings;
 mod publish;
@@ -24,8 +25,11 @@ mod wait;
 mod worker;
 mod workers;
 
-pub(crate) use bodies::{Once, Typed};
+pub(crate) use bodies::{Given, Once, Typed, TypedAlone};
 pub use context::Context;
+#[cfg(all(test, not(any(miri, paceline_tsan))))]
+pub(crate) use ending::EndOfSystem;
+pub(crate) use future::{FutureBody, Polled};
 pub(crate) use range::{RangeTable, SharedRange};
 pub use scope::Scope;
 pub(crate) use scope::ScopeJobs;

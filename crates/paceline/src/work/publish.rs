@@ -7,6 +7,7 @@ use event::{EventKind, Withheld};
 use platform::{Atomic, Ordering, Parker, Platform};
 
 use super::context::Context;
+use super::shared::Shared;
 use super::thread_slot::{ThreadKind, ThreadSlot};
 use super::wait::Mark;
 use crate::adapt::Checkpoint;
@@ -209,5 +210,17 @@ impl<P: Platform> Context<'_, P> {
             self.thread.counters.wakes_sent.add(1);
             self.record_at(before, EventKind::Wake, u64::from(thread.index));
         }
+    }
+}
+
+impl<P: Platform> Shared<P> {
+    /// An event is completed, or a future is woken, perhaps by a thread that has nothing else to do with the
+    /// job system.
+    pub(crate) fn release_from_outside(&self, context: &Context<'_, P>, job: Ticket) {
+        let queue = context.queue();
+        context.graph().release_from_outside(job, queue);
+        context.graph().finish_todo(queue);
+        context.publish(queue, false);
+        self.end_if_deferred(context);
     }
 }

@@ -79,10 +79,10 @@ impl<P: Platform> Context<'_, P> {
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
             graph.prefetch_links(slot);
         }
-        if flags & Slot::<P>::IS_RANGE != 0 {
-            // The range opens itself, catches its panics and leaves as a participant. Other threads read the
+        if flags & (Slot::<P>::IS_RANGE | Slot::<P>::IS_FUTURE) != 0 {
+            // A range opens itself, catches its panics and leaves as a participant. Other threads read the
             // closure meanwhile. The closure stays where it is: nothing is written through the pointer, so
-            // the cell is not borrowed for the length of the call.
+            // the cell is not borrowed for the length of the call. A future ends itself, too, or waits again.
             let body = slot.body_for_participants();
             // SAFETY: as above; the body is opened once, because a claim is won once.
             self.in_frame(job, || unsafe { table.open(body, Erased::new(self)) });

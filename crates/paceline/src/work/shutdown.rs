@@ -13,9 +13,15 @@
 //! Some jobs are held back for good, others only for a moment longer. A survey of all jobs tells which
 //! ([`survey_jobs`](Shared::survey_jobs)). A thread that finishes a job first lets its slot go and then
 //! notifies its successors, and code of the program's may run in between (a waker). So a job that waits for
-//! less than its count says is about to be released. And a survey takes time, in which work may move from a
+//! less than its count says is about to be released. A waker that is due may be that of a future, or complete
+//! an event. And a survey takes time, in which work may move from a
 //! place it has not yet seen to one it has seen. Only two surveys with the same outcome have seen all there
 //! was between them.
+//!
+//! A handle outlives the job system, and may schedule a successor at any time ([`Job::then`]). Such calls are
+//! counted (`ending`), so that the last survey has seen what they made. Later ones are refused.
+//!
+//! [`Job::then`]: crate::Job::then
 //!
 //! Mostly the thread that drops the job system does all that. It cannot if it is in the middle of a call made
 //! by the job system itself: the last owner was in a job's body, its result, a hook, a waker. Then it would
@@ -46,7 +52,7 @@ const PERIOD: Nanos = Nanos::from_millis(1);
 enum Remaining {
     Nothing,
     /// There is a job that runs on another thread, or is about to, or that another thread is about to
-    /// release.
+    /// release; or a waker that another thread calls.
     Running,
     /// There are jobs that only the completion of events will release.
     Held,
@@ -113,9 +119,11 @@ impl<P: Platform> Shared<P> {
         context.wake_for_all();
         self.run_what_can_run(context);
         self.stop();
-        while self.run_what_can_run(context) == Remaining::Held {
-            self.drop_what_is_held(context);
-        }
+        self.until_no_visit(context, || {
+            while self.run_what_can_run(context) == Remaining::Held {
+                self.drop_what_is_held(context);
+            }
+        });
     }
 
     /// Drops everything, on a thread that unwinds from a panic, where there are no workers.
@@ -123,8 +131,22 @@ impl<P: Platform> Shared<P> {
         if !self.ending.claim() {
             return;
         }
-        // No job runs here, and the drops of some jobs may make others ready.
-        while self.drop_what_is_ready(context) | self.drop_what_is_held(context) {}
+        self.until_no_visit(context, || {
+            // No job runs here, and the drops of some jobs may make others ready.
+            while self.drop_what_is_ready(context) | self.drop_what_is_held(context) {}
+        });
+    }
+
+    /// Ends all jobs, until no handle has made a further one meanwhile.
+    fn until_no_visit(&self, context: &Context<'_, P>, end_all: impl Fn()) {
+        loop {
+            let before = self.ending.before_last_look();
+            end_all();
+            if self.ending.is_over(before) {
+                return;
+            }
+            context.thread.parker.park(self.platform.now() + PERIOD);
+        }
     }
 
     /// Runs jobs until none is ready and none runs elsewhere. Returns what is left.
@@ -186,6 +208,10 @@ impl<P: Platform> Shared<P> {
                 JobPhase::Free | JobPhase::Settled => {}
             }
             digest = mix(digest ^ word.pack()) ^ u64::from(pending);
+        }
+        let is_over = |job| self.slot(job).is_over(job);
+        if found != Remaining::Running && self.graph.wakers.are_due(is_over) {
+            found = Remaining::Running;
         }
         Survey { found, digest }
     }

@@ -1,9 +1,11 @@
 //! The job system as a program sees it: [`JobSystem`].
 
+mod ids;
 mod recording;
 mod threads;
 #[cfg(feature = "trace")]
 mod trace;
+mod values;
 mod wait;
 
 use std::ops::Range;
@@ -33,11 +35,12 @@ use crate::work::shared::Shared;
 /// its first call, and may end at any time.
 ///
 /// Dropping it runs all scheduled jobs that can run, and then stops the workers. A job that can never run any
-/// more, because it depends on an event that was not completed, is dropped unrun; handles and ids of such
-/// jobs report [`WaitError::ShutDown`](crate::WaitError::ShutDown). The drop cannot wait for all that if it
-/// is part of a job, a hook or a result of this very job system, or if its thread is unwinding from a panic.
-/// Then it tells the workers to stop and returns. The last worker to leave does the rest, or without workers
-/// the call that ran the job. In the child of a `fork` the drop does nothing.
+/// more, because it depends on an event that was not completed, is dropped unrun, and so is a future that is
+/// pending; handles and ids of such jobs report [`WaitError::ShutDown`](crate::WaitError::ShutDown). The drop
+/// cannot wait for all that if it is part of a job, a hook or a result of this very job system, or if its
+/// thread is unwinding from a panic. Then it tells the workers to stop and returns. The last worker to leave
+/// does the rest, or without workers the call that ran the job. In the child of a `fork` the drop does
+/// nothing.
 ///
 /// ```
 /// use paceline::{Grain, JobSystem};

@@ -13,6 +13,10 @@ impl<P: Platform> JobSystem<P> {
     /// Waits for a job. Meanwhile this thread runs the jobs that it depends on, and the job itself, and no
     /// others. When none of these is ready, the thread blocks.
     ///
+    /// A job sees the thread-locals of the thread that runs it. So the jobs that run here, inside of this
+    /// call, see and change those of the caller, and may find what an outer job on the same thread has left
+    /// there.
+    ///
     /// Jobs that wait nest on the stack: about two kilobytes a level, and what their bodies take. Where less
     /// than 128 KiB are left (of small stacks: a quarter), the thread starts no further job on top of that
     /// and leaves it to the workers.

@@ -1,0 +1,90 @@
+//! The description of an event: one that is completed once, one with a value, one that counts.
+
+use std::sync::Arc;
+
+use platform::Platform;
+
+use super::handle::{Event, Job, Latch};
+use super::schedule::{NewJob, owner};
+use crate::error::ScheduleError;
+use crate::store::{BodyTable, JobId, Slot, Ticket};
+use crate::work::{Given, Shared};
+
+impl<'body, P: Platform> NewJob<'_, 'body, P> {
+    /// Makes a job without a body, which is over when the returned event is completed and all its
+    /// dependencies are over.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let load = js.schedule(|_| ());
+    /// let shown = js.job("shown").after(load).try_event().unwrap();
+    /// let id = shown.id();
+    /// shown.complete();
+    /// js.wait(id);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_event(self) -> Result<Event, ScheduleError> {
+        let (owner, id) = self.make_event(None)?;
+        Ok(Event::new(owner, id))
+    }
+
+    /// Makes an event with a value, and the handle that the value goes to; as
+    /// [`JobSystem::event_with`](crate::JobSystem::event_with). The handle has the value when the event is
+    /// completed and all its dependencies are over.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let connect = js.schedule(|_| ());
+    /// let reply = js.job("reply").after(connect).try_event_with::<String>();
+    /// let (reply, text) = reply.unwrap();
+    /// reply.complete_with("hello".to_owned());
+    /// assert_eq!(text.wait(), "hello");
+    /// ```
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_event_with<T: Send + 'body>(self) -> Result<(Event<T>, Job<T>), ScheduleError> {
+        let (owner, id) = self.make_event(Some(&Given::<T>::TABLE))?;
+        Ok((Event::new(owner.clone(), id), Job::new(owner, id)))
+    }
+
+    /// Makes a latch that counts to `count`, as [`JobSystem::latch`](crate::JobSystem::latch). Its job is
+    /// over when the latch is and all its dependencies are over.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let load = js.schedule(|_| ());
+    /// let shown = js.job("shown").after(load).try_latch(2).unwrap();
+    /// shown.complete_one();
+    /// shown.complete_one();
+    /// js.wait(&shown);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`try_schedule`](NewJob::try_schedule).
+    pub fn try_latch(self, count: usize) -> Result<Latch, ScheduleError> {
+        let label = self.label;
+        let (owner, id) = self.make_event(None)?;
+        Ok(Latch::new(owner, id, label, count))
+    }
+
+    /// Makes an event, with a value if there is a table for one.
+    fn make_event(
+        self,
+        value: Option<&'static BodyTable>,
+    ) -> Result<(Arc<Shared<P>>, JobId), ScheduleError> {
+        let (after, cx) = (self.predecessors()?, self.context()?);
+        let (owner, graph) = (owner(&cx), cx.graph());
+        let held = value.map_or(0, |_| Slot::<P>::IS_HELD);
+        let made = graph.make(self.label, Slot::<P>::IS_OPEN_EVENT | held, Ticket::NONE);
+        let (ticket, slot) = made.ok_or_else(|| graph.full())?;
+        if let Some(table) = value {
+            // SAFETY: the job is new, and the caller's table is that of the value.
+            unsafe { slot.promise(table) };
+        }
+        graph.wire_event(ticket, slot, after, cx.queue())?;
+        Ok((owner, JobId::new(cx.shared.id, ticket)))
+    }
+}
