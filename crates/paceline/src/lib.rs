@@ -56,6 +56,10 @@
 //! | [`Builder::placement`], [`Builder::slice`] | no effect |
 //! | [`JobSystem::limits`], [`Topology`] | equal CPUs, as many as std counts |
 //!
+//! `trace`, on by default, is `JobSystem::start_trace` and `PACELINE_TRACE`. `report`, on by default, makes a
+//! job system say by itself what holds it up: `Builder::stuck_after`, `Builder::report_on`,
+//! `Builder::on_report` and `PACELINE_STUCK`. [`JobSystem::report`] needs no feature.
+//!
 //! # How it works
 //!
 //! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that name. A
@@ -92,12 +96,15 @@ pub mod platform;
 mod policy;
 mod queues;
 pub mod record;
+mod report;
 mod stats;
 mod store;
 mod work;
 
 #[doc(no_inline)]
-pub use crate::platform::{CpuSet, Limits, Os, Platform, SchedParams, SpawnError, Topology};
+pub use crate::platform::{
+    CpuSet, Limits, Os, Platform, SchedParams, Signal, SpawnError, Topology,
+};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, Event, Frame, Job, JobSystem, Loop, LoopData, NewJob, PerWorker, Span, Tile,
@@ -112,6 +119,9 @@ pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 #[doc(no_inline)]
 pub use record::{RingReader, Rings, Sink};
+pub use report::{
+    Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, LiveWait, NamedJob, Report,
+};
 pub use stats::Stats;
 pub use store::{JobId, Label, Name};
 pub use work::{Context, Scope};

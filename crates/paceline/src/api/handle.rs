@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll, Waker};
@@ -15,7 +16,7 @@ use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use crate::error::{ScheduleError, WaitError};
 use crate::graph::{DROPPED, Listener};
-use crate::store::{Body, JobId, Slot, Ticket};
+use crate::store::{Body, CallSite, JobId, Slot, Ticket};
 use crate::work::shared::Shared;
 
 /// The handle of a job with a result, from [`NewJob::run`](crate::NewJob::run).
@@ -41,7 +42,8 @@ pub struct Job<T> {
 
 /// The part of a job system that handles need, without its platform, which they do not know.
 pub(crate) trait Owner: Send + Sync {
-    fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError>;
+    /// Waits on behalf of a call at `site`.
+    fn wait(&self, site: CallSite, job: Ticket, deadline: Nanos) -> Result<bool, WaitError>;
     fn now(&self) -> Nanos;
     fn is_over(&self, job: Ticket) -> bool;
     /// The place of the result of a job that is over, or why there is none.
@@ -133,8 +135,10 @@ impl<T> Job<T> {
     ///
     /// # Errors
     /// If the job panicked or was cancelled, if the wait can never end, or in a fork's child.
+    #[track_caller]
     pub fn try_wait(self) -> Result<T, WaitError> {
-        self.owner.wait(self.id.ticket(), Nanos::MAX)?;
+        let site = Location::caller();
+        self.owner.wait(site, self.id.ticket(), Nanos::MAX)?;
         self.take()
     }
 
@@ -154,9 +158,11 @@ impl<T> Job<T> {
     ///
     /// # Errors
     /// As [`try_wait`](Job::try_wait).
+    #[track_caller]
     pub fn wait_timeout(self, timeout: Duration) -> Result<Result<T, Job<T>>, WaitError> {
         let deadline = self.owner.now() + Nanos::from(timeout);
-        if self.owner.wait(self.id.ticket(), deadline)? {
+        let site = Location::caller();
+        if self.owner.wait(site, self.id.ticket(), deadline)? {
             self.take().map(Ok)
         } else {
             Ok(Err(self))
@@ -232,7 +238,7 @@ impl<T> fmt::Debug for Job<T> {
 struct Spent;
 
 impl Owner for Spent {
-    fn wait(&self, _: Ticket, _: Nanos) -> Result<bool, WaitError> {
+    fn wait(&self, _: CallSite, _: Ticket, _: Nanos) -> Result<bool, WaitError> {
         Ok(true)
     }
     fn now(&self) -> Nanos {
@@ -330,9 +336,9 @@ impl fmt::Debug for Event {
 }
 
 impl<P: Platform> Owner for Shared<P> {
-    fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+    fn wait(&self, site: CallSite, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
         let context = self.context().map_err(WaitError::from)?;
-        let waited = context.wait_until(job, deadline);
+        let waited = context.wait_at(site, job, deadline);
         self.end_if_deferred(&context);
         waited
     }

@@ -37,6 +37,7 @@ impl<P: Platform> Drop for Lent<'_, P> {
         if self.is_lent {
             let Context { shared, thread, .. } = self.context;
             thread_record::give_back(&shared.platform, shared.id.get(), thread);
+            thread.posted.depart();
             shared.threads.leave(thread.index);
         }
     }
@@ -46,6 +47,7 @@ impl<P: Platform> Drop for Lent<'_, P> {
 pub(super) fn begin_with_slot<P: Platform>(cx: &Context<'_, P>) {
     let limit = wait::stack_limit(&cx.shared.platform);
     cx.own(|own| own.stack_limit = limit);
+    cx.thread.posted.arrive(cx.shared.platform.thread_name());
     cx.shared.adapt.thread_started(cx);
     cx.record_thread();
 }

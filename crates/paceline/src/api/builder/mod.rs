@@ -2,6 +2,8 @@
 
 mod checks;
 mod hooks;
+#[cfg(feature = "report")]
+mod reports;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +13,14 @@ use platform::{CpuSet, Os, Platform, SchedParams};
 
 use self::checks::{in_range, out_of_range};
 use super::system::JobSystem;
-use crate::adapt::environment::{self, WorkersSetting};
+use crate::adapt::environment::{self, StuckSetting, WorkersSetting};
 use crate::adapt::{Adapt, Placement, Settings};
 use crate::error::BuildError;
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::queues::deque::RING_MAX;
+use crate::work::LongWaits;
 use crate::work::shared::{Parts, Shared};
 
 /// Settings of a job system; every one has a default.
@@ -54,6 +57,7 @@ pub struct Builder<P: Platform = Os> {
     placement: Placement,
     sink: Option<Arc<dyn Sink>>,
     recording: bool,
+    stuck: StuckSetting,
     hooks: Hooks,
 }
 
@@ -67,7 +71,10 @@ impl Builder<Os> {
     /// - `PACELINE_WORKERS` (a number, or `auto`) over the number of [workers](Builder::workers);
     /// - `PACELINE_CPUS` (a list such as `0-3,8`) over the [CPUs](Builder::cpus) that workers may run on;
     /// - `PACELINE_PLACEMENT` (`classes`, `little-cores-in-loops` or `free`) over their
-    ///   [placement](Builder::placement).
+    ///   [placement](Builder::placement);
+    /// - `PACELINE_STUCK` (a time such as `5s`, a signal such as `quit`, both with a comma, or `off`) over
+    ///   when the job system [reports](JobSystem::report) by itself what it is doing (`Builder::stuck_after`,
+    ///   `Builder::report_on`).
     ///
     /// `PACELINE_TRACE` (a file such as `run.pftrace`) asks for a trace of the job system from here to its
     /// end, which is written when it is dropped; see `JobSystem::start_trace`. `%p` in the name becomes the
@@ -129,6 +136,7 @@ impl<P: Platform> Builder<P> {
             placement: Placement::default(),
             sink: None,
             recording: true,
+            stuck: StuckSetting::default(),
             hooks: Hooks::default(),
         }
     }
@@ -393,11 +401,13 @@ impl<P: Platform> Builder<P> {
     /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread: if it does not take the
     /// settings, or if the number of [workers](Builder::workers) was asked for.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
-        let (environment, trace) = if self.asks_environment {
-            (environment::workers()?, environment::trace()?)
+        let (environment, trace, stuck) = if self.asks_environment {
+            let stuck = environment::stuck()?;
+            (environment::workers()?, environment::trace()?, stuck)
         } else {
-            (None, None)
+            (None, None, None)
         };
+        let stuck = stuck.unwrap_or(self.stuck);
         let workers = match environment {
             Some(WorkersSetting::Auto) => None,
             Some(WorkersSetting::Exactly(workers)) => Some(workers),
@@ -432,9 +442,13 @@ impl<P: Platform> Builder<P> {
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
+            long_waits: LongWaits::new(stuck.after)?,
             platform: self.platform,
         });
         let mut system = JobSystem::from_shared(shared);
+        if let Some(signal) = stuck.signal {
+            system.report_on(signal)?;
+        }
         if let Some(pattern) = &trace {
             system.trace_to(pattern)?;
         }
@@ -455,6 +469,9 @@ impl<P: Platform> Builder<P> {
             1,
             THREADS_MAX as u64,
         )?;
+        if let Some(after) = self.stuck.after {
+            in_range("stuck_after, in ns,", after.0, 1, u64::MAX)?;
+        }
         in_range("max_spares", self.max_spares as u64, 0, SPARES_MAX as u64)?;
         in_range(
             "queue_capacity",

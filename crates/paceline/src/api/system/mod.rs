@@ -1,6 +1,7 @@
 //! The job system as a program sees it: [`JobSystem`].
 
 mod recording;
+mod report;
 mod threads;
 #[cfg(feature = "trace")]
 mod trace;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::EventKind;
-use platform::{Limits, Machine, Os, Platform};
+use platform::{Limits, Machine, OnSignal, Os, Platform};
 
 use super::builder::Builder;
 use super::frame::Frame;
@@ -53,6 +54,8 @@ pub struct JobSystem<P: Platform = Os> {
     is_view: bool,
     /// The trace that the environment asked for. It is written when the job system has ended.
     trace: Option<Trace<P>>,
+    /// Reports are made when a signal comes, as long as this is there.
+    on_signal: Option<OnSignal>,
 }
 
 impl JobSystem<Os> {
@@ -87,6 +90,7 @@ impl<P: Platform> JobSystem<P> {
             shared,
             is_view: false,
             trace: None,
+            on_signal: None,
         }
     }
 
@@ -103,6 +107,7 @@ impl<P: Platform> JobSystem<P> {
             shared: shared.expect("the caller's borrow keeps the job system alive"),
             is_view: true,
             trace: None,
+            on_signal: None,
         }
     }
 
