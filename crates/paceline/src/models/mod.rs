@@ -20,6 +20,7 @@ mod deque;
 mod idle;
 mod links;
 mod live;
+mod posted;
 mod promote;
 mod range;
 mod ranges;
@@ -166,6 +167,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         stack_bytes: None,
         slice: None,
         slow_takes_loops: true,
+        stuck_after: None,
         platform,
     }
 }
