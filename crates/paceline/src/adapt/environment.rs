@@ -12,22 +12,19 @@
 //! A user who sets one of these variables sees the machine, which the program's author did not. So
 //! variables win over the program's settings. A value that cannot be read is an error, not a guess.
 //! `PACELINE_CPUS` and `PACELINE_PLACEMENT` are for what is behind the door, which reads them or refuses
-//! them.
+//! them; `PACELINE_STUCK` is for the part that makes reports, in the same way.
 
 use std::ffi::OsString;
-
-use event::Nanos;
-use platform::Signal;
 
 use crate::error::BuildError;
 use crate::limits::WORKERS_MAX;
 use crate::policy::WaitPolicy;
 
 /// The function that looks up a variable; tests have their own.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Looks up a variable of this process.
-pub(super) fn of_process(name: &str) -> Option<OsString> {
+pub(crate) fn of_process(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
@@ -37,15 +34,6 @@ pub(crate) enum WorkersSetting {
     /// As many as fit the machine, whatever the program says.
     Auto,
     Exactly(usize),
-}
-
-/// When the job system makes reports by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StuckSetting {
-    /// When a wait has lasted that long.
-    pub(crate) after: Option<Nanos>,
-    /// When this signal comes.
-    pub(crate) signal: Option<Signal>,
 }
 
 /// The number of workers that the environment asks for.
@@ -58,11 +46,6 @@ pub(crate) fn trace() -> Result<Option<String>, BuildError> {
     variable(&of_process, "PACELINE_TRACE", &read_trace)
 }
 
-/// When the environment asks for reports, whatever the program says.
-pub(crate) fn stuck() -> Result<Option<StuckSetting>, BuildError> {
-    variable(&of_process, "PACELINE_STUCK", &read_stuck)
-}
-
 /// The wait policy that the environment asks for.
 pub(crate) fn wait_policy() -> Result<Option<WaitPolicy>, BuildError> {
     let read = |text: &str| {
@@ -72,7 +55,7 @@ pub(crate) fn wait_policy() -> Result<Option<WaitPolicy>, BuildError> {
     variable(&of_process, "PACELINE_WAIT", &read)
 }
 
-pub(super) fn variable<T>(
+pub(crate) fn variable<T>(
     lookup: Lookup<'_>,
     name: &str,
     read: &dyn Fn(&str) -> Result<T, String>,
@@ -108,40 +91,7 @@ fn read_trace(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn read_stuck(text: &str) -> Result<StuckSetting, String> {
-    let mut setting = StuckSetting::default();
-    if text.eq_ignore_ascii_case("off") {
-        return Ok(setting);
-    }
-    for part in text.split(',').map(str::trim) {
-        if let (Ok(signal), None) = (part.parse(), setting.signal) {
-            setting.signal = Some(signal);
-        } else if let (Some(time), None) = (read_time(part), setting.after) {
-            setting.after = Some(time);
-        } else {
-            return Err(format!(
-                "'{}' says not when to report: use a time such as 500ms or 5s, a signal (quit, usr1, usr2), \
-                 both such as 5s,quit, or off",
-                shortened(text)
-            ));
-        }
-    }
-    Ok(setting)
-}
-
-/// A length of time that is not zero.
-fn read_time(text: &str) -> Option<Nanos> {
-    let word = text.to_ascii_lowercase();
-    let units = [("ms", 1), ("s", 1_000), ("min", 60_000)];
-    let mut numbers = units.into_iter().filter_map(|(unit, millis)| {
-        let digits = word.strip_suffix(unit)?.trim_end();
-        digits.parse::<u64>().ok()?.checked_mul(millis)
-    });
-    let millis = numbers.next().filter(|millis| *millis > 0)?;
-    Some(Nanos::from_millis(millis))
-}
-
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
@@ -178,49 +128,6 @@ mod tests {
             let error = read(bad).unwrap_err();
             assert!(error.starts_with("PACELINE_TRACE: '"), "{error}");
             assert!(error.contains("use one such as run.pftrace"), "{error}");
-        }
-    }
-
-    /// Goal: as above, for reports. Method: times in each unit, each signal, both in either order, `off`; and
-    /// mistakes, among them two of a kind.
-    #[test]
-    fn reports_have_a_time_or_a_signal_or_both() {
-        let read = |text: &str| {
-            let lookup = |name: &str| (name == "PACELINE_STUCK").then(|| text.into());
-            let read = variable(&lookup, "PACELINE_STUCK", &read_stuck);
-            read.map(|setting| setting.expect("it is set"))
-                .map_err(|error| error.to_string())
-        };
-        let of = |after, signal| Ok(StuckSetting { after, signal });
-        let millis = |millis| Some(Nanos::from_millis(millis));
-        assert_eq!(read(" 5s "), of(millis(5_000), None));
-        assert_eq!(read("250 MS"), of(millis(250), None));
-        assert_eq!(read("2min"), of(millis(120_000), None));
-        assert_eq!(read("off"), of(None, None));
-        for (name, signal) in Signal::ALL {
-            let both = of(millis(1_000), Some(signal));
-            assert_eq!(read(name), of(None, Some(signal)));
-            assert_eq!(read(&format!("1s, sig{name}")), both);
-            assert_eq!(read(&format!("{name},1s")), both);
-        }
-        let long = "9".repeat(10_000);
-        let mistakes = [
-            "",
-            "5",
-            "0s",
-            "-1s",
-            "1h",
-            "1s,",
-            "1s,2s",
-            "quit,usr1",
-            "kill",
-            "off,1s",
-        ];
-        for bad in mistakes.into_iter().chain([&long[..]]) {
-            let error = read(bad).unwrap_err();
-            assert!(error.starts_with("PACELINE_STUCK: '"), "{bad}: {error}");
-            assert!(error.ends_with("both such as 5s,quit, or off"), "{error}");
-            assert!(!error.contains('\n') && error.len() < 180, "{error}");
         }
     }
 

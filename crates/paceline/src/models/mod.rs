@@ -52,7 +52,7 @@ use crate::policy::SpinPolicy;
 use crate::store::{Label, Ticket};
 use crate::work::shared::{Parts, Shared};
 use crate::work::thread_slot::ThreadKind;
-use crate::work::{Context, LongWaits};
+use crate::work::{Context, LongWaits, StuckSetting};
 
 /// The part of one thread of a model.
 type Part = Box<dyn FnOnce() + Send>;
@@ -167,7 +167,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         stack_bytes: None,
         slice: None,
         slow_takes_loops: true,
-        long_waits: LongWaits::new(None).expect("nothing is asked for"),
+        long_waits: LongWaits::new(&StuckSetting::default()).expect("nothing is asked for"),
         platform,
     }
 }

@@ -29,7 +29,7 @@ mod workers;
 pub(crate) use bodies::{Once, Typed};
 pub use context::Context;
 pub(crate) use range::{RangeTable, SharedRange};
-pub(crate) use report::LongWaits;
+pub(crate) use report::{LongWaits, StuckSetting, Telling};
 pub use scope::Scope;
 pub(crate) use scope::ScopeJobs;
 pub(crate) use shared::Shared;

@@ -4,6 +4,9 @@ mod checks;
 mod hooks;
 #[cfg(feature = "report")]
 mod reports;
+#[cfg(not(feature = "report"))]
+#[path = "unreported.rs"]
+mod reports;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +16,15 @@ use platform::{CpuSet, Os, Platform, SchedParams};
 
 use self::checks::{in_range, out_of_range};
 use super::system::JobSystem;
-use crate::adapt::environment::{self, StuckSetting, WorkersSetting};
+use crate::adapt::environment::{self, WorkersSetting};
 use crate::adapt::{Adapt, Placement, Settings};
 use crate::error::BuildError;
 use crate::hooks::Hooks;
 use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WORKERS_MAX};
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::queues::deque::RING_MAX;
-use crate::work::LongWaits;
 use crate::work::shared::{Parts, Shared};
+use crate::work::{LongWaits, StuckSetting};
 
 /// Settings of a job system; every one has a default.
 ///
@@ -89,6 +92,25 @@ impl Builder<Os> {
             asks_environment: true,
             ..Builder::with_platform(Os)
         }
+    }
+}
+
+/// The settings that the environment asks for.
+#[derive(Default)]
+struct Asked {
+    workers: Option<WorkersSetting>,
+    trace: Option<String>,
+    stuck: Option<StuckSetting>,
+}
+
+impl Asked {
+    #[cold]
+    fn by_environment() -> Result<Asked, BuildError> {
+        Ok(Asked {
+            workers: environment::workers()?,
+            trace: environment::trace()?,
+            stuck: reports::from_environment()?,
+        })
     }
 }
 
@@ -401,19 +423,19 @@ impl<P: Platform> Builder<P> {
     /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread: if it does not take the
     /// settings, or if the number of [workers](Builder::workers) was asked for.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
-        let (environment, trace, stuck) = if self.asks_environment {
-            let stuck = environment::stuck()?;
-            (environment::workers()?, environment::trace()?, stuck)
+        let asked = if self.asks_environment {
+            Asked::by_environment()?
         } else {
-            (None, None, None)
+            Asked::default()
         };
-        let stuck = stuck.unwrap_or(self.stuck);
-        let workers = match environment {
+        let stuck = asked.stuck.unwrap_or(self.stuck);
+        let workers = match asked.workers {
             Some(WorkersSetting::Auto) => None,
             Some(WorkersSetting::Exactly(workers)) => Some(workers),
             None => self.workers,
         };
         self.check()?;
+        let long_waits = LongWaits::new(&stuck)?;
         let settings = Settings {
             workers,
             reserve: self.reserve,
@@ -442,14 +464,12 @@ impl<P: Platform> Builder<P> {
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
-            long_waits: LongWaits::new(stuck.after)?,
+            long_waits,
             platform: self.platform,
         });
         let mut system = JobSystem::from_shared(shared);
-        if let Some(signal) = stuck.signal {
-            system.report_on(signal)?;
-        }
-        if let Some(pattern) = &trace {
+        system.listen(&stuck)?;
+        if let Some(pattern) = &asked.trace {
             system.trace_to(pattern)?;
         }
         let shared = system.shared();
@@ -469,9 +489,6 @@ impl<P: Platform> Builder<P> {
             1,
             THREADS_MAX as u64,
         )?;
-        if let Some(after) = self.stuck.after {
-            in_range("stuck_after, in ns,", after.0, 1, u64::MAX)?;
-        }
         in_range("max_spares", self.max_spares as u64, 0, SPARES_MAX as u64)?;
         in_range(
             "queue_capacity",

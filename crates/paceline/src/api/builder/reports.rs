@@ -1,4 +1,4 @@
-//! Settings for the reports that the job system makes by itself.
+//! Settings for the reports that the job system makes by itself, in code and in the environment.
 
 use std::time::Duration;
 
@@ -6,7 +6,10 @@ use event::Nanos;
 use platform::{Platform, Signal};
 
 use super::Builder;
+use crate::adapt::environment::{of_process, shortened, variable};
+use crate::error::BuildError;
 use crate::report::Report;
+use crate::work::StuckSetting;
 
 impl<P: Platform> Builder<P> {
     /// Reports a wait when it has had nothing to run for this long, and again whenever it has lasted twice as
@@ -84,5 +87,91 @@ impl<P: Platform> Builder<P> {
     pub fn on_report(mut self, hook: impl Fn(&Report) + Send + Sync + 'static) -> Self {
         self.hooks.set_report(hook);
         self
+    }
+}
+
+/// When the environment asks for reports, whatever the program says.
+pub(super) fn from_environment() -> Result<Option<StuckSetting>, BuildError> {
+    variable(&of_process, "PACELINE_STUCK", &read_stuck)
+}
+
+fn read_stuck(text: &str) -> Result<StuckSetting, String> {
+    let mut setting = StuckSetting::default();
+    if text.eq_ignore_ascii_case("off") {
+        return Ok(setting);
+    }
+    for part in text.split(',').map(str::trim) {
+        if let (Ok(signal), None) = (part.parse(), setting.signal) {
+            setting.signal = Some(signal);
+        } else if let (Some(time), None) = (read_time(part), setting.after) {
+            setting.after = Some(time);
+        } else {
+            return Err(format!(
+                "'{}' says not when to report: use a time such as 500ms or 5s, a signal (quit, usr1, usr2), \
+                 both such as 5s,quit, or off",
+                shortened(text)
+            ));
+        }
+    }
+    Ok(setting)
+}
+
+/// A length of time that is not zero.
+fn read_time(text: &str) -> Option<Nanos> {
+    let word = text.to_ascii_lowercase();
+    let units = [("ms", 1), ("s", 1_000), ("min", 60_000)];
+    let mut numbers = units.into_iter().filter_map(|(unit, millis)| {
+        let digits = word.strip_suffix(unit)?.trim_end();
+        digits.parse::<u64>().ok()?.checked_mul(millis)
+    });
+    let millis = numbers.next().filter(|millis| *millis > 0)?;
+    Some(Nanos::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: values of `PACELINE_STUCK` are understood as they are meant. Method: times in each unit, each
+    /// signal, both in either order, `off`; and mistakes, among them two of a kind.
+    #[test]
+    fn reports_have_a_time_or_a_signal_or_both() {
+        let read = |text: &str| {
+            let lookup = |name: &str| (name == "PACELINE_STUCK").then(|| text.into());
+            let read = variable(&lookup, "PACELINE_STUCK", &read_stuck);
+            read.map(|setting| setting.expect("it is set"))
+                .map_err(|error| error.to_string())
+        };
+        let of = |after, signal| Ok(StuckSetting { after, signal });
+        let millis = |millis| Some(Nanos::from_millis(millis));
+        assert_eq!(read(" 5s "), of(millis(5_000), None));
+        assert_eq!(read("250 MS"), of(millis(250), None));
+        assert_eq!(read("2min"), of(millis(120_000), None));
+        assert_eq!(read("off"), of(None, None));
+        for (name, signal) in Signal::ALL {
+            let both = of(millis(1_000), Some(signal));
+            assert_eq!(read(name), of(None, Some(signal)));
+            assert_eq!(read(&format!("1s, sig{name}")), both);
+            assert_eq!(read(&format!("{name},1s")), both);
+        }
+        let long = "9".repeat(10_000);
+        let mistakes = [
+            "",
+            "5",
+            "0s",
+            "-1s",
+            "1h",
+            "1s,",
+            "1s,2s",
+            "quit,usr1",
+            "kill",
+            "off,1s",
+        ];
+        for bad in mistakes.into_iter().chain([&long[..]]) {
+            let error = read(bad).unwrap_err();
+            assert!(error.starts_with("PACELINE_STUCK: '"), "{bad}: {error}");
+            assert!(error.ends_with("both such as 5s,quit, or off"), "{error}");
+            assert!(!error.contains('\n') && error.len() < 180, "{error}");
+        }
     }
 }

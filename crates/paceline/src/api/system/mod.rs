@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::EventKind;
-use platform::{Limits, Machine, OnSignal, Os, Platform};
+use platform::{Limits, Machine, Os, Platform};
 
 use super::builder::Builder;
 use super::frame::Frame;
@@ -26,6 +26,7 @@ use crate::stats::Stats;
 use crate::store::{JobId, Name, Ticket};
 use crate::work::Context;
 use crate::work::Scope;
+use crate::work::Telling;
 use crate::work::shared::Shared;
 
 /// A job system: worker threads, and everything that is scheduled on them.
@@ -55,7 +56,7 @@ pub struct JobSystem<P: Platform = Os> {
     /// The trace that the environment asked for. It is written when the job system has ended.
     trace: Option<Trace<P>>,
     /// Reports are made when a signal comes, as long as this is there.
-    on_signal: Option<OnSignal>,
+    telling: Telling,
 }
 
 impl JobSystem<Os> {
@@ -90,7 +91,7 @@ impl<P: Platform> JobSystem<P> {
             shared,
             is_view: false,
             trace: None,
-            on_signal: None,
+            telling: Telling::default(),
         }
     }
 
@@ -107,7 +108,7 @@ impl<P: Platform> JobSystem<P> {
             shared: shared.expect("the caller's borrow keeps the job system alive"),
             is_view: true,
             trace: None,
-            on_signal: None,
+            telling: Telling::default(),
         }
     }
 

@@ -1,10 +1,11 @@
 //! Asking a job system what it is doing.
 
-use platform::{Platform, Signal};
+use platform::Platform;
 
 use super::JobSystem;
 use crate::error::BuildError;
 use crate::report::Report;
+use crate::work::StuckSetting;
 
 impl<P: Platform> JobSystem<P> {
     /// What the job system is doing at this moment, and what holds it up: jobs, threads, waits, queues, and a
@@ -25,9 +26,9 @@ impl<P: Platform> JobSystem<P> {
         self.shared.report()
     }
 
-    /// Makes a report whenever this signal comes.
-    pub(in crate::api) fn report_on(&mut self, signal: Signal) -> Result<(), BuildError> {
-        self.on_signal = Some(self.shared.report_on(signal)?);
+    /// Makes a report whenever the signal comes that is set.
+    pub(in crate::api) fn listen(&mut self, setting: &StuckSetting) -> Result<(), BuildError> {
+        self.telling = self.shared.listen(setting)?;
         Ok(())
     }
 }

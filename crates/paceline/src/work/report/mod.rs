@@ -26,7 +26,7 @@ use super::shared::Shared;
 use crate::report::{NamedJob, Report};
 use crate::store::{JobId, Label, Ticket};
 use jobs::JobReader;
-pub(crate) use tell::LongWaits;
+pub(crate) use tell::{LongWaits, StuckSetting, Telling};
 
 /// How often something is read that changes meanwhile.
 const TRIES: usize = 3;

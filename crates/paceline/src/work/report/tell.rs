@@ -12,20 +12,47 @@ use crate::report::text::time;
 use crate::work::context::Context;
 use crate::work::shared::Shared;
 
+/// When the job system makes reports by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StuckSetting {
+    /// When a wait has lasted that long.
+    pub(crate) after: Option<Nanos>,
+    /// When this signal comes.
+    pub(crate) signal: Option<Signal>,
+}
+
+/// Reports are made when a signal comes, as long as it is there.
+pub(crate) type Telling = Option<OnSignal>;
+
 /// When waits are reported because they last long.
 pub(crate) struct LongWaits<M: Memory> {
     /// How long a wait may last until then; [`Nanos::MAX`]: for ever.
-    pub(crate) after: Nanos,
+    after: Nanos,
     /// When the last such report was made; 0: never.
     reported_at: M::AtomicU64,
 }
 
 impl<M: Memory> LongWaits<M> {
-    pub(crate) fn new(after: Option<Nanos>) -> Result<LongWaits<M>, BuildError> {
+    /// # Errors
+    /// If a wait is to be reported at once.
+    pub(crate) fn new(setting: &StuckSetting) -> Result<LongWaits<M>, BuildError> {
+        let after = setting.after.unwrap_or(Nanos::MAX);
+        if after == Nanos::ZERO {
+            return Err(BuildError::OutOfRange {
+                setting: "stuck_after, in ns,",
+                asked: 0,
+                range: (1, u64::MAX),
+            });
+        }
         Ok(LongWaits {
-            after: after.unwrap_or(Nanos::MAX),
+            after,
             reported_at: M::AtomicU64::new(0),
         })
+    }
+
+    #[inline]
+    pub(crate) fn after(&self) -> Nanos {
+        self.after
     }
 
     /// Whether the calling thread reports the waits at this moment. If there was a report a short time ago,
@@ -56,8 +83,11 @@ impl<P: Platform> Shared<P> {
         }
     }
 
-    /// Makes a report whenever this signal comes, until the returned value is dropped.
-    pub(crate) fn report_on(&self, signal: Signal) -> Result<OnSignal, BuildError> {
+    /// Makes a report whenever the signal comes that is set, until the returned value is dropped.
+    pub(crate) fn listen(&self, setting: &StuckSetting) -> Result<Telling, BuildError> {
+        let Some(signal) = setting.signal else {
+            return Ok(None);
+        };
         let shared = self.this.clone();
         let report = move || {
             if let Some(shared) = shared.upgrade() {
@@ -65,7 +95,7 @@ impl<P: Platform> Shared<P> {
             }
         };
         let on_signal = self.platform.on_signal(signal, Box::new(report));
-        on_signal.map_err(BuildError::Signal)
+        on_signal.map(Some).map_err(BuildError::Signal)
     }
 
     /// The process was sent a signal. The calling thread is outside of the job system.

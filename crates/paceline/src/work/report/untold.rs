@@ -1,29 +1,30 @@
-//! Without the feature `report` the job system makes no reports by itself, and `PACELINE_STUCK` is an error.
-
-use std::marker::PhantomData;
+//! Without the feature `report` the job system makes no reports by itself.
 
 use event::Nanos;
-use platform::{Memory, OnSignal, Platform, Signal};
+use platform::{Memory, Platform};
 
 use crate::error::BuildError;
 use crate::work::context::Context;
 use crate::work::shared::Shared;
 
+/// There is nothing to set.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StuckSetting;
+
 /// No wait is reported.
-pub(crate) struct LongWaits<M: Memory> {
-    pub(crate) after: Nanos,
-    _memory: PhantomData<fn() -> M>,
-}
+pub(crate) struct LongWaits<M: Memory>(std::marker::PhantomData<fn() -> M>);
+
+/// Nothing listens.
+pub(crate) type Telling = ();
 
 impl<M: Memory> LongWaits<M> {
-    pub(crate) fn new(after: Option<Nanos>) -> Result<LongWaits<M>, BuildError> {
-        match after {
-            None => Ok(LongWaits {
-                after: Nanos::MAX,
-                _memory: PhantomData,
-            }),
-            Some(_) => Err(not_built_in()),
-        }
+    pub(crate) fn new(_: &StuckSetting) -> Result<LongWaits<M>, BuildError> {
+        Ok(LongWaits(std::marker::PhantomData))
+    }
+
+    #[inline]
+    pub(crate) fn after(&self) -> Nanos {
+        Nanos::MAX
     }
 
     pub(crate) fn may_report(&self, _: Nanos) -> bool {
@@ -34,13 +35,7 @@ impl<M: Memory> LongWaits<M> {
 impl<P: Platform> Shared<P> {
     pub(crate) fn report_long_wait(&self, _: &Context<'_, P>, _: Nanos) {}
 
-    pub(crate) fn report_on(&self, _: Signal) -> Result<OnSignal, BuildError> {
-        Err(not_built_in())
+    pub(crate) fn listen(&self, _: &StuckSetting) -> Result<Telling, BuildError> {
+        Ok(())
     }
-}
-
-fn not_built_in() -> BuildError {
-    let text =
-        "PACELINE_STUCK: this program was built without the feature `report` of crate paceline";
-    BuildError::Environment(text.to_owned())
 }

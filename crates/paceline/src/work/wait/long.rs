@@ -28,7 +28,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
         let after = if self.is_timed() {
             Nanos::MAX
         } else {
-            self.cx.shared.long_waits.after
+            self.cx.shared.long_waits.after()
         };
         Resting {
             since: now,
