@@ -257,10 +257,8 @@ fn forks() {
             }
             let mut status = 0;
             // SAFETY: `status` is writable, and the process is our child.
-            assert_eq!(
-                unsafe { libc::waitpid(process, &raw mut status, 0) },
-                process
-            );
+            let ended_now = unsafe { libc::waitpid(process, &raw mut status, 0) };
+            assert_eq!(ended_now, process);
             let by_signal = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGUSR2;
             ended += u32::from(by_signal);
         }

@@ -76,8 +76,10 @@ fn a_program_that_has_forgotten_an_event() {
             let said = without_places(&verdict[0]);
             let told = "no job runs and none is ready; event 'loaded' is not completed, nor is 1 more event";
             assert_eq!(said, told);
-            events.into_iter().for_each(|event| event.complete());
-            jobs.into_iter().for_each(|job| site.js.wait(job));
+            for (event, job) in events.into_iter().zip(jobs) {
+                event.complete();
+                site.js.wait(job);
+            }
         },
     );
 }

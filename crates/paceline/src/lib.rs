@@ -69,8 +69,9 @@
 //! thread. Joins are private until a thread searches for work. Scopes are jobs that count others.
 //! ARCHITECTURE.md is the map; every file begins with its subject.
 
-// What is behind the door of `adapt` asks much of the core with the feature and little without.
-#![cfg_attr(not(feature = "adapt"), allow(dead_code))]
+// What is behind the door of `adapt` asks much of the core with the feature and little without. So do the
+// reports that make themselves.
+#![cfg_attr(not(all(feature = "adapt", feature = "report")), allow(dead_code))]
 
 /// The README's programs, as doc tests.
 #[cfg(doctest)]

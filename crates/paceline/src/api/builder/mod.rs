@@ -1,5 +1,6 @@
 //! The settings of a job system, and how one is made of them.
 
+mod asked;
 mod checks;
 mod hooks;
 #[cfg(feature = "report")]
@@ -14,6 +15,7 @@ use std::time::Duration;
 use event::{Nanos, Sink};
 use platform::{CpuSet, Os, Platform, SchedParams};
 
+use self::asked::Asked;
 use self::checks::{in_range, out_of_range};
 use super::system::JobSystem;
 use crate::adapt::environment::{self, WorkersSetting};
@@ -92,25 +94,6 @@ impl Builder<Os> {
             asks_environment: true,
             ..Builder::with_platform(Os)
         }
-    }
-}
-
-/// The settings that the environment asks for.
-#[derive(Default)]
-struct Asked {
-    workers: Option<WorkersSetting>,
-    trace: Option<String>,
-    stuck: Option<StuckSetting>,
-}
-
-impl Asked {
-    #[cold]
-    fn by_environment() -> Result<Asked, BuildError> {
-        Ok(Asked {
-            workers: environment::workers()?,
-            trace: environment::trace()?,
-            stuck: reports::from_environment()?,
-        })
     }
 }
 
