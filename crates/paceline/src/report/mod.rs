@@ -260,8 +260,9 @@ pub enum Activity {
 /// use std::time::Duration;
 /// let js = paceline::JobSystem::new();
 /// let gate = js.event("gate");
+/// let id = gate.id();
 /// let report = std::thread::scope(|threads| {
-///     threads.spawn(|| js.wait_timeout(&gate, Duration::from_secs(60)));
+///     threads.spawn(|| js.wait_timeout(id, Duration::from_secs(60)));
 ///     let report = loop {
 ///         let report = js.report();
 ///         if report.waits().any(|(_, wait)| wait.lasted.is_some()) {
