@@ -109,13 +109,13 @@ fn a_mark_of_a_new_guest() {
 #[test]
 fn a_thread_asks_while_others_work() {
     let js = small(1);
-    let asked = Count::new();
+    let (items, asked) = (Count::new(), Count::new());
     let gate = js.event("gate");
     let draw = js.job("draw").after(&gate).schedule(|_| ());
     thread::scope(|scope| {
         scope.spawn(|| js.wait(draw));
         scope.spawn(|| {
-            js.parallel_for(0..6, Grain::Items(1), |part, _| drop(part));
+            js.parallel_for(0..6, Grain::Items(1), |part, _| items.add(part.len()));
             gate.complete();
         });
         scope.spawn(|| {
@@ -132,6 +132,8 @@ fn a_thread_asks_while_others_work() {
         });
     });
     js.wait(draw);
+    println!("{} reports", asked.get());
+    assert_eq!(items.get(), 6);
 }
 
 /// Goal: what is borrowed outlives all that borrows, whatever panics. Method: scopes and joins with a part
