@@ -77,7 +77,7 @@ fn run(machine: &str, cpus: u32, follow: bool, hogs: Hogs) -> Run {
     let machine = Machine::named(machine).expect("it is in the library");
     let (sink, log) = MemorySink::new();
     let mut run = Run::default();
-    let report = Sim::run(SimConfig::on(machine, "eevdf-6.18", 1), |sim| {
+    let report = Sim::run(SimConfig::on(machine, "eevdf-6.18", 2), |sim| {
         let builder = Builder::with_platform(sim.clone()).sink(Arc::new(sink));
         let builder = builder.workers(cpus as usize - 1).cpus((0..cpus).collect());
         let js = builder.follow_machine(follow).build().unwrap();

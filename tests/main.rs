@@ -21,6 +21,7 @@ mod process;
 mod quiet;
 mod recording;
 mod refused;
+mod report;
 mod reproducers;
 mod scopes;
 mod steering;

@@ -55,6 +55,7 @@ pub(crate) fn child(test: &str, variables: &[(&str, &OsStr)]) -> Said {
         .env_remove("PACELINE_CPUS")
         .env_remove("PACELINE_PLACEMENT")
         .env_remove("PACELINE_TRACE")
+        .env_remove("PACELINE_STUCK")
         .env(CHILD, "1")
         .envs(variables.iter().copied())
         .output()

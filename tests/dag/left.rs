@@ -148,7 +148,7 @@ impl Case {
 }
 
 /// The same with late steps: a thread is held back, at any point, for as long as others have steps to take.
-fn with_late_steps(random: &mut Random, config: SimConfig) -> SimConfig {
+pub(super) fn with_late_steps(random: &mut Random, config: SimConfig) -> SimConfig {
     SimConfig {
         perturb: Perturb {
             delay_one_in: *random.pick(&[16, 64, 256]),

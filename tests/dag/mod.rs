@@ -8,7 +8,7 @@
 //! Oracle: `oracle` for the program's own view, `support::log` for the recording. A thread that was not told
 //! is a deadlock of the simulated machine; a worker that was not told is one where the work is left to the
 //! workers (`left`), since waiters find by themselves what they need. Runtimes broken on purpose (`planted`)
-//! must be found out.
+//! must be found out. Reports of what a running program does must be true (`reported`).
 
 mod broken;
 mod left;
@@ -16,6 +16,7 @@ mod oracle;
 mod plan;
 mod planted;
 mod real;
+mod reported;
 mod run;
 mod simulated;
 mod slow;

@@ -40,7 +40,18 @@ pub(crate) enum Ending {
 
 /// The whole program, from the main thread.
 pub(crate) fn run<P: Platform>(world: &Arc<World<P>>, js: JobSystem<P>, ending: Ending) {
+    run_beside(world, js, ending, |_| None);
+}
+
+/// The same beside a thread that is started first, and that ends when `world.is_over`.
+pub(crate) fn run_beside<P: Platform>(
+    world: &Arc<World<P>>,
+    js: JobSystem<P>,
+    ending: Ending,
+    start: impl FnOnce(Arc<JobSystem<P>>) -> Option<P::Thread>,
+) {
     let js = Arc::new(js);
+    let beside = start(js.clone());
     if ending != Ending::Abrupt {
         *world.js.lock().unwrap() = Some(js.clone());
     }
@@ -68,6 +79,12 @@ pub(crate) fn run<P: Platform>(world: &Arc<World<P>>, js: JobSystem<P>, ending: 
     }
     if ending != Ending::Abrupt {
         settle(world, &js);
+        world.is_over.store(true, Relaxed);
+        if let Some(thread) = beside {
+            thread
+                .join()
+                .unwrap_or_else(|payload| resume_unwind(payload));
+        }
         *world.stats.lock().unwrap() = Some(js.stats());
         *world.labels.lock().unwrap() = js.labels();
         *world.js.lock().unwrap() = None;

@@ -116,6 +116,22 @@ pub(crate) fn run_once<P: Platform>(
 impl<P: Platform> Run<P> {
     /// Everything that is wrong with it.
     pub(crate) fn faults(&self, shape: &Shape) -> Vec<String> {
+        let mut faults = self.faults_of_jobs(shape);
+        if shape.traced && self.has_equal_cpus() {
+            let late = self.report.config.perturb.delay_max;
+            let wakes = log::check_wakes(
+                &self.events,
+                &self.report.threads,
+                Nanos(late.0 * LATE_STEPS),
+            );
+            faults.extend(wakes.err());
+        }
+        faults
+    }
+
+    /// The same without workers that idle beside work: for runs in which a thread that is no worker takes
+    /// many late steps, and keeps workers from theirs.
+    pub(super) fn faults_of_jobs(&self, shape: &Shape) -> Vec<String> {
         let mut faults = Vec::new();
         if self.report.outcome != sim::Outcome::Finished {
             faults.push(self.report.to_string());
@@ -134,15 +150,6 @@ impl<P: Platform> Run<P> {
             oracle::judge(&self.world, shape.ending, None);
         }
         left::judge(&self.world);
-        if shape.traced && self.has_equal_cpus() {
-            let late = self.report.config.perturb.delay_max;
-            let wakes = log::check_wakes(
-                &self.events,
-                &self.report.threads,
-                Nanos(late.0 * LATE_STEPS),
-            );
-            faults.extend(wakes.err());
-        }
         faults.extend(self.world.wrong.lock().unwrap().drain(..));
         faults
     }

@@ -62,6 +62,8 @@ pub(crate) struct World<P: Platform> {
     pub(super) bell: Bell<P>,
     /// For waits inside bodies; nothing if the plan has none.
     pub(super) js: Mutex<Option<Arc<JobSystem<P>>>>,
+    /// All has been waited for.
+    pub(crate) is_over: AtomicBool,
     pub(crate) stats: Mutex<Option<Stats>>,
     pub(crate) labels: Mutex<Vec<Label>>,
 }
@@ -122,6 +124,7 @@ impl<P: Platform> World<P> {
             unwaited_panics: Count::default(),
             bell: Bell::default(),
             js: Mutex::new(None),
+            is_over: AtomicBool::new(false),
             stats: Mutex::new(None),
             labels: Mutex::new(Vec::new()),
         })

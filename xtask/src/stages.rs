@@ -63,11 +63,11 @@ pub(crate) const INTERPRETED: &[&str] = &["event", "platform", "paceline"];
 /// of all other places.
 pub(crate) const LONG: &str = "_long";
 
-/// The tests that are small enough for an interpreter: unit tests, without those whose names end in [`LONG`]
+/// The tests that are small enough for an interpreter: unit tests, without those whose names end in [`LONG`],
 /// those that start processes, which an interpreter cannot, and those that write whole trace files and read
-/// them back, which takes it minutes each: the rings between them have tests of their own. The models, which have a checker of their
-/// own, are not built for it, nor is their base. Tests that are to be run in several schedules are in the
-/// next step.
+/// them back, which takes it minutes each: the rings between them have tests of their own. The models, which
+/// have a checker of their own, are not built for it, nor is their base. Tests that are to be run in several
+/// schedules are in the next step.
 const MIRI: &str = "cargo +nightly miri test --target-dir {target}/miri \
     -p paceline-event -p paceline-platform -p paceline --lib -- --skip _long \
     --skip os::guardian --skip os::interrupts --skip os::tracefs --skip interpreted:: \

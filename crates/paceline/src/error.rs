@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use platform::{CpuSet, SpawnError};
+use platform::{CpuSet, SignalError, SpawnError};
 
 use crate::limits::RECORDS_MAX;
 use crate::store::{JobId, Label};
@@ -409,6 +409,9 @@ pub enum BuildError {
     },
     /// The system refused a thread.
     Thread(SpawnError),
+    /// The process cannot listen to the signal of [`Builder::report_on`](crate::Builder::report_on), or of
+    /// `PACELINE_STUCK`.
+    Signal(SignalError),
     /// This process is a fork of the one that made the job system, which cannot be resized here.
     Forked,
 }
@@ -435,6 +438,7 @@ impl fmt::Display for BuildError {
                  `adapt` of crate paceline, or leave the setting out"
             ),
             BuildError::Thread(error) => error.fmt(f),
+            BuildError::Signal(error) => error.fmt(f),
             BuildError::Forked => WaitError::Forked.fmt(f),
         }
     }

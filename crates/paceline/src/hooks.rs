@@ -6,6 +6,7 @@ use event::{Event, Sink};
 
 use crate::border::{Payload, UserValue};
 use crate::error::{Stuck, UnwaitedPanic};
+use crate::report::Report;
 use crate::store::Label;
 
 /// The beginning or the end of a job's body; see [`Builder::on_job`](crate::Builder::on_job).
@@ -37,6 +38,7 @@ pub(crate) struct Hooks {
     unwaited: Hook<dyn Fn(&UnwaitedPanic) + Send + Sync>,
     stuck: Hook<dyn Fn(&Stuck) + Send + Sync>,
     job: Hook<OnJob>,
+    report: Hook<dyn Fn(&Report) + Send + Sync>,
 }
 
 impl Hooks {
@@ -58,6 +60,10 @@ impl Hooks {
 
     pub(crate) fn set_stuck(&mut self, hook: impl Fn(&Stuck) + Send + Sync + 'static) {
         self.stuck = Some(UserValue::new(Arc::new(hook)));
+    }
+
+    pub(crate) fn set_report(&mut self, hook: impl Fn(&Report) + Send + Sync + 'static) {
+        self.report = Some(UserValue::new(Arc::new(hook)));
     }
 
     pub(crate) fn set_job(
@@ -122,6 +128,19 @@ impl Hooks {
     pub(crate) fn stuck(&self, stuck: &Stuck) -> Option<Result<(), Payload>> {
         let hook = self.stuck.as_ref()?;
         Some(hook.call(|hook| hook(stuck)))
+    }
+}
+
+impl Hooks {
+    /// Whether the program wants the reports that are made by themselves.
+    pub(crate) fn has_report_hook(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Passes one on.
+    pub(crate) fn report(&self, report: &Report) -> Option<Result<(), Payload>> {
+        let hook = self.report.as_ref()?;
+        Some(hook.call(|hook| hook(report)))
     }
 }
 

@@ -107,6 +107,38 @@ fn a_mark_of_a_new_guest() {
     assert_eq!(ran.get(), 1);
 }
 
+/// Goal: a report is made of words that may be read at any time. Method: a thread asks again and again while
+/// others come, wait, share a loop, and go.
+#[test]
+fn a_thread_asks_while_others_work() {
+    let js = small(1);
+    let (items, asked) = (Count::new(), Count::new());
+    let gate = js.event("gate");
+    let draw = js.job("draw").after(&gate).schedule(|_| ());
+    thread::scope(|scope| {
+        scope.spawn(|| js.wait(draw));
+        scope.spawn(|| {
+            js.parallel_for(0..6, Grain::Items(1), |part, _| items.add(part.len()));
+            gate.complete();
+        });
+        scope.spawn(|| {
+            while !js.is_done(draw) {
+                let report = js.report();
+                let mut awaited = report.jobs.iter().flat_map(|job| &job.waits_for);
+                assert!(awaited.all(|job| job.label.name != "job"));
+                for (_, wait) in report.waits() {
+                    assert!(wait.site.is_none_or(|site| site.line() > 0));
+                }
+                assert!(!report.to_string().is_empty());
+                asked.add(1);
+            }
+        });
+    });
+    js.wait(draw);
+    println!("{} reports", asked.get());
+    assert_eq!(items.get(), 6);
+}
+
 /// Goal: what is borrowed outlives all that borrows, whatever panics. Method: scopes and joins with a part
 /// that panics, on two threads and two workers; what they borrow is on the stacks of others.
 #[test]

@@ -59,6 +59,10 @@
 //! | [`Builder::placement`], [`Builder::slice`] | no effect |
 //! | [`JobSystem::limits`], [`Topology`] | equal CPUs, as many as std counts |
 //!
+//! `trace`, on by default, is `JobSystem::start_trace` and `PACELINE_TRACE`. `report`, on by default, makes a
+//! job system say by itself what holds it up: `Builder::stuck_after`, `Builder::report_on`,
+//! `Builder::on_report` and `PACELINE_STUCK`. [`JobSystem::report`] needs no feature.
+//!
 //! # How it works
 //!
 //! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that name. A
@@ -68,8 +72,9 @@
 //! thread. Joins are private until a thread searches for work. Scopes are jobs that count others. A future is
 //! a job that waits for its waker in between. ARCHITECTURE.md is the map; every file begins with its subject.
 
-// What is behind the door of `adapt` asks much of the core with the feature and little without.
-#![cfg_attr(not(feature = "adapt"), allow(dead_code))]
+// What is behind the door of `adapt` asks much of the core with the feature and little without. So do the
+// reports that make themselves.
+#![cfg_attr(not(all(feature = "adapt", feature = "report")), allow(dead_code))]
 
 /// The README's programs, as doc tests.
 #[cfg(doctest)]
@@ -95,12 +100,15 @@ pub mod platform;
 mod policy;
 mod queues;
 pub mod record;
+mod report;
 mod stats;
 mod store;
 mod work;
 
 #[doc(no_inline)]
-pub use crate::platform::{CpuSet, Limits, Os, Platform, SchedParams, SpawnError, Topology};
+pub use crate::platform::{
+    CpuSet, Limits, Os, Platform, SchedParams, Signal, SpawnError, Topology,
+};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, Event, Frame, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob,
@@ -115,6 +123,9 @@ pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 #[doc(no_inline)]
 pub use record::{RingReader, Rings, Sink};
+pub use report::{
+    Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, LiveWait, NamedJob, Report,
+};
 pub use stats::Stats;
 pub use store::{JobId, Label, Name};
 pub use work::{Context, Scope};

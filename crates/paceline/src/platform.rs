@@ -29,6 +29,10 @@ pub use ::platform::topology::{Class as CpuClass, Confidence, Witness};
 #[doc(inline)]
 pub use ::platform::{CpuPlace, CpuSet, Distance, Limits, Quota, Topology};
 
+// Signals, and what listens to them.
+#[doc(inline)]
+pub use ::platform::{NoSignal, OnSignal, Signal, SignalError};
+
 // What the kernel is asked for, and its refusals.
 #[doc(inline)]
 pub use ::platform::{

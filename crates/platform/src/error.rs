@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::{fmt, io};
 
-use crate::SchedParams;
+use crate::{SchedParams, Signal};
 
 /// Why something was refused, as far as a program can act on it.
 ///
@@ -141,7 +141,7 @@ macro_rules! tell_refusal {
     };
 }
 
-tell_refusal! { SpawnError MaskError SchedParamsError }
+tell_refusal! { SpawnError MaskError SchedParamsError SignalError }
 
 /// A thread was refused ([`Platform::spawn`](crate::Platform::spawn)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -289,6 +289,46 @@ impl fmt::Display for SchedParamsError {
             write!(f, "cannot give a thread {}", self.asked)?;
         }
         write!(f, ": {}", self.reason())
+    }
+}
+
+/// A process could not be made to listen to a signal
+/// ([`Platform::on_signal`](crate::Platform::on_signal)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalError {
+    /// The signal.
+    asked: Signal,
+    refusal: Refusal,
+}
+
+impl SignalError {
+    /// A refusal of a platform's own. `text`: the reason, and what to do about it.
+    pub fn new(
+        asked: Signal,
+        kind: RefusalKind,
+        text: impl Into<Cow<'static, str>>,
+    ) -> SignalError {
+        let refusal = Refusal::new(kind, text);
+        SignalError { asked, refusal }
+    }
+
+    /// A refusal of the system.
+    pub fn from_system(asked: Signal, error: &io::Error) -> SignalError {
+        let refusal = Refusal::from_system(error);
+        SignalError { asked, refusal }
+    }
+}
+
+impl fmt::Display for SignalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.refusal.reason(|kind| match kind {
+            RefusalKind::Exhausted => Some((
+                "no more threads or open files",
+                "raise a limit (ulimit -u, ulimit -n)",
+            )),
+            _ => None,
+        });
+        write!(f, "cannot listen to {}: {reason}", self.asked)
     }
 }
 

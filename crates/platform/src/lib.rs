@@ -41,11 +41,12 @@ pub mod os;
 mod padded;
 mod polling;
 mod sched_params;
+mod signal;
 mod threads;
 pub mod topology;
 
 pub use core::sync::atomic::Ordering;
-pub use error::{MaskError, RefusalKind, SchedParamsError, SpawnError};
+pub use error::{MaskError, RefusalKind, SchedParamsError, SignalError, SpawnError};
 pub use id::fresh_pool_id;
 pub use late::Late;
 pub use machine::{Machine, Uniform, Usage};
@@ -56,6 +57,7 @@ pub use os::Os;
 pub use padded::Padded;
 pub use polling::{Poll, Polling};
 pub use sched_params::{Class, SchedParams, Uclamp};
+pub use signal::{NoSignal, OnSignal, Signal};
 pub use threads::{Parker, Platform, Thread, ThreadSpec};
 pub use topology::{CpuPlace, CpuSet, Distance, Limits, Quota, Topology};
 #[cfg(feature = "machine")]

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use event::Nanos;
 
-use crate::{CpuSet, Machine, Memory, SpawnError};
+use crate::{CpuSet, Machine, Memory, OnSignal, RefusalKind, Signal, SignalError, SpawnError};
 
 /// Threads, parking and clocks; a cheap value that is cloned freely. What only the adaptation to a machine
 /// asks is in [`Machine`].
@@ -67,6 +67,29 @@ pub unsafe trait Platform: Memory + Clone + Send + Sync {
     /// other. Free, but for the first call.
     fn is_alone(&self) -> bool {
         false
+    }
+
+    /// The calling thread's name for people, `None` if it has none. Systems cut it (Linux: 15 bytes), and may
+    /// give a thread without a name that of the thread that started it. May cost a system call: for once a
+    /// thread.
+    fn thread_name(&self) -> Option<String> {
+        None
+    }
+
+    /// Makes `call` on a thread of the platform's whenever this process gets the signal, until the returned
+    /// value is dropped. The first time in a process costs as much as starting a thread.
+    ///
+    /// # Errors
+    /// If the platform has no signals, if the program handles this one itself, or if the system refuses the
+    /// thread.
+    fn on_signal(
+        &self,
+        signal: Signal,
+        call: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<OnSignal, SignalError> {
+        drop(call);
+        let text = "this platform has no signals";
+        Err(SignalError::new(signal, RefusalKind::Unsupported, text))
     }
 
     /// The caller has done work worth this much time. Nothing happens on a real machine, where work takes its

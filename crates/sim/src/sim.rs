@@ -269,6 +269,15 @@ unsafe impl Platform for Sim {
         ambient::with(|engine| u64::from(engine.me().0) + 1).unwrap_or(0)
     }
 
+    /// As the trait says. It takes no time.
+    fn thread_name(&self) -> Option<String> {
+        let name = |engine: &Engine| {
+            let me = engine.me().0 as usize;
+            engine.with_kernel(|kernel| kernel.tasks[me].name.clone())
+        };
+        ambient::with(name).filter(|name| !name.is_empty())
+    }
+
     fn charge(&self, work: Nanos) {
         ambient::with(|engine| engine.charge(work));
     }

@@ -69,6 +69,18 @@ macro_rules! forward_platform {
             let $this = self;
             $behind.is_alone()
         }
+        fn thread_name(&self) -> Option<String> {
+            let $this = self;
+            $behind.thread_name()
+        }
+        fn on_signal(
+            &self,
+            signal: platform::Signal,
+            call: Box<dyn Fn() + Send + Sync>,
+        ) -> Result<platform::OnSignal, platform::SignalError> {
+            let $this = self;
+            $behind.on_signal(signal, call)
+        }
         fn charge(&self, work: event::Nanos) {
             let $this = self;
             $behind.charge(work);

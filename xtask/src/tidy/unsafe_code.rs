@@ -37,6 +37,7 @@ const ALLOWED: &[&str] = &[
     "crates/paceline/src/work/entry.rs",
     "crates/paceline/src/work/fork/",
     "crates/paceline/src/work/future.rs",
+    "crates/paceline/src/work/posted.rs",
     "crates/paceline/src/work/range/",
     "crates/paceline/src/work/run.rs",
     "crates/paceline/src/work/scope.rs",
@@ -61,6 +62,7 @@ const ALLOWED: &[&str] = &[
     "tests/hostile/misuse/fork.rs",
     "tests/idle.rs",
     "tests/process.rs",
+    "tests/report/asked.rs",
     "tests/refused.rs",
     // The system's allocator, counted.
     "tests/support/allocations.rs",

@@ -6,11 +6,13 @@
 //! - `PACELINE_PLACEMENT`: whether workers are held to classes of CPUs: `classes`, `little-cores-in-loops` or
 //!   `free`.
 //! - `PACELINE_TRACE`: the file that a trace is written to.
+//! - `PACELINE_STUCK`: when the job system reports what it is doing: the time after which a wait is reported,
+//!   such as `5s`; a signal, such as `quit`; both, with a comma; or `off`.
 //!
 //! A user who sets one of these variables sees the machine, which the program's author did not. So
 //! variables win over the program's settings. A value that cannot be read is an error, not a guess.
 //! `PACELINE_CPUS` and `PACELINE_PLACEMENT` are for what is behind the door, which reads them or refuses
-//! them.
+//! them; `PACELINE_STUCK` is for the part that makes reports, in the same way.
 
 use std::ffi::OsString;
 
@@ -19,10 +21,10 @@ use crate::limits::WORKERS_MAX;
 use crate::policy::WaitPolicy;
 
 /// The function that looks up a variable; tests have their own.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Looks up a variable of this process.
-pub(super) fn of_process(name: &str) -> Option<OsString> {
+pub(crate) fn of_process(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
@@ -53,7 +55,7 @@ pub(crate) fn wait_policy() -> Result<Option<WaitPolicy>, BuildError> {
     variable(&of_process, "PACELINE_WAIT", &read)
 }
 
-pub(super) fn variable<T>(
+pub(crate) fn variable<T>(
     lookup: Lookup<'_>,
     name: &str,
     read: &dyn Fn(&str) -> Result<T, String>,
@@ -89,7 +91,7 @@ fn read_trace(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 

@@ -13,6 +13,7 @@ use super::schedule::{NewJob, Origin};
 use super::span::{self, Span};
 use crate::adapt::Checkpoint;
 use crate::error::{GraphError, WaitError, or_panic};
+use crate::report::Report;
 use crate::store::{JobId, Name, Ticket};
 use crate::work::{Context, Shared};
 
@@ -199,6 +200,7 @@ impl<P: Platform> Context<'_, P> {
     ///
     /// # Errors
     /// As [`JobSystem::try_wait`](crate::JobSystem::try_wait).
+    #[track_caller]
     pub fn try_wait(&self, id: impl Into<JobId>) -> Result<(), WaitError> {
         self.wait_for_id(id.into(), Nanos::MAX).map(|_| ())
     }
@@ -217,11 +219,13 @@ impl<P: Platform> Context<'_, P> {
     ///
     /// # Errors
     /// As [`try_wait`](Context::try_wait).
+    #[track_caller]
     pub fn wait_timeout(&self, id: impl Into<JobId>, timeout: Duration) -> Result<bool, WaitError> {
         let deadline = self.shared.platform.now() + Nanos::from(timeout);
         self.wait_for_id(id.into(), deadline)
     }
 
+    #[track_caller]
     fn wait_for_id(&self, id: JobId, deadline: Nanos) -> Result<bool, WaitError> {
         let Some(ticket) = self.shared.ticket_of(id)? else {
             return Ok(true);
@@ -305,6 +309,17 @@ impl<P: Platform> Context<'_, P> {
     #[track_caller]
     pub fn frame(&self, label: impl Into<Name>, budget: Duration) -> Frame<'_, P> {
         Frame::begin(self.shared, label.into().as_str(), budget)
+    }
+
+    /// What the job system is doing at this moment, as [`JobSystem::report`](crate::JobSystem::report).
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let asks = js.job("asks").run(|cx| cx.report().jobs[0].label.name);
+    /// assert_eq!(asks.wait(), "asks");
+    /// ```
+    pub fn report(&self) -> Report {
+        self.shared.report()
     }
 
     /// Makes `job` wait for `after`, too, although it has been scheduled; as

@@ -37,11 +37,15 @@ impl<P: Platform> Graph<P> {
 
     /// Calls `visit` with the predecessors of `job` that may not be over yet. Jobs that a future awaits are
     /// no predecessors in this sense: it may go on without some of them.
-    pub(crate) fn unfinished_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
+    pub(crate) fn unfinished_preds(&self, job: Ticket, visit: impl FnMut(Ticket)) {
         // Relaxed: the flag is set while the job has no predecessors any more.
-        if self.slot(job).flags.load(Ordering::Relaxed) & Slot::<P>::WAS_POLLED != 0 {
-            return;
+        if self.slot(job).flags.load(Ordering::Relaxed) & Slot::<P>::WAS_POLLED == 0 {
+            self.awaited(job, visit);
         }
+    }
+
+    /// As [`unfinished_preds`](Graph::unfinished_preds), but also with the jobs that a future awaits.
+    pub(crate) fn awaited(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
         self.linked_preds(job, |pred| {
             if !self.slot(pred).is_over(pred) {
                 visit(pred);
@@ -50,8 +54,7 @@ impl<P: Platform> Graph<P> {
     }
 
     /// Calls `visit` with the predecessors from which `job` has links, and with the jobs that it awaits if it
-    /// is a future, whether they are over or not. If the
-    /// job has started meanwhile, all of them are over. If its links belong to another job by now, it stops.
+    /// is a future, whether they are over or not. If the job has started meanwhile, all of them are over. If its links belong to another job by now, it stops.
     #[inline]
     pub(crate) fn linked_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
         let links = &self.links;

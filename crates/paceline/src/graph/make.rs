@@ -60,9 +60,10 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         let ticket = Ticket::new(index, generation);
         // Release, partner: the Acquire load in `parent_of`, see above.
         slot.parent.store(parent.0, Ordering::Release);
-        slot.label.store(number, Ordering::Relaxed);
+        // Release, both, partner: the Acquire loads in `label_of` and `look_at`, see above.
+        slot.label.store(number, Ordering::Release);
+        slot.preds.store(Preds::NONE.0, Ordering::Release);
         slot.place.store(Slot::<P>::NOWHERE, Ordering::Relaxed);
-        slot.preds.store(Preds::NONE.0, Ordering::Relaxed);
         // Release, partner: the Acquire CAS in `mark`, see above.
         slot.mark.store(0, Ordering::Release);
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {

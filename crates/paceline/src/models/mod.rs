@@ -22,6 +22,7 @@ mod futures;
 mod idle;
 mod links;
 mod live;
+mod posted;
 mod promote;
 mod range;
 mod ranges;
@@ -52,9 +53,9 @@ use crate::adapt::{Adapt, MachineView, WorkersRequest};
 use crate::hooks::Hooks;
 use crate::policy::SpinPolicy;
 use crate::store::{Label, Ticket};
-use crate::work::Context;
 use crate::work::shared::{Parts, Shared};
 use crate::work::thread_slot::ThreadKind;
+use crate::work::{Context, LongWaits, StuckSetting};
 
 /// The part of one thread of a model.
 type Part = Box<dyn FnOnce() + Send>;
@@ -169,6 +170,7 @@ fn parts<P: Platform>(platform: P, jobs: u32, workers: usize, guests: usize) -> 
         stack_bytes: None,
         slice: None,
         slow_takes_loops: true,
+        long_waits: LongWaits::new(&StuckSetting::default()).expect("nothing is asked for"),
         platform,
     }
 }

@@ -31,6 +31,12 @@ impl<M: Memory> Injector<M> {
         self.len.load(Ordering::Relaxed) == 0
     }
 
+    /// How many tickets there are, as far as the caller can see.
+    pub(crate) fn len(&self) -> usize {
+        // Relaxed: only a number.
+        self.len.load(Ordering::Relaxed) as usize
+    }
+
     pub(crate) fn push(&self, tickets: &[Ticket]) {
         self.queue.with(|queue| {
             queue.extend(tickets);

@@ -46,6 +46,9 @@ impl fmt::Display for Label {
     }
 }
 
+/// The place of a call in the program.
+pub(crate) type CallSite = &'static Location<'static>;
+
 /// A label's number: dense, in the order of first use.
 pub(crate) type LabelId = u32;
 

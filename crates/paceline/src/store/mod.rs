@@ -17,7 +17,7 @@ pub(crate) use holders::SlotValue;
 pub use id::JobId;
 pub(crate) use id::Ticket;
 pub use label::Label;
-pub(crate) use label::{LabelCache, LabelId, Labels};
+pub(crate) use label::{CallSite, LabelCache, LabelId, Labels};
 pub(crate) use links::{LINK_BLOCKS_MAX, Link, Links, PLACES, PLACES_IN_SLOT, Preds};
 pub(crate) use maps::{Map, Set};
 pub use name::Name;

@@ -228,6 +228,9 @@ impl<P: Platform> Slot<P> {
     /// A future that has been pending. What it awaits is among its predecessors; these do not count.
     pub(crate) const WAS_POLLED: u32 = 1 << 14;
 
+    /// A scope. It waits for the jobs that name it as their parent.
+    pub(crate) const IS_SCOPE: u32 = 1 << 12;
+
     /// Value of `place`: no thread slot has the job, or none has stored itself there yet.
     pub(crate) const NOWHERE: u32 = u32::MAX;
 
@@ -254,6 +257,36 @@ impl<P: Platform> Slot<P> {
         // Acquire, partner: the Release store in `make`, as above.
         let has_one = self.flags.load(Ordering::Acquire) & Slot::<P>::HAS_PARENT != 0;
         (has_one && !self.is_over(job)).then_some(parent)
+    }
+
+    /// The label's number, for any caller. `None` if `job` has ended. Not for anonymous jobs.
+    pub(crate) fn label_of(&self, job: Ticket) -> Option<u32> {
+        // Acquire, partner: the Release store in `make`. If this load saw the label of the slot's next job,
+        // the state, which is read last, says that this job is over.
+        let label = self.label.load(Ordering::Acquire);
+        (!self.has_ended(job)).then_some(label)
+    }
+
+    /// Calls `look`, for any caller, with the state of the job in this slot. `None` if the slot has no job
+    /// that is not over, or if the job or its phase changed during the call. Otherwise all that `look` has
+    /// loaded from the slot with Acquire is of that job, unless it was written with Relaxed. Returns the job,
+    /// too.
+    pub(crate) fn look_at<R>(
+        &self,
+        index: u32,
+        look: impl FnOnce(Ticket, StateWord) -> R,
+    ) -> Option<R> {
+        // Acquire, partner: the Release stores of the state: what was written before the job got that far.
+        let before = self.word(Ordering::Acquire);
+        if matches!(before.phase, JobPhase::Free | JobPhase::Settled) {
+            return None;
+        }
+        let found = look(Ticket::new(index, before.generation), before);
+        // Relaxed: the slot's next job wrote what `look` has loaded after this word had changed, and with
+        // Release.
+        let after = self.word(Ordering::Relaxed);
+        let is_same = (after.generation, after.phase) == (before.generation, before.phase);
+        is_same.then_some(found)
     }
 
     /// The job is over, and its result is not needed: moves on to the next generation.

@@ -37,6 +37,7 @@ impl<P: Platform> Drop for Lent<'_, P> {
         if self.is_lent {
             let Context { shared, thread, .. } = self.context;
             thread_record::give_back(&shared.platform, shared.id.get(), thread);
+            thread.posted.depart();
             shared.threads.leave(thread.index);
         }
     }
@@ -46,6 +47,10 @@ impl<P: Platform> Drop for Lent<'_, P> {
 pub(super) fn begin_with_slot<P: Platform>(cx: &Context<'_, P>) {
     let limit = wait::stack_limit(&cx.shared.platform);
     cx.own(|own| own.stack_limit = limit);
+    // A visitor is gone in a moment. To ask for its name would cost more than its call.
+    let stays = !cx.thread.is_for_visitors;
+    let name = stays.then(|| cx.shared.platform.thread_name());
+    cx.thread.posted.arrive(name.flatten());
     cx.shared.adapt.thread_started(cx);
     cx.record_thread();
 }

@@ -69,8 +69,9 @@ impl<P: Platform> Context<'_, P> {
     fn run_in_own_lane(&self, job: Ticket, slot: &Slot<P>, flags: u32) {
         let graph = self.graph();
         graph.flush_finished_elsewhere(|| slot.parent(flags));
-        // Relaxed: a hint for deadlock checks, which look at the state word before and after.
-        slot.place.store(self.thread.index, Ordering::Relaxed);
+        // Release, partner: the Acquire load in a look at a job. If it has seen this place, it sees
+        // afterwards that the slot's last job is over. (Deadlock checks do without: they are repeated.)
+        slot.place.store(self.thread.index, Ordering::Release);
         self.record_claimed(job);
         // SAFETY: the claim was won: table and body were filled before the job was made ready (Acquire in
         // `claim`), and no other thread touches them until it is finished.

@@ -115,7 +115,7 @@ impl<P: Platform> Context<'_, P> {
         };
         self.check_stack();
         let graph = self.graph();
-        let made = graph.make(label, 0, self.current_job());
+        let made = graph.make(label, Slot::<P>::IS_SCOPE, self.current_job());
         let (job, slot) = or_panic(made.ok_or_else(|| graph.full()));
         // Release, partner: the CAS in `hold_back`: that the slot is another job's now.
         slot.pending.store(GUARD, Ordering::Release);

@@ -9,6 +9,7 @@ use platform::{Atomic, Late, Padded, Platform};
 use super::context::Context;
 use super::ending::EndOfSystem;
 use super::range::RangeBlock;
+use super::report::LongWaits;
 use super::slow::Slow;
 use super::thread_record::Host;
 use super::thread_slot::ThreadKind;
@@ -52,6 +53,7 @@ pub(crate) struct Shared<P: Platform> {
     pub(crate) panics: Panics<P>,
     /// How far its end is.
     pub(crate) ending: EndOfSystem<P>,
+    pub(crate) long_waits: LongWaits<P>,
     pub(crate) fork_epoch: u32,
     /// For each CPU, by its number: its last-level cache. Empty if there is only one.
     caches: Vec<u32>,
@@ -74,6 +76,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) stack_bytes: Option<usize>,
     pub(crate) slice: Option<Nanos>,
     pub(crate) slow_takes_loops: bool,
+    pub(crate) long_waits: LongWaits<P>,
 }
 
 /// The most ranges that several threads run at a time. Further ranges stay on their thread.
@@ -140,6 +143,7 @@ impl<P: Platform> Shared<P> {
             hooks: parts.hooks,
             panics: Panics::new(),
             ending: EndOfSystem::new(),
+            long_waits: parts.long_waits,
             fork_epoch: parts.platform.fork_epoch(),
             caches: caches(&parts.platform),
             platform: parts.platform,
@@ -215,6 +219,7 @@ impl<P: Platform> Host for Shared<P> {
                 let context = unsafe { Context::new(self, slot) };
                 context.wake_for_all(); // Of jobs that it scheduled quietly no other thread has heard.
             }
+            slot.posted.depart();
             self.threads.leave(thread);
         }
     }

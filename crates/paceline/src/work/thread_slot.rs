@@ -15,6 +15,7 @@ use event::Nanos;
 use platform::{Atomic, Ordering, Padded, Parker, Platform, SharedCell};
 
 use super::fork::ForkList;
+use super::posted::{Posted, ThreadWords};
 use super::range::LoopLocal;
 use super::wait::WaitLocal;
 use crate::adapt::{AdaptLocal, WakeReport, WorkerWords};
@@ -71,6 +72,8 @@ pub(crate) struct ThreadSlot<P: Platform> {
     pub(crate) cpu: Padded<P::AtomicU32>,
     /// Guests: 1 while a thread has the slot. Workers: [`ThreadSlot::RETIRES`], [`ThreadSlot::IS_SLOW`].
     pub(crate) flag: P::AtomicU32,
+    /// What the thread says about itself.
+    pub(super) posted: Posted<P>,
     pub(crate) counters: Padded<Counters<P>>,
     pub(crate) own: Padded<P::Cell<Own>>,
 }
@@ -146,6 +149,7 @@ impl<P: Platform> ThreadSlot<P> {
             words: WorkerWords::new(),
             cpu: Padded(P::on_own_lines(|| P::AtomicU32::new(0))),
             flag: P::AtomicU32::new(0),
+            posted: Posted::new(),
             counters: Padded(P::on_own_lines(Counters::new)),
             own: Padded(P::Cell::new(Own {
                 graph: GraphLocal::new(),
@@ -165,6 +169,14 @@ impl<P: Platform> ThreadSlot<P> {
                 is_slow: false,
                 slow_times_16: 16,
             })),
+        }
+    }
+
+    /// The words that say what its thread does.
+    pub(crate) fn words_of_thread(&self) -> ThreadWords<'_, P> {
+        ThreadWords {
+            posted: &self.posted,
+            waits_for: &self.waits_for,
         }
     }
 

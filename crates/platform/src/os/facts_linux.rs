@@ -91,6 +91,20 @@ pub(super) fn thread_id() -> u64 {
     unsafe { libc::syscall(libc::SYS_gettid) as u64 }
 }
 
+/// The first thread has the name of the program for the kernel, and is called as std calls it here. Unlike
+/// std this also works while the thread's own data is being destroyed.
+pub(super) fn thread_name() -> Option<String> {
+    // SAFETY: it has no preconditions.
+    if thread_id() == u64::from(unsafe { libc::getpid() }.unsigned_abs()) {
+        return Some("main".to_owned());
+    }
+    let mut name = [0_u8; 16];
+    // SAFETY: the kernel writes 16 bytes, the last of which is 0.
+    let asked = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let end = name.iter().position(|&byte| byte == 0)?;
+    (asked == 0 && end > 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
 pub(super) fn set_mask(thread: u64, cpus: &CpuSet) -> Result<(), MaskError> {
     // Zero would mean the caller.
     let thread = libc::pid_t::try_from(thread).ok().filter(|&id| id > 0);

@@ -29,6 +29,17 @@ pub(super) fn thread_id() -> u64 {
     0
 }
 
+/// `None` also while the thread's own data is being destroyed: std has forgotten the name then, and panics.
+pub(super) fn thread_name() -> Option<String> {
+    struct Lives;
+    impl Drop for Lives {
+        fn drop(&mut self) {}
+    }
+    thread_local! { static LIVES: Lives = const { Lives } }
+    LIVES.try_with(|_| ()).ok()?;
+    std::thread::current().name().map(str::to_owned)
+}
+
 pub(super) fn set_mask(_thread: u64, _cpus: &CpuSet) -> Result<(), MaskError> {
     Err(MaskError::new(
         RefusalKind::Unsupported,

@@ -89,6 +89,13 @@ mod stack;
 #[path = "stack_none.rs"]
 mod stack;
 
+#[cfg(all(unix, not(miri)))]
+#[path = "signals_unix.rs"]
+mod signals;
+#[cfg(not(all(unix, not(miri))))]
+#[path = "signals_none.rs"]
+mod signals;
+
 #[cfg(all(feature = "machine", unix))]
 pub mod guardian;
 #[cfg(all(feature = "machine", unix))]
@@ -118,8 +125,8 @@ use event::Nanos;
 
 pub use crate::error::Refused;
 use crate::{
-    CpuSet, Limits, Machine, MaskError, Platform, Poll, Polling, SchedParams, SchedParamsError,
-    SpawnError, Thread, ThreadSpec, Topology, Usage,
+    CpuSet, Limits, Machine, MaskError, OnSignal, Platform, Poll, Polling, SchedParams,
+    SchedParamsError, Signal, SignalError, SpawnError, Thread, ThreadSpec, Topology, Usage,
 };
 pub use kept::Kept;
 pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
@@ -270,6 +277,18 @@ unsafe impl Platform for Os {
     #[inline]
     fn is_alone(&self) -> bool {
         alone::is_certain()
+    }
+
+    fn thread_name(&self) -> Option<String> {
+        facts::thread_name()
+    }
+
+    fn on_signal(
+        &self,
+        signal: Signal,
+        call: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<OnSignal, SignalError> {
+        signals::on_signal(signal, call)
     }
 
     fn charge(&self, _work: Nanos) {}

@@ -1,7 +1,13 @@
 //! The settings of a job system, and how one is made of them.
 
+mod asked;
 mod checks;
 mod hooks;
+#[cfg(feature = "report")]
+mod reports;
+#[cfg(not(feature = "report"))]
+#[path = "unreported.rs"]
+mod reports;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +15,7 @@ use std::time::Duration;
 use event::{Nanos, Sink};
 use platform::{CpuSet, Os, Platform, SchedParams};
 
+use self::asked::Asked;
 use self::checks::{in_range, out_of_range};
 use super::system::JobSystem;
 use crate::adapt::environment::{self, WorkersSetting};
@@ -19,6 +26,7 @@ use crate::limits::{JOBS_MAX, SPARES, SPARES_MAX, THREADS_MAX, VISITORS_MAX, WOR
 use crate::policy::{SpinPolicy, Tuning, WaitPolicy};
 use crate::queues::deque::RING_MAX;
 use crate::work::shared::{Parts, Shared};
+use crate::work::{LongWaits, StuckSetting};
 
 /// Settings of a job system; every one has a default.
 ///
@@ -54,6 +62,7 @@ pub struct Builder<P: Platform = Os> {
     placement: Placement,
     sink: Option<Arc<dyn Sink>>,
     recording: bool,
+    stuck: StuckSetting,
     hooks: Hooks,
 }
 
@@ -67,7 +76,10 @@ impl Builder<Os> {
     /// - `PACELINE_WORKERS` (a number, or `auto`) over the number of [workers](Builder::workers);
     /// - `PACELINE_CPUS` (a list such as `0-3,8`) over the [CPUs](Builder::cpus) that workers may run on;
     /// - `PACELINE_PLACEMENT` (`classes`, `little-cores-in-loops` or `free`) over their
-    ///   [placement](Builder::placement).
+    ///   [placement](Builder::placement);
+    /// - `PACELINE_STUCK` (a time such as `5s`, a signal such as `quit`, both with a comma, or `off`) over
+    ///   when the job system [reports](JobSystem::report) by itself what it is doing (`Builder::stuck_after`,
+    ///   `Builder::report_on`).
     ///
     /// `PACELINE_TRACE` (a file such as `run.pftrace`) asks for a trace of the job system from here to its
     /// end, which is written when it is dropped; see `JobSystem::start_trace`. `%p` in the name becomes the
@@ -129,6 +141,7 @@ impl<P: Platform> Builder<P> {
             placement: Placement::default(),
             sink: None,
             recording: true,
+            stuck: StuckSetting::default(),
             hooks: Hooks::default(),
         }
     }
@@ -393,17 +406,19 @@ impl<P: Platform> Builder<P> {
     /// [CPUs](Builder::cpus) asked for may be used, or the system refuses a thread: if it does not take the
     /// settings, or if the number of [workers](Builder::workers) was asked for.
     pub fn build(self) -> Result<JobSystem<P>, BuildError> {
-        let (environment, trace) = if self.asks_environment {
-            (environment::workers()?, environment::trace()?)
+        let asked = if self.asks_environment {
+            Asked::by_environment()?
         } else {
-            (None, None)
+            Asked::default()
         };
-        let workers = match environment {
+        let stuck = asked.stuck.unwrap_or(self.stuck);
+        let workers = match asked.workers {
             Some(WorkersSetting::Auto) => None,
             Some(WorkersSetting::Exactly(workers)) => Some(workers),
             None => self.workers,
         };
         self.check()?;
+        let long_waits = LongWaits::new(&stuck)?;
         let settings = Settings {
             workers,
             reserve: self.reserve,
@@ -432,10 +447,12 @@ impl<P: Platform> Builder<P> {
             hooks: self.hooks,
             stack_bytes: self.stack_bytes,
             slice: self.slice,
+            long_waits,
             platform: self.platform,
         });
         let mut system = JobSystem::from_shared(shared);
-        if let Some(pattern) = &trace {
+        system.listen(&stuck)?;
+        if let Some(pattern) = &asked.trace {
             system.trace_to(pattern)?;
         }
         let shared = system.shared();

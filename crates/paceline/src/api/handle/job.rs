@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,8 +110,10 @@ impl<T> Job<T> {
     ///
     /// # Errors
     /// If the job panicked or was cancelled, if the wait can never end, or in a fork's child.
+    #[track_caller]
     pub fn try_wait(self) -> Result<T, WaitError> {
-        self.owner.wait(self.id.ticket(), Nanos::MAX)?;
+        let site = Location::caller();
+        self.owner.wait(site, self.id.ticket(), Nanos::MAX)?;
         self.take()
     }
 
@@ -130,9 +133,11 @@ impl<T> Job<T> {
     ///
     /// # Errors
     /// As [`try_wait`](Job::try_wait).
+    #[track_caller]
     pub fn wait_timeout(self, timeout: Duration) -> Result<Result<T, Job<T>>, WaitError> {
         let deadline = self.owner.now() + Nanos::from(timeout);
-        if self.owner.wait(self.id.ticket(), deadline)? {
+        let site = Location::caller();
+        if self.owner.wait(site, self.id.ticket(), deadline)? {
             self.take().map(Ok)
         } else {
             Ok(Err(self))

@@ -5,11 +5,12 @@ use std::task::Waker;
 use event::Nanos;
 
 use crate::error::{ScheduleError, WaitError};
-use crate::store::{Body, BodyTable, JobId, Label, SlotValue, Ticket};
+use crate::store::{Body, BodyTable, CallSite, JobId, Label, SlotValue, Ticket};
 
 /// The part of a job system that handles need, without its platform, which they do not know.
 pub(crate) trait Owner: Send + Sync {
-    fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError>;
+    /// Waits on behalf of a call at `site`.
+    fn wait(&self, site: CallSite, job: Ticket, deadline: Nanos) -> Result<bool, WaitError>;
     fn now(&self) -> Nanos;
     /// The job of an id, unless no job has ever had it.
     fn ticket_of(&self, id: JobId) -> Result<Option<Ticket>, WaitError>;
@@ -57,7 +58,7 @@ pub(crate) fn given_before() -> ! {
 }
 
 impl Owner for Spent {
-    fn wait(&self, _: Ticket, _: Nanos) -> Result<bool, WaitError> {
+    fn wait(&self, _: CallSite, _: Ticket, _: Nanos) -> Result<bool, WaitError> {
         Ok(true)
     }
     fn now(&self) -> Nanos {

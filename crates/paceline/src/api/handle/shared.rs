@@ -9,13 +9,13 @@ use super::owner::Owner;
 use crate::api::schedule::successor;
 use crate::error::{ScheduleError, WaitError};
 use crate::graph::{DROPPED, Listener};
-use crate::store::{Body, BodyTable, JobId, Label, Slot, SlotValue, Ticket};
+use crate::store::{Body, BodyTable, CallSite, JobId, Label, Slot, SlotValue, Ticket};
 use crate::work::Shared;
 
 impl<P: Platform> Owner for Shared<P> {
-    fn wait(&self, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+    fn wait(&self, site: CallSite, job: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
         let context = self.context().map_err(WaitError::from)?;
-        let waited = context.wait_until(job, deadline);
+        let waited = context.wait_at(site, job, deadline);
         self.end_if_deferred(&context);
         waited
     }

@@ -2,6 +2,7 @@
 
 mod ids;
 mod recording;
+mod report;
 mod threads;
 #[cfg(feature = "trace")]
 mod trace;
@@ -27,6 +28,7 @@ use crate::stats::Stats;
 use crate::store::{JobId, Name, Ticket};
 use crate::work::Context;
 use crate::work::Scope;
+use crate::work::Telling;
 use crate::work::shared::Shared;
 
 /// A job system: worker threads, and everything that is scheduled on them.
@@ -56,6 +58,8 @@ pub struct JobSystem<P: Platform = Os> {
     is_view: bool,
     /// The trace that the environment asked for. It is written when the job system has ended.
     trace: Option<Trace<P>>,
+    /// Reports are made when a signal comes, as long as this is there.
+    telling: Telling,
 }
 
 impl JobSystem<Os> {
@@ -90,6 +94,7 @@ impl<P: Platform> JobSystem<P> {
             shared,
             is_view: false,
             trace: None,
+            telling: Telling::default(),
         }
     }
 
@@ -106,6 +111,7 @@ impl<P: Platform> JobSystem<P> {
             shared: shared.expect("the caller's borrow keeps the job system alive"),
             is_view: true,
             trace: None,
+            telling: Telling::default(),
         }
     }
 

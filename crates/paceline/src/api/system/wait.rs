@@ -49,6 +49,7 @@ impl<P: Platform> JobSystem<P> {
     /// # Errors
     /// If the job panicked or was cancelled, if the wait can never end, if the id is foreign, or in
     /// a fork's child.
+    #[track_caller]
     pub fn try_wait(&self, id: impl Into<JobId>) -> Result<(), WaitError> {
         self.shared.context()?.try_wait(id)
     }
@@ -71,6 +72,7 @@ impl<P: Platform> JobSystem<P> {
     ///
     /// # Errors
     /// As [`try_wait`](JobSystem::try_wait).
+    #[track_caller]
     pub fn wait_timeout(&self, id: impl Into<JobId>, timeout: Duration) -> Result<bool, WaitError> {
         self.shared.context()?.wait_timeout(id, timeout)
     }

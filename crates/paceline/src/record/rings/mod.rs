@@ -261,9 +261,9 @@ impl<M: Memory> RingReader<M> {
     /// Takes out the events that are there now and hands them to `take`: all events of one thread slot, then
     /// those of the next. The events of a thread slot come in the order of their times.
     ///
-    /// The cost is proportional to the number of thread slots that were used plus the number of events. It neither
-    /// blocks nor allocates, and events that are recorded meanwhile stay for the next call. If `take` panics,
-    /// the ring that is being drained keeps its events, and they come again.
+    /// The cost is proportional to the number of thread slots that were used plus the number of events. It
+    /// neither blocks nor allocates, and events that are recorded meanwhile stay for the next call. If `take`
+    /// panics, the ring that is being drained keeps its events, and they come again.
     ///
     /// ```
     /// use paceline::{Builder, Rings};

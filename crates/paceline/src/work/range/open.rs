@@ -192,7 +192,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
         let (cx, job, slot) = (self.cx, self.job, self.slot);
         cx.thread.counters.jobs.add(1);
         cx.body_begins(job, slot);
-        let done = caught(part);
+        let done = cx.thread.posted.in_loop(job, || caught(part));
         let ran = done.is_ok();
         if let Err(payload) = done {
             // Relaxed, both: the flags that matter were there before. It is ordered by the participant's

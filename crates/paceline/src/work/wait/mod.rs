@@ -38,18 +38,22 @@
 //! another's mark says so in its own mark, and then every waiting thread is woken. If there is work that no
 //! waiter may run while every worker waits, a spare worker starts (`workers`).
 //!
-//! A wait that can never end is reported instead of hanging, in `deadlock`.
+//! A wait that can never end is reported instead of hanging, in `deadlock`. A wait that lasts long is
+//! reported, too, if the program or its user asks for that, in `long`.
 
 mod deadlock;
 mod find;
 mod help;
 mod local;
+mod long;
 mod mark;
 mod poll;
 mod stack;
 mod waiter;
 mod walk;
 mod watch;
+
+use std::panic::Location;
 
 use event::{EventKind, Nanos};
 use platform::{Atomic, Ordering, Platform};
@@ -58,7 +62,7 @@ use super::context::Context;
 use super::thread_slot::ThreadKind;
 use crate::adapt::Checkpoint;
 use crate::error::WaitError;
-use crate::store::{Label, Ticket};
+use crate::store::{CallSite, Label, Ticket};
 
 pub(crate) use local::WaitLocal;
 pub(crate) use mark::Mark;
@@ -67,13 +71,24 @@ use waiter::Waiter;
 
 impl<P: Platform> Context<'_, P> {
     /// Waits until the job is over or `deadline` has come. `Ok(false)`: it is not over yet.
+    #[track_caller]
     pub(crate) fn wait_until(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+        self.wait_at(Location::caller(), target, deadline)
+    }
+
+    /// The same for a wait that the program calls at this place.
+    pub(crate) fn wait_at(
+        &self,
+        site: CallSite,
+        target: Ticket,
+        deadline: Nanos,
+    ) -> Result<bool, WaitError> {
         self.wake_for_all();
         if self.shared.slot(target).is_over(target) {
             return Ok(true);
         }
         self.check_stack();
-        self.wait_for(target, deadline)
+        self.wait_for(target, deadline, Some(site))
     }
 
     /// Waits until a job that borrows from the caller's stack is over, whatever happens. `give_up` is called
@@ -84,7 +99,7 @@ impl<P: Platform> Context<'_, P> {
             if self.shared.slot(target).is_over(target) {
                 return;
             }
-            match self.wait_for(target, Nanos::MAX) {
+            match self.wait_for(target, Nanos::MAX, None) {
                 Ok(true) => return,
                 Err(WaitError::Deadlock { cycle }) => give_up(cycle),
                 Ok(false) | Err(_) => {}
@@ -92,7 +107,13 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
-    fn wait_for(&self, target: Ticket, deadline: Nanos) -> Result<bool, WaitError> {
+    /// `site`: where the program called it, unless the job itself was made there.
+    fn wait_for(
+        &self,
+        target: Ticket,
+        deadline: Nanos,
+        site: Option<CallSite>,
+    ) -> Result<bool, WaitError> {
         if self.thread.kind == ThreadKind::Guest {
             self.shared.adapt.passes(self, Checkpoint::Outside);
         }
@@ -102,7 +123,7 @@ impl<P: Platform> Context<'_, P> {
         // Relaxed: deadlock checks fence on both sides (see `cycle`).
         self.thread.waits_until.store(deadline.0, Ordering::Relaxed);
         self.thread.waits_for.store(target.0, Ordering::Relaxed);
-        let mut waiter = Waiter::begin(self, target, deadline);
+        let mut waiter = Waiter::begin(self, target, deadline, site);
         let result = waiter.wait();
         waiter.end();
         self.thread.waits_for.store(outer, Ordering::Relaxed);
@@ -139,7 +160,7 @@ impl<P: Platform> Context<'_, P> {
     /// run the awaited job.
     #[cfg(all(test, paceline_models, not(miri)))]
     pub(crate) fn help_with_awaited(&self, target: Ticket) -> bool {
-        let waiter = Waiter::begin(self, target, Nanos::MAX);
+        let waiter = Waiter::begin(self, target, Nanos::MAX, None);
         let helped = waiter.help(target, self.shared.slot(target));
         waiter.end();
         helped

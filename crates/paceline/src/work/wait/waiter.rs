@@ -1,12 +1,12 @@
 //! One wait in progress. Its steps are in the files beside this one: `help`, `find`, `mark`, `watch`, `poll`,
-//! `deadlock`.
+//! `deadlock`, `long`.
 
 use event::Nanos;
 use platform::Platform;
 
 use super::walk::Walk;
 use crate::error::WaitError;
-use crate::store::{Slot, Ticket};
+use crate::store::{CallSite, Slot, Ticket};
 use crate::work::context::Context;
 
 /// A wait for the job `target` on the thread of a context.
@@ -16,12 +16,19 @@ pub(super) struct Waiter<'c, 'a, P: Platform> {
     pub(super) slot: &'c Slot<P>,
     /// [`Nanos::MAX`] for none.
     pub(super) deadline: Nanos,
+    /// Where the program called it, if that is known.
+    pub(super) site: Option<CallSite>,
     /// The search for ancestors that can be run.
     pub(super) walk: Walk,
 }
 
 impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
-    pub(super) fn begin(cx: &'c Context<'a, P>, target: Ticket, deadline: Nanos) -> Self {
+    pub(super) fn begin(
+        cx: &'c Context<'a, P>,
+        target: Ticket,
+        deadline: Nanos,
+        site: Option<CallSite>,
+    ) -> Self {
         let mut stack = cx.own(|own| {
             own.wait.marks_from = own.wait.serial + 1;
             own.wait.awaited.push(target);
@@ -33,6 +40,7 @@ impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
             target,
             slot: cx.shared.slot(target),
             deadline,
+            site,
             walk: Walk::with(stack),
         }
     }

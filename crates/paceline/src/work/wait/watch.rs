@@ -69,6 +69,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
             since: None,
             next: Nanos::ZERO,
         };
+        let mut resting = None;
         let mut spun = false;
         let result = loop {
             let epoch = shared.idle.epoch();
@@ -82,6 +83,10 @@ impl<P: Platform> Waiter<'_, '_, P> {
             vigil.passes(cx, now);
             if now >= deadline {
                 break Ok(self.is_over());
+            }
+            let resting = resting.get_or_insert_with(|| self.begin_rest(now));
+            if self.report_if_long(resting, now) {
+                continue;
             }
             if now < patience.quiet_until {
                 shared.idle.spin(epoch, patience.quiet_until);
@@ -97,6 +102,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 Ok(next_look) => deadline.min(next_look).min(self.last_resort(now)),
                 Err(error) => break Err(error),
             };
+            let until = until.min(self.post(resting));
             match self.rest(&vigil, (patience.spin_until, until)) {
                 RestOutcome::None => {}
                 RestOutcome::Spun => spun = true,
@@ -109,6 +115,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
             }
         };
         end_watch(cx);
+        self.end_rest(resting);
         let is_over = matches!(result, Ok(true));
         cx.graph().end_listening(listening, is_over);
         result
@@ -238,11 +245,16 @@ impl<P: Platform> Waiter<'_, '_, P> {
         const PERIOD: Nanos = Nanos::from_millis(1);
         let shared = self.cx.shared;
         let vigil = shared.adapt.watch();
+        let mut resting = None;
         loop {
             let now = shared.platform.now();
             if self.help_until_stuck() || now >= self.deadline {
+                self.end_rest(resting);
                 return Ok(self.is_over());
             }
+            let resting = resting.get_or_insert_with(|| self.begin_rest(now));
+            self.post(resting);
+            self.report_if_long(resting, now);
             let until = self.deadline.min(now + PERIOD);
             self.rest(&vigil, (Nanos::ZERO, until));
         }

@@ -32,6 +32,7 @@ impl<P: Platform> Shared<P> {
         let context = unsafe { Context::new(self, slot) };
         begin_with_slot(&context);
         self.work(&context);
+        slot.posted.depart();
         drop(named);
         guard.disarm();
     }
