@@ -4,6 +4,7 @@
 //! our threads or share with them come after a second and end later; the same frames without the rule, which
 //! comes with following the machine, are the oracle for what is worse.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -72,12 +73,15 @@ impl Run {
     }
 }
 
+/// Those of each verdict about decisions that hang on single frames.
+const SEEDS: RangeInclusive<u64> = 1..=16;
+
 /// Six seconds of frames of 8 ms of work, on `cpus` CPUs of a machine, with hogs from 1 s to 4 s.
-fn run(machine: &str, cpus: u32, follow: bool, hogs: Hogs) -> Run {
+fn run(seed: u64, machine: &str, cpus: u32, follow: bool, hogs: Hogs) -> Run {
     let machine = Machine::named(machine).expect("it is in the library");
     let (sink, log) = MemorySink::new();
     let mut run = Run::default();
-    let report = Sim::run(SimConfig::on(machine, "eevdf-6.18", 2), |sim| {
+    let report = Sim::run(SimConfig::on(machine, "eevdf-6.18", seed), |sim| {
         let builder = Builder::with_platform(sim.clone()).sink(Arc::new(sink));
         let builder = builder.workers(cpus as usize - 1).cpus((0..cpus).collect());
         let js = builder.follow_machine(follow).build().unwrap();
@@ -113,32 +117,38 @@ fn frame(js: &JobSystem<Sim>) {
 
 /// Goal: where others go before ours, there are fewer workers for a while, then all to see, and all again
 /// when the others have gone; no piece is lost and frames do not get longer. Method: eight CPUs of which
-/// real-time threads take four.
+/// real-time threads take four, with many seeds. The windows that are compared differ by a few percent, so
+/// some runs see no gain from fewer workers and restore them: at most one in three.
 #[test]
 fn workers_give_way_to_those_that_go_first_and_come_back() {
-    use Interfered::{Fewer, Kept, Noticed, Over, Probed};
+    use Interfered::{Fewer, Kept, Noticed, Over, Probed, Restored};
     let hogs = Hogs(4, Discipline::RoundRobin);
-    let (with, without) = (
-        run("ryzen-5800x", 8, true, hogs),
-        run("ryzen-5800x", 8, false, hogs),
-    );
-    let decided = with.decided();
-    assert_eq!(decided[..2], [Noticed, Fewer]);
+    let (mut kept, mut ratios) = (0, 0.0);
+    for seed in SEEDS {
+        let with = run(seed, "ryzen-5800x", 8, true, hogs);
+        let without = run(seed, "ryzen-5800x", 8, false, hogs);
+        let decided = with.decided();
+        assert_eq!(decided[..2], [Noticed, Fewer], "seed {seed}");
+        assert_eq!(decided.last(), Some(&Over), "seed {seed}");
+        // Not in the second without hogs; all at the end, which is 2 s after them.
+        assert_eq!((with.workers[59], with.workers[359]), (7, 7), "seed {seed}");
+        if decided.contains(&Kept) {
+            kept += 1;
+            assert!(decided.contains(&Probed), "seed {seed}: {decided:?}");
+            assert!(few(&with) >= 64, "seed {seed}: {:?}", with.workers);
+        } else {
+            assert!(decided.contains(&Restored), "seed {seed}: {decided:?}");
+        }
+        ratios += with.mean() / without.mean();
+        assert!(without.decided.is_empty() && without.workers.iter().all(|&count| count == 7));
+    }
+    let runs = SEEDS.count();
+    assert!(kept * 3 >= runs * 2, "{kept} of {runs} keep fewer workers");
+    let ratio = ratios / runs as f64;
     assert!(
-        decided.contains(&Kept) && decided.contains(&Probed),
-        "{decided:?}"
+        ratio <= 1.0,
+        "frames take {ratio} of what they take without"
     );
-    assert_eq!(decided.last(), Some(&Over));
-    // Not in the second without hogs; fewer in the middle; all at the end, which is 2 s after them.
-    assert_eq!((with.workers[59], with.workers[359]), (7, 7));
-    assert!(few(&with) >= 64, "{:?}", with.workers);
-    assert!(
-        with.mean() <= without.mean() * 1.01,
-        "{} {}",
-        with.mean(),
-        without.mean()
-    );
-    assert!(without.decided.is_empty() && without.workers.iter().all(|&count| count == 7));
 }
 
 /// Goal: where others share with ours, nothing is lost by the rule: one worker stays beside two hogs for each
@@ -147,7 +157,10 @@ fn workers_give_way_to_those_that_go_first_and_come_back() {
 fn workers_that_share_stay() {
     use Interfered::{Fewer, Kept, Noticed, Over, Restored};
     let hogs = Hogs(4, Discipline::Fair);
-    let (with, without) = (run("vm-2", 2, true, hogs), run("vm-2", 2, false, hogs));
+    let (with, without) = (
+        run(1, "vm-2", 2, true, hogs),
+        run(1, "vm-2", 2, false, hogs),
+    );
     assert_eq!(with.decided, [(Noticed, 1), (Over, 1)]);
     assert!(with.workers.iter().all(|&count| count == 1));
     assert!(
@@ -163,16 +176,20 @@ fn workers_that_share_stay() {
     );
     assert!(with.stats.preempted > 60 && without.stats.preempted == 0);
 
-    let many = run("ryzen-5800x", 8, true, Hogs(16, Discipline::Fair));
-    let decided = many.decided();
-    assert_eq!(decided[..2], [Noticed, Fewer]);
-    assert!(
-        decided.contains(&Restored) && !decided.contains(&Kept),
-        "{decided:?}"
-    );
-    assert_eq!(decided.last(), Some(&Over));
-    // A try has one or two windows of 16 frames.
-    assert!((16..=34).contains(&few(&many)), "{:?}", many.workers);
+    let mut tried = 0;
+    for seed in SEEDS {
+        let many = run(seed, "ryzen-5800x", 8, true, Hogs(16, Discipline::Fair));
+        let decided = many.decided();
+        assert_eq!(decided.first(), Some(&Noticed), "seed {seed}");
+        assert_eq!(decided.last(), Some(&Over), "seed {seed}");
+        assert!(!decided.contains(&Kept), "seed {seed}: {decided:?}");
+        let has_tried = decided.contains(&Fewer);
+        assert_eq!(has_tried, decided.contains(&Restored), "seed {seed}");
+        // A try has one or two windows of 16 frames.
+        assert!(few(&many) <= 34, "seed {seed}: {:?}", many.workers);
+        tried += usize::from(has_tried);
+    }
+    assert!(tried * 2 >= SEEDS.count(), "{tried} runs try fewer");
 }
 
 /// Frames after which there were fewer workers than seven.
@@ -184,7 +201,7 @@ fn few(run: &Run) -> usize {
 /// system's own answer; a machine without other threads, where there are none.
 #[test]
 fn decisions_are_events() {
-    let run = run("ryzen-5800x", 8, true, Hogs(4, Discipline::RoundRobin));
+    let run = run(1, "ryzen-5800x", 8, true, Hogs(4, Discipline::RoundRobin));
     let of = |kind: EventKind| run.events.iter().filter(move |event| event.kind == kind);
     let told: Vec<_> = of(EventKind::Interference)
         .map(|event| {
@@ -205,7 +222,7 @@ fn decisions_are_events() {
     assert_eq!(resized, vec![Some(Resized::Interference); changed.count()]);
     assert_eq!(run.stats.resizes, resized.len() as u64);
 
-    let alone = self::run("ryzen-5800x", 8, true, Hogs(0, Discipline::Fair));
+    let alone = self::run(1, "ryzen-5800x", 8, true, Hogs(0, Discipline::Fair));
     assert!(alone.decided.is_empty(), "{:?}", alone.decided);
     assert_eq!(alone.stats.delayed, 0);
 }

@@ -1,14 +1,15 @@
 //! Programs that hang, each in its way, and some that do not.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Poll, Waker};
+use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use event::{Event, Nanos, Sink};
 use paceline::{
-    Activity, Builder, Grain, JobId, JobKind, JobState, JobSystem, LiveThreadKind, Report,
+    Activity, Builder, Grain, Job, JobId, JobKind, JobState, JobSystem, LiveThreadKind, Report,
 };
 use platform::Thread;
 
@@ -86,25 +87,45 @@ fn a_program_that_has_forgotten_an_event() {
     );
 }
 
+/// What the future of the next test shares with the program.
+#[derive(Default)]
+struct Reply {
+    waker: Option<Waker>,
+    /// A job that it awaits, as long as it is not there itself.
+    draw: Option<Job<()>>,
+    is_there: bool,
+}
+
+impl Reply {
+    fn poll(&mut self, task: &mut task::Context<'_>) -> Poll<()> {
+        self.waker = Some(task.waker().clone());
+        if self.is_there {
+            return Poll::Ready(());
+        }
+        if let Some(draw) = &mut self.draw {
+            assert!(Pin::new(draw).poll(task).is_pending());
+        }
+        Poll::Pending
+    }
+
+    fn wake(&mut self) {
+        let waker = self.waker.take();
+        waker.expect("it was polled").wake();
+    }
+}
+
 /// Goal: a future that nothing wakes is told as what holds the program up, with what it awaits; and a circle
-/// through it, which it may leave, is not told as one that never ends. Method: a future that is woken by hand,
-/// another that awaits a job that waits for the future in its middle.
+/// through it is not told as one that never ends, since the future may leave it. Method: a future that is
+/// woken by hand; then it awaits a job that comes after it.
 #[test]
 fn a_future_that_is_not_woken() {
     Site::run(
         |builder| builder.workers(1),
         |site| {
-            let wakers = Arc::<Mutex<Option<Waker>>>::default();
-            let kept = wakers.clone();
-            let reply = site.js.spawn_future(
-                "reply",
-                poll_fn(
-                    move |task| match kept.lock().unwrap().replace(task.waker().clone()) {
-                        None => Poll::Pending,
-                        Some(_) => Poll::Ready(()),
-                    },
-                ),
-            );
+            let state = Arc::<Mutex<Reply>>::default();
+            let shared = state.clone();
+            let poll = move |task: &mut task::Context<'_>| shared.lock().unwrap().poll(task);
+            let reply = site.js.spawn_future("reply", poll_fn(poll));
             let id = reply.id();
             let game = site.thread("game", move |js| js.wait(id));
             site.sleep(2_000);
@@ -117,20 +138,32 @@ fn a_future_that_is_not_woken() {
             assert!(report.jobs[0].is_pending);
 
             let draw = site.js.job("draw").after(id).run(|_| ());
-            let both = site.js.spawn_future("both", async move { draw.await });
-            site.sleep(1);
+            state.lock().unwrap().draw = Some(draw);
+            state.lock().unwrap().wake();
+            site.sleep(2_000);
             let text = plain(&site.js.report());
-            let told = "\n  'both': future, not woken, and awaits 'draw'\n";
-            assert!(text.contains(told), "{text}");
-            assert!(!text.contains("never"), "{text}");
-            wakers
+            let wait = "thread 'game' waits 4.0 s for future 'reply', which has not been woken, \
+                        and awaits 'draw'";
+            assert!(
+                text.starts_with(&format!("{wait}\n2 jobs live:\n")),
+                "{text}"
+            );
+            for job in [
+                "'reply': future, not woken, and awaits 'draw'",
+                "'draw': waits for 'reply'",
+            ] {
+                assert!(text.contains(&format!("\n  {job}\n")), "{text}");
+            }
+            state.lock().unwrap().is_there = true;
+            state.lock().unwrap().wake();
+            game.join().unwrap();
+            state
                 .lock()
                 .unwrap()
-                .as_ref()
-                .expect("it was polled")
-                .wake_by_ref();
-            site.js.wait(both.id());
-            game.join().unwrap();
+                .draw
+                .take()
+                .expect("it is kept")
+                .wait();
             assert!(site.js.report().jobs.is_empty());
         },
     );

@@ -54,7 +54,8 @@ impl<P: Platform> Graph<P> {
     }
 
     /// Calls `visit` with the predecessors from which `job` has links, and with the jobs that it awaits if it
-    /// is a future, whether they are over or not. If the job has started meanwhile, all of them are over. If its links belong to another job by now, it stops.
+    /// is a future, whether they are over or not. If the job has started meanwhile, all of them are over. If
+    /// its links belong to another job by now, it stops.
     #[inline]
     pub(crate) fn linked_preds(&self, job: Ticket, mut visit: impl FnMut(Ticket)) {
         let links = &self.links;
