@@ -99,8 +99,28 @@ impl<'a, P: Platform> Origin<'a, P> {
 #[derive(Default)]
 struct Predecessors {
     tickets: SmallVec<[Ticket; 8]>,
+    /// Slots below this one are there: what the last look at their number has found.
+    slots: u32,
     /// An id of another job system, if there was one.
     foreign: Option<JobId>,
+}
+
+impl Predecessors {
+    /// As [`Shared::ticket_of`], with one look at the number of slots for several ids.
+    #[inline]
+    fn add<P: Platform>(&mut self, id: JobId, shared: &Shared<P>) {
+        let ticket = id.ticket();
+        if id.pool != shared.id {
+            self.foreign = Some(id);
+            return;
+        }
+        if ticket.index() >= self.slots {
+            self.slots = shared.graph.slots.len();
+        }
+        if ticket.index() < self.slots {
+            self.tickets.push(ticket);
+        }
+    }
 }
 
 impl<'a, P: Platform> NewJob<'a, 'static, P> {
@@ -211,10 +231,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     pub fn after(mut self, id: impl Into<JobId>) -> Self {
         let id = id.into();
-        match self.from.shared().ticket_of(id) {
-            Ok(ticket) => self.after.tickets.extend(ticket),
-            Err(_) => self.after.foreign = Some(id),
-        }
+        self.after.add(id, self.from.shared());
         self
     }
 

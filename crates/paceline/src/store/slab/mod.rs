@@ -175,10 +175,16 @@ impl<M: Memory, T> Slab<M, T> {
         self.entries.get(index)
     }
 
+    /// How many entries were ever made.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len()
+    }
+
     /// Whether an index that came from outside has ever been handed out.
     #[inline]
     pub(crate) fn exists(&self, index: u32) -> bool {
-        index < self.entries.len()
+        index < self.len()
     }
 
     /// All entries that were ever made.

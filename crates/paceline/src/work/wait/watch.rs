@@ -4,6 +4,7 @@ use event::{EventKind, Nanos};
 use platform::{Ordering, Parker, Platform};
 
 use super::find::SearchDepth;
+use super::long::Resting;
 use super::waiter::Waiter;
 use crate::adapt::Vigil;
 use crate::error::WaitError;
@@ -102,8 +103,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 Ok(next_look) => deadline.min(next_look).min(self.last_resort(now)),
                 Err(error) => break Err(error),
             };
-            let until = until.min(self.post(resting));
-            match self.rest(&vigil, (patience.spin_until, until)) {
+            match self.rest(&vigil, resting, (patience.spin_until, until)) {
                 RestOutcome::None => {}
                 RestOutcome::Spun => spun = true,
                 RestOutcome::Parked => {
@@ -179,7 +179,12 @@ impl<P: Platform> Waiter<'_, '_, P> {
     /// Looks around for the last time, then rests until `until`: parked, or spinning as long as the policy
     /// says so. Meanwhile this thread counts as blocked, and all work that other threads could run is left to
     /// them.
-    fn rest(&mut self, vigil: &Vigil<'_, P>, (spin_until, until): (Nanos, Nanos)) -> RestOutcome {
+    fn rest(
+        &mut self,
+        vigil: &Vigil<'_, P>,
+        resting: &mut Resting,
+        (spin_until, until): (Nanos, Nanos),
+    ) -> RestOutcome {
         let cx = self.cx;
         let shared = cx.shared;
         cx.promote_all();
@@ -202,6 +207,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 shared.report_stuck(cx, &stuck);
                 return RestOutcome::None;
             }
+            let until = until.min(self.post(resting));
             if shared.platform.now() < spin_until {
                 shared.idle.spin(epoch, spin_until.min(until));
                 rest = RestOutcome::Spun;
@@ -253,10 +259,9 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 return Ok(self.is_over());
             }
             let resting = resting.get_or_insert_with(|| self.begin_rest(now));
-            self.post(resting);
             self.report_if_long(resting, now);
             let until = self.deadline.min(now + PERIOD);
-            self.rest(&vigil, (Nanos::ZERO, until));
+            self.rest(&vigil, resting, (Nanos::ZERO, until));
         }
     }
 }
