@@ -213,9 +213,9 @@ mod tests {
         assert_eq!(told, expected);
     }
 
-    /// Goal: when a wait returns, each body that has begun has had its end told: each thread's part of a loop,
-    /// and each poll of a future. Method: loops that several threads share and futures that are woken twice,
-    /// on workers; begins and ends are counted after each wait.
+    /// Goal: when a wait returns, each body that has begun has had its end told: each thread's part of a
+    /// loop, and each poll of a future. Method: loops that several threads share and futures that are woken
+    /// twice, on workers; begins and ends are counted after each wait.
     #[test]
     fn a_wait_returns_after_the_ends_were_told() {
         let rounds = if cfg!(miri) { 2 } else { 200 };
