@@ -136,16 +136,18 @@ impl<M: Memory> Recorder<M> {
         self.is_on.store(u32::from(on), Ordering::Relaxed);
     }
 
-    /// A thread with a name gets a slot.
-    pub(crate) fn note_newcomer(&self, thread: u64, name: String) {
-        // Only a trace has a use for it.
-        if self.reader.is_some() && self.is_on() {
-            self.newcomers
-                .with(|newcomers| newcomers.push((thread, name)));
-        }
+    /// Whether a trace is recorded: it has a use for the names of threads.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.reader.is_some() && self.is_on()
     }
 
-    /// Those since the last call.
+    /// A thread with this name gets a slot.
+    pub(crate) fn note_newcomer(&self, thread: u64, name: String) {
+        self.newcomers
+            .with(|newcomers| newcomers.push((thread, name)));
+    }
+
+    /// The newcomers since the last call.
     #[cfg_attr(not(feature = "trace"), expect(dead_code, reason = "traces ask"))]
     pub(crate) fn take_newcomers(&self) -> Vec<(u64, String)> {
         self.newcomers.with(std::mem::take)
