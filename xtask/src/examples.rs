@@ -1,4 +1,4 @@
-//! The stage `examples`: every example of `crates/paceline` runs, and prints what it should.
+//! The stage `examples`: every example of the workspace runs, and prints what it should.
 //!
 //! Beside `examples/NAME.rs` there may be `NAME.out`; then standard output must be exactly that.
 
@@ -9,9 +9,6 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::process::{self, Manner};
 
-/// The package whose examples run.
-const PACKAGE: &str = "paceline";
-
 /// How long building them may be silent.
 const BUILD_SILENCE: Duration = Duration::from_secs(5 * 60);
 
@@ -20,21 +17,14 @@ const RUN_SILENCE: Duration = Duration::from_secs(60);
 
 /// Builds and runs the examples; `Ok` says how many.
 pub(crate) fn stage(context: &Context) -> Result<String, String> {
-    let Some(package) = context
-        .metadata
-        .packages
+    let packages = &context.metadata.packages;
+    let examples: Vec<_> = packages
         .iter()
-        .find(|package| *package.name == PACKAGE)
-    else {
-        return Err(format!("there is no package `{PACKAGE}`"));
-    };
-    let examples: Vec<_> = package
-        .targets
-        .iter()
+        .flat_map(|package| &package.targets)
         .filter(|target| target.is_example())
         .collect();
     if examples.is_empty() {
-        return Ok("there is none yet".to_owned());
+        return Err("there are no examples".to_owned());
     }
 
     // The whole workspace, as in the stage `unit`, which has built them: for one package alone, dependencies

@@ -397,7 +397,7 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "examples",
-        purpose: "the examples of crates/paceline run and print what is committed beside them",
+        purpose: "the examples run and print what is committed beside them",
         switch: Switch::On,
         needs: &[],
         counts_tests: false,
@@ -407,6 +407,20 @@ pub(crate) const STAGES: &[Stage] = &[
             what: "run each example (see examples.rs)",
             function: examples::stage,
         }],
+    },
+    Stage {
+        name: "tracy",
+        purpose: "a viewer of Tracy's gets the jobs of the example that shows it",
+        switch: Switch::On,
+        needs: &["c++"],
+        counts_tests: true,
+        silence_minutes: 10,
+        beside: false,
+        // The whole workspace, so that it is compiled once.
+        steps: &[
+            run("cargo build --workspace --examples --features paceline-profilers/tracy"),
+            run("cargo test --workspace --features paceline-profilers/tracy --test tracy"),
+        ],
     },
 ];
 

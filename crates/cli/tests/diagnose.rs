@@ -5,6 +5,8 @@ mod common;
 mod guide;
 
 use std::fs::File;
+use std::thread::sleep;
+use std::time::Duration;
 
 use common::{fine, paceline};
 use event::KernelEventKind;
@@ -48,6 +50,9 @@ fn of_runner(wait: &Value, thread: &str) -> u64 {
         .map(|share| ns(share, "ns"))
         .sum()
 }
+
+/// How long a job of a program's own takes here.
+const TAKES: Duration = Duration::from_millis(2);
 
 const RUNNABLE: [&str; 4] = ["preempted", "wake_latency", "busy_wait_stolen", "no_core"];
 
@@ -385,6 +390,62 @@ fn findings_are_written_though_nobody_reads() {
     run.wait().unwrap();
     let written = std::fs::metadata(&annotated).map_or(0, |file| file.len());
     assert!(written > 10_000, "{written}");
+}
+
+/// Goal: of a trace that a program made of its own, each frame and the waits in it are told by name, and
+/// nothing is claimed about CPUs, of which only the kernel knows. Method: what the job system's example
+/// `trace` does, with jobs that take a while; the text and the JSON.
+#[test]
+fn a_programs_own_trace_says_what_is_not_known() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("own.pftrace");
+    let js = paceline::JobSystem::new();
+    let trace = js.start_trace(&path).unwrap();
+    for _ in 0..3 {
+        let frame = js.frame("update", Duration::from_millis(16));
+        let physics = frame.job("physics").schedule(|_| sleep(TAKES));
+        js.wait(frame.job("draw").after(physics).schedule(|_| sleep(TAKES)));
+    }
+    assert_eq!(trace.finish().unwrap().lost, 0);
+
+    let path = path.to_str().unwrap();
+    let text = fine(&["diagnose", path]);
+    for said in [
+        "it is not known whether main itself",
+        "main itself: not known",
+        "0 scheduler events",
+        "no scheduler events: it is not known which threads ran",
+    ] {
+        assert!(text.contains(said), "{said}:\n{text}");
+    }
+    let report: Value = serde_json::from_str(&fine(&["diagnose", path, "--json"])).unwrap();
+    let waits = list(&report, "waits");
+    for number in 0..3 {
+        let name = format!("update {number}");
+        let is_frame = |wait: &&Value| wait["name"] == name.as_str();
+        let frame = waits.iter().find(is_frame).unwrap();
+        assert!(
+            ns(frame, "duration_ns") >= 2 * TAKES.as_nanos() as u64,
+            "{frame}"
+        );
+        let causes = list(frame, "causes");
+        let all: u64 = causes.iter().map(|cause| ns(cause, "ns")).sum();
+        assert_eq!(all, ns(frame, "duration_ns"), "{frame}");
+        for cause in causes {
+            let is_of_cpus = ["ran", "preempted", "busy_wait_stolen", "no_core"];
+            let kind = cause["kind"].as_str().unwrap();
+            assert!(
+                !is_of_cpus.contains(&kind),
+                "{kind} is not recorded: {frame}"
+            );
+            let mut by = list(cause, "by").iter();
+            assert!(by.all(|share| share["who"] == "unknown"), "{frame}");
+        }
+        assert!(
+            causes.iter().any(|cause| cause["kind"] == "awake"),
+            "{frame}"
+        );
+    }
 }
 
 /// Goal: bad input is one line that says what, where, and what to do, with exit code 2. Method: each kind.

@@ -213,6 +213,38 @@ mod tests {
         assert_eq!(told, expected);
     }
 
+    /// Goal: when a wait returns, each body that has begun has had its end told: each thread's part of a
+    /// loop, and each poll of a future. Method: loops that several threads share and futures that are woken
+    /// twice, on workers; begins and ends are counted after each wait.
+    #[test]
+    fn a_wait_returns_after_the_ends_were_told() {
+        let rounds = if cfg!(miri) { 2 } else { 200 };
+        let (send, receive) = channel();
+        let builder = Builder::small().workers(2);
+        let builder = builder.on_job(move |moment, label, _| {
+            let _ = send.send((label.name, moment == JobMoment::Begin));
+        });
+        let js = builder.build().unwrap();
+        let told = |name| {
+            let of_name = receive.try_iter().filter(|(of, _)| *of == name);
+            let (begins, ends): (Vec<_>, Vec<_>) = of_name.partition(|(_, begins)| *begins);
+            assert_eq!(begins.len(), ends.len(), "{name}");
+            begins.len()
+        };
+        for _ in 0..rounds {
+            let part = |_, _: &crate::Context<'_>| std::hint::black_box(());
+            js.wait(js.job("loop").schedule_for(0..64, Grain::Items(1), part));
+            assert!(told("loop") >= 1);
+            let (first, one) = js.event_with::<u32>("first");
+            let (second, other) = js.event_with::<u32>("second");
+            let sum = js.spawn_future("sum", async { one.await + other.await });
+            first.complete_with(1);
+            second.complete_with(2);
+            assert_eq!(sum.wait(), 3);
+            assert!((1..=3).contains(&told("sum")));
+        }
+    }
+
     /// Goal: a hook that panics changes nothing and is counted. Method: one that always does.
     #[test]
     fn a_hook_that_panics_is_counted() {

@@ -30,6 +30,7 @@ const BENCH: &str = "paceline-bench";
 const TESTKIT: &str = "paceline-testkit";
 const TESTS: &str = "paceline-tests";
 const ANYWHERE: &str = "paceline-anywhere";
+const PROFILERS: &str = "paceline-profilers";
 
 const PRODUCT: &[&str] = &[
     EVENT, PLATFORM, PACELINE, POLICY, SIM, WORKLOAD, MEASURE, TRACE, CONSOLE,
@@ -127,6 +128,13 @@ const TABLE: &[Row] = &[
         may: &[PLATFORM, PACELINE],
         dev: &[],
         outside: 0,
+    },
+    // Not examples of crate paceline: its tests do not build other programs' profilers.
+    Row {
+        name: PROFILERS,
+        may: &[PACELINE],
+        dev: &[],
+        outside: ANY,
     },
     Row {
         name: "xtask",

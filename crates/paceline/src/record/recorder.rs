@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use event::{EventKind, Nanos, Sink, Why};
-use platform::{Atomic, Memory, Ordering};
+use platform::{Atomic, Lock, Memory, Ordering};
 
 use super::rings::RingReader;
 use crate::hooks::UserSink;
@@ -28,9 +28,11 @@ pub(crate) struct Recorder<M: Memory> {
     pub(crate) is_leaf: bool,
     is_on: M::AtomicU32,
     /// The reader of the job system's own rings, while no trace has it. None: the sink is the program's.
-    #[cfg_attr(not(feature = "trace"), expect(dead_code, reason = "traces take it"))]
     pub(super) reader: Option<M::Lock<Option<RingReader<M>>>>,
     pub(crate) slots: Box<[ThreadNotes<M>]>,
+    /// The names of threads that got a slot while a trace was recorded, beside the platform's numbers for
+    /// them.
+    newcomers: M::Lock<Vec<(u64, String)>>,
 }
 
 /// Facts about a thread slot that are kept for its events only.
@@ -119,6 +121,7 @@ impl<M: Memory> Recorder<M> {
             is_on: M::AtomicU32::new(u32::from(is_on)),
             reader: None,
             slots: (0..slots).map(notes).collect(),
+            newcomers: M::Lock::new(Vec::new()),
         }
     }
 
@@ -131,6 +134,23 @@ impl<M: Memory> Recorder<M> {
     /// Relaxed: as above.
     pub(crate) fn switch(&self, on: bool) {
         self.is_on.store(u32::from(on), Ordering::Relaxed);
+    }
+
+    /// Whether a trace is recorded: it has a use for the names of threads.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.reader.is_some() && self.is_on()
+    }
+
+    /// A thread with this name gets a slot.
+    pub(crate) fn note_newcomer(&self, thread: u64, name: String) {
+        self.newcomers
+            .with(|newcomers| newcomers.push((thread, name)));
+    }
+
+    /// The newcomers since the last call.
+    #[cfg_attr(not(feature = "trace"), expect(dead_code, reason = "traces ask"))]
+    pub(crate) fn take_newcomers(&self) -> Vec<(u64, String)> {
+        self.newcomers.with(std::mem::take)
     }
 
     pub(crate) fn notes(&self, slot: u32) -> &ThreadNotes<M> {

@@ -103,6 +103,17 @@ impl<M: Memory> Posted<M> {
         }
     }
 
+    /// The name of the thread that has the slot, if it has one.
+    pub(crate) fn name(&self) -> Option<String> {
+        // Relaxed: the lock has the number of the thread that the name is of.
+        self.name_of(self.tenant.load(Ordering::Relaxed))
+    }
+
+    fn name_of(&self, tenant: u32) -> Option<String> {
+        self.name
+            .with(|(of, name)| (*of == tenant).then(|| name.clone()))
+    }
+
     /// The thread gives the slot back. It is in no wait.
     pub(crate) fn depart(&self) {
         // Relaxed: the next thread writes behind the fence in `arrive`.
@@ -172,9 +183,7 @@ impl<M: Memory> ThreadWords<'_, M> {
             return Ok(None);
         }
         let begun_before = begun();
-        let name = posted
-            .name
-            .with(|(of, name)| (*of == tenant).then(|| name.clone()));
+        let name = posted.name_of(tenant);
         // Acquire, all of these, partner: the Release stores in `in_loop`. They stay in this order.
         let takes_part = posted.takes_part.load(Ordering::Acquire);
         let waits_for = self.waits_for.load(Ordering::Acquire);

@@ -153,6 +153,11 @@ impl<P: Platform> Context<'_, P> {
                 .notes(self.thread.index)
                 .thread
                 .store(thread, Ordering::Relaxed);
+            if recorder.is_traced()
+                && let Some(name) = self.thread.posted.name()
+            {
+                recorder.note_newcomer(thread, name);
+            }
             self.call_sink(|| recorder.sink.slot_taken(self.thread.index));
             self.record(EventKind::SlotTaken, Ticket::NONE, thread);
         }

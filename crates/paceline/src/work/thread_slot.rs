@@ -172,6 +172,12 @@ impl<P: Platform> ThreadSlot<P> {
         }
     }
 
+    /// The name of the thread that has the slot, if it has one.
+    #[cfg_attr(not(feature = "trace"), expect(dead_code, reason = "traces ask"))]
+    pub(crate) fn tenant_name(&self) -> Option<String> {
+        self.posted.name()
+    }
+
     /// The words that say what its thread does.
     pub(crate) fn words_of_thread(&self) -> ThreadWords<'_, P> {
         ThreadWords {

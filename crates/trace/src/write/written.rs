@@ -12,6 +12,8 @@ pub struct Written {
     pub unfinished: u64,
     /// Ends of bodies, waits and frames whose beginning is not in the recording: left out.
     pub unbegun: u64,
+    /// Spans of the program's own that crossed the end of another slice and go on as a second one.
+    pub split: u64,
     /// Kernel events written some nanoseconds late, because the file's order would otherwise be unclear.
     pub delayed: u64,
 }

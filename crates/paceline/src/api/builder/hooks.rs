@@ -83,13 +83,14 @@ impl<P: Platform> Builder<P> {
         self
     }
 
-    /// A hook for the beginning and the end of each body, and of each thread's part of a loop, on the thread
-    /// that runs it: for profilers that show a program while it runs. It gets the job's label and the number
-    /// of the last frame that began, if there was one.
+    /// A hook for the beginning and the end of each body, of each thread's part of a loop, and of each poll
+    /// of a future, on the thread that runs it: for profilers that show a program while it runs. It gets the
+    /// job's label and the number of the last frame that began, if there was one.
     ///
-    /// Both moments of a body are on the same thread; bodies nest where a wait inside of one runs another. A
-    /// call takes some nanoseconds besides what the hook does, and a lock the first time that a thread runs a
-    /// label. Jobs that the hook schedules are told to it, too. A panic of the hook is counted
+    /// Both moments of a body are on the same thread; bodies nest where a wait inside of one runs another.
+    /// The end of a body is told before a wait for its job returns. A call takes some nanoseconds besides
+    /// what the hook does, and a lock the first time that a thread runs a label. Jobs that the hook schedules
+    /// are told to it, too. A panic of the hook is counted
     /// ([`Stats::hook_panics`](crate::Stats::hook_panics)) and has no other consequence.
     ///
     /// ```

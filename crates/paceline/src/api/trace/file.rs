@@ -4,22 +4,26 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ::trace::write::settle_order;
-use ::trace::{Clock, Loss, Origin, Process, Recording, Thread};
-use event::{Event, EventKind, Task};
+use ::trace::{Clock, Loss, Origin, Process, Recording};
+use event::{Event, EventKind};
 use platform::Platform;
 
+use super::threads::{Numbers, Present};
 use crate::work::shared::Shared;
-use crate::work::thread_slot::ThreadKind;
 
 /// The recording of these events. `starter`: the slot of the thread that began the trace.
 pub(super) fn recording<P: Platform>(
     shared: &Shared<P>,
     mut events: Vec<Event>,
     lost: u64,
-    starter: Option<u32>,
+    (starter, present): (Option<u32>, Present),
 ) -> Recording {
     // Stable: events of one time and thread stay in their order.
     events.sort_by_key(|event| event.time);
+    let mut numbers = Numbers::new(&present, shared.threads.limit() as u32);
+    for event in &mut events {
+        numbers.renumber(event);
+    }
     let begins_frame = |event: &&Event| event.kind == EventKind::FrameBegin;
     let first_frame = events.iter().find(begins_frame);
     let main = first_frame.map(|event| event.slot).or(starter);
@@ -35,18 +39,7 @@ pub(super) fn recording<P: Platform>(
         jobs: events,
         ..Recording::default()
     };
-    for ((slot, number), task) in shared.threads().into_iter().zip(0..) {
-        let name = match shared.threads.get(slot as usize).kind {
-            _ if Some(slot) == main => "main".to_owned(),
-            ThreadKind::Guest => format!("thread {slot}"),
-            _ => format!("paceline {slot}"),
-        };
-        recording.threads.push(Thread {
-            tid: u32::try_from(number).ok(),
-            ..Thread::new(Task(task), name, Some(0))
-        });
-        recording.slots.insert(slot, Task(task));
-    }
+    numbers.write(shared, present, main, &mut recording);
     let labels = shared.graph.labels.all();
     recording.labels = labels.iter().map(|label| label.name.to_owned()).collect();
     recording.losses.add(Loss::JobEvents, lost);

@@ -2,7 +2,8 @@
 //!
 //! The threads put events into rings (`record/rings`). A thread of the trace's own empties these every few
 //! milliseconds ([`collect`]); where the system refuses that thread, they are emptied at the end only. When
-//! the trace ends, the events become a recording ([`file`](mod@file)), and crate `trace` writes it.
+//! the trace ends, the events become a recording ([`file`](mod@file)) with the threads that they happened on
+//! ([`threads`]), and crate `trace` writes it.
 //!
 //! Invariants
 //! - One trace at a time has the reader of the rings.
@@ -11,6 +12,7 @@
 mod collect;
 mod error;
 mod file;
+mod threads;
 
 use std::fmt;
 use std::fs::File;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use platform::{Lock, Os, Platform};
 
 use self::collect::Collector;
+use self::threads::Present;
 use crate::error::BuildError;
 use crate::record::NoReader;
 use crate::work::shared::Shared;
@@ -64,6 +67,7 @@ struct OpenFile<P: Platform> {
     lost_before: u64,
     /// The slot of the thread that began the trace.
     slot: Option<u32>,
+    present: Present,
 }
 
 /// What a trace holds, from [`Trace::finish`].
@@ -129,14 +133,15 @@ impl<P: Platform> Trace<P> {
         let collector = Arc::new(Collector::new(&shared.platform, reader));
         let thread = collect::start(&shared.platform, &collector);
         let slot = shared.context().ok().map(|context| context.thread.index);
+        shared.set_recording(true);
         let open = OpenFile {
             file,
             path: path.to_owned(),
             thread: thread.ok(),
             lost_before,
             slot,
+            present: Present::now(shared),
         };
-        shared.set_recording(true);
         Ok(Trace {
             shared: shared
                 .this
@@ -187,7 +192,12 @@ impl<P: Platform> Trace<P> {
         reader.drain(|_| ());
         self.shared.give_reader_back(reader);
         let events = collected.events.len() as u64;
-        let recording = file::recording(&self.shared, collected.events, lost, open.slot);
+        let recording = file::recording(
+            &self.shared,
+            collected.events,
+            lost,
+            (open.slot, open.present),
+        );
         match ::trace::write::perfetto(&recording, &open.file) {
             Ok(written) => Ok(Traced {
                 path: open.path,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::trace::Recording;
 use ::trace::explain::{Selection, WaitKind, explain};
 use ::trace::timeline::{Options, Timeline};
-use event::EventKind;
+use event::{Event, EventKind};
 
 use super::*;
 use crate::{Builder, JobSystem, Rings};
@@ -94,6 +94,44 @@ fn a_trace_has_what_happened_in_it() {
     let mut names: Vec<&str> = frames.map(|wait| &*wait.name).collect();
     names.sort_unstable();
     assert_eq!(names, ["update 0", "update 1", "update 2"]);
+}
+
+/// Goal: threads that come and go are told apart and have their names, although they have had the same slot.
+/// Method: three threads, one after another, each with a job that it runs itself; one that was there before.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the job system's platform does not make the threads of programs"
+)]
+fn threads_of_one_slot_are_told_apart() {
+    let file = Scratch::new("threads");
+    let js = Builder::small().workers(0).build().unwrap();
+    js.wait(js.schedule(|_| ()));
+    let trace = js.start_trace(&file.0).unwrap();
+    let names = ["first guest", "second guest", "third guest"];
+    for name in names {
+        std::thread::scope(|scope| {
+            let run = || js.wait(js.job(name).schedule(|_| ()));
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn_scoped(scope, run).unwrap();
+        });
+    }
+    js.wait(js.job("main's").schedule(|_| ()));
+    trace.finish().unwrap();
+    let recording = file.read();
+    let made = |event: &&Event| event.kind == EventKind::Created;
+    let of = |event: &Event| {
+        let task = recording.slots[&event.slot];
+        let thread = recording.threads.iter().find(|it| it.task == task);
+        let label = &*recording.labels[event.arg as usize];
+        (label, &*thread.unwrap().name)
+    };
+    let who: Vec<_> = recording.jobs.iter().filter(made).map(of).collect();
+    let expected = names.map(|name| (name, name));
+    assert_eq!(who[..3], expected);
+    assert_eq!(who[3..], [("main's", "main")]);
+    assert_eq!(recording.threads.len(), 4);
 }
 
 /// Goal: spans and values of the program are recorded with their names, where and when they happened, and not

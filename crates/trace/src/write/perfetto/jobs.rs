@@ -2,8 +2,9 @@
 //! dependencies and wake-ups as arrows, and the number of ready jobs.
 //!
 //! Slices of one track must nest, and the format's ends have no names: each ends the innermost. So every
-//! track has a stack here. An end of an outer slice ends the ones inside of it, too; an end without a slice
-//! is left out; slices that are open at the end of the recording end with it.
+//! track has a stack here. An end of an outer slice ends the ones inside of it, too; a span of the program's
+//! own whose end is still to come goes on as another slice. An end without a slice is left out. Slices that
+//! are open at the end of the recording end with it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -41,6 +42,8 @@ struct JobWriter<'a, 'r, 'o> {
     labels: HashMap<u64, u64>,
     /// By track: its open slices, the innermost last.
     open: BTreeMap<u64, Vec<OpenSlice>>,
+    /// By thread slot and label: how many ends of spans are still to come.
+    span_ends: HashMap<(u32, u64), u64>,
     ready: HashSet<u64>,
     /// By label: the track of the program's values.
     counters: BTreeMap<u64, u64>,
@@ -63,10 +66,14 @@ pub(super) fn write<'r>(
         arrows: Arrows::find(events),
         labels: HashMap::new(),
         open: BTreeMap::new(),
+        span_ends: HashMap::new(),
         ready: HashSet::new(),
         counters: BTreeMap::new(),
         ready_track: None,
     };
+    for event in events.iter().filter(|it| it.kind == EventKind::SpanEnd) {
+        *jobs.span_ends.entry((event.slot, event.arg)).or_default() += 1;
+    }
     for (at, event) in events.iter().enumerate() {
         jobs.write(at, event)?;
     }
@@ -208,7 +215,12 @@ impl JobWriter<'_, '_, '_> {
                 self.end(at, event, OpenSlice::Wait(job), &notes)?;
             }
             EventKind::SpanBegin => self.begin(at, event, OpenSlice::Span(arg))?,
-            EventKind::SpanEnd => self.end(at, event, OpenSlice::Span(arg), &[])?,
+            EventKind::SpanEnd => {
+                if let Some(ends) = self.span_ends.get_mut(&(event.slot, arg)) {
+                    *ends -= 1;
+                }
+                self.end(at, event, OpenSlice::Span(arg), &[])?;
+            }
             EventKind::Counter => self.value(event)?,
             EventKind::Completed if arg != 0 => {
                 let name = format!("{} {}", self.label(job), outcome(arg));
@@ -299,17 +311,42 @@ impl JobWriter<'_, '_, '_> {
             self.packets.written.unbegun += 1;
             return Ok(());
         };
-        let inner = stack.len() - depth - 1;
-        stack.truncate(depth);
-        for _ in 0..inner {
+        let inner = stack.split_off(depth + 1);
+        stack.pop();
+        for _ in &inner {
             self.packets
                 .mark(TrackMark::picture(track, event.time, Type::SliceEnd))?;
-            self.packets.written.unfinished += 1;
         }
         self.packets.mark(TrackMark {
             notes,
             starts: self.arrows.starts_at(at),
             ..TrackMark::picture(track, event.time, Type::SliceEnd)
+        })?;
+        for slice in inner {
+            self.go_on(event, track, slice)?;
+        }
+        Ok(())
+    }
+
+    /// A slice inside of the one that ends with this event has been ended, too. If it is a span that ends
+    /// later, the rest of it is a slice of its own.
+    fn go_on(&mut self, event: &Event, track: u64, slice: OpenSlice) -> io::Result<()> {
+        let OpenSlice::Span(label) = slice else {
+            self.packets.written.unfinished += 1;
+            return Ok(());
+        };
+        let ends = self.span_ends.get(&(event.slot, label));
+        if ends.is_none_or(|&ends| ends == 0) {
+            self.packets.written.unfinished += 1;
+            return Ok(());
+        }
+        self.packets.written.split += 1;
+        self.open.entry(track).or_default().push(slice);
+        let name = self.label_of(label);
+        self.packets.mark(TrackMark {
+            category: SPAN,
+            name: &name,
+            ..TrackMark::picture(track, event.time, Type::SliceBegin)
         })
     }
 

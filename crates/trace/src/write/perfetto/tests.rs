@@ -632,6 +632,47 @@ fn spans_and_values_of_the_program_are_shown() {
     assert_eq!(lines, expected);
 }
 
+/// Goal: of two spans that cross, each is shown from its beginning to its end. Method: a span that ends in
+/// the middle of another one, which goes on as a second slice, and one whose end is not recorded, which does
+/// not.
+#[test]
+fn spans_that_cross_are_shown_whole() {
+    let recording = Recording {
+        jobs: vec![
+            job(1, 7, EventKind::SpanBegin, 0, 0),
+            job(2, 7, EventKind::SpanBegin, 0, 1),
+            job(3, 7, EventKind::SpanBegin, 0, 2),
+            job(4, 7, EventKind::SpanEnd, 0, 0),
+            job(6, 7, EventKind::SpanEnd, 0, 1),
+        ],
+        labels: vec!["load".into(), "unpack".into(), "lost".into()],
+        ..Recording::default()
+    };
+    let (bytes, written) = write(&recording);
+    let Written {
+        unfinished,
+        unbegun,
+        split,
+        ..
+    } = written;
+    assert_eq!((unfinished, unbegun, split), (1, 0, 1));
+    let mut known = Known::default();
+    let packets = read(&bytes);
+    let lines = packets.iter().flat_map(|packet| known.show(packet));
+    let slices: Vec<String> = lines.filter(|line| line.contains("Slice")).collect();
+    let expected = [
+        "4 1 thread slot 7: SliceBegin [span] \"load\"",
+        "4 2 thread slot 7: SliceBegin [span] \"unpack\"",
+        "4 3 thread slot 7: SliceBegin [span] \"lost\"",
+        "4 4 thread slot 7: SliceEnd",
+        "4 4 thread slot 7: SliceEnd",
+        "4 4 thread slot 7: SliceEnd",
+        "4 4 thread slot 7: SliceBegin [span] \"unpack\"",
+        "4 6 thread slot 7: SliceEnd",
+    ];
+    assert_eq!(slices, expected);
+}
+
 /// Goal: an empty recording is a file that can be read. Method: it has the clocks and nothing else.
 #[test]
 fn nothing_is_a_file_too() {
@@ -848,8 +889,8 @@ proptest! {
             EventKind::FrameBegin,
             EventKind::SpanBegin,
         ];
-        prop_assert!(begins <= count(&recording, bodies) + notes);
-        let finished = begins - notes - written.unfinished;
+        prop_assert!(begins <= count(&recording, bodies) + notes + written.split);
+        let finished = begins - notes - written.unfinished - written.split;
         let ends = [
             EventKind::End,
             EventKind::WaitEnd,
