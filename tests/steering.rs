@@ -4,9 +4,11 @@
 //! off. Times are virtual: a run is the same on every machine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use event::{EventKind, KernelEvent, KernelEventKind, MemorySink, Nanos};
-use paceline::{Builder, Grain, JobSystem, Role};
+use paceline::{Builder, Grain, JobSystem, Role, WaitPolicy};
 use platform::{Platform, SchedParams, ThreadSpec};
 use policy::{Attr, Placement};
 use sim::{Machine, Sim, SimConfig, SimReport};
@@ -222,5 +224,87 @@ fn a_worker_that_does_not_start_is_nudged() {
     );
     for placement in [Placement::Mainline, Placement::Pack] {
         assert_eq!(run(placement, 0).1, 0, "{placement:?}");
+    }
+}
+
+/// Frames of 26 pieces of 5 us, back to back, beside this many hogs, in order of their lengths.
+fn short_frames(steering: bool, policy: WaitPolicy, hogs: u32) -> Vec<Nanos> {
+    const FRAMES: usize = 4_000;
+    let machine = Machine::named("vm-2").expect("it is in the library");
+    let mut times = Vec::new();
+    let config = SimConfig::on(machine, "eevdf-6.18", 1);
+    let report = Sim::run(config, |sim| {
+        let end = Nanos::from_secs(20);
+        let is_over = Arc::new(AtomicBool::new(false));
+        for _ in 0..hogs {
+            let (its, is_over) = (sim.clone(), Arc::clone(&is_over));
+            let hog = move || {
+                while its.time() < end && !is_over.load(Relaxed) {
+                    its.charge(Nanos::from_micros(100));
+                }
+            };
+            let started = sim.spawn_with(ThreadSpec::default(), Attr::default(), Box::new(hog));
+            drop(started.expect("the machine takes it"));
+        }
+        let builder = Builder::with_platform(sim.clone()).workers(1);
+        let js = builder.wait_policy(policy).steering(steering);
+        let js = js.build().unwrap();
+        for _ in 0..FRAMES {
+            let begin = sim.time();
+            let frame = js.frame("frame", Duration::from_nanos(1));
+            js.parallel_for(0..26, Grain::Items(1), |part, cx| {
+                cx.work(Nanos::from_micros(5 * part.len() as u64));
+            });
+            drop(frame);
+            times.push(sim.time() - begin);
+        }
+        is_over.store(true, Relaxed);
+        assert!(sim.time() < end, "the hogs were there until now");
+    });
+    report.expect_finished();
+    times.sort_unstable();
+    times
+}
+
+/// Goal: a mask is no trap. One other thread computes, and one of two CPUs is left to the job system: a worker
+/// that its mask keeps on the other one would lose it in the middle of a piece, and the frame would last until
+/// the next tick. Method: short frames without a pause, under two policies of waiting; without steering, which
+/// has hardly any such frames; one thread alone takes 130 us.
+#[test]
+fn a_worker_is_not_kept_beside_a_busy_thread() {
+    let alone = Nanos::from_micros(130);
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Passive] {
+        let (with, without) = (
+            short_frames(true, policy, 1),
+            short_frames(false, policy, 1),
+        );
+        let long = |times: &[Nanos]| times.iter().filter(|&&time| time.0 > 2 * alone.0).count();
+        assert!(
+            long(&without) * 1_000 <= without.len(),
+            "{policy:?}: {}",
+            long(&without)
+        );
+        assert!(
+            long(&with) * 200 <= with.len(),
+            "{policy:?}: {}",
+            long(&with)
+        );
+        let (with, without) = (mean(&with), mean(&without));
+        let most = Nanos(without.0 * 102 / 100);
+        assert!(
+            with <= most && with <= alone,
+            "{policy:?}: {with}, {without}"
+        );
+    }
+}
+
+/// Goal: where nothing else runs, the mask stays, and frames are as short as two CPUs make them. Method: the
+/// same frames without hogs.
+#[test]
+fn a_worker_that_gets_on_keeps_its_mask() {
+    for (policy, most) in [(WaitPolicy::Adaptive, 70), (WaitPolicy::Passive, 80)] {
+        let with = short_frames(true, policy, 0);
+        let mean = mean(&with);
+        assert!(mean <= Nanos::from_micros(most), "{policy:?}: {mean}");
     }
 }

@@ -269,6 +269,9 @@ impl<P: Platform> PlainVigil<'_, P> {
         Nanos::MAX
     }
 
+    /// The calling thread is about to sleep.
+    pub(crate) fn sleeps<C: Caller<P>>(&self, _: &C) {}
+
     #[inline]
     pub(crate) fn has_slept(&mut self) {}
 }

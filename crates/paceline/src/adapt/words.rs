@@ -59,6 +59,9 @@ pub(crate) enum Mask {
     /// One CPU was left out, until a thread found that the worker took too long to start. The worker has
     /// not noticed yet.
     Restored = 2,
+    /// One CPU was left out, until a waiter left that CPU to the worker, which had work in its hands. The
+    /// worker has not noticed yet.
+    Widened = 3,
 }
 
 impl Mask {

@@ -442,6 +442,11 @@ impl<P: Platform> Vigil<'_, P> {
         self.adapt.steering.overdue_at().unwrap_or(Nanos::MAX)
     }
 
+    /// The calling thread is about to sleep.
+    pub(crate) fn sleeps<C: Caller<P>>(&self, caller: &C) {
+        self.adapt.steerer(caller).leave_cpu();
+    }
+
     /// The calling thread has slept.
     pub(crate) fn has_slept(&mut self) {
         self.nudging = None;

@@ -212,6 +212,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 shared.idle.spin(epoch, spin_until.min(until));
                 rest = RestOutcome::Spun;
             } else {
+                vigil.sleeps(cx);
                 cx.thread.counters.parks.add(1);
                 cx.record(EventKind::Park, self.target, 0);
                 cx.thread.parker.park(until.min(vigil.sleeps_until()));

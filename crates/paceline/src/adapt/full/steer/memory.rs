@@ -15,6 +15,10 @@ const LATE_IN_A_ROW: u32 = 2;
 /// How long a worker does without a mask that was in the way, the first time. Each further time, until a
 /// wake-up is in time again, it is twice as long, at most [`ARMED`].
 const HOLD_OFF: Nanos = Nanos::from_millis(30);
+/// A worker that was pulled to the CPU that its mask had left out this often is better off without a mask.
+const PULLED_OFTEN: u32 = 2;
+/// After this time without it, that is forgotten.
+const FORGET: Nanos = Nanos::from_secs(3);
 /// How long it is believed that there is no other CPU, once that was found.
 const ASK_AGAIN: Nanos = Nanos::from_millis(5);
 
@@ -29,6 +33,9 @@ pub(crate) struct Steer {
     held_off_until: Nanos,
     /// Late wake-ups with a mask since the last one that was in time.
     late: u32,
+    /// How often, and when last, it ended up on the CPU that its mask had left out, as soon as it might.
+    pulled: u32,
+    pulled_at: Nanos,
     /// The CPU to avoid, and the CPU that the mask excludes now.
     avoid: Option<u32>,
     excluded: Option<u32>,
@@ -43,6 +50,8 @@ impl Steer {
             sighted_at: None,
             held_off_until: Nanos::ZERO,
             late: 0,
+            pulled: 0,
+            pulled_at: Nanos::ZERO,
             avoid: None,
             excluded: None,
             displaces_waker: false,
@@ -57,9 +66,7 @@ impl Steer {
             self.late = if late { self.late + 1 } else { 0 };
         }
         if self.excluded.is_some() && self.late >= LATE_IN_A_ROW {
-            let times = 1 << (self.late - LATE_IN_A_ROW).min(10);
-            self.armed_until = Nanos::ZERO;
-            self.held_off_until = now + Nanos(HOLD_OFF.0 * times).min(ARMED);
+            self.hold_off(now, self.late - LATE_IN_A_ROW);
         } else if report.colocated && now >= self.held_off_until {
             self.sighted_at = Some(now);
         }
@@ -105,6 +112,31 @@ impl Steer {
     /// Another thread has undone the last change.
     pub(super) fn mask_is_full(&mut self) {
         self.excluded = None;
+    }
+
+    /// A waiter has undone the last change, and left its CPU to this worker, which is on CPU `here` now. If
+    /// that is the CPU that was left out, then the worker did not get on elsewhere.
+    pub(super) fn was_widened(&mut self, here: Option<u32>, now: Nanos) {
+        let was_pulled = here.is_some() && self.excluded == here;
+        self.excluded = None;
+        if !was_pulled {
+            return;
+        }
+        if now - self.pulled_at > FORGET {
+            self.pulled = 0;
+        }
+        self.pulled += 1;
+        self.pulled_at = now;
+        if let Some(more) = self.pulled.checked_sub(PULLED_OFTEN) {
+            self.hold_off(now, more);
+        }
+    }
+
+    /// The mask was in the way, `more` times more often than would be enough to say so.
+    fn hold_off(&mut self, now: Nanos, more: u32) {
+        self.armed_until = Nanos::ZERO;
+        self.sighted_at = None;
+        self.held_off_until = now + Nanos(HOLD_OFF.0 << more.min(10)).min(ARMED);
     }
 
     /// The CPU to exclude from now on, if that is a change. `Some(None)`: no CPU.
@@ -212,6 +244,41 @@ mod tests {
             now = arm(&mut steer, until);
             assert_eq!(steer.change(now), Some(Some(3)));
         }
+    }
+
+    /// Goal: a worker that is pulled to the CPU that its mask left out, as soon as it may go there, does
+    /// without a mask, longer each time; one that goes on elsewhere keeps its mask. Method: masks that a
+    /// waiter has widened, with the worker here and there; then a long time without.
+    #[test]
+    fn a_worker_that_is_pulled_back_does_without() {
+        let mut steer = Steer::new();
+        let mut now = arm(&mut steer, Nanos(0));
+        for here in [Some(2), None] {
+            assert_eq!(steer.change(now), Some(Some(3)));
+            steer.was_widened(here, now);
+        }
+        assert_eq!(steer.change(now), Some(Some(3)), "it has gone on elsewhere");
+        steer.was_widened(Some(3), now);
+        assert_eq!(steer.change(now), Some(Some(3)), "once is no proof");
+        for times in [1, 2, 4] {
+            steer.was_widened(Some(3), now);
+            assert_eq!(
+                steer.change(now),
+                None,
+                "the mask was in the way, and is gone"
+            );
+            let until = now + Nanos(times * HOLD_OFF.0);
+            steer.learn(&wake(true), until - Nanos(1), false);
+            assert!(!steer.may_stay(), "not yet, but then");
+            now = arm(&mut steer, until);
+            assert_eq!(steer.change(now), Some(Some(3)));
+        }
+        now = now + FORGET;
+        assert_eq!(steer.change(now), Some(None), "not seen for a while");
+        now = arm(&mut steer, now);
+        assert_eq!(steer.change(now), Some(Some(3)));
+        steer.was_widened(Some(3), now + Nanos(1));
+        assert_eq!(steer.change(now), Some(Some(3)), "the others are forgotten");
     }
 
     /// Goal: a mask that another thread has undone is asked for again while it is wanted. Method: undo it.

@@ -19,6 +19,10 @@
 //!   thread that finds that a signalled worker with a mask has not started after twice the 99th percentile
 //!   of wake-ups gives it all CPUs back (`overdue`). A worker that was late twice in a row does without a
 //!   mask for a while.
+//! - A waiter that is about to sleep leaves its CPU to the workers that may hold what it waits for: it gives
+//!   them all CPUs back. One that has lost its own CPU to another thread is then pulled to this one, where
+//!   it would have stayed behind that thread until the next tick. A worker to which this happens again and
+//!   again does without a mask for a while, too.
 //!
 //! Other programs may keep the CPUs busy. A thread that waits for a worker that has not started
 //! (`overdue`), or that lost its CPU with work in its hands (`preempted`), then has the kernel decide
@@ -39,7 +43,7 @@ use platform::{CpuSet, Machine, Platform};
 use crate::adapt::full::interference::Noticed;
 use crate::adapt::full::live::LiveMachine;
 use crate::adapt::full::local::AdaptLocal;
-use crate::adapt::words::{Mask, WakeReport};
+use crate::adapt::words::{Mask, WakeReport, WorkerWords};
 use crate::adapt::workers::{Caller, Workers};
 
 pub(super) use memory::Steer;
@@ -74,6 +78,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         if mask != Mask::Full as u32 {
             self.expect_others(self.caller.index());
         }
+        self.notice_widened(words, now);
         let restored = mask == Mask::Restored as u32;
         if restored {
             Mask::Full.set(words);
@@ -117,11 +122,37 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
             return;
         }
         let now = self.platform().now();
+        if let Some(words) = self.caller.words() {
+            self.notice_widened(words, now);
+        }
         if self.memory(|steer| steer.stays(now)) {
             self.found_in_the_way(now);
         }
         self.memory(Steer::has_left);
         self.steer_at(now);
+    }
+
+    /// If a waiter has widened this worker's mask, the worker notices that now.
+    fn notice_widened(&self, words: &WorkerWords<P>, now: Nanos) {
+        if Mask::of(words) == Mask::Widened as u32 {
+            Mask::Full.set(words);
+            let here = self.platform().current_cpu();
+            self.memory(|steer| steer.was_widened(here, now));
+        }
+    }
+
+    /// The calling thread is about to sleep in a wait: gives all CPUs to the workers that may hold what it
+    /// waits for. A system call for each of them that has a mask.
+    pub(super) fn leave_cpu(&self) {
+        if !self.steering.on {
+            return;
+        }
+        let workers = self.caller.workers();
+        for (index, words) in workers.each() {
+            if Mask::is_steered(words) && self.may_hold_work(index) {
+                self.widen(words, Mask::Widened);
+            }
+        }
     }
 
     #[cold]

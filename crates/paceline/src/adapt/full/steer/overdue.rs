@@ -181,13 +181,13 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         }
     }
 
-    /// Gives a worker all CPUs. False if its thread has ended.
-    fn restore_mask(&self, words: &WorkerWords<P>) -> bool {
+    /// Gives a worker all CPUs, and notes why. False if its thread has ended.
+    pub(super) fn widen(&self, words: &WorkerWords<P>, why: Mask) -> bool {
         let workers = self.caller.workers();
         let all = self.live.worker_cpus(workers.platform(), words);
         workers.with_thread(words, |thread| {
             let restored = workers.machine().set_mask(thread, &all).is_ok();
-            Mask::Restored.set(words);
+            why.set(words);
             restored
         })
     }
@@ -250,7 +250,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
             if let Some(again) = remedy.again {
                 self.steering.expect(sent + again);
             }
-            if remedy.restore && self.restore_mask(words) {
+            if remedy.restore && self.widen(words, Mask::Restored) {
                 self.caller.counters().masks_restored.add(1);
                 self.caller.note(EventKind::MaskRestored, 0, index as u64);
             }

@@ -70,7 +70,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
 
     /// Whether a worker may have work in its hands. A worker that has been signalled and has not started is
     /// the concern of `overdue`.
-    fn may_hold_work(&self, index: usize) -> bool {
+    pub(super) fn may_hold_work(&self, index: usize) -> bool {
         let workers = self.caller.workers();
         index != self.caller.index()
             && workers.signalled(index).is_none()
