@@ -266,10 +266,10 @@ fn short_frames(steering: bool, policy: WaitPolicy, hogs: u32) -> Vec<Nanos> {
     times
 }
 
-/// Goal: a mask is no trap. One other thread computes, and one of two CPUs is left to the job system: a worker
-/// that its mask keeps on the other one would lose it in the middle of a piece, and the frame would last until
-/// the next tick. Method: short frames without a pause, under two policies of waiting; without steering, which
-/// has hardly any such frames; one thread alone takes 130 us.
+/// Goal: a mask is no trap. One other thread computes, and one of two CPUs is left to the job system: a
+/// worker that its mask keeps on the other one would lose it in the middle of a piece, and the frame would
+/// last until the next tick. Method: short frames without a pause, under two policies of waiting; without
+/// steering, which has hardly any such frames; one thread alone takes 130 us.
 #[test]
 fn a_worker_is_not_kept_beside_a_busy_thread() {
     let alone = Nanos::from_micros(130);

@@ -273,7 +273,7 @@ mod tests {
             now = arm(&mut steer, until);
             assert_eq!(steer.change(now), Some(Some(3)));
         }
-        now = now + FORGET;
+        now += FORGET;
         assert_eq!(steer.change(now), Some(None), "not seen for a while");
         now = arm(&mut steer, now);
         assert_eq!(steer.change(now), Some(Some(3)));
