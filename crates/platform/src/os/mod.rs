@@ -128,7 +128,7 @@ use crate::{
     SchedParamsError, Signal, SignalError, SpawnError, Thread, ThreadSpec, Topology, Usage,
 };
 pub use kept::Kept;
-pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
+pub use memory::{OsLock, StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
 
 /// The operating system this program runs on.
