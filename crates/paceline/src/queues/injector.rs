@@ -39,7 +39,9 @@ impl<M: Memory> Injector<M> {
 
     pub(crate) fn push(&self, tickets: &[Ticket]) {
         self.queue.with(|queue| {
-            queue.extend(tickets);
+            for &ticket in tickets {
+                queue.push_back(ticket);
+            }
             self.len.store(queue.len() as u32, Ordering::Relaxed);
         });
     }
@@ -50,7 +52,12 @@ impl<M: Memory> Injector<M> {
             return Vec::new();
         }
         self.queue.with(|queue| {
-            let tickets = queue.drain(..most.min(queue.len())).collect();
+            let mut tickets = Vec::with_capacity(most.min(queue.len()));
+            while tickets.len() < most
+                && let Some(ticket) = queue.pop_front()
+            {
+                tickets.push(ticket);
+            }
             self.len.store(queue.len() as u32, Ordering::Relaxed);
             tickets
         })
