@@ -64,7 +64,7 @@ impl<M: Memory> Injector<M> {
     }
 
     /// Calls `look` with each ticket until `look` returns true. Returns whether it did.
-    pub(crate) fn scan(&self, mut look: impl FnMut(Ticket) -> bool) -> bool {
+    pub(crate) fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
         !self.is_empty()
             && self
                 .queue

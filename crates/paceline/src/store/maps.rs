@@ -61,7 +61,7 @@ impl<K: Key, V> Map<K, V> {
     }
 
     fn find(&self, key: &K) -> Option<usize> {
-        let is_it = |place: usize| self.entries[place].0 == *key;
+        let is_it = |place: usize| self.entries.get(place).is_some_and(|(it, _)| it == key);
         self.index.find(key.digest(), &is_it)
     }
 
@@ -70,34 +70,42 @@ impl<K: Key, V> Map<K, V> {
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        self.find(key).map(|place| &self.entries[place].1)
+        let (_, value) = self.entries.get(self.find(key)?)?;
+        Some(value)
     }
 
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.find(key).map(|place| &mut self.entries[place].1)
+        let place = self.find(key)?;
+        let (_, value) = self.entries.get_mut(place)?;
+        Some(value)
     }
 
     /// The value of this key, which is the given one if there was none.
     pub(crate) fn get_or_insert(&mut self, key: K, value: V) -> &mut V {
-        let place = self.find(&key).unwrap_or_else(|| {
-            self.index.push(key.digest());
-            self.entries.push((key, value));
-            self.entries.len() - 1
-        });
+        let place = self.find(&key).unwrap_or_else(|| self.push(key, value));
         &mut self.entries[place].1
     }
 
     /// Whether the key is new. If it is not, it has the new value now.
     pub(crate) fn insert(&mut self, key: K, value: V) -> bool {
-        let found = self.find(&key);
-        match found {
-            Some(place) => self.entries[place].1 = value,
+        match self.get_mut(&key) {
+            Some(old) => {
+                *old = value;
+                false
+            }
             None => {
-                self.index.push(key.digest());
-                self.entries.push((key, value));
+                self.push(key, value);
+                true
             }
         }
-        found.is_none()
+    }
+
+    fn push(&mut self, key: K, value: V) -> usize {
+        let place = self.entries.len();
+        self.index.reserve(place, 1);
+        self.index.enter(key.digest(), place);
+        self.entries.push((key, value));
+        place
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
@@ -105,8 +113,13 @@ impl<K: Key, V> Map<K, V> {
     }
 
     fn remove_at(&mut self, place: usize) -> V {
-        self.index.swap_remove(place);
-        self.entries.swap_remove(place).1
+        let (key, value) = self.entries.swap_remove(place);
+        self.index.remove(key.digest(), place);
+        if let Some((moved, _)) = self.entries.get(place) {
+            self.index
+                .move_to(moved.digest(), self.entries.len(), place);
+        }
+        value
     }
 
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
@@ -120,8 +133,8 @@ impl<K: Key, V> Map<K, V> {
 
     /// Makes memory for this many further entries.
     pub(crate) fn reserve(&mut self, entries: usize) {
+        self.index.reserve(self.entries.len(), entries);
         self.entries.reserve(entries);
-        self.index.reserve(entries);
     }
 
     #[cfg(test)]
@@ -148,111 +161,123 @@ impl<K: Key, V> FromIterator<(K, V)> for Map<K, V> {
     }
 }
 
-/// A hash table of places: open addressing with linear probing. It knows the digests of the keys.
+/// A hash table of places: open addressing with linear probing.
 ///
 /// Invariants
 /// - The number of slots is zero or a power of two, and at most half of them are in use.
 /// - Between the first slot for a digest and the slot that it is in there is no free one.
 #[derive(Default)]
 struct Index {
-    /// Each is a place plus one, or 0 if it is free.
-    slots: Vec<u32>,
-    /// By place.
-    digests: Vec<u64>,
+    slots: Vec<IndexSlot>,
+}
+
+/// A place, and what finds it.
+#[derive(Clone, Copy, Default)]
+struct IndexSlot {
+    /// The high half of the digest, mixed.
+    hash: u32,
+    /// The place plus one, or 0 if the slot is free.
+    number: u32,
 }
 
 impl Index {
     const SLOTS_MIN: usize = 8;
 
-    /// The place that has this digest and for which `is_it` is true.
+    /// The place that was entered with this digest and for which `is_it` is true.
     fn find(&self, digest: u64, is_it: &dyn Fn(usize) -> bool) -> Option<usize> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let mut slot = self.first_slot(digest);
-        while let Some(place) = self.place_in(slot) {
-            if self.digests[place] == digest && is_it(place) {
-                return Some(place);
+        let at = self.slot_of(mixed(digest), is_it)?;
+        Some(self.slots.get(at)?.number as usize - 1)
+    }
+
+    fn slot_of(&self, hash: u32, is_it: &dyn Fn(usize) -> bool) -> Option<usize> {
+        let mut at = self.first(hash);
+        loop {
+            let slot = self.slots.get(at)?;
+            let place = (slot.number as usize).checked_sub(1)?;
+            if slot.hash == hash && is_it(place) {
+                return Some(at);
             }
-            slot = self.after(slot);
+            at = self.after(at);
         }
-        None
     }
 
-    /// Adds the next place.
-    fn push(&mut self, digest: u64) {
-        self.reserve(1);
-        self.digests.push(digest);
-        self.enter(self.digests.len() - 1);
+    /// Adds a place, for which there is room.
+    fn enter(&mut self, digest: u64, place: usize) {
+        self.put(IndexSlot {
+            hash: mixed(digest),
+            number: place as u32 + 1,
+        });
     }
 
-    /// Removes a place. The last place moves there.
-    fn swap_remove(&mut self, place: usize) {
-        let last = self.digests.len() - 1;
-        self.vacate(self.slot_of(place));
-        if place != last {
-            let slot = self.slot_of(last);
-            self.slots[slot] = place as u32 + 1;
-        }
-        self.digests.swap_remove(place);
-    }
-
-    /// Frees a slot. Places that were entered further along because of it move up.
-    fn vacate(&mut self, mut free: usize) {
-        self.slots[free] = 0;
-        let mut slot = self.after(free);
-        while let Some(place) = self.place_in(slot) {
-            let steps_from = |start: usize| slot.wrapping_sub(start) & (self.slots.len() - 1);
-            if steps_from(self.first_slot(self.digests[place])) >= steps_from(free) {
-                self.slots.swap(free, slot);
-                free = slot;
+    fn put(&mut self, slot: IndexSlot) {
+        let mut at = self.first(slot.hash);
+        while let Some(other) = self.slots.get_mut(at) {
+            if other.number == 0 {
+                *other = slot;
+                return;
             }
-            slot = self.after(slot);
+            at = self.after(at);
         }
     }
 
-    fn slot_of(&self, place: usize) -> usize {
-        let mut slot = self.first_slot(self.digests[place]);
-        while self.place_in(slot) != Some(place) {
-            slot = self.after(slot);
+    /// What was entered for `from` is at the place `to` now.
+    fn move_to(&mut self, digest: u64, from: usize, to: usize) {
+        let found = self.slot_of(mixed(digest), &|place| place == from);
+        if let Some(slot) = found.and_then(|at| self.slots.get_mut(at)) {
+            slot.number = to as u32 + 1;
         }
-        slot
     }
 
-    fn reserve(&mut self, more: usize) {
-        self.digests.reserve(more);
-        let slots = 2 * (self.digests.len() + more);
-        if slots > self.slots.len() {
-            let slots = slots.next_power_of_two().max(Index::SLOTS_MIN);
-            self.slots = vec![0; slots];
-            for place in 0..self.digests.len() {
-                self.enter(place);
+    /// Removes a place. Those that were entered further along because of it move up.
+    fn remove(&mut self, digest: u64, place: usize) {
+        let Some(mut free) = self.slot_of(mixed(digest), &|it| it == place) else {
+            return;
+        };
+        let mut at = free;
+        loop {
+            at = self.after(at);
+            let slot = self.slots[at];
+            let steps_from = |start: usize| at.wrapping_sub(start) & (self.slots.len() - 1);
+            if slot.number == 0 {
+                break;
+            }
+            if steps_from(self.first(slot.hash)) >= steps_from(free) {
+                self.slots[free] = slot;
+                free = at;
             }
         }
+        self.slots[free] = IndexSlot::default();
     }
 
-    fn enter(&mut self, place: usize) {
-        let mut slot = self.first_slot(self.digests[place]);
-        while self.slots[slot] != 0 {
-            slot = self.after(slot);
+    /// Makes room for `more` places beside the `len` that there are.
+    fn reserve(&mut self, len: usize, more: usize) {
+        let needed = 2 * (len + more);
+        if needed > self.slots.len() {
+            let slots = needed.next_power_of_two().max(Index::SLOTS_MIN);
+            let old = std::mem::replace(&mut self.slots, vec![IndexSlot::default(); slots]);
+            for slot in old {
+                if slot.number != 0 {
+                    self.put(slot);
+                }
+            }
         }
-        self.slots[slot] = place as u32 + 1;
     }
 
-    fn first_slot(&self, digest: u64) -> usize {
-        /// 2^64 divided by the golden ratio: it spreads numbers that follow each other.
-        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let unused_bits = (self.slots.len() as u64 - 1).leading_zeros();
-        (digest.wrapping_mul(ODD) >> unused_bits) as usize
+    /// The slot where the search for a hash begins.
+    fn first(&self, hash: u32) -> usize {
+        let slots = self.slots.len() as u64;
+        (u64::from(hash) * slots >> u32::BITS) as usize
     }
 
-    fn after(&self, slot: usize) -> usize {
-        (slot + 1) & (self.slots.len() - 1)
+    fn after(&self, at: usize) -> usize {
+        (at + 1) & (self.slots.len().wrapping_sub(1))
     }
+}
 
-    fn place_in(&self, slot: usize) -> Option<usize> {
-        (self.slots[slot] as usize).checked_sub(1)
-    }
+fn mixed(digest: u64) -> u32 {
+    /// 2^64 divided by the golden ratio: it spreads numbers that follow each other.
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    (digest.wrapping_mul(ODD) >> u32::BITS) as u32
 }
 
 #[cfg(test)]

@@ -169,6 +169,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Whether any queue holds a ticket, as far as this thread can see.
+    #[inline(never)]
     pub(crate) fn has_work(&self) -> bool {
         !self.injector.is_empty()
             || !self.backlog.is_empty()

@@ -106,6 +106,7 @@ impl<P: Platform> Shared<P> {
 
     /// Joins the threads that have exited. Only then are their entries vacant: a thread slot has one thread
     /// at a time.
+    #[cold]
     fn join_exited(&self, ended: Vec<(u32, P::Thread)>) {
         for (slot, thread) in ended {
             join(thread);
