@@ -1,8 +1,8 @@
 //! Maps and sets for what is rare: labels, failures, pending futures, searches through the graph.
 //!
 //! Each sort of map is code in every program that uses the job system, and the standard library's are
-//! thousands of bytes a sort. So here the table is the same for all sorts: [`Index`] finds an entry's place by
-//! a number made of its key ([`Key::digest`]), and the entries lie side by side in a `Vec`.
+//! thousands of bytes a sort. So here the table is the same for all sorts: [`Index`] finds an entry's place
+//! by a number made of its key ([`Key::digest`]), and the entries lie side by side in a `Vec`.
 //!
 //! Entries are in the order of insertion, except that the last entry takes the place of a removed one. So
 //! their order is the same in every run.
@@ -266,7 +266,7 @@ impl Index {
     /// The slot where the search for a hash begins.
     fn first(&self, hash: u32) -> usize {
         let slots = self.slots.len() as u64;
-        (u64::from(hash) * slots >> u32::BITS) as usize
+        ((u64::from(hash) * slots) >> u32::BITS) as usize
     }
 
     fn after(&self, at: usize) -> usize {

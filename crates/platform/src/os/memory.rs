@@ -111,25 +111,25 @@ impl<T: Send> Lock<T> for OsLock<T> {
         }
     }
     fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        let _held = Held::new(&self.mutex);
+        let _held = HeldLock::new(&self.mutex);
         // SAFETY: the mutex is held until after the last use of this reference, and nothing else makes one.
         f(unsafe { &mut *self.value.get() })
     }
 }
 
-struct Held<'a>(ManuallyDrop<MutexGuard<'a, ()>>);
+struct HeldLock<'a>(ManuallyDrop<MutexGuard<'a, ()>>);
 
-impl<'a> Held<'a> {
+impl<'a> HeldLock<'a> {
     #[inline(never)]
-    fn new(mutex: &'a Mutex<()>) -> Held<'a> {
+    fn new(mutex: &'a Mutex<()>) -> HeldLock<'a> {
         // A panic inside leaves the value as it was between two statements; every user of the lock
         // makes changes that are complete at each step.
         let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        Held(ManuallyDrop::new(guard))
+        HeldLock(ManuallyDrop::new(guard))
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldLock<'_> {
     #[inline(never)]
     fn drop(&mut self) {
         // SAFETY: dropped once, here.

@@ -9,12 +9,12 @@ use platform::{Atomic, Lock, Memory, Ordering, SharedCell};
 
 /// See the module.
 pub(crate) struct Chunks<M: Memory, T> {
-    table: Table<M>,
+    table: ChunkTable<M>,
     entries: PhantomData<T>,
 }
 
 /// The pointers to the chunks, whatever their entries are.
-struct Table<M: Memory> {
+struct ChunkTable<M: Memory> {
     chunks: Box<[M::Cell<*const ()>]>,
     /// How many chunks exist.
     published: M::AtomicU32,
@@ -34,8 +34,9 @@ unsafe impl<M: Memory, T: Send + Sync> Send for Chunks<M, T> {}
 /// The largest chunk in bytes. It is small enough that the first job of a program does not wait long for it.
 const BYTES_MAX: usize = 32 << 10;
 
-impl<M: Memory> Table<M> {
-    /// A table for up to `limit` entries of `size` bytes. `usual` is the number that a program hardly exceeds.
+impl<M: Memory> ChunkTable<M> {
+    /// A table for up to `limit` entries of `size` bytes. `usual` is the number that a program hardly
+    /// exceeds.
     ///
     /// # Safety
     /// `drop_chunk` drops a chunk that `grow` was given, of that many entries.
@@ -44,12 +45,12 @@ impl<M: Memory> Table<M> {
         usual: u32,
         size: usize,
         drop_chunk: unsafe fn(*mut (), usize),
-    ) -> Table<M> {
+    ) -> ChunkTable<M> {
         let fitting = (BYTES_MAX / size.max(1)).max(1);
         let len = (usual as usize).clamp(1, fitting).next_power_of_two();
         let bits = len.trailing_zeros();
         let chunks = (limit as usize).div_ceil(1 << bits);
-        Table {
+        ChunkTable {
             chunks: (0..chunks)
                 .map(|_| M::Cell::new(std::ptr::null()))
                 .collect(),
@@ -77,7 +78,7 @@ impl<M: Memory> Table<M> {
     }
 }
 
-impl<M: Memory> Drop for Table<M> {
+impl<M: Memory> Drop for ChunkTable<M> {
     fn drop(&mut self) {
         for chunk in 0..self.published.load(Ordering::Relaxed) {
             // SAFETY: `&mut self`: no entry is in use. `drop_chunk` fits the chunks, see `new`, and each of
@@ -94,7 +95,7 @@ impl<M: Memory, T> Chunks<M, T> {
     /// An empty array for up to `limit` entries. `usual` is the number that a program hardly exceeds.
     pub(crate) fn new(limit: u32, usual: u32) -> Chunks<M, T> {
         // SAFETY: `ensure` gives it chunks of this type.
-        let table = unsafe { Table::new(limit, usual, size_of::<T>(), drop_chunk::<T>) };
+        let table = unsafe { ChunkTable::new(limit, usual, size_of::<T>(), drop_chunk::<T>) };
         Chunks {
             table,
             entries: PhantomData,
@@ -104,7 +105,7 @@ impl<M: Memory, T> Chunks<M, T> {
     /// The entry with this index, which came from [`Chunks::ensure`], possibly long ago.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &T {
-        let Table {
+        let ChunkTable {
             chunks, bits, mask, ..
         } = &self.table;
         if M::UNWINDS || cfg!(debug_assertions) {

@@ -1,5 +1,5 @@
-//! The part of a slab that all its threads share: the magazines, and the entries never handed out. It deals in
-//! indices only. So its code is the same for slabs of all sorts of entries.
+//! The part of a slab that all its threads share: the magazines, and the entries never handed out. It deals
+//! in indices only. So its code is the same for slabs of all sorts of entries.
 
 use platform::{Atomic, Memory, Ordering};
 
