@@ -235,3 +235,41 @@ fn full_fence() {
     static DUMMY: AtomicU32 = AtomicU32::new(0);
     DUMMY.fetch_add(1, Ordering::SeqCst);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: one thread at a time is inside of a lock, and a panic inside leaves it to the others. Method:
+    /// threads count in two steps, and each panics once inside.
+    #[test]
+    fn a_lock_lets_one_in_at_a_time_and_outlives_panics() {
+        const THREADS: u32 = 4;
+        const COUNTS: u32 = if cfg!(miri) { 20 } else { 2_000 };
+        let lock = OsLock::new((0, 0));
+        let count = || {
+            lock.with(|(first, second)| {
+                assert_eq!(first, second, "another thread is inside");
+                *first += 1;
+                *second += 1;
+            });
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for step in 0..COUNTS {
+                        count();
+                        if step == COUNTS / 2 {
+                            let inside = || lock.with(|_| std::panic::resume_unwind(Box::new(())));
+                            let raised: Result<(), _> =
+                                std::panic::catch_unwind(std::panic::AssertUnwindSafe(inside));
+                            assert!(raised.is_err());
+                        }
+                    }
+                });
+            }
+        });
+        let all = THREADS * COUNTS;
+        assert_eq!(lock.with(|counts| *counts), (all, all));
+    }
+}
