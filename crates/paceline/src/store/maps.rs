@@ -317,7 +317,7 @@ mod tests {
                     }
                     5 | 6 => assert_eq!(map.remove(&key), model.remove(&key)),
                     _ if step % 64 == 0 => {
-                        let is_kept = |key: &(u8, u8)| key.0 % 2 == 0;
+                        let is_kept = |key: &(u8, u8)| key.0.is_multiple_of(2);
                         map.retain(is_kept);
                         model.retain(|key, _| is_kept(key));
                     }
