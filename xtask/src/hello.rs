@@ -10,7 +10,7 @@ use crate::process;
 
 /// How many bytes the job system may add to a program. The empty program is built by the same compiler, so
 /// its own size does not count.
-const BYTES_MAX: u64 = 300_000;
+const BYTES_MAX: u64 = 250_000;
 
 /// How long a build may be silent.
 const SILENCE: Duration = Duration::from_secs(5 * 60);

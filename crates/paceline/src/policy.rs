@@ -66,22 +66,36 @@ impl FromStr for WaitPolicy {
     type Err = WaitPolicyError;
 
     fn from_str(text: &str) -> Result<WaitPolicy, WaitPolicyError> {
-        let time = |digits: &str, unit: u64| {
-            let number = digits.trim().parse::<u64>();
-            number.map(|n| WaitPolicy::For(Duration::from_nanos(n.saturating_mul(unit))))
+        let words = [
+            ("active", WaitPolicy::Active),
+            ("passive", WaitPolicy::Passive),
+            ("adaptive", WaitPolicy::Adaptive),
+        ];
+        let word = text.trim_ascii();
+        let named = words.iter().find(|(it, _)| is_word(word, it));
+        let policy = match named {
+            Some(&(_, policy)) => Some(policy),
+            None => read_time(word).map(WaitPolicy::For),
         };
-        let word = text.trim().to_ascii_lowercase();
-        let policy = match word.as_str() {
-            "active" => Ok(WaitPolicy::Active),
-            "passive" => Ok(WaitPolicy::Passive),
-            "adaptive" => Ok(WaitPolicy::Adaptive),
-            _ => [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)]
-                .iter()
-                .find_map(|(suffix, unit)| Some(time(word.strip_suffix(suffix)?, *unit)))
-                .unwrap_or_else(|| time("", 1)),
-        };
-        policy.map_err(|_| WaitPolicyError(text.to_string()))
+        policy.ok_or_else(|| WaitPolicyError(text.to_owned()))
     }
+}
+
+/// Whether two words are the same, in letters of either case. It is called once for each word that is known,
+/// and inlined there it would be most of the code.
+#[inline(never)]
+fn is_word(text: &str, known: &str) -> bool {
+    text.eq_ignore_ascii_case(known)
+}
+
+fn read_time(word: &str) -> Option<Duration> {
+    let units = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000)];
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = word.split_at(digits);
+    let unit = unit.trim_ascii_start();
+    let (_, nanos) = units.iter().find(|(it, _)| is_word(unit, it))?;
+    let number = number.parse::<u64>().ok()?;
+    Some(Duration::from_nanos(number.saturating_mul(*nanos)))
 }
 
 /// How finely a range may be cut.

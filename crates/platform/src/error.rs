@@ -101,7 +101,7 @@ impl Refusal {
                 kind: RefusalKind::of_number(number),
                 cause: Cause::Number(number),
             },
-            None => Refusal::new(RefusalKind::of_error(error.kind()), error.to_string()),
+            None => Refusal::new(RefusalKind::of_error(error.kind()), format!("{error}")),
         }
     }
 
@@ -114,7 +114,7 @@ impl Refusal {
         };
         match advice(self.kind) {
             Some((reason, remedy)) => format!("{reason} (os error {number}): {remedy}"),
-            None => io::Error::from_raw_os_error(number).to_string(),
+            None => format!("{}", io::Error::from_raw_os_error(number)),
         }
     }
 }

@@ -41,16 +41,11 @@ pub(crate) fn workers() -> Result<Option<WorkersSetting>, BuildError> {
     variable(&of_process, "PACELINE_WORKERS", &read_workers)
 }
 
-/// The name of the file that the environment asks for a trace in. `%p` in it is the number of the process.
-pub(crate) fn trace() -> Result<Option<String>, BuildError> {
-    variable(&of_process, "PACELINE_TRACE", &read_trace)
-}
-
 /// The wait policy that the environment asks for.
 pub(crate) fn wait_policy() -> Result<Option<WaitPolicy>, BuildError> {
     let read = |text: &str| {
         let policy = text.parse::<WaitPolicy>();
-        policy.map_err(|error| error.to_string())
+        policy.map_err(|error| format!("{error}"))
     };
     variable(&of_process, "PACELINE_WAIT", &read)
 }
@@ -60,13 +55,22 @@ pub(crate) fn variable<T>(
     name: &str,
     read: &dyn Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, BuildError> {
-    let Some(text) = lookup(name) else {
-        return Ok(None);
-    };
-    let value = read(text.to_string_lossy().trim());
-    value
-        .map(Some)
-        .map_err(|why| BuildError::Environment(format!("{name}: {why}")))
+    match text_of(lookup, name).as_deref().map(read) {
+        None => Ok(None),
+        Some(Ok(value)) => Ok(Some(value)),
+        Some(Err(why)) => Err(unreadable(name, &why)),
+    }
+}
+
+#[inline(never)]
+fn text_of(lookup: Lookup<'_>, name: &str) -> Option<String> {
+    let text = lookup(name)?;
+    Some(text.to_string_lossy().trim_ascii().to_owned())
+}
+
+#[cold]
+fn unreadable(name: &str, why: &str) -> BuildError {
+    BuildError::Environment(format!("{name}: {why}"))
 }
 
 fn read_workers(text: &str) -> Result<WorkersSetting, String> {
@@ -80,19 +84,13 @@ fn read_workers(text: &str) -> Result<WorkersSetting, String> {
     }
 }
 
-fn read_trace(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) {
-        return Err(format!(
-            "'{}' is no name of a file: use one such as run.pftrace, or run-%p.pftrace with the number of \
-             the process",
-            shortened(text)
-        ));
+/// The beginning of a text, for an error that quotes it.
+pub(crate) fn shortened(text: &str) -> &str {
+    const CHARS_MAX: usize = 40;
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => &text[..end],
+        None => text,
     }
-    Ok(text.to_owned())
-}
-
-pub(crate) fn shortened(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 #[cfg(test)]
@@ -113,22 +111,6 @@ mod tests {
         assert_eq!(read(" 3 "), Ok(Some(WorkersSetting::Exactly(3))));
         assert_eq!(read("AUTO"), Ok(Some(WorkersSetting::Auto)));
         assert_eq!(read("0"), Ok(Some(WorkersSetting::Exactly(0))));
-    }
-
-    /// Goal: as above, for the file of a trace. Method: a name, and what is none.
-    #[test]
-    fn a_trace_goes_to_a_file() {
-        let read = |text: &str| {
-            let lookup = |name: &str| (name == "PACELINE_TRACE").then(|| text.into());
-            let read = variable(&lookup, "PACELINE_TRACE", &read_trace);
-            read.map_err(|error| error.to_string())
-        };
-        assert_eq!(read(" a-%p.pftrace "), Ok(Some("a-%p.pftrace".to_owned())));
-        for bad in ["", " ", "\u{fffd}.pftrace"] {
-            let error = read(bad).unwrap_err();
-            assert!(error.starts_with("PACELINE_TRACE: '"), "{error}");
-            assert!(error.contains("use one such as run.pftrace"), "{error}");
-        }
     }
 
     /// Goal: the error for a value that is not understood is one line with the variable, its value and the

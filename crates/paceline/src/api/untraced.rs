@@ -5,17 +5,31 @@ use std::marker::PhantomData;
 
 use platform::Platform;
 
+use crate::adapt::environment::{of_process, variable};
 use crate::error::BuildError;
 use crate::work::shared::Shared;
+
+/// No variable asks for a file.
+pub(super) type Pattern = Infallible;
+
+/// # Errors
+/// If the environment asks for a trace.
+pub(super) fn asked() -> Result<Option<Pattern>, BuildError> {
+    let refuse = |_: &str| {
+        let why = "this program was built without the feature `trace` of crate paceline";
+        Err(why.to_owned())
+    };
+    variable(&of_process, "PACELINE_TRACE", &refuse)
+}
 
 /// There is none.
 pub(super) struct Trace<P: Platform>(Infallible, PhantomData<fn() -> P>);
 
 impl<P: Platform> Trace<P> {
-    pub(super) fn from_environment(_: &Shared<P>, _: &str) -> Result<Trace<P>, BuildError> {
-        Err(BuildError::Environment(
-            "PACELINE_TRACE: this program was built without the feature `trace` of crate paceline"
-                .to_owned(),
-        ))
+    pub(super) fn from_environment(
+        _: &Shared<P>,
+        pattern: &Pattern,
+    ) -> Result<Trace<P>, BuildError> {
+        match *pattern {}
     }
 }

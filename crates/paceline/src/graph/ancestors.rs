@@ -1,7 +1,5 @@
 //! The jobs that a job depends on and that are not over.
 
-use std::collections::hash_map::Entry;
-
 use platform::{Atomic, Ordering, Platform};
 
 use super::Graph;
@@ -19,15 +17,18 @@ impl<P: Platform> Graph<P> {
                 let mut path = vec![job];
                 let mut last = job;
                 while last != from {
-                    last = found_by[&last];
+                    let Some(&by) = found_by.get(&last) else {
+                        break;
+                    };
+                    last = by;
                     path.push(last);
                 }
                 let label = |&job: &Ticket| self.label_of(self.slot(job));
                 return Some(path.iter().rev().map(label).collect());
             }
             self.unfinished_preds(job, |pred| {
-                if let Entry::Vacant(place) = found_by.entry(pred) {
-                    place.insert(job);
+                if !found_by.contains_key(&pred) {
+                    found_by.insert(pred, job);
                     stack.push(pred);
                 }
             });

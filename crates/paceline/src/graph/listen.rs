@@ -243,7 +243,7 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
             wait_links.given_up.insert(target, block);
             if wait_links.given_up.len() >= wait_links.sweep_at {
                 let is_open = |job: &Ticket| !self.slot(*job).has_ended(*job);
-                wait_links.given_up.retain(|job, _| is_open(job));
+                wait_links.given_up.retain(is_open);
                 wait_links.sweep_at = WaitLinks::SWEEP_AT.max(2 * wait_links.given_up.len());
             }
         });

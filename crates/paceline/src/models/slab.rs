@@ -95,7 +95,7 @@ fn an_entry_is_handed_out_once() {
 struct NoTag;
 
 impl Spoil for NoTag {
-    const FILE: &'static str = "slab/mod.rs";
+    const FILE: &'static str = "slab/depot.rs";
     fn written(value: u64) -> u64 {
         value & u64::from(u32::MAX)
     }
@@ -111,7 +111,7 @@ fn a_stack_without_a_tag_hands_out_an_entry_twice() {
 struct NotExchanged;
 
 impl Spoil for NotExchanged {
-    const FILE: &'static str = "slab/mod.rs";
+    const FILE: &'static str = "slab/depot.rs";
     fn exchange(_: Ordering) -> Ordering {
         Ordering::Relaxed
     }

@@ -39,7 +39,9 @@ impl<M: Memory> Injector<M> {
 
     pub(crate) fn push(&self, tickets: &[Ticket]) {
         self.queue.with(|queue| {
-            queue.extend(tickets);
+            for &ticket in tickets {
+                queue.push_back(ticket);
+            }
             self.len.store(queue.len() as u32, Ordering::Relaxed);
         });
     }
@@ -50,14 +52,19 @@ impl<M: Memory> Injector<M> {
             return Vec::new();
         }
         self.queue.with(|queue| {
-            let tickets = queue.drain(..most.min(queue.len())).collect();
+            let mut tickets = Vec::with_capacity(most.min(queue.len()));
+            while tickets.len() < most
+                && let Some(ticket) = queue.pop_front()
+            {
+                tickets.push(ticket);
+            }
             self.len.store(queue.len() as u32, Ordering::Relaxed);
             tickets
         })
     }
 
     /// Calls `look` with each ticket until `look` returns true. Returns whether it did.
-    pub(crate) fn scan(&self, mut look: impl FnMut(Ticket) -> bool) -> bool {
+    pub(crate) fn scan(&self, look: &mut dyn FnMut(Ticket) -> bool) -> bool {
         !self.is_empty()
             && self
                 .queue

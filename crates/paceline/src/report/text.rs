@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, Report};
-use crate::store::Map;
+use crate::store::{Key, Label, Map, digest_of_text};
 
 /// Lines about jobs, and about threads, at most.
 const JOBS_MAX_SHOWN: usize = 12;
@@ -32,6 +32,13 @@ struct AlikeJobs<'a> {
     count: usize,
 }
 
+/// What jobs of one line have in common.
+impl Key for (Label, String) {
+    fn digest(&self) -> u64 {
+        digest_of_text(self.0.digest(), &self.1)
+    }
+}
+
 impl Report {
     fn write_jobs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} live:", counted(self.jobs.len(), "job", "jobs"))?;
@@ -40,7 +47,7 @@ impl Report {
         for job in &self.jobs {
             let says = self.about(job);
             let key = (job.label, says.clone());
-            let place = *known.entry(key).or_insert(groups.len());
+            let place = *known.get_or_insert(key, groups.len());
             match groups.get_mut(place) {
                 Some(group) => group.count += 1,
                 None => groups.push(AlikeJobs {

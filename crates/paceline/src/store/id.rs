@@ -7,6 +7,8 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use super::maps::Key;
+
 /// Names one job of one job system, in 16 bytes.
 ///
 /// An id is a plain copy: it owns nothing and keeps nothing alive. There is no duty to wait for its job or to
@@ -96,6 +98,18 @@ impl JobId {
 impl From<&JobId> for JobId {
     fn from(id: &JobId) -> JobId {
         *id
+    }
+}
+
+impl Key for JobId {
+    fn digest(&self) -> u64 {
+        self.ticket().digest()
+    }
+}
+
+impl Key for Ticket {
+    fn digest(&self) -> u64 {
+        self.0
     }
 }
 

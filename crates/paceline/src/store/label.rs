@@ -4,11 +4,12 @@
 //! Registration takes a lock. Each thread slot remembers the labels it has used, so to schedule the same job
 //! every frame costs two compares.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 
 use platform::{Lock, Memory};
+
+use super::maps::{Key, Map, digest_of_text};
 
 /// A job's name and the place in the program that scheduled it.
 ///
@@ -52,15 +53,31 @@ pub(crate) type CallSite = &'static Location<'static>;
 /// A label's number: dense, in the order of first use.
 pub(crate) type LabelId = u32;
 
-type Key = (usize, usize);
+/// Equal labels have equal texts, which may lie at several addresses.
+impl Key for Label {
+    fn digest(&self) -> u64 {
+        let site = u64::from(self.site.line()) << 32 | u64::from(self.site.column());
+        digest_of_text(site, self.name)
+    }
+}
 
-fn key(label: &Label) -> Key {
+type Addresses = (usize, usize);
+
+fn addresses(label: &Label) -> Addresses {
     // The address of a name or a location identifies it well enough for a cache. Two addresses for the same
     // text (a call site that was inlined twice) only mean two entries with the same number.
     (
         label.name.as_ptr() as usize ^ label.name.len().rotate_right(16),
         std::ptr::from_ref(label.site) as usize,
     )
+}
+
+impl Key for Addresses {
+    #[inline]
+    fn digest(&self) -> u64 {
+        // Locations are 24 bytes apart and names can lie anywhere: both are mixed.
+        self.0 as u64 ^ (self.1 as u64).rotate_left(17)
+    }
 }
 
 /// All labels of a job system.
@@ -71,7 +88,7 @@ pub(crate) struct Labels<M: Memory> {
 #[derive(Default)]
 struct Table {
     labels: Vec<Label>,
-    numbers: HashMap<Label, LabelId>,
+    numbers: Map<Label, LabelId>,
 }
 
 impl<M: Memory> Labels<M> {
@@ -84,25 +101,30 @@ impl<M: Memory> Labels<M> {
     /// The label's number, found through the cache of the caller's thread slot.
     #[inline]
     pub(crate) fn number(&self, cache: &mut LabelCache, label: Label) -> LabelId {
-        let key = key(&label);
+        let key = addresses(&label);
         let place = LabelCache::place(key);
-        if cache.recent[place].0 != key {
-            cache.recent[place] = (key, self.find(cache, key, label));
+        if cache.recent[place].key != key {
+            let number = u64::from(self.find(cache, key, label));
+            cache.recent[place] = Recent { key, number };
         }
-        cache.recent[place].1
+        cache.recent[place].number as LabelId
     }
 
     #[cold]
-    fn find(&self, cache: &mut LabelCache, key: Key, label: Label) -> LabelId {
-        let register = || self.register(label);
-        *cache.known.entry(key).or_insert_with(register)
+    fn find(&self, cache: &mut LabelCache, key: Addresses, label: Label) -> LabelId {
+        if let Some(&number) = cache.known.get(&key) {
+            return number;
+        }
+        let number = self.register(label);
+        cache.known.insert(key, number);
+        number
     }
 
     #[cold]
     fn register(&self, label: Label) -> LabelId {
         self.table.with(|table| {
             let next = table.labels.len() as LabelId;
-            let number = *table.numbers.entry(label).or_insert(next);
+            let number = *table.numbers.get_or_insert(label, next);
             if number == next {
                 table.labels.push(label);
             }
@@ -148,29 +170,44 @@ impl<M: Memory> Labels<M> {
 /// thread slot whatever the addresses are: a simulated run must not depend on addresses. In front of them are
 /// the most recent ones, which are found without hashing.
 pub(crate) struct LabelCache {
-    recent: [(Key, LabelId); LabelCache::RECENT],
-    known: HashMap<Key, LabelId>,
+    recent: [Recent; LabelCache::RECENT],
+    known: Map<Addresses, LabelId>,
     /// The labels that hooks were told here.
     by_number: Vec<Option<Label>>,
+}
+
+/// A label that was used lately.
+#[derive(Clone, Copy)]
+struct Recent {
+    key: Addresses,
+    /// As wide as the key, so that an empty cache is nothing but zeros.
+    number: u64,
+}
+
+impl Recent {
+    /// No label has a null name and a null site.
+    const NONE: Recent = Recent {
+        key: (0, 0),
+        number: 0,
+    };
 }
 
 impl LabelCache {
     const RECENT: usize = 64;
 
     pub(crate) fn new() -> LabelCache {
-        // No label has a null name and a null site.
         LabelCache {
-            recent: [((0, 0), 0); LabelCache::RECENT],
-            known: HashMap::new(),
+            recent: [Recent::NONE; LabelCache::RECENT],
+            known: Map::default(),
             by_number: Vec::new(),
         }
     }
 
     #[inline]
-    fn place(key: Key) -> usize {
-        // Locations are 24 bytes apart and names can lie anywhere: mix both and keep the high bits.
+    fn place(key: Addresses) -> usize {
+        // Keep the high bits, into which all others are mixed.
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mixed = (key.0 as u64 ^ (key.1 as u64).rotate_left(17)).wrapping_mul(ODD);
+        let mixed = key.digest().wrapping_mul(ODD);
         (mixed >> (u64::BITS - LabelCache::RECENT.trailing_zeros())) as usize
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use id::Ticket;
 pub use label::Label;
 pub(crate) use label::{CallSite, LabelCache, LabelId, Labels};
 pub(crate) use links::{LINK_BLOCKS_MAX, Link, Links, PLACES, PLACES_IN_SLOT, Preds};
-pub(crate) use maps::{Map, Set};
+pub(crate) use maps::{Key, Map, Set, digest_of_text};
 pub use name::Name;
 pub(crate) use slab::{Cache, Chunks, NIL, Slab};
 pub(crate) use slot::{JobPhase, LinksWord, Slot, StateWord};

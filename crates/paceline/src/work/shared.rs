@@ -121,11 +121,14 @@ impl<P: Platform> Shared<P> {
             max_jobs: parts.max_jobs,
         };
         let frames = P::AtomicU64::new(0);
+        let (id, caches) = (platform::fresh_pool_id(), caches(&parts.platform));
+        let fork_epoch = parts.platform.fork_epoch();
         let recorder = parts
             .sink
             .map(|sink| Recorder::new(sink, parts.recording, parts.threads));
+        let (panics, ending) = (Panics::new(), EndOfSystem::new());
         Arc::new_cyclic(|this| Shared {
-            id: platform::fresh_pool_id(),
+            id,
             this: this.clone(),
             graph,
             blocks,
@@ -141,11 +144,11 @@ impl<P: Platform> Shared<P> {
             frames,
             recorder: Late::from(recorder),
             hooks: parts.hooks,
-            panics: Panics::new(),
-            ending: EndOfSystem::new(),
+            panics,
+            ending,
             long_waits: parts.long_waits,
-            fork_epoch: parts.platform.fork_epoch(),
-            caches: caches(&parts.platform),
+            fork_epoch,
+            caches,
             platform: parts.platform,
         })
     }
@@ -166,6 +169,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Whether any queue holds a ticket, as far as this thread can see.
+    #[inline(never)]
     pub(crate) fn has_work(&self) -> bool {
         !self.injector.is_empty()
             || !self.backlog.is_empty()

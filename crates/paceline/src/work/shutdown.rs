@@ -175,6 +175,7 @@ impl<P: Platform> Shared<P> {
         }
     }
 
+    #[cold]
     fn survey_once(&self) -> Survey {
         // SeqCst, partner: the publisher's fence (F in `idle`): this survey sees the jobs that were announced
         // before it, and the second survey sees what happened in between.
@@ -241,6 +242,7 @@ impl<P: Platform> Shared<P> {
     }
 
     /// Drops jobs that something holds back. Returns whether there were any.
+    #[cold]
     fn drop_what_is_held(&self, context: &Context<'_, P>) -> bool {
         let mut has_dropped = false;
         for (index, slot) in self.graph.slots.iter() {

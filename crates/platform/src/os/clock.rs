@@ -230,7 +230,7 @@ mod ticks {
         let by_kernel = std::fs::read_to_string(source).unwrap_or_default();
         invariant
             && matches!(
-                by_kernel.trim(),
+                by_kernel.trim_ascii(),
                 "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page"
             )
     }

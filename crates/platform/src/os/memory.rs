@@ -2,8 +2,9 @@
 //! deque compiles to the code one would write by hand.
 
 use core::cell::UnsafeCell;
+use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use event::Nanos;
 
@@ -91,14 +92,48 @@ impl<T> SharedCell<T> for StdCell<T> {
     }
 }
 
-impl<T: Send> Lock<T> for Mutex<T> {
+/// std's mutex beside the value, so that to lock and to unlock is the same code for values of all types. It
+/// is called, not inlined: no hot path takes a lock.
+#[derive(Debug)]
+pub struct OsLock<T> {
+    mutex: Mutex<()>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached in `with` alone, by one thread at a time.
+unsafe impl<T: Send> Sync for OsLock<T> {}
+
+impl<T: Send> Lock<T> for OsLock<T> {
     fn new(value: T) -> Self {
-        Mutex::new(value)
+        OsLock {
+            mutex: Mutex::new(()),
+            value: UnsafeCell::new(value),
+        }
     }
     fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        let _held = HeldLock::new(&self.mutex);
+        // SAFETY: the mutex is held until after the last use of this reference, and nothing else makes one.
+        f(unsafe { &mut *self.value.get() })
+    }
+}
+
+struct HeldLock<'a>(ManuallyDrop<MutexGuard<'a, ()>>);
+
+impl<'a> HeldLock<'a> {
+    #[inline(never)]
+    fn new(mutex: &'a Mutex<()>) -> HeldLock<'a> {
         // A panic inside leaves the value as it was between two statements; every user of the lock
         // makes changes that are complete at each step.
-        f(&mut self.lock().unwrap_or_else(PoisonError::into_inner))
+        let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        HeldLock(ManuallyDrop::new(guard))
+    }
+}
+
+impl Drop for HeldLock<'_> {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
     }
 }
 
@@ -112,7 +147,7 @@ unsafe impl Memory for Os {
     type AtomicU32 = StdAtomicU32;
     type AtomicU64 = StdAtomicU64;
     type Cell<T> = StdCell<T>;
-    type Lock<T: Send> = Mutex<T>;
+    type Lock<T: Send> = OsLock<T>;
 
     #[inline(always)]
     fn fence(order: Ordering) {
@@ -199,4 +234,42 @@ fn full_fence() {
 fn full_fence() {
     static DUMMY: AtomicU32 = AtomicU32::new(0);
     DUMMY.fetch_add(1, Ordering::SeqCst);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: one thread at a time is inside of a lock, and a panic inside leaves it to the others. Method:
+    /// threads count in two steps, and each panics once inside.
+    #[test]
+    fn a_lock_lets_one_in_at_a_time_and_outlives_panics() {
+        const THREADS: u32 = 4;
+        const COUNTS: u32 = if cfg!(miri) { 20 } else { 2_000 };
+        let lock = OsLock::new((0, 0));
+        let count = || {
+            lock.with(|(first, second)| {
+                assert_eq!(first, second, "another thread is inside");
+                *first += 1;
+                *second += 1;
+            });
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for step in 0..COUNTS {
+                        count();
+                        if step == COUNTS / 2 {
+                            let inside = || lock.with(|_| std::panic::resume_unwind(Box::new(())));
+                            let raised: Result<(), _> =
+                                std::panic::catch_unwind(std::panic::AssertUnwindSafe(inside));
+                            assert!(raised.is_err());
+                        }
+                    }
+                });
+            }
+        });
+        let all = THREADS * COUNTS;
+        assert_eq!(lock.with(|counts| *counts), (all, all));
+    }
 }

@@ -117,7 +117,6 @@ pub mod tracefs;
 pub mod tracefs;
 
 use std::any::Any;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -129,7 +128,7 @@ use crate::{
     SchedParamsError, Signal, SignalError, SpawnError, Thread, ThreadSpec, Topology, Usage,
 };
 pub use kept::Kept;
-pub use memory::{StdAtomicU32, StdAtomicU64, StdCell};
+pub use memory::{OsLock, StdAtomicU32, StdAtomicU64, StdCell};
 pub use park::OsParker;
 
 /// The operating system this program runs on.
@@ -294,7 +293,10 @@ unsafe impl Platform for Os {
     fn charge(&self, _work: Nanos) {}
 
     fn seed(&self) -> u64 {
-        RandomState::new().hash_one(0u8)
+        /// 2^64 divided by the golden ratio.
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        // The last digits of the time are chance. The product has them in all of its bits.
+        clock::now().0.wrapping_mul(ODD)
     }
 
     fn fork_epoch(&self) -> u32 {

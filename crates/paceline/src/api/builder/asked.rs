@@ -2,6 +2,7 @@
 
 use super::reports;
 use crate::adapt::environment::{self, WorkersSetting};
+use crate::api::trace;
 use crate::error::BuildError;
 use crate::work::StuckSetting;
 
@@ -9,7 +10,7 @@ use crate::work::StuckSetting;
 #[derive(Default)]
 pub(super) struct Asked {
     pub(super) workers: Option<WorkersSetting>,
-    pub(super) trace: Option<String>,
+    pub(super) trace: Option<trace::Pattern>,
     pub(super) stuck: Option<StuckSetting>,
 }
 
@@ -18,7 +19,7 @@ impl Asked {
     pub(super) fn by_environment() -> Result<Asked, BuildError> {
         Ok(Asked {
             workers: environment::workers()?,
-            trace: environment::trace()?,
+            trace: trace::asked()?,
             stuck: reports::from_environment()?,
         })
     }

@@ -21,7 +21,7 @@ use super::frame::Frame;
 use super::handle::Event;
 use super::over::{Loop, LoopData};
 use super::schedule::{NewJob, Origin};
-use super::trace::Trace;
+use super::trace::{Pattern, Trace};
 use crate::error::{BuildError, GraphError, or_panic};
 use crate::policy::Grain;
 use crate::stats::Stats;
@@ -99,7 +99,7 @@ impl<P: Platform> JobSystem<P> {
     }
 
     /// Begins the trace that the environment asks for.
-    pub(super) fn trace_to(&mut self, pattern: &str) -> Result<(), BuildError> {
+    pub(super) fn trace_to(&mut self, pattern: &Pattern) -> Result<(), BuildError> {
         self.trace = Some(Trace::from_environment(&self.shared, pattern)?);
         Ok(())
     }

@@ -23,6 +23,7 @@ use platform::{Lock, Os, Platform};
 
 use self::collect::Collector;
 use self::threads::Present;
+use crate::adapt::environment::{of_process, shortened, variable};
 use crate::error::BuildError;
 use crate::record::NoReader;
 use crate::work::shared::Shared;
@@ -109,6 +110,24 @@ impl fmt::Display for Traced {
     }
 }
 
+/// The name of the file that the environment asks for a trace in. `%p` in it is the number of the process.
+pub(super) type Pattern = String;
+
+pub(super) fn asked() -> Result<Option<Pattern>, BuildError> {
+    variable(&of_process, "PACELINE_TRACE", &read_pattern)
+}
+
+fn read_pattern(text: &str) -> Result<Pattern, String> {
+    if text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(format!(
+            "'{}' is no name of a file: use one such as run.pftrace, or run-%p.pftrace with the number of \
+             the process",
+            shortened(text)
+        ));
+    }
+    Ok(text.to_owned())
+}
+
 impl<P: Platform> Trace<P> {
     /// Begins a trace.
     pub(super) fn start(shared: &Shared<P>, path: &Path) -> Result<Trace<P>, TraceError> {
@@ -155,7 +174,7 @@ impl<P: Platform> Trace<P> {
     /// Begins the trace that `PACELINE_TRACE` asks for.
     pub(super) fn from_environment(
         shared: &Shared<P>,
-        pattern: &str,
+        pattern: &Pattern,
     ) -> Result<Trace<P>, BuildError> {
         let path = file::name(pattern, file::process_id(), shared.id.get());
         Trace::start(shared, &path)

@@ -281,3 +281,19 @@ fn the_environment_asks_for_a_trace() {
     let line = "refused: PACELINE_TRACE: cannot write no/such/folder/run.pftrace: ";
     assert!(said.contains(line), "{said}");
 }
+
+/// Goal: `PACELINE_TRACE` is the name of a file. Method: a name, and what is none.
+#[test]
+fn a_trace_goes_to_a_file() {
+    let read = |text: &str| {
+        let lookup = |name: &str| (name == "PACELINE_TRACE").then(|| text.into());
+        let read = variable(&lookup, "PACELINE_TRACE", &read_pattern);
+        read.map_err(|error| error.to_string())
+    };
+    assert_eq!(read(" a-%p.pftrace "), Ok(Some("a-%p.pftrace".to_owned())));
+    for bad in ["", " ", "\u{fffd}.pftrace"] {
+        let error = read(bad).unwrap_err();
+        assert!(error.starts_with("PACELINE_TRACE: '"), "{error}");
+        assert!(error.contains("use one such as run.pftrace"), "{error}");
+    }
+}

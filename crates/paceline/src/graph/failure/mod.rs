@@ -20,7 +20,6 @@
 //! scope only counts how many of these no wait has reported.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use platform::{Atomic, Lock, Memory, Ordering};
@@ -195,20 +194,19 @@ impl Records {
         let is_consequence =
             matches!(&failure, Failure::Cancelled { cause, .. } if cause.scope == scope);
         let is_due = !scope.is_none() && !is_consequence;
-        match self.by_job.entry(ticket) {
-            Entry::Occupied(_) => return Some(failure),
-            Entry::Vacant(place) => {
-                _ = place.insert(Record {
-                    failure,
-                    number,
-                    scope,
-                    is_due,
-                })
-            }
+        if self.by_job.contains_key(&ticket) {
+            return Some(failure);
         }
+        let record = Record {
+            failure,
+            number,
+            scope,
+            is_due,
+        };
+        self.by_job.insert(ticket, record);
         self.added += 1;
         if is_due {
-            *self.unreported.entry(scope).or_default() += 1;
+            *self.unreported.get_or_insert(scope, 0) += 1;
         }
         None
     }

@@ -152,7 +152,9 @@ impl<M: Memory> Idle<M> {
         self.pick_for_searching()
     }
 
-    /// The caller has counted a thread as searching: finds a sleeper for that count, or takes it back.
+    /// The caller has counted a thread as searching: finds a sleeper for that count, or takes it back. It
+    /// is not inlined: to wake a sleeper costs a system call anyway.
+    #[inline(never)]
     fn pick_for_searching(&self) -> Option<usize> {
         loop {
             if let Some(thread) = self.pick() {

@@ -3,17 +3,26 @@
 //! Entries lie in chunks. A table, made for the maximum, points to the chunks. A chunk is written once, under
 //! a lock, before the number of published chunks covers it. It stays until the end.
 
+use std::marker::PhantomData;
+
 use platform::{Atomic, Lock, Memory, Ordering, SharedCell};
 
 /// See the module.
 pub(crate) struct Chunks<M: Memory, T> {
-    chunks: Box<[M::Cell<*const T>]>,
+    table: ChunkTable<M>,
+    entries: PhantomData<T>,
+}
+
+/// The pointers to the chunks, whatever their entries are.
+struct ChunkTable<M: Memory> {
+    chunks: Box<[M::Cell<*const ()>]>,
     /// How many chunks exist.
     published: M::AtomicU32,
     growth: M::Lock<()>,
     /// A chunk has `1 << bits` entries, which is `mask + 1`.
     bits: u32,
     mask: u32,
+    drop_chunk: unsafe fn(*mut (), usize),
 }
 
 // SAFETY: entries are reached by shared reference only and are Sync by the bound; the chunk
@@ -25,14 +34,23 @@ unsafe impl<M: Memory, T: Send + Sync> Send for Chunks<M, T> {}
 /// The largest chunk in bytes. It is small enough that the first job of a program does not wait long for it.
 const BYTES_MAX: usize = 32 << 10;
 
-impl<M: Memory, T> Chunks<M, T> {
-    /// An empty array for up to `limit` entries. `usual` is the number that a program hardly exceeds.
-    pub(crate) fn new(limit: u32, usual: u32) -> Chunks<M, T> {
-        let fitting = (BYTES_MAX / size_of::<T>().max(1)).max(1);
+impl<M: Memory> ChunkTable<M> {
+    /// A table for up to `limit` entries of `size` bytes. `usual` is the number that a program hardly
+    /// exceeds.
+    ///
+    /// # Safety
+    /// `drop_chunk` drops a chunk that `grow` was given, of that many entries.
+    unsafe fn new(
+        limit: u32,
+        usual: u32,
+        size: usize,
+        drop_chunk: unsafe fn(*mut (), usize),
+    ) -> ChunkTable<M> {
+        let fitting = (BYTES_MAX / size.max(1)).max(1);
         let len = (usual as usize).clamp(1, fitting).next_power_of_two();
         let bits = len.trailing_zeros();
         let chunks = (limit as usize).div_ceil(1 << bits);
-        Chunks {
+        ChunkTable {
             chunks: (0..chunks)
                 .map(|_| M::Cell::new(std::ptr::null()))
                 .collect(),
@@ -40,48 +58,16 @@ impl<M: Memory, T> Chunks<M, T> {
             growth: M::Lock::new(()),
             bits,
             mask: (1 << bits) - 1,
+            drop_chunk,
         }
     }
 
-    /// The entry with this index, which came from [`Chunks::ensure`], possibly long ago.
-    #[inline]
-    pub(crate) fn get(&self, index: u32) -> &T {
-        if M::UNWINDS || cfg!(debug_assertions) {
-            assert!(((index >> self.bits) as usize) < self.chunks.len());
-        }
-        // SAFETY: an index gets to a caller only after `ensure` covered it, through some chain of
-        // happens-before (a queue, a link, a handle checked by `exists`): so its chunk is in the table, and
-        // made. Chunk pointers never change afterwards, and chunks live as long as the array.
-        unsafe {
-            let chunk = self.chunks.get_unchecked((index >> self.bits) as usize);
-            chunk.with(|chunk| &*(*chunk).add((index & self.mask) as usize))
-        }
-    }
-
-    /// How many entries are made at a time.
-    pub(crate) fn chunk_len(&self) -> u32 {
-        1 << self.bits
-    }
-
-    /// How many entries exist.
-    #[inline]
-    pub(crate) fn len(&self) -> u32 {
-        // Acquire, partner: the Release store in `ensure`.
-        self.published.load(Ordering::Acquire) << self.bits
-    }
-
-    /// Makes sure that the entry with this index exists.
-    pub(crate) fn ensure(&self, index: u32, mut make: impl FnMut() -> T) {
-        if self.len() > index {
-            return;
-        }
+    /// Makes sure that there is the chunk of the entry with this index. `make`: a chunk.
+    fn grow(&self, index: u32, make: &mut dyn FnMut() -> *const ()) {
         self.growth.with(|()| {
             // Relaxed: only written under this lock.
             for chunk in self.published.load(Ordering::Relaxed)..=(index >> self.bits) {
-                let entries: Box<[T]> = (0..1 << self.bits)
-                    .map(|_| M::on_own_lines(&mut make))
-                    .collect();
-                let entries = Box::into_raw(entries).cast::<T>().cast_const();
+                let entries = make();
                 // SAFETY: no thread reads this pointer before `published` covers it, and the lock keeps other
                 // writers out.
                 unsafe { self.chunks[chunk as usize].with_mut(|pointer| *pointer = entries) };
@@ -92,18 +78,79 @@ impl<M: Memory, T> Chunks<M, T> {
     }
 }
 
-impl<M: Memory, T> Drop for Chunks<M, T> {
+impl<M: Memory> Drop for ChunkTable<M> {
     fn drop(&mut self) {
         for chunk in 0..self.published.load(Ordering::Relaxed) {
-            // SAFETY: `&mut self`: no entry is in use. The pointer came from `Box::into_raw` of a
-            // slice of that length and is dropped once.
+            // SAFETY: `&mut self`: no entry is in use. `drop_chunk` fits the chunks, see `new`, and each of
+            // them is dropped once.
             unsafe {
-                self.chunks[chunk as usize].with(|pointer| {
-                    let first = (*pointer).cast_mut();
-                    let entries = std::ptr::slice_from_raw_parts_mut(first, 1 << self.bits);
-                    drop(Box::from_raw(entries));
-                });
+                self.chunks[chunk as usize]
+                    .with(|pointer| (self.drop_chunk)((*pointer).cast_mut(), 1 << self.bits));
             }
         }
     }
+}
+
+impl<M: Memory, T> Chunks<M, T> {
+    /// An empty array for up to `limit` entries. `usual` is the number that a program hardly exceeds.
+    pub(crate) fn new(limit: u32, usual: u32) -> Chunks<M, T> {
+        // SAFETY: `ensure` gives it chunks of this type.
+        let table = unsafe { ChunkTable::new(limit, usual, size_of::<T>(), drop_chunk::<T>) };
+        Chunks {
+            table,
+            entries: PhantomData,
+        }
+    }
+
+    /// The entry with this index, which came from [`Chunks::ensure`], possibly long ago.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &T {
+        let ChunkTable {
+            chunks, bits, mask, ..
+        } = &self.table;
+        if M::UNWINDS || cfg!(debug_assertions) {
+            assert!(((index >> bits) as usize) < chunks.len());
+        }
+        // SAFETY: an index gets to a caller only after `ensure` covered it, through some chain of
+        // happens-before (a queue, a link, a handle checked by `exists`): so its chunk is in the table, and
+        // made of entries of this type. Chunk pointers never change afterwards, and chunks live as long as
+        // the array.
+        unsafe {
+            let chunk = chunks.get_unchecked((index >> bits) as usize);
+            chunk.with(|chunk| &*(*chunk).cast::<T>().add((index & mask) as usize))
+        }
+    }
+
+    /// How many entries are made at a time.
+    pub(crate) fn chunk_len(&self) -> u32 {
+        1 << self.table.bits
+    }
+
+    /// How many entries exist.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        // Acquire, partner: the Release store in `grow`.
+        self.table.published.load(Ordering::Acquire) << self.table.bits
+    }
+
+    /// Makes sure that the entry with this index exists.
+    pub(crate) fn ensure(&self, index: u32, mut make: impl FnMut() -> T) {
+        if self.len() > index {
+            return;
+        }
+        self.table.grow(index, &mut || {
+            let entries: Box<[T]> = (0..self.chunk_len())
+                .map(|_| M::on_own_lines(&mut make))
+                .collect();
+            Box::into_raw(entries).cast::<()>().cast_const()
+        });
+    }
+}
+
+/// # Safety
+/// The chunk is that of a boxed slice of `len` entries of this type, which is given up here.
+unsafe fn drop_chunk<T>(chunk: *mut (), len: usize) {
+    let entries = std::ptr::slice_from_raw_parts_mut(chunk.cast::<T>(), len);
+    // SAFETY: as above.
+    drop(unsafe { Box::from_raw(entries) });
 }

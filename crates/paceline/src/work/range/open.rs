@@ -213,6 +213,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
 }
 
 /// Whether joining the open loop in this slot makes sense: it has items left and a free word.
+#[inline(never)]
 pub(crate) fn has_room_for_participant<P: Platform>(shared: &Shared<P>, slot: &Slot<P>) -> bool {
     let index = slot.place.load(Ordering::Relaxed);
     if !shared.blocks.exists(index) {

@@ -9,7 +9,7 @@ use crate::work::shared::Shared;
 
 /// There is nothing to set.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct StuckSetting;
+pub(crate) struct StuckSetting {}
 
 /// No wait is reported.
 pub(crate) struct LongWaits<M: Memory>(std::marker::PhantomData<fn() -> M>);

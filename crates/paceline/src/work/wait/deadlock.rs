@@ -48,7 +48,7 @@ fn waiting_for<P: Platform>(cx: &Context<'_, P>) -> Set<Ticket> {
     cx.any_running(|running| {
         let mut above = Some(running).filter(|job| !job.is_none());
         // For a job that is already in the set, the jobs above it are in the set, too.
-        while let Some(job) = above.filter(|&job| mine.insert(job)) {
+        while let Some(job) = above.filter(|&job| mine.insert(job, ())) {
             above = cx.graph().parent_of(job);
         }
         false
@@ -89,7 +89,7 @@ impl<P: Platform> CycleSearch<'_, '_, P> {
                 continue;
             }
             let seen = self.seen.get(&job).copied();
-            if seen == Some(Seen::OnPath) || self.mine.contains(&job) {
+            if seen == Some(Seen::OnPath) || self.mine.contains_key(&job) {
                 self.path.push(job);
                 return true;
             }

@@ -44,6 +44,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     }
 
     /// Whether the job was made by (a job made by …) the target, or by a job that the target needs.
+    #[inline(never)]
     pub(super) fn descends(&self, ticket: Ticket) -> bool {
         const NESTING_MAX: usize = 256;
         let mut job = ticket;
@@ -142,6 +143,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
     }
 
     /// Searches all queues for a ticket that the wait may run.
+    #[inline(never)]
     pub(super) fn find_descendant(&self, depth: SearchDepth) -> Option<Ticket> {
         let mut left;
         let mut found = None;
@@ -173,11 +175,11 @@ impl<P: Platform> Waiter<'_, '_, P> {
             self.cx
                 .shared
                 .injector
-                .scan(|ticket| consider(ticket, &mut left));
+                .scan(&mut |ticket| consider(ticket, &mut left));
             self.cx
                 .shared
                 .backlog
-                .scan(|ticket| consider(ticket, &mut left));
+                .scan(&mut |ticket| consider(ticket, &mut left));
         }
         found
     }

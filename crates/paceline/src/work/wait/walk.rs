@@ -46,6 +46,6 @@ impl Walk {
 
     #[cold]
     fn visit_once(&mut self, job: Ticket) -> bool {
-        self.visited.get_or_insert_default().insert(job)
+        self.visited.get_or_insert_default().insert(job, ())
     }
 }

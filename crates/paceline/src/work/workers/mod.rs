@@ -45,7 +45,7 @@ impl<P: Platform> Shared<P> {
         let started = filled.and_then(|vacant| {
             let is_wanted = |slot: &ThreadSlot<P>| !self.has_begun_to_end() && slot.is_wanted();
             vacant.into_iter().try_for_each(|(before, slot)| {
-                let started = self.start(slot, is_wanted).map(|_| ());
+                let started = self.start(slot, &is_wanted).map(|_| ());
                 started.map_err(|error| RefusedWorker { before, error })
             })
         });
@@ -106,6 +106,7 @@ impl<P: Platform> Shared<P> {
 
     /// Joins the threads that have exited. Only then are their entries vacant: a thread slot has one thread
     /// at a time.
+    #[cold]
     fn join_exited(&self, ended: Vec<(u32, P::Thread)>) {
         for (slot, thread) in ended {
             join(thread);
@@ -152,7 +153,7 @@ impl<P: Platform> Shared<P> {
     fn start(
         &self,
         index: u32,
-        is_wanted: impl FnOnce(&ThreadSlot<P>) -> bool,
+        is_wanted: &dyn Fn(&ThreadSlot<P>) -> bool,
     ) -> Result<bool, platform::SpawnError> {
         let name = self.thread_name(index as usize);
         self.workers.table.with(|table| {

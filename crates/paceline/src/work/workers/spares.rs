@@ -55,13 +55,13 @@ impl<P: Platform> Shared<P> {
             Source::Vacant(slot) => {
                 let is_needed =
                     |_: &ThreadSlot<P>| self.workers.active() == active && self.may_add_spare();
-                let started = self.start(slot, is_needed);
+                let started = self.start(slot, &is_needed);
                 // The hook that names the thread may have waited here. It may have used up the wake-up of the
                 // wait around it, which is about to park. With this that wait looks again.
                 context.thread.parker.unpark();
                 started
                     .map(|started| started.then_some(slot))
-                    .map_err(|error| error.to_string())
+                    .map_err(|error| format!("{error}"))
             }
             Source::Exhausted => Err(format!(
                 "the limit is {} (max_spares)",
