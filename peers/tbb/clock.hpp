@@ -30,6 +30,10 @@ inline Nanos process_cpu() {
 
 /// Returns at once if that is over.
 inline void sleep_until(Nanos time) {
+    // A time that has passed would be slept through all the same, for a moment in which others get the CPU.
+    if (now() >= time) {
+        return;
+    }
     timespec until{};
     until.tv_sec = static_cast<time_t>(time / 1'000'000'000);
     until.tv_nsec = static_cast<long>(time % 1'000'000'000);

@@ -17,6 +17,8 @@ pub(crate) enum Who {
     PacelineSpinning,
     /// A control: workers do not ask for a short time slice.
     PacelineUnsliced,
+    /// A job that wakes no worker (`quiet`); a worker finds it when it looks next.
+    PacelineQuiet,
     /// A rayon pool; the program's thread calls into it and blocks, as in rayon's documentation.
     Rayon,
     /// A rayon pool with the calling thread as a member (`use_current_thread`): the same number of threads,
@@ -52,6 +54,7 @@ impl Who {
             Who::PacelineUnsteered => "paceline, steering off",
             Who::PacelineSpinning => "paceline, steering off, waker spinning",
             Who::PacelineUnsliced => "paceline, kernel's slice",
+            Who::PacelineQuiet => "paceline, quiet",
             Who::Rayon => "rayon",
             Who::RayonMember => "rayon, caller in pool",
             Who::RayonSpinning => "rayon, waker spinning",
@@ -69,7 +72,8 @@ impl Who {
             Who::Paceline
             | Who::PacelineUnsteered
             | Who::PacelineSpinning
-            | Who::PacelineUnsliced => Some(env!("CARGO_PKG_VERSION")),
+            | Who::PacelineUnsliced
+            | Who::PacelineQuiet => Some(env!("CARGO_PKG_VERSION")),
             Who::Rayon | Who::RayonMember | Who::RayonSpinning | Who::RayonPinned => Some(RAYON),
             Who::Chili => Some(CHILI),
             Who::Bevy => Some(BEVY),
@@ -91,6 +95,7 @@ impl Who {
             Who::PacelineUnsteered
                 | Who::PacelineSpinning
                 | Who::PacelineUnsliced
+                | Who::PacelineQuiet
                 | Who::RayonSpinning
                 | Who::RayonPinned
         )

@@ -76,9 +76,11 @@ fn colour(who: Who) -> RGBColor {
         Who::Serial => RGBColor(90, 90, 90),
         // The floors. A row has at most one of them.
         Who::Floor | Who::PlainThreads => RGBColor(150, 150, 150),
-        Who::Paceline | Who::PacelineUnsteered | Who::PacelineSpinning | Who::PacelineUnsliced => {
-            BLUE
-        }
+        Who::Paceline
+        | Who::PacelineUnsteered
+        | Who::PacelineSpinning
+        | Who::PacelineUnsliced
+        | Who::PacelineQuiet => BLUE,
         Who::Rayon | Who::RayonSpinning | Who::RayonPinned => VERMILION,
         Who::RayonMember => ORANGE,
         Who::Chili => GREEN,

@@ -180,6 +180,7 @@ pub(super) fn with_pool<R: Send>(
             items: 1,
         })),
         Who::Tbb => Err("has no pool in this process".into()),
+        Who::PacelineQuiet => Err("only submits".into()),
         Who::Floor => Err("runs no frames".into()),
     }
 }

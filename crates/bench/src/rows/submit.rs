@@ -25,7 +25,8 @@ pub(super) const ROW: Row = Row {
     means: "A thread sleeps for 2 ms (and so do all workers), submits one job, and computes for 1 ms. \
             Two things are measured: how long submitting kept the caller, and how long after its \
             beginning the job started. The floor, in the same rounds: one futex call that wakes a \
-            parked plain thread. All pools live side by side, asleep. oneTBB's is `task_arena::enqueue`; \
+            parked plain thread. *quiet* wakes no worker: the job starts when one looks next, or at the next \
+            flush; here the flush is after the computation. All pools live side by side, asleep. oneTBB's is `task_arena::enqueue`; \
             there the thread that submits is one of its own process, in the same rounds.",
     measure,
 };
@@ -37,11 +38,16 @@ const COMPUTE: Nanos = Nanos::from_millis(1);
 /// A job that has not started after this time is lost.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
+/// The bounds: times the floor for the caller and for the start, and nanoseconds for a quiet caller.
+const CALLER_MOST: f64 = 1.3;
+const START_MOST: f64 = 1.2;
+const QUIET_MOST: f64 = 100.0;
+
 /// The time at which the submitted job started; 0: not yet.
 type Stamp = Arc<AtomicU64>;
 
 fn set(stamp: &AtomicU64) {
-    // Release, partner: the Acquire load in `sample`.
+    // Release, partner: the Acquire load in `sample_with`.
     stamp.store(Os.now().0, Ordering::Release);
 }
 
@@ -49,7 +55,9 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     // The thread becomes a member of a rayon pool, for the rest of its life.
     let samples = pools::on_own_thread(|| measure_here(setup))?;
     let part = |part: usize| {
-        let samples = samples.iter();
+        // When a quiet job starts is the program's choice.
+        let is_shown = move |samples: &&Samples| part == 0 || samples.who != Who::PacelineQuiet;
+        let samples = samples.iter().filter(is_shown);
         samples.map(move |samples: &Samples| (samples.who, samples.of[part].clone()))
     };
     let caller = Case::new(ROW.name, "caller", "ns", part(0));
@@ -61,11 +69,16 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
             case
         }
     });
+    let to_floor = |case: &Case, at_most| {
+        let floor = case.median(Who::Floor);
+        case.ratio(setup, "one futex call", floor, at_most)
+    };
+    let caller = caller.with_target(|case| to_floor(case, CALLER_MOST));
     let caller = caller.with_target(|case| {
-        let both = case.median(Who::Paceline).zip(case.median(Who::Floor));
-        let above = both.map(|(ours, floor)| ours - floor);
-        Target::new(setup, "above one futex call", Bound::AtMost(200.0), above).in_unit("ns")
+        let quiet = case.median(Who::PacelineQuiet);
+        Target::new(setup, "quiet", Bound::AtMost(QUIET_MOST), quiet).in_unit("ns")
     });
+    let start = start.with_target(|case| to_floor(case, START_MOST));
     let start = start.with_target(|case| case.to_best_peer(setup, 1.0));
     Ok(vec![caller, start])
 }
@@ -95,9 +108,15 @@ fn measure_here(setup: &mut Setup) -> Result<Vec<Samples>, Failure> {
             js.flush();
         })
     };
+    let quiet = || {
+        let job = Arc::clone(&stamp);
+        let submit = || _ = js.job("quiet").quiet().schedule(move |_| set(&job));
+        sample_with(&stamp, busy, submit, || js.flush())
+    };
     let mut subjects = vec![
         Contestant::new(Who::Floor, || sample(&stamp, busy, || floor.wake())),
         Contestant::new(Who::Paceline, paceline),
+        Contestant::new(Who::PacelineQuiet, quiet),
     ];
     for (who, pool) in &pools {
         let stamp = &stamp;
@@ -128,12 +147,23 @@ fn measure_here(setup: &mut Setup) -> Result<Vec<Samples>, Failure> {
 }
 
 fn sample(stamp: &AtomicU64, busy: Busy, submit: impl FnOnce()) -> Sample {
+    sample_with(stamp, busy, submit, || ())
+}
+
+/// The same with a call after the computation.
+fn sample_with(
+    stamp: &AtomicU64,
+    busy: Busy,
+    submit: impl FnOnce(),
+    after: impl FnOnce(),
+) -> Sample {
     stamp.store(0, Ordering::Relaxed);
     thread::sleep(SLEEP);
     let begin = Os.now();
     submit();
     let caller = Os.now() - begin;
     busy.spin_for(COMPUTE, black_box(1));
+    after();
     loop {
         // Acquire, partner: the Release store in `set`, the job's last write to its stamp before the next
         // round.
