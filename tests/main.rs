@@ -9,6 +9,7 @@
 
 mod budget;
 mod campaign;
+mod confined;
 mod contexts;
 mod dag;
 mod defects;

@@ -60,6 +60,7 @@ const ALLOWED: &[&str] = &[
     "tests/defects/forks.rs",
     "tests/defects/matrix/wakers.rs",
     "tests/hostile/misuse/fork.rs",
+    "tests/confined.rs",
     "tests/idle.rs",
     "tests/process.rs",
     "tests/report/asked.rs",

@@ -25,9 +25,10 @@ pub(super) const ROW: Row = Row {
     means: "A thread sleeps for 2 ms (and so do all workers), submits one job, and computes for 1 ms. \
             Two things are measured: how long submitting kept the caller, and how long after its \
             beginning the job started. The floor, in the same rounds: one futex call that wakes a \
-            parked plain thread. *quiet* wakes no worker: the job starts when one looks next, or at the next \
-            flush; here the flush is after the computation. All pools live side by side, asleep. oneTBB's is `task_arena::enqueue`; \
-            there the thread that submits is one of its own process, in the same rounds.",
+            parked plain thread. *quiet* wakes no worker: the job starts when one looks next, or at the \
+            next flush; here the flush is after the computation. All pools live side by side, asleep. \
+            oneTBB's is `task_arena::enqueue`; there the thread that submits is one of its own process, in \
+            the same rounds.",
     measure,
 };
 

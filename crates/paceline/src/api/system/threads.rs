@@ -30,7 +30,8 @@ impl<P: Platform> JobSystem<P> {
     ///    it matters.
     /// 3. Without workers, and inside of a job, it may be late by one body.
     ///
-    /// No lock is held while code of the program runs.
+    /// No lock is held while code of the program runs. That quiet calls make no system call is tested on a
+    /// thread to which Linux allows none.
     ///
     /// This call allocates, and takes locks.
     ///
