@@ -135,8 +135,8 @@ fn parts_of_new(workers: usize) -> Vec<f64> {
 }
 
 /// Where it is close, with few workers, it depends on the graph. With two or three workers Paceline is ahead
-/// on each of eighty graphs, on nineteen of twenty by more than a percent. With one worker it is a tie: no graph is more than a percent slower, and the
-/// median of all is within a thousandth.
+/// on each of eighty graphs, on nineteen of twenty by more than a percent. With one worker it is a tie: no
+/// graph is more than a percent slower, and the median of all is within a thousandth.
 ///
 /// Two threads have little to wait for, so the time that they spend on 500 jobs beside the bodies decides:
 /// some 400 us of 7 ms. Paceline does two things that 2022.2 does not: it searches for the jobs that a wait

@@ -271,6 +271,7 @@ impl<P: Platform> Context<'_, P> {
     /// ```
     pub fn flush(&self) {
         self.wake_for_all();
+        self.wake_for_quiet_jobs();
         self.shared.adapt.passes(self, Checkpoint::Outside);
         if self.shared.workers.active() == 0 {
             while self.run_any() {}

@@ -200,11 +200,16 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         self
     }
 
-    /// Scheduling the job wakes no thread: no system call is made, and no fence. Some worker takes the job
-    /// when it next looks for work. The job is announced like any other at this thread's next call that is
-    /// not quiet ([`flush`](crate::JobSystem::flush), a wait, another job), and when the thread ends. If the
-    /// job depends on others, it is announced when the last of these is over. A job in the background is
-    /// announced at once in any case.
+    /// Scheduling the job wakes no thread: no system call is made, and no fence. **While all workers sleep,
+    /// none of them runs it.** A worker that is awake takes it when it next looks for work, and one that
+    /// spins takes it at once. Otherwise it is taken
+    /// - at this thread's next call that is not quiet ([`flush`](crate::JobSystem::flush), a wait, another
+    ///   job), and when the thread ends;
+    /// - at any thread's `flush`, such as one a frame of the main thread's;
+    /// - by a wait for it, or for what depends on it, of any thread.
+    ///
+    /// If the job depends on others, it is announced like any job when the last of these is over. A job in
+    /// the background is announced at once in any case.
     ///
     /// It is for threads with a deadline of their own, such as those of audio, and for batches that are
     /// flushed at their end. See [`warm_up`](crate::JobSystem::warm_up).
@@ -212,7 +217,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// ```
     /// let js = paceline::JobSystem::new();
     /// let meter = js.job("meter").quiet().schedule(|_| println!("drawn"));
-    /// js.flush(); // Or another thread's: a worker that looks for work finds it.
+    /// js.flush(); // Here, or on another thread.
     /// js.wait(meter);
     /// ```
     pub fn quiet(mut self) -> Self {
@@ -448,7 +453,9 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         let queue = cx.queue();
         let in_scope = self.from.scope().is_some();
         graph.wire(job, slot, after, queue, in_scope)?;
-        if !self.is_quiet {
+        if self.is_quiet {
+            cx.tell_spinners();
+        } else {
             cx.publish(queue, false);
         }
         Ok(job)

@@ -147,6 +147,28 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
+    /// A quiet job was queued: workers that spin look again. Those that sleep are left alone, and no fence
+    /// makes sure that a worker that is about to sleep is seen.
+    #[inline]
+    pub(crate) fn tell_spinners(&self) {
+        if self.shared.idle.load().searching > 0 {
+            self.shared.idle.bump();
+        }
+    }
+
+    /// Wakes a worker if all of them sleep beside work, which quiet jobs of other threads may be. The worker
+    /// wakes the next one, if there is more.
+    pub(crate) fn wake_for_quiet_jobs(&self) {
+        let now = self.shared.idle.load();
+        if now.searching == 0
+            && now.sleeping > 0
+            && self.shared.has_work()
+            && let Some(thread) = self.shared.idle.wake_one()
+        {
+            self.wake_worker(thread);
+        }
+    }
+
     /// Wakes the waiters that want one of the tickets just queued.
     #[cold]
     pub(crate) fn alert_watchers(&self, fresh: u32, queue: Queue) {

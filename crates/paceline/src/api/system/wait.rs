@@ -93,7 +93,8 @@ impl<P: Platform> JobSystem<P> {
         self.shared.is_done(id.into())
     }
 
-    /// Wakes as many workers as there is work for among the jobs that this thread has scheduled so far.
+    /// Wakes as many workers as there is work for among the jobs that this thread has scheduled so far, and
+    /// one if all workers sleep beside quiet jobs of other threads.
     ///
     /// The first job of a batch wakes a worker at once, and waiting flushes. So this is only needed before a
     /// long computation of the thread's own. Without workers it runs all ready jobs.

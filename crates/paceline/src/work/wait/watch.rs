@@ -207,6 +207,10 @@ impl<P: Platform> Waiter<'_, '_, P> {
                 shared.report_stuck(cx, &stuck);
                 return RestOutcome::None;
             }
+            if self.is_timed() {
+                // It may not run what it waits for, which may be a quiet job.
+                cx.wake_for_quiet_jobs();
+            }
             let until = until.min(self.post(resting));
             if shared.platform.now() < spin_until {
                 shared.idle.spin(epoch, spin_until.min(until));
