@@ -81,6 +81,15 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     /// raises it.
     #[inline]
     pub(crate) fn take_failure(self, whole: Ticket) -> Option<WaitError> {
+        if self.failures.has(whole) {
+            self.take_failure_there_is(whole)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn take_failure_there_is(self, whole: Ticket) -> Option<WaitError> {
         let (error, rest) = self.failures.take(whole);
         self.forget(rest);
         error

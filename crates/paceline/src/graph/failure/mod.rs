@@ -428,7 +428,6 @@ impl<M: Memory> Failures<M> {
 
     /// Takes away the record of a scope or a loop that has ended. Returns the first failure of a part of it
     /// that no wait has reported.
-    #[inline]
     pub(super) fn take(&self, whole: Ticket) -> (Option<WaitError>, Surplus) {
         let (error, rest) = if self.has(whole) {
             self.records.with(|records| records.report_scope(whole))
