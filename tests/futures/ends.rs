@@ -157,7 +157,13 @@ fn a_future_depends() {
                 until(|| signal.waker().is_some());
                 let late = js.schedule(|_| ());
                 let error = js.add_dependency(&job, late).unwrap_err();
-                assert_eq!(error, GraphError::TooLate { id: job.id() });
+                let said = error.to_string();
+                assert!(
+                    matches!(error, GraphError::TooLate { id, label: Some(_) } if id == job.id()),
+                    "{said}"
+                );
+                assert!(said.contains(") has already started; "), "{said}");
+                assert_eq!(format!("{error:?}"), format!("GraphError({said})"));
                 signal.give(());
                 job.wait();
             }

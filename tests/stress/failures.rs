@@ -333,7 +333,7 @@ fn the_hook_hears_of_panics_whose_consequences_nobody_waits_for() {
                     gate.complete();
                     let error = third.try_wait().expect_err("it was cancelled");
                     assert!(
-                        matches!(&error, WaitError::Cancelled { label, cause, message }
+                        matches!(&error, WaitError::Cancelled { label, cause, message, .. }
                             if label.name == "third" && cause.name == "first"
                                 && message.as_deref() == Some("unheard")),
                         "{error}"

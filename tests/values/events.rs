@@ -113,7 +113,17 @@ fn an_event_fails() {
         let error = handle.try_wait().err().expect("it was dropped");
         assert!(matches!(error, WaitError::Abandoned { label } if label.name == "abandoned"));
         let error = js.try_wait(after).expect_err("it was cancelled");
-        assert!(matches!(error, WaitError::Cancelled { cause, .. } if cause.name == "abandoned"));
+        let said = error.to_string();
+        let end = "was dropped without being completed";
+        assert!(
+            said.contains("because event 'abandoned' (") && said.ends_with(end),
+            "{said}"
+        );
+        assert_eq!(format!("{error:?}"), format!("WaitError({said})"));
+        assert!(
+            matches!(error, WaitError::Cancelled { cause, message: None, is_abandoned: true, .. }
+                if cause.name == "abandoned")
+        );
 
         let (event, handle) = js.event_with::<Small>("abandoned");
         let id = event.id();

@@ -52,6 +52,8 @@ pub enum WaitError {
         cause: Label,
         /// Its message, if it was a panic.
         message: Option<Arc<str>>,
+        /// Whether it is an event that was dropped without being completed.
+        is_abandoned: bool,
     },
     /// The wait can never end: the awaited job cannot finish before the waiting one has.
     Deadlock {
@@ -124,10 +126,20 @@ impl fmt::Display for WaitError {
                 label,
                 cause,
                 message: Some(message),
+                ..
             } => write!(
                 f,
                 "job {label} was cancelled, because {cause} panicked: {message}"
             ),
+            WaitError::Cancelled {
+                label,
+                cause,
+                is_abandoned: true,
+                ..
+            } => {
+                let cause = WaitError::Abandoned { label: *cause };
+                write!(f, "job {label} was cancelled, because {cause}")
+            }
             WaitError::Cancelled { label, cause, .. } => {
                 write!(f, "job {label} was cancelled, because {cause} failed")
             }
@@ -165,11 +177,16 @@ impl fmt::Display for WaitError {
 
 impl fmt::Debug for WaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WaitError({self})")
+        with_name(f, "WaitError", self)
     }
 }
 
 impl std::error::Error for WaitError {}
+
+/// What `unwrap` shows of an error: its sentence, after the name of its type.
+fn with_name(f: &mut fmt::Formatter<'_>, name: &str, error: &dyn fmt::Display) -> fmt::Result {
+    write!(f, "{name}({error})")
+}
 
 /// The reason why a job could not be scheduled; from [`NewJob::try_schedule`](crate::NewJob::try_schedule).
 ///
@@ -183,7 +200,7 @@ impl std::error::Error for WaitError {}
 /// };
 /// assert_eq!(error, ScheduleError::Full { max_jobs: 1 });
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScheduleError {
     /// All slots hold live jobs.
@@ -263,6 +280,12 @@ impl fmt::Display for ScheduleError {
     }
 }
 
+impl fmt::Debug for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_name(f, "ScheduleError", self)
+    }
+}
+
 impl std::error::Error for ScheduleError {}
 
 /// The reason why a dependency could not be added; from
@@ -273,15 +296,17 @@ impl std::error::Error for ScheduleError {}
 /// let js = JobSystem::new();
 /// let (done, next) = (js.schedule(|_| ()), js.schedule(|_| ()));
 /// js.wait(done);
-/// assert_eq!(js.add_dependency(done, next), Err(GraphError::TooLate { id: done }));
+/// assert_eq!(js.add_dependency(done, next), Err(GraphError::TooLate { id: done, label: None }));
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
     /// The job has already started or finished; it can wait for nothing any more.
     TooLate {
         /// The job that was to wait.
         id: JobId,
+        /// Its label, if it is not over.
+        label: Option<Label>,
     },
     /// The dependency would close a cycle.
     Cycle {
@@ -300,11 +325,15 @@ pub enum GraphError {
 impl fmt::Display for GraphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GraphError::TooLate { id } => write!(
-                f,
-                "{id:?} has already started; give it its dependencies when scheduling, or hold it \
-                 back with an event"
-            ),
+            GraphError::TooLate { id, label } => {
+                match label {
+                    Some(label) => write!(f, "job {label} has already started")?,
+                    None => write!(f, "{id:?} is already over")?,
+                }
+                f.write_str(
+                    "; give it its dependencies when scheduling, or hold it back with an event",
+                )
+            }
             GraphError::Cycle { cycle } => {
                 let deadlock = WaitError::Deadlock {
                     cycle: cycle.clone(),
@@ -316,6 +345,12 @@ impl fmt::Display for GraphError {
                 write!(f, "{id:?} belongs to another job system")
             }
         }
+    }
+}
+
+impl fmt::Debug for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_name(f, "GraphError", self)
     }
 }
 
@@ -380,7 +415,6 @@ impl fmt::Display for Stuck {
 /// };
 /// assert_eq!((setting, range), ("workers", (0, 1024)));
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A setting is out of its range.
@@ -441,6 +475,12 @@ impl fmt::Display for BuildError {
             BuildError::Signal(error) => error.fmt(f),
             BuildError::Forked => WaitError::Forked.fmt(f),
         }
+    }
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_name(f, "BuildError", self)
     }
 }
 

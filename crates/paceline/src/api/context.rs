@@ -353,7 +353,10 @@ impl<P: Platform> Context<'_, P> {
             ticket.map_err(|_| GraphError::Foreign { id })
         };
         match (ticket_of(job)?, ticket_of(after)?) {
-            (None, _) => Err(GraphError::TooLate { id: job }),
+            (None, _) => Err(GraphError::TooLate {
+                id: job,
+                label: None,
+            }),
             (Some(_), after) => self.graph().add_dependency(job, after),
         }
     }

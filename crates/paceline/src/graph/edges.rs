@@ -155,15 +155,20 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         let ticket = job.ticket();
         let slot = self.slot(ticket);
         self.late_edges.store(1, Ordering::Relaxed);
+        let too_late = || {
+            let label = slot.label_of(ticket);
+            let label = label.and_then(|number| self.labels.get(number));
+            GraphError::TooLate { id: job, label }
+        };
         if !self.hold_back(ticket, slot) {
-            return Err(GraphError::TooLate { id: job });
+            return Err(too_late());
         }
         // Relaxed: the job is held back.
         let flags = slot.flags.load(Ordering::Relaxed);
         let has_begun = flags & Slot::<P>::WAS_POLLED != 0;
         let result = after.map_or(Ok(()), |after| {
             if has_begun {
-                return Err(GraphError::TooLate { id: job });
+                return Err(too_late());
             }
             if let Some(cycle) = self.path_to_ancestor(after, ticket) {
                 return Err(GraphError::Cycle { cycle });

@@ -27,7 +27,7 @@ use super::maps::{Key, Map, digest_of_text};
 /// assert_eq!(label.name, "load");
 /// assert!(label.to_string().starts_with("'load' ("));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Label {
     /// The name that was given to `job`, or "job".
     pub name: &'static str,
@@ -44,6 +44,13 @@ impl fmt::Display for Label {
             self.site.file(),
             self.site.line()
         )
+    }
+}
+
+/// The same text, so that it can be read inside of other things.
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -312,12 +312,11 @@ fn why(error: &WaitError) -> String {
         WaitError::Cancelled {
             label,
             cause,
-            message,
+            message: Some(message),
+            ..
         } => format!(
-            "the job '{}' panicked: {}; so '{}' could not be run",
-            cause.name,
-            message.as_deref().unwrap_or("(without a message)"),
-            label.name
+            "the job '{}' panicked: {message}; so '{}' could not be run",
+            cause.name, label.name
         ),
         other => other.to_string(),
     }

@@ -67,18 +67,20 @@ impl Failure {
     /// The first failure of the chain, for the jobs that depend on `job` and cannot run. `self` is the
     /// failure of `job`, which is of this scope.
     fn cause(&self, job: Ticket, scope: Ticket) -> Option<Cause> {
-        let cause = |label, message| Cause {
+        let cause = |label, message, is_abandoned| Cause {
             job,
             scope,
             label,
             message,
+            is_abandoned,
         };
         match self {
-            Failure::Panicked { label, message, .. } => Some(cause(*label, Some(message.clone()))),
-            Failure::Cancelled { cause, .. } => Some(cause.clone()),
-            Failure::Abandoned { label } | Failure::Deadlock { label, .. } => {
-                Some(cause(*label, None))
+            Failure::Panicked { label, message, .. } => {
+                Some(cause(*label, Some(message.clone()), false))
             }
+            Failure::Cancelled { cause, .. } => Some(cause.clone()),
+            Failure::Abandoned { label } => Some(cause(*label, None, true)),
+            Failure::Deadlock { label, .. } => Some(cause(*label, None, false)),
             Failure::ShutDown => None,
         }
     }
@@ -108,6 +110,7 @@ impl Failure {
                 label: *label,
                 cause: cause.label,
                 message: cause.message.clone(),
+                is_abandoned: cause.is_abandoned,
             },
             Failure::Abandoned { label } => WaitError::Abandoned { label: *label },
             Failure::Deadlock { cycle, .. } => WaitError::Deadlock {
@@ -126,6 +129,8 @@ pub(crate) struct Cause {
     label: Label,
     /// The message of the panic, if it was one.
     message: Option<Arc<str>>,
+    /// Whether it is an event that was dropped without being completed.
+    is_abandoned: bool,
 }
 
 impl Cause {
@@ -136,6 +141,7 @@ impl Cause {
             scope: Ticket::NONE,
             label,
             message: None,
+            is_abandoned: false,
         }
     }
 }
