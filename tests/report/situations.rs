@@ -408,7 +408,7 @@ fn ten_thousand_jobs_fit_a_page() {
         "{text}"
     );
     assert!(
-        text.contains("  999 × 'late': waits for 2 jobs, among them 'link'\n"),
+        text.contains("  999 × 'late': waits for 2 jobs: 'link' and 'gate'\n"),
         "{text}"
     );
     let queues = "queues: 3904 tickets in inboxes, 4096 tickets in the injector";

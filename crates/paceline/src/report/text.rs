@@ -9,6 +9,8 @@ use crate::store::{Key, Label, Map, digest_of_text};
 /// Lines about jobs, and about threads, at most.
 const JOBS_MAX_SHOWN: usize = 12;
 const THREADS_MAX_SHOWN: usize = 12;
+/// The jobs that one job waits for are all named if there are no more of them.
+const AWAITED_MAX_SHOWN: usize = 4;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,14 +87,8 @@ impl Report {
         } else {
             "waits for"
         };
-        let waits_for = match &job.waits_for[..] {
-            [] => None,
-            [one] => Some(format!("{verb} {one}")),
-            [one, ..] => {
-                let jobs = job.waits_for.len();
-                Some(format!("{verb} {jobs} jobs, among them {one}"))
-            }
-        };
+        let names = job.waits_for.iter().map(ToString::to_string).collect();
+        let waits_for = awaited(names).map(|jobs| format!("{verb} {jobs}"));
         match (job.state, job.kind, waits_for) {
             (JobState::Waiting, JobKind::Event, None) => "event, not completed".to_owned(),
             (JobState::Waiting, JobKind::Event, Some(waits)) => {
@@ -239,6 +235,18 @@ impl fmt::Display for LiveThread {
     }
 }
 
+/// Awaited jobs in a sentence: all of them if they are few, the last one last; the last one of many. `None`
+/// if there are none.
+pub(super) fn awaited(mut names: Vec<String>) -> Option<String> {
+    let jobs = names.len();
+    let last = names.pop()?;
+    Some(match jobs {
+        1 => last,
+        2..=AWAITED_MAX_SHOWN => format!("{jobs} jobs: {} and {last}", names.join(", ")),
+        _ => format!("{jobs} jobs, among them {last}"),
+    })
+}
+
 /// A number of things.
 pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     match number {
@@ -260,6 +268,22 @@ pub(crate) fn time(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: few awaited jobs are all named, and of many one. Method: a table.
+    #[test]
+    fn few_awaited_jobs_are_all_named() {
+        let table = [
+            (0, None),
+            (1, Some("0")),
+            (2, Some("2 jobs: 0 and 1")),
+            (4, Some("4 jobs: 0, 1, 2 and 3")),
+            (5, Some("5 jobs, among them 4")),
+        ];
+        for (jobs, text) in table {
+            let names = (0..jobs).map(|job: usize| job.to_string()).collect();
+            assert_eq!(awaited(names).as_deref(), text);
+        }
+    }
 
     /// Goal: a time has the digits that a person wants. Method: a table.
     #[test]

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::outlook::{self, ChainEnd, Outlook};
-use super::text::{counted, time};
-use super::{Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, LiveWait, Report};
+use super::text::{awaited, counted, time};
+use super::{
+    Activity, JobKind, JobState, LiveJob, LiveThread, LiveThreadKind, LiveWait, NamedJob, Report,
+};
 use crate::store::{JobId, Map};
 
 /// Sentences about circles, and about waits, at most.
@@ -277,8 +279,11 @@ impl Inquiry<'_> {
         text + &end
     }
 
-    /// A job waits for the next one of its chain.
+    /// A job waits for the next one of its chain, which is named last: the sentence goes on with it.
     fn link(&self, job: usize, next: &str) -> String {
+        let next_id = self.outlooks[job]
+            .next
+            .map(|next| self.report.jobs[next].id);
         let job = &self.report.jobs[job];
         match job.state {
             JobState::Running { thread: Some(slot) } => {
@@ -287,10 +292,13 @@ impl Inquiry<'_> {
             JobState::Open { participants } if participants > 1 => {
                 format!(", whose {participants} participants wait, one of them for {next}")
             }
-            _ => match job.waits_for.len() {
-                1 => format!(", which waits for {next}"),
-                many => format!(", which waits for {many} jobs, among them {next}"),
-            },
+            _ => {
+                let others = job.waits_for.iter().filter(|job| Some(job.id) != next_id);
+                let mut names = self.described_all(others);
+                names.push(next.to_owned());
+                let jobs = awaited(names).unwrap_or_default();
+                format!(", which waits for {jobs}")
+            }
         }
     }
 
@@ -298,14 +306,11 @@ impl Inquiry<'_> {
         let job = &self.report.jobs[job];
         match (own_end(job), job.state) {
             (ChainEnd::NotCompleted, _) => ", which is not completed".to_owned(),
-            (ChainEnd::NotWoken, _) => match &job.waits_for[..] {
-                [] => ", which has not been woken".to_owned(),
-                [one] => format!(", which has not been woken, and awaits {one}"),
-                [one, ..] => {
-                    let jobs = job.waits_for.len();
-                    format!(", which has not been woken, and awaits {jobs} jobs, among them {one}")
-                }
-            },
+            (ChainEnd::NotWoken, _) => {
+                let awaits = awaited(self.described_all(job.waits_for.iter()));
+                let awaits = awaits.map_or(String::new(), |jobs| format!(", and awaits {jobs}"));
+                format!(", which has not been woken{awaits}")
+            }
             (ChainEnd::Runs, JobState::Running { thread: Some(slot) }) => {
                 format!(", which runs on {}", self.thread(slot))
             }
@@ -321,6 +326,15 @@ impl Inquiry<'_> {
                 ", which waits for a job that is just ending".to_owned()
             }
         }
+    }
+
+    /// The jobs as a sentence names them, as far as they are still there.
+    fn described_all<'j>(&self, jobs: impl Iterator<Item = &'j NamedJob>) -> Vec<String> {
+        let described = |job: &NamedJob| match self.places.get(&job.id) {
+            Some(&place) => described(&self.report.jobs[place]),
+            None => job.to_string(),
+        };
+        jobs.map(described).collect()
     }
 
     fn thread(&self, slot: usize) -> String {
