@@ -9,12 +9,14 @@ mod tiles;
 
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::Range;
+use std::panic::Location;
 
 use platform::{Atomic, Lock, Memory, Ordering, Os, Platform};
 
 use super::schedule::Origin;
 use crate::error::or_panic;
 use crate::policy::Grain;
+use crate::store::{Label, Name};
 use crate::work::Context;
 
 pub use items::LoopData;
@@ -30,6 +32,22 @@ pub use tiles::{Tile, Tiles};
 ///
 /// A panic of a closure comes out of the call, after the parts that had begun have ended.
 ///
+/// From rayon:
+///
+/// | there | here |
+/// |---|---|
+/// | `v.par_iter().for_each(f)`, `v.par_iter_mut()` | `over(&v).for_each(f)`, `over(&mut v)` |
+/// | `par_iter().zip(&w)` | `over((&v, &w))`, of the same length |
+/// | `par_iter_mut().enumerate()` | `over((0..v.len(), &mut v))` |
+/// | `map(f).collect::<Vec<_>>()` | `map(f)` |
+/// | `sum()`, `min()`, `max()` | `reduce(f, combine)` |
+/// | `filter(p).count()` | `reduce(\|x\| usize::from(p(x)), \|a, b\| a + b)`, or `fold` |
+/// | `filter(p).collect()` | `fold` into vectors, and put them together as they come |
+/// | `par_chunks(n)`, `par_chunks_mut(n)` | `over(&v).chunks(n)`, `over(&mut v).chunks(n)` |
+/// | `find_first(p)`, `any(p)` | `find(p)`, `any(p)` |
+/// | `with_min_len(n)` | `grain(Grain::Items(n))` |
+/// | `par_sort`, `flat_map`, iterators of other collections | none: collect into a `Vec` first |
+///
 /// ```
 /// let js = paceline::JobSystem::new();
 /// let mut particles = vec![(0.0, 1.0); 1000];
@@ -40,6 +58,7 @@ pub use tiles::{Tile, Tiles};
 #[must_use = "say what is to be done with the items"]
 pub struct Loop<'a, I, P: Platform = Os> {
     from: Origin<'a, P>,
+    label: Label,
     items: I,
     grain: Grain,
 }
@@ -49,12 +68,46 @@ pub struct Loop<'a, I, P: Platform = Os> {
 const FOLD_BLOCKS: usize = 256;
 
 impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
+    /// The loop under the name "over", with the place of the caller.
+    #[track_caller]
     pub(super) fn new(from: Origin<'a, P>, items: I) -> Self {
         Loop {
             from,
+            label: Label {
+                name: "over",
+                site: Location::caller(),
+            },
             items,
             grain: Grain::Auto,
         }
+    }
+
+    /// The name of the loop in traces, reports and hooks, with the line of this call. Without it the name is
+    /// "over", with the line of that call.
+    ///
+    /// Each thread learns what an item costs under the same name and line, for the next such loop. So a
+    /// function that runs loops of different cost for its callers had better be given a name for each.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut headings = vec![0.0; 1000];
+    /// js.over(&mut headings).named("steer").for_each(|heading| *heading += 0.1);
+    /// assert!(js.labels().iter().any(|label| label.name == "steer"));
+    /// ```
+    #[track_caller]
+    pub fn named(self, name: impl Into<Name>) -> Self {
+        let label = Label {
+            name: name.into().as_str(),
+            site: Location::caller(),
+        };
+        Loop { label, ..self }
+    }
+
+    /// Runs `body` over parts of the indices of all items.
+    #[track_caller]
+    fn over_indices(&self, body: impl Fn(Range<usize>, &Context<'_, P>) + Sync) {
+        let indices = 0..self.items.len();
+        or_panic(self.from.context()).run_loop(self.label, indices, self.grain, body);
     }
 
     /// How finely the items may be divided; [`Grain::Auto`] by default.
@@ -102,7 +155,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     #[track_caller]
     pub fn for_each_with(self, f: impl Fn(&Context<'_, P>, I::Item) + Sync) {
         let items = &self.items;
-        or_panic(self.from.context()).parallel_for(0..items.len(), self.grain, |part, cx| {
+        self.over_indices(|part, cx| {
             let items = items.clone();
             for index in part {
                 // SAFETY: parts are disjoint, and each runs once.
@@ -126,8 +179,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
         let mut results = Results::<P, R>::new(self.items.len());
         let slots = results.slots();
         let items = &self.items;
-        let cx = or_panic(self.from.context());
-        cx.parallel_for(0..items.len(), self.grain, |part, _| {
+        self.over_indices(|part, _| {
             let items = items.clone();
             // SAFETY: as in `for_each_with`; each slot is that of an index of this part.
             unsafe { slots.fill(part, |index| f(items.item(index))) };
@@ -199,7 +251,12 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     fn blocks<A: Send>(&self, len: usize, f: impl Fn(Range<usize>) -> A + Sync) -> Vec<A> {
         let blocks = len.min(FOLD_BLOCKS);
         let edge = |block: usize| (block as u128 * len as u128 / blocks as u128) as usize;
-        let all = Loop::new(self.from.copy(), 0..blocks).grain(self.grain);
+        let all = Loop {
+            from: self.from.copy(),
+            label: self.label,
+            items: 0..blocks,
+            grain: self.grain,
+        };
         all.map(|block| f(edge(block)..edge(block + 1)))
     }
 
@@ -220,7 +277,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
         let highest = P::AtomicU64::new(0);
         let rank = |index: usize| u64::MAX - index as u64;
         let items = &self.items;
-        or_panic(self.from.context()).parallel_for(0..items.len(), self.grain, |part, _| {
+        self.over_indices(|part, _| {
             for index in part {
                 // Relaxed, here and below: a number; the items are this thread's, or seen after the loop.
                 if rank(index) <= highest.load(Ordering::Relaxed) {
@@ -253,7 +310,7 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     pub fn any(self, found: impl Fn(I::Item) -> bool + Sync) -> bool {
         let is_found = P::AtomicU32::new(0);
         let items = &self.items;
-        or_panic(self.from.context()).parallel_for(0..items.len(), self.grain, |part, _| {
+        self.over_indices(|part, _| {
             for index in part {
                 // Relaxed, as in `find`.
                 if is_found.load(Ordering::Relaxed) != 0 {
@@ -292,6 +349,7 @@ impl<'a, I: LoopRuns, P: Platform> Loop<'a, I, P> {
         };
         Loop {
             from: self.from,
+            label: self.label,
             items,
             grain: self.grain,
         }

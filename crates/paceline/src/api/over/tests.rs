@@ -53,6 +53,37 @@ fn each_item_is_handed_out_once() {
     assert_eq!(js.over(&pair).map(|number| *number), [10, 20]);
 }
 
+/// Goal: a loop has the name that it was given, with the line of that call, or the name and the line of
+/// `over`; each of its kinds, and none has another label. Method: loops of each kind, and all labels.
+#[test]
+fn loops_have_names_and_lines() {
+    let js = divided();
+    let first = line!() + 1;
+    let _ = js.over(0..3).named("steer").chunks(2).map(|part| part);
+    let _ = js
+        .over(0..3)
+        .named(format!("sum of {}", 3))
+        .reduce(|n| n, usize::max);
+    js.over(0..3).for_each(|_| ());
+    let _ = js.over(0..3).find(|_| false);
+    js.enter(|cx| cx.over(0..3).any(|_| false));
+    js.parallel_for(0..3, Grain::Auto, |_, _| ());
+    let labels = js.labels();
+    let labels: Vec<_> = labels
+        .iter()
+        .map(|label| (label.name, label.site.line() - first))
+        .collect();
+    let all = [
+        ("steer", 0),
+        ("sum of 3", 3),
+        ("over", 5),
+        ("over", 6),
+        ("over", 7),
+        ("parallel_for", 8),
+    ];
+    assert_eq!(labels, all);
+}
+
 /// Goal: folds give the same result, to the bit, with any number of workers, and keep the order. Method: sums
 /// of floating-point numbers of very different sizes, and strings.
 #[test]

@@ -83,6 +83,15 @@ impl<P: Platform> Context<'_, P> {
             name: "parallel_for",
             site: Location::caller(),
         };
+        self.run_loop(label, range, grain, body);
+    }
+
+    /// The same under this label, which also says which loops share what is learnt of their cost.
+    #[track_caller]
+    pub(crate) fn run_loop<F>(&self, label: Label, range: Range<usize>, grain: Grain, body: F)
+    where
+        F: Fn(Range<usize>, &Context<'_, P>) + Sync,
+    {
         let range = or_panic(SharedRange::new(range, grain, &body));
         let mut run = Private::new(self, label, &range);
         let left = run.until_shared();
