@@ -14,11 +14,12 @@ use crate::work::Shared;
 /// One turn of the program's main loop, from [`JobSystem::frame`](crate::JobSystem::frame) until it is
 /// dropped.
 ///
-/// Dropping it ends the frame and never waits: the program waits explicitly for the jobs that the frame
-/// needs. A frame that ends after its deadline is counted as missed
-/// ([`Stats::frames_missed`](crate::Stats::frames_missed)). A frame may make the job system look at the
-/// machine again, and change the number of workers if other programs are in its way
-/// ([`JobSystem::interference`](crate::JobSystem::interference)).
+/// A frame counts a missed deadline ([`Stats::frames_missed`](crate::Stats::frames_missed)), feeds the
+/// adaptation to the machine, and names the trace's frame. It does not pace, cancel or prioritise, and
+/// dropping it waits for nothing: a job that is not waited for runs on into the next frame.
+///
+/// A frame may make the job system look at the machine again, and change the number of workers if other
+/// programs are in its way ([`JobSystem::interference`](crate::JobSystem::interference)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,6 +38,7 @@ pub struct Frame<'js, P: Platform = Os> {
     label: Label,
     number: u64,
     start: Nanos,
+    budget: Duration,
     deadline: Nanos,
 }
 
@@ -67,6 +69,7 @@ impl<'js, P: Platform> Frame<'js, P> {
             label,
             number,
             start,
+            budget,
             deadline,
         }
     }
@@ -103,11 +106,44 @@ impl<'js, P: Platform> Frame<'js, P> {
     /// use std::time::Duration;
     /// let js = paceline::JobSystem::new();
     /// let frame = js.frame("update", Duration::from_millis(16));
-    /// let left = Duration::from_millis(16).saturating_sub(frame.elapsed());
-    /// assert!(left < Duration::from_millis(16), "some of the budget is used up");
+    /// let before = frame.elapsed();
+    /// js.wait(frame.schedule(|_| ()));
+    /// assert!(frame.elapsed() >= before);
     /// ```
     pub fn elapsed(&self) -> Duration {
         (self.shared.platform.now() - self.start).into()
+    }
+
+    /// The time that the frame was given when it began.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_millis(16));
+    /// assert_eq!(frame.budget(), Duration::from_millis(16));
+    /// ```
+    pub fn budget(&self) -> Duration {
+        self.budget
+    }
+
+    /// The time until the frame's deadline; zero when that has passed. Reads a clock. It is for work that can
+    /// be put off: the frame itself ends no job.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let js = paceline::JobSystem::new();
+    /// let frame = js.frame("update", Duration::from_secs(3600));
+    /// let mut particles = vec![0.0; 100];
+    /// if frame.remaining() > Duration::from_millis(2) {
+    ///     frame.over(&mut particles).for_each(|particle| *particle += 1.0);
+    /// }
+    /// assert_eq!(particles[99], 1.0);
+    ///
+    /// let late = js.frame("update", Duration::ZERO);
+    /// assert_eq!(late.remaining(), Duration::ZERO);
+    /// ```
+    pub fn remaining(&self) -> Duration {
+        (self.deadline - self.shared.platform.now()).into()
     }
 }
 

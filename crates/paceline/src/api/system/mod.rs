@@ -320,7 +320,9 @@ impl<P: Platform> JobSystem<P> {
         or_panic(self.shared.context())
     }
 
-    /// Begins a frame with this label that should end within `budget` from now.
+    /// Begins a frame with this label that should end within `budget` from now. It counts a missed deadline,
+    /// feeds the adaptation to the machine, and names the trace's frame. It does not pace, cancel or
+    /// prioritise: a job that is not waited for runs on into the next frame.
     ///
     /// ```
     /// use std::time::Duration;
