@@ -22,7 +22,7 @@ fn main() {
     js.over(&mut particles)
         .for_each(|p| p.position += 0.5 * p.velocity);
 
-    // A sum. It is the same on every machine, although additions of floating-point numbers do not commute.
+    // A sum. It is the same on every machine, although floating-point additions are not associative.
     let energy = js
         .over(&particles)
         .reduce(|p| p.velocity * p.velocity / 2.0, |a, b| a + b);

@@ -5,7 +5,7 @@
 //!
 //! let js = JobSystem::new(); // one worker less than the machine has threads: the waiter helps
 //!
-//! // Jobs and dependencies. A `JobId` is a copyable name without duties.
+//! // Jobs and dependencies. A `JobId` is `Copy`, and may be dropped at any time.
 //! let physics = js.job("physics").schedule(|_| println!("stepping"));
 //! let animation = js.job("animation").schedule(|_| println!("posing"));
 //! let cull = js.job("cull").after_all(&[physics, animation]).schedule(|_| println!("culling"));
@@ -70,7 +70,9 @@
 //! thread slot with a deque of its own. Dependencies are counted in the slot of the job that waits. Workers
 //! look for work and go idle; threads that wait run the jobs that they wait for. Loops share one word per
 //! thread. Joins are private until a thread searches for work. Scopes are jobs that count others. A future is
-//! a job that waits for its waker in between. ARCHITECTURE.md is the map; every file begins with its subject.
+//! a job that waits for its waker in between. Every file of the source begins with its subject. A map of all
+//! of it, `ARCHITECTURE.md`, is in the workspace that the crate is developed in; the package has the crate
+//! alone.
 
 // What is behind the door of `adapt` asks much of the core with the feature and little without. So do the
 // reports that make themselves.

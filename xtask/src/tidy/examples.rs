@@ -59,10 +59,14 @@ fn public_item(line: &Line) -> Option<&str> {
 /// The comments right above this line, over attributes.
 fn documentation_above(source: &RustSource, line: usize) -> String {
     let above = source.lines[..line].iter().rev();
+    // Whether a line is inside of an attribute over several lines, whose end comes first on the way up.
+    let mut is_inside = false;
     let belongs = |line: &&Line| {
         let code = line.code.trim();
         let is_comment = code.is_empty() && !line.comment.trim().is_empty();
-        is_comment || code.starts_with("#[")
+        let begins = code.starts_with("#[");
+        is_inside = (is_inside || code == ")]") && !begins;
+        is_comment || is_inside || begins
     };
     let mut comments: Vec<&str> = above
         .take_while(belongs)
@@ -88,6 +92,8 @@ mod tests {
         let with =
             "/// Opens.\n///\n/// ```\n/// a::open();\n/// ```\n#[must_use]\npub fn open() {}\n";
         assert!(found(with).is_empty());
+        let over_lines = with.replace("#[must_use]", "#[must_use(\n    \"a\"\n)]");
+        assert!(found(&over_lines).is_empty());
         let reason =
             "/// Opens. It has no example, because it takes a port.\npub const fn open() {}\n";
         assert!(found(reason).is_empty());

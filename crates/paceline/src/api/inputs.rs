@@ -34,6 +34,13 @@ use crate::work::{Context, Shared, TypedAlone};
 /// let area = js.job("area").with((width, height)).run(|_, (width, height)| width * height);
 /// assert_eq!(area.wait(), 12);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no values for a job",
+    label = "not the handle of a job or event with a value, nor several of them",
+    note = "`with` takes the handle itself, a `Job<T>` from `run`, `event_with` or `then`; or a tuple of two \
+            to four handles, an array, or a `Vec` of them",
+    note = "to come after a job, an event or a latch without its value: `after(id)`"
+)]
 pub unsafe trait Inputs {
     /// The value, the tuple, the array, or the vector of values.
     type Values;
@@ -273,6 +280,24 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// assert_eq!(image, [[1, 2], [3, 4]]);
     /// ```
     ///
+    /// A value goes to one job. For several consumers it is an `Arc` that the first one clones on, or it lies
+    /// where all of them look, and they come [after](NewJob::after) the job that puts it there:
+    ///
+    /// ```
+    /// use std::sync::{Arc, OnceLock};
+    /// let js = paceline::JobSystem::new();
+    /// let mesh = Arc::new(OnceLock::new());
+    /// let place = mesh.clone();
+    /// let load = js.job("load").schedule(move |_| place.set(vec![3, 1, 2]).expect("it is set once"));
+    /// let users = ["draw", "collide"].map(|name| {
+    ///     let mesh = mesh.clone();
+    ///     js.job(name).after(load).run(move |_| mesh.get().map_or(0, Vec::len))
+    /// });
+    /// assert_eq!(users.map(|user| user.wait()), [3, 3]);
+    /// ```
+    ///
+    /// In a scope a mutable borrow can travel in this way, too: see [`Scope::job`](crate::Scope::job).
+    ///
     /// # Panics
     /// The call that schedules the job panics if a handle has given its value before, as a future.
     pub fn with<I: Inputs + 'body>(self, inputs: I) -> NewJobWith<'a, 'body, I, P> {
@@ -385,7 +410,8 @@ impl<'a, 'body, I: Inputs + 'body, P: Platform> NewJobWith<'a, 'body, I, P> {
 
 impl<T: 'static> Job<T> {
     /// Schedules a successor that gets the value, and whose own result is kept for the returned handle. Its
-    /// name is "then". For another name, a context, or jobs of a scope see [`NewJob::with`].
+    /// name is "then", with the line of this call. For another name, a context, or jobs of a scope:
+    /// `js.job("decode").with(handle).run(|cx, value| …)`; see [`NewJob::with`].
     ///
     /// If this job fails, the successor is cancelled. As any scheduling call it never blocks and runs
     /// nothing. There is no allocation if the closure has at most 40 bytes.

@@ -252,7 +252,8 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         ids.into_iter().fold(self, |job, id| job.after(id))
     }
 
-    /// Schedules a body without a result.
+    /// Schedules a body without a result. A body that borrows belongs into [`JobSystem::scope`]: a job of
+    /// another place may outlive the call that schedules it.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();
@@ -261,6 +262,8 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     ///
     /// # Panics
     /// Where [`try_schedule`](NewJob::try_schedule) gives an error.
+    ///
+    /// [`JobSystem::scope`]: crate::JobSystem::scope
     #[track_caller]
     pub fn schedule<F>(self, body: F) -> JobId
     where

@@ -27,6 +27,27 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
     /// });
     /// assert_eq!((positions[99], drawn), (1.0, 100));
     /// ```
+    ///
+    /// Two jobs of a scope cannot both hold `&mut x`, not even if one comes after the other: the compiler
+    /// does not know the order. So the borrow travels, as the result of the first job:
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut positions = vec![0.0; 100];
+    /// js.scope(|scope| {
+    ///     let steps = &mut positions;
+    ///     let step = scope.job("step").run(|cx| {
+    ///         cx.over(&mut *steps).for_each(|x| *x += 1.0);
+    ///         steps
+    ///     });
+    ///     let bounce = scope.job("bounce").with(step);
+    ///     bounce.schedule(|cx, steps| cx.over(steps).for_each(|x| *x *= -1.0));
+    /// });
+    /// assert_eq!(positions[99], -1.0);
+    /// ```
+    ///
+    /// Or `x` lies in a `Mutex`, and each job takes it with `try_lock`: as the jobs come one after the other,
+    /// that never fails, and a forgotten `after` is an error instead of a wait inside of a job.
     #[track_caller]
     pub fn job(&'scope self, name: impl Into<Name>) -> NewJob<'scope, 'scope, P> {
         let name = name.into().as_str();

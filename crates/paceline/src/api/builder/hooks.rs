@@ -11,8 +11,9 @@ use crate::hooks::JobMoment;
 use crate::store::Label;
 
 impl<P: Platform> Builder<P> {
-    /// The sink that events go to, such as [`Rings`](crate::Rings). Without this call nothing can be
-    /// recorded. The sink is called on the thread where the event happens.
+    /// The sink that events go to, such as [`Rings`](crate::Rings). It is called on the thread where the
+    /// event happens. Without this call events can go to a trace only, with `JobSystem::start_trace` or
+    /// `PACELINE_TRACE`.
     ///
     /// ```
     /// use paceline::{Builder, Rings};

@@ -16,6 +16,10 @@ use crate::work::Shared;
 /// latch is over, that is an error for waits for it ([`WaitError::Abandoned`]), and cancels the jobs that
 /// depend on it, as for an [`Event`](crate::Event).
 ///
+/// A part that fails before it completes leaves the latch open for as long as any clone lives. So drop your
+/// own clone when the parts have theirs: the latch is abandoned with the last clone of the parts, instead of
+/// never. Or have each part complete the latch when it is dropped, whatever happens.
+///
 /// ```
 /// let js = paceline::JobSystem::new();
 /// let parts = js.latch("parts", 3);

@@ -13,6 +13,14 @@ use std::ops::Range;
 /// js.over((&mut positions, &speeds)).for_each(|(position, speed)| *position += speed);
 /// assert!(positions.iter().all(|&position| position == 2.0));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a loop cannot go over `{Self}`",
+    label = "no data for a loop",
+    note = "`over` takes slices, arrays and vectors by reference (`&v`, `&mut v`), ranges of `usize`, \
+            `Tiles`, and tuples of two to six of these, side by side",
+    note = "for the index beside each item: `over((0..v.len(), &mut v))`",
+    note = "anything else, such as a map or an iterator, is collected into a `Vec` first"
+)]
 pub trait LoopData {
     /// The items that can be handed out, one by one, on any thread.
     #[doc(hidden)]
