@@ -184,7 +184,11 @@ impl fmt::Debug for WaitError {
 impl std::error::Error for WaitError {}
 
 /// What `unwrap` shows of an error: its sentence, after the name of its type.
-fn with_name(f: &mut fmt::Formatter<'_>, name: &str, error: &dyn fmt::Display) -> fmt::Result {
+pub(crate) fn with_name(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    error: &dyn fmt::Display,
+) -> fmt::Result {
     write!(f, "{name}({error})")
 }
 

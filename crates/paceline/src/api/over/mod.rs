@@ -85,8 +85,9 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
     /// The name of the loop in traces, reports and hooks, with the line of this call. Without it the name is
     /// "over", with the line of that call.
     ///
-    /// Each thread learns what an item costs under the same name and line, for the next such loop. So a
-    /// function that runs loops of different cost for its callers had better be given a name for each.
+    /// Each thread remembers what an item has cost under a name and line, for the next such loop. So where
+    /// one call of `over` serves loops of different cost, as in a function that returns a loop, each should
+    /// have a name.
     ///
     /// ```
     /// let js = paceline::JobSystem::new();

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use crate::error::with_name;
+
 /// The reason why a trace does not begin, or is not written.
 ///
 /// ```
@@ -10,7 +12,6 @@ use std::{fmt, io};
 /// let error = js.start_trace("no/such/folder/run.pftrace").unwrap_err();
 /// assert!(error.to_string().starts_with("cannot write no/such/folder/run.pftrace: "));
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be made or written.
@@ -46,6 +47,12 @@ impl fmt::Display for TraceError {
                 f.write_str("this process is a fork of the one with the job system: make a new one")
             }
         }
+    }
+}
+
+impl fmt::Debug for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_name(f, "TraceError", self)
     }
 }
 
