@@ -77,13 +77,13 @@ impl<const PLACES: usize> Names<PLACES> {
     }
 
     /// Puts the text into this place, unless another thread has put one there; what is there then. `None` if
-    /// there are as many names as may be.
+    /// there are as many names as may be, and this is none of them.
     #[cold]
     fn fill(&self, place: &Place, text: &str) -> Option<&'static str> {
         // Relaxed, both: a number that nothing is published with.
         if self.count.fetch_add(1, Ordering::Relaxed) >= PLACES / 2 {
             self.count.fetch_sub(1, Ordering::Relaxed);
-            return None;
+            return place.newest();
         }
         let (there, is_ours) = place.fill(text);
         if !is_ours {
@@ -98,6 +98,19 @@ impl Place {
         // Acquire, partner: the CAS in `fill`.
         let there = self.0.load(Ordering::Acquire);
         // SAFETY: null, or a box that `fill` has leaked and nothing changes.
+        unsafe { there.as_ref() }.copied()
+    }
+
+    /// As [`get`](Place::get), which may find the place empty for some time after another thread has filled
+    /// it.
+    fn newest(&self) -> Option<&'static str> {
+        let null = ptr::null_mut();
+        // Acquire, partner: the CAS in `fill`. Only an RMW is sure to see the newest value.
+        let seen = self
+            .0
+            .compare_exchange(null, null, Ordering::Acquire, Ordering::Acquire);
+        let there = seen.unwrap_or_else(|there| there);
+        // SAFETY: as in `get`.
         unsafe { there.as_ref() }.copied()
     }
 
