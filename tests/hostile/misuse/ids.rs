@@ -55,16 +55,30 @@ pub(super) fn old(trial: &Trial) -> Verdict {
     fine("wait for it again", js.try_wait(first))
 }
 
-/// A job that has begun can wait for nothing more.
+/// A job that has begun can wait for nothing more, and neither can one that is over.
 pub(super) fn too_late(trial: &Trial) -> Verdict {
     let js = trial.system();
-    let gate = js.event("gate");
+    let (gate, start) = (js.event("gate"), js.event("start"));
     let over = js.schedule(|_| ());
     fine("wait", js.try_wait(over))?;
     refused(
         "add_dependency",
         js.add_dependency(over, gate.id()),
-        &["has already started", "event"],
+        &["is already over", "event"],
+    )?;
+    let (id, never) = (Arc::<OnceLock<JobId>>::default(), gate.id());
+    let its = Arc::clone(&id);
+    let begun = js.job("begun").after(&start).run(move |cx| {
+        let me = *its.get().expect("it is set before the start");
+        cx.add_dependency(me, never)
+    });
+    id.set(begun.id()).expect("it is set once");
+    start.complete();
+    let said = fine("wait", begun.try_wait())?;
+    refused(
+        "add_dependency",
+        said,
+        &["'begun'", "has already started", "event"],
     )?;
     gate.complete();
     Ok(())

@@ -8,7 +8,7 @@ use crate::{Builder, JobSystem};
 
 /// A job system with workers, so that loops are divided.
 fn divided() -> JobSystem {
-    Builder::new().workers(2).build().expect("there is room")
+    Builder::small().workers(2).build().expect("there is room")
 }
 
 fn len() -> usize {
@@ -90,7 +90,7 @@ fn loops_have_names_and_lines() {
 fn folds_are_the_same_everywhere_long() {
     let numbers: Vec<f64> = (0..len()).map(|n| 1.0 / (1.0 + n as f64).powi(3)).collect();
     let sums = [0, 1, 2].map(|workers| {
-        let js = Builder::new().workers(workers).build().unwrap();
+        let js = Builder::small().workers(workers).build().unwrap();
         let folded = js
             .over(&numbers)
             .fold(|| 0.0, |sum, n| sum + n, |a, b| a + b);
@@ -157,7 +157,7 @@ fn results_are_dropped_once() {
 /// Goal: mistakes are told. Method: slices of different lengths, chunks of nothing.
 #[test]
 fn mistakes_are_told() {
-    let js = Builder::new().workers(0).build().unwrap();
+    let js = Builder::small().workers(0).build().unwrap();
     let job = js
         .job("slices")
         .run(|cx| cx.over((&[1, 2], 0..3)).for_each(|_| ()));
