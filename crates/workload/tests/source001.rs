@@ -135,8 +135,8 @@ fn parts_of_new(workers: usize) -> Vec<f64> {
 }
 
 /// Where it is close, with few workers, it depends on the graph. With two or three workers Paceline is ahead
-/// on each of eighty graphs, on nineteen of twenty by more than a percent. With one worker it is a tie: no
-/// graph is more than a percent slower, and the median of all is within a thousandth.
+/// on each of eighty graphs, by more than a percent. With one worker it is a tie: no graph is more than a
+/// percent slower, and the median of all is within a thousandth.
 ///
 /// Two threads have little to wait for, so the time that they spend on 500 jobs beside the bodies decides:
 /// some 400 us of 7 ms. Paceline does two things that 2022.2 does not: it searches for the jobs that a wait
@@ -146,10 +146,7 @@ fn parts_of_new(workers: usize) -> Vec<f64> {
 fn with_few_workers_it_is_close() {
     for workers in [2, 3] {
         let parts = parts_of_new(workers);
-        assert!(
-            parts[75] < 0.99 && parts[79] < 1.0,
-            "{workers} workers: {parts:.4?}"
-        );
+        assert!(parts[79] < 0.99, "{workers} workers: {parts:.4?}");
     }
     let parts = parts_of_new(1);
     let median = f64::midpoint(parts[39], parts[40]);

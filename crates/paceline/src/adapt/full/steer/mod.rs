@@ -38,7 +38,7 @@ mod overdue;
 mod preempted;
 
 use event::{EventKind, Nanos, Steered};
-use platform::{CpuSet, Machine, Platform};
+use platform::{Atomic, CpuSet, Machine, Ordering, Platform};
 
 use crate::adapt::full::interference::Noticed;
 use crate::adapt::full::live::LiveMachine;
@@ -144,7 +144,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
     /// The calling thread is about to sleep in a wait: gives all CPUs to the workers that may hold what it
     /// waits for. A system call for each of them that has a mask.
     pub(super) fn leave_cpu(&self) {
-        if !self.steering.on {
+        if self.steering.has_steered.load(Ordering::Relaxed) == 0 {
             return;
         }
         let workers = self.caller.workers();
@@ -194,6 +194,9 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
             Mask::Full
         };
         says.set(words);
+        if exclude.is_some() {
+            self.steering.has_steered.store(1, Ordering::Relaxed);
+        }
         if changed {
             let why = match exclude {
                 Some(_) => Steered::InTheWay,

@@ -44,6 +44,8 @@ const LAST_NUDGE: Nanos = Nanos::from_millis(4);
 /// The facts about steering that all threads of a job system share.
 pub(crate) struct Steering<M: Memory> {
     pub(crate) on: bool,
+    /// 1: a worker has had a mask at some time. Relaxed: a hint, for threads that look for such workers.
+    pub(super) has_steered: M::AtomicU32,
     /// When a signalled worker may need help; 0: no worker is expected.
     overdue_at: Padded<M::AtomicU64>,
     /// 99th percentile of the wake-ups so far, in ns.
@@ -54,6 +56,7 @@ impl<M: Memory> Steering<M> {
     pub(crate) fn new(on: bool) -> Steering<M> {
         Steering {
             on,
+            has_steered: M::AtomicU32::new(0),
             overdue_at: Padded(M::AtomicU64::new(0)),
             p99: M::AtomicU64::new(100_000),
         }
