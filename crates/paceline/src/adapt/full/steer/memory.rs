@@ -6,6 +6,9 @@ use crate::adapt::words::WakeReport;
 
 /// How long a worker keeps off its waker's CPU after it was found in the way there.
 const ARMED: Nanos = Nanos::from_secs(1);
+/// A worker is found in the way if this happens again within this time. (Once may be an interrupt, or a
+/// hypervisor that took the CPU away.) Time in which it keeps off does not count.
+const AGAIN: Nanos = Nanos::from_millis(250);
 /// A worker that is on its waker's CPU for longer than this is in the way. It is about the time of waking
 /// another CPU in a virtual machine.
 const STAY: Nanos = Nanos::from_micros(50);
@@ -20,7 +23,7 @@ const PULLED_OFTEN: u32 = 2;
 /// After this time without it, that is forgotten.
 const FORGET: Nanos = Nanos::from_secs(3);
 /// How long it is believed that there is no other CPU, once that was found.
-const ASK_AGAIN: Nanos = Nanos::from_millis(5);
+const ASK_AGAIN: Nanos = Nanos::from_millis(250);
 
 /// A worker's memory of its wake-ups.
 pub(crate) struct Steer {
@@ -29,6 +32,8 @@ pub(crate) struct Steer {
     /// The time at which the worker woke up on its waker's CPU, if it may still be there and was not yet
     /// found to stay.
     sighted_at: Option<Nanos>,
+    /// The time until which the next stay there arms steering.
+    expected_until: Nanos,
     /// The time until which steering is not armed again.
     held_off_until: Nanos,
     /// Late wake-ups with a mask since the last one that was in time.
@@ -48,6 +53,7 @@ impl Steer {
         Steer {
             armed_until: Nanos::ZERO,
             sighted_at: None,
+            expected_until: Nanos::ZERO,
             held_off_until: Nanos::ZERO,
             late: 0,
             pulled: 0,
@@ -97,11 +103,14 @@ impl Steer {
 
     /// Worker or waker is in the other's way. `have_room`: there is another CPU for one of them.
     pub(super) fn found(&mut self, now: Nanos, have_room: bool) {
-        if have_room {
-            self.armed_until = now + ARMED
-        } else {
-            self.held_off_until = now + ASK_AGAIN
+        if !have_room {
+            self.held_off_until = now + ASK_AGAIN;
+            return;
         }
+        if now < self.expected_until {
+            self.armed_until = now + ARMED;
+        }
+        self.expected_until = now.max(self.armed_until) + AGAIN;
     }
 
     /// The worker sleeps, and is no longer in the way.
@@ -176,8 +185,9 @@ mod tests {
         }
     }
 
-    /// Arms steering a little after `now`. Returns the time.
-    fn arm(steer: &mut Steer, now: Nanos) -> Nanos {
+    /// The worker wakes up on its waker's CPU at `now`, and stays there while another CPU idles. Returns the
+    /// time at which that is found.
+    fn stay(steer: &mut Steer, now: Nanos) -> Nanos {
         steer.learn(&wake(true), now, false);
         assert_eq!(steer.change(now), None, "it may be gone at once");
         assert!(!steer.stays(now + STAY - Nanos(1)) && steer.stays(now + STAY));
@@ -186,9 +196,19 @@ mod tests {
         now + STAY
     }
 
-    /// Goal: a mask is wanted for a second when the worker stays on its waker's CPU while another CPU
-    /// idles. Method: wake-ups on other CPUs, and on the waker's CPU: a short stay, a long one without an
-    /// idle CPU, and a long one with an idle CPU.
+    /// Arms steering a little after `now`. Returns the time.
+    fn arm(steer: &mut Steer, now: Nanos) -> Nanos {
+        let now = stay(steer, now);
+        if now < steer.armed_until {
+            now
+        } else {
+            stay(steer, now)
+        }
+    }
+
+    /// Goal: a mask is wanted for a second when the worker stays on its waker's CPU twice in a short time
+    /// while another CPU idles. Method: wake-ups on other CPUs, and on the waker's CPU: a short stay, a long
+    /// one without an idle CPU, long ones with an idle CPU, far from each other and near.
     #[test]
     fn staying_in_the_way_arms_for_a_second() {
         let (mut steer, now) = (Steer::new(), Nanos(1));
@@ -204,12 +224,18 @@ mod tests {
         assert_eq!(steer.change(now + STAY), None, "no CPU idles");
         steer.learn(&wake(true), now + STAY, false);
         assert!(!steer.may_stay(), "it does not ask again at once");
-        let now = arm(&mut steer, now + STAY + ASK_AGAIN);
+        let now = stay(&mut steer, now + STAY + ASK_AGAIN);
+        assert_eq!(steer.change(now), None, "once is no habit");
+        let now = stay(&mut steer, now + AGAIN);
+        assert_eq!(steer.change(now), None, "that was long ago");
+        let now = stay(&mut steer, now);
         assert_eq!(steer.change(now), Some(Some(3)));
         assert_eq!(steer.change(now + Nanos(10)), None, "already so");
         assert_eq!(steer.displaced(), Some(3));
         let later = now + ARMED;
         assert_eq!(steer.change(later), Some(None), "not seen for a while");
+        let later = stay(&mut steer, later);
+        assert_eq!(steer.change(later), Some(Some(3)), "a habit is remembered");
     }
 
     /// Goal: a worker that waits behind its waker leaves as well. Method: a late wake-up on the waker's
@@ -221,6 +247,9 @@ mod tests {
         assert!(steer.learn(&wake(true), now, true));
         steer.found(now, true);
         steer.has_left();
+        assert_eq!(steer.change(now), None, "once is no habit");
+        assert!(steer.learn(&wake(true), now, true));
+        steer.found(now, true);
         assert_eq!(steer.change(now), Some(Some(3)));
     }
 

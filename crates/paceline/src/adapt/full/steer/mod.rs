@@ -9,12 +9,14 @@
 //!
 //! Steering is a remedy and not the default path:
 //!
-//! - It is *armed* by a wake-up on the waker's CPU while there are CPUs for all threads of this job system,
-//!   if one of the two threads is in the other's way: the worker stays there, or it had to wait until its
-//!   waker was done. (A worker that is done after a few microseconds is better off there than on a CPU that
-//!   has to be woken, too.) It is *disarmed* if that was not seen for a second. A worker's memory of this
-//!   is in `memory`. Other programs that compute on all CPUs are no reason to stay. Here the worker
-//!   competes with them and with its waker, on another CPU with them alone.
+//! - It is *armed* by two wake-ups on the waker's CPU, in a short time, while there are CPUs for all threads
+//!   of this job system, if one of the two threads is in the other's way: the worker stays there, or it had
+//!   to wait until its waker was done. (One alone may be an interrupt. Where short jobs are handed off now
+//!   and then, a second with a mask for that doubled the time until they start. A worker that is done after
+//!   a few microseconds is better off there than on a CPU that has to be woken, too.) It is *disarmed* if
+//!   that was not seen for a second. A worker's memory of this is in `memory`. Other programs that compute
+//!   on all CPUs are no reason to stay. Here the worker competes with them and with its waker, on another
+//!   CPU with them alone.
 //! - A mask that is in the way costs more than it gives, because the CPUs that are left may be busy. A
 //!   thread that finds that a signalled worker with a mask has not started after twice the 99th percentile
 //!   of wake-ups gives it all CPUs back (`overdue`). A worker that was late twice in a row does without a
