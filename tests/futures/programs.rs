@@ -3,11 +3,11 @@
 use event::Nanos;
 use paceline::{Context, Event, Job, WaitError};
 use platform::Platform;
-use sim::{Sim, SimConfig};
 
 use super::*;
 use crate::support::ledger::Ledger;
-use crate::support::{Random, delays, each_seed, fail};
+use crate::support::programs::run_on_main_and_in_a_job;
+use crate::support::{Random, fail};
 
 /// A handle, and its value. `None`: its job fails.
 type Known = (Job<u64>, Option<u64>);
@@ -158,35 +158,10 @@ fn program<P: Platform>(cx: &Context<'_, P>, random: &mut Random, ledger: &Arc<L
     }
 }
 
-fn config(seed: u64) -> SimConfig {
-    match seed % 3 {
-        0 => delays(seed),
-        _ => SimConfig::new(seed),
-    }
-}
-
 /// Goal: every future ends with its value, or is dropped with the job system, once; no wake-up is lost.
 /// Method: the programs above on the main thread and in a job, with no workers to three; sometimes the job
 /// system ends while events are open.
 #[test]
 fn futures_end() {
-    each_seed("futures::programs::futures_end", 400, |seed| {
-        let ledger = Arc::new(Ledger::default());
-        let theirs = ledger.clone();
-        let report = Sim::run(config(seed), |sim| {
-            let workers = seed as usize % 4;
-            let js = Builder::with_platform(sim)
-                .workers(workers)
-                .build()
-                .unwrap();
-            js.enter(|cx| program(cx, &mut Random::new(seed), &theirs));
-            let inside = theirs.clone();
-            let root = js
-                .job("root")
-                .run(move |cx| program(cx, &mut Random::new(!seed), &inside));
-            root.wait();
-        });
-        report.expect_finished();
-        ledger.check_each_dropped_once(0);
-    });
+    run_on_main_and_in_a_job("futures::programs::futures_end", program);
 }

@@ -4,6 +4,7 @@ pub(crate) mod allocations;
 pub(crate) mod kept;
 pub(crate) mod ledger;
 pub(crate) mod log;
+pub(crate) mod programs;
 
 use std::io::Write;
 use std::ops::Range;

@@ -13,7 +13,8 @@ use platform::{Platform, Thread, ThreadSpec};
 use sim::{Sim, SimConfig};
 
 use super::*;
-use crate::support::{Random, delays, each_seed, fail};
+use crate::support::programs::run_on_main_and_in_a_job;
+use crate::support::{Random, each_seed, fail};
 
 /// A handle, and the number that its value is to have. `None`: its job fails.
 type Known = (Job<Small>, Option<u64>);
@@ -178,41 +179,12 @@ fn program<P: Platform>(cx: &Context<'_, P>, random: &mut Random, ledger: &Arc<L
     }
 }
 
-fn config(seed: u64) -> SimConfig {
-    match seed % 3 {
-        0 => delays(seed),
-        _ => SimConfig::new(seed),
-    }
-}
-
 /// Goal: every value arrives, or is dropped, once; and no wake-up is lost. Method: the programs above on the
 /// main thread and in a job, with no workers to three; sometimes the job system ends while events are open
 /// and handles are there.
 #[test]
 fn values_arrive_or_are_dropped() {
-    each_seed(
-        "values::programs::values_arrive_or_are_dropped",
-        400,
-        |seed| {
-            let ledger = Arc::new(Ledger::default());
-            let theirs = ledger.clone();
-            let report = Sim::run(config(seed), |sim| {
-                let workers = seed as usize % 4;
-                let js = Builder::with_platform(sim)
-                    .workers(workers)
-                    .build()
-                    .unwrap();
-                js.enter(|cx| program(cx, &mut Random::new(seed), &theirs));
-                let inside = theirs.clone();
-                let root = js
-                    .job("root")
-                    .run(move |cx| program(cx, &mut Random::new(!seed), &inside));
-                root.wait();
-            });
-            report.expect_finished();
-            ledger.check_each_dropped_once(0);
-        },
-    );
+    run_on_main_and_in_a_job("values::programs::values_arrive_or_are_dropped", program);
 }
 
 /// Goal: a successor that a handle makes while the job system ends runs before the end, or is refused; it is
