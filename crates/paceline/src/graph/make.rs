@@ -23,26 +23,36 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     pub(crate) fn label_number(self, label: Label) -> LabelId {
         let labels = &self.driver.jobs().labels;
         self.driver
-            .local(|local| labels.number(&mut local.labels, label))
+            .local(|local| labels.number(&mut local.labels, &label))
     }
 
     /// Makes a job that no other thread knows yet, and that nothing holds back. `None` if all slots are
     /// taken. (An error would be returned in memory; this pair comes back in registers.)
-    #[inline]
+    #[inline(never)]
     pub(crate) fn make(
         self,
-        label: Label,
+        label: &Label,
+        flags: u32,
+        parent: Ticket,
+    ) -> Option<(Ticket, &'d Slot<P>)> {
+        self.make_here(label, flags, parent)
+    }
+
+    /// The same without a call, for the callers that make nearly all jobs.
+    #[inline(always)]
+    pub(crate) fn make_here(
+        self,
+        label: &Label,
         flags: u32,
         parent: Ticket,
     ) -> Option<(Ticket, &'d Slot<P>)> {
         let graph = self.driver.jobs();
-        let (allocated, number) = self.driver.local(|local| {
-            (
-                graph.slots.allocate(&mut local.slots),
-                graph.labels.number(&mut local.labels, label),
-            )
-        });
-        let (index, slot) = allocated?;
+        let (index, slot) = self
+            .driver
+            .local(|local| graph.slots.allocate(&mut local.slots))?;
+        let number = self
+            .driver
+            .local(|local| graph.labels.number(&mut local.labels, label));
         // Relaxed, most of these: no other thread looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own means of
         // passing the id on. Release, partner: the Acquire loads in `is_over`, `hang`, `mark` and

@@ -254,7 +254,7 @@ fn held_job<P: Platform>(context: &Context<'_, P>) -> Ticket {
         name: "held",
         site: Location::caller(),
     };
-    let held = context.graph().make(label, 0, Ticket::NONE);
+    let held = context.graph().make(&label, 0, Ticket::NONE);
     let (job, slot) = held.expect("there is room");
     // Release, partner: the CAS in `hold_back`, as for any new job.
     slot.pending.store(1, Ordering::Release);
