@@ -1,6 +1,6 @@
 //! The answer of an explanation: waits, their causes, inversions.
 
-use event::{Nanos, Task};
+use event::{Cpu, Nanos, Task};
 
 use crate::timeline::Who;
 
@@ -89,10 +89,17 @@ pub struct Segment {
     pub thread: Option<Task>,
     /// What that thread did, or what was done to it.
     pub kind: CauseKind,
-    /// What ran on the CPUs that the thread was allowed on. Each instant is split equally over those of them
-    /// that were online, and the nanoseconds that do not divide go to the largest remainders: they sum to the
-    /// segment's length. Of [`CauseKind::RunningSlowCore`], what ran on the faster ones. Else empty.
+    /// What ran on the CPU in whose queue the thread was: on the one that was taken from it, or for which it
+    /// was woken. Where that CPU is not known, and of [`CauseKind::BusyWaitStolen`], what ran on all CPUs that
+    /// the thread was allowed on: each instant is split equally over those of them that were online, and the
+    /// nanoseconds that do not divide go to the largest remainders. Of [`CauseKind::RunningSlowCore`], what
+    /// ran on the faster ones. These sum to the segment's length. Else empty.
     pub by: Vec<Share>,
+    /// Whether the thread could have run on another CPU, which was idle. It is as sure as it is that the
+    /// thread was allowed there: where no recording says that, it is inferred.
+    pub beside_idle: bool,
+    /// The CPU that had to leave its idle state, of [`CauseKind::IdleExit`].
+    pub exit: Option<IdleExit>,
     /// The job: of a thread that ran or was awake, the one whose body it was in; of
     /// [`CauseKind::QueuedBehind`], the one in the way.
     pub job: Option<u64>,
@@ -122,8 +129,21 @@ pub struct Cause {
     pub ns: Nanos,
     /// The sum of the segments' [`by`](Segment::by), the longest first; of equal ones as [`Who`] is ordered.
     pub by: Vec<Share>,
+    /// The part of the time in which another CPU that the thread may use was idle.
+    pub beside_idle: Nanos,
+    /// The CPU that had to leave its idle state, of [`CauseKind::IdleExit`].
+    pub exit: Option<IdleExit>,
     /// The confidence of the least sure segment.
     pub confidence: Confidence,
+}
+
+/// A CPU that was idle when a thread was put into its queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IdleExit {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// The idle state it was in, as its kernel counts them, the lightest first; none: it is not known.
+    pub state: Option<u8>,
 }
 
 /// A part of a time that belongs to one thread, or to none.
@@ -173,6 +193,9 @@ words! {
         Preempted = "preempted";
         /// It had been woken and did not run yet.
         WakeLatency = "wake_latency";
+        /// It could have run, and the CPU in whose queue it was had nothing else to do: that CPU left its idle
+        /// state.
+        IdleExit = "idle_exit";
         /// It could have run, and was put aside: the CPU time of its group was used up.
         Throttled = "throttled";
         /// It could have run, and no CPU that it was allowed on was online.
@@ -203,8 +226,10 @@ words! {
         Lock = "lock";
         /// A thread that waited for it ran on a CPU that it was allowed on.
         BusyWait = "busy_wait";
-        /// A CPU that it was allowed on was idle, or it ran on a slow one while a faster one ran something
-        /// else.
+        /// The CPU in whose queue it was left its idle state.
+        IdleExit = "idle_exit";
+        /// A CPU that it was allowed on was idle, and in whose queue it was is not known; or it ran on a slow
+        /// one while a faster one ran something else.
         Placement = "placement";
         /// No CPU that it was allowed on was online.
         NoCore = "no_core";
@@ -269,6 +294,8 @@ pub struct Inversion {
     pub runner: Who,
     /// All that ran instead, the longest first. They sum to [`ns`](Inversion::ns).
     pub by: Vec<Share>,
+    /// The part of the time in which another CPU that the holder may use was idle.
+    pub beside_idle: Nanos,
     /// Its first beginning.
     pub begin: Nanos,
     /// Its time, all in all.

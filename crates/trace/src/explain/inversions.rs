@@ -9,6 +9,7 @@ use super::beside::LONG;
 use super::instead::sum;
 use super::{
     CauseKind, Confidence, Inversion, InversionKind, Remedy, Segment, Selection, Share, Wait, Who,
+    beside_idle,
 };
 use crate::timeline::Timeline;
 
@@ -77,7 +78,13 @@ fn inversion(
     let priority = |task| timeline.priority(task, begin).map(|priority| priority.now);
     let told = segments.iter().map(|segment| segment.confidence).max();
     let confidence = told.unwrap_or(Confidence::Known);
-    let remedies = remedies(timeline, (kind, holder, runner), segments, &by);
+    let ns = segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length());
+    let beside = beside_idle(segments.iter().copied());
+    let mut remedies = remedies(timeline, (kind, holder, runner), segments, &by);
+    if kind == InversionKind::Preemption && beside.0 * 2 >= ns.0 && beside > Nanos::ZERO {
+        remedies.insert(0, Remedy::MoveAway);
+        remedies.truncate(2);
+    }
     Inversion {
         kind,
         wait: position,
@@ -85,8 +92,9 @@ fn inversion(
         holder,
         runner,
         by,
+        beside_idle: beside,
         begin,
-        ns: segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length()),
+        ns,
         priorities: [
             priority(wait.thread),
             priority(holder),
@@ -126,6 +134,11 @@ fn remedies(
         (InversionKind::Throttled, _) => vec![Remedy::RaiseQuota, Remedy::FitQuota],
         (InversionKind::BusyWait, _) => vec![Remedy::Park, Remedy::FewerThreads],
         (InversionKind::NoCore, _) => vec![Remedy::WiderAffinity, Remedy::FewerThreads],
+        // It may just as well have been put aside.
+        (InversionKind::IdleExit, _) if segments.iter().any(is_unclear) => {
+            vec![Remedy::LighterSleep, Remedy::RaiseQuota]
+        }
+        (InversionKind::IdleExit, _) => vec![Remedy::LighterSleep],
         (InversionKind::Placement, _) if is_slow => {
             vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
         }

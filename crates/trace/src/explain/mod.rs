@@ -8,6 +8,7 @@ mod instead;
 mod inversions;
 mod locks;
 mod path;
+mod queue;
 mod runnable;
 mod selection;
 mod speed;
@@ -18,8 +19,8 @@ mod walk;
 mod words;
 
 pub use answer::{
-    Awaited, Cause, CauseKind, Confidence, Explanation, Inversion, InversionKind, Remedy, Segment,
-    Share, Wait, WaitKind,
+    Awaited, Cause, CauseKind, Confidence, Explanation, IdleExit, Inversion, InversionKind, Remedy,
+    Segment, Share, Wait, WaitKind,
 };
 pub use selection::Selection;
 pub use waits::names;
@@ -117,25 +118,33 @@ fn account(ground: &Ground<'_>, found: &FoundWait) -> Wait {
     }
 }
 
+/// The part of some segments in which another CPU was idle.
+fn beside_idle<'s>(segments: impl Iterator<Item = &'s Segment>) -> Nanos {
+    let beside = segments.filter(|segment| segment.beside_idle);
+    beside.fold(Nanos::ZERO, |sum, segment| sum + segment.length())
+}
+
 /// Segments summed up, the longest sum first.
 fn causes(segments: &[Segment]) -> Vec<Cause> {
-    type CauseKey = (CauseKind, Option<Task>, Option<u64>);
+    type CauseKey = (CauseKind, Option<Task>, Option<u64>, Option<IdleExit>);
     let mut sums: BTreeMap<CauseKey, Vec<&Segment>> = BTreeMap::new();
     for segment in segments {
         let behind = segment
             .job
             .filter(|_| segment.kind == CauseKind::QueuedBehind);
-        let key = (segment.kind, segment.thread, behind);
+        let key = (segment.kind, segment.thread, behind, segment.exit);
         sums.entry(key).or_default().push(segment);
     }
     let sums = sums
         .into_iter()
-        .map(|((kind, thread, job), segments)| Cause {
+        .map(|((kind, thread, job, exit), segments)| Cause {
             kind,
             thread,
             job,
             ns: segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length()),
             by: instead::sum(segments.iter().flat_map(|segment| &segment.by)),
+            beside_idle: beside_idle(segments.iter().copied()),
+            exit,
             confidence: segments
                 .iter()
                 .map(|s| s.confidence)

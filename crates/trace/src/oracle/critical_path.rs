@@ -84,6 +84,7 @@ fn ours(timeline: &Timeline, waits: &[Wait]) -> Rows {
                 CauseKind::Running | CauseKind::RunningSlowCore => "ran",
                 CauseKind::Preempted
                 | CauseKind::WakeLatency
+                | CauseKind::IdleExit
                 | CauseKind::NoCore
                 | CauseKind::BusyWaitStolen => "runnable",
                 _ => "slept",

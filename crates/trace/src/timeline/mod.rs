@@ -92,6 +92,8 @@ pub struct Timeline {
     rationed: BTreeSet<u32>,
     /// Whether the events say which threads are moved to another CPU's queue.
     pub(crate) has_migrations: bool,
+    /// By thread, in the order of time: the CPUs to whose queues it was moved, by position.
+    moves: Grouped<(Nanos, u32)>,
     pub(crate) states: Histories<Interval>,
     wakes: Histories<WakeUp>,
     /// By thread, in the order of time: beginnings of runs that were inferred.
@@ -178,6 +180,7 @@ impl Timeline {
             has_switches,
             rationed: kernel.rationed,
             has_migrations: kernel.has_migrations,
+            moves: kernel.moves,
             told: vec![false; threads],
             allowed: Grouped::default(),
             capacities_told: false,

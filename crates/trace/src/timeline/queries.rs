@@ -267,6 +267,19 @@ impl Timeline {
         self.lanes.get(lane as usize)
     }
 
+    /// The position of a CPU.
+    pub(crate) fn lane_at(&self, cpu: Cpu) -> Option<u32> {
+        self.cpus.find(cpu.0)
+    }
+
+    /// When a thread was moved to another CPU's queue in a stretch of time, its end included, and to which.
+    pub(crate) fn moves_in(&self, thread: u32, begin: Nanos, end: Nanos) -> &[(Nanos, u32)] {
+        let moves = self.moves.of(thread);
+        let from = moves.partition_point(|(time, _)| *time < begin);
+        let moves = &moves[from..];
+        &moves[..moves.partition_point(|(time, _)| *time <= end)]
+    }
+
     pub(crate) fn allowed_lanes(&self, thread: u32, time: Nanos) -> impl Iterator<Item = u32> + '_ {
         let seen = self.allowed.of(thread);
         let until = seen.partition_point(|seen| seen.since <= time);

@@ -31,6 +31,11 @@ struct CauseJson {
     job: Option<String>,
     ns: u64,
     by: Vec<ShareJson>,
+    /// The part in which another CPU that the thread may use was idle.
+    beside_idle_ns: u64,
+    /// The CPU that left its idle state, and that state; null: none did, or the state is not known.
+    cpu: Option<u32>,
+    idle_state: Option<u8>,
     confidence: &'static str,
 }
 
@@ -55,6 +60,7 @@ pub(in crate::commands) struct InversionJson {
     runner: String,
     runner_tid: Option<u32>,
     by: Vec<ShareJson>,
+    beside_idle_ns: u64,
     /// The position of the wait in `waits`.
     wait: usize,
     start_ns: u64,
@@ -117,6 +123,9 @@ impl Account {
             job: cause.job.and_then(label),
             ns: cause.ns.0,
             by: self.by_json(&cause.by),
+            beside_idle_ns: cause.beside_idle.0,
+            cpu: cause.exit.map(|exit| exit.cpu.0),
+            idle_state: cause.exit.and_then(|exit| exit.state),
             confidence: cause.confidence.word(),
         }
     }
@@ -146,6 +155,7 @@ impl Account {
             runner: task.map_or(runner.to_owned(), |task| self.timeline.name(task)),
             runner_tid: task.and_then(|task| self.timeline.tid(task)),
             by: self.by_json(&inversion.by),
+            beside_idle_ns: inversion.beside_idle.0,
             wait: inversion.wait,
             start_ns: (inversion.begin - self.origin).0,
             ns: inversion.ns.0,

@@ -10,6 +10,7 @@ use event::{Nanos, Task};
 use trace::explain::{CauseKind, Confidence, Inversion, InversionKind, Remedy, Who};
 use trace::{Losses, Wakers};
 
+use super::sentence::beside;
 use super::{Account, plural, short};
 
 /// How many lines of each.
@@ -22,6 +23,7 @@ pub(super) struct Group<'a> {
     waits: BTreeSet<usize>,
     ns: Nanos,
     by: BTreeMap<Who, Nanos>,
+    beside_idle: Nanos,
     confidence: Confidence,
     /// How many others waited for the same thread, each with less to complain of. Their times are not added:
     /// they are mostly the same time.
@@ -36,6 +38,7 @@ impl<'a> Group<'a> {
             waits: BTreeSet::new(),
             ns: Nanos::ZERO,
             by: BTreeMap::new(),
+            beside_idle: Nanos::ZERO,
             confidence: first.confidence,
             also: 0,
         }
@@ -44,6 +47,7 @@ impl<'a> Group<'a> {
     fn add(&mut self, inversion: &Inversion) {
         self.waits.insert(inversion.wait);
         self.ns += inversion.ns;
+        self.beside_idle += inversion.beside_idle;
         self.confidence = self.confidence.max(inversion.confidence);
         for share in &inversion.by {
             *self.by.entry(share.who).or_default() += share.ns;
@@ -222,6 +226,9 @@ impl Account {
             (InversionKind::Placement, _) => {
                 format!("{ran} ran on a faster CPU than {who} did{while_waiting}")
             }
+            (InversionKind::IdleExit, _) => {
+                format!("{who} had to wait until its CPU left an idle state{while_waiting}")
+            }
             (InversionKind::NoCore, _) => {
                 format!("no CPU that {who} may use was online{while_waiting}")
             }
@@ -238,9 +245,10 @@ impl Account {
             _ => " (assumed)",
         };
         format!(
-            "{}: {what}: {at_most}{ns}{times}{}{sure}",
+            "{}: {what}: {at_most}{ns}{times}{}{sure}{}",
             kind.word(),
-            self.others(group)
+            self.others(group),
+            beside(group.beside_idle, group.ns)
         )
     }
 

@@ -2,7 +2,7 @@
 
 use event::{Nanos, Task};
 use trace::explain::{
-    Cause, CauseKind, Confidence, InversionKind, Segment, Share, Wait, WaitKind, Who,
+    Cause, CauseKind, Confidence, IdleExit, InversionKind, Segment, Share, Wait, WaitKind, Who,
 };
 
 use super::bars::{TextBar, draw};
@@ -26,6 +26,10 @@ pub(super) struct Part {
     pub(super) job: Option<u64>,
     pub(super) ns: Nanos,
     pub(super) by: Vec<Share>,
+    /// The part in which another CPU that the thread may use was idle.
+    pub(super) beside_idle: Nanos,
+    /// None: no CPU left its idle state, or several did.
+    pub(super) exit: Option<IdleExit>,
     pub(super) confidence: Confidence,
     /// How many causes it is made of.
     pub(super) count: usize,
@@ -99,6 +103,12 @@ impl Account {
             job: segment.job,
             ns: segment.length(),
             by: segment.by.clone(),
+            beside_idle: if segment.beside_idle {
+                segment.length()
+            } else {
+                Nanos::ZERO
+            },
+            exit: segment.exit,
             confidence: segment.confidence,
             count: 1,
         };
@@ -163,8 +173,15 @@ impl Account {
             CauseKind::Preempted | CauseKind::WakeLatency => {
                 let held = self.holds(wait, part.thread);
                 let ran = self.ran_of(&part.by, part.ns);
-                format!("{ran} while {who}{held} was runnable")
+                let beside = beside(part.beside_idle, part.ns);
+                format!("{ran} while {who}{held} was runnable{beside}")
             }
+            CauseKind::IdleExit => match part.exit {
+                Some(exit) => {
+                    format!("{} took {ns} to leave {} for {who}", cpu(exit), state(exit))
+                }
+                None => format!("CPUs took {ns} to leave their idle states for {who}"),
+            },
             CauseKind::Lock => {
                 format!("{who} slept {ns} because of a lock, and nothing says who held it")
             }
@@ -183,6 +200,10 @@ impl Account {
             CauseKind::Running => format!("{who} ran"),
             CauseKind::RunningSlowCore => format!("{who} ran on a slow CPU"),
             CauseKind::Preempted | CauseKind::WakeLatency => format!("{who} runnable{alone}"),
+            CauseKind::IdleExit => match part.exit {
+                Some(exit) => format!("{who} runnable: {} left {}", cpu(exit), state(exit)),
+                None => format!("{who} runnable: CPUs left idle states"),
+            },
             CauseKind::NoCore => format!("{who} runnable: no CPU online"),
             CauseKind::Throttled => format!("{who} put aside: CPU quota"),
             CauseKind::QueuedBehind => format!("{who} busy with {}", self.job(part.job)),
@@ -263,6 +284,32 @@ impl Account {
     }
 }
 
+fn cpu(exit: IdleExit) -> String {
+    format!("CPU {}", exit.cpu.0)
+}
+
+fn state(exit: IdleExit) -> String {
+    match exit.state {
+        Some(state) => format!("idle state {state}"),
+        None => "its idle state".to_owned(),
+    }
+}
+
+/// The part of a time in which another CPU was idle, as the end of a sentence; nothing if that is too little
+/// to be told.
+pub(super) fn beside(idle: Nanos, all: Nanos) -> String {
+    match idle.0 {
+        idle if idle == 0 || idle * PART_MIN < all.0 => String::new(),
+        idle if (all.0 - idle.min(all.0)) * PART_MIN < all.0 => {
+            ", though another CPU was idle".to_owned()
+        }
+        ns => format!(
+            ", though another CPU was idle for {} of it",
+            short(Nanos(ns))
+        ),
+    }
+}
+
 /// The thread that had all the time, or all but a fiftieth.
 fn alone(by: &[Share]) -> Option<&Share> {
     let all: u64 = by.iter().map(|share| share.ns.0).sum();
@@ -292,6 +339,8 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 part.confidence = part.confidence.max(cause.confidence);
                 part.job = part.job.filter(|_| part.job == cause.job);
                 part.count += 1;
+                part.beside_idle += cause.beside_idle;
+                part.exit = part.exit.filter(|_| part.exit == cause.exit);
                 add(&mut part.by, &cause.by);
             }
             None => parts.push(Part {
@@ -300,6 +349,8 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 job: cause.job,
                 ns: cause.ns,
                 by: cause.by.clone(),
+                beside_idle: cause.beside_idle,
+                exit: cause.exit,
                 confidence: cause.confidence,
                 count: 1,
             }),

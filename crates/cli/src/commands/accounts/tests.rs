@@ -26,6 +26,8 @@ fn cause(kind: CauseKind, thread: Task, ns: u64, by: Vec<Share>) -> Cause {
         job: None,
         ns: Nanos(ns),
         by,
+        beside_idle: Nanos::ZERO,
+        exit: None,
         confidence: Confidence::Inferred,
     }
 }
@@ -66,6 +68,7 @@ fn inversion() -> Inversion {
         holder: HOLDER,
         runner: Who::Task(COMMS),
         by: vec![share(Who::Task(COMMS), 8_400_000)],
+        beside_idle: Nanos::ZERO,
         begin: Nanos(1_235_000_000),
         ns: Nanos(8_400_000),
         priorities: [Some(49), Some(120), Some(79)],

@@ -75,17 +75,21 @@ JSON (--json), one object; times are the trace's:
   kernel              its release, or null
   cpus, threads       how many
   waits[]{thread, tid, name, kind, start_ns, duration_ns, preemptions,
-          causes[]{kind, thread, tid, job, ns, by[], confidence}, sum_ns}
+          causes[]{kind, thread, tid, job, ns, by[], beside_idle_ns, cpu,
+                   idle_state, confidence}, sum_ns}
                       worst first, at most 1000; kind: job, frame, slice or
                       sleep; preemptions: how often the thread lost its CPU in
                       it, null without scheduler events
   waits_omitted
   inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner,
-               runner_tid, by[], wait, start_ns, ns,
+               runner_tid, by[], beside_idle_ns, wait, start_ns, ns,
                priorities{waiter, holder, runner}, confidence, remedies[]}
                       wait: its position in waits
   by[]{who, thread, tid, ns}
-                      who: thread, idle, offline or unknown
+                      who: thread, idle, offline or unknown; what had the CPU in
+                      whose queue the thread was
+  beside_idle_ns      for how long another CPU was idle that it may use
+  cpu, idle_state     of idle_exit: the CPU, and the state that it left
   losses{}
   limits[]            what the trace cannot know
   annotated, report   the files, or null";

@@ -2,7 +2,7 @@
 
 use event::{Cpu, KernelEventKind, Left, Nanos, Task};
 
-use crate::explain::{CauseKind, Confidence, Explanation, Selection, WaitKind, explain};
+use crate::explain::{CauseKind, Confidence, Explanation, IdleExit, Selection, WaitKind, explain};
 use crate::script::{Script, check, told};
 use crate::timeline::Timeline;
 
@@ -41,11 +41,13 @@ fn preempted() {
     assert_eq!(told.0.preemptions(Task(WORKER)), 1);
 }
 
-/// Goal: each instant is split equally over the CPUs a thread may run on, and the nanoseconds that do not
-/// divide go to the largest remainder. Method: three CPUs, of which the thread may use all, then two.
+/// Goal: what took the CPU of a thread is told, and nothing else; where its queue is not known, each instant is
+/// split equally over the CPUs that it may run on, and the nanoseconds that do not divide go to the largest
+/// remainder. Method: three CPUs, of which the thread may use all, then two; and the same with a move after
+/// which its queue contradicts its next run.
 #[test]
 fn who_ran_instead() {
-    let play = |cpus: &[u32]| {
+    let play = |cpus: &[u32], is_odd: bool| {
         let mut script = Script::new(&["ui", "worker", "a", "b", "c"], 3);
         script.pin(WORKER, cpus);
         script.run(0, 0, UI);
@@ -53,14 +55,119 @@ fn who_ran_instead() {
         script.run(0, 2, 4);
         script.sleep(10, 0, Some(WORKER));
         script.run(20, 0, 2);
+        if is_odd {
+            script.migrate(30, WORKER, 0, 1);
+        }
         script.run(31, 0, WORKER);
         script.wake(40, Some(WORKER), UI);
         script.sleep(40, 0, Some(UI));
         longest(&script.explain(50)).swap_remove(1)
     };
-    assert_eq!(play(&[0, 1, 2]), "preempted 11 worker: a=4 b=4 c=3");
-    assert_eq!(play(&[0, 1]), "preempted 11 worker: a=6 b=5");
-    assert_eq!(play(&[0]), "preempted 11 worker: a=11");
+    for cpus in [&[0, 1, 2][..], &[0, 1], &[0]] {
+        assert_eq!(play(cpus, false), "preempted 11 worker: a=11");
+    }
+    assert_eq!(play(&[0, 1, 2], true), "preempted 11 worker: a=4 b=4 c=3");
+    assert_eq!(play(&[0, 1], true), "preempted 11 worker: a=6 b=5");
+}
+
+/// Goal: the thread that took a CPU has all of the time, known, and beside it stands that another CPU was idle;
+/// of a thread that is pulled elsewhere without an event, too. Method: the worker is preempted beside an idle
+/// CPU, and runs next on the same CPU, or on the idle one; nothing says which CPUs it may use but that it was
+/// seen there.
+#[test]
+fn the_taken_cpu() {
+    for next in [0, 1] {
+        let mut script = Script::new(&NAMES, 2);
+        script.recording.threads[WORKER as usize].allowed = None;
+        script.run(0, 1, WORKER);
+        script.sleep(10, 1, None);
+        script.wake(20, None, WORKER);
+        script.run(21, 0, WORKER);
+        script.run(30, 0, UI);
+        script.sleep(100, 0, Some(WORKER));
+        script.run(200, 0, HOG);
+        script.run(500, next, WORKER);
+        script.wake(600, Some(WORKER), UI);
+        script.sleep(600, next, None);
+        script.run(601, 0, UI);
+        let (timeline, explanation) = script.explain(700);
+        let wait = explanation
+            .waits
+            .iter()
+            .find(|wait| wait.thread == Task(UI))
+            .unwrap();
+        let cause = &wait.causes[0];
+        assert_eq!(
+            told(&timeline, wait)[0],
+            "preempted 300 worker: hog=300",
+            "{next}"
+        );
+        assert_eq!(
+            (cause.beside_idle, cause.confidence),
+            (Nanos(300), Confidence::Known)
+        );
+        let inversion = explanation
+            .inversions
+            .iter()
+            .find(|it| it.holder == Task(WORKER))
+            .unwrap();
+        assert_eq!(
+            (
+                inversion.kind.word(),
+                inversion.beside_idle.0,
+                inversion.remedies[0].word()
+            ),
+            ("preemption", 300, "move_away")
+        );
+    }
+}
+
+/// Goal: a thread whose CPU is idle from the wake-up until it runs waits for that CPU to leave its idle state,
+/// which is told; a CPU that runs something before is no such case. Method: the wake-up for an idle CPU, in
+/// two states and in none that is known, and with another thread in between.
+#[test]
+fn idle_exits() {
+    let play = |state: Option<u8>, between: bool| {
+        let mut script = Script::new(&NAMES, 3);
+        script.run(0, 0, UI);
+        script.run(0, 1, WORKER);
+        script.sleep(50, 1, None);
+        script.kernel(60, 1, KernelEventKind::Idle(state));
+        script.wake_for(100, Some(UI), WORKER, 1);
+        script.sleep(101, 0, None);
+        if between {
+            script.run(200, 1, HOG);
+            script.sleep(300, 1, None);
+        }
+        script.kernel(390, 1, KernelEventKind::Idle(None));
+        script.run(400, 1, WORKER);
+        script.wake_for(500, Some(WORKER), UI, 0);
+        script.sleep(501, 1, None);
+        script.run(502, 0, UI);
+        let (timeline, explanation) = script.explain(600);
+        let wait = explanation
+            .waits
+            .iter()
+            .find(|wait| wait.thread == Task(UI))
+            .unwrap();
+        let causes = wait
+            .causes
+            .iter()
+            .filter(|cause| cause.thread == Some(Task(WORKER)));
+        let exits: Vec<_> = causes
+            .filter_map(|cause| Some((cause.exit?, cause.ns.0, cause.confidence)))
+            .collect();
+        (told(&timeline, wait), exits)
+    };
+    let exit = |state| IdleExit { cpu: Cpu(1), state };
+    for state in [Some(2), Some(0), None] {
+        let (told, exits) = play(state, false);
+        assert_eq!(told[0], "idle_exit 299 worker: idle=299");
+        assert_eq!(exits, [(exit(state), 299, Confidence::Known)]);
+    }
+    let (told, exits) = play(Some(2), true);
+    assert_eq!(told[0], "wake_latency 200 worker: hog=100 idle=100");
+    assert_eq!(exits, [(exit(Some(2)), 99, Confidence::Known)]);
 }
 
 /// Goal: a thread that is woken by an interrupt waited for no thread; if the kernel says that it was a
@@ -181,7 +288,7 @@ fn options() {
         script.options.allowed.extend(allowed);
         longest(&script.explain(400))
     };
-    let wake = "wake_latency 10 ui: hog=5 idle=5";
+    let wake = "idle_exit 10 ui: idle=10";
     assert_eq!(play(None, None), ["running 200 worker:", wake]);
     let half = [
         "running 100 worker:",
@@ -189,8 +296,8 @@ fn options() {
         wake,
     ];
     assert_eq!(play(Some(512), None), half);
-    let pinned = ["running 200 worker:", "wake_latency 10 ui: hog=10"];
-    assert_eq!(play(None, Some(1)), pinned);
+    // Seen on a CPU that the user says it may not use: the events count.
+    assert_eq!(play(None, Some(1)), ["running 200 worker:", wake]);
 }
 
 /// Goal: a thread all of whose CPUs are offline has no core. Method: its CPU goes away while it is runnable
@@ -276,8 +383,8 @@ fn chains() {
         [
             "running 50 last:",
             "running 15 middle:",
-            "wake_latency 5 middle: last=3 idle=2",
-            "wake_latency 2 ui: middle=1 idle=1"
+            "idle_exit 5 middle: idle=5",
+            "wake_latency 2 ui: middle=2"
         ]
     );
 }

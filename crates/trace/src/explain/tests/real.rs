@@ -43,7 +43,13 @@ fn on_path(timeline: &Timeline, wait: &Wait, name: &str) -> (u64, u64) {
     let ran = sum(&[C::Running, C::RunningSlowCore, C::Interrupt]);
     (
         ran,
-        sum(&[C::Preempted, C::WakeLatency, C::NoCore, C::BusyWaitStolen]),
+        sum(&[
+            C::Preempted,
+            C::WakeLatency,
+            C::IdleExit,
+            C::NoCore,
+            C::BusyWaitStolen,
+        ]),
     )
 }
 

@@ -3,7 +3,7 @@
 use event::{KernelEventKind, Nanos, Task};
 
 use super::{Futex, KernelBuilder, Reason};
-use crate::timeline::cpus::{IDLE, UNKNOWN};
+use crate::timeline::cpus::{IDLE, IdleChange, UNKNOWN};
 use crate::timeline::dense::NOBODY;
 use crate::timeline::states::State;
 
@@ -15,6 +15,7 @@ impl KernelBuilder<'_> {
             KernelEventKind::Migrate { task, to, .. } => {
                 let (thread, to) = (self.thread(task), self.lane(to));
                 self.has_migrations = true;
+                self.moves.push((thread, (time, to as u32)));
                 self.moved(time, thread, lane, to);
             }
             KernelEventKind::Lost { .. } => {
@@ -28,8 +29,12 @@ impl KernelBuilder<'_> {
                 self.lanes[lane].end_interrupts(time);
             }
             KernelEventKind::Frequency(khz) => self.lanes[lane].frequencies.push((time, khz)),
-            KernelEventKind::Idle(Some(_)) if self.lanes[lane].now().who == UNKNOWN => {
-                self.lanes[lane].set(time, IDLE);
+            KernelEventKind::Idle(state) => {
+                let change = IdleChange { begin: time, state };
+                self.lanes[lane].idle.push(change);
+                if state.is_some() && self.lanes[lane].now().who == UNKNOWN {
+                    self.lanes[lane].set(time, IDLE);
+                }
             }
             KernelEventKind::Online(online) => self.lanes[lane].online.push((time, online)),
             KernelEventKind::Throttle { task, begins } => {

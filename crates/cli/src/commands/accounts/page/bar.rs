@@ -14,7 +14,7 @@ pub(super) fn class(kind: CauseKind) -> &'static str {
         CauseKind::Running => "ran",
         CauseKind::Awake => "awake",
         CauseKind::RunningSlowCore => "slow",
-        CauseKind::Preempted | CauseKind::WakeLatency => "runnable",
+        CauseKind::Preempted | CauseKind::WakeLatency | CauseKind::IdleExit => "runnable",
         CauseKind::BusyWaitStolen => "burnt",
         CauseKind::Throttled | CauseKind::NoCore => "nowhere",
         CauseKind::QueuedBehind | CauseKind::NotReady => "behind",
