@@ -170,6 +170,9 @@ pub enum KernelEventKind {
     },
     /// The CPU's frequency changed, to this many kHz.
     Frequency(u32),
+    /// The CPU's frequency may not be higher than this many kHz from now on: it is too hot, or a program says
+    /// so.
+    FrequencyLimit(u32),
     /// The CPU went to sleep in this state, or woke up (`None`).
     Idle(Option<u8>),
     /// The CPU went online or offline.
@@ -241,6 +244,7 @@ impl KernelEvent {
             ),
             KernelEventKind::Inherit { task: who, from } => (4, task(Some(who)), task(from)),
             KernelEventKind::Frequency(khz) => (5, u64::from(khz), 0),
+            KernelEventKind::FrequencyLimit(khz) => (15, u64::from(khz), 0),
             KernelEventKind::Idle(state) => (6, state.map_or(0, |state| u64::from(state) + 1), 0),
             KernelEventKind::Online(online) => (7, u64::from(online), 0),
             KernelEventKind::Priority {

@@ -92,8 +92,8 @@ pub struct Segment {
     /// What ran on the CPU in whose queue the thread was: on the one that was taken from it, or for which it
     /// was woken. Where that CPU is not known, and of [`CauseKind::BusyWaitStolen`], what ran on all CPUs that
     /// the thread was allowed on: each instant is split equally over those of them that were online, and the
-    /// nanoseconds that do not divide go to the largest remainders. Of [`CauseKind::RunningSlowCore`], what
-    /// ran on the faster ones. These sum to the segment's length. Else empty.
+    /// nanoseconds that do not divide go to the largest remainders. Of [`CauseKind::SmallCore`], what ran on
+    /// the faster ones. These sum to the segment's length. Else empty.
     pub by: Vec<Share>,
     /// Whether the thread could have run on another CPU, which was idle. It is as sure as it is that the
     /// thread was allowed there: where no recording says that, it is inferred.
@@ -187,8 +187,12 @@ words! {
         /// It ran, was kept from running, or slept in code of the program's: without scheduler events nothing
         /// tells which.
         Awake = "awake";
-        /// It ran on a slower CPU, or at a lower frequency, than the fastest of the machine: the extra time.
-        RunningSlowCore = "running_slow_core";
+        /// It ran on a smaller CPU than the largest of the machine: the extra time.
+        SmallCore = "small_core";
+        /// It ran at a lower frequency than its CPU may have: the extra time.
+        LowFrequency = "low_frequency";
+        /// It ran on a CPU whose frequency was limited, by heat or by a program: the extra time.
+        FrequencyLimit = "frequency_limit";
         /// It had run and could have continued, and something else ran.
         Preempted = "preempted";
         /// It had been woken and did not run yet.
@@ -228,9 +232,13 @@ words! {
         BusyWait = "busy_wait";
         /// The CPU in whose queue it was left its idle state.
         IdleExit = "idle_exit";
-        /// A CPU that it was allowed on was idle, and in whose queue it was is not known; or it ran on a slow
-        /// one while a faster one ran something else.
+        /// A CPU that it was allowed on was idle, and in whose queue it was is not known; or it ran on a small
+        /// one while one that was faster at that time was idle, or ran something else.
         Placement = "placement";
+        /// It ran at a lower frequency than its CPU may have.
+        LowFrequency = "low_frequency";
+        /// It ran on a CPU whose frequency was limited.
+        FrequencyLimit = "frequency_limit";
         /// No CPU that it was allowed on was online.
         NoCore = "no_core";
         /// Something else ran.
@@ -259,6 +267,10 @@ words! {
         SmallerGrains = "smaller_grains";
         /// Threads with deadlines that stay off the slow CPUs.
         LeaveOutSlowCores = "leave_out_slow_cores";
+        /// A higher frequency while the thread runs: a utilisation clamp, a performance hint, another governor.
+        RaiseFrequency = "raise_frequency";
+        /// Less heat, or a higher limit: the frequency is limited for the heat, or by a program.
+        RaiseLimit = "raise_limit";
         /// A lock that lends its owner the waiter's priority.
         PriorityInheritance = "priority_inheritance";
         /// Fewer threads than CPUs.

@@ -59,7 +59,15 @@ fn inversion(
     holder: Task,
     segments: &[&Segment],
 ) -> Inversion {
-    let by = sum(segments.iter().flat_map(|segment| &segment.by));
+    let ns = segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length());
+    let by = match kind {
+        // It ran itself, only too slowly.
+        InversionKind::LowFrequency | InversionKind::FrequencyLimit => {
+            let who = Who::Task(holder);
+            vec![Share { who, ns }]
+        }
+        _ => sum(segments.iter().flat_map(|segment| &segment.by)),
+    };
     let begin = segments[0].begin;
     // Of a busy wait it is the waiter, of a bad placement the idle CPU.
     let runner = match kind {
@@ -78,7 +86,6 @@ fn inversion(
     let priority = |task| timeline.priority(task, begin).map(|priority| priority.now);
     let told = segments.iter().map(|segment| segment.confidence).max();
     let confidence = told.unwrap_or(Confidence::Known);
-    let ns = segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length());
     let beside = beside_idle(segments.iter().copied());
     let mut remedies = remedies(timeline, (kind, holder, runner), segments, &by);
     if kind == InversionKind::Preemption && beside.0 * 2 >= ns.0 && beside > Nanos::ZERO {
@@ -121,7 +128,7 @@ fn remedies(
         process.is_some() && process == timeline.process(other)
     };
     let mut parts = segments.iter();
-    let is_slow = parts.any(|part| part.kind == CauseKind::RunningSlowCore);
+    let is_slow = parts.any(|part| part.kind == CauseKind::SmallCore);
     let is_unclear =
         |part: &&Segment| part.confidence == Confidence::Assumed && part.length() >= LONG;
     let is_nobody = by.iter().all(|share| share.who == Who::Idle);
@@ -133,6 +140,8 @@ fn remedies(
     match (kind, runner) {
         (InversionKind::Throttled, _) => vec![Remedy::RaiseQuota, Remedy::FitQuota],
         (InversionKind::BusyWait, _) => vec![Remedy::Park, Remedy::FewerThreads],
+        (InversionKind::LowFrequency, _) => vec![Remedy::RaiseFrequency],
+        (InversionKind::FrequencyLimit, _) => vec![Remedy::RaiseLimit],
         (InversionKind::NoCore, _) => vec![Remedy::WiderAffinity, Remedy::FewerThreads],
         // It may just as well have been put aside.
         (InversionKind::IdleExit, _) if segments.iter().any(is_unclear) => {

@@ -4,7 +4,7 @@ use event::{Cpu, Nanos, Task};
 
 use super::busy::{BusyWait, BusyWaits};
 use super::instead::{Waiter, shares};
-use super::speed::{Speeds, frequency};
+use super::speed::{Speeds, frequency, limit};
 use super::words::NameHints;
 use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks};
 use crate::timeline::{Lane, NOBODY, Span, State, Stay, Timeline, Waker};
@@ -311,27 +311,49 @@ impl Walk<'_, '_> {
             None => {}
         }
         let (khz, since) = frequency(lane, self.time);
-        low = low.max(since);
+        let (limit, limit_since) = limit(lane, self.time);
+        low = low.max(since).max(limit_since);
         let (job, kind, since) = self.body(thread, frame);
         low = low.max(since);
         if kind == CauseKind::Running {
-            let lost = self.ground.speeds.lost(lane, khz, self.time - low);
-            if lost > Nanos::ZERO {
-                self.slow(thread, frame, lane, self.time - lost, job);
+            let speeds = &self.ground.speeds;
+            let lost = speeds.lost(lane, khz, limit, self.time - low);
+            if lost.small_core > Nanos::ZERO {
+                self.slow(thread, frame, lane, self.time - lost.small_core, job);
+            }
+            let by_frequency = [
+                (
+                    lost.limit,
+                    CauseKind::FrequencyLimit,
+                    InversionKind::FrequencyLimit,
+                ),
+                (
+                    lost.low_frequency,
+                    CauseKind::LowFrequency,
+                    InversionKind::LowFrequency,
+                ),
+            ];
+            for (lost, kind, inversion) in by_frequency {
+                let confidence = frame.confidence.max(self.ground.speeds.confidence);
+                let before = self.segments.len();
+                self.emit_job(Some(thread), kind, self.time - lost, confidence, job);
+                if let Some(new) = self.segments.get_mut(before) {
+                    new.inversion = Some(inversion);
+                }
             }
         }
         self.emit_job(Some(thread), kind, low, frame.confidence, job);
     }
 
-    /// The time lost by a slow CPU. It is spread over the whole run; here it is put at its end.
+    /// The time lost by a small CPU. It is spread over the whole run; here it is put at its end.
     fn slow(&mut self, thread: u32, frame: PathFrame, lane: &Lane, from: Nanos, job: Option<u64>) {
         let ground = self.ground;
         let (allowed, told) = self.allowed(thread, self.time);
-        let own = ground.speeds.capacity(lane);
+        let own = ground.speeds.now(lane, self.time);
         let lanes = &ground.timeline.lanes;
         let faster = |at: &&u32| {
             let other = &lanes[**at as usize];
-            ground.speeds.capacity(other) > own && other.is_online(self.time - Nanos(1))
+            ground.speeds.now(other, self.time) > own && other.is_online(self.time - Nanos(1))
         };
         let faster: Vec<u32> = allowed.iter().filter(faster).copied().collect();
         let online = vec![true; faster.len()];
@@ -353,7 +375,7 @@ impl Walk<'_, '_> {
             begin: from,
             end: self.time,
             thread: Some(ground.timeline.task(thread)),
-            kind: CauseKind::RunningSlowCore,
+            kind: CauseKind::SmallCore,
             by,
             beside_idle: false,
             exit: None,

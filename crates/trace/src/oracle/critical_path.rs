@@ -81,7 +81,10 @@ fn ours(timeline: &Timeline, waits: &[Wait]) -> Rows {
     for wait in waits {
         for segment in &wait.segments {
             let state = match segment.kind {
-                CauseKind::Running | CauseKind::RunningSlowCore => "ran",
+                CauseKind::Running
+                | CauseKind::SmallCore
+                | CauseKind::LowFrequency
+                | CauseKind::FrequencyLimit => "ran",
                 CauseKind::Preempted
                 | CauseKind::WakeLatency
                 | CauseKind::IdleExit

@@ -82,6 +82,8 @@ pub(crate) struct Lane {
     pub(super) idle: History<IdleChange>,
     /// Its frequency in kHz, and since when.
     pub(crate) frequencies: Vec<(Nanos, u32)>,
+    /// The highest frequency in kHz that it may have, and since when.
+    pub(crate) limits: Vec<(Nanos, u32)>,
     /// From the beginning of an interrupt to the end of the outermost one.
     pub(crate) interrupts: Vec<(Nanos, Nanos)>,
     /// The times during which a thread was put aside here: no other thread of its group could run here then.
@@ -107,6 +109,7 @@ impl Lane {
             online: Vec::new(),
             idle: History::default(),
             frequencies: Vec::new(),
+            limits: Vec::new(),
             interrupts: Vec::new(),
             closed: Vec::new(),
             capacity: None,

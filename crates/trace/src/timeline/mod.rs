@@ -217,7 +217,8 @@ impl Timeline {
             }
         }
         for lane in &mut self.lanes {
-            let seen = lane.frequencies.iter().map(|(_, khz)| *khz).max();
+            let seen = lane.frequencies.iter().chain(&lane.limits);
+            let seen = seen.map(|(_, khz)| *khz).max();
             lane.max_khz = lane.max_khz.max(seen);
             if self.recording.origin.clock == Clock::Virtual && lane.runs.len() == 1 {
                 // A simulated kernel has all events, and its CPUs begin with nothing to do.

@@ -229,6 +229,12 @@ impl Account {
             (InversionKind::IdleExit, _) => {
                 format!("{who} had to wait until its CPU left an idle state{while_waiting}")
             }
+            (InversionKind::LowFrequency, _) => {
+                format!("{who} ran at a low frequency{while_waiting}")
+            }
+            (InversionKind::FrequencyLimit, _) => {
+                format!("{who} ran while the frequency of its CPU was limited{while_waiting}")
+            }
             (InversionKind::NoCore, _) => {
                 format!("no CPU that {who} may use was online{while_waiting}")
             }
@@ -286,7 +292,17 @@ impl Account {
             Remedy::SmallerGrains => {
                 "smaller pieces of work, so that others can take the rest".into()
             }
-            Remedy::LeaveOutSlowCores => format!("keep {holder} off the slow CPUs"),
+            Remedy::LeaveOutSlowCores => {
+                format!("let {holder} run on the large CPUs only, by its mask or a performance hint")
+            }
+            Remedy::RaiseFrequency => format!(
+                "a higher frequency while {holder} runs: a performance hint session or a utilisation clamp \
+                 (uclamp.min), or a governor that is faster to raise it"
+            ),
+            Remedy::RaiseLimit => {
+                "less heat, by less work on all CPUs together, or a higher limit if a program set it"
+                    .to_owned()
+            }
             Remedy::PriorityInheritance => "a lock with priority inheritance".to_owned(),
             Remedy::FewerThreads => "fewer busy threads than CPUs".to_owned(),
             Remedy::SamePriority if waiter == holder => format!("a better priority for {waiter}"),

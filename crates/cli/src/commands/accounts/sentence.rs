@@ -127,13 +127,13 @@ impl Account {
             WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
             WaitKind::Frame => format!("{name} of {thread} took {length}"),
             WaitKind::Slice => {
-                let own = wait.causes.iter().filter(|cause| {
-                    let is_own = matches!(cause.kind, CauseKind::Running | CauseKind::Awake);
-                    cause.thread == Some(wait.thread) && is_own
-                });
+                let own = wait
+                    .causes
+                    .iter()
+                    .filter(|cause| cause.thread == Some(wait.thread) && is_run(cause.kind));
                 let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
                 let verb = if own.0 * 2 > wait.length().0 {
-                    "spent"
+                    "took"
                 } else {
                     "waited"
                 };
@@ -148,8 +148,14 @@ impl Account {
         match part.kind {
             CauseKind::Running => format!("{who} ran {ns}"),
             CauseKind::Awake => format!("for {ns} it is not known whether {who} ran"),
-            CauseKind::RunningSlowCore => {
-                format!("{who} took {ns} longer than on the fastest CPU at its highest frequency")
+            CauseKind::SmallCore => {
+                format!("{who} took {ns} longer on smaller CPUs than on the largest")
+            }
+            CauseKind::LowFrequency => {
+                format!("{who} took {ns} longer at low frequencies than at the highest")
+            }
+            CauseKind::FrequencyLimit => {
+                format!("{who} took {ns} longer because the frequency of its CPU was limited")
             }
             CauseKind::Throttled if part.confidence == Confidence::Assumed => {
                 format!("{who} was put aside for {ns}, as by a CPU quota that is used up")
@@ -198,7 +204,9 @@ impl Account {
         let alone = alone.unwrap_or_default();
         match part.kind {
             CauseKind::Running => format!("{who} ran"),
-            CauseKind::RunningSlowCore => format!("{who} ran on a slow CPU"),
+            CauseKind::SmallCore => format!("{who} ran on a small CPU"),
+            CauseKind::LowFrequency => format!("{who} ran at a low frequency"),
+            CauseKind::FrequencyLimit => format!("{who} ran at a limited frequency"),
             CauseKind::Preempted | CauseKind::WakeLatency => format!("{who} runnable{alone}"),
             CauseKind::IdleExit => match part.exit {
                 Some(exit) => format!("{who} runnable: {} left {}", cpu(exit), state(exit)),
@@ -282,6 +290,18 @@ impl Account {
         }
         text + " of it"
     }
+}
+
+/// Whether the thread ran, however slowly.
+fn is_run(kind: CauseKind) -> bool {
+    matches!(
+        kind,
+        CauseKind::Running
+            | CauseKind::Awake
+            | CauseKind::SmallCore
+            | CauseKind::LowFrequency
+            | CauseKind::FrequencyLimit
+    )
 }
 
 fn cpu(exit: IdleExit) -> String {

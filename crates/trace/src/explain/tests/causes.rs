@@ -255,16 +255,64 @@ fn slow_cpus() {
     assert_eq!(
         longest(&told),
         [
-            "running_slow_core 100 worker: hog=100",
-            "running 60 worker:"
+            "running 60 worker:",
+            "small_core 60 worker: hog=60",
+            "low_frequency 40 worker:"
         ]
     );
-    let inversion = &told.1.inversions[0];
+    let found = told.1.inversions.iter();
+    let found: Vec<_> = found
+        .map(|it| (it.kind.word(), it.ns.0, it.remedies[0].word()))
+        .collect();
     assert_eq!(
-        (inversion.kind.word(), inversion.ns),
-        ("placement", Nanos(100))
+        found,
+        [
+            ("placement", 60, "leave_out_slow_cores"),
+            ("low_frequency", 40, "raise_frequency")
+        ]
     );
-    assert_eq!(inversion.remedies[0].word(), "leave_out_slow_cores");
+}
+
+/// Goal: a frequency that is low because of a limit is told apart from one that is low without any, and a CPU
+/// of larger capacity is no better place while it is slower itself. Method: one run on a small CPU, at a third
+/// of the highest frequency; a limit of two thirds; the large CPU at a fifth of its own frequency, and at all
+/// of it.
+#[test]
+fn limited_frequencies() {
+    let play = |large_khz: u32| {
+        let mut script = Script::new(&NAMES, 2);
+        script.capacities(&[512, 1024]);
+        script.kernel(0, 0, KernelEventKind::Frequency(3_000_000));
+        script.kernel(0, 1, KernelEventKind::Frequency(5_000_000));
+        script.kernel(1, 0, KernelEventKind::FrequencyLimit(2_000_000));
+        script.kernel(1, 0, KernelEventKind::Frequency(1_000_000));
+        script.kernel(1, 1, KernelEventKind::Frequency(large_khz));
+        script.run(2, 0, UI);
+        script.sleep(100, 0, Some(WORKER));
+        script.wake(160, Some(WORKER), UI);
+        script.sleep(160, 0, Some(UI));
+        let (timeline, explanation) = script.explain(300);
+        let kinds: Vec<_> = explanation
+            .inversions
+            .iter()
+            .map(|it| it.kind.word())
+            .collect();
+        (crate::script::told(&timeline, &explanation.waits[0]), kinds)
+    };
+    let (causes, kinds) = play(500_000);
+    assert_eq!(
+        causes,
+        [
+            "low_frequency 30 worker:",
+            "running 10 worker:",
+            "small_core 10 worker:",
+            "frequency_limit 10 worker:",
+        ]
+    );
+    assert_eq!(kinds, ["low_frequency", "frequency_limit"]);
+    let (causes, kinds) = play(5_000_000);
+    assert_eq!(causes[2], "small_core 10 worker: idle=10");
+    assert_eq!(kinds, ["placement", "low_frequency", "frequency_limit"]);
 }
 
 /// Goal: the user's facts about CPUs count more than the recording's. Method: the same recording with other
@@ -292,7 +340,7 @@ fn options() {
     assert_eq!(play(None, None), ["running 200 worker:", wake]);
     let half = [
         "running 100 worker:",
-        "running_slow_core 100 worker: hog=100",
+        "small_core 100 worker: hog=100",
         wake,
     ];
     assert_eq!(play(Some(512), None), half);

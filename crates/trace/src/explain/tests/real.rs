@@ -40,7 +40,13 @@ fn on_path(timeline: &Timeline, wait: &Wait, name: &str) -> (u64, u64) {
         let segments = segments.filter(|s| of_thread(s.thread) && kinds.contains(&s.kind));
         segments.map(|segment| segment.length().0).sum()
     };
-    let ran = sum(&[C::Running, C::RunningSlowCore, C::Interrupt]);
+    let ran = sum(&[
+        C::Running,
+        C::SmallCore,
+        C::LowFrequency,
+        C::FrequencyLimit,
+        C::Interrupt,
+    ]);
     (
         ran,
         sum(&[

@@ -110,6 +110,11 @@ impl Builder {
         self.push(at.time, cpu, KernelEventKind::Frequency(khz));
     }
 
+    /// The frequency of a CPU may be no higher than this from now on.
+    pub(crate) fn frequency_limit(&mut self, at: &At, cpu: u32, khz: u32) {
+        self.push(at.time, cpu, KernelEventKind::FrequencyLimit(khz));
+    }
+
     /// A CPU goes to sleep in this state, or wakes up (`u32::MAX`).
     pub(crate) fn idle(&mut self, at: &At, cpu: u32, state: u32) {
         match (state, u8::try_from(state)) {

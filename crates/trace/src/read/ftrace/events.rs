@@ -61,6 +61,7 @@ fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> LineOutcom
         b"sched_pi_setprio" => inherit(builder, at, args),
         b"sched_blocked_reason" => blocked(builder, at, args),
         b"cpu_frequency" => frequency(builder, at, args),
+        b"cpu_frequency_limits" => frequency_limit(builder, at, args),
         b"cpu_idle" => idle(builder, at, args),
         b"irq_handler_entry" => interrupt(builder, at, args, true, false, b"irq="),
         b"irq_handler_exit" => interrupt(builder, at, args, false, false, b"irq="),
@@ -249,6 +250,13 @@ fn blocked(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
 
 fn frequency(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
     builder.frequency(at, number(args, b"cpu_id=")?, number(args, b"state=")?);
+    Some(())
+}
+
+/// `min=300000 max=1056000 cpu_id=4`; some kernels write `min_freq=` and `max_freq=`.
+fn frequency_limit(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
+    let most = number(args, b"max=").or_else(|| number(args, b"max_freq="))?;
+    builder.frequency_limit(at, number(args, b"cpu_id=")?, most);
     Some(())
 }
 

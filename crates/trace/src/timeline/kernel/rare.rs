@@ -29,6 +29,7 @@ impl KernelBuilder<'_> {
                 self.lanes[lane].end_interrupts(time);
             }
             KernelEventKind::Frequency(khz) => self.lanes[lane].frequencies.push((time, khz)),
+            KernelEventKind::FrequencyLimit(khz) => self.lanes[lane].limits.push((time, khz)),
             KernelEventKind::Idle(state) => {
                 let change = IdleChange { begin: time, state };
                 self.lanes[lane].idle.push(change);

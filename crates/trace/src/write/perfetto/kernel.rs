@@ -10,9 +10,9 @@ use std::io;
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
 use super::messages::{
-    CpuState, Ftrace, FtraceEvent, FtraceEventBundle, GenericField, GenericFtraceEvent,
-    IrqHandlerEntry, IrqHandlerExit, SchedBlockedReason, SchedCpuHotplug, SchedMigrateTask,
-    SchedPiSetprio, SchedSwitch, SchedWaking, Softirq, SysEnter, SysExit,
+    CpuFrequencyLimits, CpuState, Ftrace, FtraceEvent, FtraceEventBundle, GenericField,
+    GenericFtraceEvent, IrqHandlerEntry, IrqHandlerExit, SchedBlockedReason, SchedCpuHotplug,
+    SchedMigrateTask, SchedPiSetprio, SchedSwitch, SchedWaking, Softirq, SysEnter, SysExit,
 };
 use super::packets::{Packets, stamp};
 use super::tracks::WrittenTracks;
@@ -283,6 +283,13 @@ impl KernelWriter<'_, '_, '_> {
                 cpu_id: Some(cpu.0),
             }))
             .on(current),
+            KernelEventKind::FrequencyLimit(khz) => {
+                Record::from(Ftrace::CpuFrequencyLimits(CpuFrequencyLimits {
+                    max_freq: Some(khz),
+                    cpu_id: Some(cpu.0),
+                }))
+                .on(current)
+            }
             KernelEventKind::Idle(state) => Record::from(Ftrace::CpuIdle(CpuState {
                 state: Some(state.map_or(NOT_IDLE, u32::from)),
                 cpu_id: Some(cpu.0),

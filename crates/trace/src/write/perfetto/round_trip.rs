@@ -55,6 +55,7 @@ fn kernel() -> impl Strategy<Value = KernelEventKind> {
         1 => (tasks(), cpus(), cpus())
             .prop_map(|(task, from, to)| KernelEventKind::Migrate { task, from, to }),
         1 => any::<u32>().prop_map(KernelEventKind::Frequency),
+        1 => any::<u32>().prop_map(KernelEventKind::FrequencyLimit),
         1 => any::<Option<u8>>().prop_map(KernelEventKind::Idle),
         1 => any::<bool>().prop_map(KernelEventKind::Online),
         1 => (tasks(), any::<bool>()).prop_map(|(task, io)| KernelEventKind::Blocked { task, io }),

@@ -13,7 +13,7 @@ pub(super) fn class(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Running => "ran",
         CauseKind::Awake => "awake",
-        CauseKind::RunningSlowCore => "slow",
+        CauseKind::SmallCore | CauseKind::LowFrequency | CauseKind::FrequencyLimit => "slow",
         CauseKind::Preempted | CauseKind::WakeLatency | CauseKind::IdleExit => "runnable",
         CauseKind::BusyWaitStolen => "burnt",
         CauseKind::Throttled | CauseKind::NoCore => "nowhere",
