@@ -15,6 +15,7 @@ mod speed;
 #[cfg(test)]
 mod tests;
 mod waits;
+mod wakers;
 mod walk;
 mod words;
 

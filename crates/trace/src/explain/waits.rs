@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use event::{Nanos, Task};
 
 use super::words::NameHints;
-use super::{Selection, WaitKind};
+use super::{Selection, WaitKind, wakers};
 use crate::timeline::{Since, Slice, State, Timeline, Waker};
 
 /// A stretch of time to be explained.
@@ -188,7 +188,7 @@ fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<FoundWait
     while let Some(stay) = stays.next() {
         if stay.state.is_asleep() {
             if sleep.is_none() {
-                let waker = timeline.waker(thread, stay.begin, stay.end);
+                let (waker, _) = wakers::waker(timeline, thread, stay);
                 sleep = Some((stay.begin, matches!(waker, Waker::Thread(_))));
             }
             continue;

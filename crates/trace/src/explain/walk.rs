@@ -6,7 +6,7 @@ use super::busy::{BusyWait, BusyWaits};
 use super::instead::{Waiter, shares};
 use super::speed::{Speeds, frequency, limit};
 use super::words::NameHints;
-use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks};
+use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks, wakers};
 use crate::timeline::{Lane, NOBODY, Span, State, Stay, Timeline, Waker};
 
 /// The number of steps that may pass without getting anywhere: a recording can claim that threads woke each
@@ -239,7 +239,8 @@ impl Walk<'_, '_> {
         let since = stay.begin;
         // A kernel gives the reason when the sleep is over.
         let io = timeline.is_io(thread, stay.begin, stay.end + Nanos::from_micros(20));
-        let waker = match timeline.waker(thread, stay.begin, stay.end) {
+        let (waker, sure) = wakers::waker(timeline, thread, stay);
+        let waker = match waker {
             Waker::Thread(by) if by == thread || self.follows(thread, since) => Waker::Unknown,
             waker => waker,
         };
@@ -251,7 +252,7 @@ impl Walk<'_, '_> {
                     on: On::Thread(by),
                     floor: from,
                     waiter: Some(Waiter { thread, since }),
-                    confidence: frame.confidence,
+                    confidence: frame.confidence.max(sure),
                     lock,
                 });
             }
@@ -261,7 +262,7 @@ impl Walk<'_, '_> {
             _ if stay.state == State::Blocked && io.is_none() => {
                 (CauseKind::Io, Confidence::Assumed)
             }
-            Waker::Interrupt => (CauseKind::Interrupt, Confidence::Known),
+            Waker::Interrupt => (CauseKind::Interrupt, sure),
             Waker::Unknown => (CauseKind::Unknown, Confidence::Known),
         };
         self.emit(Some(thread), kind, from, confidence.max(frame.confidence));

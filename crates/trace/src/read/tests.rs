@@ -215,7 +215,7 @@ fn refusals() {
         (b"PERFILE2", "perf script --ns -i it > it.txt"),
         (
             b"\x17\x08\x44tracing6\0",
-            "trace-cmd report -N -t -i it > it.txt",
+            "trace-cmd report -l -N -t -i it > it.txt",
         ),
         (&gzip(b"")[..15], "ends before any data"),
         (&gzip(&gzip(&gzip(&gzip(&gzip(b"x"))))), "packed too often"),
@@ -225,7 +225,7 @@ fn refusals() {
     }
     let dat = b"\x17\x08\x44tracing6\0";
     let error = read(&dat[..], "my trace's.dat").unwrap_err();
-    let command = "trace-cmd report -N -t -i 'my trace'\\''s.dat' > 'my trace'\\''s.dat.txt'";
+    let command = "trace-cmd report -l -N -t -i 'my trace'\\''s.dat' > 'my trace'\\''s.dat.txt'";
     assert!(error.remedy().ends_with(command), "{error}");
 }
 
@@ -237,7 +237,7 @@ fn trace_dat() {
         let packed = format!("{name}.gz");
         let error = read(&file(&packed)[..], &packed).unwrap_err().to_string();
         let command = format!(
-            "gzip -dc < {packed} > {name} && trace-cmd report -N -t -i {name} > {name}.txt"
+            "gzip -dc < {packed} > {name} && trace-cmd report -l -N -t -i {name} > {name}.txt"
         );
         assert!(error.ends_with(&command), "{error}");
     }

@@ -7,7 +7,7 @@ use super::cpus::{IDLE, UNKNOWN, Who};
 use super::dense::NOBODY;
 use super::priorities::{Priority, Step};
 use super::slices::Slice;
-use super::states::{State, Stay, Waker};
+use super::states::{State, Stay, WakeUp, Waker};
 use crate::{Clock, Losses, Recording};
 
 impl Timeline {
@@ -359,6 +359,23 @@ impl Timeline {
             Some(wake) if wake.time >= begin => wake.waker(),
             _ => Waker::Unknown,
         }
+    }
+
+    /// The wake-ups of a thread around a time, up to two before the last one until then, and up to two behind
+    /// it.
+    pub(crate) fn wakes_around(&self, thread: u32, time: Nanos) -> Vec<WakeUp> {
+        let wakes = self.wakes.of(thread);
+        let after = wakes.partition_point(|other| other <= time);
+        wakes
+            .from(after.saturating_sub(3))
+            .take(after.min(3) + 2)
+            .collect()
+    }
+
+    /// Whether a thread sleeps at any time in between.
+    pub(crate) fn sleeps_within(&self, thread: u32, begin: Nanos, end: Nanos) -> bool {
+        let mut stays = self.stays_within(self.task(thread), begin, end);
+        stays.any(|stay| stay.state.is_asleep())
     }
 
     /// All wake-ups: the woken thread, the time, and the thread that woke it.

@@ -340,6 +340,13 @@ impl Account {
             ),
             Wakers::Unknown => limits.push("wakers are not in the recording"),
         }
+        let is_unmarked = recording.origin.is_unmarked;
+        if is_unmarked {
+            limits.push(
+                "interrupts are not marked in this text: each waker is assumed, and may be a thread that was \
+                 interrupted; trace-cmd report -l keeps the marks",
+            );
+        }
         if recording
             .threads
             .iter()
@@ -356,10 +363,13 @@ impl Account {
         let is_ready = |kind: &CauseKind| {
             matches!(
                 kind,
-                CauseKind::Throttled | CauseKind::Preempted | CauseKind::WakeLatency
+                CauseKind::Throttled
+                    | CauseKind::Preempted
+                    | CauseKind::WakeLatency
+                    | CauseKind::IdleExit
             )
         };
-        if kinds.iter().any(|kind| !is_ready(kind)) {
+        if !is_unmarked && kinds.iter().any(|kind| !is_ready(kind)) {
             limits.push("a thread is assumed to have waited for the one that woke it");
         }
         let mut inversions = self.explanation.inversions.iter();

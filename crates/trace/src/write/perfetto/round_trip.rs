@@ -204,6 +204,7 @@ fn frame(real: bool) -> Recording {
             format: "perfetto".into(),
             clock: Clock::Virtual,
             wakers: Wakers::Queued,
+            is_unmarked: true,
             kernel: Some("6.18.0".into()),
         },
         processes: vec![Process::new("game"), Process::new("hog")],
