@@ -152,6 +152,9 @@ pub enum KernelEventKind {
         task: Task,
         /// Whether it waits for a device.
         io: bool,
+        /// The number of the kernel's function in which it slept, among the recording's words; none: it is not
+        /// known.
+        function: Option<u32>,
     },
     /// The CPU time that a task's group may use is used up: the task is put aside, or it may go on. A running
     /// task that is put aside leaves its CPU next.
@@ -273,7 +276,14 @@ impl KernelEvent {
                 u64::from(number),
                 0,
             ),
-            KernelEventKind::Blocked { task: who, io } => (12, task(Some(who)), u64::from(io)),
+            KernelEventKind::Blocked {
+                task: who,
+                io,
+                function,
+            } => {
+                let function = function.map_or(0, |function| u64::from(function) + 1);
+                (12, task(Some(who)), u64::from(io) | function << 1)
+            }
             KernelEventKind::Lost { events } => (13, u64::from(events), 0),
             KernelEventKind::Throttle { task: who, begins } => {
                 (14, task(Some(who)), u64::from(begins))

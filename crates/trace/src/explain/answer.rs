@@ -2,6 +2,7 @@
 
 use event::{Cpu, Nanos, Task};
 
+use crate::Name;
 use crate::timeline::Who;
 
 /// The explanation of the selected waits.
@@ -100,6 +101,8 @@ pub struct Segment {
     pub beside_idle: bool,
     /// The CPU that had to leave its idle state, of [`CauseKind::IdleExit`].
     pub exit: Option<IdleExit>,
+    /// The kernel's function in which the thread slept, if the recording names it.
+    pub function: Option<Name>,
     /// The job: of a thread that ran or was awake, the one whose body it was in; of
     /// [`CauseKind::QueuedBehind`], the one in the way.
     pub job: Option<u64>,
@@ -133,6 +136,8 @@ pub struct Cause {
     pub beside_idle: Nanos,
     /// The CPU that had to leave its idle state, of [`CauseKind::IdleExit`].
     pub exit: Option<IdleExit>,
+    /// The kernel's function in which the thread slept, if the recording names it.
+    pub function: Option<Name>,
     /// The confidence of the least sure segment.
     pub confidence: Confidence,
 }
@@ -214,8 +219,13 @@ words! {
         Lock = "lock";
         /// It slept because of a device.
         Io = "io";
-        /// It slept until an interrupt woke it (a timer, or a device), or its CPU was busy with one.
+        /// It slept in the kernel, in a function that the recording names, and no thread or device that it
+        /// waited for is known.
+        Blocked = "blocked";
+        /// It slept until an interrupt woke it: a timer, or a device.
         Interrupt = "interrupt";
+        /// Its CPU was busy with an interrupt.
+        Interrupted = "interrupted";
         /// The recording does not say.
         Unknown = "unknown";
     }

@@ -32,6 +32,7 @@ use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
 
+use crate::Name;
 use crate::timeline::Timeline;
 use busy::BusyWaits;
 use speed::Speeds;
@@ -127,18 +128,30 @@ fn beside_idle<'s>(segments: impl Iterator<Item = &'s Segment>) -> Nanos {
 
 /// Segments summed up, the longest sum first.
 fn causes(segments: &[Segment]) -> Vec<Cause> {
-    type CauseKey = (CauseKind, Option<Task>, Option<u64>, Option<IdleExit>);
+    type CauseKey = (
+        CauseKind,
+        Option<Task>,
+        Option<u64>,
+        Option<IdleExit>,
+        Option<Name>,
+    );
     let mut sums: BTreeMap<CauseKey, Vec<&Segment>> = BTreeMap::new();
     for segment in segments {
         let behind = segment
             .job
             .filter(|_| segment.kind == CauseKind::QueuedBehind);
-        let key = (segment.kind, segment.thread, behind, segment.exit);
+        let key = (
+            segment.kind,
+            segment.thread,
+            behind,
+            segment.exit,
+            segment.function,
+        );
         sums.entry(key).or_default().push(segment);
     }
     let sums = sums
         .into_iter()
-        .map(|((kind, thread, job, exit), segments)| Cause {
+        .map(|((kind, thread, job, exit, function), segments)| Cause {
             kind,
             thread,
             job,
@@ -146,6 +159,7 @@ fn causes(segments: &[Segment]) -> Vec<Cause> {
             by: instead::sum(segments.iter().flat_map(|segment| &segment.by)),
             beside_idle: beside_idle(segments.iter().copied()),
             exit,
+            function,
             confidence: segments
                 .iter()
                 .map(|s| s.confidence)

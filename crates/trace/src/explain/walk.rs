@@ -228,6 +228,16 @@ impl Walk<'_, '_> {
             State::Runnable(since) => self.runnable(thread, frame, stay, since, from),
             State::Throttled(_) => self.throttled(thread, frame, from),
             State::Sleeping | State::Blocked => self.asleep(thread, frame, stay, from),
+            // Nothing but a wake-up is known of it: it had slept until then, or was made then. Either way the
+            // path leads on through the waker.
+            State::Unknown if timeline.is_before_first_wake_up(thread, stay) => {
+                let confidence = frame.confidence.max(Confidence::Inferred);
+                let frame = PathFrame {
+                    confidence,
+                    ..frame
+                };
+                self.asleep(thread, frame, stay, from);
+            }
             State::Dead | State::Unknown => {
                 self.emit(Some(thread), CauseKind::Unknown, from, frame.confidence);
             }
@@ -238,7 +248,9 @@ impl Walk<'_, '_> {
         let timeline = self.ground.timeline;
         let since = stay.begin;
         // A kernel gives the reason when the sleep is over.
-        let io = timeline.is_io(thread, stay.begin, stay.end + Nanos::from_micros(20));
+        let reason = timeline.reason(thread, stay.begin, stay.end + Nanos::from_micros(20));
+        let io = reason.map(|reason| reason.io);
+        let function = reason.and_then(|reason| reason.function);
         let (waker, sure) = wakers::waker(timeline, thread, stay);
         let waker = match waker {
             Waker::Thread(by) if by == thread || self.follows(thread, since) => Waker::Unknown,
@@ -262,10 +274,15 @@ impl Walk<'_, '_> {
             _ if stay.state == State::Blocked && io.is_none() => {
                 (CauseKind::Io, Confidence::Assumed)
             }
+            _ if function.is_some() => (CauseKind::Blocked, Confidence::Known),
             Waker::Interrupt => (CauseKind::Interrupt, sure),
             Waker::Unknown => (CauseKind::Unknown, Confidence::Known),
         };
+        let before = self.segments.len();
         self.emit(Some(thread), kind, from, confidence.max(frame.confidence));
+        if let Some(new) = self.segments.get_mut(before) {
+            new.function = function;
+        }
     }
 
     /// There are no scheduler events: the thread ran, or could have, or slept in code of the program's.
@@ -305,7 +322,7 @@ impl Walk<'_, '_> {
         let mut low = low;
         match earlier {
             Some((begin, end)) if end >= self.time => {
-                let kind = CauseKind::Interrupt;
+                let kind = CauseKind::Interrupted;
                 return self.emit(Some(thread), kind, low.max(begin), frame.confidence);
             }
             Some((_, end)) => low = low.max(end),
@@ -380,6 +397,7 @@ impl Walk<'_, '_> {
             by,
             beside_idle: false,
             exit: None,
+            function: None,
             job,
             confidence,
             inversion,
@@ -424,6 +442,7 @@ impl Walk<'_, '_> {
                 by: Vec::new(),
                 beside_idle: false,
                 exit: None,
+                function: None,
                 job,
                 confidence,
                 inversion: None,
@@ -452,6 +471,15 @@ impl Walk<'_, '_> {
 }
 
 fn alike(a: &Segment, b: &Segment) -> bool {
-    let key = |s: &Segment| (s.thread, s.kind, s.job, s.confidence, s.inversion);
+    let key = |s: &Segment| {
+        (
+            s.thread,
+            s.kind,
+            s.job,
+            s.confidence,
+            s.inversion,
+            s.function,
+        )
+    };
     key(a) == key(b) && a.by.is_empty() && b.by.is_empty()
 }

@@ -84,7 +84,8 @@ fn ours(timeline: &Timeline, waits: &[Wait]) -> Rows {
                 CauseKind::Running
                 | CauseKind::SmallCore
                 | CauseKind::LowFrequency
-                | CauseKind::FrequencyLimit => "ran",
+                | CauseKind::FrequencyLimit
+                | CauseKind::Interrupted => "ran",
                 CauseKind::Preempted
                 | CauseKind::WakeLatency
                 | CauseKind::IdleExit

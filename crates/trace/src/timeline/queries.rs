@@ -5,9 +5,10 @@ use event::{Cpu, Nanos, Task};
 use super::Timeline;
 use super::cpus::{IDLE, UNKNOWN, Who};
 use super::dense::NOBODY;
+use super::kernel::Reason;
 use super::priorities::{Priority, Step};
 use super::slices::Slice;
-use super::states::{State, Stay, WakeUp, Waker};
+use super::states::{Since, State, Stay, WakeUp, Waker};
 use crate::{Clock, Losses, Recording};
 
 impl Timeline {
@@ -328,6 +329,14 @@ impl Timeline {
         }
     }
 
+    /// Whether nothing is known of a thread before a wake-up of it, which ended this stay.
+    pub(crate) fn is_before_first_wake_up(&self, thread: u32, stay: Stay) -> bool {
+        let first = self.states.of(thread).get(0);
+        first.is_some_and(|first| {
+            first.begin == stay.end && first.state.ready() == Some(Since::Woken)
+        })
+    }
+
     /// The state that a thread came into at this time or next after it.
     pub(crate) fn after(&self, thread: u32, time: Nanos) -> Option<State> {
         let states = self.states.of(thread);
@@ -386,12 +395,14 @@ impl Timeline {
         known.map(|(woken, wake)| (woken, wake.time, wake.by))
     }
 
-    /// Whether a sleep was because of a device, if the kernel tells.
-    pub(crate) fn is_io(&self, thread: u32, begin: Nanos, until: Nanos) -> Option<bool> {
+    /// The reason of a sleep, if the kernel tells it.
+    pub(crate) fn reason(&self, thread: u32, begin: Nanos, until: Nanos) -> Option<Reason> {
         let reasons = self.reasons.of(thread);
         let at = reasons.partition_point(|reason| reason.time < begin);
-        let reason = reasons.get(at).filter(|reason| reason.time <= until)?;
-        Some(reason.io)
+        reasons
+            .get(at)
+            .filter(|reason| reason.time <= until)
+            .copied()
     }
 
     pub(crate) fn step(&self, thread: u32, time: Nanos) -> Option<Step> {

@@ -36,6 +36,8 @@ struct CauseJson {
     /// The CPU that left its idle state, and that state; null: none did, or the state is not known.
     cpu: Option<u32>,
     idle_state: Option<u8>,
+    /// The kernel's function in which the thread slept; null: not known.
+    function: Option<String>,
     confidence: &'static str,
 }
 
@@ -126,6 +128,7 @@ impl Account {
             beside_idle_ns: cause.beside_idle.0,
             cpu: cause.exit.map(|exit| exit.cpu.0),
             idle_state: cause.exit.and_then(|exit| exit.state),
+            function: cause.function.map(|name| self.word(name).to_owned()),
             confidence: cause.confidence.word(),
         }
     }

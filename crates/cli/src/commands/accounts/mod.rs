@@ -17,9 +17,9 @@ mod threads;
 use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
-use trace::Recording;
 use trace::explain::{Explanation, Selection, Wait, Who, explain};
 use trace::timeline::{Options, Timeline};
+use trace::{Name, Recording};
 
 pub(super) use json::{InversionJson, WaitJson};
 pub(super) use page::frames as frames_page;
@@ -74,6 +74,11 @@ impl Account {
             Some(tid) => format!("{name} ({tid})"),
             None => name.to_owned(),
         }
+    }
+
+    /// A word of the recording.
+    fn word(&self, name: Name) -> &str {
+        self.timeline.recording().names.word(name)
     }
 
     /// The name to show for what had a CPU.

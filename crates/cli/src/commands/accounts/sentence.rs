@@ -1,6 +1,7 @@
 //! One wait in words.
 
 use event::{Nanos, Task};
+use trace::Name;
 use trace::explain::{
     Cause, CauseKind, Confidence, IdleExit, InversionKind, Segment, Share, Wait, WaitKind, Who,
 };
@@ -30,6 +31,8 @@ pub(super) struct Part {
     pub(super) beside_idle: Nanos,
     /// None: no CPU left its idle state, or several did.
     pub(super) exit: Option<IdleExit>,
+    /// The kernel's function in which the thread slept; none: it is not known, or there were several.
+    pub(super) function: Option<Name>,
     pub(super) confidence: Confidence,
     /// How many causes it is made of.
     pub(super) count: usize,
@@ -109,6 +112,7 @@ impl Account {
                 Nanos::ZERO
             },
             exit: segment.exit,
+            function: segment.function,
             confidence: segment.confidence,
             count: 1,
         };
@@ -191,8 +195,10 @@ impl Account {
             CauseKind::Lock => {
                 format!("{who} slept {ns} because of a lock, and nothing says who held it")
             }
-            CauseKind::Io => format!("{who} waited {ns} for a device"),
+            CauseKind::Io => format!("{who} waited {ns} for a device{}", self.within(part)),
+            CauseKind::Blocked => format!("{who} slept {ns} in the kernel{}", self.within(part)),
             CauseKind::Interrupt => format!("{who} slept {ns} until a timer or a device woke it"),
+            CauseKind::Interrupted => format!("interrupts took {ns} of {who}'s CPU"),
             _ => format!("nothing says where {ns} went"),
         }
     }
@@ -218,7 +224,9 @@ impl Account {
             CauseKind::NotReady => "not ready".to_owned(),
             CauseKind::BusyWaitStolen => format!("{who} runnable: busy wait{alone}"),
             CauseKind::Lock => format!("{who} slept: a lock"),
-            CauseKind::Io => format!("{who} slept: a device"),
+            CauseKind::Io => format!("{who} slept: a device{}", self.within(part)),
+            CauseKind::Blocked => format!("{who} slept{}", self.within(part)),
+            CauseKind::Interrupted => format!("{who} interrupted"),
             CauseKind::Interrupt => format!("{who} slept: a timer or device"),
             _ => format!("{who}: not known"),
         }
@@ -231,6 +239,14 @@ impl Account {
             Some(task) if task == wait.thread => format!("{} itself", self.thread(task)),
             Some(task) => self.thread(task),
         }
+    }
+
+    /// The kernel's function in which the thread slept, if there is one.
+    fn within(&self, part: &Part) -> String {
+        let function = part
+            .function
+            .map(|name| format!(" in `{}`", self.word(name)));
+        function.unwrap_or_default()
     }
 
     fn job(&self, job: Option<u64>) -> String {
@@ -361,6 +377,7 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 part.count += 1;
                 part.beside_idle += cause.beside_idle;
                 part.exit = part.exit.filter(|_| part.exit == cause.exit);
+                part.function = part.function.filter(|_| part.function == cause.function);
                 add(&mut part.by, &cause.by);
             }
             None => parts.push(Part {
@@ -371,6 +388,7 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 by: cause.by.clone(),
                 beside_idle: cause.beside_idle,
                 exit: cause.exit,
+                function: cause.function,
                 confidence: cause.confidence,
                 count: 1,
             }),

@@ -28,6 +28,7 @@ fn cause(kind: CauseKind, thread: Task, ns: u64, by: Vec<Share>) -> Cause {
         by,
         beside_idle: Nanos::ZERO,
         exit: None,
+        function: None,
         confidence: Confidence::Inferred,
     }
 }

@@ -76,7 +76,7 @@ JSON (--json), one object; times are the trace's:
   cpus, threads       how many
   waits[]{thread, tid, name, kind, start_ns, duration_ns, preemptions,
           causes[]{kind, thread, tid, job, ns, by[], beside_idle_ns, cpu,
-                   idle_state, confidence}, sum_ns}
+                   idle_state, function, confidence}, sum_ns}
                       worst first, at most 1000; kind: job, frame, slice or
                       sleep; preemptions: how often the thread lost its CPU in
                       it, null without scheduler events
@@ -90,6 +90,7 @@ JSON (--json), one object; times are the trace's:
                       whose queue the thread was
   beside_idle_ns      for how long another CPU was idle that it may use
   cpu, idle_state     of idle_exit: the CPU, and the state that it left
+  function            of the kernel, in which the thread slept; or null
   losses{}
   limits[]            what the trace cannot know
   annotated, report   the files, or null";

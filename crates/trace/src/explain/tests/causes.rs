@@ -181,7 +181,8 @@ fn interrupts_and_devices() {
         script.wake(60, None, UI);
         if let Some(io) = io {
             let task = Task(UI);
-            script.kernel(60, 0, KernelEventKind::Blocked { task, io });
+            let function = None;
+            script.kernel(60, 0, KernelEventKind::Blocked { task, io, function });
         }
         script.run(62, 0, UI);
         let timeline = script.timeline(70);
@@ -213,6 +214,79 @@ fn interrupts_and_devices() {
     );
 }
 
+/// Goal: a sleep that no thread ended and no device is known for names the kernel's function in which it was,
+/// and one because of a device does, too; sleeps in two functions are two causes. Method: the text of a phone's
+/// kernel (`trappy-android8`: the GPU's driver powers up its regulator), and the page cache of another.
+#[test]
+fn blocked_functions() {
+    let text = "\
+a-5 (5) [000] d..3 1.000000: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+<idle>-0 (-----) [000] dNh4 1.000100: sched_blocked_reason: pid=5 iowait=0 caller=msm_rpm_wait_for_ack+0x5c/0x94
+<idle>-0 (-----) [000] dNh4 1.000100: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
+<idle>-0 (-----) [000] d..3 1.000110: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
+a-5 (5) [000] d..3 1.000200: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+<idle>-0 (-----) [000] dNs4 1.000250: sched_blocked_reason: pid=5 iowait=0 caller=_regulator_enable_delay+0x88/0xb0
+<idle>-0 (-----) [000] dNs4 1.000250: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
+<idle>-0 (-----) [000] d..3 1.000260: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
+a-5 (5) [000] d..3 1.000300: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+<idle>-0 (-----) [000] dNs4 1.000330: sched_blocked_reason: pid=5 iowait=1 caller=__lock_page+0xb8/0xe0
+<idle>-0 (-----) [000] dNs4 1.000330: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
+<idle>-0 (-----) [000] d..3 1.000340: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
+a-5 (5) [000] d..3 1.000350: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
+<idle>-0 (-----) [000] dNs4 1.000370: sched_blocked_reason: pid=5 iowait=0 caller=ffffffc000123456
+<idle>-0 (-----) [000] dNs4 1.000370: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
+<idle>-0 (-----) [000] d..3 1.000380: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
+";
+    let timeline = Timeline::new(
+        crate::read::read(text.as_bytes(), "phone").unwrap(),
+        &crate::timeline::Options::default(),
+    );
+    let selection = Selection {
+        threads: Some(timeline.find("a")),
+        ..Selection::default()
+    };
+    let explanation = explain(&timeline, &selection);
+    let causes = explanation.waits.iter().map(|wait| {
+        check(wait);
+        let cause = &wait.causes[0];
+        let function = cause
+            .function
+            .map(|name| timeline.recording().names.word(name));
+        let function = function.unwrap_or("-");
+        format!(
+            "{} {} {function} {}",
+            cause.kind.word(),
+            cause.ns.0,
+            cause.confidence.word()
+        )
+    });
+    assert_eq!(
+        causes.collect::<Vec<_>>(),
+        [
+            "blocked 100000 msm_rpm_wait_for_ack known",
+            "blocked 50000 _regulator_enable_delay known",
+            "io 30000 __lock_page known",
+            "unknown 20000 - known",
+        ]
+    );
+}
+
+/// Goal: of a thread whose first event is its own wake-up, the path leads on through its waker. Method: a waker
+/// that ran, and an interrupt.
+#[test]
+fn before_the_first_wake_up() {
+    let play = |by: Option<u32>| {
+        let mut script = Script::new(&NAMES, 2);
+        script.run(0, 0, WORKER);
+        script.slice(UI, "wait", 10, 60);
+        script.wake(50, by, UI);
+        script.run(52, 1, UI);
+        longest(&script.explain(100))
+    };
+    assert_eq!(play(Some(WORKER))[0], "running 40 worker:");
+    assert_eq!(play(None)[0], "interrupt 40 ui:");
+}
+
 /// Goal: while a CPU is busy with an interrupt, its thread makes no progress. Method: one interrupt in the
 /// middle of the waker's run, and a second one inside of it.
 #[test]
@@ -232,7 +306,7 @@ fn interrupted() {
     script.sleep(200, 0, Some(UI));
     assert_eq!(
         longest(&script.explain(300)),
-        ["running 70 worker:", "interrupt 30 worker:"]
+        ["running 70 worker:", "interrupted 30 worker:"]
     );
 }
 

@@ -44,7 +44,8 @@ fn what() -> impl Strategy<Value = KernelEventKind> {
             .prop_map(|(task, priority, lent)| K::Priority { task, priority, lent }),
         1 => (any::<bool>(), any::<bool>(), 0..3u32)
             .prop_map(|(begins, soft, number)| K::Interrupt { begins, soft, number }),
-        1 => (task(), any::<bool>()).prop_map(|(task, io)| K::Blocked { task, io }),
+        1 => (task(), any::<bool>(), proptest::option::of(0..9u32))
+            .prop_map(|(task, io, function)| K::Blocked { task, io, function }),
         1 => (task(), any::<bool>()).prop_map(|(task, begins)| K::Throttle { task, begins }),
         1 => (0..3u32).prop_map(|events| K::Lost { events }),
         1 => (0..4u32).prop_map(|khz| K::Frequency(khz * 1_000)),

@@ -45,7 +45,7 @@ fn on_path(timeline: &Timeline, wait: &Wait, name: &str) -> (u64, u64) {
         C::SmallCore,
         C::LowFrequency,
         C::FrequencyLimit,
-        C::Interrupt,
+        C::Interrupted,
     ]);
     (
         ran,

@@ -143,10 +143,15 @@ impl Builder {
         }
     }
 
-    /// The reason of an uninterruptible sleep of a task.
-    pub(crate) fn blocked(&mut self, at: &At, tid: u32, io: bool) {
+    /// The reason of an uninterruptible sleep of a task. `function`: the kernel's function in which it slept;
+    /// empty: it is not known.
+    pub(crate) fn blocked(&mut self, at: &At, tid: u32, io: bool, function: &[u8]) {
+        let function = (!function.is_empty()).then(|| self.word(function).0);
         match self.people.task(tid) {
-            Some(task) => self.push(at.time, at.cpu, KernelEventKind::Blocked { task, io }),
+            Some(task) => {
+                let what = KernelEventKind::Blocked { task, io, function };
+                self.push(at.time, at.cpu, what);
+            }
             None => self.lose(Loss::BadFields, 1),
         }
     }

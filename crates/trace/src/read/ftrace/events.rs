@@ -244,7 +244,19 @@ fn inherit(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
 
 fn blocked(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
     let io = number(args, b"iowait=").or_else(|| number(args, b"io_wait="))?;
-    builder.blocked(at, number(args, b"pid=")?, io != 0);
+    // `caller=msm_rpm_wait_for_ack+0x14/0x80`, or an address.
+    let caller = field(args, b"caller=").unwrap_or_default();
+    let end = memchr::memchr(b'+', caller).unwrap_or(caller.len());
+    let is_name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let name = Some(&caller[..end]).filter(|name| name.first().is_some_and(is_name));
+    let is_address = |name: &&[u8]| name.len() >= 8 && name.iter().all(u8::is_ascii_hexdigit);
+    let name = name.filter(|name| !is_address(name));
+    builder.blocked(
+        at,
+        number(args, b"pid=")?,
+        io != 0,
+        name.unwrap_or_default(),
+    );
     Some(())
 }
 

@@ -128,7 +128,23 @@ fn other_events() {
         ),
         (
             "sched_blocked_reason: pid=1 iowait=1 caller=io_schedule+0x8/0x20",
-            KernelEventKind::Blocked { task: me, io: true },
+            KernelEventKind::Blocked {
+                task: me,
+                io: true,
+                function: Some(0),
+            },
+        ),
+        (
+            "sched_blocked_reason: pid=1 iowait=0 caller=ffffffc000123456",
+            KernelEventKind::Blocked {
+                task: me,
+                io: false,
+                function: None,
+            },
+        ),
+        (
+            "cpu_frequency_limits: min=300000 max=1056000 cpu_id=2",
+            KernelEventKind::FrequencyLimit(1_056_000),
         ),
         (
             "irq_handler_entry: irq=28 name=radeon",

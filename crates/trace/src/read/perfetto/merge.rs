@@ -249,7 +249,7 @@ impl<'a> Teller<'a> {
             KernelFact::FrequencyLimit { cpu, khz } => builder.frequency_limit(&at, cpu, khz),
             KernelFact::Idle { cpu, state } => builder.idle(&at, cpu, state),
             KernelFact::Online { cpu, is_online } => builder.online(&at, cpu, is_online),
-            KernelFact::Blocked { tid, io } => builder.blocked(&at, tid, io),
+            KernelFact::Blocked { tid, io } => builder.blocked(&at, tid, io, b""),
             KernelFact::Throttle { tid, begins } => builder.throttle(&at, tid, begins),
             KernelFact::Fork {
                 child,

@@ -17,7 +17,7 @@ use super::history::Histories;
 use super::room::Room;
 use super::states::{Interval, Since, State, WakeUp};
 use super::{priorities, states};
-use crate::{Recording, Wakers};
+use crate::{Name, Recording, Wakers};
 
 /// A thread's time in the kernel because of a futex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct Futex {
 pub(crate) struct Reason {
     pub(crate) time: Nanos,
     pub(crate) io: bool,
+    /// The kernel's function in which it slept, if it is known.
+    pub(crate) function: Option<Name>,
 }
 
 /// A thread was seen on a CPU.

@@ -3,6 +3,7 @@
 use event::{KernelEventKind, Nanos, Task};
 
 use super::{Futex, KernelBuilder, Reason};
+use crate::Name;
 use crate::timeline::cpus::{IDLE, IdleChange, UNKNOWN};
 use crate::timeline::dense::NOBODY;
 use crate::timeline::states::State;
@@ -123,9 +124,10 @@ impl KernelBuilder<'_> {
                     self.futexes[call].1.end = time;
                 }
             }
-            KernelEventKind::Blocked { task, io } => {
+            KernelEventKind::Blocked { task, io, function } => {
                 let thread = self.thread(task);
-                self.reasons.push((thread, Reason { time, io }));
+                let function = function.map(Name);
+                self.reasons.push((thread, Reason { time, io, function }));
             }
             _ => {}
         }

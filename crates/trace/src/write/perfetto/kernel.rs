@@ -259,7 +259,8 @@ impl KernelWriter<'_, '_, '_> {
             KernelEventKind::Priority { task, priority, .. } => {
                 Record::from(self.lend(task, Some(priority.into()))).on(Some(task))
             }
-            KernelEventKind::Blocked { task, io } => {
+            // Perfetto names functions by the addresses of their callers, which are not kept.
+            KernelEventKind::Blocked { task, io, .. } => {
                 let what = Ftrace::SchedBlockedReason(SchedBlockedReason {
                     pid: Some(self.tracks.tid(task)),
                     io_wait: Some(io.into()),

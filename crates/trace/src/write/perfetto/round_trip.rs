@@ -58,7 +58,8 @@ fn kernel() -> impl Strategy<Value = KernelEventKind> {
         1 => any::<u32>().prop_map(KernelEventKind::FrequencyLimit),
         1 => any::<Option<u8>>().prop_map(KernelEventKind::Idle),
         1 => any::<bool>().prop_map(KernelEventKind::Online),
-        1 => (tasks(), any::<bool>()).prop_map(|(task, io)| KernelEventKind::Blocked { task, io }),
+        1 => (tasks(), any::<bool>())
+            .prop_map(|(task, io)| KernelEventKind::Blocked { task, io, function: None }),
         1 => (tasks(), any::<bool>())
             .prop_map(|(task, begins)| KernelEventKind::Throttle { task, begins }),
         1 => (tasks(), any::<u64>(), call)

@@ -19,7 +19,8 @@ pub(super) fn class(kind: CauseKind) -> &'static str {
         CauseKind::Throttled | CauseKind::NoCore => "nowhere",
         CauseKind::QueuedBehind | CauseKind::NotReady => "behind",
         CauseKind::Lock => "lock",
-        CauseKind::Io | CauseKind::Interrupt => "asleep",
+        CauseKind::Io | CauseKind::Blocked | CauseKind::Interrupt => "asleep",
+        CauseKind::Interrupted => "nowhere",
         _ => "unknown",
     }
 }
