@@ -90,22 +90,22 @@ impl Frames {
     }
 
     /// Tells all frames. `convert` converts times to the recording's clock, if it can. Everything else in the
-    /// file happened between `first` and `last`. Frames without an end last until `last`. Frames that began
-    /// before `first` (SurfaceFlinger remembers some for half a minute) begin at `first`.
+    /// file happened since `first`. Frames that began before it (SurfaceFlinger remembers some for half a
+    /// minute) begin there. Frames without an end are counted and left out: nothing says how long they were.
     pub(super) fn tell(
         self,
         builder: &mut Builder,
         convert: impl Fn(When) -> Option<u64>,
-        (first, last): (u64, u64),
+        first: u64,
     ) {
         builder.lose(Loss::Unbegun, self.unbegun);
         builder.lose(Loss::Unsupported, self.unsupported);
         for frame in self.frames {
-            if frame.end.is_none() {
+            let Some(end) = frame.end else {
                 builder.lose(Loss::Unfinished, 1);
-            }
-            let begin = convert(frame.begin);
-            let end = frame.end.map_or(Some(last), &convert);
+                continue;
+            };
+            let (begin, end) = (convert(frame.begin), convert(end));
             let on = builder.task(frame.pid);
             let (Some(begin), Some(end), Some(on)) = (begin, end, on) else {
                 builder.lose(Loss::BadFields, 1);
@@ -200,7 +200,8 @@ mod tests {
     }
 
     /// Goal: events are counted that have no beginning, no end or no program, are of a kind of later
-    /// versions, or ended before anything else happened; a frame that had begun before is cut off there.
+    /// versions, or ended before anything else happened; a frame that had begun before is cut off there, and
+    /// one without an end is no stretch.
     /// Method: one of each, beside a change of a frequency.
     #[test]
     fn what_is_not_whole_is_counted() {
@@ -210,7 +211,9 @@ mod tests {
             message(1, &[number(1, 0), change].concat()),
             packet(5, 6, 1, &[(1, 3), (2, 6), (3, 30)]),
             packet(8, 6, 5, &[(1, 3)]),
+            packet(9, 6, 1, &[(1, 4), (2, 9), (3, 30)]),
             packet(10, 6, 5, &[(1, 9)]),
+            packet(29, 6, 5, &[(1, 4)]),
             packet(20, 6, 1, &[(1, 1), (2, 7), (3, 30)]),
             packet(30, 6, 6, &[(1, 1)]),
             packet(40, 6, 1, &[(1, 2), (2, 8)]),
@@ -226,6 +229,6 @@ mod tests {
         assert_eq!(lost, expected);
         let notes = recording.annotations.iter();
         let notes: Vec<_> = notes.map(|note| (note.begin.0, note.end.0)).collect();
-        assert_eq!(notes, [(25, 25)]);
+        assert_eq!(notes, [(25, 29)]);
     }
 }
