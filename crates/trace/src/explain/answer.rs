@@ -8,9 +8,11 @@ use crate::timeline::Who;
 /// The explanation of the selected waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// The waits, the longest first; of equal lengths the earlier one, then the thread with the lower number.
+    /// The waits, the worst first: frames that were late, by how much; then other frames and waits, the longest
+    /// first; then those of drivers and of the kernel's own threads. Of equal ones the earlier one, then the
+    /// thread with the lower number.
     pub waits: Vec<Wait>,
-    /// The number of selected waits that are shorter than those and left out, because of
+    /// The number of selected waits that come behind those and are left out, because of
     /// [`Selection::limit`](super::Selection::limit), or because the accounts would take too much memory.
     pub omitted: usize,
     /// What kept an awaited thread from running although it could, in the order of the waits.
@@ -43,6 +45,9 @@ pub struct Wait {
     pub begin: Nanos,
     /// Its end: the first instant that does not belong to it.
     pub end: Nanos,
+    /// Of a frame that was late: how much later than its deadline it ended, or how much longer than a period
+    /// of the display it was. None: it was not, or that is not known.
+    pub late: Option<Nanos>,
     /// How many times its thread lost its CPU in it, or gave it away, although it could have continued. None:
     /// the recording does not say which threads ran.
     pub preemptions: Option<usize>,

@@ -4,6 +4,7 @@
 mod answer;
 mod beside;
 mod busy;
+mod deadlines;
 mod instead;
 mod inversions;
 mod locks;
@@ -113,6 +114,7 @@ fn account(ground: &Ground<'_>, found: &FoundWait) -> Wait {
         name: found.name(timeline),
         begin: found.begin,
         end: found.end,
+        late: found.late,
         preemptions: timeline.has_switches.then(preemptions),
         awaited: awaited.map(|(thread, confidence)| Awaited { thread, confidence }),
         causes: causes(&walked.segments),

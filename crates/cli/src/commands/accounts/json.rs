@@ -15,6 +15,8 @@ pub(in crate::commands) struct WaitJson {
     kind: &'static str,
     start_ns: u64,
     duration_ns: u64,
+    /// Of a late frame: how much later than its deadline it ended; null: it was not late, or that is not known.
+    late_ns: Option<u64>,
     /// How often the thread lost its CPU in it; null: no scheduler events.
     preemptions: Option<usize>,
     causes: Vec<CauseJson>,
@@ -106,6 +108,7 @@ impl Account {
             kind: kind(wait.kind),
             start_ns: (wait.begin - self.origin).0,
             duration_ns: wait.length().0,
+            late_ns: wait.late.map(|late| late.0),
             preemptions: wait.preemptions,
             causes: wait
                 .causes

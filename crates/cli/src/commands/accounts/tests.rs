@@ -49,6 +49,7 @@ fn wait() -> Wait {
         name: "lock bus".into(),
         begin: Nanos(1_234_000_000),
         end: Nanos(1_244_600_000),
+        late: None,
         segments: Vec::new(),
         preemptions: None,
         awaited: None,

@@ -3,6 +3,7 @@
 mod causes;
 mod inversions;
 mod jobs;
+mod order;
 mod random;
 mod real;
 mod throttled;
