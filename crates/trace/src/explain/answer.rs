@@ -278,8 +278,8 @@ words! {
     Remedy {
         /// Waiters that sleep instead of spinning.
         Park = "park";
-        /// Smaller pieces of work: another thread can take the rest.
-        SmallerGrains = "smaller_grains";
+        /// A lock that is held for less time.
+        ShorterLock = "shorter_lock";
         /// Threads with deadlines that stay off the slow CPUs.
         LeaveOutSlowCores = "leave_out_slow_cores";
         /// A higher frequency while the thread runs: a utilisation clamp, a performance hint, another governor.

@@ -149,20 +149,20 @@ fn remedies(
         }
         (InversionKind::IdleExit, _) => vec![Remedy::LighterSleep],
         (InversionKind::Placement, _) if is_slow => {
-            vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
+            vec![Remedy::LeaveOutSlowCores]
         }
         // It may just as well have been put aside.
         (InversionKind::Placement, _) if segments.iter().any(is_unclear) => {
             vec![for_idle, Remedy::RaiseQuota]
         }
-        (InversionKind::Placement, _) => vec![for_idle, Remedy::SmallerGrains],
+        (InversionKind::Placement, _) => vec![for_idle],
         // No thread is in the way of the lock's holder: a lent priority changes nothing.
-        (InversionKind::Lock, _) if is_nobody => vec![for_idle, Remedy::SmallerGrains],
+        (InversionKind::Lock, _) if is_nobody => vec![for_idle, Remedy::ShorterLock],
         (InversionKind::Lock, Who::Idle) => vec![Remedy::PriorityInheritance, for_idle],
-        (InversionKind::Lock, _) => vec![Remedy::PriorityInheritance, Remedy::SmallerGrains],
+        (InversionKind::Lock, _) => vec![Remedy::PriorityInheritance, Remedy::ShorterLock],
         (InversionKind::Preemption, Who::Task(other)) if related(other) => {
-            vec![Remedy::FewerThreads, Remedy::SmallerGrains]
+            vec![Remedy::FewerThreads]
         }
-        (InversionKind::Preemption, _) => vec![Remedy::SamePriority, Remedy::SmallerGrains],
+        (InversionKind::Preemption, _) => vec![Remedy::SamePriority],
     }
 }

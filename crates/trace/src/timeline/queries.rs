@@ -200,6 +200,27 @@ impl Timeline {
         named.collect()
     }
 
+    /// The slices of a thread that the instant just before a time lies inside of, the outermost first. Those that
+    /// stand for stretches beside the thread's own work, as of Android's frame timeline, are left out.
+    pub fn path(&self, task: Task, time: Nanos) -> Vec<Slice> {
+        let Some(thread) = self.tasks.find(task.0) else {
+            return Vec::new();
+        };
+        let mut path = self.slices.slices.around(thread, time);
+        path.retain(|slice| {
+            let name = self.recording.names.word(slice.name);
+            !name.starts_with("frame timeline ")
+        });
+        path.reverse();
+        path
+    }
+
+    /// The name of a thread's program, if it is known.
+    pub fn program(&self, task: Task) -> Option<&str> {
+        let process = self.recording.processes.get(self.process(task)?)?;
+        Some(process.name.as_str()).filter(|name| !name.is_empty())
+    }
+
     /// The parts of a stretch of time in which a CPU was offline.
     pub fn offline_within(&self, cpu: Cpu, begin: Nanos, end: Nanos) -> Vec<(Nanos, Nanos)> {
         let changes = self.lane(cpu).into_iter().flat_map(|lane| &lane.online);

@@ -5,12 +5,15 @@ use serde::Serialize;
 use trace::explain::{Cause, Inversion, Share, Wait, WaitKind, Who};
 
 use super::Account;
+use super::sentence::shown;
 
 /// One wait. Its causes sum to its length.
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct WaitJson {
     thread: String,
     tid: Option<u32>,
+    /// The name of its program; null: not known.
+    process: Option<String>,
     name: String,
     kind: &'static str,
     start_ns: u64,
@@ -29,6 +32,9 @@ struct CauseJson {
     /// Null: not known.
     thread: Option<String>,
     tid: Option<u32>,
+    process: Option<String>,
+    /// The slices in which most of it passed, outer ones first; null: in no single place, or it ran.
+    within: Option<String>,
     /// The label of the job in the way.
     job: Option<String>,
     ns: u64,
@@ -49,6 +55,7 @@ struct ShareJson {
     who: &'static str,
     thread: Option<String>,
     tid: Option<u32>,
+    process: Option<String>,
     ns: u64,
 }
 
@@ -104,6 +111,7 @@ impl Account {
         WaitJson {
             thread: self.timeline.name(wait.thread),
             tid: self.timeline.tid(wait.thread),
+            process: self.timeline.program(wait.thread).map(str::to_owned),
             name: wait.name.clone(),
             kind: kind(wait.kind),
             start_ns: (wait.begin - self.origin).0,
@@ -113,18 +121,23 @@ impl Account {
             causes: wait
                 .causes
                 .iter()
-                .map(|cause| self.cause_json(cause))
+                .map(|cause| self.cause_json(wait, cause))
                 .collect(),
             sum_ns: wait.sum().0,
         }
     }
 
-    fn cause_json(&self, cause: &Cause) -> CauseJson {
+    fn cause_json(&self, wait: &Wait, cause: &Cause) -> CauseJson {
         let label = |job| self.timeline.label(job).map(str::to_owned);
         CauseJson {
             kind: cause.kind.word(),
             thread: cause.thread.map(|task| self.timeline.name(task)),
             tid: cause.thread.and_then(|task| self.timeline.tid(task)),
+            process: cause
+                .thread
+                .and_then(|task| self.timeline.program(task))
+                .map(str::to_owned),
+            within: self.within_slices(wait, shown(cause.kind), cause.thread),
             job: cause.job.and_then(label),
             ns: cause.ns.0,
             by: self.by_json(&cause.by),
@@ -143,6 +156,9 @@ impl Account {
                 who,
                 thread: task.map(|task| self.timeline.name(task)),
                 tid: task.and_then(|task| self.timeline.tid(task)),
+                process: task
+                    .and_then(|task| self.timeline.program(task))
+                    .map(str::to_owned),
                 ns: share.ns.0,
             }
         };

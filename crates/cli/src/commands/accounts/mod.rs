@@ -76,6 +76,25 @@ impl Account {
         }
     }
 
+    /// The name to show for a thread and its program, if that has another name.
+    fn of_program(&self, task: Task) -> String {
+        let name = self.thread(task);
+        match self.program(task) {
+            Some(program) => format!("{name} of {program}"),
+            None => name,
+        }
+    }
+
+    /// The program of a thread, if it is known and its name says more than the thread's, which for a main thread
+    /// is an end of it.
+    fn program(&self, task: Task) -> Option<&str> {
+        let thread = self.timeline.name(task);
+        let program = self.timeline.program(task)?;
+        let (long, short) = (program.to_lowercase(), thread.trim().to_lowercase());
+        let is_new = !long.ends_with(&short) && !long.starts_with(&short);
+        is_new.then_some(program)
+    }
+
     /// A word of the recording.
     fn word(&self, name: Name) -> &str {
         self.timeline.recording().names.word(name)

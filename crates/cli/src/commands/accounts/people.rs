@@ -16,6 +16,8 @@ use super::{Account, plural, short};
 /// How many lines of each.
 const INVERSIONS_MAX: usize = 6;
 const WAITS_MAX: usize = 10;
+/// How much of a wait's name the table has room for.
+const NAME_MAX: usize = 48;
 
 /// Inversions of the same kind between the same threads; a wait inside of another one has the same ones.
 pub(super) struct Group<'a> {
@@ -94,7 +96,7 @@ impl Account {
         let mut lines = vec!["Inversions:".to_owned()];
         for group in groups.iter().take(INVERSIONS_MAX) {
             lines.extend(wrapped(&self.inverted(group), "  ", columns));
-            let remedies = format!("remedy: {}", self.remedies(group.first));
+            let remedies = format!("remedy: {}", self.remedies(group));
             lines.extend(wrapped(&remedies, "    ", columns));
         }
         if let Some(more) = groups
@@ -110,20 +112,29 @@ impl Account {
     /// The longest waits as a table.
     pub(in crate::commands) fn waits_table(&self) -> String {
         let mut table = output::table();
-        table.set_header(["thread", "waited in", "at", "length", "mostly"]);
+        let has_late = self
+            .explanation
+            .waits
+            .iter()
+            .any(|wait| wait.late.is_some());
+        let late = if has_late { "late by" } else { "" };
+        let header = ["thread", "waited in", "at", "length", late, "mostly"];
+        table.set_header(header.iter().filter(|title| !title.is_empty()));
         // The positions are in the order of lengths.
         let outermost = self.outermost();
         let waits = &self.explanation.waits;
         for wait in outermost.iter().take(WAITS_MAX).map(|&at| &waits[at]) {
-            table.add_row([
-                self.thread(wait.thread),
-                wait.name.clone(),
+            let mut row = vec![
+                self.of_program(wait.thread),
+                output::cut(&wait.name, NAME_MAX),
                 self.at(wait.begin),
                 short(wait.length()),
-                self.mostly(wait),
-            ]);
+            ];
+            row.extend(has_late.then(|| wait.late.map_or(String::new(), short)));
+            row.push(self.mostly(wait));
+            table.add_row(row);
         }
-        for column in 2..4 {
+        for column in 2..4 + usize::from(has_late) {
             if let Some(column) = table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -285,13 +296,20 @@ impl Account {
     }
 
     /// The remedies, in words.
-    pub(super) fn remedies(&self, inversion: &Inversion) -> String {
+    pub(super) fn remedies(&self, group: &Group<'_>) -> String {
+        let inversion = group.first;
         let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
+        let runner = self.who(group.runner());
+        let process = |task| self.timeline.process(task);
+        let is_related = match group.runner() {
+            Who::Task(task) if inversion.kind == InversionKind::Preemption => {
+                process(task).is_some() && process(task) == process(inversion.holder)
+            }
+            _ => false,
+        };
         let told = inversion.remedies.iter().map(|remedy| match remedy {
             Remedy::Park => format!("let {waiter} sleep while it waits instead of spinning"),
-            Remedy::SmallerGrains => {
-                "smaller pieces of work, so that others can take the rest".into()
-            }
+            Remedy::ShorterLock => format!("less work of {holder} while it holds the lock"),
             Remedy::LeaveOutSlowCores => {
                 format!("let {holder} run on the large CPUs only, by its mask or a performance hint")
             }
@@ -304,14 +322,27 @@ impl Account {
                     .to_owned()
             }
             Remedy::PriorityInheritance => "a lock with priority inheritance".to_owned(),
+            Remedy::FewerThreads if is_related => {
+                format!("fewer busy threads in this program than CPUs: {runner} is one of its own")
+            }
             Remedy::FewerThreads => "fewer busy threads than CPUs".to_owned(),
-            Remedy::SamePriority if waiter == holder => format!("a better priority for {waiter}"),
-            Remedy::SamePriority => format!("the same priority for {waiter} and {holder}"),
+            Remedy::SamePriority if waiter == holder => {
+                format!("a better priority for {waiter} than {runner} has")
+            }
+            Remedy::SamePriority => {
+                format!("the priority of {waiter} for {holder}, too, above that of {runner}")
+            }
             Remedy::WiderAffinity => format!("let {holder} use more CPUs"),
+            Remedy::MoveAway if inversion.kind == InversionKind::Preemption => {
+                format!("another CPU was idle: keep {runner}, or {holder}, off the CPU that both were on")
+            }
             Remedy::MoveAway => {
                 format!("keep {holder} off the busy CPU for a while, and it is put on the idle one")
             }
-            Remedy::LighterSleep => "CPUs that sleep less deeply and so wake up sooner".to_owned(),
+            Remedy::LighterSleep => format!(
+                "CPUs that sleep less deeply while {waiter} has deadlines: a limit of the wake-up latency (PM \
+                 QoS), or a performance mode"
+            ),
             Remedy::RaiseQuota => "a larger CPU quota, or none".to_owned(),
             Remedy::FitQuota => {
                 "no more busy threads than the quota has CPUs, and none that spins".to_owned()

@@ -1,5 +1,7 @@
 //! One wait in words.
 
+use std::collections::BTreeMap;
+
 use event::{Nanos, Task};
 use trace::Name;
 use trace::explain::{
@@ -13,6 +15,8 @@ use super::{Account, plural, short};
 /// fiftieth.
 const PARTS_MAX: usize = 4;
 const PART_MIN: u64 = 50;
+/// The innermost slices of a path that are told.
+const PATH_MAX: usize = 4;
 /// The most bars, and the most threads that ran instead in each; anything shorter than a 200th is not seen.
 const BARS_MAX: usize = 8;
 const SHARES_MAX: usize = 4;
@@ -94,7 +98,11 @@ impl Account {
         let parts = self.parts(wait);
         parts.first().map_or(String::new(), |part| {
             let label = self.label(wait, part);
-            format!("{label}, {}", short(part.ns))
+            // Of a thread that could have run, the label ends with what ran instead.
+            let path = self.within_slices(wait, part.kind, part.thread);
+            let path = path.filter(|_| part.by.is_empty());
+            let path = path.map_or(String::new(), |path| format!(" in {path}"));
+            format!("{label}{path}, {}", short(part.ns))
         })
     }
 
@@ -125,7 +133,8 @@ impl Account {
     }
 
     fn head(&self, wait: &Wait) -> String {
-        let (thread, length, name) = (self.thread(wait.thread), short(wait.length()), &wait.name);
+        let thread = self.of_program(wait.thread);
+        let (length, name) = (short(wait.length()), &wait.name);
         match wait.kind {
             WaitKind::Sleep => format!("{thread} slept {length}"),
             WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
@@ -136,12 +145,15 @@ impl Account {
                     .iter()
                     .filter(|cause| cause.thread == Some(wait.thread) && is_run(cause.kind));
                 let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
-                let verb = if own.0 * 2 > wait.length().0 {
+                let is_frame = wait.late.is_some() || name.contains("rame");
+                let verb = if is_frame || own.0 * 2 > wait.length().0 {
                     "took"
                 } else {
                     "waited"
                 };
-                format!("{thread} {verb} {length} in `{name}`")
+                let late = wait.late.filter(|late| *late > Nanos::ZERO);
+                let late = late.map_or(String::new(), |late| format!(", {} late,", short(late)));
+                format!("{thread} {verb} {length} in `{name}`{late}")
             }
         }
     }
@@ -149,6 +161,8 @@ impl Account {
     /// One part, as half a sentence.
     fn phrase(&self, wait: &Wait, part: &Part) -> String {
         let (ns, who) = (short(part.ns), self.path(wait, part.thread));
+        let place = self.within_slices(wait, part.kind, part.thread);
+        let place = place.map_or(String::new(), |path| format!(" in `{path}`"));
         match part.kind {
             CauseKind::Running => format!("{who} ran {ns}"),
             CauseKind::Awake => format!("for {ns} it is not known whether {who} ran"),
@@ -178,13 +192,15 @@ impl Account {
             }
             CauseKind::BusyWaitStolen => {
                 let ran = self.ran_of(&part.by, part.ns);
-                format!("{ran} while {who} was runnable and a busy wait burnt a CPU it needed")
+                format!(
+                    "{ran} while {who} was runnable{place} and a busy wait burnt a CPU it needed"
+                )
             }
             CauseKind::Preempted | CauseKind::WakeLatency => {
                 let held = self.holds(wait, part.thread);
                 let ran = self.ran_of(&part.by, part.ns);
                 let beside = beside(part.beside_idle, part.ns);
-                format!("{ran} while {who}{held} was runnable{beside}")
+                format!("{ran} while {who}{held} was runnable{place}{beside}")
             }
             CauseKind::IdleExit => match part.exit {
                 Some(exit) => {
@@ -193,11 +209,15 @@ impl Account {
                 None => format!("CPUs took {ns} to leave their idle states for {who}"),
             },
             CauseKind::Lock => {
-                format!("{who} slept {ns} because of a lock, and nothing says who held it")
+                format!("{who} slept {ns}{place} because of a lock, and nothing says who held it")
             }
-            CauseKind::Io => format!("{who} waited {ns} for a device{}", self.within(part)),
-            CauseKind::Blocked => format!("{who} slept {ns} in the kernel{}", self.within(part)),
-            CauseKind::Interrupt => format!("{who} slept {ns} until a timer or a device woke it"),
+            CauseKind::Io => format!("{who} waited {ns}{place} for a device{}", self.within(part)),
+            CauseKind::Blocked => {
+                format!("{who} slept {ns}{place} in the kernel{}", self.within(part))
+            }
+            CauseKind::Interrupt => {
+                format!("{who} slept {ns}{place} until a timer or a device woke it")
+            }
             CauseKind::Interrupted => format!("interrupts took {ns} of {who}'s CPU"),
             _ => format!("nothing says where {ns} went"),
         }
@@ -239,6 +259,40 @@ impl Account {
             Some(task) if task == wait.thread => format!("{} itself", self.thread(task)),
             Some(task) => self.thread(task),
         }
+    }
+
+    /// The slices inside of the wait, the outermost first, in which a thread was for most of a cause; none: it
+    /// was in no single place, or ran, and so went from one to the next.
+    pub(super) fn within_slices(
+        &self,
+        wait: &Wait,
+        of: CauseKind,
+        thread: Option<Task>,
+    ) -> Option<String> {
+        let task = thread.filter(|_| !is_run(of) && of != CauseKind::Interrupted)?;
+        let mut sums: BTreeMap<Vec<Name>, Nanos> = BTreeMap::new();
+        let segments = wait.segments.iter();
+        let mut all = Nanos::ZERO;
+        for segment in
+            segments.filter(|segment| segment.thread == thread && shown(segment.kind) == of)
+        {
+            let mut path = self.timeline.path(task, segment.end);
+            if task == wait.thread {
+                path.retain(|slice| slice.begin > wait.begin || slice.end < wait.end);
+                path.retain(|slice| slice.begin >= wait.begin);
+            }
+            let names = path.iter().map(|slice| slice.name).collect();
+            *sums.entry(names).or_default() += segment.length();
+            all += segment.length();
+        }
+        let (path, most) = sums.into_iter().max_by_key(|(_, ns)| *ns)?;
+        let is_told = !path.is_empty() && most.0 * 2 > all.0;
+        let skipped = path.len().saturating_sub(PATH_MAX);
+        let names: Vec<&str> = path[skipped..]
+            .iter()
+            .map(|name| self.word(*name))
+            .collect();
+        is_told.then(|| names.join(" > "))
     }
 
     /// The kernel's function in which the thread slept, if there is one.
@@ -354,11 +408,15 @@ fn alone(by: &[Share]) -> Option<&Share> {
 }
 
 /// It could have run, whether or not it had run just before.
-fn kind(cause: &Cause) -> CauseKind {
-    match cause.kind {
+pub(super) fn shown(kind: CauseKind) -> CauseKind {
+    match kind {
         CauseKind::WakeLatency => CauseKind::Preempted,
         kind => kind,
     }
+}
+
+fn kind(cause: &Cause) -> CauseKind {
+    shown(cause.kind)
 }
 
 /// Causes of the same kind, as `kind` tells it, with the same thread on the path, as one; the longest first.
