@@ -152,8 +152,8 @@ pub enum KernelEventKind {
         task: Task,
         /// Whether it waits for a device.
         io: bool,
-        /// The number of the kernel's function in which it slept, among the recording's words; none: it is not
-        /// known.
+        /// The number of the kernel's function in which it slept, among the recording's words; none: it is
+        /// not known.
         function: Option<u32>,
     },
     /// The CPU time that a task's group may use is used up: the task is put aside, or it may go on. A running

@@ -8,9 +8,9 @@ use crate::timeline::Who;
 /// The explanation of the selected waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// The waits, the worst first: frames that were late, by how much; then other frames and waits, the longest
-    /// first; then those of drivers and of the kernel's own threads. Of equal ones the earlier one, then the
-    /// thread with the lower number.
+    /// The waits, the worst first: frames that were late, by how much; then other frames and waits, the
+    /// longest first; then those of drivers and of the kernel's own threads. Of equal ones the earlier one,
+    /// then the thread with the lower number.
     pub waits: Vec<Wait>,
     /// The number of selected waits that come behind those and are left out, because of
     /// [`Selection::limit`](super::Selection::limit), or because the accounts would take too much memory.
@@ -96,10 +96,10 @@ pub struct Segment {
     /// What that thread did, or what was done to it.
     pub kind: CauseKind,
     /// What ran on the CPU in whose queue the thread was: on the one that was taken from it, or for which it
-    /// was woken. Where that CPU is not known, and of [`CauseKind::BusyWaitStolen`], what ran on all CPUs that
-    /// the thread was allowed on: each instant is split equally over those of them that were online, and the
-    /// nanoseconds that do not divide go to the largest remainders. Of [`CauseKind::SmallCore`], what ran on
-    /// the faster ones. These sum to the segment's length. Else empty.
+    /// was woken. Where that CPU is not known, and of [`CauseKind::BusyWaitStolen`], what ran on all CPUs
+    /// that the thread was allowed on: each instant is split equally over those of them that were online, and
+    /// the nanoseconds that do not divide go to the largest remainders. Of [`CauseKind::SmallCore`], what ran
+    /// on the faster ones. These sum to the segment's length. Else empty.
     pub by: Vec<Share>,
     /// Whether the thread could have run on another CPU, which was idle. It is as sure as it is that the
     /// thread was allowed there: where no recording says that, it is inferred.
@@ -207,8 +207,8 @@ words! {
         Preempted = "preempted";
         /// It had been woken and did not run yet.
         WakeLatency = "wake_latency";
-        /// It could have run, and the CPU in whose queue it was had nothing else to do: that CPU left its idle
-        /// state.
+        /// It could have run, and the CPU in whose queue it was had nothing else to do: that CPU left its
+        /// idle state.
         IdleExit = "idle_exit";
         /// It could have run, and was put aside: the CPU time of its group was used up.
         Throttled = "throttled";
@@ -247,8 +247,8 @@ words! {
         BusyWait = "busy_wait";
         /// The CPU in whose queue it was left its idle state.
         IdleExit = "idle_exit";
-        /// A CPU that it was allowed on was idle, and in whose queue it was is not known; or it ran on a small
-        /// one while one that was faster at that time was idle, or ran something else.
+        /// A CPU that it was allowed on was idle, and in whose queue it was is not known; or it ran on a
+        /// small one while one that was faster at that time was idle, or ran something else.
         Placement = "placement";
         /// It ran at a lower frequency than its CPU may have.
         LowFrequency = "low_frequency";
@@ -282,7 +282,8 @@ words! {
         ShorterLock = "shorter_lock";
         /// Threads with deadlines that stay off the slow CPUs.
         LeaveOutSlowCores = "leave_out_slow_cores";
-        /// A higher frequency while the thread runs: a utilisation clamp, a performance hint, another governor.
+        /// A higher frequency while the thread runs: a utilisation clamp, a performance hint, another
+        /// governor.
         RaiseFrequency = "raise_frequency";
         /// Less heat, or a higher limit: the frequency is limited for the heat, or by a program.
         RaiseLimit = "raise_limit";

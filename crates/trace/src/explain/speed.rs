@@ -41,7 +41,7 @@ impl Speeds {
         khz: Option<u32>,
         limit: Option<u32>,
         length: Nanos,
-    ) -> Lost {
+    ) -> LostTime {
         let most = u128::from(self.most.max(1));
         let capacity = if self.most == 0 {
             most
@@ -60,7 +60,7 @@ impl Speeds {
         let at_most = (length * khz).div_ceil(max_khz);
         let on_fastest = (length * capacity * khz).div_ceil(most * max_khz);
         let nanos = |more: u128, less: u128| Nanos((more - less.min(more)) as u64);
-        Lost {
+        LostTime {
             low_frequency: nanos(length, at_limit),
             limit: nanos(at_limit, at_most),
             small_core: nanos(at_most, on_fastest),
@@ -77,7 +77,7 @@ impl Speeds {
 
 /// The time for which a thread ran longer than on the fastest CPU at its highest frequency, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lost {
+pub(super) struct LostTime {
     pub(super) small_core: Nanos,
     /// The frequency was lower than it could have been.
     pub(super) low_frequency: Nanos,

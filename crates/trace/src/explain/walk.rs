@@ -367,25 +367,34 @@ impl Walk<'_, '_> {
     fn slow(&mut self, thread: u32, frame: PathFrame, lane: &Lane, from: Nanos, job: Option<u64>) {
         let ground = self.ground;
         let (allowed, told) = self.allowed(thread, self.time);
-        let own = ground.speeds.now(lane, self.time);
+        let speeds = &ground.speeds;
         let lanes = &ground.timeline.lanes;
-        let faster = |at: &&u32| {
+        let larger = |at: &&u32| {
             let other = &lanes[**at as usize];
-            ground.speeds.now(other, self.time) > own && other.is_online(self.time - Nanos(1))
+            speeds.capacity(other) > speeds.capacity(lane) && other.is_online(self.time - Nanos(1))
         };
-        let faster: Vec<u32> = allowed.iter().filter(faster).copied().collect();
-        let online = vec![true; faster.len()];
+        let larger: Vec<u32> = allowed.iter().filter(larger).copied().collect();
+        // A large CPU at a low frequency is no better place.
+        let own = speeds.now(lane, self.time);
+        let mut faster = larger.clone();
+        faster.retain(|at| speeds.now(&lanes[*at as usize], self.time) > own);
+        let ran_on = |some: &[u32]| {
+            let online = vec![true; some.len()];
+            shares(ground.timeline, thread, some, &online, (from, self.time))
+        };
         let mut confidence = frame.confidence.max(ground.speeds.confidence);
         let mut inversion = None;
         let mut by = Vec::new();
-        if !faster.is_empty() {
+        if !larger.is_empty() {
             confidence = confidence.max(told);
-            by = shares(ground.timeline, thread, &faster, &online, (from, self.time));
+            by = ran_on(&larger);
+        }
+        if !faster.is_empty() {
             let off_path = |who: Who| match who {
                 Who::Task(task) => !self.on_path(task),
                 who => who == Who::Idle,
             };
-            if by.iter().any(|share| off_path(share.who)) {
+            if ran_on(&faster).iter().any(|share| off_path(share.who)) {
                 inversion = Some(InversionKind::Placement);
             }
         }

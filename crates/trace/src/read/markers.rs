@@ -99,8 +99,8 @@ pub(crate) fn read(builder: &mut Builder, at: &At, text: &[u8]) -> Option<Known>
     Some(marker)
 }
 
-/// A slice of an interrupt is its CPU's, and not of the thread that it stopped, which may be the idle one. The
-/// track of it is no thread: its number is beyond the kernel's.
+/// A slice of an interrupt is its CPU's, and not of the thread that it stopped, which may be the idle one.
+/// The track of it is no thread: its number is beyond the kernel's.
 fn mark_interrupt(builder: &mut Builder, at: &At, what: MarkKind) {
     const TRACKS: u32 = u32::MAX - (1 << 17);
     let tid = TRACKS + at.cpu.min(MOST_CPUS);
@@ -480,8 +480,8 @@ mod tests {
         assert!(recording.marks.is_empty() && recording.kernel.is_empty());
     }
 
-    /// Goal: slices of interrupts are their CPU's, whichever thread they stop. Method: one on the idle task, and
-    /// one on a thread that is in a slice of its own.
+    /// Goal: slices of interrupts are their CPU's, whichever thread they stop. Method: one on the idle task,
+    /// and one on a thread that is in a slice of its own.
     #[test]
     fn slices_of_interrupts() {
         let mut builder = Builder::new("test");

@@ -105,13 +105,14 @@ fn page() -> String {
     )
 }
 
-/// Goal: the tag of a block in the viewer's own code is no block, and a page whose scripts are damaged is read
-/// all the same. Method: the page with such code in front, as every page of systrace has it, and with that
-/// code's end cut off.
+/// Goal: the tag of a block in the viewer's own code is no block, and a page whose scripts are damaged is
+/// read all the same. Method: the page with such code in front, as every page of systrace has it, and with
+/// that code's end cut off.
 #[test]
 fn the_viewers_code_is_no_trace() {
     let with = |code: &str| page().replace("<script>var a = 1;</script>", code);
-    let code = r#"<script>html = '<script class="trace-data" type="application\/text">\n' + x + '<\/script>';</script>"#;
+    let code = "<script>html = '<script class=\"trace-data\" type=\"application\\/text\">\\n' + x \
+                + '<\\/script>';</script>";
     let plain = read_bytes(page().as_bytes()).unwrap();
     let found = read_bytes(with(code).as_bytes()).unwrap();
     assert_eq!(found.losses, plain.losses);

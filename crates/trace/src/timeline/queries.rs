@@ -200,8 +200,8 @@ impl Timeline {
         named.collect()
     }
 
-    /// The slices of a thread that the instant just before a time lies inside of, the outermost first. Those that
-    /// stand for stretches beside the thread's own work, as of Android's frame timeline, are left out.
+    /// The slices of a thread that the instant just before a time lies inside of, the outermost first. Those
+    /// that stand for stretches beside the thread's own work, as of Android's frame timeline, are left out.
     pub fn path(&self, task: Task, time: Nanos) -> Vec<Slice> {
         let Some(thread) = self.tasks.find(task.0) else {
             return Vec::new();

@@ -18,7 +18,8 @@ pub(in crate::commands) struct WaitJson {
     kind: &'static str,
     start_ns: u64,
     duration_ns: u64,
-    /// Of a late frame: how much later than its deadline it ended; null: it was not late, or that is not known.
+    /// Of a late frame: how much later than its deadline it ended; null: it was not late, or that is not
+    /// known.
     late_ns: Option<u64>,
     /// How often the thread lost its CPU in it; null: no scheduler events.
     preemptions: Option<usize>,

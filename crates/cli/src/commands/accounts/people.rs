@@ -340,8 +340,8 @@ impl Account {
                 format!("keep {holder} off the busy CPU for a while, and it is put on the idle one")
             }
             Remedy::LighterSleep => format!(
-                "CPUs that sleep less deeply while {waiter} has deadlines: a limit of the wake-up latency (PM \
-                 QoS), or a performance mode"
+                "CPUs that sleep less deeply while {waiter} has deadlines: a limit of the wake-up \
+                 latency (PM QoS), or a performance mode"
             ),
             Remedy::RaiseQuota => "a larger CPU quota, or none".to_owned(),
             Remedy::FitQuota => {

@@ -261,8 +261,8 @@ impl Account {
         }
     }
 
-    /// The slices inside of the wait, the outermost first, in which a thread was for most of a cause; none: it
-    /// was in no single place, or ran, and so went from one to the next.
+    /// The slices inside of the wait, the outermost first, in which a thread was for most of a cause; none:
+    /// it was in no single place, or ran, and so went from one to the next.
     pub(super) fn within_slices(
         &self,
         wait: &Wait,

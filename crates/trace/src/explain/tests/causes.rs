@@ -2,16 +2,16 @@
 
 use event::{Cpu, KernelEventKind, Left, Nanos, Task};
 
-use crate::explain::{CauseKind, Confidence, Explanation, IdleExit, Selection, WaitKind, explain};
+use crate::explain::{CauseKind, Confidence, Explanation, Selection, WaitKind, explain};
 use crate::script::{Script, check, told};
 use crate::timeline::Timeline;
 
-const UI: u32 = 0;
-const WORKER: u32 = 1;
-const HOG: u32 = 2;
-const NAMES: [&str; 3] = ["ui", "worker", "hog"];
+pub(super) const UI: u32 = 0;
+pub(super) const WORKER: u32 = 1;
+pub(super) const HOG: u32 = 2;
+pub(super) const NAMES: [&str; 3] = ["ui", "worker", "hog"];
 
-fn longest(told_by: &(Timeline, Explanation)) -> Vec<String> {
+pub(super) fn longest(told_by: &(Timeline, Explanation)) -> Vec<String> {
     told(&told_by.0, &told_by.1.waits[0])
 }
 
@@ -41,10 +41,10 @@ fn preempted() {
     assert_eq!(told.0.preemptions(Task(WORKER)), 1);
 }
 
-/// Goal: what took the CPU of a thread is told, and nothing else; where its queue is not known, each instant is
-/// split equally over the CPUs that it may run on, and the nanoseconds that do not divide go to the largest
-/// remainder. Method: three CPUs, of which the thread may use all, then two; and the same with a move after
-/// which its queue contradicts its next run.
+/// Goal: what took the CPU of a thread is told, and nothing else; where its queue is not known, each instant
+/// is split equally over the CPUs that it may run on, and the nanoseconds that do not divide go to the
+/// largest remainder. Method: three CPUs, of which the thread may use all, then two; and the same with a move
+/// after which its queue contradicts its next run.
 #[test]
 fn who_ran_instead() {
     let play = |cpus: &[u32], is_odd: bool| {
@@ -68,106 +68,6 @@ fn who_ran_instead() {
     }
     assert_eq!(play(&[0, 1, 2], true), "preempted 11 worker: a=4 b=4 c=3");
     assert_eq!(play(&[0, 1], true), "preempted 11 worker: a=6 b=5");
-}
-
-/// Goal: the thread that took a CPU has all of the time, known, and beside it stands that another CPU was idle;
-/// of a thread that is pulled elsewhere without an event, too. Method: the worker is preempted beside an idle
-/// CPU, and runs next on the same CPU, or on the idle one; nothing says which CPUs it may use but that it was
-/// seen there.
-#[test]
-fn the_taken_cpu() {
-    for next in [0, 1] {
-        let mut script = Script::new(&NAMES, 2);
-        script.recording.threads[WORKER as usize].allowed = None;
-        script.run(0, 1, WORKER);
-        script.sleep(10, 1, None);
-        script.wake(20, None, WORKER);
-        script.run(21, 0, WORKER);
-        script.run(30, 0, UI);
-        script.sleep(100, 0, Some(WORKER));
-        script.run(200, 0, HOG);
-        script.run(500, next, WORKER);
-        script.wake(600, Some(WORKER), UI);
-        script.sleep(600, next, None);
-        script.run(601, 0, UI);
-        let (timeline, explanation) = script.explain(700);
-        let wait = explanation
-            .waits
-            .iter()
-            .find(|wait| wait.thread == Task(UI))
-            .unwrap();
-        let cause = &wait.causes[0];
-        assert_eq!(
-            told(&timeline, wait)[0],
-            "preempted 300 worker: hog=300",
-            "{next}"
-        );
-        assert_eq!(
-            (cause.beside_idle, cause.confidence),
-            (Nanos(300), Confidence::Known)
-        );
-        let inversion = explanation
-            .inversions
-            .iter()
-            .find(|it| it.holder == Task(WORKER))
-            .unwrap();
-        assert_eq!(
-            (
-                inversion.kind.word(),
-                inversion.beside_idle.0,
-                inversion.remedies[0].word()
-            ),
-            ("preemption", 300, "move_away")
-        );
-    }
-}
-
-/// Goal: a thread whose CPU is idle from the wake-up until it runs waits for that CPU to leave its idle state,
-/// which is told; a CPU that runs something before is no such case. Method: the wake-up for an idle CPU, in
-/// two states and in none that is known, and with another thread in between.
-#[test]
-fn idle_exits() {
-    let play = |state: Option<u8>, between: bool| {
-        let mut script = Script::new(&NAMES, 3);
-        script.run(0, 0, UI);
-        script.run(0, 1, WORKER);
-        script.sleep(50, 1, None);
-        script.kernel(60, 1, KernelEventKind::Idle(state));
-        script.wake_for(100, Some(UI), WORKER, 1);
-        script.sleep(101, 0, None);
-        if between {
-            script.run(200, 1, HOG);
-            script.sleep(300, 1, None);
-        }
-        script.kernel(390, 1, KernelEventKind::Idle(None));
-        script.run(400, 1, WORKER);
-        script.wake_for(500, Some(WORKER), UI, 0);
-        script.sleep(501, 1, None);
-        script.run(502, 0, UI);
-        let (timeline, explanation) = script.explain(600);
-        let wait = explanation
-            .waits
-            .iter()
-            .find(|wait| wait.thread == Task(UI))
-            .unwrap();
-        let causes = wait
-            .causes
-            .iter()
-            .filter(|cause| cause.thread == Some(Task(WORKER)));
-        let exits: Vec<_> = causes
-            .filter_map(|cause| Some((cause.exit?, cause.ns.0, cause.confidence)))
-            .collect();
-        (told(&timeline, wait), exits)
-    };
-    let exit = |state| IdleExit { cpu: Cpu(1), state };
-    for state in [Some(2), Some(0), None] {
-        let (told, exits) = play(state, false);
-        assert_eq!(told[0], "idle_exit 299 worker: idle=299");
-        assert_eq!(exits, [(exit(state), 299, Confidence::Known)]);
-    }
-    let (told, exits) = play(Some(2), true);
-    assert_eq!(told[0], "wake_latency 200 worker: hog=100 idle=100");
-    assert_eq!(exits, [(exit(Some(2)), 99, Confidence::Known)]);
 }
 
 /// Goal: a thread that is woken by an interrupt waited for no thread; if the kernel says that it was a
@@ -215,28 +115,40 @@ fn interrupts_and_devices() {
 }
 
 /// Goal: a sleep that no thread ended and no device is known for names the kernel's function in which it was,
-/// and one because of a device does, too; sleeps in two functions are two causes. Method: the text of a phone's
-/// kernel (`trappy-android8`: the GPU's driver powers up its regulator), and the page cache of another.
+/// and one because of a device does, too; sleeps in two functions are two causes. Method: the text of a
+/// phone's kernel (`trappy-android8`: the GPU's driver powers up its regulator), and the page cache of
+/// another.
 #[test]
 fn blocked_functions() {
-    let text = "\
-a-5 (5) [000] d..3 1.000000: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
-<idle>-0 (-----) [000] dNh4 1.000100: sched_blocked_reason: pid=5 iowait=0 caller=msm_rpm_wait_for_ack+0x5c/0x94
-<idle>-0 (-----) [000] dNh4 1.000100: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
-<idle>-0 (-----) [000] d..3 1.000110: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
-a-5 (5) [000] d..3 1.000200: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
-<idle>-0 (-----) [000] dNs4 1.000250: sched_blocked_reason: pid=5 iowait=0 caller=_regulator_enable_delay+0x88/0xb0
-<idle>-0 (-----) [000] dNs4 1.000250: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
-<idle>-0 (-----) [000] d..3 1.000260: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
-a-5 (5) [000] d..3 1.000300: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
-<idle>-0 (-----) [000] dNs4 1.000330: sched_blocked_reason: pid=5 iowait=1 caller=__lock_page+0xb8/0xe0
-<idle>-0 (-----) [000] dNs4 1.000330: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
-<idle>-0 (-----) [000] d..3 1.000340: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
-a-5 (5) [000] d..3 1.000350: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
-<idle>-0 (-----) [000] dNs4 1.000370: sched_blocked_reason: pid=5 iowait=0 caller=ffffffc000123456
-<idle>-0 (-----) [000] dNs4 1.000370: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000
-<idle>-0 (-----) [000] d..3 1.000380: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=5 next_prio=120
-";
+    let mut text = String::new();
+    for (from, to, context, io, caller) in [
+        (0, 100, 'h', 0, "msm_rpm_wait_for_ack+0x5c/0x94"),
+        (200, 250, 's', 0, "_regulator_enable_delay+0x88/0xb0"),
+        (300, 330, 's', 1, "__lock_page+0xb8/0xe0"),
+        (350, 370, 's', 0, "ffffffc000123456"),
+    ] {
+        let switch = |time: u64, (from, state, to): (&str, char, &str)| {
+            let part = |which: &str, who: &str| {
+                let (comm, pid) = if who == "a" {
+                    ("a", 5)
+                } else {
+                    ("swapper/0", 0)
+                };
+                format!("{which}_comm={comm} {which}_pid={pid} {which}_prio=120")
+            };
+            let (prev, next) = (part("prev", from), part("next", to));
+            let pid = if from == "a" { 5 } else { 0 };
+            format!(
+                "{from}-{pid} [000] d..3 1.{time:06}: sched_switch: {prev} prev_state={state} ==> {next}\n"
+            )
+        };
+        let in_interrupt = format!("<idle>-0 [000] dN{context}4 1.{to:06}");
+        text += &switch(from, ("a", 'D', "<idle>"));
+        text +=
+            &format!("{in_interrupt}: sched_blocked_reason: pid=5 iowait={io} caller={caller}\n");
+        text += &format!("{in_interrupt}: sched_wakeup: comm=a pid=5 prio=120 target_cpu=000\n");
+        text += &switch(to + 10, ("<idle>", 'R', "a"));
+    }
     let timeline = Timeline::new(
         crate::read::read(text.as_bytes(), "phone").unwrap(),
         &crate::timeline::Options::default(),
@@ -271,8 +183,8 @@ a-5 (5) [000] d..3 1.000350: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 
     );
 }
 
-/// Goal: of a thread whose first event is its own wake-up, the path leads on through its waker. Method: a waker
-/// that ran, and an interrupt.
+/// Goal: of a thread whose first event is its own wake-up, the path leads on through its waker. Method: a
+/// waker that ran, and an interrupt.
 #[test]
 fn before_the_first_wake_up() {
     let play = |by: Option<u32>| {
@@ -308,85 +220,6 @@ fn interrupted() {
         longest(&script.explain(300)),
         ["running 70 worker:", "interrupted 30 worker:"]
     );
-}
-
-/// Goal: on a CPU of half the capacity, half of the time is lost; at a third of the frequency, two thirds; of
-/// both, the remaining parts are multiplied. The lost part names the thread that had the fast CPU. Method:
-/// one run in three parts.
-#[test]
-fn slow_cpus() {
-    let mut script = Script::new(&NAMES, 2);
-    script.capacities(&[512, 1024]);
-    script.kernel(0, 0, KernelEventKind::Frequency(3_000_000));
-    script.run(0, 0, UI);
-    script.run(0, 1, HOG);
-    script.sleep(100, 0, Some(WORKER));
-    script.kernel(200, 0, KernelEventKind::Frequency(1_000_000));
-    script.wake(260, Some(WORKER), UI);
-    script.sleep(260, 0, Some(UI));
-    let told = script.explain(300);
-    // 100 at half speed, 60 at a sixth.
-    assert_eq!(
-        longest(&told),
-        [
-            "running 60 worker:",
-            "small_core 60 worker: hog=60",
-            "low_frequency 40 worker:"
-        ]
-    );
-    let found = told.1.inversions.iter();
-    let found: Vec<_> = found
-        .map(|it| (it.kind.word(), it.ns.0, it.remedies[0].word()))
-        .collect();
-    assert_eq!(
-        found,
-        [
-            ("placement", 60, "leave_out_slow_cores"),
-            ("low_frequency", 40, "raise_frequency")
-        ]
-    );
-}
-
-/// Goal: a frequency that is low because of a limit is told apart from one that is low without any, and a CPU
-/// of larger capacity is no better place while it is slower itself. Method: one run on a small CPU, at a third
-/// of the highest frequency; a limit of two thirds; the large CPU at a fifth of its own frequency, and at all
-/// of it.
-#[test]
-fn limited_frequencies() {
-    let play = |large_khz: u32| {
-        let mut script = Script::new(&NAMES, 2);
-        script.capacities(&[512, 1024]);
-        script.kernel(0, 0, KernelEventKind::Frequency(3_000_000));
-        script.kernel(0, 1, KernelEventKind::Frequency(5_000_000));
-        script.kernel(1, 0, KernelEventKind::FrequencyLimit(2_000_000));
-        script.kernel(1, 0, KernelEventKind::Frequency(1_000_000));
-        script.kernel(1, 1, KernelEventKind::Frequency(large_khz));
-        script.run(2, 0, UI);
-        script.sleep(100, 0, Some(WORKER));
-        script.wake(160, Some(WORKER), UI);
-        script.sleep(160, 0, Some(UI));
-        let (timeline, explanation) = script.explain(300);
-        let kinds: Vec<_> = explanation
-            .inversions
-            .iter()
-            .map(|it| it.kind.word())
-            .collect();
-        (crate::script::told(&timeline, &explanation.waits[0]), kinds)
-    };
-    let (causes, kinds) = play(500_000);
-    assert_eq!(
-        causes,
-        [
-            "low_frequency 30 worker:",
-            "running 10 worker:",
-            "small_core 10 worker:",
-            "frequency_limit 10 worker:",
-        ]
-    );
-    assert_eq!(kinds, ["low_frequency", "frequency_limit"]);
-    let (causes, kinds) = play(5_000_000);
-    assert_eq!(causes[2], "small_core 10 worker: idle=10");
-    assert_eq!(kinds, ["placement", "low_frequency", "frequency_limit"]);
 }
 
 /// Goal: the user's facts about CPUs count more than the recording's. Method: the same recording with other

@@ -226,9 +226,9 @@ fn work_is_no_wait() {
     );
 }
 
-/// Goal: a thread whose CPU was taken is told with what took it, and that another CPU was idle: to move is the
-/// first remedy. Where its queue is not known, it is badly placed. Method: two CPUs; the worker stays in the
-/// queue of the one that the hog has, or is moved where it does not run next.
+/// Goal: a thread whose CPU was taken is told with what took it, and that another CPU was idle: to move is
+/// the first remedy. Where its queue is not known, it is badly placed. Method: two CPUs; the worker stays in
+/// the queue of the one that the hog has, or is moved where it does not run next.
 #[test]
 fn placement() {
     for (is_odd, expected) in [

@@ -1,6 +1,7 @@
 //! Accounts of waits.
 
 mod causes;
+mod cpus;
 mod inversions;
 mod jobs;
 mod order;

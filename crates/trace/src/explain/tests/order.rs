@@ -107,9 +107,9 @@ fn frames_longer_than_a_period_are_late() {
     );
 }
 
-/// Goal: where sleeps are all there is, those of daemons and of the kernel's threads are left out and counted,
-/// unless there are no others. Method: a thread that works half of the time, one that hardly ever does, and
-/// one of the kernel's, all woken by a fourth one.
+/// Goal: where sleeps are all there is, those of daemons and of the kernel's threads are left out and
+/// counted, unless there are no others. Method: a thread that works half of the time, one that hardly ever
+/// does, and one of the kernel's, all woken by a fourth one.
 #[test]
 fn sleeps_of_daemons_are_left_out() {
     let play = |names: &[&str]| {

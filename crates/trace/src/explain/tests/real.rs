@@ -287,9 +287,9 @@ fn all_of_them() {
     }
 }
 
-/// Goal: in a text that does not mark interrupts no waker is known. Method: perf's text of a load of which the
-/// kernel's own text says that `rcu_preempt` and the threads of one CPU are woken by interrupts: no cause that
-/// lies behind a waker is known, and these threads wait for none.
+/// Goal: in a text that does not mark interrupts no waker is known. Method: perf's text of a load of which
+/// the kernel's own text says that `rcu_preempt` and the threads of one CPU are woken by interrupts: no cause
+/// that lies behind a waker is known, and these threads wait for none.
 #[test]
 fn unmarked_interrupts() {
     let timeline = timeline("local-futex.perf-sched-script.txt.gz");
@@ -327,9 +327,9 @@ fn unmarked_interrupts() {
     assert!(!marked.recording().origin.is_unmarked);
 }
 
-/// Goal: a steady rhythm of wake-ups by threads that only happen to run is a timer's; one by a thread that keeps
-/// time itself is that thread's. Method: a sleeper that is woken every 10 ms, by one of two hogs, or by one
-/// hog that never sleeps, or by a thread that sleeps in between.
+/// Goal: a steady rhythm of wake-ups by threads that only happen to run is a timer's; one by a thread that
+/// keeps time itself is that thread's. Method: a sleeper that is woken every 10 ms, by one of two hogs, or by
+/// one hog that never sleeps, or by a thread that sleeps in between.
 #[test]
 fn rhythms_of_unmarked_interrupts() {
     const MS: u64 = 1_000_000;

@@ -32,8 +32,8 @@ fn marks(recording: &Recording) -> Vec<String> {
 }
 
 /// Goal: arrows of the newer way, `bind_id` with `flow_in` and `flow_out`, pass through their slices, are
-/// numbered apart from those of the older way, and where they have no slice they are counted. Method: an arrow
-/// through three slices, one of the older way with the same number, and one at an instant.
+/// numbered apart from those of the older way, and where they have no slice they are counted. Method: an
+/// arrow through three slices, one of the older way with the same number, and one at an instant.
 #[test]
 fn arrows_of_slices() {
     let recording = read(

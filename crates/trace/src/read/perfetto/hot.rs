@@ -384,8 +384,9 @@ mod tests {
         anywhere(body, |body| wake(body, 7, Wake::New, parties))
     }
 
-    /// Goal: a field of another type than it should have is no missing field: the event is broken, and no thread
-    /// is taken to be the idle one. Method: each known field of a switch and of a wake-up, as another type.
+    /// Goal: a field of another type than it should have is no missing field: the event is broken, and no
+    /// thread is taken to be the idle one. Method: each known field of a switch and of a wake-up, as another
+    /// type.
     #[test]
     fn fields_of_another_type_are_broken() {
         let whole = [

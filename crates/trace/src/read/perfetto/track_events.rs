@@ -250,8 +250,8 @@ mod tests {
     use super::super::wire_test::{file, message, number};
     use crate::MarkKind;
 
-    /// Goal: arrows in the form of Chrome's JSON pass through their slices. Method: a slice from which one goes
-    /// out, one into which it comes, and one with a number and no direction, which is no arrow.
+    /// Goal: arrows in the form of Chrome's JSON pass through their slices. Method: a slice from which one
+    /// goes out, one into which it comes, and one with a number and no direction, which is no arrow.
     #[test]
     fn arrows_of_the_older_form() {
         let slice = |time: u64, legacy: &[Vec<u8>]| {
