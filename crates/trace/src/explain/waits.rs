@@ -64,7 +64,7 @@ impl FoundWait {
 /// to do.
 const SLEEPS: usize = 200;
 
-/// The waits that were selected, the longest first, and the number of those that were left out.
+/// The waits that were selected, the worst first, and the number of those that were left out.
 pub(super) fn find(
     timeline: &Timeline,
     selection: &Selection,
@@ -107,39 +107,56 @@ pub(super) fn find(
             }
         }
     } else {
-        let texts = &selection.slices;
-        let is_meant = |name: &str| texts.iter().any(|text| name.contains(text.as_str()));
-        let names = timeline.recording().names.iter();
-        let meant: Vec<bool> = names.map(is_meant).collect();
-        let asks_for_plans = texts.iter().any(|text| text.contains("expected"));
-        let is_plan = |slice: &Slice| {
-            let says = says.get(slice.name.0 as usize);
-            says.and_then(|says| says.planned)
-                .is_some_and(|frame| frame.is_expected)
-        };
-        let is_named = |slice: &Slice| {
-            meant.get(slice.name.0 as usize) == Some(&true) && (asks_for_plans || !is_plan(slice))
-        };
-        for &thread in &threads {
-            own(
-                timeline,
-                thread,
-                |wait| is_meant(&wait.name(timeline)),
-                &mut found,
-            );
-            slices(timeline, thread, is_named, &mut found);
-            let others = timeline.slices.found.of(thread).iter();
-            let others = others.filter(|slice| is_named(slice));
-            found.extend(others.map(|slice| of_slice(timeline, thread, slice)));
-        }
-    }
-    if !selection.slices.is_empty() {
+        by_name(timeline, says, &selection.slices, &threads, &mut found);
         for wait in &mut found {
             wait.set_late(&deadlines, says);
         }
     }
     found.retain(|wait| wait.begin < wait.end);
-    for wait in &mut found {
+    sort(timeline, says, &mut found);
+    let omitted = left_out + found.len().saturating_sub(limit);
+    found.truncate(limit);
+    (found, omitted)
+}
+
+/// Waits and frames of our job system, and slices, whose names contain one of these texts. Plans of frames
+/// are meant only if a text says so.
+fn by_name(
+    timeline: &Timeline,
+    says: &[NameHints],
+    texts: &[String],
+    threads: &[u32],
+    found: &mut Vec<FoundWait>,
+) {
+    let is_meant = |name: &str| texts.iter().any(|text| name.contains(text.as_str()));
+    let names = timeline.recording().names.iter();
+    let meant: Vec<bool> = names.map(is_meant).collect();
+    let asks_for_plans = texts.iter().any(|text| text.contains("expected"));
+    let is_plan = |slice: &Slice| {
+        let says = says.get(slice.name.0 as usize);
+        says.and_then(|says| says.planned)
+            .is_some_and(|frame| frame.is_expected)
+    };
+    let is_named = |slice: &Slice| {
+        meant.get(slice.name.0 as usize) == Some(&true) && (asks_for_plans || !is_plan(slice))
+    };
+    for &thread in threads {
+        own(
+            timeline,
+            thread,
+            |wait| is_meant(&wait.name(timeline)),
+            found,
+        );
+        slices(timeline, thread, is_named, found);
+        let others = timeline.slices.found.of(thread).iter();
+        let others = others.filter(|slice| is_named(slice));
+        found.extend(others.map(|slice| of_slice(timeline, thread, slice)));
+    }
+}
+
+/// Puts waits in their order, the worst first.
+fn sort(timeline: &Timeline, says: &[NameHints], found: &mut [FoundWait]) {
+    for wait in found.iter_mut() {
         wait.rank = rank(timeline, says, wait);
     }
     found.sort_by_key(|wait| {
@@ -151,9 +168,6 @@ pub(super) fn find(
         );
         (worst, wait.begin, wait.task, wait.kind)
     });
-    let omitted = left_out + found.len().saturating_sub(limit);
-    found.truncate(limit);
-    (found, omitted)
 }
 
 /// The names that [`Selection::slices`] is compared with: of slices, of frames and of awaited jobs.

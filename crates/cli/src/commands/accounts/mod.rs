@@ -85,13 +85,14 @@ impl Account {
         }
     }
 
-    /// The program of a thread, if it is known and its name says more than the thread's, which for a main
+    /// The program of a thread, if there are several and it is known and its name says more than the thread's, which for a main
     /// thread is an end of it.
     fn program(&self, task: Task) -> Option<&str> {
         let thread = self.timeline.name(task);
         let program = self.timeline.program(task)?;
         let (long, short) = (program.to_lowercase(), thread.trim().to_lowercase());
-        let is_new = !long.ends_with(&short) && !long.starts_with(&short);
+        let is_one_of_many = self.timeline.recording().processes.len() > 1;
+        let is_new = is_one_of_many && !long.ends_with(&short) && !long.starts_with(&short);
         is_new.then_some(program)
     }
 

@@ -212,7 +212,8 @@ impl Account {
         } else {
             format!(" while {waiting} waited for it")
         };
-        let what = match (kind, runner) {
+        let by_cpu = by_cpu(kind, &who).map(|what| what + &while_waiting);
+        let what = by_cpu.unwrap_or_else(|| match (kind, runner) {
             (InversionKind::Lock, Who::Idle) => {
                 format!(
                     "a CPU was idle while {who} could have run and held what {waiting} waited for"
@@ -237,21 +238,9 @@ impl Account {
             (InversionKind::Placement, _) => {
                 format!("{ran} ran on a faster CPU than {who} did{while_waiting}")
             }
-            (InversionKind::IdleExit, _) => {
-                format!("{who} had to wait until its CPU left an idle state{while_waiting}")
-            }
-            (InversionKind::LowFrequency, _) => {
-                format!("{who} ran at a low frequency{while_waiting}")
-            }
-            (InversionKind::FrequencyLimit, _) => {
-                format!("{who} ran while the frequency of its CPU was limited{while_waiting}")
-            }
-            (InversionKind::NoCore, _) => {
-                format!("no CPU that {who} may use was online{while_waiting}")
-            }
             _ if is_own => format!("{ran} ran while {who} could have run"),
             _ => format!("{ran} ran instead of {who}{while_waiting}"),
-        };
+        });
         let times = match group.waits.len() {
             1 => String::new(),
             count => format!(" in {count} waits"),
@@ -414,6 +403,19 @@ impl Account {
         }
         limits
     }
+}
+
+/// How the CPU of a thread kept it up, if it is that and no other thread.
+fn by_cpu(kind: InversionKind, who: &str) -> Option<String> {
+    Some(match kind {
+        InversionKind::IdleExit => format!("{who} had to wait until its CPU left an idle state"),
+        InversionKind::LowFrequency => format!("{who} ran at a low frequency"),
+        InversionKind::FrequencyLimit => {
+            format!("{who} ran while the frequency of its CPU was limited")
+        }
+        InversionKind::NoCore => format!("no CPU that {who} may use was online"),
+        _ => return None,
+    })
 }
 
 /// Groups that differ in the waiting thread alone are one line, the one of the longest wait: each reason that
