@@ -85,8 +85,8 @@ impl Account {
         }
     }
 
-    /// The program of a thread, if there are several and it is known and its name says more than the thread's, which for a main
-    /// thread is an end of it.
+    /// The program of a thread, if there are several, it is known, and its name says more than the thread's.
+    /// The name of a main thread is an end of its program's.
     fn program(&self, task: Task) -> Option<&str> {
         let thread = self.timeline.name(task);
         let program = self.timeline.program(task)?;
