@@ -13,7 +13,7 @@ use event::{Cpu, KernelEventKind, Nanos};
 
 use super::Confidence;
 use super::instead::{Kept, Stretch, shares};
-use crate::timeline::{IDLE, Since, State, Stay, Timeline, UNKNOWN};
+use crate::timeline::{IDLE, Lane, Since, State, Stay, Timeline, UNKNOWN};
 
 /// The number of states in which a thread's last run is looked for.
 const BACK: usize = 4;
@@ -105,6 +105,23 @@ pub(super) fn queues(timeline: &Timeline, thread: u32, stay: Stay, since: Since)
     }
     queues.retain(|queue| queue.begin < queue.end);
     queues
+}
+
+/// The number of events in which the state of an idle CPU is looked for.
+const LOOK: usize = 1 << 14;
+
+/// The idle state that an idle CPU was in at a time, if it is known and the CPU was in one.
+pub(super) fn idle_state(timeline: &Timeline, lane: &Lane, time: Nanos) -> Option<u8> {
+    let since = lane.runs_from(time).next()?.begin;
+    let events = &timeline.recording().kernel;
+    let until = events.partition_point(|event| event.time <= time);
+    let before = events[..until].iter().rev().take(LOOK);
+    let before = before.take_while(|event| event.time >= since);
+    let mut changes = before.filter_map(|event| match event.what {
+        KernelEventKind::Idle(state) if event.cpu == lane.cpu => Some(state),
+        _ => None,
+    });
+    changes.next().flatten()
 }
 
 /// What the CPU of a thread's queue did.

@@ -4,7 +4,7 @@ use event::Nanos;
 
 use super::beside::{LONG, beside};
 use super::instead::{Kept, Stretch, Waiter, instead};
-use super::queue::{OwnCpu, divide, queues};
+use super::queue::{OwnCpu, divide, idle_state, queues};
 use super::walk::{On, PathFrame, Walk};
 use super::{CauseKind, Confidence, IdleExit, InversionKind, Segment, Share, Who};
 use crate::timeline::{Since, Stay};
@@ -112,7 +112,7 @@ impl Walk<'_, '_> {
                 let lane = &timeline.lanes[lane as usize];
                 exit = Some(IdleExit {
                     cpu: lane.cpu,
-                    state: lane.idle_state(part.begin),
+                    state: idle_state(timeline, lane, part.begin),
                 });
                 let is_long = length >= LONG && !timeline.tells_throttling();
                 let sure = if is_long { Confidence::Assumed } else { sure };

@@ -30,32 +30,6 @@ impl Change for Run {
     }
 }
 
-/// A CPU's idle state, from a time on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct IdleChange {
-    pub(crate) begin: Nanos,
-    /// None: it is awake.
-    pub(crate) state: Option<u8>,
-}
-
-impl Change for IdleChange {
-    #[inline]
-    fn parts(self) -> (Nanos, u32) {
-        (
-            self.begin,
-            self.state.map_or(0, |state| u32::from(state) + 1),
-        )
-    }
-
-    #[inline]
-    fn of(begin: Nanos, number: u32) -> IdleChange {
-        let state = number
-            .checked_sub(1)
-            .and_then(|state| u8::try_from(state).ok());
-        IdleChange { begin, state }
-    }
-}
-
 /// What had a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Who {
@@ -78,8 +52,6 @@ pub(crate) struct Lane {
     /// Whether it is online, and since when. Before the first entry it is online if that entry says that it
     /// no longer is.
     pub(crate) online: Vec<(Nanos, bool)>,
-    /// Its idle states.
-    pub(super) idle: History<IdleChange>,
     /// Its frequency in kHz, and since when.
     pub(crate) frequencies: Vec<(Nanos, u32)>,
     /// The highest frequency in kHz that it may have, and since when.
@@ -107,7 +79,6 @@ impl Lane {
             cpu,
             runs,
             online: Vec::new(),
-            idle: History::default(),
             frequencies: Vec::new(),
             limits: Vec::new(),
             interrupts: Vec::new(),
@@ -183,13 +154,6 @@ impl Lane {
             Some(at) => self.online[at].1,
             None => self.online.first().is_none_or(|(_, online)| !online),
         }
-    }
-
-    /// The idle state that it was in at a time, if it is known and the CPU was in one.
-    pub(crate) fn idle_state(&self, time: Nanos) -> Option<u8> {
-        let after = self.idle.partition_point(|begin| begin <= time);
-        let last = after.checked_sub(1).and_then(|at| self.idle.get(at))?;
-        last.state
     }
 
     /// Whether a thread was put aside here at a time.

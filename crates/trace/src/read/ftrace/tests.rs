@@ -127,7 +127,6 @@ fn reasons_and_limits() {
 /// Goal: every other event is read. Method: one line of each kind and the event it is.
 #[test]
 fn other_events() {
-    let me = Task(0);
     let interrupt = |begins, soft, number| KernelEventKind::Interrupt {
         begins,
         soft,

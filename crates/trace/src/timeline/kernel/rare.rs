@@ -4,7 +4,7 @@ use event::{KernelEventKind, Nanos, Task};
 
 use super::{Futex, KernelBuilder, Reason};
 use crate::Name;
-use crate::timeline::cpus::{IDLE, IdleChange, UNKNOWN};
+use crate::timeline::cpus::{IDLE, UNKNOWN};
 use crate::timeline::dense::NOBODY;
 use crate::timeline::states::State;
 
@@ -31,12 +31,8 @@ impl KernelBuilder<'_> {
             }
             KernelEventKind::Frequency(khz) => self.lanes[lane].frequencies.push((time, khz)),
             KernelEventKind::FrequencyLimit(khz) => self.lanes[lane].limits.push((time, khz)),
-            KernelEventKind::Idle(state) => {
-                let change = IdleChange { begin: time, state };
-                self.lanes[lane].idle.push(change);
-                if state.is_some() && self.lanes[lane].now().who == UNKNOWN {
-                    self.lanes[lane].set(time, IDLE);
-                }
+            KernelEventKind::Idle(Some(_)) if self.lanes[lane].now().who == UNKNOWN => {
+                self.lanes[lane].set(time, IDLE);
             }
             KernelEventKind::Online(online) => self.lanes[lane].online.push((time, online)),
             KernelEventKind::Throttle { task, begins } => {
