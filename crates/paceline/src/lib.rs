@@ -83,6 +83,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod access;
 mod adapt;
 mod api;
 mod border;
@@ -111,6 +112,7 @@ mod work;
 pub use crate::platform::{
     CpuSet, Limits, Os, Platform, SchedParams, Signal, SpawnError, Topology,
 };
+pub use access::{AccessKind, Conflict, Conflicting};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, Event, Frame, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob,
