@@ -99,6 +99,7 @@ mod interpreted;
 mod limits;
 #[cfg(all(test, paceline_models, feature = "adapt", not(miri)))] // See Cargo.toml.
 mod models;
+mod plan;
 pub mod platform;
 mod policy;
 mod queues;
@@ -115,15 +116,19 @@ pub use crate::platform::{
 pub use access::{AccessKind, Conflict, Conflicting};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
-    Adopted, Builder, Event, Frame, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob,
-    NewJobWith, Outcome, PerWorker, Span, Tile, Tiles, WhenDone,
+    Adopted, Builder, BuiltGraph, Condition, CriticalPath, Event, Frame, GraphBuilder, GraphJob,
+    GraphNode, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith, NodeRef,
+    NodeTiming, Outcome, PerWorker, Res, Resources, Span, StartedGraph, Tile, Tiles, WhenDone,
 };
+#[doc(hidden)]
+pub use api::{Fields, KeyMaker};
 #[cfg(feature = "trace")]
 pub use api::{Trace, TraceError, Traced};
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use event::Nanos;
 pub use hooks::JobMoment;
 pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
+pub use plan::PlanError;
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 #[doc(no_inline)]
 pub use record::{RingReader, Rings, Sink};

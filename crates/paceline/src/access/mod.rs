@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 pub use conflict::{Conflict, Conflicting};
-pub use tuples::{Accesses, And};
+pub(crate) use tuples::{Accesses, And, declared};
 
 /// Whether a job only reads a resource, or changes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -106,15 +106,21 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
             self.driver.local(|local| local.todo.push(job));
             return;
         }
-        self.driver.record(EventKind::Ready, job, 0);
-        let ready = StateWord::new(job.generation(), JobPhase::Ready, 0).pack();
-        // Release, partner: the Acquire CAS of the claim.
-        slot.state.store(ready, Ordering::Release);
+        self.make_ready_here(job, slot);
         if flags & Slot::<P>::IS_BACKGROUND != 0 {
             self.driver.enqueue_in_background(job);
             return;
         }
         self.driver.enqueue(job, queue);
+    }
+
+    /// Nothing holds the job back. The caller starts it itself, or queues it.
+    #[inline(always)]
+    pub(crate) fn make_ready_here(self, job: Ticket, slot: &Slot<P>) {
+        self.driver.record(EventKind::Ready, job, 0);
+        let ready = StateWord::new(job.generation(), JobPhase::Ready, 0).pack();
+        // Release, partner: the Acquire CAS of the claim.
+        slot.state.store(ready, Ordering::Release);
     }
 
     /// Finishes all jobs on the list, and those that become ready to be finished by that.

@@ -19,7 +19,8 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         known.unwrap_or_else(|| graph.label_of(slot))
     }
 
-    /// The number of a label that belongs to no job.
+    /// The number of a label.
+    #[inline]
     pub(crate) fn label_number(self, label: Label) -> LabelId {
         let labels = &self.driver.jobs().labels;
         self.driver
@@ -35,13 +36,21 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         flags: u32,
         parent: Ticket,
     ) -> Option<(Ticket, &'d Slot<P>)> {
+        self.make_numbered(self.label_number(label), flags, parent)
+    }
+
+    /// The same with the number of the label.
+    #[inline]
+    pub(crate) fn make_numbered(
+        self,
+        number: LabelId,
+        flags: u32,
+        parent: Ticket,
+    ) -> Option<(Ticket, &'d Slot<P>)> {
         let graph = self.driver.jobs();
-        let (allocated, number) = self.driver.local(|local| {
-            (
-                graph.slots.allocate(&mut local.slots),
-                graph.labels.number(&mut local.labels, label),
-            )
-        });
+        let allocated = self
+            .driver
+            .local(|local| graph.slots.allocate(&mut local.slots));
         let (index, slot) = allocated?;
         // Relaxed, most of these: no other thread looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own means of

@@ -16,6 +16,7 @@
 //! together take about a minute in an optimized build, and each planted bug is found within the bounds of
 //! its model. `--nocapture` shows how many executions each model took.
 
+mod built;
 mod deque;
 mod ending;
 mod futures;
