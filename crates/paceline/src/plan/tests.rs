@@ -196,7 +196,7 @@ fn errors_say_what_and_where() {
         ..DeclaredGraph::default()
     };
     let line = line!() + 1;
-    graph.nodes = ["a", "b", "c"].map(node).into();
+    graph.nodes = vec![node("a"), node("b"), node("c")];
     let here = at(line);
     graph.edges = vec![edge(1, 2), edge(2, 1), edge(0, 1)];
     let cycle = graph.checked().unwrap_err().to_string();
@@ -214,9 +214,9 @@ fn errors_say_what_and_where() {
     assert_eq!(
         conflict,
         format!(
-            "'c' ({site}) reads 'positions', and 'a' ({site}) writes it, and nothing orders the two jobs: to \
-             'c', add `.after(a)`, or `.auto()`",
-            site = graph.nodes[0].label.site
+            "'c' ({}) reads 'positions', and 'a' ({}) writes it, and nothing orders the two jobs: to 'c', add \
+             `.after(a)`, or `.auto()`",
+            graph.nodes[2].label.site, graph.nodes[0].label.site
         )
     );
     graph.edges.push(edge(0, 2));
