@@ -81,9 +81,9 @@ fn what_is_left_out_costs_its_edges() {
     assert!(counts.rmws <= 2 * LENGTH + 100, "{counts:?}");
 }
 
-/// Goal: when several jobs become ready at once, as many workers are woken as can run them. Method: eight
-/// simulated CPUs with seven workers that sleep; a graph of one job, then a number of long ones, then one. The
-/// widest moment is counted.
+/// Goal: when several jobs become ready at once, as many workers are woken as can run them. Method: seven
+/// simulated workers that sleep; a graph of one job, then a number of long ones, then one. The widest moment
+/// is counted.
 #[test]
 fn as_many_are_woken_as_the_graph_is_wide() {
     for width in [2_usize, 4, 8] {

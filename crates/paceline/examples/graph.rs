@@ -35,8 +35,10 @@ fn frame(js: &JobSystem) -> BuiltGraph<'static, World> {
     graph.auto();
     graph.job("think").writes(w.goal).reads(w.position).for_each(|(goal, x)| *goal = (x * 7.0).sin());
     graph.job("push").writes(w.force).reads(w.position).for_each(|(force, x)| *force = -0.1 * x);
-    graph.job("steer").writes(w.velocity).reads(w.goal).reads(w.force).for_each(|(v, a, b)| *v += 0.1 * (a + b));
-    graph.job("bounce").writes(w.velocity).reads(w.position).for_each(|(v, x)| if x.abs() > 10.0 { *v = -*v });
+    graph.job("steer").writes(w.velocity).reads(w.goal).reads(w.force)
+        .for_each(|(v, goal, force)| *v += 0.1 * (goal + force));
+    graph.job("bounce").writes(w.velocity).reads(w.position)
+        .for_each(|(v, x)| *v = if x.abs() > 10.0 { -*v } else { *v });
     graph.job("travel").writes(w.position).reads(w.velocity).for_each(|(x, v)| *x += 0.016 * v);
     graph.job("warm").writes(w.heat).reads(w.velocity).for_each(|(heat, v)| *heat = 0.9 * *heat + v * v);
     graph.job("hurt").writes(w.health).reads(w.heat).for_each(|(health, heat)| *health -= 0.0001 * heat);

@@ -8,8 +8,25 @@ use crate::store::Label;
 
 /// Two jobs touch the same data, one of them changes it, and nothing orders them.
 ///
-/// Its text names both jobs with their places in the program, the resource, and the dependency that is missing,
-/// as code.
+/// Its text names both jobs with their places in the program, the resource, and the dependency that is
+/// missing, as code.
+///
+/// ```
+/// use paceline::{AccessKind, PlanError};
+/// struct World {
+///     number: u32,
+/// }
+/// paceline::resources! { World: Keys { number: u32 } }
+/// let js = paceline::JobSystem::new();
+/// let (mut graph, w) = js.graph_of::<World>("frame");
+/// graph.job("add").writes(w.number).run(|_, number| *number += 1);
+/// graph.job("show").reads(w.number).run(|_, number| println!("{number}"));
+/// let Err(PlanError::Conflict(conflict)) = graph.try_build() else {
+///     unreachable!("nothing orders them");
+/// };
+/// assert_eq!((conflict.earlier.label.name, conflict.later.label.name), ("add", "show"));
+/// assert_eq!(conflict.later.kind, AccessKind::Reads);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -21,7 +38,7 @@ pub struct Conflict {
     pub later: Conflicting,
 }
 
-/// One of the two jobs of a [`Conflict`].
+/// One of the two jobs of a [`Conflict`]. It has no example, because that of [`Conflict`] shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Conflicting {

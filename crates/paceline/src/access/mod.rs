@@ -1,7 +1,7 @@
 //! What jobs say that they read and write, as types and as data.
 //!
-//! A declaration adds one [`Access`] to the tuple of those that a job has ([`Accesses`]). The job's body gets a
-//! reference for each, in that order, and has no other way to the data. So what is not declared does not
+//! A declaration adds one [`Access`] to the tuple of those that a job has ([`Accesses`]). The job's body gets
+//! a reference for each, in that order, and has no other way to the data. So what is not declared does not
 //! compile.
 
 mod conflict;
@@ -13,7 +13,8 @@ use std::ptr::NonNull;
 pub use conflict::{Conflict, Conflicting};
 pub(crate) use tuples::{Accesses, And, declared};
 
-/// Whether a job only reads a resource, or changes it.
+/// Whether a job only reads a resource, or changes it. It has no example, because that of
+/// [`Conflict`] shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AccessKind {
     /// Together with any others that read.
@@ -33,12 +34,13 @@ pub(crate) struct Declared {
 }
 
 /// Where the data of a run lies: a pointer for each resource of a graph, by its number. Empty for resources
-/// that know their data themselves.
+/// that know their data themselves. It has no example, because programs do not name it.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct Places<'a>(pub(crate) &'a [Option<NonNull<()>>]);
 
-/// One access that a job declares. Programs need no implementation of their own.
+/// One access that a job declares. Programs need no implementation of their own. It has no example, because
+/// programs do not name it.
 ///
 /// # Safety
 /// The reference of `item` leads to what `declared` names, and changes it only if that says so.
@@ -56,6 +58,6 @@ pub unsafe trait Access {
     unsafe fn item<'a>(&'a self, places: Places<'a>) -> Self::Item<'a>;
 }
 
-/// [`Declared`], for the signature of [`Access`].
+/// [`Declared`], for the signature of [`Access`]. It has no example, because programs do not name it.
 #[doc(hidden)]
 pub struct DeclaredAccess(pub(crate) Declared);

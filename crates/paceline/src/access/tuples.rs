@@ -3,7 +3,8 @@
 use super::{Access, Declared, Places};
 
 /// The accesses of a job: none to eight. The body gets nothing (`()`) for none, the reference itself for one,
-/// and a tuple for more. Programs need no implementation of their own.
+/// and a tuple for more. Programs need no implementation of their own. It has no example, because programs do
+/// not name it.
 ///
 /// # Safety
 /// As for [`Access`], for each.
@@ -22,7 +23,7 @@ pub unsafe trait Accesses {
     unsafe fn items<'a>(&'a self, places: Places<'a>) -> Self::Items<'a>;
 }
 
-/// One access more.
+/// One access more. It has no example, because programs do not name it.
 #[doc(hidden)]
 pub trait And<A: Access>: Accesses {
     type With: Accesses;

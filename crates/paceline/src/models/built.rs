@@ -70,7 +70,7 @@ fn node<P: Platform>(
 fn begin<P: Platform>(site: &Site<P>, built: &Built<'static, P>) -> (Run, [Ticket; 2]) {
     let cx = site.context(0);
     // SAFETY: no other run is in progress, and the bodies need no data.
-    let run = unsafe { built.start(&cx, &mut Vec::new(), Ticket::NONE) };
+    let run = unsafe { built.start(&cx, Vec::new(), Ticket::NONE) };
     let take = |_| cx.thread.deque.take_newest().expect("two nodes are ready");
     (run.expect("there is room"), [0, 1].map(take))
 }
@@ -107,7 +107,9 @@ fn run_twice<P: Platform>(
     expect_success(built.wait(&cx, &run));
     between();
     let (run, tickets) = begin(site, built);
-    tickets.iter().for_each(|&ticket| run_from(&cx, ticket));
+    for ticket in tickets {
+        run_from(&cx, ticket);
+    }
     assert!(built.is_over(&cx, &run), "the second run is not over");
     expect_success(built.wait(&cx, &run));
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use crate::access::Conflict;
 use crate::store::Label;
 
-/// The reason why a graph could not be built; from [`GraphBuilder::try_build`](crate::GraphBuilder::try_build).
+/// The reason why a graph could not be built; from
+/// [`GraphBuilder::try_build`](crate::GraphBuilder::try_build).
 ///
 /// ```
 /// use paceline::{JobSystem, PlanError};

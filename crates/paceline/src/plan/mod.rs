@@ -162,7 +162,9 @@ fn plain_successors(nodes: usize, edges: &[DeclaredEdge]) -> Vec<Vec<usize>> {
 fn order_of(nodes: usize, edges: &[DeclaredEdge]) -> Result<Vec<usize>, Vec<usize>> {
     let successors = plain_successors(nodes, edges);
     let mut left = vec![0_usize; nodes];
-    edges.iter().for_each(|edge| left[edge.to] += 1);
+    for edge in edges {
+        left[edge.to] += 1;
+    }
     let ready = (0..nodes).filter(|&node| left[node] == 0);
     let mut ready: std::collections::BTreeSet<usize> = ready.collect();
     let mut order = Vec::with_capacity(nodes);
@@ -213,7 +215,7 @@ fn reduced(nodes: usize, edges: &[DeclaredEdge], reach: &Reach, order: Vec<usize
     for &node in order.iter().rev() {
         let all = std::mem::take(&mut successors[node]);
         let follows = |to: usize| all.iter().any(|&(via, _)| reach.leads(via, to));
-        let mut kept: Vec<_> = all.iter().copied().collect();
+        let mut kept = all.to_vec();
         kept.retain(|&(to, is_condition)| is_condition || !follows(to));
         height[node] = kept
             .iter()

@@ -1,3 +1,5 @@
+//! Random graphs against brute force, and the texts of errors.
+
 use super::*;
 use crate::access::AccessKind::{Reads, Writes};
 
@@ -214,8 +216,8 @@ fn errors_say_what_and_where() {
     assert_eq!(
         conflict,
         format!(
-            "'c' ({}) reads 'positions', and 'a' ({}) writes it, and nothing orders the two jobs: to 'c', add \
-             `.after(a)`, or `.auto()`",
+            "'c' ({}) reads 'positions', and 'a' ({}) writes it, and nothing orders the two jobs: to 'c', \
+             add `.after(a)`, or `.auto()`",
             graph.nodes[2].label.site, graph.nodes[0].label.site
         )
     );

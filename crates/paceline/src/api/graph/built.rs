@@ -14,8 +14,8 @@ use crate::work::built::{Built, Run};
 use crate::work::{Context, Shared};
 use crate::{JobSystem, ScheduleError};
 
-/// A graph that was built once, from [`GraphBuilder::build`](crate::GraphBuilder::build), and runs as often as
-/// it is told to.
+/// A graph that was built once, from [`GraphBuilder::build`](crate::GraphBuilder::build), and runs as often
+/// as it is told to.
 ///
 /// A run allocates nothing and adds no edge. A job of it costs a claim and its share of a subtraction, and an
 /// edge one subtraction. As many workers are woken as there is work for. Two runs of one graph exclude each
@@ -229,10 +229,10 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         data: &mut D,
         beside: impl FnOnce() -> R,
     ) -> Result<R, WaitError> {
-        let mut places = self.places(data);
+        let places = self.places(data);
         // SAFETY: no run is in progress, since this has the graph to itself and runs end in this call. The
         // places are those of `data`, which is borrowed until then.
-        let (result, error) = unsafe { self.built.run(cx, &mut places, beside)? };
+        let (result, error) = unsafe { self.built.run(cx, places, beside)? };
         match error {
             None => Ok(result),
             Some(error) => Err(error),
@@ -256,12 +256,9 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         cx: &Context<'_, P>,
         data: &mut D,
     ) -> Result<Run, ScheduleError> {
-        let mut places = self.places(data);
+        let places = self.places(data);
         // SAFETY: the caller's promise.
-        unsafe {
-            self.built
-                .start(cx, &mut places, crate::store::Ticket::NONE)
-        }
+        unsafe { self.built.start(cx, places, crate::store::Ticket::NONE) }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Graphs that are built once and run every frame: [`GraphBuilder`], and what it builds, [`BuiltGraph`].
 
+mod bodies;
 mod built;
 mod node;
 mod picture;
+mod reference;
 mod resources;
 mod started;
 mod timings;
@@ -23,8 +25,10 @@ use crate::work::built::{Built, NodeBody, NodePlan, label_here};
 
 pub use built::BuiltGraph;
 use built::{NodeFacts, Shape};
-pub use node::{Condition, GraphJob, GraphNode, NodeRef};
-use node::{NestedGraph, Target, Wish};
+pub use node::GraphJob;
+use node::NestedGraph;
+pub use reference::{Condition, GraphNode, NodeRef};
+use reference::{Target, Wish};
 use resources::Field;
 pub use resources::{Fields, KeyMaker, Res, Resources};
 pub use started::StartedGraph;

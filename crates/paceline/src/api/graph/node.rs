@@ -1,157 +1,20 @@
 //! The description of a node of a graph.
 
 use std::marker::PhantomData;
-use std::num::NonZeroU32;
 
 use platform::{Os, Platform};
 
+use super::reference::{Condition, GraphNode, NodeRef, NodeResult, Target, Wish};
 use super::resources::{ReadsField, Res, Resources, WritesField};
 use super::{GraphBuilder, NodeKind, Part, Section};
-use crate::access::{Access, Accesses, And, Declared, Places, declared};
-use crate::api::over::{LoopData, LoopItems};
+use crate::access::{Access, And, Declared};
 use crate::plan::DeclaredNode;
-use crate::store::{Label, Name};
-use crate::work::Context;
+use crate::store::Label;
 use crate::work::built::NodeBody;
-
-/// A job, a sync point or a nested graph, by which others are ordered. It is a plain copy.
-///
-/// ```
-/// let js = paceline::JobSystem::new();
-/// let mut graph = js.graph("frame");
-/// let steps: Vec<paceline::GraphNode> =
-///     (0..4).map(|_| graph.job("step").run(|_| ())).collect();
-/// graph.job("draw").after_all(steps).run(|_| ());
-/// graph.build().run(&mut ());
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GraphNode {
-    pub(super) graph: NonZeroU32,
-    pub(super) span: (usize, usize),
-}
-
-/// A condition, on which other jobs can hang; from [`GraphBuilder::condition`].
-///
-/// ```
-/// let js = paceline::JobSystem::new();
-/// let mut graph = js.graph("frame");
-/// let never: paceline::Condition = graph.condition("never").run(|_| false);
-/// graph.job("left out").only_if(never).run(|_| unreachable!());
-/// graph.build().run(&mut ());
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Condition(GraphNode);
-
-/// What a job can come after or before: what [`run`](GraphJob::run) returned, or a name, also that of a job
-/// that is declared later.
-///
-/// ```
-/// let js = paceline::JobSystem::new();
-/// let mut graph = js.graph("frame");
-/// graph.job("draw").after("move").run(|_| ());
-/// graph.job("move").run(|_| ());
-/// graph.build().run(&mut ());
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct NodeRef(Target);
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Target {
-    Node(GraphNode),
-    Name(&'static str),
-}
-
-impl From<GraphNode> for NodeRef {
-    fn from(node: GraphNode) -> NodeRef {
-        NodeRef(Target::Node(node))
-    }
-}
-
-impl From<&GraphNode> for NodeRef {
-    fn from(node: &GraphNode) -> NodeRef {
-        NodeRef(Target::Node(*node))
-    }
-}
-
-impl From<Condition> for NodeRef {
-    fn from(condition: Condition) -> NodeRef {
-        NodeRef(Target::Node(condition.0))
-    }
-}
-
-impl From<&'static str> for NodeRef {
-    fn from(name: &'static str) -> NodeRef {
-        NodeRef(Target::Name(name))
-    }
-}
-
-impl From<String> for NodeRef {
-    fn from(name: String) -> NodeRef {
-        NodeRef(Target::Name(Name::from(name).as_str()))
-    }
-}
-
-impl From<Name> for NodeRef {
-    fn from(name: Name) -> NodeRef {
-        NodeRef(Target::Name(name.as_str()))
-    }
-}
-
-/// An edge that a node asked for. Names are looked up when the graph is built.
-pub(super) struct Wish {
-    pub(super) target: Target,
-    /// The first and the last node of what asked.
-    pub(super) span: (usize, usize),
-    pub(super) is_before: bool,
-    pub(super) is_condition: bool,
-}
-
-/// The result of a node's body: none, or that of a condition. It has no example, because programs do not name
-/// it.
-#[doc(hidden)]
-pub trait NodeResult: Sized {
-    /// What `run` returns.
-    type Node;
-
-    #[doc(hidden)]
-    const KIND: NodeKind;
-
-    #[doc(hidden)]
-    fn is_true(self) -> bool;
-
-    #[doc(hidden)]
-    fn node(node: GraphNode) -> Self::Node;
-}
-
-impl NodeResult for () {
-    type Node = GraphNode;
-    const KIND: NodeKind = NodeKind::Job;
-
-    fn is_true(self) -> bool {
-        true
-    }
-
-    fn node(node: GraphNode) -> GraphNode {
-        node
-    }
-}
-
-impl NodeResult for bool {
-    type Node = Condition;
-    const KIND: NodeKind = NodeKind::Condition;
-
-    fn is_true(self) -> bool {
-        self
-    }
-
-    fn node(node: GraphNode) -> Condition {
-        Condition(node)
-    }
-}
 
 /// The accesses of a job that has declared some. It has no example, because programs do not name it.
 #[doc(hidden)]
-pub struct Touches<A>(A);
+pub struct Touches<A>(pub(super) A);
 
 /// Of a description: that of a nested graph. It has no example, because programs do not name it.
 #[doc(hidden)]
@@ -203,15 +66,15 @@ impl<T: And<A>, A: Access> Declare<A> for Touches<T> {
 /// ```
 #[must_use = "describe the job, then give it a body"]
 pub struct GraphJob<'g, 'b, D: Resources + ?Sized, A, R, P: Platform = Os> {
-    graph: &'g mut GraphBuilder<'b, D, P>,
-    accesses: A,
-    about: About,
+    pub(super) graph: &'g mut GraphBuilder<'b, D, P>,
+    pub(super) accesses: A,
+    pub(super) about: About,
     _result: PhantomData<fn() -> R>,
 }
 
 /// All of a description but accesses and body.
-struct About {
-    label: Label,
+pub(super) struct About {
+    pub(super) label: Label,
     kind: NodeKind,
     wishes: Vec<Wish>,
     is_background: bool,
@@ -232,7 +95,7 @@ impl About {
     }
 
     /// Adds the node that was described.
-    fn add<'b, D: Resources + ?Sized, P: Platform>(
+    pub(super) fn add<'b, D: Resources + ?Sized, P: Platform>(
         self,
         graph: &mut GraphBuilder<'b, D, P>,
         accesses: Vec<Declared>,
@@ -508,120 +371,5 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
         A: Declare<WritesField<D, T>>,
     {
         self.with(|accesses| accesses.declare(WritesField(field)))
-    }
-}
-
-impl<'b, D: Resources + ?Sized, R: NodeResult, P: Platform> GraphJob<'_, 'b, D, (), R, P> {
-    /// Gives the job its body, which is called once in each run. The body may keep a state of its own, and
-    /// may borrow what lives longer than the graph.
-    ///
-    /// A job that has declared accesses has `run` with a body of two parameters: the context, and the
-    /// references to what was declared.
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let mut runs = 0;
-    /// let mut graph = js.graph("frame");
-    /// graph.job("count").run(|_cx| runs += 1);
-    /// let mut graph = graph.build();
-    /// graph.run(&mut ());
-    /// graph.run(&mut ());
-    /// drop(graph);
-    /// assert_eq!(runs, 2);
-    /// ```
-    pub fn run<F>(self, mut body: F) -> R::Node
-    where
-        F: FnMut(&Context<'_, P>) -> R + Send + 'b,
-    {
-        let body = move |cx: &Context<'_, P>, _: Places<'_>| body(cx).is_true();
-        R::node(self.about.add(self.graph, Vec::new(), Box::new(body)))
-    }
-}
-
-impl<'b, D, A, R, P> GraphJob<'_, 'b, D, Touches<A>, R, P>
-where
-    D: Resources + ?Sized,
-    A: Accesses + Send + 'static,
-    R: NodeResult,
-    P: Platform,
-{
-    /// Gives the job its body, which is called once in each run with references to exactly what was declared:
-    /// the reference itself for one access, a tuple for more.
-    ///
-    /// ```
-    /// struct World {
-    ///     left: u32,
-    ///     right: u32,
-    ///     sum: u32,
-    /// }
-    /// paceline::resources! { World: Keys { left: u32, right: u32, sum: u32 } }
-    /// let js = paceline::JobSystem::new();
-    /// let (mut graph, w) = js.graph_of::<World>("frame");
-    /// let add = graph.job("add").reads(w.left).reads(w.right).writes(w.sum);
-    /// add.run(|_cx, (left, right, sum)| *sum = left + right);
-    /// let mut world = World { left: 40, right: 2, sum: 0 };
-    /// graph.build().run(&mut world);
-    /// assert_eq!(world.sum, 42);
-    /// ```
-    pub fn run<F>(self, mut body: F) -> R::Node
-    where
-        F: for<'i> FnMut(&Context<'_, P>, A::Items<'i>) -> R + Send + 'b,
-    {
-        let Touches(accesses) = self.accesses;
-        let declared = declared(&accesses);
-        let body = move |cx: &Context<'_, P>, places: Places<'_>| {
-            // SAFETY: the places are those of the run, in which fields and keys agree (`places_of`). The
-            // graph was checked (`DeclaredGraph::checked`): all nodes that touch what this one writes, or
-            // write what it reads, come before or after it, and its own accesses do not overlap.
-            let items = unsafe { accesses.items(places) };
-            body(cx, items).is_true()
-        };
-        R::node(self.about.add(self.graph, declared, Box::new(body)))
-    }
-}
-
-/// An item of a loop over the data that was declared.
-type ItemOf<'i, A> = <<<A as Accesses>::Items<'i> as LoopData>::Items as LoopItems>::Item;
-
-impl<'b, D, A, P> GraphJob<'_, 'b, D, Touches<A>, (), P>
-where
-    D: Resources + ?Sized,
-    A: Accesses + Send + 'static,
-    for<'i> A::Items<'i>: LoopData,
-    P: Platform,
-{
-    /// The job is a loop over the fields that were declared, side by side: `f` is called for each item, or
-    /// for each tuple of items, by several threads. The length is that of the run's data. For more than this
-    /// (chunks, sums, a grain) there is [`run`](GraphJob::run), with a body that calls [`Context::over`].
-    ///
-    /// ```
-    /// struct World {
-    ///     speeds: Vec<f32>,
-    ///     positions: Vec<f32>,
-    /// }
-    /// paceline::resources! { World: WorldKeys { speeds: Vec<f32>, positions: Vec<f32> } }
-    /// let js = paceline::JobSystem::new();
-    /// let (mut graph, w) = js.graph_of::<World>("frame");
-    /// let travel = graph.job("travel").writes(w.positions).reads(w.speeds);
-    /// travel.for_each(|(position, speed)| *position += speed);
-    /// let mut graph = graph.build();
-    /// let mut world = World { speeds: vec![2.0], positions: vec![0.0] };
-    /// graph.run(&mut world);
-    /// world.speeds.push(1.0);
-    /// world.positions.push(0.0);
-    /// graph.run(&mut world);
-    /// assert_eq!(world.positions, [4.0, 1.0]);
-    /// ```
-    ///
-    /// # Panics
-    /// The run panics if the fields have different lengths.
-    pub fn for_each<F>(self, f: F) -> GraphNode
-    where
-        F: for<'i> Fn(ItemOf<'i, A>) + Send + Sync + 'b,
-    {
-        let label = self.about.label;
-        self.run(move |cx: &Context<'_, P>, items: A::Items<'_>| {
-            cx.over(items).labelled(label).for_each(&f);
-        })
     }
 }

@@ -140,9 +140,12 @@ impl<D: Resources + ?Sized, P: Platform> BuiltGraph<'_, D, P> {
         let checked = &self.shape.checked;
         let nodes = self.shape.nodes.len();
         let is_measured = (0..nodes).any(|node| self.timing(node).runs > 0);
-        let cost = |node: usize| match is_measured {
-            true => self.timing(node).mean().0,
-            false => u64::from(self.shape.nodes[node].is_job()),
+        let cost = |node: usize| {
+            if is_measured {
+                self.timing(node).mean().0
+            } else {
+                u64::from(self.shape.nodes[node].is_job())
+            }
         };
         let mut longest = vec![(0_u64, None); nodes];
         for &node in checked.order.iter().rev() {

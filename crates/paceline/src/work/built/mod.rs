@@ -1,3 +1,5 @@
+//! Graphs that are built once and run many times.
+#![doc = ""]
 #![doc = include_str!("README.md")]
 
 mod main_steps;
@@ -38,7 +40,7 @@ pub(crate) struct NodePlan<'b, P: Platform> {
 }
 
 /// A node.
-struct Node<'b, P: Platform> {
+struct BuiltNode<'b, P: Platform> {
     /// Predecessors that have not ended in this run. The thread that ends the last of them sets it for the
     /// next run.
     left: P::AtomicU32,
@@ -94,7 +96,7 @@ impl Successor {
 /// themselves.
 pub(crate) struct Built<'b, P: Platform> {
     label: Label,
-    nodes: Box<[Node<'b, P>]>,
+    nodes: Box<[BuiltNode<'b, P>]>,
     successors: Box<[Successor]>,
     roots: Box<[u32]>,
     main: MainSteps<P>,
@@ -136,7 +138,7 @@ impl<'b, P: Platform> Built<'b, P> {
                 roots.push(number as u32);
             }
             nodes.push(P::on_own_lines(|| {
-                Node::new(cx, plan, (first, successors.len() as u32))
+                BuiltNode::new(cx, plan, (first, successors.len() as u32))
             }));
         }
         cx.graph().reserve(nodes.len() as u32);
@@ -164,7 +166,7 @@ impl<'b, P: Platform> Built<'b, P> {
     pub(crate) unsafe fn run<R>(
         &self,
         cx: &Context<'_, P>,
-        places: &mut Vec<Option<NonNull<()>>>,
+        places: Vec<Option<NonNull<()>>>,
         beside: impl FnOnce() -> R,
     ) -> Result<(R, Option<WaitError>), ScheduleError> {
         cx.check_stack();
@@ -196,7 +198,7 @@ impl<'b, P: Platform> Built<'b, P> {
     pub(crate) unsafe fn start(
         &self,
         cx: &Context<'_, P>,
-        places: &mut Vec<Option<NonNull<()>>>,
+        places: Vec<Option<NonNull<()>>>,
         parent: Ticket,
     ) -> Result<Run, ScheduleError> {
         let graph = cx.graph();
@@ -208,8 +210,7 @@ impl<'b, P: Platform> Built<'b, P> {
             .store(self.nodes.len() as u32 + 1, Ordering::Release);
         // SAFETY: no node of this graph runs: the caller has it to itself.
         unsafe {
-            self.places
-                .with_mut(|kept| std::mem::swap(&mut *kept, places));
+            self.places.with_mut(|kept| *kept = places);
         }
         // Relaxed, both: published with the nodes.
         self.run.store(run.0, Ordering::Relaxed);
@@ -266,13 +267,13 @@ impl<'b, P: Platform> Built<'b, P> {
     }
 }
 
-impl<'b, P: Platform> Node<'b, P> {
+impl<'b, P: Platform> BuiltNode<'b, P> {
     fn new(cx: &Context<'_, P>, plan: NodePlan<'b, P>, successors: (u32, u32)) -> Self {
         let mut flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
         if plan.is_background {
             flags |= Slot::<P>::IS_BACKGROUND;
         }
-        Node {
+        BuiltNode {
             left: P::AtomicU32::new(plan.predecessors as u32),
             failed: P::AtomicU32::new(0),
             skipped: P::AtomicU32::new(0),

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
-use super::{Built, Node, Successor};
+use super::{Built, BuiltNode, Successor};
 use crate::access::Places;
 use crate::border::{Payload, caught};
 use crate::queues::Queue;
@@ -61,7 +61,7 @@ impl<P: Platform> NodeTable<P> {
 }
 
 impl<'b, P: Platform> Built<'b, P> {
-    fn node(&self, node: u32) -> &Node<'b, P> {
+    fn node(&self, node: u32) -> &BuiltNode<'b, P> {
         &self.nodes[node as usize]
     }
 
@@ -94,8 +94,8 @@ impl<'b, P: Platform> Built<'b, P> {
         let begun = is_timed.then(|| cx.shared.platform.now());
         // SAFETY: the places were written before the run, and nothing writes them while it lasts.
         let places = unsafe { self.places.with(|places| &*places) };
-        // SAFETY: a node is run once a run, by one thread, and the runs follow each other: this thread has the
-        // body to itself. The edges brought what earlier nodes did (see `release_successors`).
+        // SAFETY: a node is run once a run, by one thread, and the runs follow each other: this thread has
+        // the body to itself. The edges brought what earlier nodes did (see `release_successors`).
         let called = unsafe {
             node.body.with_mut(|body| match &mut *body {
                 Some(body) => caught(|| body(cx, Places(places))),
@@ -155,7 +155,7 @@ impl<'b, P: Platform> Built<'b, P> {
     }
 
     /// Whether the node is not to be run.
-    fn is_left_out(&self, node: &Node<'b, P>) -> bool {
+    fn is_left_out(&self, node: &BuiltNode<'b, P>) -> bool {
         // Relaxed, both: acquired with the count.
         node.failed.load(Ordering::Relaxed) + node.skipped.load(Ordering::Relaxed) > 0
     }
@@ -189,9 +189,10 @@ impl<'b, P: Platform> Built<'b, P> {
 
     /// A step for the main thread, which calls this.
     pub(super) fn run_on_main(&self, cx: &Context<'_, P>, number: u32) {
-        let made = match self.is_left_out(self.node(number)) {
-            true => None,
-            false => self.new_job(cx, number),
+        let made = if self.is_left_out(self.node(number)) {
+            None
+        } else {
+            self.new_job(cx, number)
         };
         match made {
             Some((job, slot)) => {
@@ -222,7 +223,7 @@ impl<'b, P: Platform> Built<'b, P> {
         }
     }
 
-    fn pass(&self, cx: &Context<'_, P>, number: u32, node: &Node<'b, P>) -> Ended {
+    fn pass(&self, cx: &Context<'_, P>, number: u32, node: &BuiltNode<'b, P>) -> Ended {
         // Relaxed, all: acquired with the count; set back for the next run, which begins when this node is
         // over.
         let failed = node.failed.load(Ordering::Relaxed) != 0;

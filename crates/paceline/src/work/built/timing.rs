@@ -15,7 +15,7 @@ impl Timing {
     pub(super) fn add(&mut self, time: Nanos) {
         self.runs += 1;
         self.last = time;
-        self.total = self.total + time;
+        self.total += time;
         self.worst = self.worst.max(time);
     }
 
