@@ -261,3 +261,102 @@ fn a_panic_beside_a_run() {
     assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"beside"));
     assert_eq!(ran.load(Relaxed), 1);
 }
+
+/// Goal: a run goes on to its end although the job system is dropped meanwhile, by a thread that unwinds, and
+/// has no workers to run it. Method: the first of two jobs waits until the drop has begun for a while; the
+/// drop waits for the run.
+#[test]
+fn a_run_outlasts_the_drop_of_its_job_system() {
+    watched("a run while its job system is dropped", || {
+        let js = Builder::new().workers(0).build().unwrap();
+        let (begun, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+        let ran = Arc::new(AtomicU32::new(0));
+        let mut graph = js.graph("frame");
+        let (at_begin, at_gate) = (begun.clone(), gate.clone());
+        let first = graph.job("first").run(move |_| {
+            at_begin.wait();
+            at_gate.wait();
+        });
+        let noted = ran.clone();
+        let second = graph.job("second").after(first);
+        second.run(move |_| _ = noted.fetch_add(1, Relaxed));
+        let mut graph = graph.build();
+        let runner = std::thread::spawn(move || graph.try_run(&mut ()));
+        begun.wait();
+        let opener = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            gate.wait();
+        });
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _js = js;
+            fail("the owner unwinds");
+        }));
+        assert!(dropped.is_err());
+        opener.join().unwrap();
+        assert!(runner.join().unwrap().is_ok());
+        assert_eq!(ran.load(Relaxed), 1);
+    });
+}
+
+/// Goal: keys that do not fit the data are refused before a body could see the wrong type. Method: an
+/// implementation by hand whose keys change from call to call, and one whose data has another order.
+#[test]
+fn keys_that_do_not_fit_are_refused() {
+    struct Odd {
+        number: u32,
+        text: String,
+    }
+    #[derive(Clone, Copy)]
+    struct OddKeys(
+        Option<paceline::Res<Odd, u32>>,
+        Option<paceline::Res<Odd, String>>,
+    );
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    impl paceline::Resources for Odd {
+        type Keys = OddKeys;
+        fn keys(maker: &mut paceline::KeyMaker<Self>) -> OddKeys {
+            if CALLS.fetch_add(1, Relaxed) == 0 {
+                OddKeys(Some(maker.key("number")), None)
+            } else {
+                OddKeys(None, Some(maker.key("text")))
+            }
+        }
+        fn split<'a>(&'a mut self, into: &mut paceline::Fields<'_, 'a>) {
+            into.add(&mut self.number);
+            into.add(&mut self.text);
+        }
+    }
+    let js = Builder::new().workers(0).build().unwrap();
+    let message = |run: &mut dyn FnMut()| {
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        let payload = caught.expect_err("it is refused");
+        let text = payload.downcast_ref::<&str>().map(|&text| text.to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap()
+    };
+    let (_, first) = js.graph_of::<Odd>("first");
+    let declares = message(&mut || {
+        let (mut graph, _) = js.graph_of::<Odd>("second");
+        graph
+            .job("reads")
+            .reads(first.0.unwrap())
+            .run(|_, number| _ = *number + 1);
+    });
+    assert!(
+        declares.contains("the keys of a graph differ"),
+        "{declares}"
+    );
+    let runs = message(&mut || {
+        let (mut graph, keys) = js.graph_of::<Odd>("third");
+        graph
+            .job("reads")
+            .reads(keys.1.unwrap())
+            .run(|_, text| _ = text.len());
+        let mut odd = Odd {
+            number: 1,
+            text: String::new(),
+        };
+        graph.build().run(&mut odd);
+    });
+    assert!(runs.contains("has other fields than its keys"), "{runs}");
+}

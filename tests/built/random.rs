@@ -2,11 +2,12 @@
 //! and failures say, and leaves what a serial run would leave; whichever call begins it.
 //! Method: random graphs with declared accesses, missing edges added, conditions, sync points, loops, steps
 //! for the main thread, and panics; several runs of each, on simulated threads under random orders of steps,
-//! where a lost job or wake-up is a deadlock, and on the machine; against the oracle.
+//! where a lost job or wake-up is a deadlock and no worker idles beside work, and on the machine; against the
+//! oracle.
 
 use std::sync::Arc;
 
-use event::Nanos;
+use event::{MemorySink, Nanos};
 use paceline::{
     Builder, BuiltGraph, Condition, Context, GraphBuilder, GraphNode, JobSystem, NodeRef, Res,
 };
@@ -14,10 +15,12 @@ use platform::Platform;
 use sim::{Sim, SimConfig};
 
 use super::oracle::{End, FIELDS, Kind, Node, Notes, Plan};
-use crate::support::{Random, delays, each_seed, fail, watched};
+use crate::support::{Random, delays, each_seed, fail, log, watched};
 
 /// Items of a field.
 const ITEMS: usize = 12;
+/// This many late steps may lie between a job that is ready and the worker that takes it.
+const LATE_STEPS: u64 = 50;
 /// Runs of a graph.
 const RUNS: usize = 4;
 
@@ -212,15 +215,21 @@ fn graphs_on_simulated_threads() {
             0 => delays(seed),
             _ => SimConfig::new(seed),
         };
+        let (sink, events) = MemorySink::new();
         let report = Sim::run(config, |sim| {
             let builder = Builder::with_platform(sim).workers(seed as usize % 4);
-            let js = builder.build().unwrap();
+            let js = builder.sink(Arc::new(sink)).build().unwrap();
             let mut random = Random::new(seed);
             for panics in [0, 50] {
                 program(&js, &mut random, panics);
             }
         });
-        report.expect_finished();
+        assert_eq!(report.outcome, sim::Outcome::Finished, "{report}");
+        let events = events.drain();
+        log::check(&events).unwrap_or_else(|why| panic!("{why}"));
+        let late = Nanos(report.config.perturb.delay_max.0 * LATE_STEPS);
+        let wakes = log::check_wakes(&events, &report.threads, late);
+        wakes.unwrap_or_else(|why| panic!("{why}"));
     });
 }
 

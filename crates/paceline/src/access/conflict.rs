@@ -51,6 +51,7 @@ pub struct Conflicting {
 }
 
 impl fmt::Display for Conflicting {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = match self.kind {
             AccessKind::Reads => "reads",
@@ -66,6 +67,7 @@ impl fmt::Display for Conflicting {
 }
 
 impl fmt::Display for Conflict {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (earlier, later, resource) = (&self.earlier, &self.later, self.resource);
         write!(

@@ -20,7 +20,6 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
     }
 
     /// The number of a label.
-    #[inline]
     pub(crate) fn label_number(self, label: Label) -> LabelId {
         let labels = &self.driver.jobs().labels;
         self.driver
@@ -36,7 +35,15 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         flags: u32,
         parent: Ticket,
     ) -> Option<(Ticket, &'d Slot<P>)> {
-        self.make_numbered(self.label_number(label), flags, parent)
+        let graph = self.driver.jobs();
+        let (allocated, number) = self.driver.local(|local| {
+            (
+                graph.slots.allocate(&mut local.slots),
+                graph.labels.number(&mut local.labels, label),
+            )
+        });
+        let (index, slot) = allocated?;
+        Some((self.fill_in(index, slot, number, flags, parent), slot))
     }
 
     /// The same with the number of the label.
@@ -52,6 +59,19 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
             .driver
             .local(|local| graph.slots.allocate(&mut local.slots));
         let (index, slot) = allocated?;
+        Some((self.fill_in(index, slot, number, flags, parent), slot))
+    }
+
+    /// A slot becomes a job.
+    #[inline(always)]
+    fn fill_in(
+        self,
+        index: u32,
+        slot: &Slot<P>,
+        number: LabelId,
+        flags: u32,
+        parent: Ticket,
+    ) -> Ticket {
         // Relaxed, most of these: no other thread looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own means of
         // passing the id on. Release, partner: the Acquire loads in `is_over`, `hang`, `mark` and
@@ -89,7 +109,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         slot.state.store(waiting, Ordering::Release);
         self.driver
             .record(EventKind::Created, ticket, u64::from(number));
-        Some((ticket, slot))
+        ticket
     }
 
     /// Adds the edges of a new job and releases it. The caller announces what has become ready.

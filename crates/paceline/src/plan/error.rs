@@ -64,6 +64,7 @@ pub enum PlanError {
 }
 
 impl fmt::Display for PlanError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PlanError::Cycle { cycle } => {
@@ -110,6 +111,7 @@ impl fmt::Display for PlanError {
 }
 
 impl fmt::Debug for PlanError {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PlanError({self})")
     }

@@ -3,6 +3,9 @@
 //! This is plain data. It knows no threads and no platform. That two nodes which touch the same data are
 //! ordered if one of them changes it, is checked here, and the references that bodies get rest on it: see
 //! [`DeclaredGraph::checked`].
+//!
+//! Functions that know no platform are `inline`, here and in the pictures of graphs: they are compiled where a
+//! graph is built, so that the tables for their unwinding are no part of programs without graphs.
 
 mod error;
 mod reach;
@@ -60,6 +63,7 @@ impl DeclaredGraph {
     ///
     /// In the graph that it returns, of any two nodes that touch the same resource, one of them writing it,
     /// one comes after the other; and no node touches a resource twice if it writes it.
+    #[inline]
     pub(crate) fn checked(&self) -> Result<CheckedGraph, PlanError> {
         if self.nodes.len() > DeclaredGraph::NODES_MAX {
             let max = DeclaredGraph::NODES_MAX;
@@ -77,6 +81,7 @@ impl DeclaredGraph {
         Ok(reduced(self.nodes.len(), &edges, &reach, order))
     }
 
+    #[inline]
     fn find_declared_twice(&self) -> Result<(), PlanError> {
         for node in &self.nodes {
             for (place, access) in node.accesses.iter().enumerate() {
@@ -94,6 +99,7 @@ impl DeclaredGraph {
 
     /// Looks at all pairs of nodes that touch one resource. The nearest ones in the order of the calls come
     /// first, so that an edge which is added orders farther ones, too.
+    #[inline]
     fn settle_conflicts(
         &self,
         reach: &mut Reach,
@@ -125,6 +131,7 @@ impl DeclaredGraph {
         Ok(())
     }
 
+    #[inline]
     fn conflict(&self, earlier: (usize, &Declared), later: (usize, &Declared)) -> Conflict {
         let side = |(node, access): (usize, &Declared)| Conflicting {
             label: self.nodes[node].label,
@@ -138,18 +145,21 @@ impl DeclaredGraph {
         }
     }
 
+    #[inline]
     fn name_of(&self, resource: u64) -> &'static str {
         self.resources[resource as usize]
     }
 }
 
 /// Whether two accesses touch the same data, and one of them changes it.
+#[inline]
 fn collide(a: &Declared, b: &Declared) -> bool {
     let write = a.kind == AccessKind::Writes || b.kind == AccessKind::Writes;
     let meet = a.part.start < b.part.end && b.part.start < a.part.end;
     write && meet && a.resource == b.resource
 }
 
+#[inline]
 fn plain_successors(nodes: usize, edges: &[DeclaredEdge]) -> Vec<Vec<usize>> {
     let mut successors = vec![Vec::new(); nodes];
     for edge in edges {
@@ -159,6 +169,7 @@ fn plain_successors(nodes: usize, edges: &[DeclaredEdge]) -> Vec<Vec<usize>> {
 }
 
 /// The nodes, each behind those that it comes after, and otherwise in the order of the calls. `Err`: a cycle.
+#[inline]
 fn order_of(nodes: usize, edges: &[DeclaredEdge]) -> Result<Vec<usize>, Vec<usize>> {
     let successors = plain_successors(nodes, edges);
     let mut left = vec![0_usize; nodes];
@@ -202,6 +213,7 @@ fn order_of(nodes: usize, edges: &[DeclaredEdge]) -> Result<Vec<usize>, Vec<usiz
 
 /// The graph without edges that follow from others. An edge from a condition says more than an order, and
 /// stays.
+#[inline]
 fn reduced(nodes: usize, edges: &[DeclaredEdge], reach: &Reach, order: Vec<usize>) -> CheckedGraph {
     let mut successors: Vec<Vec<(usize, bool)>> = vec![Vec::new(); nodes];
     for edge in edges {

@@ -376,6 +376,14 @@ impl<'b, D: Resources + ?Sized, P: Platform> GraphBuilder<'b, D, P> {
         Ok(BuiltGraph::new(self.shared, built, self.fields, shape))
     }
 
+    /// References are made by the number of a key alone, so it has to lead to a field of its type.
+    fn check<T: 'static>(&self, key: Res<D, T>) {
+        assert!(
+            Field::fits(&self.fields, key),
+            "the keys of a graph differ from call to call: use `paceline::resources!`"
+        );
+    }
+
     fn section(&mut self) -> &mut Section {
         let innermost = self.sections.len() - 1;
         &mut self.sections[innermost]

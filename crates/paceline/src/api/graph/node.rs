@@ -348,6 +348,7 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
         D: 'static,
         A: Declare<ReadsField<D, T>>,
     {
+        self.graph.check(field);
         self.with(|accesses| accesses.declare(ReadsField(field)))
     }
 
@@ -370,6 +371,7 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
         D: 'static,
         A: Declare<WritesField<D, T>>,
     {
+        self.graph.check(field);
         self.with(|accesses| accesses.declare(WritesField(field)))
     }
 }

@@ -77,6 +77,7 @@ impl From<&'static str> for NodeRef {
 }
 
 impl From<String> for NodeRef {
+    #[inline]
     fn from(name: String) -> NodeRef {
         NodeRef(Target::Name(Name::from(name).as_str()))
     }

@@ -123,6 +123,12 @@ impl<D: ?Sized> KeyMaker<D> {
 }
 
 impl Field {
+    /// Whether the key leads to a field of its type. (Keys of one graph serve another one of the same data.)
+    pub(super) fn fits<D: ?Sized, T: 'static>(fields: &[Field], key: Res<D, T>) -> bool {
+        let field = fields.get(key.number as usize);
+        field.is_some_and(|field| field.of == TypeId::of::<T>())
+    }
+
     pub(super) fn name(&self) -> &'static str {
         self.name
     }

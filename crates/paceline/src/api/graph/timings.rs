@@ -164,6 +164,7 @@ impl<D: Resources + ?Sized, P: Platform> BuiltGraph<'_, D, P> {
     }
 }
 
+#[inline]
 pub(super) fn duration(time: Nanos) -> Duration {
     Duration::from_nanos(time.0)
 }

@@ -202,7 +202,8 @@ impl<'b, P: Platform> Built<'b, P> {
         parent: Ticket,
     ) -> Result<Run, ScheduleError> {
         let graph = cx.graph();
-        let made = graph.make(self.label, Slot::<P>::IS_SCOPE, parent);
+        let flags = Slot::<P>::IS_SCOPE | Slot::<P>::OF_RUN;
+        let made = graph.make(self.label, flags, parent);
         let (run, slot) = made.ok_or_else(|| graph.full())?;
         // One for each node, and one for this thread. Release, partner: the CAS in `hold_back`: that the slot
         // is another job's now.
@@ -269,7 +270,8 @@ impl<'b, P: Platform> Built<'b, P> {
 
 impl<'b, P: Platform> BuiltNode<'b, P> {
     fn new(cx: &Context<'_, P>, plan: NodePlan<'b, P>, successors: (u32, u32)) -> Self {
-        let mut flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
+        let of_scope = Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
+        let mut flags = Slot::<P>::HAS_BODY | Slot::<P>::OF_RUN | of_scope;
         if plan.is_background {
             flags |= Slot::<P>::IS_BACKGROUND;
         }

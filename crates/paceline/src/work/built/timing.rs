@@ -12,6 +12,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
+    #[inline]
     pub(super) fn add(&mut self, time: Nanos) {
         self.runs += 1;
         self.last = time;
@@ -20,6 +21,7 @@ impl Timing {
     }
 
     /// The mean, or nothing if the node has not run.
+    #[inline]
     pub(crate) fn mean(&self) -> Nanos {
         Nanos(self.total.0.checked_div(self.runs).unwrap_or(0))
     }

@@ -6,10 +6,12 @@ use super::{Drawing, DrawnNode};
 use crate::api::graph::NodeKind;
 
 /// A text between quotes.
+#[inline]
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+#[inline]
 fn shape(node: &DrawnNode) -> &'static str {
     match node.kind {
         NodeKind::Job if node.is_on_main => "box3d",
@@ -19,6 +21,7 @@ fn shape(node: &DrawnNode) -> &'static str {
     }
 }
 
+#[inline]
 pub(super) fn draw(drawing: &Drawing) -> String {
     let mut dot = format!("digraph {} {{\n    rankdir=LR;\n", quoted(&drawing.title));
     for (number, node) in drawing.nodes.iter().enumerate() {

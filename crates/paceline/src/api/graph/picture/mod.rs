@@ -33,11 +33,13 @@ struct DrawnNode {
 
 impl NodeFacts {
     /// Whether it has a body.
+    #[inline]
     pub(super) fn is_job(&self) -> bool {
         matches!(self.kind, NodeKind::Job | NodeKind::Condition)
     }
 
     /// The node, for a reader.
+    #[inline]
     fn text(&self) -> String {
         let name = self.label.name;
         match self.kind {

@@ -26,12 +26,14 @@ struct Spot {
 }
 
 /// A text between tags.
+#[inline]
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// The width of a node's box.
+#[inline]
 fn width_of(node: &DrawnNode) -> f64 {
     let time = node.time.as_ref().map_or(0, |time| time.chars().count());
     let characters = node.text.chars().count().max(time);
@@ -39,6 +41,7 @@ fn width_of(node: &DrawnNode) -> f64 {
 }
 
 /// The nodes of each depth, from the top down.
+#[inline]
 fn columns(drawing: &Drawing) -> Vec<Vec<usize>> {
     let depth = drawing.nodes.iter().map(|node| node.depth + 1);
     let mut columns = vec![Vec::new(); depth.max().unwrap_or(0)];
@@ -68,6 +71,7 @@ fn columns(drawing: &Drawing) -> Vec<Vec<usize>> {
 }
 
 /// Where each node is, and the size of the picture.
+#[inline]
 fn spots(drawing: &Drawing) -> (Vec<Spot>, (f64, f64)) {
     let columns = columns(drawing);
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0) as f64;
@@ -102,6 +106,7 @@ path { fill: none; stroke: #888; stroke-width: 1.2; marker-end: url(#arrow) } \
 .if { stroke-dasharray: 5 3 } \
 .critical { stroke: #c0392b; stroke-width: 2.2 }";
 
+#[inline]
 pub(super) fn draw(drawing: &Drawing) -> String {
     let (spots, (width, height)) = spots(drawing);
     let mut svg = format!(
@@ -128,6 +133,7 @@ pub(super) fn draw(drawing: &Drawing) -> String {
     svg
 }
 
+#[inline]
 fn edge(
     svg: &mut String,
     drawing: &Drawing,
@@ -155,6 +161,7 @@ fn edge(
     );
 }
 
+#[inline]
 fn node(svg: &mut String, node: &DrawnNode, spot: Spot) {
     let class = match node.kind {
         NodeKind::Condition => "condition",
