@@ -69,7 +69,8 @@
 //! claim on the slot decides which thread runs a job, so tickets may be stale or doubled. Every thread has a
 //! thread slot with a deque of its own. Dependencies are counted in the slot of the job that waits. Workers
 //! look for work and go idle; threads that wait run the jobs that they wait for. Loops share one word per
-//! thread. Joins are private until a thread searches for work. Scopes are jobs that count others. A future is
+//! thread. Joins are private until a thread searches for work. Scopes are jobs that count others. A run of a
+//! graph that was built once is a scope, which makes each job at the moment it is ready. A future is
 //! a job that waits for its waker in between. Every file of the source begins with its subject. A map of all
 //! of it, `ARCHITECTURE.md`, is in the workspace that the crate is developed in; the package has the crate
 //! alone.

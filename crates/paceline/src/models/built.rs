@@ -3,16 +3,18 @@
 //! Method: two threads run two nodes each of which has the same successor, or one for the main thread, by
 //! the real code of `built`. Bodies write to plain memory, and the last one reads it. Then one thread runs
 //! the graph again.
+//! And a thread waits for a step that another thread makes ready.
 //! Bounds: two threads, four nodes, two preemptions, and one for the wait.
 //! Planted bugs: the count down is not ordered, so that the successor reads too early, or runs although it is
-//! left out; a step is put into the list by a load and a store, so that one of two is lost.
+//! left out; a step is put into the list by a load and a store, so that one of two is lost; the main thread
+//! waits for a bell that no other thread can find.
 
 use std::sync::Arc;
 
 use platform::{Platform, SharedCell};
 use testkit::Loom;
 
-use super::{Notes, Part, RACE, Site, Spoil, Spoiled, check, must_find, together};
+use super::{Notes, Ordered, Part, RACE, Site, Spoil, Spoiled, check, must_find, together};
 use crate::access::Places;
 use crate::error::WaitError;
 use crate::queues::Queue;
@@ -259,4 +261,56 @@ impl Spoil for TornSteps {
 #[test]
 fn a_torn_exchange_loses_a_step() {
     must_find("deadlock", 2, || steps(Spoiled::<TornSteps>::HERE, 0));
+}
+
+/// The main thread waits for a step while another thread runs what comes before it.
+fn step_while_it_waits<P: Platform>(platform: P, first: usize) {
+    let site = Site::new(platform, 8, 2);
+    let step = NodePlan {
+        is_on_main: true,
+        ..node(1, &[], || true)
+    };
+    let nodes = vec![node(0, &[(2, false)], || true), node(0, &[], || true), step];
+    let built = Arc::new(Built::new(&site.context(0), label_here("graph"), nodes));
+    let (run, tickets) = begin(&site, &built);
+    let waiter = {
+        let (site, built) = (site.clone(), built.clone());
+        Box::new(move || expect_success(built.wait(&site.context(0), &run)))
+    };
+    let runner = {
+        let (site, built) = (site.clone(), built.clone());
+        Box::new(move || {
+            for ticket in tickets {
+                run_from(&site.context(1), ticket);
+            }
+            drop(built); // It outlives the run.
+        })
+    };
+    together(first, [waiter, runner]);
+}
+
+#[test]
+fn a_step_wakes_the_thread_that_waits_for_it() {
+    check(1, 2, |first| {
+        step_while_it_waits(Spoiled::<Ordered>::HERE, first)
+    });
+}
+
+/// The bell is not put where other threads look for it.
+#[derive(Clone, Copy)]
+struct NoBell;
+
+impl Spoil for NoBell {
+    const ORDERED: bool = true;
+    const FILE: &'static str = "built/main_steps.rs";
+    fn operand(_: u64) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn without_a_bell_it_sleeps_on() {
+    must_find("deadlock", 1, || {
+        step_while_it_waits(Spoiled::<NoBell>::HERE, 0)
+    });
 }

@@ -4,8 +4,8 @@
 //! ordered if one of them changes it, is checked here, and the references that bodies get rest on it: see
 //! [`DeclaredGraph::checked`].
 //!
-//! Functions that know no platform are `inline`, here and in the pictures of graphs: they are compiled where a
-//! graph is built, so that the tables for their unwinding are no part of programs without graphs.
+//! Functions that know no platform are `inline`, here and in the pictures of graphs: they are compiled where
+//! a graph is built, so that the tables for their unwinding are no part of programs without graphs.
 
 mod error;
 mod reach;

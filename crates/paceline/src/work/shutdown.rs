@@ -227,7 +227,8 @@ impl<P: Platform> Shared<P> {
         pending == 0 || pending > held_by && pending < DROPPED
     }
 
-    /// Drops jobs that no thread has claimed, but for those of runs of built graphs. Returns whether there were any.
+    /// Drops jobs that no thread has claimed, but for those of runs of built graphs. Returns whether there were
+    /// any.
     fn drop_what_is_ready(&self, context: &Context<'_, P>) -> bool {
         let mut has_dropped = false;
         for (index, slot) in self.graph.slots.iter() {
@@ -243,7 +244,8 @@ impl<P: Platform> Shared<P> {
         has_dropped
     }
 
-    /// Drops jobs that something holds back, but for those of runs of built graphs. Returns whether there were any.
+    /// Drops jobs that something holds back, but for those of runs of built graphs. Returns whether there were
+    /// any.
     #[cold]
     fn drop_what_is_held(&self, context: &Context<'_, P>) -> bool {
         let mut has_dropped = false;
