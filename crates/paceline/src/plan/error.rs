@@ -61,6 +61,11 @@ pub enum PlanError {
         /// The limit.
         max: usize,
     },
+    /// Too many jobs of a large graph declare what they read and write.
+    TooManyDeclare {
+        /// The limit, for a graph of so many jobs.
+        max: usize,
+    },
 }
 
 impl fmt::Display for PlanError {
@@ -105,6 +110,11 @@ impl fmt::Display for PlanError {
             PlanError::TooLarge { max } => write!(
                 f,
                 "the graph has more than {max} jobs: make loops of some, which count as one"
+            ),
+            PlanError::TooManyDeclare { max } => write!(
+                f,
+                "in a graph of so many jobs at most {max} can declare what they read and write: \
+                 make loops of some, which count as one"
             ),
         }
     }

@@ -48,16 +48,22 @@ pub(crate) struct DeclaredGraph {
 pub(crate) struct CheckedGraph {
     /// All nodes, each behind those that it comes after.
     pub(crate) order: Vec<usize>,
-    /// The edges of each node that leads to others, without those that follow from the rest: the node, and
-    /// whether it hangs on the condition. The one with the longest way behind it is last.
+    /// The edges of each node that leads to others, without those that follow from the rest (if there are few
+    /// enough nodes): the node, and whether it hangs on the condition. The one with the longest way behind it
+    /// is last.
     pub(crate) successors: Vec<Vec<(usize, bool)>>,
     /// How many edges lead to each node.
     pub(crate) predecessors: Vec<usize>,
 }
 
 impl DeclaredGraph {
-    /// The most nodes of a graph. The pairs of nodes are looked at as bits.
-    pub(crate) const NODES_MAX: usize = 1 << 14;
+    /// The most nodes of a graph.
+    pub(crate) const NODES_MAX: usize = 1 << 20;
+    /// The most nodes of a graph whose edges are looked at for those that follow from others. Pairs of nodes
+    /// are bits, and these are 32 MB. (The tests try both ways.)
+    const REDUCED_MAX: usize = if cfg!(test) { 6 } else { 1 << 14 };
+    /// The most pairs of a node and one that declares accesses: 256 MB.
+    const PAIRS_MAX: usize = 1 << 31;
 
     /// Checks it all, and adds the edges that nodes ask for by themselves.
     ///
@@ -69,16 +75,26 @@ impl DeclaredGraph {
             let max = DeclaredGraph::NODES_MAX;
             return Err(PlanError::TooLarge { max });
         }
+        let is_reduced = self.nodes.len() <= DeclaredGraph::REDUCED_MAX;
+        let declares = |node: &DeclaredNode| !node.accesses.is_empty();
+        let declaring = self.nodes.iter().filter(|node| declares(node)).count();
+        if !is_reduced && declaring * self.nodes.len() > DeclaredGraph::PAIRS_MAX {
+            let max = DeclaredGraph::PAIRS_MAX / self.nodes.len();
+            return Err(PlanError::TooManyDeclare { max });
+        }
         self.find_declared_twice()?;
         let mut edges = self.edges.clone();
         let order = order_of(self.nodes.len(), &edges).map_err(|cycle| PlanError::Cycle {
             cycle: cycle.iter().map(|&node| self.nodes[node].label).collect(),
         })?;
-        let mut reach = Reach::new(&plain_successors(self.nodes.len(), &edges), &order);
+        let successors = plain_successors(self.nodes.len(), &edges);
+        let is_asked = |node: usize| is_reduced || declares(&self.nodes[node]);
+        let mut reach = Reach::new(&successors, &order, is_asked);
         self.settle_conflicts(&mut reach, &mut edges)?;
         let order = order_of(self.nodes.len(), &edges);
         let order = order.unwrap_or_else(|_| unreachable!("edges joined only nodes in no order"));
-        Ok(reduced(self.nodes.len(), &edges, &reach, order))
+        let reach = is_reduced.then_some(reach);
+        Ok(wired(self.nodes.len(), &edges, reach.as_ref(), order))
     }
 
     #[inline]
@@ -211,10 +227,15 @@ fn order_of(nodes: usize, edges: &[DeclaredEdge]) -> Result<Vec<usize>, Vec<usiz
     Err(cycle)
 }
 
-/// The graph without edges that follow from others. An edge from a condition says more than an order, and
-/// stays.
+/// The graph, with `reach` without edges that follow from others. An edge from a condition says more than an
+/// order, and stays.
 #[inline]
-fn reduced(nodes: usize, edges: &[DeclaredEdge], reach: &Reach, order: Vec<usize>) -> CheckedGraph {
+fn wired(
+    nodes: usize,
+    edges: &[DeclaredEdge],
+    reach: Option<&Reach>,
+    order: Vec<usize>,
+) -> CheckedGraph {
     let mut successors: Vec<Vec<(usize, bool)>> = vec![Vec::new(); nodes];
     for edge in edges {
         let others = &mut successors[edge.from];
@@ -226,7 +247,8 @@ fn reduced(nodes: usize, edges: &[DeclaredEdge], reach: &Reach, order: Vec<usize
     let mut height = vec![0_usize; nodes];
     for &node in order.iter().rev() {
         let all = std::mem::take(&mut successors[node]);
-        let follows = |to: usize| all.iter().any(|&(via, _)| reach.leads(via, to));
+        let follows =
+            |to: usize| reach.is_some_and(|reach| all.iter().any(|&(via, _)| reach.leads(via, to)));
         let mut kept = all.to_vec();
         kept.retain(|&(to, is_condition)| is_condition || !follows(to));
         height[node] = kept

@@ -64,7 +64,14 @@ impl<P: Platform> BuiltScene<P> {
     /// # Panics
     /// If the calling thread gets no thread slot.
     pub fn new(js: &JobSystem<P>, graph: JobGraph, busy: Busy) -> BuiltScene<P> {
-        let bodies = Arc::new(Bodies::new(graph, busy));
+        BuiltScene::of(js, Arc::new(Bodies::new(graph, busy)))
+    }
+
+    /// Builds the graph of these bodies. One scene at a time may run them.
+    ///
+    /// # Panics
+    /// As [`new`](BuiltScene::new).
+    pub fn of(js: &JobSystem<P>, bodies: Arc<Bodies>) -> BuiltScene<P> {
         let now = Arc::new(Now(Words64::zeros(2)));
         let mut builder = js.graph("graph");
         let mut nodes = Vec::with_capacity(bodies.graph().jobs().len());
