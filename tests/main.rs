@@ -8,6 +8,7 @@
 //! `PACELINE_HANG=S` ends a program that hangs after S seconds.
 
 mod budget;
+mod built;
 mod campaign;
 mod confined;
 mod contexts;

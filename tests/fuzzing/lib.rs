@@ -30,6 +30,11 @@ struct FrontPage;
 #[doc = include_str!("../../docs/guide/first-frame.md")]
 struct FirstFrame;
 
+/// Those of the guide to graphs.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/graphs.md")]
+struct GraphsGuide;
+
 /// A parser or reader, with its check.
 #[derive(Clone, Copy)]
 pub struct Target {

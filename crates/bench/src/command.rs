@@ -96,6 +96,8 @@ enum Name {
     Slices,
     /// Source 001's 500 jobs with dependencies
     Graph,
+    /// Graphs of 500 and 50 000 jobs without work
+    Build,
     /// One job to sleeping workers
     Submit,
     /// 60 Hz frames of 4 ms of work

@@ -10,6 +10,8 @@ pub(crate) enum Who {
     /// The least cost of a frame on several threads: plain threads, one wake-up each, one counter.
     PlainThreads,
     Paceline,
+    /// A graph that is built once ([`paceline::BuiltGraph`]).
+    PacelineBuilt,
     /// A control: workers stay where the kernel puts them.
     PacelineUnsteered,
     /// A control: as [`PacelineUnsteered`](Who::PacelineUnsteered), and the program's thread spins until a
@@ -51,6 +53,7 @@ impl Who {
             Who::Floor => "futex wake",
             Who::PlainThreads => "plain threads",
             Who::Paceline => "paceline",
+            Who::PacelineBuilt => "paceline, built once",
             Who::PacelineUnsteered => "paceline, steering off",
             Who::PacelineSpinning => "paceline, steering off, waker spinning",
             Who::PacelineUnsliced => "paceline, kernel's slice",
@@ -70,6 +73,7 @@ impl Who {
         match self {
             Who::Serial | Who::Floor | Who::PlainThreads | Who::Tbb => None,
             Who::Paceline
+            | Who::PacelineBuilt
             | Who::PacelineUnsteered
             | Who::PacelineSpinning
             | Who::PacelineUnsliced

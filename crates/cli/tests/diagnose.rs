@@ -461,7 +461,7 @@ fn bad_input_is_one_line() {
         (&["README.md"], &["README.md", "no trace"]),
         (
             &["testdata/traces/trappy-hmp8-a.trace.dat.gz"],
-            &["trace-cmd report -N"],
+            &["trace-cmd report -l -N"],
         ),
         (
             &[spin, "--thread", "ui-mian"],

@@ -152,6 +152,9 @@ pub enum KernelEventKind {
         task: Task,
         /// Whether it waits for a device.
         io: bool,
+        /// The number of the kernel's function in which it slept, among the recording's words; none: it is
+        /// not known.
+        function: Option<u32>,
     },
     /// The CPU time that a task's group may use is used up: the task is put aside, or it may go on. A running
     /// task that is put aside leaves its CPU next.
@@ -170,6 +173,9 @@ pub enum KernelEventKind {
     },
     /// The CPU's frequency changed, to this many kHz.
     Frequency(u32),
+    /// The CPU's frequency may not be higher than this many kHz from now on: it is too hot, or a program says
+    /// so.
+    FrequencyLimit(u32),
     /// The CPU went to sleep in this state, or woke up (`None`).
     Idle(Option<u8>),
     /// The CPU went online or offline.
@@ -241,6 +247,7 @@ impl KernelEvent {
             ),
             KernelEventKind::Inherit { task: who, from } => (4, task(Some(who)), task(from)),
             KernelEventKind::Frequency(khz) => (5, u64::from(khz), 0),
+            KernelEventKind::FrequencyLimit(khz) => (15, u64::from(khz), 0),
             KernelEventKind::Idle(state) => (6, state.map_or(0, |state| u64::from(state) + 1), 0),
             KernelEventKind::Online(online) => (7, u64::from(online), 0),
             KernelEventKind::Priority {
@@ -269,7 +276,14 @@ impl KernelEvent {
                 u64::from(number),
                 0,
             ),
-            KernelEventKind::Blocked { task: who, io } => (12, task(Some(who)), u64::from(io)),
+            KernelEventKind::Blocked {
+                task: who,
+                io,
+                function,
+            } => {
+                let function = function.map_or(0, |function| u64::from(function) + 1);
+                (12, task(Some(who)), u64::from(io) | function << 1)
+            }
             KernelEventKind::Lost { events } => (13, u64::from(events), 0),
             KernelEventKind::Throttle { task: who, begins } => {
                 (14, task(Some(who)), u64::from(begins))

@@ -69,7 +69,8 @@
 //! claim on the slot decides which thread runs a job, so tickets may be stale or doubled. Every thread has a
 //! thread slot with a deque of its own. Dependencies are counted in the slot of the job that waits. Workers
 //! look for work and go idle; threads that wait run the jobs that they wait for. Loops share one word per
-//! thread. Joins are private until a thread searches for work. Scopes are jobs that count others. A future is
+//! thread. Joins are private until a thread searches for work. Scopes are jobs that count others. A run of a
+//! graph that was built once is a scope, which makes each job at the moment it is ready. A future is
 //! a job that waits for its waker in between. Every file of the source begins with its subject. A map of all
 //! of it, `ARCHITECTURE.md`, is in the workspace that the crate is developed in; the package has the crate
 //! alone.
@@ -83,6 +84,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod access;
 mod adapt;
 mod api;
 mod border;
@@ -98,6 +100,7 @@ mod interpreted;
 mod limits;
 #[cfg(all(test, paceline_models, feature = "adapt", not(miri)))] // See Cargo.toml.
 mod models;
+mod plan;
 pub mod platform;
 mod policy;
 mod queues;
@@ -111,17 +114,22 @@ mod work;
 pub use crate::platform::{
     CpuSet, Limits, Os, Platform, SchedParams, Signal, SpawnError, Topology,
 };
+pub use access::{AccessKind, Conflict, Conflicting};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
-    Adopted, Builder, Event, Frame, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob,
-    NewJobWith, Outcome, PerWorker, Span, Tile, Tiles, WhenDone,
+    Adopted, Builder, BuiltGraph, Condition, CriticalPath, Event, Frame, GraphBuilder, GraphJob,
+    GraphNode, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith, NodeRef,
+    NodeTiming, Outcome, PerWorker, Res, Resources, Span, StartedGraph, Tile, Tiles, WhenDone,
 };
+#[doc(hidden)]
+pub use api::{Fields, KeyMaker};
 #[cfg(feature = "trace")]
 pub use api::{Trace, TraceError, Traced};
 pub use error::{BuildError, GraphError, ScheduleError, Stuck, UnwaitedPanic, WaitError};
 pub use event::Nanos;
 pub use hooks::JobMoment;
 pub use limits::{JOBS_MAX, NAMES_MAX, SPARES_MAX, THREADS_MAX, WORKERS_MAX};
+pub use plan::PlanError;
 pub use policy::{Grain, WaitPolicy, WaitPolicyError};
 #[doc(no_inline)]
 pub use record::{RingReader, Rings, Sink};

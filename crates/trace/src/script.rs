@@ -81,6 +81,18 @@ impl Script {
         self.kernel(time, cpu.unwrap_or(0) as u32, what);
     }
 
+    /// The same, for a CPU.
+    pub(crate) fn wake_for(&mut self, time: u64, by: Option<u32>, task: u32, cpu: u32) {
+        self.wake(time, by, task);
+        if let Some(KernelEvent {
+            what: KernelEventKind::Waking { target, .. },
+            ..
+        }) = self.recording.kernel.last_mut()
+        {
+            *target = Cpu(cpu);
+        }
+    }
+
     /// A thread is put aside because a quota is used up, or may go on.
     pub(crate) fn throttle(&mut self, time: u64, thread: u32, begins: bool) {
         let task = Task(thread);

@@ -56,6 +56,9 @@ pub(crate) struct SupplementHead {
     /// How wakers are known: 0 not, 1 by where tasks were queued, 2 by where it was decided.
     #[prost(uint32, optional, tag = "3")]
     pub(crate) wakers: Option<u32>,
+    /// Whether wake-ups by interrupts are not told apart.
+    #[prost(bool, tag = "4")]
+    pub(crate) is_unmarked: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]

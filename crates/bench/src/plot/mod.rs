@@ -80,7 +80,8 @@ fn colour(who: Who) -> RGBColor {
         | Who::PacelineUnsteered
         | Who::PacelineSpinning
         | Who::PacelineUnsliced
-        | Who::PacelineQuiet => BLUE,
+        | Who::PacelineQuiet
+        | Who::PacelineBuilt => BLUE,
         Who::Rayon | Who::RayonSpinning | Who::RayonPinned => VERMILION,
         Who::RayonMember => ORANGE,
         Who::Chili => GREEN,

@@ -1,5 +1,6 @@
 //! The rows. Each is a piece of work, the subjects' ways to do it, and its targets.
 
+mod build;
 mod counted_graph;
 mod frame;
 mod frame_pools;
@@ -26,6 +27,7 @@ pub(super) const ROWS: &[Row] = &[
     loops::ROW,
     slices::ROW,
     graph::ROW,
+    build::ROW,
     submit::ROW,
     frame::ROW,
     short::ROW,

@@ -91,6 +91,8 @@ pub(crate) struct PlacedThread {
 
 /// The facts that a worker learns, when it runs again, about the wake-up that was sent to it.
 pub(crate) struct WakeReport {
+    /// When the worker ran again.
+    pub(crate) at: Nanos,
     /// The time from the waker's decision until the worker ran.
     pub(crate) latency: Nanos,
     /// Whether the worker runs on the CPU that its waker ran on.

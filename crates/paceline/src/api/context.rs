@@ -181,8 +181,9 @@ impl<P: Platform> Context<'_, P> {
     /// # Panics
     /// As [`JobSystem::wait`](crate::JobSystem::wait).
     #[track_caller]
+    #[inline]
     pub fn wait(&self, id: impl Into<JobId>) {
-        if let Err(error) = self.try_wait(id) {
+        if let Err(error) = self.wait_for_id(id.into(), Nanos::MAX) {
             error.raise();
         }
     }
@@ -226,6 +227,7 @@ impl<P: Platform> Context<'_, P> {
     }
 
     #[track_caller]
+    #[inline(always)] // The error is larger than the code, and would be copied once more.
     fn wait_for_id(&self, id: JobId, deadline: Nanos) -> Result<bool, WaitError> {
         let Some(ticket) = self.shared.ticket_of(id)? else {
             return Ok(true);

@@ -76,9 +76,9 @@ impl<'body, P: Platform> NewJob<'_, 'body, P> {
         value: Option<&'static BodyTable>,
     ) -> Result<(Arc<Shared<P>>, JobId), ScheduleError> {
         let (after, cx) = (self.predecessors()?, self.context()?);
-        let (owner, graph) = (owner(&cx), cx.graph());
+        let (owner, graph) = (owner(self.shared()), cx.graph());
         let held = value.map_or(0, |_| Slot::<P>::IS_HELD);
-        let made = graph.make(self.label, Slot::<P>::IS_OPEN_EVENT | held, Ticket::NONE);
+        let made = graph.make_here(&self.label, Slot::<P>::IS_OPEN_EVENT | held, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
         if let Some(table) = value {
             // SAFETY: the job is new, and the caller's table is that of the value.

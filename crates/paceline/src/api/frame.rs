@@ -180,7 +180,7 @@ impl<P: Platform> Drop for Frame<'_, P> {
             cx.thread.counters.frames.add(1);
             cx.thread.counters.frames_missed.add(u64::from(missed));
             if shared.is_recording() {
-                let label = u64::from(cx.graph().label_number(self.label)) + 1;
+                let label = u64::from(cx.graph().label_number(&self.label)) + 1;
                 let arg = label << 32 | u64::from(missed);
                 cx.record(EventKind::FrameEnd, Ticket(self.number), arg);
             }

@@ -55,16 +55,17 @@ impl<'body, P: Platform> NewJob<'_, 'body, P> {
         F: Future + Send + 'body,
         F::Output: Send + 'body,
     {
-        let cx = self.context()?;
-        let (owner, table) = (owner(&cx), &Polled::<P, F>::TABLE);
-        let put = |job, slot: &Slot<P>| {
-            let body = FutureBody::new(&owner, job, future);
-            // SAFETY: the job is new, and the table is that of its body. What the future borrows lives as
-            // long as the job (see `NewJob::new`).
-            unsafe { slot.put_body(body, table) };
+        let (owner, table) = (owner(self.shared()), &Polled::<P, F>::TABLE);
+        let mut future = Some(future);
+        let put = &mut |job, slot: &Slot<P>| {
+            if let Some(future) = future.take() {
+                let body = FutureBody::new(&owner, job, future);
+                // SAFETY: the job is new, and the table is that of its body. What the future borrows lives as
+                // long as the job (see `NewJob::new`).
+                unsafe { slot.put_body(body, table) };
+            }
         };
-        let made = self.submit_with(&cx, Slot::<P>::IS_HELD | Slot::<P>::IS_FUTURE, put)?;
-        let id = JobId::new(cx.shared.id, made);
+        let id = self.submit(Slot::<P>::IS_HELD | Slot::<P>::IS_FUTURE, put)?;
         Ok(Job::new(owner, id))
     }
 }

@@ -5,6 +5,7 @@ mod context;
 mod events;
 mod frame;
 mod future;
+mod graph;
 mod handle;
 mod inputs;
 mod machine;
@@ -22,6 +23,10 @@ mod trace;
 
 pub use builder::Builder;
 pub use frame::Frame;
+pub use graph::{
+    BuiltGraph, Condition, CriticalPath, Fields, GraphBuilder, GraphJob, GraphNode, KeyMaker,
+    NodeRef, NodeTiming, Res, Resources, StartedGraph,
+};
 pub use handle::{Event, Job, Latch, Outcome, WhenDone};
 pub use inputs::{Inputs, NewJobWith};
 pub use machine::Adopted;

@@ -234,6 +234,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// let draw = js.job("draw").after(&load).schedule(|_| println!("loaded"));
     /// js.wait(draw);
     /// ```
+    #[inline] // Or the description is copied.
     pub fn after(mut self, id: impl Into<JobId>) -> Self {
         let id = id.into();
         self.after.add(id, self.from.shared());
@@ -289,10 +290,8 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'body,
     {
-        let (cx, table) = (self.from.context()?, &Once::<P, F>::TABLE);
         // SAFETY: what the body borrows lives as long as the job (see `new`).
-        let ticket = unsafe { self.submit(&cx, 0, body, table)? };
-        Ok(JobId::new(cx.shared.id, ticket))
+        unsafe { self.submit_body(0, body, &Once::<P, F>::TABLE) }
     }
 
     /// Schedules a body whose result is kept for the returned handle. A result of up to 64 bytes lies in the
@@ -332,11 +331,10 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         F: FnOnce(&Context<'_, P>) -> T + Send + 'body,
         T: Send + 'body,
     {
-        let (cx, table) = (self.from.context()?, &Typed::<P, F, T>::TABLE);
-        let owner = owner(&cx);
+        let (held, table) = (Slot::<P>::IS_HELD, &Typed::<P, F, T>::TABLE);
         // SAFETY: as in `try_schedule`; the result lives as long, too.
-        let ticket = unsafe { self.submit(&cx, Slot::<P>::IS_HELD, body, table)? };
-        Ok(Job::new(owner, JobId::new(cx.shared.id, ticket)))
+        let id = unsafe { self.submit_body(held, body, table)? };
+        Ok(Job::new(owner(self.shared()), id))
     }
 
     /// Schedules a loop: `body` is called with disjoint parts of `range` that make up the whole range, by
@@ -387,10 +385,8 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'body,
     {
         let body = SharedRange::new(range, grain, body)?;
-        let (cx, table) = (self.from.context()?, &RangeTable::<P, F>::TABLE);
         // SAFETY: as in `try_schedule`.
-        let ticket = unsafe { self.submit(&cx, Slot::<P>::IS_RANGE, body, table)? };
-        Ok(JobId::new(cx.shared.id, ticket))
+        unsafe { self.submit_body(Slot::<P>::IS_RANGE, body, &RangeTable::<P, F>::TABLE) }
     }
 
     /// Makes a job without a body, which is over when all its dependencies are.
@@ -408,7 +404,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         let after = self.predecessors()?;
         let cx = self.from.context()?;
         let graph = cx.graph();
-        let made = graph.make(self.label, 0, Ticket::NONE);
+        let made = graph.make(&self.label, 0, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
         graph.wire(ticket, slot, after, cx.queue(), false)?;
         cx.publish(cx.queue(), false);
@@ -420,48 +416,55 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     /// # Safety
     /// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
     #[inline]
-    unsafe fn submit<F>(
+    unsafe fn submit_body<F>(
         &self,
-        cx: &Context<'_, P>,
         flags: u32,
         body: F,
         table: &'static BodyTable,
-    ) -> Result<Ticket, ScheduleError> {
-        // SAFETY: the caller's promise; the job is new.
-        let put = |_, slot: &Slot<P>| unsafe { slot.put_body(body, table) };
-        self.submit_with(cx, flags, put)
+    ) -> Result<JobId, ScheduleError> {
+        let mut body = Some(body);
+        self.submit(flags, &mut |_, slot| {
+            if let Some(body) = body.take() {
+                // SAFETY: the caller's promise; the job is new.
+                unsafe { slot.put_body(body, table) }
+            }
+        })
     }
 
-    /// The same. `put` puts the body into the slot of the job.
-    #[inline]
-    pub(super) fn submit_with(
+    /// The same. `put` is called once, and puts the body into the slot of the job. It knows the type of the
+    /// body, so that this function need not, and is compiled once for all of them.
+    pub(super) fn submit(
         &self,
-        cx: &Context<'_, P>,
         flags: u32,
-        put: impl FnOnce(Ticket, &Slot<P>),
-    ) -> Result<Ticket, ScheduleError> {
+        put: &mut dyn FnMut(Ticket, &Slot<P>),
+    ) -> Result<JobId, ScheduleError> {
+        let cx = self.from.context()?;
         let after = self.predecessors()?;
         let graph = cx.graph();
         let flags = flags | self.lane | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
-        let made = match self.from.scope() {
-            None => graph.make(self.label, flags, Ticket::NONE),
+        let scope = self.from.scope();
+        let made = match scope {
+            None => graph.make_here(&self.label, flags, Ticket::NONE),
             Some(scope) => {
                 let flags = flags | Slot::<P>::IN_SCOPE;
-                let made = graph.make(self.label, flags, scope.parent());
-                made.inspect(|_| scope.count(cx))
+                let made = graph.make(&self.label, flags, scope.parent());
+                made.inspect(|_| scope.count(&cx))
             }
         };
         let (job, slot) = made.ok_or_else(|| graph.full())?;
         put(job, slot);
         let queue = cx.queue();
-        let in_scope = self.from.scope().is_some();
-        graph.wire(job, slot, after, queue, in_scope)?;
+        if after.is_empty() {
+            graph.make_runnable(job, slot, flags, queue);
+        } else {
+            graph.wire(job, slot, after, queue, scope.is_some())?;
+        }
         if self.is_quiet {
             cx.tell_spinners();
         } else {
             cx.publish(queue, false);
         }
-        Ok(job)
+        Ok(JobId::new(cx.shared.id, job))
     }
 }
 
@@ -479,12 +482,12 @@ pub(super) unsafe fn successor<P: Platform>(
     let mut job = NewJob::labelled(Origin::Inside(cx), label);
     job.after.tickets.push(after);
     // SAFETY: the caller's promise; the job is new.
-    let put = |_, slot: &Slot<P>| unsafe { slot.put_value(body, table) };
-    job.submit_with(cx, Slot::<P>::IS_HELD, put)
+    let put = &mut |_, slot: &Slot<P>| unsafe { slot.put_value(body, table) };
+    job.submit(Slot::<P>::IS_HELD, put).map(JobId::ticket)
 }
 
-/// The job system of a context, for a handle that keeps it.
-pub(super) fn owner<P: Platform>(cx: &Context<'_, P>) -> Arc<Shared<P>> {
-    let owner = cx.shared.this.upgrade();
-    owner.expect("a context keeps the job system alive")
+/// The same job system, for a handle that keeps it.
+pub(super) fn owner<P: Platform>(shared: &Shared<P>) -> Arc<Shared<P>> {
+    let owner = shared.this.upgrade();
+    owner.expect("the caller's borrow keeps the job system alive")
 }

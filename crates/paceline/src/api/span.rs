@@ -69,7 +69,7 @@ impl<'a, P: Platform> Span<'a, P> {
 
     #[cold]
     fn begin(context: &Context<'a, P>, label: Label) -> Self {
-        let label = context.graph().label_number(label).into();
+        let label = context.graph().label_number(&label).into();
         context.record(EventKind::SpanBegin, Ticket::NONE, label);
         let shared = context.shared;
         Span {
@@ -91,7 +91,7 @@ impl<P: Platform> Drop for Begun<'_, P> {
 /// Records a value.
 #[cold]
 pub(super) fn count<P: Platform>(context: &Context<'_, P>, label: Label, value: i64) {
-    let number = context.graph().label_number(label);
+    let number = context.graph().label_number(&label);
     context.record(EventKind::Counter, Ticket(number.into()), value as u64);
 }
 

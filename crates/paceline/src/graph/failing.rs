@@ -8,7 +8,7 @@ use super::failure::{Audience, Cause, Failure, Keep, Surplus};
 use super::{Driver, OnGraph};
 use crate::border::Payload;
 use crate::error::{UnwaitedPanic, WaitError};
-use crate::store::{Slot, Ticket};
+use crate::store::{Label, Slot, Ticket};
 
 impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     /// `job` must not run, because `before` failed. Called while `job` is held back.
@@ -48,6 +48,14 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         self.driver.counters().panicked.add(1);
         let failure = Failure::panicked(self.label_of(slot), payload);
         self.note_failure(job, slot, flags, failure);
+    }
+
+    /// Records that a part of a scope that has no job of its own has panicked.
+    #[cold]
+    pub(crate) fn record_part_panic(self, scope: Ticket, label: Label, payload: Payload) {
+        self.driver.counters().panicked.add(1);
+        let surplus = self.failures.keep(scope, Failure::panicked(label, payload));
+        self.forget(surplus);
     }
 
     /// Records a failure under the name of the job, or of the scope if the job has none. The scope raises it

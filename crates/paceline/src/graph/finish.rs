@@ -106,15 +106,27 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
             self.driver.local(|local| local.todo.push(job));
             return;
         }
-        self.driver.record(EventKind::Ready, job, 0);
-        let ready = StateWord::new(job.generation(), JobPhase::Ready, 0).pack();
-        // Release, partner: the Acquire CAS of the claim.
-        slot.state.store(ready, Ordering::Release);
+        self.make_runnable(job, slot, flags, queue);
+    }
+
+    /// The same for a job that has a body and is not cancelled.
+    #[inline(always)]
+    pub(crate) fn make_runnable(self, job: Ticket, slot: &Slot<P>, flags: u32, queue: Queue) {
+        self.make_ready_here(job, slot);
         if flags & Slot::<P>::IS_BACKGROUND != 0 {
             self.driver.enqueue_in_background(job);
             return;
         }
         self.driver.enqueue(job, queue);
+    }
+
+    /// Nothing holds the job back. The caller starts it itself, or queues it.
+    #[inline(always)]
+    pub(crate) fn make_ready_here(self, job: Ticket, slot: &Slot<P>) {
+        self.driver.record(EventKind::Ready, job, 0);
+        let ready = StateWord::new(job.generation(), JobPhase::Ready, 0).pack();
+        // Release, partner: the Acquire CAS of the claim.
+        slot.state.store(ready, Ordering::Release);
     }
 
     /// Finishes all jobs on the list, and those that become ready to be finished by that.
@@ -166,12 +178,20 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         } else {
             self.finish_named(job, slot, flags, ending, queue);
         }
-        match flags & (Slot::<P>::IN_SCOPE | Slot::<P>::IS_ANONYMOUS) {
-            0 | Slot::<P>::IS_ANONYMOUS => {}
+        if flags & Slot::<P>::IN_SCOPE != 0 {
+            self.end_in_scope(parent, is_anonymous, queue);
+        }
+    }
+
+    /// The scope of a job that is over counts that.
+    #[inline(never)] // It would cost the jobs outside of scopes ten instructions.
+    fn end_in_scope(self, scope: Ticket, is_anonymous: bool, queue: Queue) {
+        if is_anonymous {
+            self.finished_in(scope, queue);
+        } else {
             // A job with a name may also end where this thread runs nothing: an edge or an event that
             // failed ended it. So its end is not put off.
-            Slot::<P>::IN_SCOPE => self.release(parent, 1, queue),
-            _ => self.finished_in(parent, queue),
+            self.release(scope, 1, queue);
         }
     }
 

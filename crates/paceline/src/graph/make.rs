@@ -19,8 +19,9 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         known.unwrap_or_else(|| graph.label_of(slot))
     }
 
-    /// The number of a label that belongs to no job.
-    pub(crate) fn label_number(self, label: Label) -> LabelId {
+    /// The number of a label.
+    #[inline]
+    pub(crate) fn label_number(self, label: &Label) -> LabelId {
         let labels = &self.driver.jobs().labels;
         self.driver
             .local(|local| labels.number(&mut local.labels, label))
@@ -28,21 +29,54 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
 
     /// Makes a job that no other thread knows yet, and that nothing holds back. `None` if all slots are
     /// taken. (An error would be returned in memory; this pair comes back in registers.)
-    #[inline]
+    #[inline(never)]
     pub(crate) fn make(
         self,
-        label: Label,
+        label: &Label,
         flags: u32,
         parent: Ticket,
     ) -> Option<(Ticket, &'d Slot<P>)> {
+        self.make_here(label, flags, parent)
+    }
+
+    /// The same without a call, for the callers that make nearly all jobs.
+    #[inline(always)]
+    pub(crate) fn make_here(
+        self,
+        label: &Label,
+        flags: u32,
+        parent: Ticket,
+    ) -> Option<(Ticket, &'d Slot<P>)> {
+        self.make_numbered(|| self.label_number(label), flags, parent)
+    }
+
+    /// The same with the number of the label, which is asked for when there is a slot.
+    #[inline(always)]
+    pub(crate) fn make_numbered(
+        self,
+        number: impl FnOnce() -> LabelId,
+        flags: u32,
+        parent: Ticket,
+    ) -> Option<(Ticket, &'d Slot<P>)> {
+        let (ticket, slot, number) = self.fill_in(number, flags, parent)?;
+        self.driver
+            .record(EventKind::Created, ticket, u64::from(number));
+        Some((ticket, slot))
+    }
+
+    /// A slot becomes a job, which no sink is told of.
+    #[inline(always)]
+    fn fill_in(
+        self,
+        number: impl FnOnce() -> LabelId,
+        flags: u32,
+        parent: Ticket,
+    ) -> Option<(Ticket, &'d Slot<P>, LabelId)> {
         let graph = self.driver.jobs();
-        let (allocated, number) = self.driver.local(|local| {
-            (
-                graph.slots.allocate(&mut local.slots),
-                graph.labels.number(&mut local.labels, label),
-            )
-        });
-        let (index, slot) = allocated?;
+        let (index, slot) = self
+            .driver
+            .local(|local| graph.slots.allocate(&mut local.slots))?;
+        let number = number();
         // Relaxed, most of these: no other thread looks at the job before it is published, by the Release
         // store that makes it ready, by the Release CAS that adds an edge, or by the program's own means of
         // passing the id on. Release, partner: the Acquire loads in `is_over`, `hang`, `mark` and
@@ -78,9 +112,7 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         let waiting = StateWord::new(generation, JobPhase::Waiting, 0).pack();
         // Release, partner: `is_over`, see above.
         slot.state.store(waiting, Ordering::Release);
-        self.driver
-            .record(EventKind::Created, ticket, u64::from(number));
-        Some((ticket, slot))
+        Some((ticket, slot, number))
     }
 
     /// Adds the edges of a new job and releases it. The caller announces what has become ready.

@@ -26,7 +26,7 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
     /// One more job of this scope has finished here. The subtraction is put off while jobs of the same scope
     /// follow: the scope cannot end before it is made.
     #[inline]
-    pub(super) fn finished_in(self, scope: Ticket, queue: Queue) {
+    pub(crate) fn finished_in(self, scope: Ticket, queue: Queue) {
         let other = self.driver.local(|local| {
             let before = local.finished;
             if before.scope == scope

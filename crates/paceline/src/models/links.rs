@@ -210,7 +210,7 @@ fn ask_for_the_parent<P: Platform>(platform: P, first: usize, parent_first: bool
         site: std::panic::Location::caller(),
     };
     let old = if parent_first {
-        let made = context.graph().make(label, 0, maker);
+        let made = context.graph().make(&label, 0, maker);
         let (job, slot) = made.expect("there is room");
         // Release, partner: the CAS in `hold_back`, as for any new job.
         slot.pending.store(1, Ordering::Release);
@@ -237,7 +237,7 @@ fn ask_for_the_parent<P: Platform>(platform: P, first: usize, parent_first: bool
             } else {
                 context.graph().release(gate, 1, Queue::Own);
                 context.graph().finish_todo(Queue::Own);
-                let made = || context.graph().make(label, 0, maker);
+                let made = || context.graph().make(&label, 0, maker);
                 let mut made = [(); 3].map(|()| made().expect("there is room").0);
                 made.sort_by_key(|job| job.index() != old.index());
                 made[0]

@@ -16,6 +16,7 @@
 //! together take about a minute in an optimized build, and each planted bug is found within the bounds of
 //! its model. `--nocapture` shows how many executions each model took.
 
+mod built;
 mod deque;
 mod ending;
 mod futures;
@@ -254,7 +255,7 @@ fn held_job<P: Platform>(context: &Context<'_, P>) -> Ticket {
         name: "held",
         site: Location::caller(),
     };
-    let held = context.graph().make(label, 0, Ticket::NONE);
+    let held = context.graph().make(&label, 0, Ticket::NONE);
     let (job, slot) = held.expect("there is room");
     // Release, partner: the CAS in `hold_back`, as for any new job.
     slot.pending.store(1, Ordering::Release);

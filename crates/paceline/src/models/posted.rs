@@ -152,7 +152,7 @@ fn look_at_the_name<P: Platform>(platform: P, first: usize) {
         site: Location::caller(),
     };
     let context = site.context(1);
-    let made = context.graph().make(label("old"), 0, Ticket::NONE);
+    let made = context.graph().make(&label("old"), 0, Ticket::NONE);
     let (old, slot) = made.expect("there is room");
     let number = slot.label_number();
     // Release, partner: the CAS in `hold_back`, as for any new job.
@@ -164,7 +164,7 @@ fn look_at_the_name<P: Platform>(platform: P, first: usize) {
             let graph = graph.graph();
             graph.release(old, 1, Queue::Own);
             graph.finish_todo(Queue::Own);
-            let made = graph.make(label("new"), 0, Ticket::NONE);
+            let made = graph.make(&label("new"), 0, Ticket::NONE);
             let (new, _) = made.expect("there is room");
             assert_eq!(new.index(), old.index(), "the slot is used again");
         })

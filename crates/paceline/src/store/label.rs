@@ -107,11 +107,11 @@ impl<M: Memory> Labels<M> {
 
     /// The label's number, found through the cache of the caller's thread slot.
     #[inline]
-    pub(crate) fn number(&self, cache: &mut LabelCache, label: Label) -> LabelId {
-        let key = addresses(&label);
+    pub(crate) fn number(&self, cache: &mut LabelCache, label: &Label) -> LabelId {
+        let key = addresses(label);
         let place = LabelCache::place(key);
         if cache.recent[place].key != key {
-            let number = u64::from(self.find(cache, key, label));
+            let number = u64::from(self.find(cache, key, *label));
             cache.recent[place] = Recent { key, number };
         }
         cache.recent[place].number as LabelId
@@ -231,7 +231,7 @@ mod tests {
         let labels = Labels::<Os>::new();
         let mut cache = LabelCache::new();
         let site = Location::caller();
-        let mut number = |name: &'static str| labels.number(&mut cache, Label { name, site });
+        let mut number = |name: &'static str| labels.number(&mut cache, &Label { name, site });
         let copy = &"draw again"[..4];
         assert_ne!(copy.as_ptr(), "draw".as_ptr());
         assert_eq!([number("draw"), number("cull"), number(copy)], [0, 1, 0]);

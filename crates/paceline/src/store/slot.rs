@@ -228,6 +228,10 @@ impl<P: Platform> Slot<P> {
     /// A future that has been pending. What it awaits is among its predecessors; these do not count.
     pub(crate) const WAS_POLLED: u32 = 1 << 14;
 
+    /// A run of a built graph, or a job of one. The thread that waits for the run ends it, also while the job
+    /// system ends: the jobs use what belongs to that thread.
+    pub(crate) const OF_RUN: u32 = 1 << 15;
+
     /// A scope. It waits for the jobs that name it as their parent.
     pub(crate) const IS_SCOPE: u32 = 1 << 12;
 

@@ -2,6 +2,7 @@
 //! wait for, and the loops they share.
 
 mod bodies;
+pub(crate) mod built;
 mod caller;
 pub(crate) mod context;
 mod ending;

@@ -115,7 +115,7 @@ impl<P: Platform> Context<'_, P> {
         };
         self.check_stack();
         let graph = self.graph();
-        let made = graph.make(label, Slot::<P>::IS_SCOPE, self.current_job());
+        let made = graph.make(&label, Slot::<P>::IS_SCOPE, self.current_job());
         let (job, slot) = or_panic(made.ok_or_else(|| graph.full()));
         // Release, partner: the CAS in `hold_back`: that the slot is another job's now.
         slot.pending.store(GUARD, Ordering::Release);
@@ -233,7 +233,7 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
         let cx = self.shared.context()?;
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
         let graph = cx.graph();
-        let made = graph.make(Label { name, site }, flags, self.jobs.job);
+        let made = graph.make(&Label { name, site }, flags, self.jobs.job);
         let (job, slot) = made.ok_or_else(|| graph.full())?;
         self.jobs.count(&cx);
         // SAFETY: the table is the body's. Everything the body borrows outlives the scope, which does not end

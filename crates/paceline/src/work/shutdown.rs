@@ -227,13 +227,16 @@ impl<P: Platform> Shared<P> {
         pending == 0 || pending > held_by && pending < DROPPED
     }
 
-    /// Drops jobs that no thread has claimed. Returns whether there were any.
+    /// Drops jobs that no thread has claimed, but for those of built graphs. Returns whether there were
+    /// any.
     fn drop_what_is_ready(&self, context: &Context<'_, P>) -> bool {
         let mut has_dropped = false;
         for (index, slot) in self.graph.slots.iter() {
             let word = slot.word(Ordering::Relaxed);
             let job = Ticket::new(index, word.generation);
-            if word.phase == JobPhase::Ready && slot.claim(job) {
+            // Relaxed: in a slot that another job gets meanwhile the claim fails.
+            let is_of_run = slot.flags.load(Ordering::Relaxed) & Slot::<P>::OF_RUN != 0;
+            if word.phase == JobPhase::Ready && !is_of_run && slot.claim(job) {
                 has_dropped = true;
                 context.graph().drop_unrun(job, slot);
             }
@@ -241,14 +244,17 @@ impl<P: Platform> Shared<P> {
         has_dropped
     }
 
-    /// Drops jobs that something holds back. Returns whether there were any.
+    /// Drops jobs that something holds back, but for those of built graphs. Returns whether there were
+    /// any.
     #[cold]
     fn drop_what_is_held(&self, context: &Context<'_, P>) -> bool {
         let mut has_dropped = false;
         for (index, slot) in self.graph.slots.iter() {
             // Acquire, partner: the Release stores of the state: the count and the body.
             let word = slot.word(Ordering::Acquire);
-            if word.phase != JobPhase::Waiting {
+            // Relaxed: written before the state.
+            let is_of_run = slot.flags.load(Ordering::Relaxed) & Slot::<P>::OF_RUN != 0;
+            if word.phase != JobPhase::Waiting || is_of_run {
                 continue;
             }
             let mut pending = slot.pending.load(Ordering::Relaxed);

@@ -58,6 +58,7 @@ pub(crate) fn current<P: Platform>(platform: &P, pool: u32) -> Option<*const Thr
 
 /// The calling thread's record, made if it has none. It belongs to this thread alone, and no reference to it
 /// is kept: [`current`] and the functions that change it let go before they return.
+#[inline(never)]
 fn record_of<P: Platform>(platform: &P) -> *mut ThreadRecord {
     let known = platform.local().cast::<ThreadRecord>().cast_mut();
     if !known.is_null() {

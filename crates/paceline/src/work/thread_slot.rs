@@ -102,11 +102,21 @@ pub(crate) struct Own {
     pub(crate) random: u64,
     /// How useful spinning in search of work has been.
     pub(crate) search_habit: SpinHabit,
+    /// A worker's last sleep, until that habit has learnt from it.
+    pub(crate) last_sleep: Option<LastSleep>,
     /// This worker is in its loop as a slow one, and counts as blocked because of that.
     pub(crate) is_slow: bool,
     /// Slow workers: how many times as long as on a fast CPU a piece of work is believed to take, in
     /// sixteenths.
     pub(crate) slow_times_16: u32,
+}
+
+/// A worker's sleep.
+pub(crate) struct LastSleep {
+    /// How long it was.
+    pub(crate) away: Nanos,
+    /// How long the wake-up took, if one was sent.
+    pub(crate) wake_up: Option<Nanos>,
 }
 
 /// A running job, linked to the job that runs underneath it on the same thread.
@@ -166,6 +176,7 @@ impl<P: Platform> ThreadSlot<P> {
                 tick: 0,
                 random: platform.seed() ^ (u64::from(index) << 32 | 1),
                 search_habit: SpinHabit::default(),
+                last_sleep: None,
                 is_slow: false,
                 slow_times_16: 16,
             })),
@@ -211,8 +222,9 @@ impl<P: Platform> ThreadSlot<P> {
         (sent != 0).then_some(Nanos(sent))
     }
 
-    /// The cost of the last wake-up, if one was sent since the last report. For use after a park.
-    pub(crate) fn wake_report(&self, platform: &P) -> Option<WakeReport> {
+    /// The cost of the last wake-up, if one was sent since the last report. For use after a park, by a thread
+    /// that runs at `now` on this CPU.
+    pub(crate) fn wake_report(&self, now: Nanos, cpu: Option<u32>) -> Option<WakeReport> {
         // Relaxed: only the owner resets it, and the waker's store came with the unpark.
         let sent = self.woken_at.load(Ordering::Relaxed);
         if sent == 0 {
@@ -221,8 +233,9 @@ impl<P: Platform> ThreadSlot<P> {
         self.woken_at.store(0, Ordering::Relaxed);
         let waker_cpu = self.woken_from.load(Ordering::Relaxed).checked_sub(1);
         Some(WakeReport {
-            latency: platform.now() - Nanos(sent),
-            colocated: waker_cpu.is_some() && platform.current_cpu() == waker_cpu,
+            at: now,
+            latency: now - Nanos(sent),
+            colocated: waker_cpu.is_some() && cpu == waker_cpu,
             waker_cpu,
         })
     }

@@ -9,7 +9,7 @@ use event::{EventKind, Nanos};
 use platform::{Atomic, Omission, Ordering, Parker, Platform};
 
 use super::context::Context;
-use super::thread_slot::{ThreadKind, ThreadSlot};
+use super::thread_slot::{LastSleep, ThreadKind, ThreadSlot};
 use crate::adapt::Checkpoint;
 use crate::policy::{Tuning, WaitPolicy};
 use crate::queues::{Deque, Fenced, Queue, STEAL_MAX};
@@ -215,14 +215,19 @@ impl<P: Platform> Context<'_, P> {
             (0..count)
                 .map(|i| self.shared.threads.get((start + i) % count))
                 .find_map(|thread| {
-                    let there = thread.cpu.load(Ordering::Relaxed);
-                    let near = there == 0 || self.shared.are_near(here.wrapping_sub(1), there - 1);
-                    if pass.is_some_and(|wanted| wanted != near) {
+                    if pass.is_some_and(|wanted| wanted != self.is_near(here, thread)) {
                         return None;
                     }
                     try_one(thread)
                 })
         })
+    }
+
+    /// Whether the thread was last seen near the CPU `here` (+1), as far as that is known. It costs a cache
+    /// line of that thread's.
+    fn is_near(&self, here: u32, thread: &ThreadSlot<P>) -> bool {
+        let there = thread.cpu.load(Ordering::Relaxed);
+        there == 0 || self.shared.are_near(here.wrapping_sub(1), there - 1)
     }
 
     /// xorshift64*: a choice of victim needs no more. Marsaglia, "Xorshift RNGs", 2003.
@@ -239,12 +244,12 @@ impl<P: Platform> Context<'_, P> {
     #[cold]
     fn idle(&self) -> Found {
         let shared = self.shared;
-        self.note_cpu();
+        self.note_cpu(shared.platform.current_cpu());
         self.forget_stamp();
         let mut woken = false;
         let mut epoch = shared.idle.begin_search::<Fenced>();
         loop {
-            let deadline = self.search_deadline();
+            let mut deadline = None; // Asked for when a look has failed: a job may be waiting.
             let mut spun = false;
             let found = loop {
                 if self.must_stop() {
@@ -256,6 +261,7 @@ impl<P: Platform> Context<'_, P> {
                     }
                     break Some(Found::Work(ticket));
                 }
+                let deadline = *deadline.get_or_insert_with(|| self.search_deadline());
                 if deadline <= shared.platform.now() {
                     break None;
                 }
@@ -320,35 +326,54 @@ impl<P: Platform> Context<'_, P> {
         }
         let alone = shared.idle.cancel_sleep(index);
         if let Some(since) = parked {
-            self.note_wake_up();
-            let away = shared.platform.now() - since;
-            let (full, cost) = (shared.spin_time(), shared.wake_cost.get());
-            self.own(|own| own.search_habit.parked(away, full, cost));
+            self.note_wake_up(since);
         }
         self.record_unpark(Ticket::NONE);
         // In both cases it counts as searching now. The look that follows comes after this load.
         (!alone, shared.idle.epoch())
     }
 
-    /// Adds the cost of the last wake-up to the average that decides how long to spin.
-    pub(crate) fn note_wake_up(&self) {
-        if let Some(report) = self.thread.wake_report(&self.shared.platform) {
-            self.shared.wake_cost.learn(report.latency);
-            self.shared.adapt.woke(self, &report);
+    /// This worker runs again after a sleep that began at `since`. Steering learns that at once, since it may
+    /// have to act while a job runs. How long to spin is learnt later (`learn_from_sleep`).
+    fn note_wake_up(&self, since: Nanos) {
+        let platform = &self.shared.platform;
+        let (now, cpu) = (platform.now(), platform.current_cpu());
+        let report = self.thread.wake_report(now, cpu);
+        if let Some(report) = &report {
+            self.shared.adapt.woke(self, report);
             if report.colocated {
                 self.thread.counters.colocated.add(1);
             }
         }
-        self.note_cpu();
+        self.note_cpu(cpu);
+        let sleep = LastSleep {
+            away: now - since,
+            wake_up: report.map(|report| report.latency),
+        };
+        self.own(|own| own.last_sleep = Some(sleep));
     }
 
-    fn note_cpu(&self) {
-        let cpu = self.shared.platform.current_cpu().map_or(0, |cpu| cpu + 1);
+    fn note_cpu(&self, cpu: Option<u32>) {
+        let cpu = cpu.map_or(0, |cpu| cpu + 1);
         self.thread.cpu.store(cpu, Ordering::Relaxed);
+    }
+
+    /// Adds the last sleep to what decides how long to spin. That is on lines that are cold after a sleep, so
+    /// it is done when there is no job that would have to wait.
+    fn learn_from_sleep(&self) {
+        let Some(sleep) = self.own(|own| own.last_sleep.take()) else {
+            return;
+        };
+        if let Some(latency) = sleep.wake_up {
+            self.shared.wake_cost.learn(latency);
+        }
+        let (full, cost) = (self.shared.spin_time(), self.shared.wake_cost.get());
+        self.own(|own| own.search_habit.parked(sleep.away, full, cost));
     }
 
     /// The time until which a worker without work spins, starting now.
     fn search_deadline(&self) -> Nanos {
+        self.learn_from_sleep();
         let full = self.shared.spin_time();
         let time = match self.shared.spin.policy {
             WaitPolicy::Adaptive if self.shared.adapt.is_in_the_way(self) => Nanos::ZERO,

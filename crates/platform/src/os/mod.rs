@@ -248,6 +248,7 @@ unsafe impl Platform for Os {
             .map_err(|error| SpawnError::from_system(&error))
     }
 
+    #[inline]
     fn local(&self) -> *const () {
         local::get()
     }
@@ -299,6 +300,7 @@ unsafe impl Platform for Os {
         clock::now().0.wrapping_mul(ODD)
     }
 
+    #[inline]
     fn fork_epoch(&self) -> u32 {
         fork::epoch()
     }

@@ -1,15 +1,18 @@
 //! The answer of an explanation: waits, their causes, inversions.
 
-use event::{Nanos, Task};
+use event::{Cpu, Nanos, Task};
 
+use crate::Name;
 use crate::timeline::Who;
 
 /// The explanation of the selected waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// The waits, the longest first; of equal lengths the earlier one, then the thread with the lower number.
+    /// The waits, the worst first: frames that were late, by how much; then other frames and waits, the
+    /// longest first; then those of drivers and of the kernel's own threads. Of equal ones the earlier one,
+    /// then the thread with the lower number.
     pub waits: Vec<Wait>,
-    /// The number of selected waits that are shorter than those and left out, because of
+    /// The number of selected waits that come behind those and are left out, because of
     /// [`Selection::limit`](super::Selection::limit), or because the accounts would take too much memory.
     pub omitted: usize,
     /// What kept an awaited thread from running although it could, in the order of the waits.
@@ -42,6 +45,9 @@ pub struct Wait {
     pub begin: Nanos,
     /// Its end: the first instant that does not belong to it.
     pub end: Nanos,
+    /// Of a frame that was late: how much later than its deadline it ended, or how much longer than a period
+    /// of the display it was. None: it was not, or that is not known.
+    pub late: Option<Nanos>,
     /// How many times its thread lost its CPU in it, or gave it away, although it could have continued. None:
     /// the recording does not say which threads ran.
     pub preemptions: Option<usize>,
@@ -89,10 +95,19 @@ pub struct Segment {
     pub thread: Option<Task>,
     /// What that thread did, or what was done to it.
     pub kind: CauseKind,
-    /// What ran on the CPUs that the thread was allowed on. Each instant is split equally over those of them
-    /// that were online, and the nanoseconds that do not divide go to the largest remainders: they sum to the
-    /// segment's length. Of [`CauseKind::RunningSlowCore`], what ran on the faster ones. Else empty.
+    /// What ran on the CPU in whose queue the thread was: on the one that was taken from it, or for which it
+    /// was woken. Where that CPU is not known, and of [`CauseKind::BusyWaitStolen`], what ran on all CPUs
+    /// that the thread was allowed on: each instant is split equally over those of them that were online, and
+    /// the nanoseconds that do not divide go to the largest remainders. Of [`CauseKind::SmallCore`], what ran
+    /// on the faster ones. These sum to the segment's length. Else empty.
     pub by: Vec<Share>,
+    /// Whether the thread could have run on another CPU, which was idle. It is as sure as it is that the
+    /// thread was allowed there: where no recording says that, it is inferred.
+    pub beside_idle: bool,
+    /// The CPU that had to leave its idle state, of [`CauseKind::IdleExit`].
+    pub exit: Option<IdleExit>,
+    /// The kernel's function in which the thread slept, if the recording names it.
+    pub function: Option<Name>,
     /// The job: of a thread that ran or was awake, the one whose body it was in; of
     /// [`CauseKind::QueuedBehind`], the one in the way.
     pub job: Option<u64>,
@@ -122,8 +137,23 @@ pub struct Cause {
     pub ns: Nanos,
     /// The sum of the segments' [`by`](Segment::by), the longest first; of equal ones as [`Who`] is ordered.
     pub by: Vec<Share>,
+    /// The part of the time in which another CPU that the thread may use was idle.
+    pub beside_idle: Nanos,
+    /// The CPU that had to leave its idle state, of [`CauseKind::IdleExit`].
+    pub exit: Option<IdleExit>,
+    /// The kernel's function in which the thread slept, if the recording names it.
+    pub function: Option<Name>,
     /// The confidence of the least sure segment.
     pub confidence: Confidence,
+}
+
+/// A CPU that was idle when a thread was put into its queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IdleExit {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// The idle state it was in, as its kernel counts them, the lightest first; none: it is not known.
+    pub state: Option<u8>,
 }
 
 /// A part of a time that belongs to one thread, or to none.
@@ -167,12 +197,19 @@ words! {
         /// It ran, was kept from running, or slept in code of the program's: without scheduler events nothing
         /// tells which.
         Awake = "awake";
-        /// It ran on a slower CPU, or at a lower frequency, than the fastest of the machine: the extra time.
-        RunningSlowCore = "running_slow_core";
+        /// It ran on a smaller CPU than the largest of the machine: the extra time.
+        SmallCore = "small_core";
+        /// It ran at a lower frequency than its CPU may have: the extra time.
+        LowFrequency = "low_frequency";
+        /// It ran on a CPU whose frequency was limited, by heat or by a program: the extra time.
+        FrequencyLimit = "frequency_limit";
         /// It had run and could have continued, and something else ran.
         Preempted = "preempted";
         /// It had been woken and did not run yet.
         WakeLatency = "wake_latency";
+        /// It could have run, and the CPU in whose queue it was had nothing else to do: that CPU left its
+        /// idle state.
+        IdleExit = "idle_exit";
         /// It could have run, and was put aside: the CPU time of its group was used up.
         Throttled = "throttled";
         /// It could have run, and no CPU that it was allowed on was online.
@@ -187,8 +224,13 @@ words! {
         Lock = "lock";
         /// It slept because of a device.
         Io = "io";
-        /// It slept until an interrupt woke it (a timer, or a device), or its CPU was busy with one.
+        /// It slept in the kernel, in a function that the recording names, and no thread or device that it
+        /// waited for is known.
+        Blocked = "blocked";
+        /// It slept until an interrupt woke it: a timer, or a device.
         Interrupt = "interrupt";
+        /// Its CPU was busy with an interrupt.
+        Interrupted = "interrupted";
         /// The recording does not say.
         Unknown = "unknown";
     }
@@ -203,9 +245,15 @@ words! {
         Lock = "lock";
         /// A thread that waited for it ran on a CPU that it was allowed on.
         BusyWait = "busy_wait";
-        /// A CPU that it was allowed on was idle, or it ran on a slow one while a faster one ran something
-        /// else.
+        /// The CPU in whose queue it was left its idle state.
+        IdleExit = "idle_exit";
+        /// A CPU that it was allowed on was idle, and in whose queue it was is not known; or it ran on a
+        /// small one while one that was faster at that time was idle, or ran something else.
         Placement = "placement";
+        /// It ran at a lower frequency than its CPU may have.
+        LowFrequency = "low_frequency";
+        /// It ran on a CPU whose frequency was limited.
+        FrequencyLimit = "frequency_limit";
         /// No CPU that it was allowed on was online.
         NoCore = "no_core";
         /// Something else ran.
@@ -230,10 +278,15 @@ words! {
     Remedy {
         /// Waiters that sleep instead of spinning.
         Park = "park";
-        /// Smaller pieces of work: another thread can take the rest.
-        SmallerGrains = "smaller_grains";
+        /// A lock that is held for less time.
+        ShorterLock = "shorter_lock";
         /// Threads with deadlines that stay off the slow CPUs.
         LeaveOutSlowCores = "leave_out_slow_cores";
+        /// A higher frequency while the thread runs: a utilisation clamp, a performance hint, another
+        /// governor.
+        RaiseFrequency = "raise_frequency";
+        /// Less heat, or a higher limit: the frequency is limited for the heat, or by a program.
+        RaiseLimit = "raise_limit";
         /// A lock that lends its owner the waiter's priority.
         PriorityInheritance = "priority_inheritance";
         /// Fewer threads than CPUs.
@@ -269,6 +322,8 @@ pub struct Inversion {
     pub runner: Who,
     /// All that ran instead, the longest first. They sum to [`ns`](Inversion::ns).
     pub by: Vec<Share>,
+    /// The part of the time in which another CPU that the holder may use was idle.
+    pub beside_idle: Nanos,
     /// Its first beginning.
     pub begin: Nanos,
     /// Its time, all in all.

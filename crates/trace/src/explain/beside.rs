@@ -15,6 +15,7 @@
 use event::{Cpu, KernelEventKind, Nanos};
 
 use super::instead::{Beside, Kept};
+use super::queue::last_ran;
 use crate::timeline::{IDLE, Lane, State, Stay, Timeline};
 
 /// A CPU that had nothing to do for this long was not about to run the thread: switches, and leaving a deep
@@ -23,9 +24,6 @@ pub(super) const LONG: Nanos = Nanos::from_millis(1);
 
 /// The number of events of one wait that are looked at.
 const LOOK: usize = 1 << 16;
-
-/// The number of states in which a thread's last run is looked for.
-const BACK: usize = 4;
 
 /// The stay of a thread in a CPU's queue.
 struct QueueStay {
@@ -92,20 +90,6 @@ fn idle(lane: &Lane, begin: Nanos, end: Nanos) -> impl Iterator<Item = (Nanos, N
     let runs = runs.zip(ends.chain([Nanos::MAX]));
     runs.filter(|(run, _)| run.who == IDLE)
         .map(move |(run, until)| (run.begin, run.begin.max(begin), until.min(end)))
-}
-
-/// The CPU that a thread ran on last before a time.
-fn last_ran(timeline: &Timeline, thread: u32, time: Nanos) -> Option<Cpu> {
-    let mut time = time;
-    for _ in 0..BACK {
-        let stay = timeline.before(thread, time);
-        match stay.state {
-            State::Running(cpu) => return Some(cpu),
-            State::Unknown | State::Dead => return None,
-            _ => time = stay.begin,
-        }
-    }
-    None
 }
 
 /// The queues of a thread one after the other, if they are known.

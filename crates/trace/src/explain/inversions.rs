@@ -9,6 +9,7 @@ use super::beside::LONG;
 use super::instead::sum;
 use super::{
     CauseKind, Confidence, Inversion, InversionKind, Remedy, Segment, Selection, Share, Wait, Who,
+    beside_idle,
 };
 use crate::timeline::Timeline;
 
@@ -58,7 +59,15 @@ fn inversion(
     holder: Task,
     segments: &[&Segment],
 ) -> Inversion {
-    let by = sum(segments.iter().flat_map(|segment| &segment.by));
+    let ns = segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length());
+    let by = match kind {
+        // It ran itself, only too slowly.
+        InversionKind::LowFrequency | InversionKind::FrequencyLimit => {
+            let who = Who::Task(holder);
+            vec![Share { who, ns }]
+        }
+        _ => sum(segments.iter().flat_map(|segment| &segment.by)),
+    };
     let begin = segments[0].begin;
     // Of a busy wait it is the waiter, of a bad placement the idle CPU.
     let runner = match kind {
@@ -77,7 +86,12 @@ fn inversion(
     let priority = |task| timeline.priority(task, begin).map(|priority| priority.now);
     let told = segments.iter().map(|segment| segment.confidence).max();
     let confidence = told.unwrap_or(Confidence::Known);
-    let remedies = remedies(timeline, (kind, holder, runner), segments, &by);
+    let beside = beside_idle(segments.iter().copied());
+    let mut remedies = remedies(timeline, (kind, holder, runner), segments, &by);
+    if kind == InversionKind::Preemption && beside.0 * 2 >= ns.0 && beside > Nanos::ZERO {
+        remedies.insert(0, Remedy::MoveAway);
+        remedies.truncate(2);
+    }
     Inversion {
         kind,
         wait: position,
@@ -85,8 +99,9 @@ fn inversion(
         holder,
         runner,
         by,
+        beside_idle: beside,
         begin,
-        ns: segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length()),
+        ns,
         priorities: [
             priority(wait.thread),
             priority(holder),
@@ -113,7 +128,7 @@ fn remedies(
         process.is_some() && process == timeline.process(other)
     };
     let mut parts = segments.iter();
-    let is_slow = parts.any(|part| part.kind == CauseKind::RunningSlowCore);
+    let is_slow = parts.any(|part| part.kind == CauseKind::SmallCore);
     let is_unclear =
         |part: &&Segment| part.confidence == Confidence::Assumed && part.length() >= LONG;
     let is_nobody = by.iter().all(|share| share.who == Who::Idle);
@@ -125,22 +140,29 @@ fn remedies(
     match (kind, runner) {
         (InversionKind::Throttled, _) => vec![Remedy::RaiseQuota, Remedy::FitQuota],
         (InversionKind::BusyWait, _) => vec![Remedy::Park, Remedy::FewerThreads],
+        (InversionKind::LowFrequency, _) => vec![Remedy::RaiseFrequency],
+        (InversionKind::FrequencyLimit, _) => vec![Remedy::RaiseLimit],
         (InversionKind::NoCore, _) => vec![Remedy::WiderAffinity, Remedy::FewerThreads],
+        // It may just as well have been put aside.
+        (InversionKind::IdleExit, _) if segments.iter().any(is_unclear) => {
+            vec![Remedy::LighterSleep, Remedy::RaiseQuota]
+        }
+        (InversionKind::IdleExit, _) => vec![Remedy::LighterSleep],
         (InversionKind::Placement, _) if is_slow => {
-            vec![Remedy::LeaveOutSlowCores, Remedy::SmallerGrains]
+            vec![Remedy::LeaveOutSlowCores]
         }
         // It may just as well have been put aside.
         (InversionKind::Placement, _) if segments.iter().any(is_unclear) => {
             vec![for_idle, Remedy::RaiseQuota]
         }
-        (InversionKind::Placement, _) => vec![for_idle, Remedy::SmallerGrains],
+        (InversionKind::Placement, _) => vec![for_idle],
         // No thread is in the way of the lock's holder: a lent priority changes nothing.
-        (InversionKind::Lock, _) if is_nobody => vec![for_idle, Remedy::SmallerGrains],
+        (InversionKind::Lock, _) if is_nobody => vec![for_idle, Remedy::ShorterLock],
         (InversionKind::Lock, Who::Idle) => vec![Remedy::PriorityInheritance, for_idle],
-        (InversionKind::Lock, _) => vec![Remedy::PriorityInheritance, Remedy::SmallerGrains],
+        (InversionKind::Lock, _) => vec![Remedy::PriorityInheritance, Remedy::ShorterLock],
         (InversionKind::Preemption, Who::Task(other)) if related(other) => {
-            vec![Remedy::FewerThreads, Remedy::SmallerGrains]
+            vec![Remedy::FewerThreads]
         }
-        (InversionKind::Preemption, _) => vec![Remedy::SamePriority, Remedy::SmallerGrains],
+        (InversionKind::Preemption, _) => vec![Remedy::SamePriority],
     }
 }

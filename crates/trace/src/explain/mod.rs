@@ -4,22 +4,25 @@
 mod answer;
 mod beside;
 mod busy;
+mod deadlines;
 mod instead;
 mod inversions;
 mod locks;
 mod path;
+mod queue;
 mod runnable;
 mod selection;
 mod speed;
 #[cfg(test)]
 mod tests;
 mod waits;
+mod wakers;
 mod walk;
 mod words;
 
 pub use answer::{
-    Awaited, Cause, CauseKind, Confidence, Explanation, Inversion, InversionKind, Remedy, Segment,
-    Share, Wait, WaitKind,
+    Awaited, Cause, CauseKind, Confidence, Explanation, IdleExit, Inversion, InversionKind, Remedy,
+    Segment, Share, Wait, WaitKind,
 };
 pub use selection::Selection;
 pub use waits::names;
@@ -30,6 +33,7 @@ use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
 
+use crate::Name;
 use crate::timeline::Timeline;
 use busy::BusyWaits;
 use speed::Speeds;
@@ -110,6 +114,7 @@ fn account(ground: &Ground<'_>, found: &FoundWait) -> Wait {
         name: found.name(timeline),
         begin: found.begin,
         end: found.end,
+        late: found.late,
         preemptions: timeline.has_switches.then(preemptions),
         awaited: awaited.map(|(thread, confidence)| Awaited { thread, confidence }),
         causes: causes(&walked.segments),
@@ -117,25 +122,46 @@ fn account(ground: &Ground<'_>, found: &FoundWait) -> Wait {
     }
 }
 
+/// The part of some segments in which another CPU was idle.
+fn beside_idle<'s>(segments: impl Iterator<Item = &'s Segment>) -> Nanos {
+    let beside = segments.filter(|segment| segment.beside_idle);
+    beside.fold(Nanos::ZERO, |sum, segment| sum + segment.length())
+}
+
 /// Segments summed up, the longest sum first.
 fn causes(segments: &[Segment]) -> Vec<Cause> {
-    type CauseKey = (CauseKind, Option<Task>, Option<u64>);
+    type CauseKey = (
+        CauseKind,
+        Option<Task>,
+        Option<u64>,
+        Option<IdleExit>,
+        Option<Name>,
+    );
     let mut sums: BTreeMap<CauseKey, Vec<&Segment>> = BTreeMap::new();
     for segment in segments {
         let behind = segment
             .job
             .filter(|_| segment.kind == CauseKind::QueuedBehind);
-        let key = (segment.kind, segment.thread, behind);
+        let key = (
+            segment.kind,
+            segment.thread,
+            behind,
+            segment.exit,
+            segment.function,
+        );
         sums.entry(key).or_default().push(segment);
     }
     let sums = sums
         .into_iter()
-        .map(|((kind, thread, job), segments)| Cause {
+        .map(|((kind, thread, job, exit, function), segments)| Cause {
             kind,
             thread,
             job,
             ns: segments.iter().fold(Nanos::ZERO, |sum, s| sum + s.length()),
             by: instead::sum(segments.iter().flat_map(|segment| &segment.by)),
+            beside_idle: beside_idle(segments.iter().copied()),
+            exit,
+            function,
             confidence: segments
                 .iter()
                 .map(|s| s.confidence)

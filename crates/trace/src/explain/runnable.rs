@@ -4,9 +4,19 @@ use event::Nanos;
 
 use super::beside::{LONG, beside};
 use super::instead::{Kept, Stretch, Waiter, instead};
+use super::queue::{OwnCpu, divide, idle_state, queues};
 use super::walk::{On, PathFrame, Walk};
-use super::{CauseKind, Confidence, InversionKind, Segment, Share, Who};
+use super::{CauseKind, Confidence, IdleExit, InversionKind, Segment, Share, Who};
 use crate::timeline::{Since, Stay};
+
+/// The reason why a thread that could run did not.
+struct Why {
+    kind: CauseKind,
+    inversion: InversionKind,
+    confidence: Confidence,
+    beside_idle: bool,
+    exit: Option<IdleExit>,
+}
 
 impl Walk<'_, '_> {
     /// The CPUs that a thread may run on, and how sure that is.
@@ -48,44 +58,90 @@ impl Walk<'_, '_> {
             On::Thread(on) if on == thread => frame.lock,
             _ => None,
         });
+        let queues = queues(timeline, thread, stay, since);
         for stretch in stretches.into_iter().rev() {
-            let kept = match stretch.kept {
-                Kept::Idle if !timeline.tells_throttling() && is_long_idle(&stretch) => {
-                    Kept::Unclear
-                }
-                kept => kept,
-            };
-            let kind = match (kept, since) {
-                (Kept::Aside, _) => CauseKind::Throttled,
-                (Kept::Offline, _) => CauseKind::NoCore,
-                (Kept::Waiter, _) => CauseKind::BusyWaitStolen,
-                (_, Since::Preempted) => CauseKind::Preempted,
-                (_, Since::Woken) => CauseKind::WakeLatency,
-            };
-            let inversion = match (lock, kept) {
-                (_, Kept::Aside) => InversionKind::Throttled,
-                (Some(_), _) => InversionKind::Lock,
-                (None, Kept::Waiter) => InversionKind::BusyWait,
-                (None, Kept::Idle | Kept::Unclear) => InversionKind::Placement,
-                (None, Kept::Offline) => InversionKind::NoCore,
-                (None, Kept::Busy) => InversionKind::Preemption,
-            };
-            let sure = match (lock, kept) {
-                (_, Kept::Aside) | (None, Kept::Unclear) => Confidence::Assumed,
-                (lock, _) => lock.unwrap_or(Confidence::Known),
-            };
-            self.segments.push(Segment {
-                begin: stretch.begin,
-                end: stretch.end,
-                thread: Some(timeline.task(thread)),
-                kind,
-                by: stretch.by,
-                job: None,
-                confidence: frame.confidence.max(told).max(sure),
-                inversion: knows.then_some(inversion),
-            });
+            let parts = divide(timeline, thread, &lanes, &queues, stretch);
+            for (part, own) in parts.into_iter().rev() {
+                let why = self.why(since, &part, own, lock, told);
+                self.segments.push(Segment {
+                    begin: part.begin,
+                    end: part.end,
+                    thread: Some(timeline.task(thread)),
+                    kind: why.kind,
+                    by: part.by,
+                    beside_idle: why.beside_idle,
+                    exit: why.exit,
+                    function: None,
+                    job: None,
+                    confidence: frame.confidence.max(why.confidence),
+                    inversion: knows.then_some(why.inversion),
+                });
+            }
         }
         self.time = from;
+    }
+
+    /// Why a thread that could run did not. `told`: how sure it is which CPUs it may use.
+    fn why(
+        &self,
+        since: Since,
+        part: &Stretch,
+        own: OwnCpu,
+        lock: Option<Confidence>,
+        told: Confidence,
+    ) -> Why {
+        let timeline = self.ground.timeline;
+        let length = part.end - part.begin;
+        let kept = match part.kept {
+            Kept::Idle if !timeline.tells_throttling() && is_long_idle(part) => Kept::Unclear,
+            kept => kept,
+        };
+        let by_queue = match since {
+            Since::Preempted => CauseKind::Preempted,
+            Since::Woken => CauseKind::WakeLatency,
+        };
+        let mut exit = None;
+        let (kind, inversion, confidence) = match (kept, own) {
+            (Kept::Aside, _) => (
+                CauseKind::Throttled,
+                InversionKind::Throttled,
+                Confidence::Assumed,
+            ),
+            (Kept::Waiter, _) => (CauseKind::BusyWaitStolen, InversionKind::BusyWait, told),
+            (_, OwnCpu::Idle(lane, sure)) => {
+                let lane = &timeline.lanes[lane as usize];
+                exit = Some(IdleExit {
+                    cpu: lane.cpu,
+                    state: idle_state(timeline, lane, part.begin),
+                });
+                let is_long = length >= LONG && !timeline.tells_throttling();
+                let sure = if is_long { Confidence::Assumed } else { sure };
+                (CauseKind::IdleExit, InversionKind::IdleExit, sure)
+            }
+            (_, OwnCpu::Busy(sure)) => (by_queue, InversionKind::Preemption, sure),
+            (Kept::Offline, _) => (CauseKind::NoCore, InversionKind::NoCore, told),
+            (Kept::Unclear, _) => (by_queue, InversionKind::Placement, Confidence::Assumed),
+            (Kept::Idle, _) => (by_queue, InversionKind::Placement, told),
+            (Kept::Busy, _) => (by_queue, InversionKind::Preemption, told),
+        };
+        let beside_idle =
+            matches!(own, OwnCpu::Busy(_)) && matches!(kept, Kept::Idle | Kept::Unclear);
+        match (lock, kept) {
+            (Some(sure), kept) if kept != Kept::Aside => Why {
+                kind,
+                inversion: InversionKind::Lock,
+                confidence: confidence.max(sure),
+                beside_idle,
+                exit,
+            },
+            _ => Why {
+                kind,
+                inversion,
+                confidence,
+                beside_idle,
+                exit,
+            },
+        }
     }
 
     /// It was put aside: the recording says so.
@@ -105,6 +161,9 @@ impl Walk<'_, '_> {
                 thread: Some(timeline.task(thread)),
                 kind: CauseKind::Throttled,
                 by: stretch.by,
+                beside_idle: false,
+                exit: None,
+                function: None,
                 job: None,
                 confidence: frame.confidence,
                 inversion: Some(InversionKind::Throttled),

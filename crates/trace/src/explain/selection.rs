@@ -4,9 +4,10 @@ use event::{Nanos, Task};
 
 /// The waits to explain, and limits of the answer.
 ///
-/// By default these are, of all threads: waits and frames of our job system, and marked slices whose names
-/// say that they are frames or waits. In a recording with none of those they are the sleeps that another
-/// thread ended.
+/// By default these are, of all threads: waits and frames of our job system, late frames of Android's frame
+/// timeline, and marked slices whose names say that they are frames or waits. In a recording with none of
+/// those they are the sleeps that another thread ended, without those of the kernel's own threads and of
+/// threads that slept nearly all the time, unless there are no others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Of these threads only; none: of all.

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use event::{Nanos, Task};
 
-use super::words::NameHints;
-use super::{Selection, WaitKind};
+use super::deadlines::Deadlines;
+use super::words::{self, NameHints};
+use super::{Selection, WaitKind, wakers};
 use crate::timeline::{Since, Slice, State, Timeline, Waker};
 
 /// A stretch of time to be explained.
@@ -16,8 +17,24 @@ pub(super) struct FoundWait {
     pub(super) kind: WaitKind,
     pub(super) begin: Nanos,
     pub(super) end: Nanos,
+    /// Of a frame that was late: how much.
+    pub(super) late: Option<Nanos>,
+    /// How far at the front it belongs.
+    rank: Rank,
     /// The slice's name, the job's position, the frame's number.
     what: u64,
+}
+
+/// The order of waits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Rank {
+    /// A program's frame was late.
+    LateFrame,
+    /// A frame of the display's server was late: mostly because a program's was.
+    LateDisplay,
+    Usual,
+    /// A driver, or one of the kernel's own threads, waits; mostly for the display, in every frame.
+    Driver,
 }
 
 impl FoundWait {
@@ -47,7 +64,7 @@ impl FoundWait {
 /// to do.
 const SLEEPS: usize = 200;
 
-/// The waits that were selected, the longest first, and the number of those that were left out.
+/// The waits that were selected, the worst first, and the number of those that were left out.
 pub(super) fn find(
     timeline: &Timeline,
     selection: &Selection,
@@ -63,45 +80,94 @@ pub(super) fn find(
         .collect();
     let mut found = Vec::new();
     let mut limit = selection.limit;
+    let mut left_out = 0;
+    let deadlines = Deadlines::new(timeline, says);
     if selection.slices.is_empty() {
         for &thread in &threads {
-            usual(timeline, says, thread, &mut found);
+            usual(timeline, says, &deadlines, thread, &mut found);
         }
         if found.is_empty() {
             if chosen.is_none() {
                 limit = limit.min(SLEEPS);
             }
+            let mut of_sleepers = Vec::new();
             for &thread in &threads {
-                sleeps(timeline, thread, chosen.is_some(), &mut found);
+                let is_shown = chosen.is_some() || !is_sleeper(timeline, thread);
+                let list = if is_shown {
+                    &mut found
+                } else {
+                    &mut of_sleepers
+                };
+                sleeps(timeline, thread, chosen.is_some(), list);
+            }
+            if found.is_empty() {
+                found = of_sleepers;
+            } else {
+                left_out = of_sleepers.len();
             }
         }
     } else {
-        let texts = &selection.slices;
-        let is_meant = |name: &str| texts.iter().any(|text| name.contains(text.as_str()));
-        let names = timeline.recording().names.iter();
-        let meant: Vec<bool> = names.map(is_meant).collect();
-        let is_named = |slice: &Slice| meant.get(slice.name.0 as usize) == Some(&true);
-        for &thread in &threads {
-            own(
-                timeline,
-                thread,
-                |wait| is_meant(&wait.name(timeline)),
-                &mut found,
-            );
-            slices(timeline, thread, is_named, &mut found);
-            let others = timeline.slices.found.of(thread).iter();
-            let others = others.filter(|slice| is_named(slice));
-            found.extend(others.map(|slice| of_slice(timeline, thread, slice)));
+        by_name(timeline, says, &selection.slices, &threads, &mut found);
+        for wait in &mut found {
+            wait.set_late(&deadlines, says);
         }
     }
     found.retain(|wait| wait.begin < wait.end);
-    found.sort_by_key(|wait| {
-        let length = wait.end - wait.begin;
-        (std::cmp::Reverse(length), wait.begin, wait.task, wait.kind)
-    });
-    let omitted = found.len().saturating_sub(limit);
+    sort(timeline, says, &mut found);
+    let omitted = left_out + found.len().saturating_sub(limit);
     found.truncate(limit);
     (found, omitted)
+}
+
+/// Waits and frames of our job system, and slices, whose names contain one of these texts. Plans of frames
+/// are meant only if a text says so.
+fn by_name(
+    timeline: &Timeline,
+    says: &[NameHints],
+    texts: &[String],
+    threads: &[u32],
+    found: &mut Vec<FoundWait>,
+) {
+    let is_meant = |name: &str| texts.iter().any(|text| name.contains(text.as_str()));
+    let names = timeline.recording().names.iter();
+    let meant: Vec<bool> = names.map(is_meant).collect();
+    let asks_for_plans = texts.iter().any(|text| text.contains("expected"));
+    let is_plan = |slice: &Slice| {
+        let says = says.get(slice.name.0 as usize);
+        says.and_then(|says| says.planned)
+            .is_some_and(|frame| frame.is_expected)
+    };
+    let is_named = |slice: &Slice| {
+        meant.get(slice.name.0 as usize) == Some(&true) && (asks_for_plans || !is_plan(slice))
+    };
+    for &thread in threads {
+        own(
+            timeline,
+            thread,
+            |wait| is_meant(&wait.name(timeline)),
+            found,
+        );
+        slices(timeline, thread, is_named, found);
+        let others = timeline.slices.found.of(thread).iter();
+        let others = others.filter(|slice| is_named(slice));
+        found.extend(others.map(|slice| of_slice(timeline, thread, slice)));
+    }
+}
+
+/// Puts waits in their order, the worst first.
+fn sort(timeline: &Timeline, says: &[NameHints], found: &mut [FoundWait]) {
+    for wait in found.iter_mut() {
+        wait.rank = rank(timeline, says, wait);
+    }
+    found.sort_by_key(|wait| {
+        let length = wait.end - wait.begin;
+        let worst = (
+            wait.rank,
+            std::cmp::Reverse(wait.late),
+            std::cmp::Reverse(length),
+        );
+        (worst, wait.begin, wait.task, wait.kind)
+    });
 }
 
 /// The names that [`Selection::slices`] is compared with: of slices, of frames and of awaited jobs.
@@ -120,14 +186,71 @@ pub fn names(timeline: &Timeline) -> BTreeSet<String> {
     marked.chain(ours).collect()
 }
 
-/// Waits for jobs, frames, and slices whose names mean one of the two.
-fn usual(timeline: &Timeline, says: &[NameHints], thread: u32, found: &mut Vec<FoundWait>) {
-    own(timeline, thread, |_| true, found);
-    let says_so = |slice: &Slice| {
-        let says = says.get(slice.name.0 as usize);
-        says.is_some_and(|says| says.waits || says.frame)
+/// Where a wait belongs. Waits that were asked for by name are ranked, too.
+fn rank(timeline: &Timeline, says: &[NameHints], wait: &FoundWait) -> Rank {
+    let name = timeline.name(wait.task);
+    let says = match wait.kind {
+        WaitKind::Slice => says.get(wait.what as usize).copied().unwrap_or_default(),
+        _ => NameHints::default(),
     };
-    slices(timeline, thread, says_so, found);
+    if words::is_of_kernel(&name) || says.display {
+        Rank::Driver
+    } else if wait.late.is_none() {
+        Rank::Usual
+    } else if name.contains("surfaceflinger") {
+        Rank::LateDisplay
+    } else {
+        Rank::LateFrame
+    }
+}
+
+/// A thread sleeps nearly all the time if it runs, or could, for less than one part in this many.
+const AWAKE_PART: u64 = 20;
+
+/// Whether a thread is one of the kernel's own, or sleeps nearly all the time: few of its sleeps are waits.
+fn is_sleeper(timeline: &Timeline, thread: u32) -> bool {
+    let task = timeline.task(thread);
+    let spent = timeline.spent(task);
+    let (begin, end) = timeline.span();
+    let awake = spent.running + spent.runnable;
+    words::is_of_kernel(&timeline.name(task)) || awake.0 * AWAKE_PART < (end - begin).0
+}
+
+/// Waits for jobs, frames, slices whose names mean one of the two, and late frames of the frame timeline.
+fn usual(
+    timeline: &Timeline,
+    says: &[NameHints],
+    deadlines: &Deadlines,
+    thread: u32,
+    found: &mut Vec<FoundWait>,
+) {
+    own(timeline, thread, |_| true, found);
+    let of = |slice: &Slice| says.get(slice.name.0 as usize).copied().unwrap_or_default();
+    let is_usual = |slice: &Slice| {
+        let says = of(slice);
+        says.waits || says.frame || says.planned.is_some_and(|frame| frame.is_missed)
+    };
+    let before = found.len();
+    slices(timeline, thread, is_usual, found);
+    for wait in &mut found[before..] {
+        wait.set_late(deadlines, says);
+    }
+}
+
+impl FoundWait {
+    /// Finds out how late it was, if it is a slice.
+    fn set_late(&mut self, deadlines: &Deadlines, says: &[NameHints]) {
+        let says = says.get(self.what as usize);
+        if let (WaitKind::Slice, Some(says)) = (self.kind, says) {
+            let slice = Slice {
+                begin: self.begin,
+                end: self.end,
+                name: crate::Name(self.what as u32),
+                depth: 0,
+            };
+            self.late = deadlines.late(self.thread, &slice, says);
+        }
+    }
 }
 
 /// Waits for jobs and frames of our job system.
@@ -144,6 +267,8 @@ fn own(
         kind,
         begin: span.begin,
         end: span.end,
+        late: None,
+        rank: Rank::Usual,
         what: span.what,
     };
     let waits = timeline.jobs.waits.of(thread).iter();
@@ -171,6 +296,8 @@ fn of_slice(timeline: &Timeline, thread: u32, slice: &Slice) -> FoundWait {
         kind: WaitKind::Slice,
         begin: slice.begin,
         end: slice.end,
+        late: None,
+        rank: Rank::Usual,
         what: slice.name.0.into(),
     }
 }
@@ -188,7 +315,7 @@ fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<FoundWait
     while let Some(stay) = stays.next() {
         if stay.state.is_asleep() {
             if sleep.is_none() {
-                let waker = timeline.waker(thread, stay.begin, stay.end);
+                let (waker, _) = wakers::waker(timeline, thread, stay);
                 sleep = Some((stay.begin, matches!(waker, Waker::Thread(_))));
             }
             continue;
@@ -210,6 +337,8 @@ fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<FoundWait
                 kind: WaitKind::Sleep,
                 begin,
                 end: stay.begin,
+                late: None,
+                rank: Rank::Usual,
                 what: 0,
             });
         }

@@ -4,9 +4,9 @@ use event::{Cpu, Nanos, Task};
 
 use super::busy::{BusyWait, BusyWaits};
 use super::instead::{Waiter, shares};
-use super::speed::{Speeds, frequency};
+use super::speed::{Speeds, frequency, limit};
 use super::words::NameHints;
-use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks};
+use super::{CauseKind, Confidence, InversionKind, Segment, Who, locks, wakers};
 use crate::timeline::{Lane, NOBODY, Span, State, Stay, Timeline, Waker};
 
 /// The number of steps that may pass without getting anywhere: a recording can claim that threads woke each
@@ -228,6 +228,16 @@ impl Walk<'_, '_> {
             State::Runnable(since) => self.runnable(thread, frame, stay, since, from),
             State::Throttled(_) => self.throttled(thread, frame, from),
             State::Sleeping | State::Blocked => self.asleep(thread, frame, stay, from),
+            // Nothing but a wake-up is known of it: it had slept until then, or was made then. Either way the
+            // path leads on through the waker.
+            State::Unknown if timeline.is_before_first_wake_up(thread, stay) => {
+                let confidence = frame.confidence.max(Confidence::Inferred);
+                let frame = PathFrame {
+                    confidence,
+                    ..frame
+                };
+                self.asleep(thread, frame, stay, from);
+            }
             State::Dead | State::Unknown => {
                 self.emit(Some(thread), CauseKind::Unknown, from, frame.confidence);
             }
@@ -238,8 +248,11 @@ impl Walk<'_, '_> {
         let timeline = self.ground.timeline;
         let since = stay.begin;
         // A kernel gives the reason when the sleep is over.
-        let io = timeline.is_io(thread, stay.begin, stay.end + Nanos::from_micros(20));
-        let waker = match timeline.waker(thread, stay.begin, stay.end) {
+        let reason = timeline.reason(thread, stay.begin, stay.end + Nanos::from_micros(20));
+        let io = reason.map(|reason| reason.io);
+        let function = reason.and_then(|reason| reason.function);
+        let (waker, sure) = wakers::waker(timeline, thread, stay);
+        let waker = match waker {
             Waker::Thread(by) if by == thread || self.follows(thread, since) => Waker::Unknown,
             waker => waker,
         };
@@ -251,7 +264,7 @@ impl Walk<'_, '_> {
                     on: On::Thread(by),
                     floor: from,
                     waiter: Some(Waiter { thread, since }),
-                    confidence: frame.confidence,
+                    confidence: frame.confidence.max(sure),
                     lock,
                 });
             }
@@ -261,10 +274,15 @@ impl Walk<'_, '_> {
             _ if stay.state == State::Blocked && io.is_none() => {
                 (CauseKind::Io, Confidence::Assumed)
             }
-            Waker::Interrupt => (CauseKind::Interrupt, Confidence::Known),
+            _ if function.is_some() => (CauseKind::Blocked, Confidence::Known),
+            Waker::Interrupt => (CauseKind::Interrupt, sure),
             Waker::Unknown => (CauseKind::Unknown, Confidence::Known),
         };
+        let before = self.segments.len();
         self.emit(Some(thread), kind, from, confidence.max(frame.confidence));
+        if let Some(new) = self.segments.get_mut(before) {
+            new.function = function;
+        }
     }
 
     /// There are no scheduler events: the thread ran, or could have, or slept in code of the program's.
@@ -304,48 +322,79 @@ impl Walk<'_, '_> {
         let mut low = low;
         match earlier {
             Some((begin, end)) if end >= self.time => {
-                let kind = CauseKind::Interrupt;
+                let kind = CauseKind::Interrupted;
                 return self.emit(Some(thread), kind, low.max(begin), frame.confidence);
             }
             Some((_, end)) => low = low.max(end),
             None => {}
         }
         let (khz, since) = frequency(lane, self.time);
-        low = low.max(since);
+        let (limit, limit_since) = limit(lane, self.time);
+        low = low.max(since).max(limit_since);
         let (job, kind, since) = self.body(thread, frame);
         low = low.max(since);
         if kind == CauseKind::Running {
-            let lost = self.ground.speeds.lost(lane, khz, self.time - low);
-            if lost > Nanos::ZERO {
-                self.slow(thread, frame, lane, self.time - lost, job);
+            let speeds = &self.ground.speeds;
+            let lost = speeds.lost(lane, khz, limit, self.time - low);
+            if lost.small_core > Nanos::ZERO {
+                self.slow(thread, frame, lane, self.time - lost.small_core, job);
+            }
+            let by_frequency = [
+                (
+                    lost.limit,
+                    CauseKind::FrequencyLimit,
+                    InversionKind::FrequencyLimit,
+                ),
+                (
+                    lost.low_frequency,
+                    CauseKind::LowFrequency,
+                    InversionKind::LowFrequency,
+                ),
+            ];
+            for (lost, kind, inversion) in by_frequency {
+                let confidence = frame.confidence.max(self.ground.speeds.confidence);
+                let before = self.segments.len();
+                self.emit_job(Some(thread), kind, self.time - lost, confidence, job);
+                if let Some(new) = self.segments.get_mut(before) {
+                    new.inversion = Some(inversion);
+                }
             }
         }
         self.emit_job(Some(thread), kind, low, frame.confidence, job);
     }
 
-    /// The time lost by a slow CPU. It is spread over the whole run; here it is put at its end.
+    /// The time lost by a small CPU. It is spread over the whole run; here it is put at its end.
     fn slow(&mut self, thread: u32, frame: PathFrame, lane: &Lane, from: Nanos, job: Option<u64>) {
         let ground = self.ground;
         let (allowed, told) = self.allowed(thread, self.time);
-        let own = ground.speeds.capacity(lane);
+        let speeds = &ground.speeds;
         let lanes = &ground.timeline.lanes;
-        let faster = |at: &&u32| {
+        let larger = |at: &&u32| {
             let other = &lanes[**at as usize];
-            ground.speeds.capacity(other) > own && other.is_online(self.time - Nanos(1))
+            speeds.capacity(other) > speeds.capacity(lane) && other.is_online(self.time - Nanos(1))
         };
-        let faster: Vec<u32> = allowed.iter().filter(faster).copied().collect();
-        let online = vec![true; faster.len()];
+        let larger: Vec<u32> = allowed.iter().filter(larger).copied().collect();
+        // A large CPU at a low frequency is no better place.
+        let own = speeds.now(lane, self.time);
+        let mut faster = larger.clone();
+        faster.retain(|at| speeds.now(&lanes[*at as usize], self.time) > own);
+        let ran_on = |some: &[u32]| {
+            let online = vec![true; some.len()];
+            shares(ground.timeline, thread, some, &online, (from, self.time))
+        };
         let mut confidence = frame.confidence.max(ground.speeds.confidence);
         let mut inversion = None;
         let mut by = Vec::new();
-        if !faster.is_empty() {
+        if !larger.is_empty() {
             confidence = confidence.max(told);
-            by = shares(ground.timeline, thread, &faster, &online, (from, self.time));
+            by = ran_on(&larger);
+        }
+        if !faster.is_empty() {
             let off_path = |who: Who| match who {
                 Who::Task(task) => !self.on_path(task),
                 who => who == Who::Idle,
             };
-            if by.iter().any(|share| off_path(share.who)) {
+            if ran_on(&faster).iter().any(|share| off_path(share.who)) {
                 inversion = Some(InversionKind::Placement);
             }
         }
@@ -353,8 +402,11 @@ impl Walk<'_, '_> {
             begin: from,
             end: self.time,
             thread: Some(ground.timeline.task(thread)),
-            kind: CauseKind::RunningSlowCore,
+            kind: CauseKind::SmallCore,
             by,
+            beside_idle: false,
+            exit: None,
+            function: None,
             job,
             confidence,
             inversion,
@@ -397,6 +449,9 @@ impl Walk<'_, '_> {
                     .map(|thread| self.ground.timeline.task(thread)),
                 kind,
                 by: Vec::new(),
+                beside_idle: false,
+                exit: None,
+                function: None,
                 job,
                 confidence,
                 inversion: None,
@@ -425,6 +480,15 @@ impl Walk<'_, '_> {
 }
 
 fn alike(a: &Segment, b: &Segment) -> bool {
-    let key = |s: &Segment| (s.thread, s.kind, s.job, s.confidence, s.inversion);
+    let key = |s: &Segment| {
+        (
+            s.thread,
+            s.kind,
+            s.job,
+            s.confidence,
+            s.inversion,
+            s.function,
+        )
+    };
     key(a) == key(b) && a.by.is_empty() && b.by.is_empty()
 }

@@ -17,8 +17,75 @@ pub(super) struct NameHints {
     pub(super) holds: bool,
     /// It is a frame.
     pub(super) frame: bool,
+    /// It waits for the display.
+    pub(super) display: bool,
+    /// It is of Android's frame timeline.
+    pub(super) planned: Option<TimelineFrame>,
     /// The thread with this number has the lock that it waits for.
     pub(super) owner: Option<u32>,
+}
+
+/// A frame of Android's frame timeline, by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TimelineFrame {
+    /// Its number, which the plan and the result have in common.
+    pub(super) token: u64,
+    pub(super) is_expected: bool,
+    /// Whether it was late, or dropped.
+    pub(super) is_missed: bool,
+}
+
+/// `frame timeline 77, expected`, `frame timeline 78, late, App Deadline Missed`.
+fn planned(name: &str) -> Option<TimelineFrame> {
+    let rest = name.strip_prefix("frame timeline ")?;
+    let (token, how) = rest.split_once(", ").unwrap_or((rest, ""));
+    let is_expected = how == "expected";
+    Some(TimelineFrame {
+        token: token.parse().ok()?,
+        is_expected,
+        is_missed: !is_expected && !how.is_empty(),
+    })
+}
+
+/// Names of the kernel's own threads begin so: those of its core, and drivers of displays, GPUs and disks.
+const KERNEL: [&str; 32] = [
+    "kworker/",
+    "ksoftirqd/",
+    "migration/",
+    "watchdog/",
+    "cpuhp/",
+    "irq/",
+    "rcu_",
+    "rcuc/",
+    "rcuo",
+    "kthreadd",
+    "kswapd",
+    "kcompactd",
+    "khungtaskd",
+    "khugepaged",
+    "kauditd",
+    "kblockd",
+    "jbd2/",
+    "mmcqd",
+    "mmc-",
+    "scsi_",
+    "dm_",
+    "ext4-",
+    "f2fs_",
+    "sugov:",
+    "core_ctl/",
+    "crtc_",
+    "kgsl",
+    "mdss_",
+    "sde_",
+    "decon",
+    "dhd_",
+    "spi",
+];
+
+/// Whether a name is that of one of the kernel's own threads.
+pub(super) fn is_of_kernel(name: &str) -> bool {
+    KERNEL.iter().any(|begin| name.starts_with(begin))
 }
 
 /// The meaning of a name.
@@ -31,6 +98,7 @@ pub(super) fn says(name: &str) -> NameHints {
         && (has(&["lock", "locking", "mutex", "contention", "futex"])
             || begins(&["acquire", "acquiring"]));
     let waits = locks || has(&["wait", "waits", "waiting", "await", "join", "joining"]);
+    let planned = planned(name);
     // "frame 15", "doFrame 1234", "DrawFrames": the last word that is no number.
     let last = words
         .iter()
@@ -40,7 +108,9 @@ pub(super) fn says(name: &str) -> NameHints {
         waits,
         locks,
         holds,
-        frame,
+        frame: frame && planned.is_none(),
+        display: has(&["vsync", "vblank"]) || (has(&["commit"]) && has(&["done"])),
+        planned,
         owner: owner(name).filter(|_| locks),
     }
 }

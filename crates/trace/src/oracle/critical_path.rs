@@ -81,9 +81,14 @@ fn ours(timeline: &Timeline, waits: &[Wait]) -> Rows {
     for wait in waits {
         for segment in &wait.segments {
             let state = match segment.kind {
-                CauseKind::Running | CauseKind::RunningSlowCore => "ran",
+                CauseKind::Running
+                | CauseKind::SmallCore
+                | CauseKind::LowFrequency
+                | CauseKind::FrequencyLimit
+                | CauseKind::Interrupted => "ran",
                 CauseKind::Preempted
                 | CauseKind::WakeLatency
+                | CauseKind::IdleExit
                 | CauseKind::NoCore
                 | CauseKind::BusyWaitStolen => "runnable",
                 _ => "slept",

@@ -71,6 +71,7 @@ fn counts(found: &Recording) -> BTreeMap<&'static str, u64> {
             KernelEventKind::Interrupt { .. } => count("interrupts", 1),
             KernelEventKind::Lost { .. } => count("gaps", 1),
             KernelEventKind::Frequency(_) => count("frequencies", 1),
+            KernelEventKind::FrequencyLimit(_) => count("frequency limits", 1),
             KernelEventKind::Idle(_) => count("idle", 1),
             _ => count("others", 1),
         }

@@ -19,12 +19,19 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     input.read_to_end(&mut page)?;
     builder.set_format(Format::Systrace.word());
     let mut found = 0;
-    let mut rest = &page[..];
-    while let Some(block) = next_block(&mut rest) {
-        found += 1;
-        match block {
-            Block::Whole(text) => read_block(builder, text),
-            Block::Cut(text) => read_cut(builder, text),
+    // A script's text ends at its end tag, whatever is in it: the viewer's own code has the tag of a block in
+    // a string. If that hides all blocks, the page is damaged before them, and each tag may be one.
+    for skips_scripts in [true, false] {
+        let mut rest = &page[..];
+        while let Some(block) = next_block(&mut rest, skips_scripts) {
+            found += 1;
+            match block {
+                Block::Whole(text) => read_block(builder, text),
+                Block::Cut(text) => read_cut(builder, text),
+            }
+        }
+        if found > 0 {
+            break;
         }
     }
     if found == 0 {
@@ -56,8 +63,8 @@ enum Block<'p> {
     Cut(&'p [u8]),
 }
 
-/// The next block of data.
-fn next_block<'p>(rest: &mut &'p [u8]) -> Option<Block<'p>> {
+/// The next block of data. `skips_scripts`: other scripts are passed over as a whole.
+fn next_block<'p>(rest: &mut &'p [u8], skips_scripts: bool) -> Option<Block<'p>> {
     loop {
         let tag = memchr::memmem::find(rest, b"<script")?;
         let Some(close) = memchr::memchr(b'>', &rest[tag..]) else {
@@ -67,6 +74,10 @@ fn next_block<'p>(rest: &mut &'p [u8]) -> Option<Block<'p>> {
         let attributes = &rest[tag..tag + close];
         *rest = &rest[tag + close + 1..];
         if memchr::memmem::find(attributes, b"trace-data").is_none() {
+            if skips_scripts {
+                let end = memchr::memmem::find(rest, b"</script");
+                *rest = end.map_or(&b""[..], |end| &rest[end..]);
+            }
             continue;
         }
         let page = *rest;

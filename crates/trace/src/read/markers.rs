@@ -6,7 +6,7 @@
 
 use event::Nanos;
 
-use super::builder::{At, Builder, Trust};
+use super::builder::{At, Builder, MOST_CPUS, Trust};
 use super::numbers::{field, integer, seconds, signed};
 use crate::{Loss, MarkKind, Name};
 
@@ -75,6 +75,15 @@ pub(crate) fn read(builder: &mut Builder, at: &At, text: &[u8]) -> Option<Known>
         .rposition(|byte| !matches!(byte, b'\n' | b'\0' | b'\r'));
     let text = &text[..end.map_or(0, |last| last + 1)];
     let marker = match parse(text) {
+        Some(Marker::Begin { name, .. }) if at.in_interrupt => {
+            let name = builder.word(name);
+            mark_interrupt(builder, at, MarkKind::Begin(name));
+            return None;
+        }
+        Some(Marker::End) if at.in_interrupt => {
+            mark_interrupt(builder, at, MarkKind::End);
+            return None;
+        }
         Some(Marker::Begin { tgid, name }) if at.tid != 0 => {
             let name = builder.word(name);
             Known::Begin { tgid, name }
@@ -88,6 +97,17 @@ pub(crate) fn read(builder: &mut Builder, at: &At, text: &[u8]) -> Option<Known>
     };
     again(builder, at, marker);
     Some(marker)
+}
+
+/// A slice of an interrupt is its CPU's, and not of the thread that it stopped, which may be the idle one.
+/// The track of it is no thread: its number is beyond the kernel's.
+fn mark_interrupt(builder: &mut Builder, at: &At, what: MarkKind) {
+    const TRACKS: u32 = u32::MAX - (1 << 17);
+    let tid = TRACKS + at.cpu.min(MOST_CPUS);
+    if let Some(on) = builder.task(tid) {
+        builder.no_thread(tid, &format!("interrupts of CPU {}", at.cpu));
+        builder.mark(at.time, on, what);
+    }
 }
 
 /// Reads a text whose form is known.
@@ -458,6 +478,41 @@ mod tests {
         let recording = read_all(&bad);
         assert_eq!(recording.losses.get(Loss::BadMarkers), bad.len() as u64);
         assert!(recording.marks.is_empty() && recording.kernel.is_empty());
+    }
+
+    /// Goal: slices of interrupts are their CPU's, whichever thread they stop. Method: one on the idle task,
+    /// and one on a thread that is in a slice of its own.
+    #[test]
+    fn slices_of_interrupts() {
+        let mut builder = Builder::new("test");
+        let at = |time, tid, in_interrupt| At {
+            time: Nanos(time),
+            cpu: 3,
+            tid,
+            in_interrupt,
+        };
+        for (at, text) in [
+            (at(1, 0, true), "B|0|rd_ptr_irq"),
+            (at(2, 0, true), "E|0|rd_ptr_irq"),
+            (at(3, 7, false), "B|7|draw"),
+            (at(4, 7, true), "B|0|rd_ptr_irq"),
+            (at(5, 7, true), "E|0|"),
+            (at(6, 7, false), "E"),
+        ] {
+            read(&mut builder, &at, text.as_bytes());
+        }
+        let recording = builder.finish();
+        assert!(recording.losses.is_empty(), "{:?}", recording.losses);
+        let on = |mark: &crate::Mark| recording.threads[mark.on.index()].name.as_str();
+        let marks: Vec<_> = recording.marks.iter().map(on).collect();
+        let cpu = "interrupts of CPU 3";
+        assert_eq!(marks, [cpu, cpu, "7", cpu, cpu, "7"]);
+        let track = recording
+            .threads
+            .iter()
+            .find(|thread| thread.name == cpu)
+            .unwrap();
+        assert_eq!(track.tid, None);
     }
 
     /// Goal: the idle task has no slices. Method: a slice of tid 0.

@@ -154,7 +154,7 @@ fn refuse(format: Refused, name: &str, is_packed: bool) -> ReadError {
     match format {
         Refused::TraceDat => ReadError::new(
             "is trace-cmd's own binary file",
-            format!("convert it to text: {first}trace-cmd report -N -t -i {file} > {text}"),
+            format!("convert it to text: {first}trace-cmd report -l -N -t -i {file} > {text}"),
         ),
         Refused::PerfData => ReadError::new(
             "is perf's own binary file",

@@ -105,6 +105,24 @@ fn page() -> String {
     )
 }
 
+/// Goal: the tag of a block in the viewer's own code is no block, and a page whose scripts are damaged is
+/// read all the same. Method: the page with such code in front, as every page of systrace has it, and with
+/// that code's end cut off.
+#[test]
+fn the_viewers_code_is_no_trace() {
+    let with = |code: &str| page().replace("<script>var a = 1;</script>", code);
+    let code = "<script>html = '<script class=\"trace-data\" type=\"application\\/text\">\\n' + x \
+                + '<\\/script>';</script>";
+    let plain = read_bytes(page().as_bytes()).unwrap();
+    let found = read_bytes(with(code).as_bytes()).unwrap();
+    assert_eq!(found.losses, plain.losses);
+    assert_eq!(found.kernel, plain.kernel);
+    let cut = with("<script>var a")
+        .replace("</script>", "")
+        .replace("class=", "x class=");
+    assert_eq!(read_bytes(cut.as_bytes()).unwrap().kernel.len(), 5);
+}
+
 /// Goal: the bytes of a file tell its format. Method: a file of each format, plain and in gzip, and their
 /// words.
 #[test]
@@ -215,7 +233,7 @@ fn refusals() {
         (b"PERFILE2", "perf script --ns -i it > it.txt"),
         (
             b"\x17\x08\x44tracing6\0",
-            "trace-cmd report -N -t -i it > it.txt",
+            "trace-cmd report -l -N -t -i it > it.txt",
         ),
         (&gzip(b"")[..15], "ends before any data"),
         (&gzip(&gzip(&gzip(&gzip(&gzip(b"x"))))), "packed too often"),
@@ -225,7 +243,7 @@ fn refusals() {
     }
     let dat = b"\x17\x08\x44tracing6\0";
     let error = read(&dat[..], "my trace's.dat").unwrap_err();
-    let command = "trace-cmd report -N -t -i 'my trace'\\''s.dat' > 'my trace'\\''s.dat.txt'";
+    let command = "trace-cmd report -l -N -t -i 'my trace'\\''s.dat' > 'my trace'\\''s.dat.txt'";
     assert!(error.remedy().ends_with(command), "{error}");
 }
 
@@ -237,7 +255,7 @@ fn trace_dat() {
         let packed = format!("{name}.gz");
         let error = read(&file(&packed)[..], &packed).unwrap_err().to_string();
         let command = format!(
-            "gzip -dc < {packed} > {name} && trace-cmd report -N -t -i {name} > {name}.txt"
+            "gzip -dc < {packed} > {name} && trace-cmd report -l -N -t -i {name} > {name}.txt"
         );
         assert!(error.ends_with(&command), "{error}");
     }

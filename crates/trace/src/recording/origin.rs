@@ -9,6 +9,9 @@ pub struct Origin {
     pub clock: Clock,
     /// How the wakers of threads are known.
     pub wakers: Wakers,
+    /// Whether wake-ups by interrupts are not told apart: the waker that an event names may be a thread that
+    /// was interrupted.
+    pub is_unmarked: bool,
     /// The kernel's release, such as "4.19.113", if it is known.
     pub kernel: Option<String>,
 }

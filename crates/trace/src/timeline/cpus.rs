@@ -54,6 +54,8 @@ pub(crate) struct Lane {
     pub(crate) online: Vec<(Nanos, bool)>,
     /// Its frequency in kHz, and since when.
     pub(crate) frequencies: Vec<(Nanos, u32)>,
+    /// The highest frequency in kHz that it may have, and since when.
+    pub(crate) limits: Vec<(Nanos, u32)>,
     /// From the beginning of an interrupt to the end of the outermost one.
     pub(crate) interrupts: Vec<(Nanos, Nanos)>,
     /// The times during which a thread was put aside here: no other thread of its group could run here then.
@@ -78,6 +80,7 @@ impl Lane {
             runs,
             online: Vec::new(),
             frequencies: Vec::new(),
+            limits: Vec::new(),
             interrupts: Vec::new(),
             closed: Vec::new(),
             capacity: None,
@@ -151,6 +154,14 @@ impl Lane {
             Some(at) => self.online[at].1,
             None => self.online.first().is_none_or(|(_, online)| !online),
         }
+    }
+
+    /// Whether a thread was put aside here at a time.
+    pub(crate) fn is_closed(&self, time: Nanos) -> bool {
+        let after = self.closed.partition_point(|(since, _)| *since <= time);
+        after
+            .checked_sub(1)
+            .is_some_and(|at| self.closed[at].1 > time)
     }
 
     /// The position of the run that holds a time.

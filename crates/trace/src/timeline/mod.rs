@@ -33,7 +33,7 @@ pub use cpus::Who;
 pub(crate) use cpus::{IDLE, Lane, UNKNOWN};
 pub(crate) use dense::{Grouped, NOBODY};
 pub(crate) use jobs::{Jobs, Moment, Piece, Span};
-pub(crate) use kernel::Futex;
+pub(crate) use kernel::{Futex, Reason};
 pub use priorities::Priority;
 pub use slices::Slice;
 pub use spent::Spent;
@@ -43,7 +43,7 @@ pub use states::{Since, State, Stay};
 use crate::{Clock, Loss, Losses, Recording};
 use dense::Dense;
 use history::Histories;
-use kernel::{KernelTimeline, Reason, Sighting};
+use kernel::{KernelTimeline, Sighting};
 use priorities::Step;
 use room::Room;
 use slices::Slices;
@@ -92,6 +92,8 @@ pub struct Timeline {
     rationed: BTreeSet<u32>,
     /// Whether the events say which threads are moved to another CPU's queue.
     pub(crate) has_migrations: bool,
+    /// By thread, in the order of time: the CPUs to whose queues it was moved, by position.
+    moves: Grouped<(Nanos, u32)>,
     pub(crate) states: Histories<Interval>,
     wakes: Histories<WakeUp>,
     /// By thread, in the order of time: beginnings of runs that were inferred.
@@ -178,6 +180,7 @@ impl Timeline {
             has_switches,
             rationed: kernel.rationed,
             has_migrations: kernel.has_migrations,
+            moves: kernel.moves,
             told: vec![false; threads],
             allowed: Grouped::default(),
             capacities_told: false,
@@ -214,7 +217,8 @@ impl Timeline {
             }
         }
         for lane in &mut self.lanes {
-            let seen = lane.frequencies.iter().map(|(_, khz)| *khz).max();
+            let seen = lane.frequencies.iter().chain(&lane.limits);
+            let seen = seen.map(|(_, khz)| *khz).max();
             lane.max_khz = lane.max_khz.max(seen);
             if self.recording.origin.clock == Clock::Virtual && lane.runs.len() == 1 {
                 // A simulated kernel has all events, and its CPUs begin with nothing to do.

@@ -65,6 +65,25 @@ impl<T: Extent> Nested<T> {
         self.lists.groups()
     }
 
+    /// All things that the instant just before a time lies inside of, the innermost first.
+    pub(crate) fn around(&self, group: u32, time: Nanos) -> Vec<T> {
+        let (list, outer) = (self.lists.of(group), self.outer.of(group));
+        let mut at = list
+            .partition_point(|thing| thing.extent().0 < time)
+            .wrapping_sub(1);
+        let mut around = Vec::new();
+        while let Some(thing) = list.get(at) {
+            if thing.extent().1 >= time {
+                around.push(*thing);
+            }
+            at = outer.get(at).map_or(usize::MAX, |&outer| match outer {
+                NOBODY => usize::MAX,
+                outer => outer as usize,
+            });
+        }
+        around
+    }
+
     /// The things that the instant just before a time lies inside of.
     pub(crate) fn before(&self, group: u32, time: Nanos) -> Inside<T> {
         let (list, outer) = (self.lists.of(group), self.outer.of(group));

@@ -5,9 +5,10 @@ use event::{Cpu, Nanos, Task};
 use super::Timeline;
 use super::cpus::{IDLE, UNKNOWN, Who};
 use super::dense::NOBODY;
+use super::kernel::Reason;
 use super::priorities::{Priority, Step};
 use super::slices::Slice;
-use super::states::{State, Stay, Waker};
+use super::states::{Since, State, Stay, WakeUp, Waker};
 use crate::{Clock, Losses, Recording};
 
 impl Timeline {
@@ -199,6 +200,27 @@ impl Timeline {
         named.collect()
     }
 
+    /// The slices of a thread that the instant just before a time lies inside of, the outermost first. Those
+    /// that stand for stretches beside the thread's own work, as of Android's frame timeline, are left out.
+    pub fn path(&self, task: Task, time: Nanos) -> Vec<Slice> {
+        let Some(thread) = self.tasks.find(task.0) else {
+            return Vec::new();
+        };
+        let mut path = self.slices.slices.around(thread, time);
+        path.retain(|slice| {
+            let name = self.recording.names.word(slice.name);
+            !name.starts_with("frame timeline ")
+        });
+        path.reverse();
+        path
+    }
+
+    /// The name of a thread's program, if it is known.
+    pub fn program(&self, task: Task) -> Option<&str> {
+        let process = self.recording.processes.get(self.process(task)?)?;
+        Some(process.name.as_str()).filter(|name| !name.is_empty())
+    }
+
     /// The parts of a stretch of time in which a CPU was offline.
     pub fn offline_within(&self, cpu: Cpu, begin: Nanos, end: Nanos) -> Vec<(Nanos, Nanos)> {
         let changes = self.lane(cpu).into_iter().flat_map(|lane| &lane.online);
@@ -267,6 +289,19 @@ impl Timeline {
         self.lanes.get(lane as usize)
     }
 
+    /// The position of a CPU.
+    pub(crate) fn lane_at(&self, cpu: Cpu) -> Option<u32> {
+        self.cpus.find(cpu.0)
+    }
+
+    /// When a thread was moved to another CPU's queue in a stretch of time, its end included, and to which.
+    pub(crate) fn moves_in(&self, thread: u32, begin: Nanos, end: Nanos) -> &[(Nanos, u32)] {
+        let moves = self.moves.of(thread);
+        let from = moves.partition_point(|(time, _)| *time < begin);
+        let moves = &moves[from..];
+        &moves[..moves.partition_point(|(time, _)| *time <= end)]
+    }
+
     pub(crate) fn allowed_lanes(&self, thread: u32, time: Nanos) -> impl Iterator<Item = u32> + '_ {
         let seen = self.allowed.of(thread);
         let until = seen.partition_point(|seen| seen.since <= time);
@@ -315,6 +350,14 @@ impl Timeline {
         }
     }
 
+    /// Whether nothing is known of a thread before a wake-up of it, which ended this stay.
+    pub(crate) fn is_before_first_wake_up(&self, thread: u32, stay: Stay) -> bool {
+        let first = self.states.of(thread).get(0);
+        first.is_some_and(|first| {
+            first.begin == stay.end && first.state.ready() == Some(Since::Woken)
+        })
+    }
+
     /// The state that a thread came into at this time or next after it.
     pub(crate) fn after(&self, thread: u32, time: Nanos) -> Option<State> {
         let states = self.states.of(thread);
@@ -348,6 +391,23 @@ impl Timeline {
         }
     }
 
+    /// The wake-ups of a thread around a time, up to two before the last one until then, and up to two behind
+    /// it.
+    pub(crate) fn wakes_around(&self, thread: u32, time: Nanos) -> Vec<WakeUp> {
+        let wakes = self.wakes.of(thread);
+        let after = wakes.partition_point(|other| other <= time);
+        wakes
+            .from(after.saturating_sub(3))
+            .take(after.min(3) + 2)
+            .collect()
+    }
+
+    /// Whether a thread sleeps at any time in between.
+    pub(crate) fn sleeps_within(&self, thread: u32, begin: Nanos, end: Nanos) -> bool {
+        let mut stays = self.stays_within(self.task(thread), begin, end);
+        stays.any(|stay| stay.state.is_asleep())
+    }
+
     /// All wake-ups: the woken thread, the time, and the thread that woke it.
     pub(crate) fn wake_ups(&self) -> impl Iterator<Item = (u32, Nanos, u32)> + '_ {
         let wakes = self.wakes.all();
@@ -356,12 +416,14 @@ impl Timeline {
         known.map(|(woken, wake)| (woken, wake.time, wake.by))
     }
 
-    /// Whether a sleep was because of a device, if the kernel tells.
-    pub(crate) fn is_io(&self, thread: u32, begin: Nanos, until: Nanos) -> Option<bool> {
+    /// The reason of a sleep, if the kernel tells it.
+    pub(crate) fn reason(&self, thread: u32, begin: Nanos, until: Nanos) -> Option<Reason> {
         let reasons = self.reasons.of(thread);
         let at = reasons.partition_point(|reason| reason.time < begin);
-        let reason = reasons.get(at).filter(|reason| reason.time <= until)?;
-        Some(reason.io)
+        reasons
+            .get(at)
+            .filter(|reason| reason.time <= until)
+            .copied()
     }
 
     pub(crate) fn step(&self, thread: u32, time: Nanos) -> Option<Step> {

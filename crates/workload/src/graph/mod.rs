@@ -10,6 +10,7 @@
 //! - the limits below hold, so sums of times fit into `u64` with room to spare.
 
 mod bodies;
+mod built;
 mod generate;
 mod library;
 mod load;
@@ -23,6 +24,7 @@ use event::Nanos;
 
 pub use crate::scene::WrongFrame;
 pub use bodies::Bodies;
+pub use built::BuiltScene;
 pub use generate::Generator;
 pub use library::{library, named};
 pub use load::MAX_FILE;

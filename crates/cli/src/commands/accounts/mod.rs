@@ -17,9 +17,9 @@ mod threads;
 use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
-use trace::Recording;
 use trace::explain::{Explanation, Selection, Wait, Who, explain};
 use trace::timeline::{Options, Timeline};
+use trace::{Name, Recording};
 
 pub(super) use json::{InversionJson, WaitJson};
 pub(super) use page::frames as frames_page;
@@ -74,6 +74,31 @@ impl Account {
             Some(tid) => format!("{name} ({tid})"),
             None => name.to_owned(),
         }
+    }
+
+    /// The name to show for a thread and its program, if that has another name.
+    fn of_program(&self, task: Task) -> String {
+        let name = self.thread(task);
+        match self.program(task) {
+            Some(program) => format!("{name} of {program}"),
+            None => name,
+        }
+    }
+
+    /// The program of a thread, if there are several, it is known, and its name says more than the thread's.
+    /// The name of a main thread is an end of its program's.
+    fn program(&self, task: Task) -> Option<&str> {
+        let thread = self.timeline.name(task);
+        let program = self.timeline.program(task)?;
+        let (long, short) = (program.to_lowercase(), thread.trim().to_lowercase());
+        let is_one_of_many = self.timeline.recording().processes.len() > 1;
+        let is_new = is_one_of_many && !long.ends_with(&short) && !long.starts_with(&short);
+        is_new.then_some(program)
+    }
+
+    /// A word of the recording.
+    fn word(&self, name: Name) -> &str {
+        self.timeline.recording().names.word(name)
     }
 
     /// The name to show for what had a CPU.

@@ -10,11 +10,14 @@ use event::{Nanos, Task};
 use trace::explain::{CauseKind, Confidence, Inversion, InversionKind, Remedy, Who};
 use trace::{Losses, Wakers};
 
+use super::sentence::beside;
 use super::{Account, plural, short};
 
 /// How many lines of each.
 const INVERSIONS_MAX: usize = 6;
 const WAITS_MAX: usize = 10;
+/// How much of a wait's name the table has room for.
+const NAME_MAX: usize = 48;
 
 /// Inversions of the same kind between the same threads; a wait inside of another one has the same ones.
 pub(super) struct Group<'a> {
@@ -22,6 +25,7 @@ pub(super) struct Group<'a> {
     waits: BTreeSet<usize>,
     ns: Nanos,
     by: BTreeMap<Who, Nanos>,
+    beside_idle: Nanos,
     confidence: Confidence,
     /// How many others waited for the same thread, each with less to complain of. Their times are not added:
     /// they are mostly the same time.
@@ -36,6 +40,7 @@ impl<'a> Group<'a> {
             waits: BTreeSet::new(),
             ns: Nanos::ZERO,
             by: BTreeMap::new(),
+            beside_idle: Nanos::ZERO,
             confidence: first.confidence,
             also: 0,
         }
@@ -44,6 +49,7 @@ impl<'a> Group<'a> {
     fn add(&mut self, inversion: &Inversion) {
         self.waits.insert(inversion.wait);
         self.ns += inversion.ns;
+        self.beside_idle += inversion.beside_idle;
         self.confidence = self.confidence.max(inversion.confidence);
         for share in &inversion.by {
             *self.by.entry(share.who).or_default() += share.ns;
@@ -90,7 +96,7 @@ impl Account {
         let mut lines = vec!["Inversions:".to_owned()];
         for group in groups.iter().take(INVERSIONS_MAX) {
             lines.extend(wrapped(&self.inverted(group), "  ", columns));
-            let remedies = format!("remedy: {}", self.remedies(group.first));
+            let remedies = format!("remedy: {}", self.remedies(group));
             lines.extend(wrapped(&remedies, "    ", columns));
         }
         if let Some(more) = groups
@@ -106,20 +112,29 @@ impl Account {
     /// The longest waits as a table.
     pub(in crate::commands) fn waits_table(&self) -> String {
         let mut table = output::table();
-        table.set_header(["thread", "waited in", "at", "length", "mostly"]);
+        let has_late = self
+            .explanation
+            .waits
+            .iter()
+            .any(|wait| wait.late.is_some());
+        let late = if has_late { "late by" } else { "" };
+        let header = ["thread", "waited in", "at", "length", late, "mostly"];
+        table.set_header(header.iter().filter(|title| !title.is_empty()));
         // The positions are in the order of lengths.
         let outermost = self.outermost();
         let waits = &self.explanation.waits;
         for wait in outermost.iter().take(WAITS_MAX).map(|&at| &waits[at]) {
-            table.add_row([
-                self.thread(wait.thread),
-                wait.name.clone(),
+            let mut row = vec![
+                self.of_program(wait.thread),
+                output::cut(&wait.name, NAME_MAX),
                 self.at(wait.begin),
                 short(wait.length()),
-                self.mostly(wait),
-            ]);
+            ];
+            row.extend(has_late.then(|| wait.late.map_or(String::new(), short)));
+            row.push(self.mostly(wait));
+            table.add_row(row);
         }
-        for column in 2..4 {
+        for column in 2..4 + usize::from(has_late) {
             if let Some(column) = table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -197,7 +212,8 @@ impl Account {
         } else {
             format!(" while {waiting} waited for it")
         };
-        let what = match (kind, runner) {
+        let by_cpu = by_cpu(kind, &who).map(|what| what + &while_waiting);
+        let what = by_cpu.unwrap_or_else(|| match (kind, runner) {
             (InversionKind::Lock, Who::Idle) => {
                 format!(
                     "a CPU was idle while {who} could have run and held what {waiting} waited for"
@@ -222,12 +238,9 @@ impl Account {
             (InversionKind::Placement, _) => {
                 format!("{ran} ran on a faster CPU than {who} did{while_waiting}")
             }
-            (InversionKind::NoCore, _) => {
-                format!("no CPU that {who} may use was online{while_waiting}")
-            }
             _ if is_own => format!("{ran} ran while {who} could have run"),
             _ => format!("{ran} ran instead of {who}{while_waiting}"),
-        };
+        });
         let times = match group.waits.len() {
             1 => String::new(),
             count => format!(" in {count} waits"),
@@ -238,9 +251,10 @@ impl Account {
             _ => " (assumed)",
         };
         format!(
-            "{}: {what}: {at_most}{ns}{times}{}{sure}",
+            "{}: {what}: {at_most}{ns}{times}{}{sure}{}",
             kind.word(),
-            self.others(group)
+            self.others(group),
+            beside(group.beside_idle, group.ns)
         )
     }
 
@@ -271,23 +285,53 @@ impl Account {
     }
 
     /// The remedies, in words.
-    pub(super) fn remedies(&self, inversion: &Inversion) -> String {
+    pub(super) fn remedies(&self, group: &Group<'_>) -> String {
+        let inversion = group.first;
         let (waiter, holder) = (self.thread(inversion.waiter), self.thread(inversion.holder));
+        let runner = self.who(group.runner());
+        let process = |task| self.timeline.process(task);
+        let is_related = match group.runner() {
+            Who::Task(task) if inversion.kind == InversionKind::Preemption => {
+                process(task).is_some() && process(task) == process(inversion.holder)
+            }
+            _ => false,
+        };
         let told = inversion.remedies.iter().map(|remedy| match remedy {
             Remedy::Park => format!("let {waiter} sleep while it waits instead of spinning"),
-            Remedy::SmallerGrains => {
-                "smaller pieces of work, so that others can take the rest".into()
+            Remedy::ShorterLock => format!("less work of {holder} while it holds the lock"),
+            Remedy::LeaveOutSlowCores => {
+                format!("let {holder} run on the large CPUs only, by its mask or a performance hint")
             }
-            Remedy::LeaveOutSlowCores => format!("keep {holder} off the slow CPUs"),
+            Remedy::RaiseFrequency => format!(
+                "a higher frequency while {holder} runs: a performance hint session or a utilisation clamp \
+                 (uclamp.min), or a governor that is faster to raise it"
+            ),
+            Remedy::RaiseLimit => {
+                "less heat, by less work on all CPUs together, or a higher limit if a program set it"
+                    .to_owned()
+            }
             Remedy::PriorityInheritance => "a lock with priority inheritance".to_owned(),
+            Remedy::FewerThreads if is_related => {
+                format!("fewer busy threads in this program than CPUs: {runner} is one of its own")
+            }
             Remedy::FewerThreads => "fewer busy threads than CPUs".to_owned(),
-            Remedy::SamePriority if waiter == holder => format!("a better priority for {waiter}"),
-            Remedy::SamePriority => format!("the same priority for {waiter} and {holder}"),
+            Remedy::SamePriority if waiter == holder => {
+                format!("a better priority for {waiter} than {runner} has")
+            }
+            Remedy::SamePriority => {
+                format!("the priority of {waiter} for {holder}, too, above that of {runner}")
+            }
             Remedy::WiderAffinity => format!("let {holder} use more CPUs"),
+            Remedy::MoveAway if inversion.kind == InversionKind::Preemption => {
+                format!("another CPU was idle: keep {runner}, or {holder}, off the CPU that both were on")
+            }
             Remedy::MoveAway => {
                 format!("keep {holder} off the busy CPU for a while, and it is put on the idle one")
             }
-            Remedy::LighterSleep => "CPUs that sleep less deeply and so wake up sooner".to_owned(),
+            Remedy::LighterSleep => format!(
+                "CPUs that sleep less deeply while {waiter} has deadlines: a limit of the wake-up \
+                 latency (PM QoS), or a performance mode"
+            ),
             Remedy::RaiseQuota => "a larger CPU quota, or none".to_owned(),
             Remedy::FitQuota => {
                 "no more busy threads than the quota has CPUs, and none that spins".to_owned()
@@ -316,6 +360,13 @@ impl Account {
             ),
             Wakers::Unknown => limits.push("wakers are not in the recording"),
         }
+        let is_unmarked = recording.origin.is_unmarked;
+        if is_unmarked {
+            limits.push(
+                "interrupts are not marked in this text: each waker is assumed, and may be a thread that was \
+                 interrupted; trace-cmd report -l keeps the marks",
+            );
+        }
         if recording
             .threads
             .iter()
@@ -332,10 +383,13 @@ impl Account {
         let is_ready = |kind: &CauseKind| {
             matches!(
                 kind,
-                CauseKind::Throttled | CauseKind::Preempted | CauseKind::WakeLatency
+                CauseKind::Throttled
+                    | CauseKind::Preempted
+                    | CauseKind::WakeLatency
+                    | CauseKind::IdleExit
             )
         };
-        if kinds.iter().any(|kind| !is_ready(kind)) {
+        if !is_unmarked && kinds.iter().any(|kind| !is_ready(kind)) {
             limits.push("a thread is assumed to have waited for the one that woke it");
         }
         let mut inversions = self.explanation.inversions.iter();
@@ -349,6 +403,19 @@ impl Account {
         }
         limits
     }
+}
+
+/// How the CPU of a thread kept it up, if it is that and no other thread.
+fn by_cpu(kind: InversionKind, who: &str) -> Option<String> {
+    Some(match kind {
+        InversionKind::IdleExit => format!("{who} had to wait until its CPU left an idle state"),
+        InversionKind::LowFrequency => format!("{who} ran at a low frequency"),
+        InversionKind::FrequencyLimit => {
+            format!("{who} ran while the frequency of its CPU was limited")
+        }
+        InversionKind::NoCore => format!("no CPU that {who} may use was online"),
+        _ => return None,
+    })
 }
 
 /// Groups that differ in the waiting thread alone are one line, the one of the longest wait: each reason that

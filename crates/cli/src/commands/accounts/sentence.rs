@@ -1,8 +1,11 @@
 //! One wait in words.
 
+use std::collections::BTreeMap;
+
 use event::{Nanos, Task};
+use trace::Name;
 use trace::explain::{
-    Cause, CauseKind, Confidence, InversionKind, Segment, Share, Wait, WaitKind, Who,
+    Cause, CauseKind, Confidence, IdleExit, InversionKind, Segment, Share, Wait, WaitKind, Who,
 };
 
 use super::bars::{TextBar, draw};
@@ -12,6 +15,8 @@ use super::{Account, plural, short};
 /// fiftieth.
 const PARTS_MAX: usize = 4;
 const PART_MIN: u64 = 50;
+/// The innermost slices of a path that are told.
+const PATH_MAX: usize = 4;
 /// The most bars, and the most threads that ran instead in each; anything shorter than a 200th is not seen.
 const BARS_MAX: usize = 8;
 const SHARES_MAX: usize = 4;
@@ -26,6 +31,12 @@ pub(super) struct Part {
     pub(super) job: Option<u64>,
     pub(super) ns: Nanos,
     pub(super) by: Vec<Share>,
+    /// The part in which another CPU that the thread may use was idle.
+    pub(super) beside_idle: Nanos,
+    /// None: no CPU left its idle state, or several did.
+    pub(super) exit: Option<IdleExit>,
+    /// The kernel's function in which the thread slept; none: it is not known, or there were several.
+    pub(super) function: Option<Name>,
     pub(super) confidence: Confidence,
     /// How many causes it is made of.
     pub(super) count: usize,
@@ -87,7 +98,11 @@ impl Account {
         let parts = self.parts(wait);
         parts.first().map_or(String::new(), |part| {
             let label = self.label(wait, part);
-            format!("{label}, {}", short(part.ns))
+            // Of a thread that could have run, the label ends with what ran instead.
+            let path = self.within_slices(wait, part.kind, part.thread);
+            let path = path.filter(|_| part.by.is_empty());
+            let path = path.map_or(String::new(), |path| format!(" in {path}"));
+            format!("{label}{path}, {}", short(part.ns))
         })
     }
 
@@ -99,6 +114,13 @@ impl Account {
             job: segment.job,
             ns: segment.length(),
             by: segment.by.clone(),
+            beside_idle: if segment.beside_idle {
+                segment.length()
+            } else {
+                Nanos::ZERO
+            },
+            exit: segment.exit,
+            function: segment.function,
             confidence: segment.confidence,
             count: 1,
         };
@@ -111,23 +133,27 @@ impl Account {
     }
 
     fn head(&self, wait: &Wait) -> String {
-        let (thread, length, name) = (self.thread(wait.thread), short(wait.length()), &wait.name);
+        let thread = self.of_program(wait.thread);
+        let (length, name) = (short(wait.length()), &wait.name);
         match wait.kind {
             WaitKind::Sleep => format!("{thread} slept {length}"),
             WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
             WaitKind::Frame => format!("{name} of {thread} took {length}"),
             WaitKind::Slice => {
-                let own = wait.causes.iter().filter(|cause| {
-                    let is_own = matches!(cause.kind, CauseKind::Running | CauseKind::Awake);
-                    cause.thread == Some(wait.thread) && is_own
-                });
+                let own = wait
+                    .causes
+                    .iter()
+                    .filter(|cause| cause.thread == Some(wait.thread) && is_run(cause.kind));
                 let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
-                let verb = if own.0 * 2 > wait.length().0 {
-                    "spent"
+                let is_frame = wait.late.is_some() || name.contains("rame");
+                let verb = if is_frame || own.0 * 2 > wait.length().0 {
+                    "took"
                 } else {
                     "waited"
                 };
-                format!("{thread} {verb} {length} in `{name}`")
+                let late = wait.late.filter(|late| *late > Nanos::ZERO);
+                let late = late.map_or(String::new(), |late| format!(", {} late,", short(late)));
+                format!("{thread} {verb} {length} in `{name}`{late}")
             }
         }
     }
@@ -135,11 +161,19 @@ impl Account {
     /// One part, as half a sentence.
     fn phrase(&self, wait: &Wait, part: &Part) -> String {
         let (ns, who) = (short(part.ns), self.path(wait, part.thread));
+        let place = self.within_slices(wait, part.kind, part.thread);
+        let place = place.map_or(String::new(), |path| format!(" in `{path}`"));
         match part.kind {
             CauseKind::Running => format!("{who} ran {ns}"),
             CauseKind::Awake => format!("for {ns} it is not known whether {who} ran"),
-            CauseKind::RunningSlowCore => {
-                format!("{who} took {ns} longer than on the fastest CPU at its highest frequency")
+            CauseKind::SmallCore => {
+                format!("{who} took {ns} longer on smaller CPUs than on the largest")
+            }
+            CauseKind::LowFrequency => {
+                format!("{who} took {ns} longer at low frequencies than at the highest")
+            }
+            CauseKind::FrequencyLimit => {
+                format!("{who} took {ns} longer because the frequency of its CPU was limited")
             }
             CauseKind::Throttled if part.confidence == Confidence::Assumed => {
                 format!("{who} was put aside for {ns}, as by a CPU quota that is used up")
@@ -158,18 +192,33 @@ impl Account {
             }
             CauseKind::BusyWaitStolen => {
                 let ran = self.ran_of(&part.by, part.ns);
-                format!("{ran} while {who} was runnable and a busy wait burnt a CPU it needed")
+                format!(
+                    "{ran} while {who} was runnable{place} and a busy wait burnt a CPU it needed"
+                )
             }
             CauseKind::Preempted | CauseKind::WakeLatency => {
                 let held = self.holds(wait, part.thread);
                 let ran = self.ran_of(&part.by, part.ns);
-                format!("{ran} while {who}{held} was runnable")
+                let beside = beside(part.beside_idle, part.ns);
+                format!("{ran} while {who}{held} was runnable{place}{beside}")
             }
+            CauseKind::IdleExit => match part.exit {
+                Some(exit) => {
+                    format!("{} took {ns} to leave {} for {who}", cpu(exit), state(exit))
+                }
+                None => format!("CPUs took {ns} to leave their idle states for {who}"),
+            },
             CauseKind::Lock => {
-                format!("{who} slept {ns} because of a lock, and nothing says who held it")
+                format!("{who} slept {ns}{place} because of a lock, and nothing says who held it")
             }
-            CauseKind::Io => format!("{who} waited {ns} for a device"),
-            CauseKind::Interrupt => format!("{who} slept {ns} until a timer or a device woke it"),
+            CauseKind::Io => format!("{who} waited {ns}{place} for a device{}", self.within(part)),
+            CauseKind::Blocked => {
+                format!("{who} slept {ns}{place} in the kernel{}", self.within(part))
+            }
+            CauseKind::Interrupt => {
+                format!("{who} slept {ns}{place} until a timer or a device woke it")
+            }
+            CauseKind::Interrupted => format!("interrupts took {ns} of {who}'s CPU"),
             _ => format!("nothing says where {ns} went"),
         }
     }
@@ -181,15 +230,23 @@ impl Account {
         let alone = alone.unwrap_or_default();
         match part.kind {
             CauseKind::Running => format!("{who} ran"),
-            CauseKind::RunningSlowCore => format!("{who} ran on a slow CPU"),
+            CauseKind::SmallCore => format!("{who} ran on a small CPU"),
+            CauseKind::LowFrequency => format!("{who} ran at a low frequency"),
+            CauseKind::FrequencyLimit => format!("{who} ran at a limited frequency"),
             CauseKind::Preempted | CauseKind::WakeLatency => format!("{who} runnable{alone}"),
+            CauseKind::IdleExit => match part.exit {
+                Some(exit) => format!("{who} runnable: {} left {}", cpu(exit), state(exit)),
+                None => format!("{who} runnable: CPUs left idle states"),
+            },
             CauseKind::NoCore => format!("{who} runnable: no CPU online"),
             CauseKind::Throttled => format!("{who} put aside: CPU quota"),
             CauseKind::QueuedBehind => format!("{who} busy with {}", self.job(part.job)),
             CauseKind::NotReady => "not ready".to_owned(),
             CauseKind::BusyWaitStolen => format!("{who} runnable: busy wait{alone}"),
             CauseKind::Lock => format!("{who} slept: a lock"),
-            CauseKind::Io => format!("{who} slept: a device"),
+            CauseKind::Io => format!("{who} slept: a device{}", self.within(part)),
+            CauseKind::Blocked => format!("{who} slept{}", self.within(part)),
+            CauseKind::Interrupted => format!("{who} interrupted"),
             CauseKind::Interrupt => format!("{who} slept: a timer or device"),
             _ => format!("{who}: not known"),
         }
@@ -202,6 +259,48 @@ impl Account {
             Some(task) if task == wait.thread => format!("{} itself", self.thread(task)),
             Some(task) => self.thread(task),
         }
+    }
+
+    /// The slices inside of the wait, the outermost first, in which a thread was for most of a cause; none:
+    /// it was in no single place, or ran, and so went from one to the next.
+    pub(super) fn within_slices(
+        &self,
+        wait: &Wait,
+        of: CauseKind,
+        thread: Option<Task>,
+    ) -> Option<String> {
+        let task = thread.filter(|_| !is_run(of) && of != CauseKind::Interrupted)?;
+        let mut sums: BTreeMap<Vec<Name>, Nanos> = BTreeMap::new();
+        let segments = wait.segments.iter();
+        let mut all = Nanos::ZERO;
+        for segment in
+            segments.filter(|segment| segment.thread == thread && shown(segment.kind) == of)
+        {
+            let mut path = self.timeline.path(task, segment.end);
+            if task == wait.thread {
+                path.retain(|slice| slice.begin > wait.begin || slice.end < wait.end);
+                path.retain(|slice| slice.begin >= wait.begin);
+            }
+            let names = path.iter().map(|slice| slice.name).collect();
+            *sums.entry(names).or_default() += segment.length();
+            all += segment.length();
+        }
+        let (path, most) = sums.into_iter().max_by_key(|(_, ns)| *ns)?;
+        let is_told = !path.is_empty() && most.0 * 2 > all.0;
+        let skipped = path.len().saturating_sub(PATH_MAX);
+        let names: Vec<&str> = path[skipped..]
+            .iter()
+            .map(|name| self.word(*name))
+            .collect();
+        is_told.then(|| names.join(" > "))
+    }
+
+    /// The kernel's function in which the thread slept, if there is one.
+    fn within(&self, part: &Part) -> String {
+        let function = part
+            .function
+            .map(|name| format!(" in `{}`", self.word(name)));
+        function.unwrap_or_default()
     }
 
     fn job(&self, job: Option<u64>) -> String {
@@ -263,6 +362,44 @@ impl Account {
     }
 }
 
+/// Whether the thread ran, however slowly.
+fn is_run(kind: CauseKind) -> bool {
+    matches!(
+        kind,
+        CauseKind::Running
+            | CauseKind::Awake
+            | CauseKind::SmallCore
+            | CauseKind::LowFrequency
+            | CauseKind::FrequencyLimit
+    )
+}
+
+fn cpu(exit: IdleExit) -> String {
+    format!("CPU {}", exit.cpu.0)
+}
+
+fn state(exit: IdleExit) -> String {
+    match exit.state {
+        Some(state) => format!("idle state {state}"),
+        None => "its idle state".to_owned(),
+    }
+}
+
+/// The part of a time in which another CPU was idle, as the end of a sentence; nothing if that is too little
+/// to be told.
+pub(super) fn beside(idle: Nanos, all: Nanos) -> String {
+    match idle.0 {
+        idle if idle == 0 || idle * PART_MIN < all.0 => String::new(),
+        idle if (all.0 - idle.min(all.0)) * PART_MIN < all.0 => {
+            ", though another CPU was idle".to_owned()
+        }
+        ns => format!(
+            ", though another CPU was idle for {} of it",
+            short(Nanos(ns))
+        ),
+    }
+}
+
 /// The thread that had all the time, or all but a fiftieth.
 fn alone(by: &[Share]) -> Option<&Share> {
     let all: u64 = by.iter().map(|share| share.ns.0).sum();
@@ -271,11 +408,15 @@ fn alone(by: &[Share]) -> Option<&Share> {
 }
 
 /// It could have run, whether or not it had run just before.
-fn kind(cause: &Cause) -> CauseKind {
-    match cause.kind {
+pub(super) fn shown(kind: CauseKind) -> CauseKind {
+    match kind {
         CauseKind::WakeLatency => CauseKind::Preempted,
         kind => kind,
     }
+}
+
+fn kind(cause: &Cause) -> CauseKind {
+    shown(cause.kind)
 }
 
 /// Causes of the same kind, as `kind` tells it, with the same thread on the path, as one; the longest first.
@@ -292,6 +433,9 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 part.confidence = part.confidence.max(cause.confidence);
                 part.job = part.job.filter(|_| part.job == cause.job);
                 part.count += 1;
+                part.beside_idle += cause.beside_idle;
+                part.exit = part.exit.filter(|_| part.exit == cause.exit);
+                part.function = part.function.filter(|_| part.function == cause.function);
                 add(&mut part.by, &cause.by);
             }
             None => parts.push(Part {
@@ -300,6 +444,9 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 job: cause.job,
                 ns: cause.ns,
                 by: cause.by.clone(),
+                beside_idle: cause.beside_idle,
+                exit: cause.exit,
+                function: cause.function,
                 confidence: cause.confidence,
                 count: 1,
             }),

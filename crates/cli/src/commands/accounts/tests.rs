@@ -26,6 +26,9 @@ fn cause(kind: CauseKind, thread: Task, ns: u64, by: Vec<Share>) -> Cause {
         job: None,
         ns: Nanos(ns),
         by,
+        beside_idle: Nanos::ZERO,
+        exit: None,
+        function: None,
         confidence: Confidence::Inferred,
     }
 }
@@ -46,6 +49,7 @@ fn wait() -> Wait {
         name: "lock bus".into(),
         begin: Nanos(1_234_000_000),
         end: Nanos(1_244_600_000),
+        late: None,
         segments: Vec::new(),
         preemptions: None,
         awaited: None,
@@ -66,6 +70,7 @@ fn inversion() -> Inversion {
         holder: HOLDER,
         runner: Who::Task(COMMS),
         by: vec![share(Who::Task(COMMS), 8_400_000)],
+        beside_idle: Nanos::ZERO,
         begin: Nanos(1_235_000_000),
         ns: Nanos(8_400_000),
         priorities: [Some(49), Some(120), Some(79)],

@@ -25,9 +25,10 @@ use super::trace_file;
 /// `perf sched script`, Perfetto's protobuf and Chrome's JSON, each packed with
 /// gzip or not.
 ///
-/// Explains the waits and frames of Paceline's job system, and slices whose names
-/// say that they are frames or waits. If there are none, it explains the sleeps
-/// that another thread ended. --thread and --slice choose.
+/// Explains the waits and frames of Paceline's job system, late frames of Android's
+/// frame timeline, and slices whose names say that they are frames or waits. If there
+/// are none, it explains the sleeps that another thread ended. --thread and --slice
+/// choose.
 ///
 /// Examples:
 ///   paceline diagnose trace.txt.gz
@@ -74,18 +75,27 @@ JSON (--json), one object; times are the trace's:
   format, clock, start_ns, end_ns
   kernel              its release, or null
   cpus, threads       how many
-  waits[]{thread, tid, name, kind, start_ns, duration_ns, preemptions,
-          causes[]{kind, thread, tid, job, ns, by[], confidence}, sum_ns}
-                      worst first, at most 1000; kind: job, frame, slice or
+  waits[]{thread, tid, process, name, kind, start_ns, duration_ns, late_ns,
+          preemptions,
+          causes[]{kind, thread, tid, process, within, job, ns, by[],
+                   beside_idle_ns, cpu, idle_state, function, confidence},
+          sum_ns}
+                      worst first, at most 1000, of sleeps 200; kind: job, frame, slice or
                       sleep; preemptions: how often the thread lost its CPU in
                       it, null without scheduler events
   waits_omitted
   inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner,
-               runner_tid, by[], wait, start_ns, ns,
+               runner_tid, by[], beside_idle_ns, wait, start_ns, ns,
                priorities{waiter, holder, runner}, confidence, remedies[]}
                       wait: its position in waits
-  by[]{who, thread, tid, ns}
-                      who: thread, idle, offline or unknown
+  by[]{who, thread, tid, process, ns}
+                      who: thread, idle, offline or unknown; what had the CPU in
+                      whose queue the thread was
+  late_ns             of a late frame: by how much; or null
+  within              the slices in which most of it passed; or null
+  beside_idle_ns      for how long another CPU was idle that it may use
+  cpu, idle_state     of idle_exit: the CPU, and the state that it left
+  function            of the kernel, in which the thread slept; or null
   losses{}
   limits[]            what the trace cannot know
   annotated, report   the files, or null";

@@ -68,10 +68,10 @@ pub(super) fn text(account: &Account, columns: usize) -> String {
         Some(worst) => parts.push(worst),
         None => parts.push(nothing(account)),
     }
-    parts.extend(account.inversions_text(columns));
     if account.worst().is_some() {
         parts.push(account.waits_table());
     }
+    parts.extend(account.inversions_text(columns));
     let limits = account.limits();
     let limits = (!limits.is_empty()).then(|| format!("Not known: {}.", limits.join("; ")));
     let last = [

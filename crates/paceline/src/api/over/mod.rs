@@ -20,7 +20,8 @@ use crate::store::{Label, Name};
 use crate::work::Context;
 
 pub use items::LoopData;
-use items::{LoopChunks, LoopItems, LoopRuns};
+pub(crate) use items::LoopItems;
+use items::{LoopChunks, LoopRuns};
 pub use tiles::{Tile, Tiles};
 
 /// A loop over data, from [`JobSystem::over`](crate::JobSystem::over) or
@@ -101,6 +102,11 @@ impl<'a, I: LoopItems, P: Platform> Loop<'a, I, P> {
             name: name.into().as_str(),
             site: Location::caller(),
         };
+        Loop { label, ..self }
+    }
+
+    /// The same for a loop that stands for something with this label.
+    pub(super) fn labelled(self, label: Label) -> Self {
         Loop { label, ..self }
     }
 

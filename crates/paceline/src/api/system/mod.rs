@@ -316,6 +316,7 @@ impl<P: Platform> JobSystem<P> {
     }
 
     #[track_caller]
+    #[inline]
     fn context_or_panic(&self) -> Context<'_, P> {
         or_panic(self.shared.context())
     }

@@ -196,21 +196,26 @@ impl<M: Memory> Deque<M> {
     #[inline]
     pub(crate) fn steal_one(&self) -> Option<Ticket> {
         let mut one = Ticket::NONE;
-        (self.steal(|_| 1, |ticket| one = ticket) > 0).then_some(one)
+        (self.steal::<1>(|_| 1, |ticket| one = ticket) > 0).then_some(one)
     }
 
     /// Thief: takes the older half, at most `most` tickets, and hands them to `each`, oldest first. Returns
     /// how many there were.
     #[inline]
     pub(crate) fn steal_half(&self, most: usize, each: impl FnMut(Ticket)) -> usize {
-        self.steal(
+        self.steal::<STEAL_MAX>(
             |len| len.div_ceil(2).min(most as u64).min(STEAL_MAX as u64),
             each,
         )
     }
 
-    fn steal(&self, amount: impl Fn(u64) -> u64, mut each: impl FnMut(Ticket)) -> usize {
-        let mut loot = [0u64; STEAL_MAX];
+    /// `MOST`: the most tickets that `amount` can ask for. One ticket takes no lines of the stack for many.
+    fn steal<const MOST: usize>(
+        &self,
+        amount: impl Fn(u64) -> u64,
+        mut each: impl FnMut(Ticket),
+    ) -> usize {
+        let mut loot = [0u64; MOST];
         // Acquire: edge D1, partner: `set_anchor`.
         let mut word = self.anchor.load(Ordering::Acquire);
         loop {

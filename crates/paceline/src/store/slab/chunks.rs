@@ -40,6 +40,7 @@ impl<M: Memory> ChunkTable<M> {
     ///
     /// # Safety
     /// `drop_chunk` drops a chunk that `grow` was given, of that many entries.
+    #[inline(never)] // Once for all slabs.
     unsafe fn new(
         limit: u32,
         usual: u32,

@@ -69,6 +69,7 @@ impl<M: Memory> Magazine<M> {
 
 impl<M: Memory> Depot<M> {
     /// For a slab that holds `limit` live entries in any case, `most` with those in its caches.
+    #[inline(never)] // Once for all slabs.
     pub(super) fn new(limit: u32, most: u32, caches: u32, portion: u32) -> Depot<M> {
         // At worst every free entry was freed from afar and has a magazine to itself, and every thread is
         // about to fill one more.

@@ -246,7 +246,7 @@ impl<P: Platform> Context<'_, P> {
                 // SAFETY: the list's invariant; the newest fork was pushed by the caller.
                 let site = unsafe { (*own.forks.last).site };
                 let label = Label { name: "join", site };
-                self.graph().labels.number(&mut own.graph.labels, label)
+                self.graph().labels.number(&mut own.graph.labels, &label)
             });
             let known = self.own(|own| own.loops.cost_of(label));
             return known.map(|ps| Nanos(ps / 1000));
@@ -271,7 +271,7 @@ impl<P: Platform> Context<'_, P> {
             let label = Label { name: "join", site };
             let lasted = lasted.0.saturating_mul(1000).max(1);
             self.own(|own| {
-                let number = self.graph().labels.number(&mut own.graph.labels, label);
+                let number = self.graph().labels.number(&mut own.graph.labels, &label);
                 own.loops.learn(number, Some(lasted));
             });
         }
@@ -286,7 +286,7 @@ impl<P: Platform> Context<'_, P> {
             site: header.site,
         };
         let flags = Slot::<P>::HAS_BODY;
-        let Some((job, slot)) = self.graph().make(label, flags, header.parent) else {
+        let Some((job, slot)) = self.graph().make(&label, flags, header.parent) else {
             // There is no free slot. Back on the list as the newest it would break the order, so it is put
             // where it came from. SAFETY: as for `push`; it was the oldest and is the oldest again.
             self.own(|own| unsafe { own.forks.push_oldest(fork) });

@@ -143,7 +143,7 @@ impl<P: Platform> Context<'_, P> {
     {
         let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
         let graph = self.graph();
-        let made = graph.make(label, flags, self.current_job());
+        let made = graph.make(&label, flags, self.current_job());
         let (job, slot) = made.ok_or_else(|| graph.full())?;
         // SAFETY: the table is that of the body, and the job is new. The rest is the caller's promise.
         unsafe { slot.put_body(range.again(), &RangeTable::<P, &F>::TABLE) };

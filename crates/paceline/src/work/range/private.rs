@@ -25,7 +25,7 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
         range: &'c SharedRange<&'c F>,
     ) -> Self {
         let labels = &context.graph().labels;
-        let label = context.own(|own| labels.number(&mut own.graph.labels, label));
+        let label = context.own(|own| labels.number(&mut own.graph.labels, &label));
         let mut pace = Pace::new(context, range.grain);
         if let Some(known) = context.own(|own| own.loops.cost_of(label)) {
             pace.expect(known);

@@ -105,7 +105,7 @@ impl<P: Platform> Context<'_, P> {
                 woken = true;
             }
             let alone = idle.cancel_sleep(index);
-            if let Some(report) = self.thread.wake_report(&self.shared.platform) {
+            if let Some(report) = self.thread.wake_report(self.shared.platform.now(), None) {
                 self.shared.slow.wake_cost.learn(report.latency);
             }
             self.record_unpark(Ticket::NONE);

@@ -75,16 +75,19 @@ impl<P: Platform> Waiter<'_, '_, P> {
     #[inline]
     pub(super) fn find_ancestor(&mut self) -> Option<Ticket> {
         self.cx.forget_stamp();
-        self.walk_on().or_else(|| {
-            self.walk.serial = self.cx.own(|own| {
-                own.wait.serial += 1;
-                own.wait.serial
-            });
-            self.walk.visits_left = Tuning::SEARCH_VISITS_BY_MARK;
-            self.walk.visited = None;
-            self.visit(self.target);
-            self.walk_on()
-        })
+        if !self.walk.stack.is_empty()
+            && let Some(job) = self.walk_on()
+        {
+            return Some(job);
+        }
+        self.walk.serial = self.cx.own(|own| {
+            own.wait.serial += 1;
+            own.wait.serial
+        });
+        self.walk.visits_left = Tuning::SEARCH_VISITS_BY_MARK;
+        self.walk.visited = None;
+        self.visit(self.target);
+        self.walk_on()
     }
 
     /// The next job on the walk that can be run.

@@ -60,6 +60,7 @@ impl<'c, 'a, P: Platform> Waiter<'c, 'a, P> {
         result
     }
 
+    #[inline]
     pub(super) fn end(self) {
         // The memory is kept for the next wait. (A wait inside a job that this one runs has memory of its
         // own.)

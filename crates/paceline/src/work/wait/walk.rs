@@ -14,8 +14,8 @@ pub(super) struct Walk {
     /// For how many visits the walk relies on marks. Two waiters that overwrite each other's marks visit jobs
     /// more than once, in the worst case once for each path to a job.
     pub(super) visits_left: usize,
-    /// The jobs that were visited after that, each once. Mostly there is no such set.
-    pub(super) visited: Option<Set<Ticket>>,
+    /// The jobs that were visited after that, each once. Mostly there is no such set, so it is boxed.
+    pub(super) visited: Option<Box<Set<Ticket>>>,
     /// The time at which the wait may run any job, although it is in the middle of a job.
     pub(super) last_resort: Nanos,
 }

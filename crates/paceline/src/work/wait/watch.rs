@@ -35,6 +35,11 @@ enum RestOutcome {
 /// may see while a thread changes its state, does not.
 const DEADLOCK_CONFIRM: Nanos = Nanos::from_millis(1);
 
+/// The same for a thread that is in the middle of no job, and so no part of the cycle. It leaves the report
+/// to a thread that is: the failure of that one's wait may end what this thread waits for. (A cycle of edges
+/// alone has no such thread.)
+const DEADLOCK_CONFIRM_BESIDE: Nanos = Nanos::from_millis(200);
+
 /// How long a thread waits for another thread to come, if it is in the middle of a job, there are no workers,
 /// and there is work that it does not need; see the module above.
 pub(super) const LAST_RESORT: Nanos = Nanos::from_millis(250);
@@ -139,8 +144,13 @@ impl<P: Platform> Waiter<'_, '_, P> {
             return Ok(Nanos::MAX);
         };
         let since = *suspicion.since.get_or_insert(now);
-        suspicion.next = since + DEADLOCK_CONFIRM;
-        if now - since >= DEADLOCK_CONFIRM {
+        let confirm = if self.cx.current_job().is_none() {
+            DEADLOCK_CONFIRM_BESIDE
+        } else {
+            DEADLOCK_CONFIRM
+        };
+        suspicion.next = since + confirm;
+        if now - since >= confirm {
             Err(error)
         } else {
             Ok(suspicion.next)

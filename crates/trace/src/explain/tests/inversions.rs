@@ -226,24 +226,36 @@ fn work_is_no_wait() {
     );
 }
 
-/// Goal: a runnable thread next to an idle CPU is badly placed. Method: two CPUs, the worker stays on the
-/// queue of the one that the hog has.
+/// Goal: a thread whose CPU was taken is told with what took it, and that another CPU was idle: to move is
+/// the first remedy. Where its queue is not known, it is badly placed. Method: two CPUs; the worker stays in
+/// the queue of the one that the hog has, or is moved where it does not run next.
 #[test]
 fn placement() {
-    let mut script = Script::new(&NAMES, 2);
-    script.run(0, 0, UI);
-    script.sleep(100, 0, Some(WORKER));
-    script.run(200, 0, HOG);
-    script.run(500, 0, WORKER);
-    script.wake(600, Some(WORKER), UI);
-    script.sleep(600, 0, Some(UI));
-    let (timeline, explanation) = script.explain(700);
-    let found = of_ui(&explanation);
-    assert_eq!(
-        words(&timeline, found[0]),
-        "placement: ui waits for worker, Idle ran 300, known, move_away"
-    );
-    assert_eq!(found.len(), 1);
+    for (is_odd, expected) in [
+        (
+            false,
+            "preemption: ui waits for worker, hog ran 300, known, move_away",
+        ),
+        (
+            true,
+            "placement: ui waits for worker, Idle ran 300, known, move_away",
+        ),
+    ] {
+        let mut script = Script::new(&NAMES, 2);
+        script.run(0, 0, UI);
+        script.sleep(100, 0, Some(WORKER));
+        script.run(200, 0, HOG);
+        if is_odd {
+            script.migrate(300, WORKER, 0, 1);
+        }
+        script.run(500, 0, WORKER);
+        script.wake(600, Some(WORKER), UI);
+        script.sleep(600, 0, Some(UI));
+        let (timeline, explanation) = script.explain(700);
+        let found = of_ui(&explanation);
+        assert_eq!(words(&timeline, found[0]), expected);
+        assert_eq!(found.len(), 1);
+    }
 }
 
 /// Goal: where no CPU was busy, the remedy is CPUs that wake up sooner. Method: the worker is woken for the
@@ -254,7 +266,7 @@ fn a_cpu_that_is_slow_to_wake_up() {
     script.run(0, 0, UI);
     script.run(0, 1, WORKER);
     script.sleep(50, 1, None);
-    script.wake(100, Some(UI), WORKER);
+    script.wake_for(100, Some(UI), WORKER, 1);
     script.sleep(100, 0, None);
     script.run(500, 1, WORKER);
     script.wake(600, Some(WORKER), UI);
@@ -263,7 +275,7 @@ fn a_cpu_that_is_slow_to_wake_up() {
     let (timeline, explanation) = script.explain(700);
     assert_eq!(
         words(&timeline, of_ui(&explanation)[0]),
-        "placement: ui waits for worker, Idle ran 400, known, lighter_sleep"
+        "idle_exit: ui waits for worker, Idle ran 400, known, lighter_sleep"
     );
 }
 

@@ -93,7 +93,7 @@ fn helping_is_no_busy_wait() {
     assert_eq!(
         told(&timeline, &explanation.waits[0]),
         [
-            "preempted 30 worker: main=15 other=15",
+            "preempted 30 worker: other=30",
             "running 20 worker:",
             "busy_wait_stolen 10 worker: main=5 other=5"
         ]

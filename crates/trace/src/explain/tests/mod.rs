@@ -1,8 +1,10 @@
 //! Accounts of waits.
 
 mod causes;
+mod cpus;
 mod inversions;
 mod jobs;
+mod order;
 mod random;
 mod real;
 mod throttled;

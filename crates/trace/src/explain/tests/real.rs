@@ -40,10 +40,22 @@ fn on_path(timeline: &Timeline, wait: &Wait, name: &str) -> (u64, u64) {
         let segments = segments.filter(|s| of_thread(s.thread) && kinds.contains(&s.kind));
         segments.map(|segment| segment.length().0).sum()
     };
-    let ran = sum(&[C::Running, C::RunningSlowCore, C::Interrupt]);
+    let ran = sum(&[
+        C::Running,
+        C::SmallCore,
+        C::LowFrequency,
+        C::FrequencyLimit,
+        C::Interrupted,
+    ]);
     (
         ran,
-        sum(&[C::Preempted, C::WakeLatency, C::NoCore, C::BusyWaitStolen]),
+        sum(&[
+            C::Preempted,
+            C::WakeLatency,
+            C::IdleExit,
+            C::NoCore,
+            C::BusyWaitStolen,
+        ]),
     )
 }
 
@@ -273,4 +285,81 @@ fn all_of_them() {
             }
         }
     }
+}
+
+/// Goal: in a text that does not mark interrupts no waker is known. Method: perf's text of a load of which
+/// the kernel's own text says that `rcu_preempt` and the threads of one CPU are woken by interrupts: no cause
+/// that lies behind a waker is known, and these threads wait for none.
+#[test]
+fn unmarked_interrupts() {
+    let timeline = timeline("local-futex.perf-sched-script.txt.gz");
+    assert!(timeline.recording().origin.is_unmarked);
+    let found = explain(&timeline, &Selection::default());
+    assert!(!found.waits.is_empty());
+    for wait in &found.waits {
+        check(wait);
+        let name = timeline.name(wait.thread);
+        assert!(
+            !name.starts_with("migration/") && !name.starts_with("rcu_"),
+            "{name}"
+        );
+        for segment in &wait.segments {
+            let others = segment.thread != Some(wait.thread);
+            assert!(
+                !others || segment.confidence == Confidence::Assumed,
+                "{name}: {segment:?}"
+            );
+        }
+    }
+    let selection = Selection {
+        threads: Some(timeline.find("rcu_preempt")),
+        ..Selection::default()
+    };
+    for wait in &explain(&timeline, &selection).waits {
+        let most = &wait.causes[0];
+        assert_eq!(
+            (most.kind, most.confidence),
+            (CauseKind::Interrupt, Confidence::Assumed),
+            "{wait:?}"
+        );
+    }
+    let marked = self::timeline("local-futex.ftrace.txt.gz");
+    assert!(!marked.recording().origin.is_unmarked);
+}
+
+/// Goal: a steady rhythm of wake-ups by threads that only happen to run is a timer's; one by a thread that
+/// keeps time itself is that thread's. Method: a sleeper that is woken every 10 ms, by one of two hogs, or by
+/// one hog that never sleeps, or by a thread that sleeps in between.
+#[test]
+fn rhythms_of_unmarked_interrupts() {
+    const MS: u64 = 1_000_000;
+    let play = |two: bool, sleeps: bool| {
+        let mut script = crate::script::Script::new(&["sleeper", "hog", "other"], 2);
+        script.recording.origin.is_unmarked = true;
+        script.run(0, 0, 1);
+        for beat in 1..6 {
+            let time = beat * 10 * MS;
+            script.run(time - MS, 0, if two && beat % 2 == 0 { 2 } else { 1 });
+            script.wake(time, Some(if two && beat % 2 == 0 { 2 } else { 1 }), 0);
+            script.run(time + 1_000, 1, 0);
+            script.sleep(time + 100_000, 1, None);
+            if sleeps {
+                script.sleep(time + MS, 0, None);
+                script.wake(time + 5 * MS, None, 1);
+                script.run(time + 5 * MS + 1, 0, 1);
+            }
+        }
+        let timeline = script.timeline(70 * MS);
+        let sleeper = timeline.position(Task(0)).unwrap();
+        let stays = timeline
+            .stays(Task(0))
+            .filter(|stay| stay.state.is_asleep());
+        let wakers = stays.filter(|stay| stay.end < Nanos(70 * MS));
+        let wakers = wakers.map(|stay| crate::explain::wakers::waker(&timeline, sleeper, stay).0);
+        let interrupts = wakers.filter(|waker| *waker == crate::timeline::Waker::Interrupt);
+        interrupts.count()
+    };
+    assert_eq!(play(true, false), 4);
+    assert_eq!(play(false, false), 4);
+    assert_eq!(play(false, true), 0);
 }

@@ -42,8 +42,8 @@ fn what_is_told_is_known() {
             "throttled 100 ui: idle=90 worker=10",
             "throttled 100 worker: idle=100",
             "running 98 worker:",
-            "wake_latency 5 ui: idle=5",
-            "preempted 2 worker: idle=2",
+            "idle_exit 5 ui: idle=5",
+            "idle_exit 2 worker: idle=2",
         ]
     );
     let (timeline, explanation) = found;
@@ -148,12 +148,16 @@ fn a_cpu_without_time_left_is_not_idle() {
             .find(|wait| wait.thread == Task(UI))
             .unwrap();
         let segments = wait.segments.iter();
-        let segments = segments.filter_map(|one| Some((one.inversion?, one.length().0)));
+        let segments =
+            segments.filter_map(|one| Some((one.inversion?, one.beside_idle, one.length().0)));
         segments.collect::<Vec<_>>()
     };
-    use InversionKind::{Placement, Preemption};
-    assert_eq!(play(true), [(Preemption, 100), (Placement, 100)]);
-    assert_eq!(play(false), [(Placement, 200)]);
+    use InversionKind::Preemption;
+    assert_eq!(
+        play(true),
+        [(Preemption, false, 100), (Preemption, true, 100)]
+    );
+    assert_eq!(play(false), [(Preemption, true, 200)]);
 }
 
 /// A change of a recording.
@@ -269,7 +273,7 @@ fn a_cpu_that_is_not_its_own_any_more_tells_nothing() {
                 script.migrate(2 * MS, WORKER, 0, 1);
                 script.migrate(12 * MS, WORKER, 1, 0);
             },
-            "preempted 10000 placement known",
+            "preempted 10000 preemption known",
         ),
         (
             "it is moved and nothing says that it came back",
@@ -290,7 +294,7 @@ fn a_cpu_that_is_not_its_own_any_more_tells_nothing() {
         (
             "it is woken, and its CPU does nothing: it may be slow",
             is_woken,
-            "wake_latency 10000 placement assumed",
+            "idle_exit 10000 idle_exit assumed",
         ),
         (
             "it is woken, and its CPU goes back to sleep",
@@ -345,8 +349,8 @@ fn nothing_is_made_up() {
         is_woken(script);
         script.sleep(2 * MS, 1, None);
     });
-    let placement = found.1.inversions.iter();
-    let mut placement = placement.filter(|one| one.kind == InversionKind::Placement);
-    let remedies = &placement.next().expect("one").remedies;
+    let exits = found.1.inversions.iter();
+    let mut exits = exits.filter(|one| one.kind == InversionKind::IdleExit);
+    let remedies = &exits.next().expect("one").remedies;
     assert_eq!(remedies, &[Remedy::LighterSleep, Remedy::RaiseQuota]);
 }

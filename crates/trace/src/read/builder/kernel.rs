@@ -110,6 +110,11 @@ impl Builder {
         self.push(at.time, cpu, KernelEventKind::Frequency(khz));
     }
 
+    /// The frequency of a CPU may be no higher than this from now on.
+    pub(crate) fn frequency_limit(&mut self, at: &At, cpu: u32, khz: u32) {
+        self.push(at.time, cpu, KernelEventKind::FrequencyLimit(khz));
+    }
+
     /// A CPU goes to sleep in this state, or wakes up (`u32::MAX`).
     pub(crate) fn idle(&mut self, at: &At, cpu: u32, state: u32) {
         match (state, u8::try_from(state)) {
@@ -138,10 +143,15 @@ impl Builder {
         }
     }
 
-    /// The reason of an uninterruptible sleep of a task.
-    pub(crate) fn blocked(&mut self, at: &At, tid: u32, io: bool) {
+    /// The reason of an uninterruptible sleep of a task. `function`: the kernel's function in which it slept;
+    /// empty: it is not known.
+    pub(crate) fn blocked(&mut self, at: &At, tid: u32, io: bool, function: &[u8]) {
+        let function = (!function.is_empty()).then(|| self.word(function).0);
         match self.people.task(tid) {
-            Some(task) => self.push(at.time, at.cpu, KernelEventKind::Blocked { task, io }),
+            Some(task) => {
+                let what = KernelEventKind::Blocked { task, io, function };
+                self.push(at.time, at.cpu, what);
+            }
             None => self.lose(Loss::BadFields, 1),
         }
     }

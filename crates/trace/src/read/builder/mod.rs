@@ -347,6 +347,11 @@ impl Builder {
         self.facts.wakers = Some(wakers);
     }
 
+    /// Sets whether wake-ups by interrupts are not told apart.
+    pub(crate) fn set_unmarked(&mut self, is_unmarked: bool) {
+        self.recording.origin.is_unmarked = is_unmarked;
+    }
+
     /// Adds facts about a CPU that no event has.
     pub(crate) fn cpu_facts(&mut self, facts: CpuFacts) {
         match self.cpu(facts.cpu.0) {

@@ -24,6 +24,10 @@ pub(super) struct ChromeEvent {
     /// A replacement for `id` in some events, and whether it is a process's own.
     id2: Option<(Loose, bool)>,
     pub(super) bp: String,
+    /// The number of an arrow through the slice, by the newer way, and whether it comes in and goes out.
+    bind_id: Loose,
+    pub(super) flow_in: bool,
+    pub(super) flow_out: bool,
     pub(super) args: Vec<(String, Loose)>,
 }
 
@@ -43,20 +47,30 @@ impl ChromeEvent {
             Some((id, is_local)) => (id, *is_local),
             None => (&self.id, false),
         };
-        let number = match id {
-            Loose::Nothing => 0,
-            Loose::Whole(number) => *number as u64,
-            Loose::Fraction(number) => number.to_bits(),
-            Loose::Text(text) => {
-                let hexadecimal = text
-                    .strip_prefix("0x")
-                    .map(|digits| u64::from_str_radix(digits, 16));
-                let number = hexadecimal.unwrap_or_else(|| text.parse());
-                let mix = |hash: u64, byte: u8| event::mix(hash.wrapping_add(1) ^ u64::from(byte));
-                number.unwrap_or_else(|_| text.bytes().fold(0, mix))
-            }
-        };
-        (number, is_local)
+        (id_number(id), is_local)
+    }
+
+    /// The number of the arrow through its slice, if there is one.
+    pub(super) fn bind_id(&self) -> Option<u64> {
+        let is_there = self.flow_in || self.flow_out;
+        (is_there && self.bind_id != Loose::Nothing).then(|| id_number(&self.bind_id))
+    }
+}
+
+/// A number; a text that is none is converted to one.
+fn id_number(id: &Loose) -> u64 {
+    match id {
+        Loose::Nothing => 0,
+        Loose::Whole(number) => *number as u64,
+        Loose::Fraction(number) => number.to_bits(),
+        Loose::Text(text) => {
+            let hexadecimal = text
+                .strip_prefix("0x")
+                .map(|digits| u64::from_str_radix(digits, 16));
+            let number = hexadecimal.unwrap_or_else(|| text.parse());
+            let mix = |hash: u64, byte: u8| event::mix(hash.wrapping_add(1) ^ u64::from(byte));
+            number.unwrap_or_else(|_| text.bytes().fold(0, mix))
+        }
     }
 }
 
@@ -84,6 +98,9 @@ impl<'de> Visitor<'de> for Object {
                 "name" => event.name = text(map.next_value()?),
                 "cat" => event.cat = text(map.next_value()?),
                 "bp" => event.bp = text(map.next_value()?),
+                "bind_id" => event.bind_id = map.next_value()?,
+                "flow_in" => event.flow_in = is_true(&map.next_value()?),
+                "flow_out" => event.flow_out = is_true(&map.next_value()?),
                 "ts" => event.ts = map.next_value()?,
                 "dur" => event.dur = map.next_value()?,
                 "pid" => event.pid = map.next_value()?,
@@ -129,6 +146,11 @@ impl<'de> Visitor<'de> for Object {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(ChromeEvent::default())
     }
+}
+
+/// Whether a value is `true`, or a number that means it.
+fn is_true(value: &Loose) -> bool {
+    matches!(value, Loose::Whole(1..)) || matches!(value, Loose::Text(text) if text == "true")
 }
 
 fn text(value: Loose) -> String {

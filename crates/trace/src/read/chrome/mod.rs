@@ -69,7 +69,7 @@ struct ChromeFile<'b> {
     owners: HashMap<u32, u32>,
     /// Other processes' threads of the same tid, under made-up ones.
     others: HashMap<(u32, u32), u32>,
-    /// Arrows by category, name and number: their numbers here.
+    /// Arrows by category, name and number, and those of the newer way by number alone: their numbers here.
     flows: HashMap<(Name, Name, u64), u64>,
     used: HashSet<u64>,
     has_list: bool,
@@ -218,6 +218,11 @@ impl ChromeFile<'_> {
             // Samples, objects, memory, and undocumented events.
             _ => self.builder.lose(Loss::Unsupported, 1),
         }
+        match phase {
+            b'B' | b'X' => self.bound_flow(event, tid, time),
+            _ if event.bind_id().is_some() => self.builder.lose(Loss::Unsupported, 1),
+            _ => {}
+        }
     }
 
     /// Reads metadata of a thread or a process.
@@ -266,18 +271,35 @@ impl ChromeFile<'_> {
         }
     }
 
-    fn flow(&mut self, event: &ChromeEvent, phase: u8, tid: u32, time: u64, name: Name) {
-        let category = self.builder.word(event.cat.as_bytes());
-        let (id, _) = event.id();
+    /// An arrow of the newer way, which passes through the event's own slice.
+    fn bound_flow(&mut self, event: &ChromeEvent, tid: u32, time: u64) {
+        let Some(id) = event.bind_id() else { return };
+        let arrow = self.arrow((Name(u32::MAX), Name(u32::MAX), id));
+        let what = PointKind::Flow {
+            id: arrow,
+            ends: event.flow_in && !event.flow_out,
+            to_next: false,
+        };
+        self.slices.say(tid, time, what);
+    }
+
+    /// The number here of an arrow.
+    fn arrow(&mut self, key: (Name, Name, u64)) -> u64 {
         let used = &mut self.used;
-        let arrow = *self.flows.entry((category, name, id)).or_insert_with(|| {
+        *self.flows.entry(key).or_insert_with(|| {
             // Its own number, unless another arrow has it. (An odd step passes through all numbers.)
-            let mut own = id;
+            let mut own = key.2;
             while !used.insert(own) {
                 own = own.wrapping_add(0x9e37_79b9_7f4a_7c15);
             }
             own
-        });
+        })
+    }
+
+    fn flow(&mut self, event: &ChromeEvent, phase: u8, tid: u32, time: u64, name: Name) {
+        let category = self.builder.word(event.cat.as_bytes());
+        let (id, _) = event.id();
+        let arrow = self.arrow((category, name, id));
         let to_next = phase == b'f' && event.bp != "e";
         let ends = phase == b'f';
         self.slices.say(

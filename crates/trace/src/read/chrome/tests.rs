@@ -31,6 +31,33 @@ fn marks(recording: &Recording) -> Vec<String> {
     shown.collect()
 }
 
+/// Goal: arrows of the newer way, `bind_id` with `flow_in` and `flow_out`, pass through their slices, are
+/// numbered apart from those of the older way, and where they have no slice they are counted. Method: an
+/// arrow through three slices, one of the older way with the same number, and one at an instant.
+#[test]
+fn arrows_of_slices() {
+    let recording = read(
+        r#"[
+        {"ph":"X","pid":1,"tid":2,"ts":10,"dur":5,"name":"a","bind_id":"0x5","flow_out":true},
+        {"ph":"X","pid":1,"tid":3,"ts":20,"dur":5,"name":"b","bind_id":"0x5","flow_in":true,"flow_out":true},
+        {"ph":"B","pid":1,"tid":2,"ts":30,"name":"c","bind_id":"0x5","flow_in":true},
+        {"ph":"s","pid":1,"tid":2,"ts":31,"name":"old","cat":"x","id":5},
+        {"ph":"E","pid":1,"tid":2,"ts":40},
+        {"ph":"I","pid":1,"tid":2,"ts":50,"name":"i","bind_id":"0x5","flow_in":true},
+        {"ph":"X","pid":1,"tid":2,"ts":60,"dur":1,"name":"d","bind_id":"0x6"}
+        ]"#,
+    );
+    let marks = marks(&recording);
+    let flows: Vec<_> = marks.iter().filter(|mark| mark.contains("flow")).collect();
+    assert_eq!(
+        flows[..3],
+        ["10 2 flow 0x5", "20 3 flow 0x5", "30 2 flow ends 0x5"]
+    );
+    assert_eq!(flows.len(), 4);
+    assert!(!flows[3].ends_with("0x5"), "{flows:?}");
+    assert_eq!(recording.losses.get(Loss::Unsupported), 1);
+}
+
 /// Goal: a file that Chrome wrote is read whole. Method: counts against `testdata/traces/README.md` and
 /// against a count of the letters in the file (1625 B, 1622 E, 866 s, 886 f, 18 M): all beginnings are there,
 /// three have no end, every arrow is there or counted, and threads have the names that the file gives.

@@ -61,6 +61,7 @@ fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> LineOutcom
         b"sched_pi_setprio" => inherit(builder, at, args),
         b"sched_blocked_reason" => blocked(builder, at, args),
         b"cpu_frequency" => frequency(builder, at, args),
+        b"cpu_frequency_limits" => frequency_limit(builder, at, args),
         b"cpu_idle" => idle(builder, at, args),
         b"irq_handler_entry" => interrupt(builder, at, args, true, false, b"irq="),
         b"irq_handler_exit" => interrupt(builder, at, args, false, false, b"irq="),
@@ -243,12 +244,31 @@ fn inherit(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
 
 fn blocked(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
     let io = number(args, b"iowait=").or_else(|| number(args, b"io_wait="))?;
-    builder.blocked(at, number(args, b"pid=")?, io != 0);
+    // `caller=msm_rpm_wait_for_ack+0x14/0x80`, or an address.
+    let caller = field(args, b"caller=").unwrap_or_default();
+    let end = memchr::memchr(b'+', caller).unwrap_or(caller.len());
+    let is_name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let name = Some(&caller[..end]).filter(|name| name.first().is_some_and(is_name));
+    let is_address = |name: &&[u8]| name.len() >= 8 && name.iter().all(u8::is_ascii_hexdigit);
+    let name = name.filter(|name| !is_address(name));
+    builder.blocked(
+        at,
+        number(args, b"pid=")?,
+        io != 0,
+        name.unwrap_or_default(),
+    );
     Some(())
 }
 
 fn frequency(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
     builder.frequency(at, number(args, b"cpu_id=")?, number(args, b"state=")?);
+    Some(())
+}
+
+/// `min=300000 max=1056000 cpu_id=4`; some kernels write `min_freq=` and `max_freq=`.
+fn frequency_limit(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
+    let most = number(args, b"max=").or_else(|| number(args, b"max_freq="))?;
+    builder.frequency_limit(at, number(args, b"cpu_id=")?, most);
     Some(())
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! comm-tid  (tgid) [cpu] flags secs.frac: event: args           the kernel, trace-cmd
 //! comm tid[/..]    [cpu]       secs.frac: group:event: args     perf script
+//! comm-tid           cpu flags secs.frac: event: args           trace-cmd report -l, latency-format
 //! ```
 //!
 //! The columns are taken from the line: headers lie, or are not there. A name may hold anything, so the line
@@ -22,10 +23,20 @@ pub(super) struct Line<'l> {
     pub(super) tgid: Option<u32>,
     pub(super) cpu: u32,
     pub(super) in_interrupt: bool,
+    /// Whether there is a column that says so.
+    pub(super) has_flags: bool,
     pub(super) time: Nanos,
     pub(super) what: LineBody<'l>,
     /// Whether it is as perf writes it.
     pub(super) is_perf: bool,
+}
+
+impl Line<'_> {
+    /// Whether a thread is woken.
+    #[inline]
+    pub(super) fn is_wake_up(&self) -> bool {
+        matches!(self.what, LineBody::Event { name, .. } if name.starts_with(b"sched_wak"))
+    }
 }
 
 /// The part behind the time.
@@ -54,7 +65,10 @@ pub(super) enum LineBody<'l> {
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     let mut from = 0;
     loop {
-        let bracket = from + memchr::memchr(b'[', line.get(from..)?)?;
+        let Some(bracket) = memchr::memchr(b'[', line.get(from..)?) else {
+            return parse_latency(line);
+        };
+        let bracket = from + bracket;
         if let Some(found) = parse_at(line, bracket) {
             return Some(found);
         }
@@ -75,16 +89,64 @@ fn parse_at(line: &[u8], bracket: usize) -> Option<Line<'_>> {
         tid: who.tid,
         tgid: who.tgid,
         cpu: u32::try_from(cpu).ok()?,
-        // The third flag is the context. Some realtime kernels print one more in front of it.
-        in_interrupt: flags
-            .iter()
-            .skip(2)
-            .take(2)
-            .any(|flag| b"hHszZ".contains(flag)),
+        in_interrupt: is_interrupt(flags),
+        has_flags: !flags.is_empty(),
         time,
         what: what(after, who.is_perf),
         is_perf: who.is_perf,
     })
+}
+
+/// Whether flags say that it was in an interrupt. The third one is the context. Some realtime kernels print
+/// one more in front of it.
+fn is_interrupt(flags: &[u8]) -> bool {
+    let mut context = flags.iter().skip(2).take(2);
+    context.any(|flag| b"hHszZ".contains(flag))
+}
+
+/// A line without brackets, where the flags follow the CPU: `comm-12  2dNs4.  1.000002: event: args`. The
+/// kernel's own latency format counts microseconds since its beginning: `comm-12  2dNs4.  17us+: …`.
+#[cold]
+fn parse_latency(line: &[u8]) -> Option<Line<'_>> {
+    for colon in memchr::memchr_iter(b':', line) {
+        let front = trim_end(&line[..colon]);
+        let Some(blank) = memchr::memrchr2(b' ', b'\t', front) else {
+            continue;
+        };
+        let Some(time) = latency_time(&front[blank + 1..]) else {
+            continue;
+        };
+        let front = trim_end(&front[..blank]);
+        let blank = memchr::memrchr2(b' ', b'\t', front)?;
+        let (cpu, flags) = leading(&front[blank + 1..])?;
+        let is_flags = (3..=8).contains(&flags.len())
+            && b"dDbX.".contains(&flags[0])
+            && flags
+                .iter()
+                .all(|flag| flag.is_ascii_alphanumeric() || matches!(flag, b'.' | b'#'));
+        let who = who(&front[..blank]).filter(|who| is_flags && !who.is_perf)?;
+        return Some(Line {
+            comm: who.comm,
+            tid: who.tid,
+            tgid: who.tgid,
+            cpu: u32::try_from(cpu).ok()?,
+            in_interrupt: is_interrupt(flags),
+            has_flags: true,
+            time,
+            what: what(&line[colon + 1..], false),
+            is_perf: false,
+        });
+    }
+    None
+}
+
+/// `1.000002`, or `17us` with a sign behind it.
+fn latency_time(text: &[u8]) -> Option<Nanos> {
+    if let Some((time, b"")) = leading_seconds(text) {
+        return memchr::memchr(b'.', text).map(|_| time);
+    }
+    let (micros, rest) = leading(text)?;
+    matches!(rest.strip_prefix(b"us")?, b"" | [_]).then(|| Nanos::from_micros(micros))
 }
 
 /// The flags, if there are any, and the text from the time on.
@@ -284,6 +346,68 @@ mod tests {
                 args: b"x",
             };
             assert_eq!(line.what, what, "{front}");
+        }
+    }
+
+    /// Goal: lines of the latency format are read, with their flags. Method: lines of trace-cmd and of the
+    /// kernel, one with a bracket and one with a colon in front of the time.
+    #[test]
+    fn latency_lines() {
+        for (line, comm, time, in_interrupt) in [
+            (
+                "Thread-1-4805    2dNs4.   165.520181: sched_wakeup: sh:7 [120] CPU:000",
+                "Thread-1",
+                165_520_181_000,
+                true,
+            ),
+            (
+                "kworker/-4805  2d..4.   1.5: sched_wakeup: x",
+                "kworker/",
+                1_500_000_000,
+                false,
+            ),
+            (
+                "a: b-4805  2d.h3   17us+: sched_wakeup: x",
+                "a: b",
+                17_000,
+                true,
+            ),
+            (
+                "  <idle>-4805  2.N.3   17us : sched_wakeup: x",
+                "<idle>",
+                17_000,
+                false,
+            ),
+        ] {
+            let read = read(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(
+                (read.comm, read.tid, read.cpu),
+                (comm.as_bytes(), 4805, 2),
+                "{line}"
+            );
+            assert_eq!(
+                (read.time, read.in_interrupt, read.has_flags),
+                (Nanos(time), in_interrupt, true),
+                "{line}"
+            );
+            let is_wake = |what| {
+                matches!(
+                    what,
+                    LineBody::Event {
+                        name: b"sched_wakeup",
+                        ..
+                    }
+                )
+            };
+            assert!(is_wake(read.what), "{line}");
+        }
+        for line in [
+            "a-1 2 1.5: x: y",
+            "a-1 2dNs4. 1: x: y",
+            "2d..3 1.5: x: y",
+            "a 1 2d..3 1.5: x: y",
+        ] {
+            assert_eq!(read(line), None, "{line}");
         }
     }
 

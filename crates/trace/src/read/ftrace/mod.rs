@@ -118,6 +118,9 @@ impl TextReader {
         if let Some(tgid) = line.tgid {
             builder.belongs(line.tid, tgid, Trust::Event);
         }
+        if !line.has_flags && line.is_wake_up() {
+            builder.set_unmarked(true);
+        }
         let came = events::read(builder, &at, &line);
         self.before = match came {
             LineOutcome::Marker => Before::Marker,

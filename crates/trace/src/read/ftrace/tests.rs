@@ -91,10 +91,42 @@ fn wakes() {
     assert!(events.is_empty() && found.losses.is_empty());
 }
 
+/// Goal: the reason of a sleep has the kernel's function, unless it is an address, and limits of frequencies
+/// are read. Method: one line of each.
+#[test]
+fn reasons_and_limits() {
+    let me = Task(0);
+    for (event, wanted) in [
+        (
+            "sched_blocked_reason: pid=1 iowait=1 caller=io_schedule+0x8/0x20",
+            KernelEventKind::Blocked {
+                task: me,
+                io: true,
+                function: Some(0),
+            },
+        ),
+        (
+            "sched_blocked_reason: pid=1 iowait=0 caller=ffffffc000123456",
+            KernelEventKind::Blocked {
+                task: me,
+                io: false,
+                function: None,
+            },
+        ),
+        (
+            "cpu_frequency_limits: min=300000 max=1056000 cpu_id=2",
+            KernelEventKind::FrequencyLimit(1_056_000),
+        ),
+    ] {
+        let (events, found) = one(event);
+        assert_eq!(events, [wanted], "{event}");
+        assert!(found.losses.is_empty());
+    }
+}
+
 /// Goal: every other event is read. Method: one line of each kind and the event it is.
 #[test]
 fn other_events() {
-    let me = Task(0);
     let interrupt = |begins, soft, number| KernelEventKind::Interrupt {
         begins,
         soft,
@@ -125,10 +157,6 @@ fn other_events() {
         (
             "cpuhp_enter: cpu: 0002 target: 238 step:   1 (x)",
             KernelEventKind::Online(true),
-        ),
-        (
-            "sched_blocked_reason: pid=1 iowait=1 caller=io_schedule+0x8/0x20",
-            KernelEventKind::Blocked { task: me, io: true },
         ),
         (
             "irq_handler_entry: irq=28 name=radeon",

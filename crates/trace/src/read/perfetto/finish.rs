@@ -60,7 +60,7 @@ impl PerfettoFile<'_> {
         self.tracks.finish(self.builder, end);
         let clocks = &self.clocks;
         let to_base = |(time, clock)| convert(clocks, base, clock, time);
-        self.frames.tell(self.builder, to_base, (first, end));
+        self.frames.tell(self.builder, to_base, first);
         for (cpu, (capacity, max_khz)) in self.facts.cpus {
             self.builder.cpu_facts(CpuFacts {
                 cpu: Cpu(cpu),

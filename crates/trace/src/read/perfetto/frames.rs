@@ -18,6 +18,20 @@ use crate::{Annotation, Loss};
 const LATE: u64 = 2;
 const DROPPED: u64 = 4;
 
+/// The bits of `JankType` and what they are called: why a frame was late. The first, 1, is no reason.
+const JANKS: [(u64, &str); 10] = [
+    (2, "SurfaceFlinger Scheduling"),
+    (4, "Prediction Error"),
+    (8, "Display HAL"),
+    (16, "SurfaceFlinger CPU Deadline Missed"),
+    (32, "SurfaceFlinger GPU Deadline Missed"),
+    (64, "App Deadline Missed"),
+    (128, "Buffer Stuffing"),
+    (256, "Unknown Jank"),
+    (512, "SurfaceFlinger Stuffing"),
+    (1024, "Dropped Frame"),
+];
+
 /// A time and its clock.
 type When = (u64, ClockId);
 
@@ -29,6 +43,8 @@ struct DisplayFrame {
     /// The frame's number, which the plan and the result have in common.
     token: u64,
     present: u64,
+    /// Why it was late, as bits.
+    jank: u64,
     begin: When,
     end: Option<When>,
 }
@@ -50,11 +66,11 @@ impl Frames {
         for (field, value) in &mut fields {
             let row = Row::of(value.bytes())?;
             // SurfaceFlinger's own frames, then those of programs: as planned, and as they were.
-            let (is_expected, pid, present) = match field {
-                1 => (true, 3, 0),
-                2 => (false, 3, row.number(4)),
-                3 => (true, 4, 0),
-                4 => (false, 4, row.number(6)),
+            let (is_expected, pid, present, jank) = match field {
+                1 => (true, 3, 0, 0),
+                2 => (false, 3, row.number(4), row.number(7)),
+                3 => (true, 4, 0, 0),
+                4 => (false, 4, row.number(6), row.number(9)),
                 5 => {
                     self.end(row.number(1), when);
                     continue;
@@ -70,6 +86,7 @@ impl Frames {
                 is_expected,
                 token: row.number(2),
                 present,
+                jank,
                 begin: when,
                 end: None,
             });
@@ -90,22 +107,22 @@ impl Frames {
     }
 
     /// Tells all frames. `convert` converts times to the recording's clock, if it can. Everything else in the
-    /// file happened between `first` and `last`. Frames without an end last until `last`. Frames that began
-    /// before `first` (SurfaceFlinger remembers some for half a minute) begin at `first`.
+    /// file happened since `first`. Frames that began before it (SurfaceFlinger remembers some for half a
+    /// minute) begin there. Frames without an end are counted and left out: nothing says how long they were.
     pub(super) fn tell(
         self,
         builder: &mut Builder,
         convert: impl Fn(When) -> Option<u64>,
-        (first, last): (u64, u64),
+        first: u64,
     ) {
         builder.lose(Loss::Unbegun, self.unbegun);
         builder.lose(Loss::Unsupported, self.unsupported);
         for frame in self.frames {
-            if frame.end.is_none() {
+            let Some(end) = frame.end else {
                 builder.lose(Loss::Unfinished, 1);
-            }
-            let begin = convert(frame.begin);
-            let end = frame.end.map_or(Some(last), &convert);
+                continue;
+            };
+            let (begin, end) = (convert(frame.begin), convert(end));
             let on = builder.task(frame.pid);
             let (Some(begin), Some(end), Some(on)) = (begin, end, on) else {
                 builder.lose(Loss::BadFields, 1);
@@ -135,7 +152,9 @@ impl DisplayFrame {
             (false, DROPPED) => ", dropped",
             _ => "",
         };
-        format!("frame timeline {}{how}", self.token)
+        let janks = JANKS.iter().filter(|(bit, _)| self.jank & bit != 0);
+        let janks: String = janks.map(|(_, name)| format!(", {name}")).collect();
+        format!("frame timeline {}{how}{janks}", self.token)
     }
 }
 
@@ -173,7 +192,12 @@ mod tests {
             snapshot,
             packet(100, 3, 3, &[(1, 1), (2, 77), (3, 5), (4, 40)]),
             packet(110, 3, 4, &[(1, 2), (2, 77), (3, 5), (4, 40), (6, 1)]),
-            packet(150, 3, 4, &[(1, 3), (2, 78), (3, 6), (4, 40), (6, 2)]),
+            packet(
+                150,
+                3,
+                4,
+                &[(1, 3), (2, 78), (3, 6), (4, 40), (6, 2), (9, 64 | 128)],
+            ),
             packet(160, 3, 5, &[(1, 1)]),
             packet(170, 3, 5, &[(1, 2)]),
             packet(1_180, 6, 2, &[(1, 4), (2, 5), (3, 30), (4, 4)]),
@@ -192,7 +216,12 @@ mod tests {
         let expected = [
             (Some(40), "frame timeline 77, expected", 1_100, 1_160),
             (Some(40), "frame timeline 77", 1_110, 1_170),
-            (Some(40), "frame timeline 78, late", 1_150, 1_190),
+            (
+                Some(40),
+                "frame timeline 78, late, App Deadline Missed, Buffer Stuffing",
+                1_150,
+                1_190,
+            ),
             (Some(30), "frame timeline 5, dropped", 1_180, 1_195),
         ];
         assert_eq!(told, expected);
@@ -200,7 +229,8 @@ mod tests {
     }
 
     /// Goal: events are counted that have no beginning, no end or no program, are of a kind of later
-    /// versions, or ended before anything else happened; a frame that had begun before is cut off there.
+    /// versions, or ended before anything else happened; a frame that had begun before is cut off there, and
+    /// one without an end is no stretch.
     /// Method: one of each, beside a change of a frequency.
     #[test]
     fn what_is_not_whole_is_counted() {
@@ -210,7 +240,9 @@ mod tests {
             message(1, &[number(1, 0), change].concat()),
             packet(5, 6, 1, &[(1, 3), (2, 6), (3, 30)]),
             packet(8, 6, 5, &[(1, 3)]),
+            packet(9, 6, 1, &[(1, 4), (2, 9), (3, 30)]),
             packet(10, 6, 5, &[(1, 9)]),
+            packet(29, 6, 5, &[(1, 4)]),
             packet(20, 6, 1, &[(1, 1), (2, 7), (3, 30)]),
             packet(30, 6, 6, &[(1, 1)]),
             packet(40, 6, 1, &[(1, 2), (2, 8)]),
@@ -226,6 +258,6 @@ mod tests {
         assert_eq!(lost, expected);
         let notes = recording.annotations.iter();
         let notes: Vec<_> = notes.map(|note| (note.begin.0, note.end.0)).collect();
-        assert_eq!(notes, [(25, 25)]);
+        assert_eq!(notes, [(25, 29)]);
     }
 }

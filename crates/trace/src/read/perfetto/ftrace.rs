@@ -250,7 +250,7 @@ impl BundleDecoder {
     fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<KernelFact, Option<Loss>> {
         if !matches!(
             kind,
-            11 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238
+            11 | 12 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238
                 ..=240 | 327 | 329 | 330 | 353 | 491
         ) {
             return Err(Some(Loss::OtherEvents));
@@ -272,7 +272,7 @@ impl BundleDecoder {
             },
             // An error of it: the CPU stays as it is.
             19 if row.number(2) != 0 => return Err(None),
-            11 | 13 | 19 => of_cpu(kind, &row),
+            11..=13 | 19 => of_cpu(kind, &row),
             18 => KernelFact::Blocked {
                 tid: row.number(1) as u32,
                 io: row.number(3) != 0,
@@ -347,6 +347,10 @@ fn of_cpu(kind: u32, row: &Row<'_>) -> KernelFact {
         11 => KernelFact::Frequency {
             khz: row.number(1) as u32,
             cpu: row.number(2) as u32,
+        },
+        12 => KernelFact::FrequencyLimit {
+            khz: row.number(2) as u32,
+            cpu: row.number(3) as u32,
         },
         13 => KernelFact::Idle {
             state: row.number(1) as u32,

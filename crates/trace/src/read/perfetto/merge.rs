@@ -246,9 +246,10 @@ impl<'a> Teller<'a> {
                 builder.inherit(&self.at(at, on), &party, before, now);
             }
             KernelFact::Frequency { cpu, khz } => builder.frequency(&at, cpu, khz),
+            KernelFact::FrequencyLimit { cpu, khz } => builder.frequency_limit(&at, cpu, khz),
             KernelFact::Idle { cpu, state } => builder.idle(&at, cpu, state),
             KernelFact::Online { cpu, is_online } => builder.online(&at, cpu, is_online),
-            KernelFact::Blocked { tid, io } => builder.blocked(&at, tid, io),
+            KernelFact::Blocked { tid, io } => builder.blocked(&at, tid, io, b""),
             KernelFact::Throttle { tid, begins } => builder.throttle(&at, tid, begins),
             KernelFact::Fork {
                 child,

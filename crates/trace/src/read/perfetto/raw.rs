@@ -41,6 +41,10 @@ pub(super) enum KernelFact {
         cpu: u32,
         khz: u32,
     },
+    FrequencyLimit {
+        cpu: u32,
+        khz: u32,
+    },
     Idle {
         cpu: u32,
         state: u32,

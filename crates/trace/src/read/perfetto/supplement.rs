@@ -101,5 +101,6 @@ impl PartialSupplement {
             Some(2) => Wakers::Decided,
             _ => Wakers::Unknown,
         });
+        builder.set_unmarked(head.is_unmarked);
     }
 }

@@ -185,7 +185,10 @@ fn fields<'a>(message: &'a [u8], sequence: &ReadSequence) -> Option<EventFields<
             // Rounded to the next whole number; numbers beyond the ends become the ends.
             (44, value) => event.value = Some(f64::from_bits(value.number()).round() as i64),
             (36 | 42 | 47 | 48, _) => event.has_flows = true,
-            (6, _) => event.is_legacy = true,
+            (6, _) => {
+                event.is_legacy = true;
+                event.has_flows = true;
+            }
             (12 | 46, _) => event.has_more_values = true,
             _ => {}
         }
@@ -193,10 +196,23 @@ fn fields<'a>(message: &'a [u8], sequence: &ReadSequence) -> Option<EventFields<
     (!all.is_broken()).then_some(event)
 }
 
-/// The arrows of an event, from both generations of fields.
+/// The arrows of an event, from all generations of fields.
 fn flows(message: &[u8], say: &mut impl FnMut(TrackEventKind)) {
     for (field, value) in Fields::of(message) {
         let ends = match field {
+            6 => {
+                // The form of Chrome's JSON: a number, and whether the arrow comes in (1), goes out (2), or
+                // passes (3).
+                let legacy = Row::of(value.bytes()).filter(|legacy| legacy.has(8));
+                if let Some(legacy) = legacy.filter(|legacy| (1..=3).contains(&legacy.number(13))) {
+                    let ends = legacy.number(13) == 1;
+                    say(TrackEventKind::Flow {
+                        id: legacy.number(8),
+                        ends,
+                    });
+                }
+                continue;
+            }
             36 | 47 => false,
             42 | 48 => true,
             _ => continue,
@@ -227,4 +243,41 @@ fn noted(message: &[u8], name: Option<u64>) -> Option<u64> {
         .filter_map(|(_, note)| Row::of(note.bytes()))
         .find(|note| note.number(1) == name)
         .map(|note| note.number(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire_test::{file, message, number};
+    use crate::MarkKind;
+
+    /// Goal: arrows in the form of Chrome's JSON pass through their slices. Method: a slice from which one
+    /// goes out, one into which it comes, and one with a number and no direction, which is no arrow.
+    #[test]
+    fn arrows_of_the_older_form() {
+        let slice = |time: u64, legacy: &[Vec<u8>]| {
+            let event = [
+                number(9, 1),
+                number(11, 5),
+                message(23, b"slice"),
+                message(6, &legacy.concat()),
+            ];
+            let end = [number(9, 2), number(11, 5)].concat();
+            let packet =
+                |time, event: &[u8]| [number(8, time), number(10, 1), message(11, event)].concat();
+            [packet(time, &event.concat()), packet(time + 1, &end)]
+        };
+        let thread = [number(1, 7), number(2, 7)].concat();
+        let track = [number(1, 5), message(4, &thread)].concat();
+        let mut packets = vec![[number(10, 1), message(60, &track)].concat()];
+        packets.extend(slice(10, &[number(8, 99), number(13, 2)]));
+        packets.extend(slice(20, &[number(8, 99), number(13, 1)]));
+        packets.extend(slice(30, &[number(8, 99)]));
+        let recording = crate::read::read(&file(&packets)[..], "arrows").unwrap();
+        let flows = recording.marks.iter().filter_map(|mark| match mark.what {
+            MarkKind::Flow { id, ends } => Some((mark.time.0, id, ends)),
+            _ => None,
+        });
+        assert_eq!(flows.collect::<Vec<_>>(), [(10, 99, false), (20, 99, true)]);
+        assert!(recording.losses.is_empty(), "{:?}", recording.losses);
+    }
 }

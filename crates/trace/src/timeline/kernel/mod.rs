@@ -17,7 +17,7 @@ use super::history::Histories;
 use super::room::Room;
 use super::states::{Interval, Since, State, WakeUp};
 use super::{priorities, states};
-use crate::{Recording, Wakers};
+use crate::{Name, Recording, Wakers};
 
 /// A thread's time in the kernel because of a futex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct Futex {
 pub(crate) struct Reason {
     pub(crate) time: Nanos,
     pub(crate) io: bool,
+    /// The kernel's function in which it slept, if it is known.
+    pub(crate) function: Option<Name>,
 }
 
 /// A thread was seen on a CPU.
@@ -65,6 +67,8 @@ pub(super) struct KernelTimeline {
     pub(super) rationed: BTreeSet<u32>,
     /// Whether any event was a migration.
     pub(super) has_migrations: bool,
+    /// By thread, in the order of time: the CPUs to whose queues it was moved, by position.
+    pub(super) moves: Grouped<(Nanos, u32)>,
     pub(super) contradictions: u64,
     /// Switches from the idle task that were not recorded.
     pub(super) from_idle: u64,
@@ -98,6 +102,7 @@ pub(super) struct KernelBuilder<'a> {
     aside: BTreeMap<u32, usize>,
     rationed: BTreeSet<u32>,
     has_migrations: bool,
+    moves: Vec<(u32, (Nanos, u32))>,
     inferred: Vec<(u32, Nanos)>,
     contradictions: u64,
     from_idle: u64,
@@ -132,6 +137,7 @@ impl<'a> KernelBuilder<'a> {
             aside: BTreeMap::new(),
             rationed: BTreeSet::new(),
             has_migrations: false,
+            moves: Vec::new(),
             inferred: Vec::new(),
             contradictions: 0,
             from_idle: 0,
@@ -393,6 +399,7 @@ impl<'a> KernelBuilder<'a> {
             inferred: Grouped::new(threads, &self.inferred),
             rationed: self.rationed,
             has_migrations: self.has_migrations,
+            moves: Grouped::new(threads, &self.moves),
             contradictions: self.contradictions,
             from_idle: self.from_idle,
         }

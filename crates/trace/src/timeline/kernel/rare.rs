@@ -3,6 +3,7 @@
 use event::{KernelEventKind, Nanos, Task};
 
 use super::{Futex, KernelBuilder, Reason};
+use crate::Name;
 use crate::timeline::cpus::{IDLE, UNKNOWN};
 use crate::timeline::dense::NOBODY;
 use crate::timeline::states::State;
@@ -15,6 +16,7 @@ impl KernelBuilder<'_> {
             KernelEventKind::Migrate { task, to, .. } => {
                 let (thread, to) = (self.thread(task), self.lane(to));
                 self.has_migrations = true;
+                self.moves.push((thread, (time, to as u32)));
                 self.moved(time, thread, lane, to);
             }
             KernelEventKind::Lost { .. } => {
@@ -28,6 +30,7 @@ impl KernelBuilder<'_> {
                 self.lanes[lane].end_interrupts(time);
             }
             KernelEventKind::Frequency(khz) => self.lanes[lane].frequencies.push((time, khz)),
+            KernelEventKind::FrequencyLimit(khz) => self.lanes[lane].limits.push((time, khz)),
             KernelEventKind::Idle(Some(_)) if self.lanes[lane].now().who == UNKNOWN => {
                 self.lanes[lane].set(time, IDLE);
             }
@@ -117,9 +120,10 @@ impl KernelBuilder<'_> {
                     self.futexes[call].1.end = time;
                 }
             }
-            KernelEventKind::Blocked { task, io } => {
+            KernelEventKind::Blocked { task, io, function } => {
                 let thread = self.thread(task);
-                self.reasons.push((thread, Reason { time, io }));
+                let function = function.map(Name);
+                self.reasons.push((thread, Reason { time, io, function }));
             }
             _ => {}
         }

@@ -41,6 +41,7 @@ pub(super) fn head(recording: &Recording, kernel: &[KernelEvent]) -> Supplement 
                 Wakers::Queued => 1,
                 Wakers::Decided => 2,
             }),
+            is_unmarked: recording.origin.is_unmarked,
         }),
         losses: losses.collect(),
         ..Supplement::default()

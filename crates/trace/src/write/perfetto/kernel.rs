@@ -10,9 +10,9 @@ use std::io;
 use event::{Cpu, FutexCall, KernelEvent, KernelEventKind, Left, Nanos, Task};
 
 use super::messages::{
-    CpuState, Ftrace, FtraceEvent, FtraceEventBundle, GenericField, GenericFtraceEvent,
-    IrqHandlerEntry, IrqHandlerExit, SchedBlockedReason, SchedCpuHotplug, SchedMigrateTask,
-    SchedPiSetprio, SchedSwitch, SchedWaking, Softirq, SysEnter, SysExit,
+    CpuFrequencyLimits, CpuState, Ftrace, FtraceEvent, FtraceEventBundle, GenericField,
+    GenericFtraceEvent, IrqHandlerEntry, IrqHandlerExit, SchedBlockedReason, SchedCpuHotplug,
+    SchedMigrateTask, SchedPiSetprio, SchedSwitch, SchedWaking, Softirq, SysEnter, SysExit,
 };
 use super::packets::{Packets, stamp};
 use super::tracks::WrittenTracks;
@@ -259,7 +259,8 @@ impl KernelWriter<'_, '_, '_> {
             KernelEventKind::Priority { task, priority, .. } => {
                 Record::from(self.lend(task, Some(priority.into()))).on(Some(task))
             }
-            KernelEventKind::Blocked { task, io } => {
+            // Perfetto names functions by the addresses of their callers, which are not kept.
+            KernelEventKind::Blocked { task, io, .. } => {
                 let what = Ftrace::SchedBlockedReason(SchedBlockedReason {
                     pid: Some(self.tracks.tid(task)),
                     io_wait: Some(io.into()),
@@ -283,6 +284,13 @@ impl KernelWriter<'_, '_, '_> {
                 cpu_id: Some(cpu.0),
             }))
             .on(current),
+            KernelEventKind::FrequencyLimit(khz) => {
+                Record::from(Ftrace::CpuFrequencyLimits(CpuFrequencyLimits {
+                    max_freq: Some(khz),
+                    cpu_id: Some(cpu.0),
+                }))
+                .on(current)
+            }
             KernelEventKind::Idle(state) => Record::from(Ftrace::CpuIdle(CpuState {
                 state: Some(state.map_or(NOT_IDLE, u32::from)),
                 cpu_id: Some(cpu.0),

@@ -210,6 +210,8 @@ pub(super) enum Ftrace {
     SchedSwitch(SchedSwitch),
     #[prost(message, tag = "11")]
     CpuFrequency(CpuState),
+    #[prost(message, tag = "12")]
+    CpuFrequencyLimits(CpuFrequencyLimits),
     #[prost(message, tag = "13")]
     CpuIdle(CpuState),
     #[prost(message, tag = "18")]
@@ -257,6 +259,14 @@ pub(super) struct SchedSwitch {
 }
 
 /// Of `cpu_frequency` (kHz) and of `cpu_idle` (the idle state).
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CpuFrequencyLimits {
+    #[prost(uint32, optional, tag = "2")]
+    pub(super) max_freq: Option<u32>,
+    #[prost(uint32, optional, tag = "3")]
+    pub(super) cpu_id: Option<u32>,
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct CpuState {
     #[prost(uint32, optional, tag = "1")]

@@ -55,9 +55,11 @@ fn kernel() -> impl Strategy<Value = KernelEventKind> {
         1 => (tasks(), cpus(), cpus())
             .prop_map(|(task, from, to)| KernelEventKind::Migrate { task, from, to }),
         1 => any::<u32>().prop_map(KernelEventKind::Frequency),
+        1 => any::<u32>().prop_map(KernelEventKind::FrequencyLimit),
         1 => any::<Option<u8>>().prop_map(KernelEventKind::Idle),
         1 => any::<bool>().prop_map(KernelEventKind::Online),
-        1 => (tasks(), any::<bool>()).prop_map(|(task, io)| KernelEventKind::Blocked { task, io }),
+        1 => (tasks(), any::<bool>())
+            .prop_map(|(task, io)| KernelEventKind::Blocked { task, io, function: None }),
         1 => (tasks(), any::<bool>())
             .prop_map(|(task, begins)| KernelEventKind::Throttle { task, begins }),
         1 => (tasks(), any::<u64>(), call)
@@ -203,6 +205,7 @@ fn frame(real: bool) -> Recording {
             format: "perfetto".into(),
             clock: Clock::Virtual,
             wakers: Wakers::Queued,
+            is_unmarked: true,
             kernel: Some("6.18.0".into()),
         },
         processes: vec![Process::new("game"), Process::new("hog")],

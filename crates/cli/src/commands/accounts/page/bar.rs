@@ -13,13 +13,14 @@ pub(super) fn class(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Running => "ran",
         CauseKind::Awake => "awake",
-        CauseKind::RunningSlowCore => "slow",
-        CauseKind::Preempted | CauseKind::WakeLatency => "runnable",
+        CauseKind::SmallCore | CauseKind::LowFrequency | CauseKind::FrequencyLimit => "slow",
+        CauseKind::Preempted | CauseKind::WakeLatency | CauseKind::IdleExit => "runnable",
         CauseKind::BusyWaitStolen => "burnt",
         CauseKind::Throttled | CauseKind::NoCore => "nowhere",
         CauseKind::QueuedBehind | CauseKind::NotReady => "behind",
         CauseKind::Lock => "lock",
-        CauseKind::Io | CauseKind::Interrupt => "asleep",
+        CauseKind::Io | CauseKind::Blocked | CauseKind::Interrupt => "asleep",
+        CauseKind::Interrupted => "nowhere",
         _ => "unknown",
     }
 }

@@ -120,7 +120,7 @@ impl Account {
             li {
                 (self.inverted(group))
                 br;
-                span.remedy { "Remedy: " (self.remedies(group.first)) "." }
+                span.remedy { "Remedy: " (self.remedies(group)) "." }
             }
         }
     }

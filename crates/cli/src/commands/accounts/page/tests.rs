@@ -107,6 +107,9 @@ fn causes_are_summed_up() {
         job: Some(job),
         ns: Nanos(ns),
         by: Vec::new(),
+        beside_idle: Nanos::ZERO,
+        exit: None,
+        function: None,
         confidence: Confidence::Known,
     };
     let causes = [cause(1, 10, 7), cause(2, 11, 6), cause(2, 12, 5)];

@@ -28,9 +28,10 @@ pub(super) fn words(explanation: &Explanation) -> Markup {
         }
         p.note {
             "The thread on the path is the one that would have had to go on for the wait to end. The causes "
-            "of a wait do not overlap and sum exactly to its length. What ran meanwhile: each instant is "
-            "split equally over the CPUs on which the thread on the path was allowed. known: the recording "
-            "says so; inferred: it follows from what is recorded; assumed: it is the likeliest reading."
+            "of a wait do not overlap and sum exactly to its length. What ran meanwhile is what had the CPU "
+            "in whose queue the thread on the path was; if that CPU is not known, each instant is split "
+            "equally over the CPUs on which the thread was allowed. known: the recording says so; "
+            "inferred: it follows from what is recorded; assumed: it is the likeliest reading."
         }
     }
 }

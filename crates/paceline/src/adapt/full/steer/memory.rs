@@ -179,6 +179,7 @@ mod tests {
 
     fn wake(colocated: bool) -> WakeReport {
         WakeReport {
+            at: Nanos::ZERO,
             latency: Nanos::from_micros(5),
             colocated,
             waker_cpu: Some(3),

@@ -75,7 +75,7 @@ impl<P: Platform, C: Caller<P>> Steerer<'_, P, C> {
         self.steering.learn(report.latency);
         let words = self.caller.words().filter(|_| self.steering.on);
         let Some(words) = words else { return };
-        let now = self.platform().now();
+        let now = report.at;
         let mask = Mask::of(words);
         if mask != Mask::Full as u32 {
             self.expect_others(self.caller.index());

@@ -1,0 +1,175 @@
+//! Runs that go on while the thread that started them does other things.
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use platform::{Os, Platform};
+
+use super::BuiltGraph;
+use super::resources::Resources;
+use crate::JobSystem;
+use crate::border::UserValue;
+use crate::error::{WaitError, or_panic};
+use crate::work::built::Run;
+
+/// A run of a graph that was started, with the graph and its data, which [`wait`](StartedGraph::wait) gives
+/// back. From [`JobSystem::start`]. If it is dropped, it waits first.
+///
+/// ```
+/// struct World {
+///     ticks: u32,
+/// }
+/// paceline::resources! { World: Keys { ticks: u32 } }
+/// let js = paceline::JobSystem::new();
+/// let (mut graph, w) = js.graph_of::<World>("tick");
+/// graph.job("count").writes(w.ticks).run(|_, ticks| *ticks += 1);
+/// let (mut graph, mut world) = (graph.build(), Box::new(World { ticks: 0 }));
+/// for _ in 0..3 {
+///     let started = js.start(graph, world);
+///     // Workers run it meanwhile.
+///     (graph, world) = started.wait();
+/// }
+/// assert_eq!(world.ticks, 3);
+/// ```
+#[must_use = "wait for it"]
+pub struct StartedGraph<'js, D: Resources + Send + 'static, P: Platform = Os> {
+    js: &'js JobSystem<P>,
+    graph: ManuallyDrop<BuiltGraph<'static, D, P>>,
+    /// A box, as a pointer: its content is used through others while this is moved.
+    data: NonNull<D>,
+    run: Run,
+}
+
+// SAFETY: it owns the data, which may be sent, and a graph, which may be sent.
+unsafe impl<D: Resources + Send + 'static, P: Platform> Send for StartedGraph<'_, D, P> {}
+
+impl<P: Platform> JobSystem<P> {
+    /// Starts a run of a graph, with data that it owns meanwhile. Workers begin at once. Jobs
+    /// [for the main thread](crate::GraphJob::on_main) are run by the thread that waits. Never blocks, and
+    /// allocates nothing.
+    ///
+    /// With borrowed data there is [`BuiltGraph::run_beside`].
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut graph = js.graph("frame");
+    /// graph.job("simulate").run(|_| ());
+    /// let started = js.start(graph.build(), Box::new(()));
+    /// println!("meanwhile");
+    /// started.wait();
+    /// ```
+    ///
+    /// # Panics
+    /// If the graph is that of another job system, if the job table has no room for the run, or as
+    /// [`enter`](JobSystem::enter).
+    #[track_caller]
+    pub fn start<D: Resources + Send + 'static>(
+        &self,
+        graph: BuiltGraph<'static, D, P>,
+        data: Box<D>,
+    ) -> StartedGraph<'_, D, P> {
+        self.owns(&graph);
+        let cx = or_panic(self.shared().context());
+        let mut graph = graph;
+        let mut data = NonNull::from(Box::leak(data));
+        // SAFETY: the data was a box. Graph and data are owned by what is returned, which does not use them
+        // before the run has been waited for. If that is forgotten, they are never used again, nor do they
+        // end.
+        let run = or_panic(unsafe { graph.begin(&cx, data.as_mut()) });
+        StartedGraph {
+            js: self,
+            graph: ManuallyDrop::new(graph),
+            data,
+            run,
+        }
+    }
+}
+
+impl<D: Resources + Send + 'static, P: Platform> StartedGraph<'_, D, P> {
+    /// Waits for the run, and gives graph and data back. Meanwhile this thread runs jobs of the graph.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut graph = js.graph("frame");
+    /// graph.job("simulate").run(|_| ());
+    /// let (mut graph, _data) = js.start(graph.build(), Box::new(())).wait();
+    /// graph.run(&mut ());
+    /// ```
+    ///
+    /// # Panics
+    /// With the first panic of a body, when all is over. Graph and data are dropped then.
+    #[track_caller]
+    pub fn wait(self) -> (BuiltGraph<'static, D, P>, Box<D>) {
+        let (graph, data, result) = self.try_wait();
+        match result {
+            Ok(()) => (graph, data),
+            Err(error) => error.raise(),
+        }
+    }
+
+    /// As [`wait`](StartedGraph::wait), with an error instead of a panic, and graph and data in any case.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut graph = js.graph("frame");
+    /// graph.job("fail").run(|_| panic!("as planned"));
+    /// let (_graph, _data, result) = js.start(graph.build(), Box::new(())).try_wait();
+    /// assert!(result.is_err());
+    /// ```
+    #[track_caller]
+    pub fn try_wait(mut self) -> (BuiltGraph<'static, D, P>, Box<D>, Result<(), WaitError>) {
+        let error = self.wait_for_run();
+        // SAFETY: the run is over, and this is forgotten, so that neither is taken again.
+        let (graph, data) = unsafe { self.take() };
+        std::mem::forget(self);
+        (graph, data, error.map_or(Ok(()), Err))
+    }
+
+    /// Whether the run is over. Never blocks.
+    ///
+    /// ```
+    /// let js = paceline::JobSystem::new();
+    /// let mut graph = js.graph("frame");
+    /// graph.job("simulate").run(|_| ());
+    /// let started = js.start(graph.build(), Box::new(()));
+    /// println!("over: {}", started.is_done());
+    /// started.wait();
+    /// ```
+    ///
+    /// # Panics
+    /// As [`JobSystem::enter`].
+    #[track_caller]
+    pub fn is_done(&self) -> bool {
+        let cx = or_panic(self.js.shared().context());
+        self.graph.built.is_over(&cx, &self.run)
+    }
+
+    #[track_caller]
+    fn wait_for_run(&self) -> Option<WaitError> {
+        let cx = or_panic(self.js.shared().context_at_last());
+        self.graph.built.wait(&cx, &self.run)
+    }
+
+    /// # Safety
+    /// The run is over, and this is called once.
+    unsafe fn take(&mut self) -> (BuiltGraph<'static, D, P>, Box<D>) {
+        // SAFETY: the caller's promise; the data was a box.
+        unsafe {
+            (
+                ManuallyDrop::take(&mut self.graph),
+                Box::from_raw(self.data.as_ptr()),
+            )
+        }
+    }
+}
+
+impl<D: Resources + Send + 'static, P: Platform> Drop for StartedGraph<'_, D, P> {
+    /// Waits. A panic of a body is dropped.
+    fn drop(&mut self) {
+        if let Some(payload) = self.wait_for_run().and_then(WaitError::into_payload) {
+            self.js.shared().panics.discard(UserValue::new(payload));
+        }
+        // SAFETY: the run is over, and this is the drop.
+        drop(unsafe { self.take() });
+    }
+}

@@ -1,0 +1,249 @@
+//! Random graphs against brute force, and the texts of errors.
+
+use super::*;
+use crate::access::AccessKind::{Reads, Writes};
+
+/// A stream of numbers that is a function of its seed (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ (z >> 31)) * bound as u128) >> 64) as usize
+    }
+}
+
+#[track_caller]
+fn node(name: &'static str) -> DeclaredNode {
+    DeclaredNode {
+        label: Label {
+            name,
+            site: std::panic::Location::caller(),
+        },
+        accesses: Vec::new(),
+        is_auto: false,
+    }
+}
+
+fn access(resource: u64, kind: AccessKind) -> Declared {
+    Declared {
+        resource,
+        kind,
+        part: 0..usize::MAX,
+    }
+}
+
+fn edge(from: usize, to: usize) -> DeclaredEdge {
+    DeclaredEdge {
+        from,
+        to,
+        is_condition: false,
+    }
+}
+
+const RESOURCES: usize = 3;
+
+/// A graph of random nodes, edges and accesses. `back`: in how many of a hundred cases an edge leads to a
+/// node that was declared before.
+fn random_graph(random: &mut Random, back: usize, auto: usize) -> DeclaredGraph {
+    let count = 1 + random.below(8);
+    let mut graph = DeclaredGraph {
+        resources: vec!["a", "b", "c"],
+        ..DeclaredGraph::default()
+    };
+    for _ in 0..count {
+        let mut node = node("node");
+        node.is_auto = random.below(100) < auto;
+        for resource in 0..RESOURCES as u64 {
+            match random.below(8) {
+                0 => node.accesses.push(access(resource, Writes)),
+                1 => node.accesses.push(access(resource, Reads)),
+                _ => {}
+            }
+        }
+        graph.nodes.push(node);
+    }
+    for _ in 0..random.below(2 * count) {
+        let (a, b) = (random.below(count), random.below(count));
+        let (from, to) = (a.min(b), a.max(b));
+        if a == b || random.below(100) < back {
+            graph.edges.push(edge(to, from));
+        } else {
+            graph.edges.push(edge(from, to));
+        }
+    }
+    graph
+}
+
+/// All pairs in order, by trying every way: whether `to` comes after `from`.
+fn closure(nodes: usize, edges: &[(usize, usize)]) -> Vec<Vec<bool>> {
+    let mut after = vec![vec![false; nodes]; nodes];
+    for &(from, to) in edges {
+        after[from][to] = true;
+    }
+    for via in 0..nodes {
+        for from in 0..nodes {
+            for to in 0..nodes {
+                after[from][to] |= after[from][via] && after[via][to];
+            }
+        }
+    }
+    after
+}
+
+fn edges_of(graph: &CheckedGraph) -> Vec<(usize, usize)> {
+    let all = graph.successors.iter().enumerate();
+    all.flat_map(|(from, next)| next.iter().map(move |&(to, _)| (from, to)))
+        .collect()
+}
+
+/// The pairs of nodes that may not run at the same time.
+fn collisions(graph: &DeclaredGraph) -> Vec<(usize, usize)> {
+    let touch = |a: &DeclaredNode, b: &DeclaredNode| {
+        a.accesses.iter().any(|x| {
+            let same = |y: &&Declared| y.resource == x.resource;
+            let mut same = b.accesses.iter().filter(same);
+            same.any(|y| x.kind == Writes || y.kind == Writes)
+        })
+    };
+    let pairs = (0..graph.nodes.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+    pairs
+        .filter(|&(a, b)| touch(&graph.nodes[a], &graph.nodes[b]))
+        .collect()
+}
+
+/// Goal: a graph is refused exactly if it has a cycle, or two nodes that touch the same data in no order, one
+/// of them writing; a graph that is accepted has the declared order and no other one, no edge that follows
+/// from others (if it is small), and an order of its nodes that keeps the edges. Method: random graphs
+/// against the transitive closure, found by trying everything.
+#[test]
+fn random_graphs_are_judged_as_by_brute_force() {
+    let rounds = if cfg!(miri) { 200 } else { 60_000 };
+    let mut random = Random(1);
+    let mut found = [0; 3];
+    for _ in 0..rounds {
+        let graph = random_graph(&mut random, 8, 0);
+        let nodes = graph.nodes.len();
+        let plain: Vec<_> = graph
+            .edges
+            .iter()
+            .map(|edge| (edge.from, edge.to))
+            .collect();
+        let after = closure(nodes, &plain);
+        let has_cycle = (0..nodes).any(|node| after[node][node]);
+        let unordered = |&(a, b): &(usize, usize)| !after[a][b] && !after[b][a];
+        match graph.checked() {
+            Err(PlanError::Cycle { .. }) => {
+                assert!(has_cycle);
+                found[0] += 1;
+            }
+            Err(PlanError::Conflict(_)) => {
+                assert!(!has_cycle && collisions(&graph).iter().any(unordered));
+                found[1] += 1;
+            }
+            Err(other) => panic!("{other}"),
+            Ok(checked) => {
+                assert!(!has_cycle && !collisions(&graph).iter().any(unordered));
+                let kept = edges_of(&checked);
+                assert_eq!(closure(nodes, &kept), after, "the order has changed");
+                let is_reduced = nodes <= DeclaredGraph::REDUCED_MAX;
+                for left_out in 0..if is_reduced { kept.len() } else { 0 } {
+                    let mut fewer = kept.clone();
+                    fewer.remove(left_out);
+                    assert_ne!(closure(nodes, &fewer), after, "an edge too many");
+                }
+                let place = |node| checked.order.iter().position(|&other| other == node);
+                assert!(kept.iter().all(|&(from, to)| place(from) < place(to)));
+                found[2] += 1;
+            }
+        }
+    }
+    assert!(found.iter().all(|&count| count > rounds / 100), "{found:?}");
+}
+
+/// Goal: where nodes ask for the missing edges, these are added in the order of the calls: all that collides
+/// is ordered, what was ordered stays so, and nothing else is ordered than follows from collisions. Method:
+/// random graphs; the edges of the oracle are those between all nodes that collide, as far as they were in no
+/// order.
+#[test]
+fn missing_edges_are_those_of_the_calls() {
+    let rounds = if cfg!(miri) { 100 } else { 30_000 };
+    let mut random = Random(2);
+    for _ in 0..rounds {
+        // All edges lead on, so that the order of the calls is an order.
+        let graph = random_graph(&mut random, 0, 100);
+        let own = |edge: &&DeclaredEdge| edge.from != edge.to;
+        let edges: Vec<_> = graph.edges.iter().filter(own).copied().collect();
+        let graph = DeclaredGraph { edges, ..graph };
+        let nodes = graph.nodes.len();
+        let mut all: Vec<_> = graph
+            .edges
+            .iter()
+            .map(|edge| (edge.from, edge.to))
+            .collect();
+        all.extend(collisions(&graph));
+        let checked = graph.checked().expect("nothing is missing then");
+        assert_eq!(closure(nodes, &edges_of(&checked)), closure(nodes, &all));
+    }
+}
+
+/// Goal: the errors name nodes with their places, and what to do. Method: one of each.
+#[test]
+fn errors_say_what_and_where() {
+    let at = |line: u32| format!("({}:{line})", file!());
+    let mut graph = DeclaredGraph {
+        resources: vec!["positions"],
+        ..DeclaredGraph::default()
+    };
+    let line = line!() + 1;
+    graph.nodes = vec![node("a"), node("b"), node("c")];
+    let here = at(line);
+    graph.edges = vec![edge(1, 2), edge(2, 1), edge(0, 1)];
+    let cycle = graph.checked().unwrap_err().to_string();
+    assert_eq!(
+        cycle,
+        format!(
+            "the graph has a cycle: 'b' {here}, then 'c' {here}, then 'b' {here} again: leave out one of \
+             these `after`"
+        )
+    );
+    graph.edges.clear();
+    graph.nodes[0].accesses.push(access(0, Writes));
+    graph.nodes[2].accesses.push(access(0, Reads));
+    let conflict = graph.checked().unwrap_err().to_string();
+    assert_eq!(
+        conflict,
+        format!(
+            "'c' ({}) reads 'positions', and 'a' ({}) writes it, and nothing orders the two jobs: to 'c', \
+             add `.after(a)`, or `.auto()`",
+            graph.nodes[2].label.site, graph.nodes[0].label.site
+        )
+    );
+    graph.edges.push(edge(0, 2));
+    graph.nodes[0].accesses.push(access(0, Reads));
+    let twice = graph.checked().unwrap_err().to_string();
+    assert_eq!(
+        twice,
+        format!(
+            "'a' {here} declares 'positions' twice, and writes it: one `writes` is enough to read it, too"
+        )
+    );
+}
+
+/// Goal: what a condition decides is not left out, even if the order follows from other edges. Method: a
+/// condition, a node after it, and one after both that hangs on the condition.
+#[test]
+fn conditions_stay() {
+    let mut graph = DeclaredGraph {
+        nodes: ["condition", "between", "last"].map(node).into(),
+        ..DeclaredGraph::default()
+    };
+    graph.edges = vec![edge(0, 1), edge(1, 2), edge(0, 2)];
+    graph.edges[2].is_condition = true;
+    let checked = graph.checked().unwrap();
+    assert_eq!(checked.successors[0], [(2, true), (1, false)]);
+    assert_eq!(checked.predecessors, [0, 1, 2]);
+}

@@ -1,0 +1,256 @@
+//! A node in a run: it becomes ready, it runs or is passed over, and it releases what comes after it.
+
+use std::ptr::NonNull;
+
+use platform::{Atomic, Ordering, Platform, SharedCell};
+
+use super::{Built, BuiltNode, Successor};
+use crate::access::Places;
+use crate::border::{Payload, caught};
+use crate::queues::Queue;
+use crate::store::{Body, BodyTable, Slot, Ticket};
+use crate::work::context::Context;
+
+/// How a node ended, for those that come after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    Done,
+    /// A condition that is not true, or a node that was not run because of one.
+    False,
+    /// It, or a node that it comes after, panicked.
+    Failed,
+}
+
+/// Nodes that are ready and get no job of their own, on the thread that found them ready: a list through the
+/// nodes, so that it needs no memory and no depth of calls.
+pub(super) struct Passed {
+    /// The first one, plus one.
+    first: u32,
+}
+
+impl Passed {
+    pub(super) fn new() -> Passed {
+        Passed { first: 0 }
+    }
+}
+
+/// The body of a node's job.
+struct NodeJob {
+    built: NonNull<()>,
+    node: u32,
+}
+
+/// The functions of such bodies.
+struct NodeTable<P>(std::marker::PhantomData<P>);
+
+impl<P: Platform> NodeTable<P> {
+    const TABLE: BodyTable = BodyTable {
+        run: |body, context| {
+            // SAFETY: the table is stored beside a `NodeJob`, in a slot of a job system on `P`.
+            let (job, cx) =
+                unsafe { (Body::take::<NodeJob>(body), context.get::<Context<'_, P>>()) };
+            // SAFETY: the graph stays where it is until the run has been waited for, and this node is part of
+            // the run.
+            let built = unsafe { job.built.cast::<Built<'_, P>>().as_ref() };
+            built.run_job(cx, job.node);
+        },
+        join: |_, _, _| unreachable!("only ranges can be joined"),
+        discard: |_| {}, // It owns nothing.
+        drop_result: |_| {},
+    };
+}
+
+impl<'b, P: Platform> Built<'b, P> {
+    fn node(&self, node: u32) -> &BuiltNode<'b, P> {
+        &self.nodes[node as usize]
+    }
+
+    /// The scope of this run.
+    fn run_ticket(&self) -> Ticket {
+        // Relaxed: published with the nodes of the run.
+        Ticket(self.run.load(Ordering::Relaxed))
+    }
+
+    /// The body of a node's job.
+    fn run_job(&self, cx: &Context<'_, P>, node: u32) {
+        let called = self.call(cx, node);
+        let mut passed = Passed::new();
+        self.release_successors(cx, node, ended(&called), &mut passed);
+        self.pass_all(cx, &mut passed);
+        if cx.own(|own| own.fresh) > 1 {
+            // Several threads can go on: they are woken at once, and not when this thread next looks.
+            cx.publish(Queue::Own, false);
+        }
+        if let Err(payload) = called {
+            payload.resume(); // The job has failed, and its scope with it.
+        }
+    }
+
+    /// Calls the body.
+    fn call(&self, cx: &Context<'_, P>, number: u32) -> Result<bool, Payload> {
+        let node = self.node(number);
+        // Relaxed: published with the nodes of the run.
+        let is_timed = self.is_timed.load(Ordering::Relaxed) != 0;
+        let begun = is_timed.then(|| cx.shared.platform.now());
+        // SAFETY: the places were written before the run, and nothing writes them while it lasts.
+        let places = unsafe { self.places.with(|places| &*places) };
+        // SAFETY: a node is run once a run, by one thread, and the runs follow each other: this thread has
+        // the body to itself. The edges brought what earlier nodes did (see `release_successors`).
+        let called = unsafe {
+            node.body.with_mut(|body| match &mut *body {
+                Some(body) => caught(|| body(cx, Places(places))),
+                None => Ok(true),
+            })
+        };
+        if let Some(begun) = begun {
+            let time = cx.shared.platform.now() - begun;
+            // SAFETY: as for the body.
+            unsafe { node.timing.with_mut(|timing| (*timing).add(time)) };
+        }
+        called
+    }
+
+    /// A node has ended: counts it down in those that come after it, and goes on with those that are ready.
+    fn release_successors(&self, cx: &Context<'_, P>, node: u32, how: Ended, passed: &mut Passed) {
+        let (first, end) = self.node(node).successors;
+        for &successor in &self.successors[first as usize..end as usize] {
+            self.release(cx, successor, how, passed);
+        }
+    }
+
+    #[inline]
+    fn release(&self, cx: &Context<'_, P>, successor: Successor, how: Ended, passed: &mut Passed) {
+        let number = successor.node();
+        let node = self.node(number);
+        // Relaxed, both: published by the subtraction. All threads that write write the same.
+        if how == Ended::Failed {
+            node.failed.store(1, Ordering::Relaxed);
+        } else if how == Ended::False && successor.is_condition() {
+            node.skipped.store(1, Ordering::Relaxed);
+        }
+        if node.predecessors > 1 {
+            // AcqRel, partner: the other subtractions of this count: the thread that takes the last one sees
+            // what all predecessors did, and passes it on to the thread that runs the node.
+            let before = node.left.fetch_sub(1, Ordering::AcqRel);
+            debug_assert!(before > 0, "{} is released too often", node.label);
+            if before > 1 {
+                return;
+            }
+            // Relaxed: for the next run, which begins when this node, and so this thread's part, is over.
+            node.left.store(node.predecessors, Ordering::Relaxed);
+        }
+        self.is_ready(cx, number, passed);
+    }
+
+    /// Nothing holds the node back: makes its job, or leaves it to another way.
+    pub(super) fn is_ready(&self, cx: &Context<'_, P>, number: u32, passed: &mut Passed) {
+        let node = self.node(number);
+        if node.is_on_main {
+            self.post_to_main(cx, number);
+        } else if !node.has_body || self.is_left_out(node) || !self.make_job(cx, number) {
+            // Relaxed: the list is this thread's.
+            node.next.store(passed.first, Ordering::Relaxed);
+            passed.first = number + 1;
+        }
+    }
+
+    /// Whether the node is not to be run.
+    fn is_left_out(&self, node: &BuiltNode<'b, P>) -> bool {
+        // Relaxed, both: acquired with the count.
+        node.failed.load(Ordering::Relaxed) + node.skipped.load(Ordering::Relaxed) > 0
+    }
+
+    /// Makes the job of a node. False if there is no slot for it.
+    #[inline]
+    fn make_job(&self, cx: &Context<'_, P>, number: u32) -> bool {
+        let Some((job, slot)) = self.new_job(cx, number) else {
+            return false;
+        };
+        cx.graph().make_ready(job, slot, Queue::Own);
+        true
+    }
+
+    #[inline]
+    fn new_job<'c>(&self, cx: &'c Context<'_, P>, number: u32) -> Option<(Ticket, &'c Slot<P>)> {
+        let node = self.node(number);
+        // Relaxed: published with the nodes of the run.
+        let flags = node.flags | self.lane.load(Ordering::Relaxed);
+        let graph = cx.graph();
+        let made = graph.make_numbered(|| node.number, flags, self.run_ticket());
+        let (job, slot) = made?;
+        let body = NodeJob {
+            built: NonNull::from(self).cast(),
+            node: number,
+        };
+        // SAFETY: the job is new, and the table is that of the body. The graph outlives the run.
+        unsafe { slot.put_body(body, &NodeTable::<P>::TABLE) };
+        Some((job, slot))
+    }
+
+    /// A step for the main thread, which calls this.
+    pub(super) fn run_on_main(&self, cx: &Context<'_, P>, number: u32) {
+        let made = if self.is_left_out(self.node(number)) {
+            None
+        } else {
+            self.new_job(cx, number)
+        };
+        match made {
+            Some((job, slot)) => {
+                cx.graph().make_ready_here(job, slot);
+                let started = cx.start(job, slot);
+                debug_assert!(started, "no other thread has the ticket");
+            }
+            None => {
+                let mut passed = Passed { first: number + 1 };
+                // Relaxed: the node is in no other list any more.
+                self.node(number).next.store(0, Ordering::Relaxed);
+                cx.in_frame(self.run_ticket(), || self.pass_all(cx, &mut passed));
+            }
+        }
+        cx.publish(Queue::Own, false);
+    }
+
+    /// Ends the nodes on the list, and those that become ready by that and get no job of their own: sync
+    /// points, nodes that are left out, and, if the job table is full, any.
+    pub(super) fn pass_all(&self, cx: &Context<'_, P>, passed: &mut Passed) {
+        while let Some(number) = passed.first.checked_sub(1) {
+            let node = self.node(number);
+            // Relaxed: the list is this thread's.
+            passed.first = node.next.load(Ordering::Relaxed);
+            let how = self.pass(cx, number, node);
+            self.release_successors(cx, number, how, passed);
+            cx.graph().finished_in(self.run_ticket(), Queue::Own);
+        }
+    }
+
+    fn pass(&self, cx: &Context<'_, P>, number: u32, node: &BuiltNode<'b, P>) -> Ended {
+        // Relaxed, all: acquired with the count; set back for the next run, which begins when this node is
+        // over.
+        let failed = node.failed.load(Ordering::Relaxed) != 0;
+        let skipped = node.skipped.load(Ordering::Relaxed) != 0;
+        node.failed.store(0, Ordering::Relaxed);
+        node.skipped.store(0, Ordering::Relaxed);
+        if failed {
+            cx.thread.counters.cancelled.add(u64::from(node.has_body));
+            Ended::Failed
+        } else if skipped {
+            Ended::False
+        } else {
+            let called = self.call(cx, number);
+            let how = ended(&called);
+            if let Err(payload) = called {
+                let run = self.run_ticket();
+                cx.graph().record_part_panic(run, node.label, payload);
+            }
+            how
+        }
+    }
+}
+
+fn ended(called: &Result<bool, Payload>) -> Ended {
+    match called {
+        Ok(true) => Ended::Done,
+        Ok(false) => Ended::False,
+        Err(_) => Ended::Failed,
+    }
+}
