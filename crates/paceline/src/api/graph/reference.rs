@@ -21,7 +21,8 @@ pub struct GraphNode {
     pub(super) span: (usize, usize),
 }
 
-/// A condition, on which other jobs can hang; from [`GraphBuilder::condition`].
+/// A condition, on which other jobs can hang; from
+/// [`GraphBuilder::condition`](crate::GraphBuilder::condition).
 ///
 /// ```
 /// let js = paceline::JobSystem::new();
@@ -33,8 +34,8 @@ pub struct GraphNode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition(pub(super) GraphNode);
 
-/// What a job can come after or before: what [`run`](GraphJob::run) returned, or a name, also that of a job
-/// that is declared later.
+/// What a job can come after or before: what [`run`](crate::GraphJob::run) returned, or a name, also that of
+/// a job that is declared later.
 ///
 /// ```
 /// let js = paceline::JobSystem::new();
