@@ -108,9 +108,10 @@ impl Reply {
         Poll::Pending
     }
 
-    fn wake(&mut self) {
-        let waker = self.waker.take();
-        waker.expect("it was polled").wake();
+    /// The waker of the last poll. It is called when the lock is free again: to wake is a step of the simulated
+    /// machine, behind which another thread may want the lock.
+    fn waker(&mut self) -> task::Waker {
+        self.waker.take().expect("it was polled")
     }
 }
 
@@ -139,7 +140,8 @@ fn a_future_that_is_not_woken() {
 
             let draw = site.js.job("draw").after(id).run(|_| ());
             state.lock().unwrap().draw = Some(draw);
-            state.lock().unwrap().wake();
+            let waker = state.lock().unwrap().waker();
+            waker.wake();
             site.sleep(2_000);
             let text = plain(&site.js.report());
             let wait = "thread 'game' waits 4.0 s for future 'reply', which has not been woken, \
@@ -155,7 +157,8 @@ fn a_future_that_is_not_woken() {
                 assert!(text.contains(&format!("\n  {job}\n")), "{text}");
             }
             state.lock().unwrap().is_there = true;
-            state.lock().unwrap().wake();
+            let waker = state.lock().unwrap().waker();
+            waker.wake();
             game.join().unwrap();
             state
                 .lock()
