@@ -23,7 +23,7 @@ const PULLED_OFTEN: u32 = 2;
 /// After this time without it, that is forgotten.
 const FORGET: Nanos = Nanos::from_secs(3);
 /// How long it is believed that there is no other CPU, once that was found.
-const ASK_AGAIN: Nanos = Nanos::from_millis(250);
+const ASK_AGAIN: Nanos = Nanos::from_millis(5);
 
 /// A worker's memory of its wake-ups.
 pub(crate) struct Steer {
