@@ -108,8 +108,8 @@ impl Reply {
         Poll::Pending
     }
 
-    /// The waker of the last poll. It is called when the lock is free again: to wake is a step of the simulated
-    /// machine, behind which another thread may want the lock.
+    /// The waker of the last poll. It is called when the lock is free again: to wake is a step of the
+    /// simulated machine, behind which another thread may want the lock.
     fn waker(&mut self) -> task::Waker {
         self.waker.take().expect("it was polled")
     }
