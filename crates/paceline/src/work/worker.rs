@@ -246,10 +246,14 @@ impl<P: Platform> Context<'_, P> {
         let shared = self.shared;
         self.note_cpu(shared.platform.current_cpu());
         self.forget_stamp();
-        let mut woken = false;
+        let (mut woken, mut woke_at) = (false, None);
         let mut epoch = shared.idle.begin_search::<Fenced>();
         loop {
-            let mut deadline = None; // Asked for when a look has failed: a job may be waiting.
+            // A worker that was woken asks when it has found nothing: a job may be waiting.
+            let mut deadline = match woke_at {
+                None => Some(self.search_deadline(shared.platform.now())),
+                Some(_) => None,
+            };
             let mut spun = false;
             let found = loop {
                 if self.must_stop() {
@@ -261,7 +265,8 @@ impl<P: Platform> Context<'_, P> {
                     }
                     break Some(Found::Work(ticket));
                 }
-                let deadline = *deadline.get_or_insert_with(|| self.search_deadline());
+                let began = woke_at.unwrap_or_default();
+                let deadline = *deadline.get_or_insert_with(|| self.search_deadline(began));
                 if deadline <= shared.platform.now() {
                     break None;
                 }
@@ -282,7 +287,7 @@ impl<P: Platform> Context<'_, P> {
                 epoch = shared.idle.begin_search::<Fenced>();
                 continue;
             }
-            (woken, epoch) = self.sleep();
+            (woken, woke_at, epoch) = self.sleep();
         }
     }
 
@@ -308,8 +313,9 @@ impl<P: Platform> Context<'_, P> {
     }
 
     /// From searching through sleeping to searching again: until this worker is woken, or until there turns
-    /// out to be work after all. Returns whether it was woken, and the epoch to spin on.
-    fn sleep(&self) -> (bool, u16) {
+    /// out to be work after all. Returns whether it was woken, when it ran again if it slept, and the epoch
+    /// to spin on.
+    fn sleep(&self) -> (bool, Option<Nanos>, u16) {
         let (shared, thread) = (self.shared, self.thread);
         let index = thread.index as usize;
         shared.adapt.runs_dry(self);
@@ -325,17 +331,15 @@ impl<P: Platform> Context<'_, P> {
             thread.parker.park(Nanos::MAX);
         }
         let alone = shared.idle.cancel_sleep(index);
-        if let Some(since) = parked {
-            self.note_wake_up(since);
-        }
+        let woke_at = parked.map(|since| self.note_wake_up(since));
         self.record_unpark(Ticket::NONE);
         // In both cases it counts as searching now. The look that follows comes after this load.
-        (!alone, shared.idle.epoch())
+        (!alone, woke_at, shared.idle.epoch())
     }
 
     /// This worker runs again after a sleep that began at `since`. Steering learns that at once, since it may
-    /// have to act while a job runs. How long to spin is learnt later (`learn_from_sleep`).
-    fn note_wake_up(&self, since: Nanos) {
+    /// have to act while a job runs. How long to spin is learnt later (`learn_from_sleep`). Returns the time.
+    fn note_wake_up(&self, since: Nanos) -> Nanos {
         let platform = &self.shared.platform;
         let (now, cpu) = (platform.now(), platform.current_cpu());
         let report = self.thread.wake_report(now, cpu);
@@ -351,6 +355,7 @@ impl<P: Platform> Context<'_, P> {
             wake_up: report.map(|report| report.latency),
         };
         self.own(|own| own.last_sleep = Some(sleep));
+        now
     }
 
     fn note_cpu(&self, cpu: Option<u32>) {
@@ -371,8 +376,8 @@ impl<P: Platform> Context<'_, P> {
         self.own(|own| own.search_habit.parked(sleep.away, full, cost));
     }
 
-    /// The time until which a worker without work spins, starting now.
-    fn search_deadline(&self) -> Nanos {
+    /// The time until which a worker without work spins, if it began to search at `began`.
+    fn search_deadline(&self, began: Nanos) -> Nanos {
         self.learn_from_sleep();
         let full = self.shared.spin_time();
         let time = match self.shared.spin.policy {
@@ -380,7 +385,12 @@ impl<P: Platform> Context<'_, P> {
             WaitPolicy::Adaptive => self.own(|own| own.search_habit.time(full)),
             _ => full,
         };
-        self.deadline_in(time)
+        // Without a time to spin the clock is not asked again.
+        if time == Nanos::ZERO {
+            Nanos::ZERO
+        } else {
+            began + time
+        }
     }
 
     /// The time after `time` from now. [`Nanos::ZERO`] for no time, so that the clock is not read then.
