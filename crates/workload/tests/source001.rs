@@ -23,7 +23,7 @@ enum Subject {
 }
 
 /// How many frames are looked at: with few workers the designs are within a percent of each other. With three
-/// frames half a percent is chance, and with sixteen a tenth of a percent.
+/// frames half a percent is chance, with sixteen a tenth of a percent, and with a hundred half of that.
 fn frames(workers: usize) -> usize {
     if workers <= 3 { 100 } else { 4 }
 }
@@ -108,7 +108,7 @@ fn the_chart_of_2017_3() {
 }
 
 /// 2022.2 beats 2017.3 at every number of workers. Paceline beats both from two workers on (for one worker
-/// see [`with_few_workers_it_is_close`]), and is never slower than one thread.
+/// see [`with_one_worker_it_is_a_tie`]), and is never slower than one thread.
 #[test]
 fn paceline_beats_both() {
     for piece in [HALF, ONE] {
@@ -135,19 +135,33 @@ fn parts_of_new(workers: usize) -> Vec<f64> {
 }
 
 /// Where it is close, with few workers, it depends on the graph. With two or three workers Paceline is ahead
-/// on each of eighty graphs, by more than a percent. With one worker it is a tie: no graph is more than a
-/// percent slower, and the median of all is within a thousandth.
+/// on each of eighty graphs, by more than a percent. With two, the bound is near, and the number of frames
+/// matters: the slowest of seven graphs (those that were slowest) takes 0.9895, 0.9902, 0.9896, 0.9889 and
+/// 0.9899 of 2022.2's time in 16, 48, 100, 200 and 400 frames.
+#[test]
+fn with_two_workers_it_is_ahead() {
+    let parts = parts_of_new(2);
+    assert!(parts[79] < 0.99, "{parts:.4?}");
+}
+
+/// See [`with_two_workers_it_is_ahead`].
+#[test]
+fn with_three_workers_it_is_ahead() {
+    let parts = parts_of_new(3);
+    assert!(parts[79] < 0.99, "{parts:.4?}");
+}
+
+/// With one worker it is a tie: no graph is more than a percent slower, and the median of all is within a
+/// thousandth. That median is at its bound, and the number of frames decides on which side: it is 1.0010,
+/// 1.0011, 1.0009, 1.0010 and 1.0011 in 16, 48, 100, 200 and 400 frames. Of these only a hundred meets it. A
+/// shorter path for a job would make the answer clear.
 ///
 /// Two threads have little to wait for, so the time that they spend on 500 jobs beside the bodies decides:
 /// some 400 us of 7 ms. Paceline does two things that 2022.2 does not: it searches for the jobs that a wait
 /// needs and runs nothing else (it marks and looks at jobs that another thread has had), and, because its
 /// main thread goes on as soon as it can, it has half as many edges again between jobs that are not over.
 #[test]
-fn with_few_workers_it_is_close() {
-    for workers in [2, 3] {
-        let parts = parts_of_new(workers);
-        assert!(parts[79] < 0.99, "{workers} workers: {parts:.4?}");
-    }
+fn with_one_worker_it_is_a_tie() {
     let parts = parts_of_new(1);
     let median = f64::midpoint(parts[39], parts[40]);
     assert!(parts[79] < 1.01 && median < 1.001, "{parts:.4?}");

@@ -250,10 +250,7 @@ impl<P: Platform> Context<'_, P> {
         let mut epoch = shared.idle.begin_search::<Fenced>();
         loop {
             // A worker that was woken asks when it has found nothing: a job may be waiting.
-            let mut deadline = match woke_at {
-                None => Some(self.search_deadline(shared.platform.now())),
-                Some(_) => None,
-            };
+            let mut deadline = woke_at.is_none().then(|| self.search_deadline(None));
             let mut spun = false;
             let found = loop {
                 if self.must_stop() {
@@ -265,8 +262,7 @@ impl<P: Platform> Context<'_, P> {
                     }
                     break Some(Found::Work(ticket));
                 }
-                let began = woke_at.unwrap_or_default();
-                let deadline = *deadline.get_or_insert_with(|| self.search_deadline(began));
+                let deadline = *deadline.get_or_insert_with(|| self.search_deadline(woke_at));
                 if deadline <= shared.platform.now() {
                     break None;
                 }
@@ -376,8 +372,8 @@ impl<P: Platform> Context<'_, P> {
         self.own(|own| own.search_habit.parked(sleep.away, full, cost));
     }
 
-    /// The time until which a worker without work spins, if it began to search at `began`.
-    fn search_deadline(&self, began: Nanos) -> Nanos {
+    /// The time until which a worker without work spins. It began to search at `began`, or else now.
+    fn search_deadline(&self, began: Option<Nanos>) -> Nanos {
         self.learn_from_sleep();
         let full = self.shared.spin_time();
         let time = match self.shared.spin.policy {
@@ -385,19 +381,15 @@ impl<P: Platform> Context<'_, P> {
             WaitPolicy::Adaptive => self.own(|own| own.search_habit.time(full)),
             _ => full,
         };
-        // Without a time to spin the clock is not asked again.
-        if time == Nanos::ZERO {
-            Nanos::ZERO
-        } else {
-            began + time
-        }
+        self.deadline_in(time, began)
     }
 
-    /// The time after `time` from now. [`Nanos::ZERO`] for no time, so that the clock is not read then.
-    pub(crate) fn deadline_in(&self, time: Nanos) -> Nanos {
+    /// The time after `time` from `began`, or else from now. [`Nanos::ZERO`] for no time, so that the clock
+    /// is not read then.
+    pub(crate) fn deadline_in(&self, time: Nanos, began: Option<Nanos>) -> Nanos {
         match time {
             Nanos::ZERO => Nanos::ZERO,
-            time => self.shared.platform.now() + time,
+            time => began.unwrap_or_else(|| self.shared.platform.now()) + time,
         }
     }
 

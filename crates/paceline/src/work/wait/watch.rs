@@ -168,7 +168,7 @@ impl<P: Platform> Waiter<'_, '_, P> {
         } else {
             full
         };
-        let spin_until = cx.deadline_in(time).min(deadline);
+        let spin_until = cx.deadline_in(time, None).min(deadline);
         let quiet_until = match spin_until {
             Nanos::ZERO => Nanos::ZERO,
             later => later.min(cx.shared.platform.now() + Tuning::SPIN_MAX),
