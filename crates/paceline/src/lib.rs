@@ -119,7 +119,8 @@ pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, BuiltGraph, Condition, CriticalPath, Event, Frame, GraphBuilder, GraphJob,
     GraphNode, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith, NodeRef,
-    NodeTiming, Outcome, PerWorker, Res, Resources, Span, StartedGraph, Tile, Tiles, WhenDone,
+    NodeTiming, Outcome, PerWorker, Res, Resources, Span, StartedGraph, Tile, TileMut, Tiles,
+    TilesMut, WhenDone,
 };
 #[doc(hidden)]
 pub use api::{Fields, KeyMaker};

@@ -30,7 +30,7 @@ pub use graph::{
 pub use handle::{Event, Job, Latch, Outcome, WhenDone};
 pub use inputs::{Inputs, NewJobWith};
 pub use machine::Adopted;
-pub use over::{Loop, LoopData, Tile, Tiles};
+pub use over::{Loop, LoopData, Tile, TileMut, Tiles, TilesMut};
 pub use per_worker::PerWorker;
 pub use schedule::NewJob;
 pub use span::Span;

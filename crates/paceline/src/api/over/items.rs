@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Data that [`JobSystem::over`](crate::JobSystem::over) takes: shared and mutable slices, arrays and
-/// vectors, ranges of `usize`, [`Tiles`](crate::Tiles), and tuples of up to six of these, side by side.
+/// vectors, ranges of `usize`, [`Tiles`](crate::Tiles) without points or with them
+/// ([`Tiles::of`](crate::Tiles::of)), and tuples of up to six of these, side by side.
 /// Programs need no implementation of their own.
 ///
 /// ```
@@ -17,7 +18,7 @@ use std::ops::Range;
     message = "a loop cannot go over `{Self}`",
     label = "no data for a loop",
     note = "`over` takes slices, arrays and vectors by reference (`&v`, `&mut v`), ranges of `usize`, \
-            `Tiles`, and tuples of two to six of these, side by side",
+            `Tiles` and `Tiles::of`, and tuples of two to six of these, side by side",
     note = "for the index beside each item: `over((0..v.len(), &mut v))`",
     note = "anything else, such as a map or an iterator, is collected into a `Vec` first"
 )]

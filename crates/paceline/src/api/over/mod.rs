@@ -22,7 +22,7 @@ use crate::work::Context;
 pub use items::LoopData;
 pub(crate) use items::LoopItems;
 use items::{LoopChunks, LoopRuns};
-pub use tiles::{Tile, Tiles};
+pub use tiles::{Tile, TileMut, Tiles, TilesMut};
 
 /// A loop over data, from [`JobSystem::over`](crate::JobSystem::over) or
 /// [`Context::over`](crate::Context::over). Nothing happens until one of the calls that run it.
@@ -45,6 +45,7 @@ pub use tiles::{Tile, Tiles};
 /// | `filter(p).count()` | `reduce(\|x\| usize::from(p(x)), \|a, b\| a + b)`, or `fold` |
 /// | `filter(p).collect()` | `fold` into vectors, and put them together as they come |
 /// | `par_chunks(n)`, `par_chunks_mut(n)` | `over(&v).chunks(n)`, `over(&mut v).chunks(n)` |
+/// | rectangles of a picture, by `unsafe` | `over(tiles.of(&mut v))`, see [`Tiles::of`] |
 /// | `find_first(p)`, `any(p)` | `find(p)`, `any(p)` |
 /// | `with_min_len(n)` | `grain(Grain::Items(n))` |
 /// | `par_sort`, `flat_map`, iterators of other collections | none: collect into a `Vec` first |

@@ -154,7 +154,8 @@ fn results_are_dropped_once() {
     }
 }
 
-/// Goal: mistakes are told. Method: slices of different lengths, chunks of nothing.
+/// Goal: mistakes are told. Method: slices of different lengths, chunks of nothing, tiles of too few
+/// points, a row of another tile.
 #[test]
 fn mistakes_are_told() {
     let js = Builder::small().workers(0).build().unwrap();
@@ -168,4 +169,67 @@ fn mistakes_are_told() {
         .run(|cx| cx.over(0..3).chunks(0).for_each(|_| ()));
     let said = job.try_wait().unwrap_err().to_string();
     assert!(said.ends_with("chunks of no items"), "{said}");
+    let tiles = Tiles {
+        width: 3,
+        height: 3,
+        size: (2, 2),
+    };
+    let job = js.job("short").run(move |_| _ = tiles.of(&mut [0; 8]));
+    let said = job.try_wait().unwrap_err().to_string();
+    assert!(
+        said.ends_with("a plane of 3 × 3 points, and 8 points"),
+        "{said}"
+    );
+    let job = js.job("row").run(move |cx| {
+        cx.over(tiles.of(&mut [0; 9]))
+            .for_each(|mut tile| tile.row(2).fill(1));
+    });
+    let said = job.try_wait().unwrap_err().to_string();
+    assert!(said.ends_with("row 2 of a tile of rows 0..2"), "{said}");
+}
+
+/// Goal: each point of a plane is in one tile, and tiles lead to their own points and to no others.
+/// Method: planes and tiles of many sizes, edges smaller and zero sizes among them; each
+/// tile adds to its points, which know their places.
+#[test]
+fn each_point_is_in_one_tile() {
+    let js = divided();
+    let sizes: &[usize] = if cfg!(miri) { &[0, 5] } else { &[0, 1, 5, 64] };
+    for &width in sizes {
+        for &height in sizes {
+            for size in [(0, 0), (2, 3), (64, 1), (usize::MAX, usize::MAX)] {
+                let tiles = Tiles {
+                    width,
+                    height,
+                    size,
+                };
+                let mut plane: Vec<(usize, usize, u8)> = (0..width * height)
+                    .map(|at| (at % width, at / width, 0))
+                    .collect();
+                let over = js.over(tiles.of(&mut plane)).grain(Grain::Items(1));
+                over.for_each(|mut tile| {
+                    let (x, y) = (tile.x.clone(), tile.y.clone());
+                    let (columns, lines) = (x.end - x.start, y.end - y.start);
+                    assert!(columns > 0 && lines > 0);
+                    // What a program does to these changes nothing.
+                    (tile.x, tile.y) = (0..usize::MAX, 0..usize::MAX);
+                    let rows: Vec<_> = tile.rows().collect();
+                    assert_eq!(rows.len(), lines);
+                    for (at, row) in rows {
+                        assert_eq!(row.len(), columns);
+                        for (point, x) in row.iter_mut().zip(x.clone()) {
+                            assert_eq!((point.0, point.1), (x, at));
+                            point.2 += 1;
+                        }
+                    }
+                    tile.row(y.start).iter_mut().for_each(|point| point.2 += 1);
+                });
+                let once = plane.iter().all(|point| (1..=2).contains(&point.2));
+                assert!(once, "{tiles:?}");
+                let first_rows = plane.iter().filter(|point| point.2 == 2).count();
+                let bands = height.div_ceil(size.1.max(1));
+                assert_eq!(first_rows, bands * width, "{tiles:?}");
+            }
+        }
+    }
 }
