@@ -73,11 +73,11 @@ impl Tiles {
             "tiles of a plane of {width} × {height} points, and {} points",
             points.len()
         );
-        TilesMut {
+        TilesMut(TilePoints {
             tiles: self,
             first: points.as_mut_ptr(),
             _borrow: PhantomData,
-        }
+        })
     }
 
     fn columns(&self) -> usize {
@@ -85,34 +85,46 @@ impl Tiles {
     }
 }
 
-/// A plane of mutable points that a loop goes over tile by tile, from [`Tiles::of`].
+/// A plane of mutable points that a loop goes over tile by tile, from [`Tiles::of`], whose example shows it.
+/// It is a mutable borrow of the points, so there is no second one of the same plane:
 ///
-/// It has no example, because that of [`Tiles::of`] shows it.
-pub struct TilesMut<'a, T> {
+/// ```compile_fail,E0599
+/// let tiles = paceline::Tiles { width: 2, height: 2, size: (1, 1) };
+/// let mut plane = [0; 4];
+/// let first = tiles.of(&mut plane);
+/// let second = first.clone();
+/// ```
+pub struct TilesMut<'a, T>(TilePoints<'a, T>);
+
+impl<T> fmt::Debug for TilesMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TilesMut").field(&self.0.tiles).finish()
+    }
+}
+
+/// The tiles of a plane, as a loop hands them out. It has no example, because programs do not name it.
+///
+/// Only loops clone it. It is no [`LoopData`], so that no second loop can go over the same points.
+#[doc(hidden)]
+pub struct TilePoints<'a, T> {
     tiles: Tiles,
     /// Of `width * height` points, which are borrowed for `'a`.
     first: *mut T,
     _borrow: PhantomData<&'a mut [T]>,
 }
 
-impl<T> fmt::Debug for TilesMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TilesMut").field(&self.tiles).finish()
-    }
-}
-
-impl<T> Clone for TilesMut<'_, T> {
+impl<T> Clone for TilePoints<'_, T> {
     fn clone(&self) -> Self {
-        TilesMut { ..*self }
+        TilePoints { ..*self }
     }
 }
 
 // SAFETY: each tile is handed out once at a time (the contract of `LoopItems::item`), so sharing this is
 // sending points to other threads (`T: Send`).
-unsafe impl<T: Send> Sync for TilesMut<'_, T> {}
+unsafe impl<T: Send> Sync for TilePoints<'_, T> {}
 
 // SAFETY: this is a mutable borrow of the points (`T: Send`).
-unsafe impl<T: Send> Send for TilesMut<'_, T> {}
+unsafe impl<T: Send> Send for TilePoints<'_, T> {}
 
 /// One tile of [`Tiles::of`], with its points.
 ///
@@ -215,7 +227,7 @@ unsafe impl LoopItems for Tiles {
 }
 
 // SAFETY: different indices are different tiles, which have no point in common.
-unsafe impl<'a, T: Send> LoopItems for TilesMut<'a, T> {
+unsafe impl<'a, T: Send> LoopItems for TilePoints<'a, T> {
     type Item = TileMut<'a, T>;
 
     fn len(&self) -> usize {
@@ -239,10 +251,10 @@ unsafe impl<'a, T: Send> LoopItems for TilesMut<'a, T> {
 }
 
 impl<'a, T: Send> LoopData for TilesMut<'a, T> {
-    type Items = TilesMut<'a, T>;
+    type Items = TilePoints<'a, T>;
 
-    fn into_items(self) -> TilesMut<'a, T> {
-        self
+    fn into_items(self) -> TilePoints<'a, T> {
+        self.0
     }
 }
 
