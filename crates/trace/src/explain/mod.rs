@@ -11,6 +11,7 @@ mod locks;
 mod path;
 mod queue;
 mod runnable;
+mod running;
 mod selection;
 mod speed;
 #[cfg(test)]

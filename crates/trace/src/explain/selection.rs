@@ -12,6 +12,11 @@ use event::{Nanos, Task};
 pub struct Selection {
     /// Of these threads only; none: of all.
     pub threads: Option<Vec<Task>>,
+    /// Of the threads of these programs only, by their positions in the recording; none: of all.
+    pub processes: Option<Vec<usize>>,
+    /// Only those that lie in this stretch of time at any instant, from its beginning until just before its
+    /// end; none: all.
+    pub within: Option<(Nanos, Nanos)>,
     /// Instead of the default ones, the slices whose names contain one of these texts; frames and waits of
     /// our job system have names, too (see [`names`](super::names)).
     pub slices: Vec<String>,
@@ -25,10 +30,28 @@ pub struct Selection {
     pub least: Nanos,
 }
 
+impl Selection {
+    /// Whether a thread of this program is meant.
+    pub fn has(&self, thread: Task, process: Option<usize>) -> bool {
+        let threads = self.threads.as_ref();
+        let processes = self.processes.as_ref();
+        threads.is_none_or(|threads| threads.contains(&thread))
+            && processes.is_none_or(|processes| process.is_some_and(|it| processes.contains(&it)))
+    }
+
+    /// Whether a stretch of time is meant.
+    pub(super) fn touches(&self, begin: Nanos, end: Nanos) -> bool {
+        self.within
+            .is_none_or(|(from, to)| begin < to && end > from)
+    }
+}
+
 impl Default for Selection {
     fn default() -> Selection {
         Selection {
             threads: None,
+            processes: None,
+            within: None,
             slices: Vec::new(),
             busy: Vec::new(),
             limit: 1000,

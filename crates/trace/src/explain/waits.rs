@@ -70,14 +70,16 @@ pub(super) fn find(
     selection: &Selection,
     says: &[NameHints],
 ) -> (Vec<FoundWait>, usize) {
-    let chosen: Option<BTreeSet<u32>> = selection.threads.as_ref().map(|tasks| {
-        let threads = tasks.iter().filter_map(|&task| timeline.position(task));
-        threads.collect()
-    });
+    // All sleeps of a thread that was asked for are shown.
+    let is_asked = selection.threads.is_some();
     let threads = 0..timeline.threads().len() as u32;
-    let threads: Vec<u32> = threads
-        .filter(|thread| chosen.as_ref().is_none_or(|chosen| chosen.contains(thread)))
-        .collect();
+    let is_meant = |thread: &u32| {
+        let task = timeline.task(*thread);
+        selection.has(task, timeline.process(task))
+    };
+    let threads: Vec<u32> = threads.filter(is_meant).collect();
+    let is_within =
+        |wait: &FoundWait| wait.begin < wait.end && selection.touches(wait.begin, wait.end);
     let mut found = Vec::new();
     let mut limit = selection.limit;
     let mut left_out = 0;
@@ -86,20 +88,23 @@ pub(super) fn find(
         for &thread in &threads {
             usual(timeline, says, &deadlines, thread, &mut found);
         }
+        found.retain(is_within);
         if found.is_empty() {
-            if chosen.is_none() {
+            if !is_asked {
                 limit = limit.min(SLEEPS);
             }
             let mut of_sleepers = Vec::new();
             for &thread in &threads {
-                let is_shown = chosen.is_some() || !is_sleeper(timeline, thread);
+                let is_shown = is_asked || !is_sleeper(timeline, thread);
                 let list = if is_shown {
                     &mut found
                 } else {
                     &mut of_sleepers
                 };
-                sleeps(timeline, thread, chosen.is_some(), list);
+                sleeps(timeline, thread, is_asked, list);
             }
+            found.retain(is_within);
+            of_sleepers.retain(is_within);
             if found.is_empty() {
                 found = of_sleepers;
             } else {
@@ -112,7 +117,7 @@ pub(super) fn find(
             wait.set_late(&deadlines, says);
         }
     }
-    found.retain(|wait| wait.begin < wait.end);
+    found.retain(is_within);
     sort(timeline, says, &mut found);
     let omitted = left_out + found.len().saturating_sub(limit);
     found.truncate(limit);

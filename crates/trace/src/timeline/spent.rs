@@ -15,22 +15,39 @@ pub struct Spent {
     /// The part of it for which it was put aside because the CPU time of its group was used up, if the
     /// recording says so.
     pub throttled: Nanos,
+    /// The part of it in which it had run and could have gone on: something else had its CPU.
+    pub preempted: Nanos,
     /// It waited for something other than a CPU.
-    pub asleep: Nanos,
+    pub sleeping: Nanos,
+    /// The same, where no signal could interrupt it: mostly for a device or for the kernel.
+    pub blocked: Nanos,
     /// How many times it left its CPU because it had to wait, or had ended.
     pub voluntary: u64,
     /// How many times it lost its CPU, or gave it away, although it could have continued: its preemptions.
     pub involuntary: u64,
 }
 
+impl Spent {
+    /// All of its time that is known.
+    pub fn known(&self) -> Nanos {
+        self.running + self.runnable + self.sleeping + self.blocked
+    }
+}
+
 impl Timeline {
     /// A thread's time by state, from the beginning of the recording to its end. Unknown times are in none of
     /// the sums.
     pub fn spent(&self, task: Task) -> Spent {
+        self.spent_within(task, self.span)
+    }
+
+    /// The same, of a stretch of time: states count for the part that lies in it, and switches if they do.
+    pub fn spent_within(&self, task: Task, (begin, end): (Nanos, Nanos)) -> Spent {
         let mut spent = Spent::default();
-        let mut before = State::Unknown;
-        for stay in self.stays(task) {
-            let length = stay.end - stay.begin;
+        let thread = self.tasks.find(task.0);
+        let mut before = thread.map_or(State::Unknown, |thread| self.before(thread, begin).state);
+        for stay in self.stays_within(task, begin, end) {
+            let length = stay.end.min(end) - stay.begin.max(begin);
             match stay.state {
                 State::Running(_) => spent.running += length,
                 State::Runnable(_) => spent.runnable += length,
@@ -38,8 +55,12 @@ impl Timeline {
                     spent.runnable += length;
                     spent.throttled += length;
                 }
-                State::Sleeping | State::Blocked => spent.asleep += length,
+                State::Sleeping => spent.sleeping += length,
+                State::Blocked => spent.blocked += length,
                 State::Awake | State::Dead | State::Unknown => {}
+            }
+            if is_preempted(stay.state) {
+                spent.preempted += length;
             }
             match stay.state {
                 state if is_preempted(state) => {
@@ -108,11 +129,31 @@ mod tests {
             running: Nanos(23),
             runnable: Nanos(22),
             throttled: Nanos::ZERO,
-            asleep: Nanos(15),
+            preempted: Nanos(20),
+            sleeping: Nanos(15),
+            blocked: Nanos::ZERO,
             voluntary: 1,
             involuntary: 1,
         };
         assert_eq!(timeline.spent(Task(0)), expected);
+        assert_eq!(expected.known(), Nanos(60));
+        let part = Spent {
+            running: Nanos(5 + 3),
+            runnable: Nanos(5 + 2),
+            preempted: Nanos(5),
+            ..expected
+        };
+        let clipped = timeline.spent_within(Task(0), (Nanos(25), Nanos(55)));
+        assert_eq!(
+            (clipped, clipped.known()),
+            (
+                Spent {
+                    involuntary: 0,
+                    ..part
+                },
+                Nanos(30)
+            )
+        );
         assert_eq!(timeline.spent(Task(1)).involuntary, 2);
         let within = |begin, end| timeline.preemptions_in(0, (Nanos(begin), Nanos(end)));
         assert_eq!([within(0, 10), within(10, 11), within(11, 60)], [0, 1, 0]);

@@ -24,7 +24,7 @@ use trace::{Name, Recording};
 pub(super) use json::{InversionJson, WaitJson};
 pub(super) use page::frames as frames_page;
 pub(super) use people::{losses, wrapped};
-pub(super) use threads::{Switches, ThreadJson};
+pub(super) use threads::{Switches, ThreadJson, TotalJson, Totals};
 
 /// An explanation and the timeline it is of.
 pub(super) struct Account {

@@ -4,6 +4,7 @@
 
 mod annotate;
 mod capacity;
+mod moment;
 mod page;
 mod report;
 mod select;
@@ -27,12 +28,13 @@ use super::trace_file;
 ///
 /// Explains the waits and frames of Paceline's job system, late frames of Android's
 /// frame timeline, and slices whose names say that they are frames or waits. If there
-/// are none, it explains the sleeps that another thread ended. --thread and --slice
-/// choose.
+/// are none, it explains the sleeps that another thread ended. --thread, --process,
+/// --slice, --from and --to choose.
 ///
 /// Examples:
 ///   paceline diagnose trace.txt.gz
 ///   paceline diagnose trace.pftrace --thread main --report waits.html
+///   paceline diagnose trace.pftrace --process '*launcher*' --from +1.5 --to +2
 #[derive(Args)]
 #[command(after_long_help = JSON)]
 #[command(verbatim_doc_comment)]
@@ -40,9 +42,22 @@ pub(crate) struct DiagnoseArguments {
     /// The trace to read
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Only the waits of threads with this name or number
+    /// Only the waits of threads with this name or number; a pattern, such as 'Binder:*'; may be repeated
+    ///
+    /// In a pattern * stands for any text, ? for a character, [ab] for one of these. Quote it, since shells
+    /// have patterns, too.
     #[arg(long, value_name = "NAME|TID")]
-    thread: Option<String>,
+    thread: Vec<String>,
+    /// Only the threads of processes with this name, pattern or number; may be repeated
+    #[arg(long, value_name = "NAME|PID")]
+    process: Vec<String>,
+    /// Only what lasts beyond this time: seconds on the trace's clock, as the output has them, or since its
+    /// beginning: +0.5
+    #[arg(long, value_name = "SECONDS", value_parser = moment::read, allow_hyphen_values = true)]
+    from: Option<moment::Moment>,
+    /// Only what begins before this time; totals of threads are those between --from and --to
+    #[arg(long, value_name = "SECONDS", value_parser = moment::read, allow_hyphen_values = true)]
+    to: Option<moment::Moment>,
     /// Only the slices with this text in their names; may be repeated
     ///
     /// Frames and awaited jobs of Paceline's job system have names, too: --slice 'frame 73'.
@@ -74,7 +89,14 @@ const JSON: &str = "\
 JSON (--json), one object; times are the trace's:
   format, clock, start_ns, end_ns
   kernel              its release, or null
-  cpus, threads       how many
+  cpus                how many
+  threads[]{name, tid, process, running_ns, runnable_ns, preempted_ns, sleeping_ns,
+            blocked_ns, other_ns}
+                      the threads that were chosen, with their times between from_ns
+                      and to_ns, which sum to that; preempted is a part of runnable,
+                      other: not known, or there was no such thread yet, or any more.
+                      Without scheduler events there are no times
+  from_ns, to_ns      what --from and --to chose; else all
   waits[]{thread, tid, process, name, kind, start_ns, duration_ns, late_ns,
           preemptions,
           causes[]{kind, thread, tid, process, within, job, ns, by[],
@@ -115,12 +137,14 @@ pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
     };
     let timeline = Timeline::new(recording, &options);
     let selection = select::selection(&arguments, &timeline)?;
+    let during = selection.within.unwrap_or(timeline.span());
     let explanation = explain(&timeline, &selection);
     let account = Account::new(timeline, explanation, Nanos::ZERO);
+    let totals = account.totals(&selection, during);
     let text = if arguments.json {
-        output::json(&report::json(&account, &arguments))?
+        output::json(&report::json(&account, &arguments, &totals))?
     } else {
-        report::text(&account, output::columns())
+        report::text(&account, &totals, output::columns())
     };
     // The files first: a reader of the text may stop before its end, which ends this process (`| head`).
     if let Some(out) = &arguments.report {

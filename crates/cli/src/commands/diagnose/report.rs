@@ -7,7 +7,9 @@ use serde::Serialize;
 use trace::Wakers;
 
 use super::DiagnoseArguments;
-use crate::commands::accounts::{Account, InversionJson, WaitJson, losses, plural, wrapped};
+use crate::commands::accounts::{
+    Account, InversionJson, TotalJson, Totals, WaitJson, losses, plural, wrapped,
+};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -16,7 +18,9 @@ pub(super) struct DiagnoseReport<'a> {
     clock: &'a str,
     kernel: Option<&'a str>,
     cpus: usize,
-    threads: usize,
+    threads: Vec<TotalJson>,
+    from_ns: u64,
+    to_ns: u64,
     start_ns: u64,
     end_ns: u64,
     waits: Vec<WaitJson>,
@@ -31,6 +35,7 @@ pub(super) struct DiagnoseReport<'a> {
 pub(super) fn json<'a>(
     account: &'a Account,
     arguments: &'a DiagnoseArguments,
+    totals: &Totals,
 ) -> DiagnoseReport<'a> {
     let recording = account.timeline.recording();
     let (start, end) = account.timeline.span();
@@ -40,7 +45,9 @@ pub(super) fn json<'a>(
         clock: recording.origin.clock.name(),
         kernel: recording.origin.kernel.as_deref(),
         cpus: cpus(account),
-        threads: recording.threads.len(),
+        threads: account.totals_json(totals),
+        from_ns: totals.during.0.0,
+        to_ns: totals.during.1.0,
         start_ns: start.0,
         end_ns: end.0,
         waits: account.waits_json(),
@@ -62,7 +69,7 @@ fn cpus(account: &Account) -> usize {
 }
 
 /// The lines for people, in `columns` columns.
-pub(super) fn text(account: &Account, columns: usize) -> String {
+pub(super) fn text(account: &Account, totals: &Totals, columns: usize) -> String {
     let mut parts = Vec::new();
     match account.worst_text(columns) {
         Some(worst) => parts.push(worst),
@@ -72,6 +79,7 @@ pub(super) fn text(account: &Account, columns: usize) -> String {
         parts.push(account.waits_table());
     }
     parts.extend(account.inversions_text(columns));
+    parts.extend(account.totals_table(totals));
     let limits = account.limits();
     let limits = (!limits.is_empty()).then(|| format!("Not known: {}.", limits.join("; ")));
     let last = [

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use console::Failure;
+use event::{Nanos, Task};
 use trace::explain::{Selection, names};
 use trace::timeline::Timeline;
 
@@ -15,25 +16,11 @@ const NAMES_MAX: usize = 8;
 /// The waits to explain.
 ///
 /// # Errors
-/// If the trace has no such thread or slice; the message has the names that are most alike.
+/// If the trace has no such thread, program, slice or time; the message has the names that are most alike.
 pub(super) fn selection(
     arguments: &DiagnoseArguments,
     timeline: &Timeline,
 ) -> Result<Selection, Failure> {
-    let mut selection = Selection {
-        slices: arguments.slice.clone(),
-        busy: arguments.busy.clone(),
-        ..Selection::default()
-    };
-    if let Some(wanted) = &arguments.thread {
-        let found = timeline.find(wanted);
-        if found.is_empty() {
-            let threads = timeline.recording().threads.iter();
-            let names = threads.map(|thread| timeline.name(thread.task)).collect();
-            return Err(unknown("--thread", "thread", wanted, names));
-        }
-        selection.threads = Some(found);
-    }
     let given = [("--slice", &arguments.slice), ("--busy", &arguments.busy)];
     for (option, texts) in given {
         for text in texts {
@@ -43,7 +30,100 @@ pub(super) fn selection(
             }
         }
     }
-    Ok(selection)
+    Ok(Selection {
+        threads: threads(&arguments.thread, timeline)?,
+        processes: processes(&arguments.process, timeline)?,
+        within: within(arguments, timeline)?,
+        slices: arguments.slice.clone(),
+        busy: arguments.busy.clone(),
+        ..Selection::default()
+    })
+}
+
+/// The threads with these names or numbers; none if nothing is given.
+fn threads(given: &[String], timeline: &Timeline) -> Result<Option<Vec<Task>>, Failure> {
+    let all = &timeline.recording().threads;
+    let names = all.iter().map(|one| (timeline.name(one.task), one.tid));
+    let found = meant("--thread", "thread", given, &names.collect::<Vec<_>>())?;
+    Ok(found.map(|found| found.iter().map(|&at| all[at].task).collect()))
+}
+
+/// The same for programs.
+fn processes(given: &[String], timeline: &Timeline) -> Result<Option<Vec<usize>>, Failure> {
+    let all = timeline.recording().processes.iter();
+    let names: Vec<_> = all.map(|one| (one.name.clone(), one.pid)).collect();
+    if let Some(first) = given.first().filter(|_| names.is_empty()) {
+        return Err(Failure::Usage(format!(
+            "--process {first:?}: this trace does not say which threads are of one process; choose with \
+             --thread"
+        )));
+    }
+    let found = meant("--process", "process", given, &names)?;
+    Ok(found.map(|found| found.into_iter().collect()))
+}
+
+/// The positions of all that is meant by some names, numbers and patterns. A name that exists is no pattern.
+/// Blanks around names do not matter: kernels cut them anywhere.
+fn meant(
+    option: &str,
+    what: &str,
+    given: &[String],
+    all: &[(String, Option<u32>)],
+) -> Result<Option<BTreeSet<usize>>, Failure> {
+    let mut found = BTreeSet::new();
+    let those = |is_it: &dyn Fn(&str, Option<u32>) -> bool| -> Vec<usize> {
+        let all = all.iter().enumerate();
+        let all = all.filter(|(_, (name, number))| is_it(name.trim(), *number));
+        all.map(|(at, _)| at).collect()
+    };
+    for wanted in given {
+        let (text, number): (_, Option<u32>) = (wanted.trim(), wanted.trim().parse().ok());
+        let mut positions =
+            those(&|name, of_it| name == text || (number.is_some() && of_it == number));
+        if positions.is_empty()
+            && let Ok(pattern) = glob::Pattern::new(text)
+        {
+            positions = those(&|name, _| pattern.matches(name));
+        }
+        if positions.is_empty() {
+            let names = all.iter().map(|(name, _)| name.clone());
+            let names = names.filter(|name| !name.is_empty()).collect();
+            return Err(unknown(option, what, wanted, names));
+        }
+        found.extend(positions);
+    }
+    Ok((!given.is_empty()).then_some(found))
+}
+
+/// The stretch of time between `--from` and `--to`; none if neither is given.
+fn within(
+    arguments: &DiagnoseArguments,
+    timeline: &Timeline,
+) -> Result<Option<(Nanos, Nanos)>, Failure> {
+    if arguments.from.is_none() && arguments.to.is_none() {
+        return Ok(None);
+    }
+    let (begin, end) = timeline.span();
+    let from = arguments.from.map_or(begin, |from| from.on_clock(begin));
+    let to = arguments.to.map_or(end, |to| to.on_clock(begin));
+    let range = (from.max(begin), to.min(end));
+    if range.0 < range.1 {
+        return Ok(Some(range));
+    }
+    let seconds = |time: Nanos| {
+        format!(
+            "{}.{:06} s",
+            time.0 / 1_000_000_000,
+            time.0 / 1_000 % 1_000_000
+        )
+    };
+    let (given, of_trace) = (
+        format!("from {} to {}", seconds(from), seconds(to)),
+        format!("from {} to {}", seconds(begin), seconds(end)),
+    );
+    Err(Failure::Usage(format!(
+        "--from, --to: {given} is no part of this trace, which is {of_trace}"
+    )))
 }
 
 /// Reports that there is no such thing, and lists what there is, the most alike first.
@@ -51,7 +131,7 @@ fn unknown(option: &str, what: &str, given: &str, names: BTreeSet<String>) -> Fa
     let given: String = given.chars().take(40).collect();
     if names.is_empty() {
         return Failure::Usage(format!(
-            "{option} {given:?}: this trace has no {what}s; leave it out"
+            "{option} {given:?}: this trace has no {what} with a name; leave it out"
         ));
     }
     let likeness = |name: &str| {

@@ -82,9 +82,10 @@ fn to_be_put_aside_is_one_preemption() {
         running: Nanos(108),
         runnable: Nanos(102),
         throttled: Nanos(100),
-        asleep: Nanos(190),
+        sleeping: Nanos(190),
         voluntary: 1,
         involuntary: 1,
+        ..Spent::default()
     };
     assert_eq!(timeline.spent(Task(WORKER)), expected);
     assert_eq!(timeline.preemptions(Task(WORKER)), 1);
