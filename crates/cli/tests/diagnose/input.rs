@@ -40,7 +40,7 @@ fn bad_input_is_one_line() {
         (&[spin, "--from", "5 min"], &["--from", "+0.5"]),
         (
             &[spin, "--to", "5"],
-            &["--from, --to", "no part of this trace", "from 1845"],
+            &["--from, --to", "no part of this trace", "from 1844"],
         ),
         (
             &[spin, "--from", "+1", "--to", "+0.5"],

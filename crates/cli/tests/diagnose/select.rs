@@ -50,8 +50,8 @@ fn threads_are_chosen_by_name_number_and_pattern() {
     assert_eq!(all["waits"], chosen["waits"]);
 }
 
-/// Goal: `--process` leaves the threads of other programs out, and goes together with `--thread`. Method: by a
-/// pattern; by the number of one program, which is that of its main thread; with a thread's name.
+/// Goal: `--process` leaves the threads of other programs out, and goes together with `--thread`. Method: by
+/// a pattern; by the number of one program, which is that of its main thread; with a thread's name.
 #[test]
 fn programs_are_chosen() {
     let by_pattern = json(EMULATOR, &["--process", "*chrome*"]);
@@ -66,6 +66,15 @@ fn programs_are_chosen() {
         program.is_some_and(|name| name.contains("chrome"))
     });
     assert_eq!(of_all.count(), waits.len());
+    let main = threads.iter().find(|one| one["name"] == ".android.chrome");
+    let number = main.unwrap()["tid"].to_string();
+    let by_number = json(EMULATOR, &["--process", &number]);
+    let of_one = list(&by_number, "threads");
+    assert!(of_one.len() > 20 && of_one.len() < threads.len());
+    assert_eq!(
+        names(of_one, "process"),
+        BTreeSet::from(["com.android.chrome"])
+    );
     let one = json(
         EMULATOR,
         &["--process", "*chrome*", "--thread", "RenderThread"],

@@ -15,7 +15,7 @@ pub struct Spent {
     /// The part of it for which it was put aside because the CPU time of its group was used up, if the
     /// recording says so.
     pub throttled: Nanos,
-    /// The part of it in which it had run and could have gone on: something else had its CPU.
+    /// The part of it since it lost its CPU, or gave it away, although it could have continued.
     pub preempted: Nanos,
     /// It waited for something other than a CPU.
     pub sleeping: Nanos,

@@ -82,6 +82,7 @@ fn to_be_put_aside_is_one_preemption() {
         running: Nanos(108),
         runnable: Nanos(102),
         throttled: Nanos(100),
+        preempted: Nanos(102),
         sleeping: Nanos(190),
         voluntary: 1,
         involuntary: 1,
