@@ -22,7 +22,7 @@ use trace::timeline::{Options, Timeline};
 use trace::{Name, Recording};
 
 pub(super) use json::{InversionJson, WaitJson};
-pub(super) use page::frames as frames_page;
+pub(super) use page::{Chart, data as page_data, opening};
 pub(super) use people::{losses, wrapped};
 pub(super) use threads::{Switches, ThreadJson, TotalJson, Totals};
 

@@ -38,8 +38,6 @@ pub(super) struct Part {
     /// The kernel's function in which the thread slept; none: it is not known, or there were several.
     pub(super) function: Option<Name>,
     pub(super) confidence: Confidence,
-    /// How many causes it is made of.
-    pub(super) count: usize,
 }
 
 impl Account {
@@ -122,17 +120,16 @@ impl Account {
             exit: segment.exit,
             function: segment.function,
             confidence: segment.confidence,
-            count: 1,
         };
         self.label(wait, &part)
     }
 
     /// The causes of a wait as a person counts them, the longest first.
     pub(super) fn parts(&self, wait: &Wait) -> Vec<Part> {
-        merged(&wait.causes, kind)
+        merged(&wait.causes)
     }
 
-    fn head(&self, wait: &Wait) -> String {
+    pub(super) fn head(&self, wait: &Wait) -> String {
         let thread = self.of_program(wait.thread);
         let (length, name) = (short(wait.length()), &wait.name);
         match wait.kind {
@@ -145,8 +142,7 @@ impl Account {
                     .iter()
                     .filter(|cause| cause.thread == Some(wait.thread) && is_run(cause.kind));
                 let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
-                let is_frame = wait.late.is_some() || name.contains("rame");
-                let verb = if is_frame || own.0 * 2 > wait.length().0 {
+                let verb = if is_frame(wait) || own.0 * 2 > wait.length().0 {
                     "took"
                 } else {
                     "waited"
@@ -159,7 +155,7 @@ impl Account {
     }
 
     /// One part, as half a sentence.
-    fn phrase(&self, wait: &Wait, part: &Part) -> String {
+    pub(super) fn phrase(&self, wait: &Wait, part: &Part) -> String {
         let (ns, who) = (short(part.ns), self.path(wait, part.thread));
         let place = self.within_slices(wait, part.kind, part.thread);
         let place = place.map_or(String::new(), |path| format!(" in `{path}`"));
@@ -362,6 +358,11 @@ impl Account {
     }
 }
 
+/// Whether a slice is a frame, and so no wait for something.
+pub(super) fn is_frame(wait: &Wait) -> bool {
+    wait.kind == WaitKind::Slice && (wait.late.is_some() || wait.name.contains("rame"))
+}
+
 /// Whether the thread ran, however slowly.
 fn is_run(kind: CauseKind) -> bool {
     matches!(
@@ -415,15 +416,11 @@ pub(super) fn shown(kind: CauseKind) -> CauseKind {
     }
 }
 
-fn kind(cause: &Cause) -> CauseKind {
-    shown(cause.kind)
-}
-
-/// Causes of the same kind, as `kind` tells it, with the same thread on the path, as one; the longest first.
-pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Vec<Part> {
+/// Causes of the same kind, as people see it, with the same thread on the path, as one; the longest first.
+pub(super) fn merged(causes: &[Cause]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for cause in causes {
-        let kind = kind(cause);
+        let kind = shown(cause.kind);
         let same = parts
             .iter_mut()
             .find(|part| (part.kind, part.thread) == (kind, cause.thread));
@@ -432,7 +429,6 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 part.ns += cause.ns;
                 part.confidence = part.confidence.max(cause.confidence);
                 part.job = part.job.filter(|_| part.job == cause.job);
-                part.count += 1;
                 part.beside_idle += cause.beside_idle;
                 part.exit = part.exit.filter(|_| part.exit == cause.exit);
                 part.function = part.function.filter(|_| part.function == cause.function);
@@ -448,7 +444,6 @@ pub(super) fn merged(causes: &[Cause], kind: impl Fn(&Cause) -> CauseKind) -> Ve
                 exit: cause.exit,
                 function: cause.function,
                 confidence: cause.confidence,
-                count: 1,
             }),
         }
     }

@@ -8,6 +8,7 @@ use trace::explain::{
 use trace::timeline::{Options, Timeline};
 use trace::{Loss, Losses, Recording, Thread};
 
+use super::sentence::merged;
 use super::{Account, losses, short, wrapped};
 
 const BUS: Task = Task(0);
@@ -355,4 +356,25 @@ fn text_is_wrapped_between_words() {
         ["  one two", "    three"]
     );
     assert_eq!(wrapped("extraordinary x", "", 5), ["extraordinary", "x"]);
+}
+
+/// Goal: causes that differ in jobs alone are one part to a person. Method: causes of two threads and three
+/// jobs.
+#[test]
+fn causes_of_several_jobs_are_one_part() {
+    let behind = |thread, job, ns| Cause {
+        job: Some(job),
+        ..cause(CauseKind::QueuedBehind, thread, ns, Vec::new())
+    };
+    let causes = [
+        behind(BUS, 10, 7),
+        behind(HOLDER, 11, 6),
+        behind(HOLDER, 12, 5),
+    ];
+    let parts = merged(&causes).into_iter();
+    let parts: Vec<_> = parts
+        .map(|part| (part.thread, part.job, part.ns.0))
+        .collect();
+    let (first, second) = (Some(HOLDER), Some(BUS));
+    assert_eq!(parts, [(first, None, 11), (second, Some(10), 7)]);
 }

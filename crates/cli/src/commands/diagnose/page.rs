@@ -6,17 +6,25 @@ use console::Failure;
 use maud::html;
 
 use super::report::{nothing, what};
-use crate::commands::accounts::Account;
+use crate::commands::accounts::{Account, Chart, opening, page_data};
 use crate::html;
 
 /// Writes the page about a trace.
 pub(super) fn write(path: &Path, trace: &Path, account: &Account) -> Result<(), Failure> {
     let name = trace.file_name().unwrap_or(trace.as_os_str());
     let title = format!("Where the time went: {}", name.to_string_lossy());
+    let chart = Chart::found(account);
     let body = html! {
-        p.note { (what(account)) }
-        @if account.worst().is_some() { (account.page()) } @else { p.lead { (nothing(account)) } }
+        @if account.worst().is_some() {
+            (opening(&chart, Some(account)))
+            (account.page())
+        } @else {
+            p.lead { (nothing(account)) }
+        }
+        h2 { "What was read" }
+        p { (what(account)) }
         (account.limits_page())
+        @if account.worst().is_some() { (account.words_page()) }
     };
-    html::write(path, &title, &body)
+    html::write(path, &title, &body, &page_data(&chart, Some(account)))
 }

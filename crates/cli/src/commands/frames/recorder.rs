@@ -93,6 +93,10 @@ impl FrameRecorder {
         let mut jobs = self.jobs;
         for event in &mut jobs {
             event.time = self.clocks.by_system(event.time);
+            // Its deadline; one at the end of time stays there.
+            if event.kind == EventKind::FrameBegin && event.arg < u64::MAX / 2 {
+                event.arg = self.clocks.by_system(Nanos(event.arg)).0;
+            }
         }
         jobs.sort_by_key(|event| event.time);
         let mut recording = join(kernel.unwrap_or_default(), jobs, &threads);

@@ -9,7 +9,7 @@ use maud::html;
 
 use super::report::{NOTES, checks, clusters, span_table, threads, what};
 use super::run::{Job, SimulationOutcome};
-use crate::commands::accounts::frames_page;
+use crate::commands::accounts::{Chart, opening, page_data};
 use crate::commands::frames::interference;
 use crate::html;
 
@@ -29,26 +29,31 @@ pub(super) fn write(path: &Path, job: &Job, outcome: &SimulationOutcome) -> Resu
         .filter_map(|(title, table)| Some((title, table?)));
     let tables: Vec<(&str, Table)> = tables.filter(|(_, table)| !table.is_empty()).collect();
     let timed = timed(outcome);
+    let chart = match account {
+        Some(account) if timed.is_empty() => Chart::found(account),
+        _ => Chart::timed(&timed, None, account),
+    };
     let body = html! {
-        (html::table(&what(job, outcome)))
-        p.note { (NOTES.join("; ")) "." }
-        @if !timed.is_empty() {
-            h2 { "Frames" }
-            (frames_page(&timed, None, account))
-        }
+        @if account.is_some() || !timed.is_empty() { (opening(&chart, account)) }
         @if let Some(account) = account { (account.page()) }
         @for (title, table) in &tables {
             h2 { (title) }
             div.wide { (html::table(table)) }
         }
-        @if let Some(account) = account { (account.limits_page()) }
+        h2 { "What was run" }
+        (html::table(&what(job, outcome)))
+        p.note { (NOTES.join("; ")) "." }
         p.note { "Again with: " code { (job.replay) } }
+        @if let Some(account) = account {
+            (account.limits_page())
+            (account.words_page())
+        }
     };
     let title = format!(
         "{} on {} under {}",
         job.scenario.name, job.machine.name, job.policy
     );
-    html::write(path, &title, &body)
+    html::write(path, &title, &body, &page_data(&chart, account))
 }
 
 /// The frames of its job system, since the first one.

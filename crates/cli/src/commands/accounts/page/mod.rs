@@ -1,77 +1,145 @@
 //! An account of waits, as parts of a page for a browser (`--report`).
 //!
-//! The same answers as in the terminal, from the same functions, and parts that need more room: every wait
-//! over time, the longest ones as pictures with the threads that ran where, and an explanation of the words.
+//! The same answers as in the terminal, from the same functions, in the order in which they are asked for:
+//! two sentences, all frames, the worst of them opened, inversions with their remedies, all waits, what the
+//! words mean. The chart and what it opens are data that the page's script draws; all else is there without
+//! it.
 
 mod bar;
 mod cast;
+mod covered;
+mod data;
 mod frames;
-mod picture;
+mod happened;
 #[cfg(test)]
 mod tests;
-mod wait;
 mod words;
 
-use std::collections::BTreeMap;
-
+use event::Nanos;
 use maud::{Markup, html};
 use trace::explain::Wait;
 
-pub(in crate::commands) use frames::frames;
+pub(in crate::commands) use data::PageData;
+pub(in crate::commands) use frames::Chart;
 
 use self::bar::bar;
 use super::people::Group;
 use super::{Account, losses, plural, short};
-use crate::html::dots::{Dot, Dots};
 
-/// How many waits are shown as pictures, how many as lines of a table, and how many inversions are told.
-const PICTURES_MAX: usize = 10;
+/// How many waits are lines of a table, and how many inversions are told.
 const ROWS_MAX: usize = 200;
 const INVERSIONS_MAX: usize = 30;
 
-impl Account {
-    /// All there is to say about the waits.
-    pub(in crate::commands) fn page(&self) -> Markup {
-        let told = self.told();
-        let Some((worst, more)) = told.split_first() else {
-            return html! { p.lead { "No thread waited for another one, as far as is known." } };
-        };
-        let pictures = more.len().min(PICTURES_MAX - 1);
-        html! {
-            h2 { "The longest wait" }
-            (self.wait_page(*worst))
+/// The first two sentences of a page, its chart, and what the chart opens.
+pub(in crate::commands) fn opening(chart: &Chart, account: Option<&Account>) -> Markup {
+    html! {
+        p.lead { (how_many(chart, account)) }
+        @if let Some(why) = why(chart, account) { p.lead { (why) } }
+        @if !chart.bars.is_empty() {
+            h2 { @if chart.of == "frame" { "Frames" } @else { "Waits" } }
+            (canvas(chart))
+            section #opened aria-live="polite" {}
+        }
+    }
+}
+
+/// What the script needs for that.
+pub(in crate::commands) fn data<'a>(chart: &'a Chart, account: Option<&Account>) -> PageData<'a> {
+    PageData::new(chart, account)
+}
+
+/// The first sentence: how many frames or waits there are, and the worst.
+fn how_many(chart: &Chart, account: Option<&Account>) -> String {
+    let all = plural(chart.all, chart.of);
+    let Some(worst) = chart.worst() else {
+        return "No thread waited for another one, as far as is known.".to_owned();
+    };
+    let head = match (account, worst.wait) {
+        (Some(account), Some(at)) if !chart.is_whole => {
+            let head = account.head(&account.explanation.waits[at]);
+            head.trim_end_matches(',').to_owned()
+        }
+        _ => worst.told(),
+    };
+    let has_deadline = worst.deadline_ns.is_some();
+    match (chart.of, chart.late) {
+        ("frame", 0) if has_deadline => format!("None of {all} was late; the longest: {head}."),
+        ("frame", late) if late > 0 && chart.is_whole => {
+            let were = if late == 1 { "was" } else { "were" };
+            format!("{late} of {all} {were} late; the worst: {head}.")
+        }
+        ("frame", late) if late > 0 => format!("{} late; the worst: {head}.", were(late, chart.of)),
+        (of, _) => format!("{} found; the longest: {head}.", were(chart.all, of)),
+    }
+}
+
+/// "1 frame was", "3 frames were".
+fn were(count: usize, what: &str) -> String {
+    let verb = if count == 1 { "was" } else { "were" };
+    format!("{} {verb}", plural(count, what))
+}
+
+/// The second sentence: where most of the time of the worst went.
+fn why(chart: &Chart, account: Option<&Account>) -> Option<String> {
+    let account = account?;
+    let wait = &account.explanation.waits[chart.worst()?.wait?];
+    let parts = account.parts(wait);
+    let phrase = account.phrase(wait, parts.first()?);
+    Some(format!("What took most of that time: {phrase}."))
+}
+
+/// The places where the script draws; hidden until it does.
+fn canvas(chart: &Chart) -> Markup {
+    let about = format!(
+        "the lengths of {} in the order of time",
+        plural(chart.all, chart.of)
+    );
+    html! {
+        noscript {
             p.note {
-                "In the picture: a thread has its colour where it runs, in its own lane and on the CPUs. "
-                "Hatched, it could have run and did not; a thin line, it slept. What is pale below a thread "
-                "is what it says it did. The dashed lines are the beginning and the end of the wait. Rest on "
-                "anything to be told more."
+                "The pictures are drawn by this page's script, which is switched off. "
+                "The sentences and tables are all here."
             }
-            @if !more.is_empty() {
-                (self.inversions_page())
-                h2 { "All waits" }
-                (self.over_time(&told))
-            }
-            (self.rows(&told))
-            @if pictures > 0 {
-                h2 { "The next longest" }
-                @for at in &more[..pictures] {
-                    details {
-                        summary { (self.sentence(&self.explanation.waits[*at])) }
-                        // Inside, and a link to it opens the part around it.
-                        div id=(id(*at)) { (self.details(*at)) }
-                    }
+        }
+        div.scripted hidden {
+            canvas #chart tabindex="0" role="img" aria-label=(about) aria-describedby="chart-said" {}
+            p #chart-said.said aria-live="polite" {}
+            p.buttons {
+                button type="button" #chart-before { "◀ before" }
+                button type="button" #chart-next { "next ▶" }
+                button type="button" #chart-worst { "the worst" }
+                span.note {
+                    "A click on a bar opens it; so does Enter, where ← and → go from one to the next, and "
+                    "W to the worst."
                 }
             }
-            h2 { "What the words mean" }
-            (words::words(&self.explanation))
+            @if chart.bars.len() < chart.all {
+                p.note { "Of " (chart.all) ", the worst of each moment: " (chart.bars.len()) "." }
+            }
+        }
+    }
+}
+
+impl Account {
+    /// What there is to say about the waits, behind the opening.
+    pub(in crate::commands) fn page(&self) -> Markup {
+        let told: Vec<usize> = self.outermost().into_iter().collect();
+        if told.is_empty() {
+            return html! {};
+        }
+        html! {
+            (self.inversions_page())
+            h2 { "All waits" }
+            (self.rows(&told))
         }
     }
 
-    /// The waits of which the page tells more: by name, where.
-    pub(in crate::commands) fn links(&self) -> BTreeMap<&str, String> {
-        let shown = self.told().into_iter().take(PICTURES_MAX).rev();
-        let link = |at: usize| (self.explanation.waits[at].name.as_str(), id(at));
-        shown.map(link).collect()
+    /// What the words of a page mean.
+    pub(in crate::commands) fn words_page(&self) -> Markup {
+        html! {
+            h2 { "What the words mean" }
+            (words::words(&self.explanation))
+        }
     }
 
     /// Gaps in the recording, and what it cannot know.
@@ -82,20 +150,6 @@ impl Account {
             @if losses.is_some() || !limits.is_empty() { h2 { "What is not known" } }
             @if let Some(losses) = losses { p.note { (losses) } }
             @if !limits.is_empty() { p.note { "Not known: " (limits.join("; ")) "." } }
-        }
-    }
-
-    /// The positions of the waits that a page tells, the longest first.
-    fn told(&self) -> Vec<usize> {
-        self.outermost().into_iter().collect()
-    }
-
-    fn wait_page(&self, at: usize) -> Markup {
-        html! {
-            div id=(id(at)) {
-                p.lead { (self.sentence(&self.explanation.waits[at])) }
-                (self.details(at))
-            }
         }
     }
 
@@ -125,63 +179,19 @@ impl Account {
         }
     }
 
-    /// Every wait where it began.
-    fn over_time(&self, told: &[usize]) -> Markup {
-        let waits = &self.explanation.waits;
-        let begin = told.iter().map(|&at| waits[at].begin).min();
-        let begin = begin.unwrap_or_default();
-        let end = told.iter().map(|&at| waits[at].end).max();
-        let dot = |(rank, &at): (usize, &usize)| {
-            let wait = &waits[at];
-            Dot {
-                at: wait.begin - begin,
-                length: wait.length(),
-                class: bar::main_class(wait),
-                title: format!("{}: {}", self.title(wait), self.mostly(wait)),
-                link: (rank < PICTURES_MAX).then(|| id(at)),
-            }
-        };
-        let dots = Dots {
-            dots: told.iter().enumerate().map(dot).collect(),
-            end: end.unwrap_or_default() - begin,
-            level: None,
-            about: "the lengths of waits over the time at which they began".to_owned(),
-        };
-        html! {
-            (dots.draw())
-            p.note {
-                "Each dot is a wait: its length, over the time at which it began, from " (self.at(begin))
-                ". The colour is what most of it was."
-            }
-        }
-    }
-
+    /// A line for each wait, which the script makes a door to the wait.
     fn rows(&self, told: &[usize]) -> Markup {
         let waits = &self.explanation.waits;
         let all = waits.len() + self.explanation.omitted;
         let shown = told.len().min(ROWS_MAX);
         html! {
-            div.wide { table {
+            div.wide { table.waits {
                 thead { tr {
                     th { "thread" } th { "waited in" } th.number { "at" } th.number { "length" }
                     th { "causes" } th { "mostly" }
                 } }
                 tbody {
-                    @for (rank, &at) in told.iter().take(shown).enumerate() {
-                        @let wait = &waits[at];
-                        tr {
-                            td { (self.thread(wait.thread)) }
-                            td {
-                                @if rank < PICTURES_MAX {
-                                    a href=(format!("#{}", id(at))) { (wait.name) }
-                                } @else { (wait.name) }
-                            }
-                            td.number { (self.at(wait.begin)) }
-                            td.number { (short(wait.length())) }
-                            td { (bar(self, wait, "bar")) }
-                            td { (self.mostly(wait)) }
-                        }
-                    }
+                    @for &at in &told[..shown] { (self.row(at, &waits[at])) }
                 }
             } }
             @if all > shown {
@@ -192,14 +202,40 @@ impl Account {
         }
     }
 
-    /// The name of a wait in a line.
-    fn title(&self, wait: &Wait) -> String {
-        let (thread, length) = (self.thread(wait.thread), short(wait.length()));
-        format!("{thread}, {}, {length}", wait.name)
+    fn row(&self, at: usize, wait: &Wait) -> Markup {
+        html! {
+            tr id=(id(at)) {
+                td { (self.thread(wait.thread)) }
+                td { a href=(format!("#{}", id(at))) { (wait.name) } }
+                td.number { (self.at(wait.begin)) }
+                td.number { (short(wait.length())) }
+                td { (bar(self, wait)) }
+                td { (self.mostly(wait)) }
+            }
+        }
     }
 }
 
-/// The name of the part of the page about a wait.
+impl frames::Bar {
+    /// Its name, its length, and how it was with its deadline.
+    fn told(&self) -> String {
+        let (name, length) = (&self.name, Nanos(self.duration_ns));
+        let deadline = self.deadline_ns.map(Nanos);
+        let ended = match deadline {
+            Some(deadline) if deadline <= length => {
+                format!(" and ended {} after its deadline", short(length - deadline))
+            }
+            Some(deadline) => format!(
+                " and ended {} before its deadline",
+                short(deadline - length)
+            ),
+            None => String::new(),
+        };
+        format!("{name} took {}{ended}", short(length))
+    }
+}
+
+/// The name of the line of the page about a wait.
 fn id(at: usize) -> String {
     format!("wait-{at}")
 }

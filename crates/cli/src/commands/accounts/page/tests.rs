@@ -1,15 +1,14 @@
 //! Pages about explanations that are made by hand.
 
 use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
-use trace::explain::{
-    Cause, CauseKind, Confidence, Explanation, InversionKind, Selection, explain,
-};
+use serde_json::Value;
+use trace::explain::{CauseKind, Explanation, InversionKind, Selection, explain};
 use trace::timeline::{Options, Timeline};
 use trace::{Recording, Thread};
 
 use super::super::Account;
-use super::super::sentence::merged;
 use super::bar::class;
+use super::{Chart, data, opening};
 
 /// A thread that sleeps for 9 ms until another one has worked, which could not run for 6 of them.
 fn account() -> Account {
@@ -54,33 +53,37 @@ fn account() -> Account {
     Account::new(timeline, explanation, Nanos::ZERO)
 }
 
-/// Goal: the page has what the terminal has, and a picture with a lane for each thread that matters, the
-/// waiter, the one it waited for and the CPU, in which the one that ran instead has a colour. Method: the
-/// sleep above; names with markup in them.
+/// The whole page of an account: its markup, and its data as JSON.
+fn page(account: &Account) -> (String, Value) {
+    let chart = Chart::found(account);
+    let markup = maud::html! {
+        (opening(&chart, Some(account)))
+        (account.page())
+        (account.words_page())
+    };
+    let data = serde_json::to_value(data(&chart, Some(account))).unwrap();
+    (markup.into_string(), data)
+}
+
+/// Goal: two sentences come first, the tables need no script, and names are text. Method: the sleep above;
+/// names with markup in them.
 #[test]
-fn the_page_shows_who_ran() {
-    let account = account();
-    let worst = account.worst().unwrap();
-    assert_eq!(
-        (worst.begin, worst.length()),
-        (Nanos(2_000_000), Nanos(9_000_000))
-    );
-    let page = account.page().into_string();
-    let sentence = maud::html! { (account.sentence(worst)) }.into_string();
-    assert!(page.contains(&sentence), "{page}");
+fn the_page_begins_with_the_answer() {
+    let (page, _) = page(&account());
+    let begin = "<p class=\"lead\">1 wait was found; the longest: &lt;main&gt; slept 9.00 ms.</p>\
+                 <p class=\"lead\">What took most of that time: hog ran 6.00 ms of it while worker \
+                 &amp; co was runnable.</p>";
+    assert!(page.starts_with(begin), "{page}");
     for part in [
-        "worker &amp; co preempted: 6.00 ms",
-        "&lt;main&gt; asleep: 9.00 ms",
-        "CPU 0: hog, 6.00 ms",
-        "<text class=\"name\" x=\"0\"",
-        "meanwhile hog ran",
-        "preempted",
+        "<tr id=\"wait-0\">",
+        "preemption: hog ran",
+        "Remedy: ",
+        "worker &amp; co runnable: hog ran",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("<main>") && !page.contains("worker & co"));
-    // The waiter, the one on the path, the CPU, and the causes.
-    assert_eq!(page.matches("class=\"name\"").count(), 4, "{page}");
+    assert!(!page.contains("style="), "the page's policy forbids it");
     assert_eq!(
         page.matches("class=\"hatch").count(),
         0,
@@ -88,51 +91,99 @@ fn the_page_shows_who_ran() {
     );
 }
 
-/// Goal: the table of causes names the threads that ran instead and sums up rows that differ in jobs alone,
-/// and its sum is the wait's length. Method: the sleep above; causes by hand, of two threads and three jobs.
+/// Goal: the waits and inversions of a page are the objects of `--json`. Method: both of the sleep above.
 #[test]
-fn causes_are_summed_up() {
+fn the_data_has_the_objects_of_json() {
     let account = account();
-    let page = account.page().into_string();
-    let sum = account.worst().unwrap().sum().to_string();
-    assert!(
-        page.contains(&format!(
-            "<td>sum</td><td></td><td class=\"number\">{sum}</td>"
-        )),
-        "{page}"
-    );
-    let cause = |thread, job, ns| Cause {
-        kind: CauseKind::QueuedBehind,
-        thread: Some(Task(thread)),
-        job: Some(job),
-        ns: Nanos(ns),
-        by: Vec::new(),
-        beside_idle: Nanos::ZERO,
-        exit: None,
-        function: None,
-        confidence: Confidence::Known,
+    let (_, data) = page(&account);
+    let waits = serde_json::to_value(account.waits_json()).unwrap();
+    let inversions = serde_json::to_value(account.inversions_json()).unwrap();
+    assert_eq!((&data["waits"], &data["inversions"]), (&waits, &inversions));
+    assert!(!inversions.as_array().unwrap().is_empty());
+}
+
+/// What a lane has at a time.
+fn at(lane: &Value, ms: u64) -> u64 {
+    let mut time = 0;
+    let mut found = 0;
+    let changes = lane["after"].as_array().unwrap().iter();
+    for (after, to) in changes.zip(lane["to"].as_array().unwrap()) {
+        time += after.as_u64().unwrap();
+        if time <= ms * 1_000_000 {
+            found = to.as_u64().unwrap();
+        }
+    }
+    found
+}
+
+/// Goal: the picture's data has who was where at each instant. Method: the sleep above; lanes are read back,
+/// instant by instant.
+#[test]
+fn the_data_says_who_ran() {
+    let (_, data) = page(&account());
+    let happened = &data["happened"];
+    // The recording begins at 1 ms; a quarter of the wait is shown before and after it.
+    assert_eq!(happened["start_ns"], 1_000_000);
+    assert_eq!(happened["covered"][0], serde_json::json!([0, 12_250_000]));
+    let name = |thread: u64| {
+        let thread = &happened["threads"][thread as usize];
+        thread["name"].as_str().unwrap()
     };
-    let causes = [cause(1, 10, 7), cause(2, 11, 6), cause(2, 12, 5)];
-    let rows = merged(&causes, |cause| cause.kind).into_iter();
-    let rows: Vec<_> = rows
-        .map(|row| (row.thread, row.job, row.ns.0, row.count))
+    let cpu = &happened["cpus"][0]["runs"];
+    let ran = [0, 1, 2, 5, 8, 10].map(|ms| name(at(cpu, ms) - 3));
+    assert_eq!(
+        ran,
+        [
+            "<main>",
+            "worker & co",
+            "hog",
+            "hog",
+            "worker & co",
+            "<main>"
+        ]
+    );
+    let threads = &happened["paths"][0]["threads"];
+    let worker = threads[1].as_u64().unwrap();
+    assert_eq!(name(worker), "worker & co");
+    let states = &happened["threads"][worker as usize]["states"];
+    let words = |ms| match at(states, ms) {
+        on_cpu if on_cpu >= 9 => format!("CPU {}", on_cpu - 9),
+        state => happened["states"][state as usize]
+            .as_str()
+            .unwrap()
+            .to_owned(),
+    };
+    assert_eq!([1, 3, 9].map(words), ["CPU 0", "preempted", "CPU 0"]);
+}
+
+/// Goal: the path of a wait is as long as the wait, and its inversion is marked where it was. Method: the
+/// sleep above.
+#[test]
+fn the_data_has_the_path() {
+    let (_, data) = page(&account());
+    let happened = &data["happened"];
+    let segments = happened["paths"][0]["segments"].as_array().unwrap();
+    let lengths = segments.iter().map(|segment| segment[0].as_u64().unwrap());
+    assert_eq!(lengths.sum::<u64>(), 9_000_000);
+    let word = |at: &Value| {
+        let word = &happened["words"][at.as_u64().unwrap() as usize];
+        word.as_str().unwrap().to_owned()
+    };
+    let inverted = segments.iter().filter(|segment| !segment[5].is_null());
+    let inverted: Vec<_> = inverted
+        .map(|segment| (segment[0].as_u64().unwrap(), word(&segment[5])))
         .collect();
-    let (first, second) = (Some(Task(2)), Some(Task(1)));
-    assert_eq!(rows, [(first, None, 11, 2), (second, Some(10), 7, 1)]);
+    assert_eq!(inverted, [(6_000_000, "preemption".to_owned())]);
 }
 
 /// Goal: every link of a page leads somewhere in it. Method: all addresses, all names.
 #[test]
 fn links_lead_somewhere() {
-    let account = account();
-    let page = account.page().into_string();
+    let (page, _) = page(&account());
     let links = page.split("href=\"#").skip(1);
     let links: Vec<&str> = links.filter_map(|rest| rest.split('"').next()).collect();
     assert!(!links.is_empty());
-    for link in links
-        .into_iter()
-        .chain(account.links().values().map(String::as_str))
-    {
+    for link in links {
         assert!(page.contains(&format!("id=\"{link}\"")), "{link}");
     }
 }
@@ -141,13 +192,48 @@ fn links_lead_somewhere() {
 #[test]
 fn without_waits_it_says_so() {
     let timeline = Timeline::new(Recording::default(), &Options::default());
-    let account = Account::new(timeline, Explanation::default(), Nanos::ZERO);
-    let page = account.page().into_string();
+    let (page, data) = page(&Account::new(timeline, Explanation::default(), Nanos::ZERO));
     assert!(
-        page.contains("No thread waited for another one") && !page.contains("<svg"),
+        page.contains("No thread waited for another one") && !page.contains("<canvas"),
         "{page}"
     );
-    assert!(account.links().is_empty());
+    assert!(
+        data["chart"]["worst"].is_null() && data["chart"]["bars"].as_array().unwrap().is_empty()
+    );
+}
+
+/// Goal: the chart has every frame with its deadline, says how many were late, and knows the worst; of very
+/// many frames the worst of each moment are left. Method: frames timed from outside, one of them too long; a
+/// hundred thousand with a known worst one.
+#[test]
+fn frames_are_counted() {
+    const MS: u64 = 1_000_000;
+    let timed = |count: u64, worst: u64| -> Vec<(Nanos, Nanos)> {
+        let length = |at| {
+            Nanos(if at == worst {
+                30 * MS
+            } else {
+                (5 + at % 7) * MS
+            })
+        };
+        (0..count)
+            .map(|at| (Nanos(at * 16 * MS), length(at)))
+            .collect()
+    };
+    let chart = Chart::timed(&timed(20, 7), Some(Nanos(16 * MS)), None);
+    assert_eq!((chart.all, chart.late, chart.worst), (20, 1, Some(7)));
+    let markup = opening(&chart, None).into_string();
+    let sentence = "1 of 20 frames was late; the worst: frame 7 took 30.00 ms and ended 14.00 ms after its \
+                    deadline.";
+    assert!(markup.contains(sentence), "{markup}");
+    let chart = Chart::timed(&timed(20, 99), Some(Nanos(16 * MS)), None);
+    let markup = opening(&chart, None).into_string();
+    let sentence = "None of 20 frames was late; the longest: frame 6 took 11.00 ms and ended 5.00 ms before \
+                    its deadline.";
+    assert!(markup.contains(sentence), "{markup}");
+    let chart = Chart::timed(&timed(100_000, 77_777), None, None);
+    assert_eq!((chart.all, chart.bars.len()), (100_000, 20_000));
+    assert_eq!(chart.worst().unwrap().name, "frame 77777");
 }
 
 /// Goal: every cause has a colour that the style knows, only the unknown cause has the unknown one's, and

@@ -16,7 +16,7 @@ pub(super) fn words(explanation: &Explanation) -> Markup {
     html! {
         dl.words {
             @for kind in causes {
-                dt { span class=(format!("swatch {}", class(kind))) {} " " (kind.word()) }
+                dt { span class=(format!("swatch {}", class(kind))) {} (kind.word()) }
                 dd { (kind.about()) }
             }
         }

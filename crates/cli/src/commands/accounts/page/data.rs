@@ -1,0 +1,86 @@
+//! The data of a page, which its script draws.
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+use trace::explain::Inversion;
+
+use super::super::people::Group;
+use super::super::{Account, InversionJson, WaitJson};
+use super::bar::class;
+use super::frames::Chart;
+use super::happened::Happened;
+
+/// The number of inversions told of one wait, the most expensive ones.
+const INVERSIONS_MAX: usize = 8;
+
+/// All of it.
+#[derive(Serialize)]
+pub(in crate::commands) struct PageData<'a> {
+    chart: &'a Chart,
+    /// The same objects as in `--json`, in the same order, so that a page cannot have other numbers.
+    waits: Vec<WaitJson>,
+    inversions: Vec<InversionJson>,
+    /// What is said of each wait, in the order of the waits.
+    told: Vec<ToldWait>,
+    /// What happened around them.
+    happened: Option<Happened>,
+    /// The style of each kind of cause.
+    classes: Vec<(&'static str, &'static str)>,
+}
+
+/// A wait in sentences.
+#[derive(Serialize)]
+struct ToldWait {
+    sentence: String,
+    inversions: Vec<ToldInversion>,
+}
+
+#[derive(Serialize)]
+struct ToldInversion {
+    said: String,
+    remedies: String,
+}
+
+impl<'a> PageData<'a> {
+    pub(super) fn new(chart: &'a Chart, account: Option<&Account>) -> PageData<'a> {
+        let happened = |account: &Account| {
+            let waits: Vec<usize> = chart.explained().chain(account.outermost()).collect();
+            Happened::around(account, &waits)
+        };
+        let classes = trace::explain::CauseKind::ALL.iter();
+        PageData {
+            chart,
+            waits: account.map(Account::waits_json).unwrap_or_default(),
+            inversions: account.map(Account::inversions_json).unwrap_or_default(),
+            told: account.map(Account::told_waits).unwrap_or_default(),
+            happened: account.map(happened),
+            classes: classes.map(|&kind| (kind.word(), class(kind))).collect(),
+        }
+    }
+}
+
+impl Account {
+    fn told_waits(&self) -> Vec<ToldWait> {
+        let waits = self.explanation.waits.iter();
+        let mut told: Vec<ToldWait> = waits
+            .map(|wait| ToldWait {
+                sentence: self.sentence(wait),
+                inversions: Vec::new(),
+            })
+            .collect();
+        let mut inversions: Vec<&Inversion> = self.explanation.inversions.iter().collect();
+        inversions.sort_by_key(|inversion| Reverse(inversion.ns));
+        for inversion in inversions {
+            let of = told.get_mut(inversion.wait);
+            if let Some(of) = of.filter(|of| of.inversions.len() < INVERSIONS_MAX) {
+                let group = Group::alone(inversion);
+                of.inversions.push(ToldInversion {
+                    said: self.inverted(&group),
+                    remedies: self.remedies(&group),
+                });
+            }
+        }
+        told
+    }
+}
