@@ -1,6 +1,7 @@
-//! Graphs that are built once: random ones against a serial oracle, what a run costs, and single cases.
+//! Graphs that are built once: random ones against a serial oracle, parts of slices, what a run costs, and single cases.
 
 mod cases;
 mod cost;
 mod oracle;
+mod parts;
 mod random;

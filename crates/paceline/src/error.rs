@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use platform::{CpuSet, SignalError, SpawnError};
 
+use crate::access::MissingItems;
 use crate::limits::RECORDS_MAX;
 use crate::store::{JobId, Label};
 
@@ -239,6 +240,8 @@ pub enum ScheduleError {
         /// Its number of items.
         items: usize,
     },
+    /// A run of a graph has data that is shorter than a job declares.
+    MissingItems(Box<MissingItems>),
 }
 
 impl fmt::Display for ScheduleError {
@@ -280,6 +283,7 @@ impl fmt::Display for ScheduleError {
                     "a range of {items} items is too long; cut it into parts below 2^32"
                 )
             }
+            ScheduleError::MissingItems(missing) => missing.fmt(f),
         }
     }
 }

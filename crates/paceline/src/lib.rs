@@ -114,13 +114,13 @@ mod work;
 pub use crate::platform::{
     CpuSet, Limits, Os, Platform, SchedParams, Signal, SpawnError, Topology,
 };
-pub use access::{AccessKind, Conflict, Conflicting};
+pub use access::{AccessKind, Conflict, Conflicting, MissingItems};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
     Adopted, Builder, BuiltGraph, Condition, CriticalPath, Event, Frame, GraphBuilder, GraphJob,
-    GraphNode, Inputs, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith, NodeRef,
-    NodeTiming, Outcome, PerWorker, Res, Resources, Span, StartedGraph, Tile, TileMut, Tiles,
-    TilesMut, WhenDone,
+    GraphNode, Inputs, Items, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith, NodeRef,
+    NodeTiming, Outcome, PerWorker, Res, ResEach, ResItem, ResPart, Resources, Span, StartedGraph,
+    Tile, TileMut, Tiles, TilesMut, WhenDone,
 };
 #[doc(hidden)]
 pub use api::{Fields, KeyMaker};

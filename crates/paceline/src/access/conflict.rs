@@ -53,11 +53,7 @@ pub struct Conflicting {
 impl fmt::Display for Conflicting {
     #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = match self.kind {
-            AccessKind::Reads => "reads",
-            AccessKind::Writes => "writes",
-        };
-        let Label { name, site } = self.label;
+        let (Label { name, site }, verb) = (self.label, self.kind.verb());
         write!(f, "'{name}' ({site}) {verb}")?;
         match &self.part {
             Some(part) => write!(f, " items {part:?} of"),

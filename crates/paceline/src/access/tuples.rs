@@ -56,7 +56,7 @@ unsafe impl<A: Access> Accesses for (A,) {
         Self: 'a;
 
     fn each(&self, visit: &mut dyn FnMut(super::DeclaredAccess)) {
-        visit(self.0.declared());
+        self.0.each(visit);
     }
 
     unsafe fn items<'a>(&'a self, places: Places<'a>) -> A::Item<'a> {
@@ -79,7 +79,7 @@ macro_rules! tuples {
             type Items<'a> = ($($name::Item<'a>,)+) where Self: 'a;
 
             fn each(&self, visit: &mut dyn FnMut(super::DeclaredAccess)) {
-                $(visit(self.$place.declared());)+
+                $(self.$place.each(visit);)+
             }
 
             unsafe fn items<'a>(&'a self, places: Places<'a>) -> Self::Items<'a> {

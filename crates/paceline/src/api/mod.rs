@@ -24,8 +24,8 @@ mod trace;
 pub use builder::Builder;
 pub use frame::Frame;
 pub use graph::{
-    BuiltGraph, Condition, CriticalPath, Fields, GraphBuilder, GraphJob, GraphNode, KeyMaker,
-    NodeRef, NodeTiming, Res, Resources, StartedGraph,
+    BuiltGraph, Condition, CriticalPath, Fields, GraphBuilder, GraphJob, GraphNode, Items,
+    KeyMaker, NodeRef, NodeTiming, Res, ResEach, ResItem, ResPart, Resources, StartedGraph,
 };
 pub use handle::{Event, Job, Latch, Outcome, WhenDone};
 pub use inputs::{Inputs, NewJobWith};

@@ -1,6 +1,7 @@
 //! What can be wrong with a declared graph.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::access::Conflict;
 use crate::store::Label;
@@ -54,6 +55,15 @@ pub enum PlanError {
         /// The resource's name.
         resource: &'static str,
     },
+    /// A job declares a part of a resource that ends before it begins.
+    Backwards {
+        /// The job.
+        label: Label,
+        /// The resource's name.
+        resource: &'static str,
+        /// The part, in items.
+        part: Range<usize>,
+    },
     /// Two jobs touch the same resource, one of them changes it, and nothing orders them.
     Conflict(Box<Conflict>),
     /// The graph has too many jobs.
@@ -105,6 +115,15 @@ impl fmt::Display for PlanError {
             PlanError::DeclaredTwice { label, resource } => write!(
                 f,
                 "{label} declares '{resource}' twice, and writes it: one `writes` is enough to read it, too"
+            ),
+            PlanError::Backwards {
+                label,
+                resource,
+                part,
+            } => write!(
+                f,
+                "{label} declares items {part:?} of '{resource}', which end before they begin: name the \
+                 first item, and the one after the last"
             ),
             PlanError::Conflict(conflict) => conflict.fmt(f),
             PlanError::TooLarge { max } => write!(

@@ -10,7 +10,7 @@
 mod error;
 mod reach;
 
-use crate::access::{AccessKind, Conflict, Conflicting, Declared};
+use crate::access::{AccessKind, Conflict, Conflicting, Declared, NeededItems};
 use crate::store::Label;
 
 pub use error::PlanError;
@@ -68,7 +68,8 @@ impl DeclaredGraph {
     /// Checks it all, and adds the edges that nodes ask for by themselves.
     ///
     /// In the graph that it returns, of any two nodes that touch the same resource, one of them writing it,
-    /// one comes after the other; and no node touches a resource twice if it writes it.
+    /// one comes after the other; no node touches a resource twice if it writes it; and no part ends before
+    /// it begins.
     #[inline]
     pub(crate) fn checked(&self) -> Result<CheckedGraph, PlanError> {
         if self.nodes.len() > DeclaredGraph::NODES_MAX {
@@ -82,6 +83,7 @@ impl DeclaredGraph {
             let max = DeclaredGraph::PAIRS_MAX / self.nodes.len();
             return Err(PlanError::TooManyDeclare { max });
         }
+        self.find_backwards()?;
         self.find_declared_twice()?;
         let mut edges = self.edges.clone();
         let order = order_of(self.nodes.len(), &edges).map_err(|cycle| PlanError::Cycle {
@@ -95,6 +97,22 @@ impl DeclaredGraph {
         let order = order.unwrap_or_else(|_| unreachable!("edges joined only nodes in no order"));
         let reach = is_reduced.then_some(reach);
         Ok(wired(self.nodes.len(), &edges, reach.as_ref(), order))
+    }
+
+    /// Finds parts that end before they begin: all code behind this may take their lengths.
+    #[inline]
+    fn find_backwards(&self) -> Result<(), PlanError> {
+        for node in &self.nodes {
+            let mut accesses = node.accesses.iter();
+            if let Some(access) = accesses.find(|access| access.part.start > access.part.end) {
+                return Err(PlanError::Backwards {
+                    label: node.label,
+                    resource: self.name_of(access.resource),
+                    part: access.part.clone(),
+                });
+            }
+        }
+        Ok(())
     }
 
     #[inline]
@@ -147,12 +165,36 @@ impl DeclaredGraph {
         Ok(())
     }
 
+    /// For each resource of which parts are declared: the access that ends last.
+    #[inline]
+    pub(crate) fn needed_items(&self) -> Vec<NeededItems> {
+        let mut last: Vec<Option<(Label, &Declared)>> = vec![None; self.resources.len()];
+        let all = self.nodes.iter();
+        let all = all.flat_map(|node| node.accesses.iter().map(|access| (node.label, access)));
+        for (label, access) in all.filter(|(_, access)| access.part != Declared::WHOLE) {
+            let last = &mut last[access.resource as usize];
+            if last.is_none_or(|(_, last)| last.part.end < access.part.end) {
+                *last = Some((label, access));
+            }
+        }
+        let needed = last.into_iter().flatten();
+        needed
+            .map(|(label, access)| NeededItems {
+                resource: access.resource,
+                name: self.name_of(access.resource),
+                label,
+                kind: access.kind,
+                items: access.part.clone(),
+            })
+            .collect()
+    }
+
     #[inline]
     fn conflict(&self, earlier: (usize, &Declared), later: (usize, &Declared)) -> Conflict {
         let side = |(node, access): (usize, &Declared)| Conflicting {
             label: self.nodes[node].label,
             kind: access.kind,
-            part: (access.part != (0..usize::MAX)).then(|| access.part.clone()),
+            part: (access.part != Declared::WHOLE).then(|| access.part.clone()),
         };
         Conflict {
             resource: self.name_of(earlier.1.resource),
@@ -171,7 +213,8 @@ impl DeclaredGraph {
 #[inline]
 fn collide(a: &Declared, b: &Declared) -> bool {
     let write = a.kind == AccessKind::Writes || b.kind == AccessKind::Writes;
-    let meet = a.part.start < b.part.end && b.part.start < a.part.end;
+    // An empty part meets none.
+    let meet = a.part.start.max(b.part.start) < a.part.end.min(b.part.end);
     write && meet && a.resource == b.resource
 }
 

@@ -1,5 +1,7 @@
 //! Random graphs against brute force, and the texts of errors.
 
+use std::ops::Range;
+
 use super::*;
 use crate::access::AccessKind::{Reads, Writes};
 
@@ -45,6 +47,17 @@ fn edge(from: usize, to: usize) -> DeclaredEdge {
 }
 
 const RESOURCES: usize = 3;
+/// Parts that are declared end before this item.
+const ITEMS: usize = 5;
+
+/// All of a resource, or a part of it, which may be empty.
+fn random_part(random: &mut Random) -> Range<usize> {
+    if random.below(2) == 0 {
+        return Declared::WHOLE;
+    }
+    let (a, b) = (random.below(ITEMS), random.below(ITEMS));
+    a.min(b)..a.max(b)
+}
 
 /// A graph of random nodes, edges and accesses. `back`: in how many of a hundred cases an edge leads to a
 /// node that was declared before.
@@ -57,12 +70,17 @@ fn random_graph(random: &mut Random, back: usize, auto: usize) -> DeclaredGraph 
     for _ in 0..count {
         let mut node = node("node");
         node.is_auto = random.below(100) < auto;
-        for resource in 0..RESOURCES as u64 {
-            match random.below(8) {
-                0 => node.accesses.push(access(resource, Writes)),
-                1 => node.accesses.push(access(resource, Reads)),
-                _ => {}
-            }
+        for resource in (0..RESOURCES as u64).chain([0]) {
+            let kind = match random.below(8) {
+                0 => Writes,
+                1 => Reads,
+                _ => continue,
+            };
+            let part = random_part(random);
+            node.accesses.push(Declared {
+                part,
+                ..access(resource, kind)
+            });
         }
         graph.nodes.push(node);
     }
@@ -100,14 +118,25 @@ fn edges_of(graph: &CheckedGraph) -> Vec<(usize, usize)> {
         .collect()
 }
 
+/// Whether two accesses touch the same item, one of them to change it.
+fn touch(x: &Declared, y: &Declared) -> bool {
+    let mut items = 0..2 * ITEMS;
+    let shared = items.any(|item| x.part.contains(&item) && y.part.contains(&item));
+    shared && x.resource == y.resource && (x.kind == Writes || y.kind == Writes)
+}
+
+/// Whether a node touches what it writes twice.
+fn is_declared_twice(node: &DeclaredNode) -> bool {
+    let all = node.accesses.iter().enumerate();
+    let mut pairs = all.flat_map(|(place, x)| node.accesses[..place].iter().map(move |y| (x, y)));
+    pairs.any(|(x, y)| touch(x, y))
+}
+
 /// The pairs of nodes that may not run at the same time.
 fn collisions(graph: &DeclaredGraph) -> Vec<(usize, usize)> {
     let touch = |a: &DeclaredNode, b: &DeclaredNode| {
-        a.accesses.iter().any(|x| {
-            let same = |y: &&Declared| y.resource == x.resource;
-            let mut same = b.accesses.iter().filter(same);
-            same.any(|y| x.kind == Writes || y.kind == Writes)
-        })
+        let mut all = a.accesses.iter();
+        all.any(|x| b.accesses.iter().any(|y| touch(x, y)))
     };
     let pairs = (0..graph.nodes.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
     pairs
@@ -115,15 +144,15 @@ fn collisions(graph: &DeclaredGraph) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Goal: a graph is refused exactly if it has a cycle, or two nodes that touch the same data in no order, one
-/// of them writing; a graph that is accepted has the declared order and no other one, no edge that follows
+/// Goal: a graph is refused exactly if it has a cycle, two nodes that touch the same items in no order, one
+/// of them writing, or a node that touches twice what it writes; a graph that is accepted has the declared order and no other one, no edge that follows
 /// from others (if it is small), and an order of its nodes that keeps the edges. Method: random graphs
 /// against the transitive closure, found by trying everything.
 #[test]
 fn random_graphs_are_judged_as_by_brute_force() {
     let rounds = if cfg!(miri) { 200 } else { 60_000 };
     let mut random = Random(1);
-    let mut found = [0; 3];
+    let mut found = [0; 4];
     for _ in 0..rounds {
         let graph = random_graph(&mut random, 8, 0);
         let nodes = graph.nodes.len();
@@ -144,9 +173,14 @@ fn random_graphs_are_judged_as_by_brute_force() {
                 assert!(!has_cycle && collisions(&graph).iter().any(unordered));
                 found[1] += 1;
             }
+            Err(PlanError::DeclaredTwice { .. }) => {
+                assert!(graph.nodes.iter().any(is_declared_twice));
+                found[3] += 1;
+            }
             Err(other) => panic!("{other}"),
             Ok(checked) => {
                 assert!(!has_cycle && !collisions(&graph).iter().any(unordered));
+                assert!(!graph.nodes.iter().any(is_declared_twice));
                 let kept = edges_of(&checked);
                 assert_eq!(closure(nodes, &kept), after, "the order has changed");
                 let is_reduced = nodes <= DeclaredGraph::REDUCED_MAX;
@@ -177,7 +211,10 @@ fn missing_edges_are_those_of_the_calls() {
         let graph = random_graph(&mut random, 0, 100);
         let own = |edge: &&DeclaredEdge| edge.from != edge.to;
         let edges: Vec<_> = graph.edges.iter().filter(own).copied().collect();
-        let graph = DeclaredGraph { edges, ..graph };
+        let mut graph = DeclaredGraph { edges, ..graph };
+        let all = graph.nodes.iter_mut();
+        let twice = all.filter(|node| is_declared_twice(node));
+        twice.for_each(|node| _ = node.accesses.pop());
         let nodes = graph.nodes.len();
         let mut all: Vec<_> = graph
             .edges
@@ -231,6 +268,37 @@ fn errors_say_what_and_where() {
             "'a' {here} declares 'positions' twice, and writes it: one `writes` is enough to read it, too"
         )
     );
+    graph.nodes[0].accesses[1].part = Range { start: 5, end: 3 };
+    let backwards = graph.checked().unwrap_err().to_string();
+    assert_eq!(
+        backwards,
+        format!(
+            "'a' {here} declares items 5..3 of 'positions', which end before they begin: name the first \
+             item, and the one after the last"
+        )
+    );
+}
+
+/// Goal: of each resource the part that ends last is needed, also if it is empty; a resource that is only
+/// touched as a whole needs nothing. Method: three resources, and parts in another order than their ends.
+#[test]
+fn the_part_that_ends_last_is_needed() {
+    let mut graph = DeclaredGraph {
+        resources: vec!["a", "b", "c"],
+        nodes: ["first", "second"].map(node).into(),
+        ..DeclaredGraph::default()
+    };
+    let of = |resource, part| Declared {
+        part,
+        ..access(resource, Reads)
+    };
+    graph.nodes[0].accesses = vec![of(0, 1..4), of(1, Declared::WHOLE), of(2, 0..1)];
+    graph.nodes[1].accesses = vec![of(0, 0..2), of(2, 3..3)];
+    let needed = graph.needed_items();
+    let all = needed.iter();
+    let all = all.map(|it| (it.name, it.label.name, it.items.clone()));
+    let all: Vec<_> = all.collect();
+    assert_eq!(all, [("a", "first", 1..4), ("c", "second", 3..3)]);
 }
 
 /// Goal: what a condition decides is not left out, even if the order follows from other edges. Method: a

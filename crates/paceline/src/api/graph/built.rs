@@ -1,12 +1,12 @@
 //! A graph that is built: its runs.
 
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use platform::{Os, Platform};
 
 use super::NodeKind;
 use super::resources::{Field, Resources, places_of};
+use crate::access::{NeededItems, Place};
 use crate::error::{WaitError, or_panic};
 use crate::plan::CheckedGraph;
 use crate::store::Label;
@@ -42,6 +42,8 @@ pub struct BuiltGraph<'b, D: Resources + ?Sized, P: Platform = Os> {
     /// In an `Arc` so that it stays where it is, and may be used through another pointer while this is moved.
     pub(super) built: Arc<Built<'b, P>>,
     pub(super) fields: Vec<Field>,
+    /// What the data of each run has to have.
+    needed: Vec<NeededItems>,
     pub(super) shape: Shape,
     pub(super) _data: std::marker::PhantomData<fn(&mut D)>,
 }
@@ -66,12 +68,14 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         shared: Arc<Shared<P>>,
         built: Built<'b, P>,
         fields: Vec<Field>,
+        needed: Vec<NeededItems>,
         shape: Shape,
     ) -> Self {
         BuiltGraph {
             shared,
             built: Arc::new(built),
             fields,
+            needed,
             shape,
             _data: std::marker::PhantomData,
         }
@@ -120,8 +124,9 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
     /// ```
     ///
     /// # Errors
-    /// The first panic of a body. If the job system has ended, if its job table has no room for the run, or
-    /// if the calling thread cannot enter it: then nothing has run.
+    /// The first panic of a body. If the data has fewer items than jobs declare, if the job system has ended,
+    /// if its job table has no room for the run, or if the calling thread cannot enter it: then nothing has
+    /// run.
     pub fn try_run(&mut self, data: &mut D) -> Result<(), WaitError> {
         self.outside(|this, cx| this.run_with(cx, data, || ()))
             .map(drop)
@@ -229,7 +234,7 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         data: &mut D,
         beside: impl FnOnce() -> R,
     ) -> Result<R, WaitError> {
-        let places = self.places(data);
+        let places = self.places(data)?;
         // SAFETY: no run is in progress, since this has the graph to itself and runs end in this call. The
         // places are those of `data`, which is borrowed until then.
         let (result, error) = unsafe { self.built.run(cx, places, beside)? };
@@ -239,12 +244,18 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         }
     }
 
-    /// The places of the data for a run.
-    pub(super) fn places(&mut self, data: &mut D) -> Vec<Option<NonNull<()>>> {
+    /// The places of the data for a run. They have all items that jobs declare.
+    fn places(&mut self, data: &mut D) -> Result<Vec<Place>, ScheduleError> {
         // SAFETY: as in `run_with`: no run is in progress.
         let mut places = unsafe { self.built.take_places() };
         places_of(data, &self.fields, &mut places);
-        places
+        for needed in &self.needed {
+            let len = places[needed.resource as usize].len;
+            if len < needed.items.end {
+                return Err(ScheduleError::MissingItems(Box::new(needed.missing(len))));
+            }
+        }
+        Ok(places)
     }
 
     /// Begins a run, which goes on until it has been waited for.
@@ -256,7 +267,7 @@ impl<'b, D: Resources + ?Sized, P: Platform> BuiltGraph<'b, D, P> {
         cx: &Context<'_, P>,
         data: &mut D,
     ) -> Result<Run, ScheduleError> {
-        let places = self.places(data);
+        let places = self.places(data)?;
         // SAFETY: the caller's promise.
         unsafe { self.built.start(cx, places, crate::store::Ticket::NONE) }
     }

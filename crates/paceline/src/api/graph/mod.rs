@@ -1,14 +1,19 @@
 //! Graphs that are built once and run every frame: [`GraphBuilder`], and what it builds, [`BuiltGraph`].
 
 mod bodies;
+mod building;
 mod built;
+mod items;
+mod keys;
 mod node;
 mod picture;
 mod reference;
 mod resources;
 mod started;
 mod timings;
+mod touch;
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -18,19 +23,21 @@ use platform::{Os, Platform};
 use super::schedule::owner;
 use super::system::JobSystem;
 use crate::error::or_panic;
-use crate::plan::{DeclaredEdge, DeclaredGraph, DeclaredNode, PlanError};
+use crate::plan::{DeclaredEdge, DeclaredGraph, DeclaredNode};
 use crate::store::{Label, Name};
 use crate::work::Shared;
-use crate::work::built::{Built, NodeBody, NodePlan, label_here};
+use crate::work::built::{NodeBody, label_here};
 
 pub use built::BuiltGraph;
-use built::{NodeFacts, Shape};
+pub use items::Items;
+pub use keys::{Res, ResEach, ResItem, ResPart};
 pub use node::GraphJob;
 use node::NestedGraph;
+use reference::Wish;
 pub use reference::{Condition, GraphNode, NodeRef};
-use reference::{Target, Wish};
 use resources::Field;
-pub use resources::{Fields, KeyMaker, Res, Resources};
+
+pub use resources::{Fields, KeyMaker, Resources};
 pub use started::StartedGraph;
 pub use timings::{CriticalPath, NodeTiming};
 
@@ -314,73 +321,10 @@ impl<'b, D: Resources + ?Sized, P: Platform> GraphBuilder<'b, D, P> {
         self
     }
 
-    /// Checks the graph, and makes what can be run. Allocates; runs do not.
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let mut graph = js.graph("frame");
-    /// graph.job("draw").run(|_| ());
-    /// let mut graph = graph.build();
-    /// graph.run(&mut ());
-    /// ```
-    ///
-    /// # Panics
-    /// Where [`try_build`](GraphBuilder::try_build) gives an error.
-    #[track_caller]
-    pub fn build(self) -> BuiltGraph<'b, D, P> {
-        or_panic(self.try_build())
-    }
-
-    /// As [`build`](GraphBuilder::build), with an error instead of a panic.
-    ///
-    /// ```
-    /// let js = paceline::JobSystem::new();
-    /// let mut graph = js.graph("frame");
-    /// graph.job("a").after("b").run(|_| ());
-    /// graph.job("b").after("a").run(|_| ());
-    /// let error = graph.try_build().err().expect("there is no order");
-    /// assert!(error.to_string().starts_with("the graph has a cycle: 'a' ("));
-    /// ```
-    ///
-    /// # Errors
-    /// Cycles, names that no job or several jobs have, and jobs that touch the same data in no order; see
-    /// [`PlanError`]. Each names the jobs with their places in the program.
-    #[track_caller]
-    pub fn try_build(mut self) -> Result<BuiltGraph<'b, D, P>, PlanError> {
-        self.grant_wishes()?;
-        let checked = self.declared.checked()?;
-        let kinds = self.parts.iter().map(|part| (part.kind, part.is_on_main));
-        let labels = self.declared.nodes.iter().map(|node| node.label);
-        let nodes = labels.zip(kinds);
-        let facts = nodes.map(|(label, (kind, is_on_main))| NodeFacts {
-            label,
-            kind,
-            is_on_main,
-        });
-        let facts = facts.collect();
-        let nodes = self.declared.nodes.iter().zip(self.parts).enumerate();
-        let plans = nodes.map(|(number, (node, part))| NodePlan {
-            label: node.label,
-            body: part.body,
-            is_background: part.is_background,
-            is_on_main: part.is_on_main,
-            predecessors: checked.predecessors[number],
-            successors: checked.successors[number].clone(),
-        });
-        let plans = plans.collect();
-        let built = Built::new(&or_panic(self.shared.context()), self.label, plans);
-        let shape = Shape {
-            label: self.label,
-            nodes: facts,
-            checked,
-        };
-        Ok(BuiltGraph::new(self.shared, built, self.fields, shape))
-    }
-
     /// References are made by the number of a key alone, so it has to lead to a field of its type.
-    fn check<T: 'static>(&self, key: Res<D, T>) {
+    fn check(&self, (number, of): (u32, TypeId)) {
         assert!(
-            Field::fits(&self.fields, key),
+            Field::fits(&self.fields, number, of),
             "the keys of a graph differ from call to call: use `paceline::resources!`"
         );
     }
@@ -448,42 +392,6 @@ impl<'b, D: Resources + ?Sized, P: Platform> GraphBuilder<'b, D, P> {
         GraphNode {
             graph: self.id,
             span,
-        }
-    }
-
-    /// Makes edges of what nodes asked for, now that all names are known.
-    fn grant_wishes(&mut self) -> Result<(), PlanError> {
-        for wish in std::mem::take(&mut self.wishes) {
-            let (first, last) = self.span_of(&wish)?;
-            let (from, to) = if wish.is_before {
-                (wish.span.1, first)
-            } else {
-                (last, wish.span.0)
-            };
-            self.declared.edges.push(DeclaredEdge {
-                from,
-                to,
-                is_condition: wish.is_condition,
-            });
-        }
-        Ok(())
-    }
-
-    fn span_of(&self, wish: &Wish) -> Result<(usize, usize), PlanError> {
-        let asked_by = self.declared.nodes[wish.span.0].label;
-        let name = match wish.target {
-            Target::Node(node) if node.graph == self.id => return Ok(node.span),
-            Target::Node(_) => return Err(PlanError::OtherGraph { asked_by }),
-            Target::Name(name) => name,
-        };
-        match self.names.get(name).map(Vec::as_slice) {
-            None | Some([]) => Err(PlanError::UnknownName { name, asked_by }),
-            Some(&[span]) => Ok(span),
-            Some(&[first, second, ..]) => Err(PlanError::AmbiguousName {
-                name,
-                asked_by,
-                jobs: [first, second].map(|span| self.declared.nodes[span.0].label),
-            }),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use platform::{Os, Platform};
 
 use super::reference::{Condition, GraphNode, NodeRef, NodeResult, Target, Wish};
-use super::resources::{ReadsField, Res, Resources, WritesField};
+use super::resources::Resources;
+use super::touch::{Readable, Writable};
 use super::{GraphBuilder, NodeKind, NodePart, Section};
 use crate::access::{Access, And, Declared};
 use crate::plan::DeclaredNode;
@@ -330,8 +331,9 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
         }
     }
 
-    /// It reads this field: the body gets `&T`. Of several accesses the body gets a tuple, in the order of
-    /// the calls, up to eight.
+    /// It reads this field, or [an item](crate::Res::at), [a part](crate::Res::part) or
+    /// [some items](crate::Res::each) of it: the body gets `&T`. Of several accesses the body gets a tuple, in
+    /// the order of the calls, up to eight.
     ///
     /// ```
     /// struct World {
@@ -343,16 +345,15 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
     /// graph.job("show").reads(w.number).run(|_, number| println!("{number}"));
     /// graph.build().run(&mut World { number: 42 });
     /// ```
-    pub fn reads<T: Sync + 'static>(self, field: Res<D, T>) -> GraphJob<'g, 'b, D, A::With, R, P>
+    pub fn reads<K: Readable<D>>(self, field: K) -> GraphJob<'g, 'b, D, A::With, R, P>
     where
-        D: 'static,
-        A: DeclareMore<ReadsField<D, T>>,
+        A: DeclareMore<K::Access>,
     {
-        self.graph.check(field);
-        self.with(|accesses| accesses.declare(ReadsField(field)))
+        self.graph.check(field.field());
+        self.with(|accesses| accesses.declare(field.read()))
     }
 
-    /// It changes this field: the body gets `&mut T`.
+    /// It changes this field, or an item or a part of it: the body gets `&mut T`.
     ///
     /// ```
     /// struct World {
@@ -366,12 +367,11 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
     /// graph.build().run(&mut world);
     /// assert_eq!(world.number, 42);
     /// ```
-    pub fn writes<T: Send + 'static>(self, field: Res<D, T>) -> GraphJob<'g, 'b, D, A::With, R, P>
+    pub fn writes<K: Writable<D>>(self, field: K) -> GraphJob<'g, 'b, D, A::With, R, P>
     where
-        D: 'static,
-        A: DeclareMore<WritesField<D, T>>,
+        A: DeclareMore<K::Access>,
     {
-        self.graph.check(field);
-        self.with(|accesses| accesses.declare(WritesField(field)))
+        self.graph.check(field.field());
+        self.with(|accesses| accesses.declare(field.write()))
     }
 }

@@ -1,11 +1,11 @@
 //! The data of a graph, in parts that its jobs declare: [`Resources`], and a key for each part.
 
 use std::any::TypeId;
-use std::fmt;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 
-use crate::access::{Access, AccessKind, Declared, DeclaredAccess, Places};
+use super::keys::Res;
+use super::touch::Stored;
+use crate::access::Place;
 
 /// Data whose fields a graph's jobs read and write. [`resources!`](crate::resources) implements it for a
 /// struct; a program needs no other implementation. `()` is for graphs without data.
@@ -47,42 +47,6 @@ impl Resources for () {
     fn split<'a>(&'a mut self, _: &mut Fields<'_, 'a>) {}
 }
 
-/// The key of a field of `D`, of type `T`: what jobs declare. From [`JobSystem::graph_of`].
-///
-/// ```
-/// struct World {
-///     score: u32,
-/// }
-/// paceline::resources! { World: Keys { score: u32 } }
-/// let js = paceline::JobSystem::new();
-/// let (mut graph, w) = js.graph_of::<World>("frame");
-/// let score: paceline::Res<World, u32> = w.score;
-/// graph.job("win").writes(score).run(|_, score| *score += 1);
-/// let mut world = World { score: 41 };
-/// graph.build().run(&mut world);
-/// assert_eq!(world.score, 42);
-/// ```
-///
-/// [`JobSystem::graph_of`]: crate::JobSystem::graph_of
-pub struct Res<D: ?Sized, T> {
-    number: u32,
-    _of: PhantomData<fn(&D) -> T>,
-}
-
-impl<D: ?Sized, T> Clone for Res<D, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<D: ?Sized, T> Copy for Res<D, T> {}
-
-impl<D: ?Sized, T> fmt::Debug for Res<D, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Res({}, {})", self.number, std::any::type_name::<T>())
-    }
-}
-
 /// A field, as keys and data must agree about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
@@ -110,23 +74,19 @@ impl<D: ?Sized> KeyMaker<D> {
     }
 
     /// The key of the next field. It has no example, because only [`resources!`](crate::resources) calls it.
-    pub fn key<T: 'static>(&mut self, name: &'static str) -> Res<D, T> {
-        self.fields.push(Field {
-            name,
-            of: TypeId::of::<T>(),
-        });
-        Res {
-            number: self.fields.len() as u32 - 1,
-            _of: PhantomData,
-        }
+    pub fn key<T: ?Sized + 'static>(&mut self, name: &'static str) -> Res<D, T> {
+        let of = TypeId::of::<T>();
+        self.fields.push(Field { name, of });
+        Res::new(self.fields.len() as u32 - 1, name)
     }
 }
 
 impl Field {
-    /// Whether the key leads to a field of its type. (Keys of one graph serve another one of the same data.)
-    pub(super) fn fits<D: ?Sized, T: 'static>(fields: &[Field], key: Res<D, T>) -> bool {
-        let field = fields.get(key.number as usize);
-        field.is_some_and(|field| field.of == TypeId::of::<T>())
+    /// Whether a key of this number and type leads to a field of its type. (Keys of one graph serve another
+    /// one of the same data.)
+    pub(super) fn fits(fields: &[Field], number: u32, of: TypeId) -> bool {
+        let field = fields.get(number as usize);
+        field.is_some_and(|field| field.of == of)
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -137,7 +97,7 @@ impl Field {
 /// Takes the fields of a graph's data for a run. It has no example, because programs do not name it.
 #[doc(hidden)]
 pub struct Fields<'p, 'a> {
-    places: &'p mut Vec<Option<NonNull<()>>>,
+    places: &'p mut Vec<Place>,
     expected: &'p [Field],
     _data: PhantomData<&'a mut &'a ()>,
 }
@@ -147,14 +107,14 @@ impl<'a> Fields<'_, 'a> {
     ///
     /// # Panics
     /// If the keys have another one in its place.
-    pub fn add<T: 'static>(&mut self, field: &'a mut T) {
+    pub fn add<T: Stored + ?Sized>(&mut self, field: &'a mut T) {
         let expected = self.expected.get(self.places.len());
         // A key leads to a field by its number alone. So the number has to lead to a field of its type.
         assert!(
             expected.is_some_and(|expected| expected.of == TypeId::of::<T>()),
             "the data of a graph has other fields than its keys: use `paceline::resources!`"
         );
-        self.places.push(Some(NonNull::from(field).cast()));
+        self.places.push(T::place(field));
     }
 }
 
@@ -165,7 +125,7 @@ impl<'a> Fields<'_, 'a> {
 pub(super) fn places_of<D: Resources + ?Sized>(
     data: &mut D,
     expected: &[Field],
-    places: &mut Vec<Option<NonNull<()>>>,
+    places: &mut Vec<Place>,
 ) {
     places.clear();
     let mut fields = Fields {
@@ -180,60 +140,12 @@ pub(super) fn places_of<D: Resources + ?Sized>(
     );
 }
 
-/// A job reads the field. It has no example, because programs do not name it.
-#[doc(hidden)]
-pub struct ReadsField<D: ?Sized, T>(pub(super) Res<D, T>);
-
-/// A job writes the field. It has no example, because programs do not name it.
-#[doc(hidden)]
-pub struct WritesField<D: ?Sized, T>(pub(super) Res<D, T>);
-
-fn declared(number: u32, kind: AccessKind) -> DeclaredAccess {
-    DeclaredAccess(Declared {
-        resource: u64::from(number),
-        kind,
-        part: 0..usize::MAX,
-    })
-}
-
-/// The place of a field.
-fn place<T>(places: Places<'_>, number: u32) -> NonNull<T> {
-    let place = places.0.get(number as usize).copied().flatten();
-    place.expect("a run has a place for each key").cast()
-}
-
-// SAFETY: it only reads.
-unsafe impl<D: ?Sized + 'static, T: Sync + 'static> Access for ReadsField<D, T> {
-    type Item<'a> = &'a T;
-
-    fn declared(&self) -> DeclaredAccess {
-        declared(self.0.number, AccessKind::Reads)
-    }
-
-    unsafe fn item<'a>(&'a self, places: Places<'a>) -> &'a T {
-        // SAFETY: `Fields::add` has put a `&mut T` there, which lives as long as the run; nothing writes for
-        // `'a` (the caller's promise).
-        unsafe { place::<T>(places, self.0.number).as_ref() }
-    }
-}
-
-// SAFETY: it says that it writes.
-unsafe impl<D: ?Sized + 'static, T: Send + 'static> Access for WritesField<D, T> {
-    type Item<'a> = &'a mut T;
-
-    fn declared(&self) -> DeclaredAccess {
-        declared(self.0.number, AccessKind::Writes)
-    }
-
-    unsafe fn item<'a>(&'a self, places: Places<'a>) -> &'a mut T {
-        // SAFETY: as above, and nothing else touches it for `'a`.
-        unsafe { place::<T>(places, self.0.number).as_mut() }
-    }
-}
-
 /// Makes a struct the data of a graph: its jobs can declare each field that is named here. It implements
 /// [`Resources`] and makes a struct of keys with the same field names. Fields that are not named stay out of
 /// the graph's reach.
+///
+/// A field of many items (a `Vec<T>`, a boxed slice, an array) can be named as `[T]`: then jobs can touch
+/// [items](crate::Res::at) and [parts](crate::Res::part) of it, and none can change its length in a run.
 ///
 /// ```
 /// struct World {
@@ -270,7 +182,7 @@ macro_rules! resources {
             }
 
             fn split<'a>(&'a mut self, into: &mut $crate::Fields<'_, 'a>) {
-                $(into.add(&mut self.$field);)*
+                $(into.add::<$of>(&mut self.$field);)*
             }
         }
     };

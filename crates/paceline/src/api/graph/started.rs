@@ -60,8 +60,8 @@ impl<P: Platform> JobSystem<P> {
     /// ```
     ///
     /// # Panics
-    /// If the graph is that of another job system, if the job table has no room for the run, or as
-    /// [`enter`](JobSystem::enter).
+    /// If the graph is that of another job system, if the data has fewer items than jobs declare, if the job
+    /// table has no room for the run, or as [`enter`](JobSystem::enter).
     #[track_caller]
     pub fn start<D: Resources + Send + 'static>(
         &self,
@@ -75,7 +75,12 @@ impl<P: Platform> JobSystem<P> {
         // SAFETY: the data was a box. Graph and data are owned by what is returned, which does not use them
         // before the run has been waited for. If that is forgotten, they are never used again, nor do they
         // end.
-        let run = or_panic(unsafe { graph.begin(&cx, data.as_mut()) });
+        let run = unsafe { graph.begin(&cx, data.as_mut()) };
+        if run.is_err() {
+            // SAFETY: it was a box, and there is no run that uses it.
+            drop(unsafe { Box::from_raw(data.as_ptr()) });
+        }
+        let run = or_panic(run);
         StartedGraph {
             js: self,
             graph: ManuallyDrop::new(graph),

@@ -7,12 +7,11 @@ mod node;
 mod timing;
 
 use std::panic::Location;
-use std::ptr::NonNull;
 
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::context::Context;
-use crate::access::Places;
+use crate::access::{Place, Places};
 use crate::border::{UnwindGuard, UserValue, caught};
 use crate::error::{ScheduleError, WaitError};
 use crate::queues::Queue;
@@ -109,7 +108,7 @@ pub(crate) struct Built<'b, P: Platform> {
     /// Whether bodies are timed.
     is_timed: P::AtomicU32,
     /// Where the data of the run lies.
-    places: P::Cell<Vec<Option<NonNull<()>>>>,
+    places: P::Cell<Vec<Place>>,
 }
 
 // SAFETY: the words are atomic. A body and a timing are touched by the one thread that runs their node, and
@@ -166,7 +165,7 @@ impl<'b, P: Platform> Built<'b, P> {
     pub(crate) unsafe fn run<R>(
         &self,
         cx: &Context<'_, P>,
-        places: Vec<Option<NonNull<()>>>,
+        places: Vec<Place>,
         beside: impl FnOnce() -> R,
     ) -> Result<(R, Option<WaitError>), ScheduleError> {
         cx.check_stack();
@@ -198,7 +197,7 @@ impl<'b, P: Platform> Built<'b, P> {
     pub(crate) unsafe fn start(
         &self,
         cx: &Context<'_, P>,
-        places: Vec<Option<NonNull<()>>>,
+        places: Vec<Place>,
         parent: Ticket,
     ) -> Result<Run, ScheduleError> {
         let graph = cx.graph();
@@ -247,7 +246,7 @@ impl<'b, P: Platform> Built<'b, P> {
     ///
     /// # Safety
     /// No run is in progress.
-    pub(crate) unsafe fn take_places(&self) -> Vec<Option<NonNull<()>>> {
+    pub(crate) unsafe fn take_places(&self) -> Vec<Place> {
         // SAFETY: the caller's promise.
         unsafe { self.places.with_mut(|kept| std::mem::take(&mut *kept)) }
     }
