@@ -9,12 +9,14 @@
 
 mod error;
 mod reach;
+mod settle;
 
 use crate::access::{AccessKind, Conflict, Conflicting, Declared, NeededItems};
 use crate::store::Label;
 
 pub use error::PlanError;
 use reach::Reach;
+use settle::{Later, Readers, Users};
 
 /// One node, as it was declared.
 #[derive(Clone, Debug)]
@@ -117,7 +119,7 @@ impl DeclaredGraph {
 
     #[inline]
     fn find_declared_twice(&self) -> Result<(), PlanError> {
-        for node in &self.nodes {
+        for node in self.nodes.iter().filter(|node| overlap(&node.accesses)) {
             for (place, access) in node.accesses.iter().enumerate() {
                 let mut before = node.accesses[..place].iter();
                 if before.any(|before| collide(before, access)) {
@@ -131,38 +133,60 @@ impl DeclaredGraph {
         Ok(())
     }
 
-    /// Looks at all pairs of nodes that touch one resource. The nearest ones in the order of the calls come
-    /// first, so that an edge which is added orders farther ones, too.
+    /// Finds nodes that touch the same items in no order. Adds the edges that are missing, where the later
+    /// one in the order of the calls asks for it.
     #[inline]
     fn settle_conflicts(
         &self,
         reach: &mut Reach,
         edges: &mut Vec<DeclaredEdge>,
     ) -> Result<(), PlanError> {
-        let mut users: Vec<Vec<(usize, &Declared)>> = vec![Vec::new(); self.resources.len()];
-        for (later, node) in self.nodes.iter().enumerate() {
-            for access in &node.accesses {
-                for &(earlier, before) in users[access.resource as usize].iter().rev() {
-                    if !collide(before, access) || reach.orders(earlier, later) {
-                        continue;
+        let mut users: Vec<Users> = self.resources.iter().map(|_| Users::new()).collect();
+        let mut readers = Readers::default();
+        let leads_back = edges.iter().filter(|edge| edge.from > edge.to);
+        let last_back = leads_back.map(|edge| edge.from).max();
+        for (node, declared) in self.nodes.iter().enumerate() {
+            for access in &declared.accesses {
+                let later = Later {
+                    node,
+                    access,
+                    keeps_all: last_back.is_some_and(|last| node < last),
+                };
+                let settle = |reach: &mut Reach, earlier| {
+                    if !declared.is_auto {
+                        return Err(());
                     }
-                    if !node.is_auto {
-                        let conflict = self.conflict((earlier, before), (later, access));
-                        return Err(PlanError::Conflict(Box::new(conflict)));
-                    }
-                    reach.add(earlier, later);
+                    reach.add(earlier, node);
                     edges.push(DeclaredEdge {
                         from: earlier,
-                        to: later,
+                        to: node,
                         is_condition: false,
                     });
+                    Ok(())
+                };
+                let users = &mut users[access.resource as usize];
+                if users.add(&later, &mut readers, reach, settle).is_err() {
+                    let conflict = self.nearest_conflict(reach, (node, access));
+                    return Err(PlanError::Conflict(Box::new(conflict)));
                 }
-            }
-            for access in &node.accesses {
-                users[access.resource as usize].push((later, access));
             }
         }
         Ok(())
+    }
+
+    /// The conflict of an access, which has one, with the node that was declared last before it.
+    #[inline]
+    fn nearest_conflict(&self, reach: &Reach, later: (usize, &Declared)) -> Conflict {
+        let before = self.nodes[..later.0].iter().enumerate().rev();
+        let mut all = before.flat_map(|(node, declared)| {
+            let accesses = declared.accesses.iter().rev();
+            accesses.map(move |access| (node, access))
+        });
+        let is_it = |(node, access): &(usize, &Declared)| {
+            collide(access, later.1) && !reach.orders(*node, later.0)
+        };
+        let earlier = all.find(is_it);
+        self.conflict(earlier.unwrap_or(later), later)
     }
 
     /// For each resource of which parts are declared: the access that ends last.
@@ -216,6 +240,27 @@ fn collide(a: &Declared, b: &Declared) -> bool {
     // An empty part meets none.
     let meet = a.part.start.max(b.part.start) < a.part.end.min(b.part.end);
     write && meet && a.resource == b.resource
+}
+
+/// Whether two of the accesses collide.
+#[inline]
+fn overlap(accesses: &[Declared]) -> bool {
+    let mut sorted: Vec<&Declared> = accesses.iter().filter(|it| !it.part.is_empty()).collect();
+    sorted.sort_unstable_by_key(|access| (access.resource, access.part.start));
+    // Up to where the accesses of the resource before this one reach, and those that write.
+    let (mut resource, mut end, mut written) = (u64::MAX, 0, 0);
+    sorted.into_iter().any(|access| {
+        if access.resource != resource {
+            (resource, end, written) = (access.resource, 0, 0);
+        }
+        let writes = access.kind == AccessKind::Writes;
+        let collides = access.part.start < if writes { end } else { written };
+        end = end.max(access.part.end);
+        if writes {
+            written = written.max(access.part.end);
+        }
+        collides
+    })
 }
 
 #[inline]

@@ -47,6 +47,7 @@ fn edge(from: usize, to: usize) -> DeclaredEdge {
 }
 
 const RESOURCES: usize = 3;
+const NAMES: [&str; 9] = ["0", "1", "2", "3", "4", "5", "6", "7", "8"];
 /// Parts that are declared end before this item.
 const ITEMS: usize = 5;
 
@@ -62,13 +63,13 @@ fn random_part(random: &mut Random) -> Range<usize> {
 /// A graph of random nodes, edges and accesses. `back`: in how many of a hundred cases an edge leads to a
 /// node that was declared before.
 fn random_graph(random: &mut Random, back: usize, auto: usize) -> DeclaredGraph {
-    let count = 1 + random.below(8);
+    let count = 1 + random.below(NAMES.len());
     let mut graph = DeclaredGraph {
         resources: vec!["a", "b", "c"],
         ..DeclaredGraph::default()
     };
-    for _ in 0..count {
-        let mut node = node("node");
+    for name in &NAMES[..count] {
+        let mut node = node(name);
         node.is_auto = random.below(100) < auto;
         for resource in (0..RESOURCES as u64).chain([0]) {
             let kind = match random.below(8) {
@@ -169,8 +170,23 @@ fn random_graphs_are_judged_as_by_brute_force() {
                 assert!(has_cycle);
                 found[0] += 1;
             }
-            Err(PlanError::Conflict(_)) => {
-                assert!(!has_cycle && collisions(&graph).iter().any(unordered));
+            Err(PlanError::Conflict(conflict)) => {
+                assert!(!has_cycle);
+                // The first node that is in no order with one before it, and the last one of these.
+                let mut all = collisions(&graph);
+                all.retain(unordered);
+                let later = all.iter().map(|&(_, b)| b).min().expect("there is one");
+                let earlier = all.iter().filter(|&&(_, b)| b == later).map(|&(a, _)| a);
+                assert_eq!(conflict.later.label.name, NAMES[later]);
+                let named = NAMES
+                    .iter()
+                    .position(|&it| it == conflict.earlier.label.name);
+                // Of a node's accesses the first one that collides counts.
+                let named = named.expect("it is a node");
+                assert!(earlier.clone().any(|earlier| earlier == named));
+                if graph.nodes[later].accesses.len() == 1 {
+                    assert_eq!(Some(named), earlier.max());
+                }
                 found[1] += 1;
             }
             Err(PlanError::DeclaredTwice { .. }) => {
@@ -225,6 +241,46 @@ fn missing_edges_are_those_of_the_calls() {
         let checked = graph.checked().expect("nothing is missing then");
         assert_eq!(closure(nodes, &edges_of(&checked)), closure(nodes, &all));
     }
+}
+
+/// Goal: where only some nodes ask for the missing edges, and names of later nodes lead back, verdict and order
+/// are those of a look at all pairs, the nearest one first. Method: that look, with all ways tried anew after
+/// each edge.
+#[test]
+fn some_edges_are_added_as_by_a_look_at_all_pairs() {
+    let rounds = if cfg!(miri) { 100 } else { 20_000 };
+    let mut random = Random(3);
+    let mut found = [0; 2];
+    for _ in 0..rounds {
+        let mut graph = random_graph(&mut random, 20, 60);
+        let all = graph.nodes.iter_mut();
+        let twice = all.filter(|node| is_declared_twice(node));
+        twice.for_each(|node| _ = node.accesses.pop());
+        let nodes = graph.nodes.len();
+        let edges = graph.edges.iter();
+        let mut edges: Vec<_> = edges.map(|edge| (edge.from, edge.to)).collect();
+        let mut after = closure(nodes, &edges);
+        if (0..nodes).any(|node| after[node][node]) {
+            continue;
+        }
+        let mut pairs = collisions(&graph);
+        pairs.sort_unstable_by_key(|&(a, b)| (b, std::cmp::Reverse(a)));
+        let refused = pairs.into_iter().any(|(a, b)| {
+            let is_missing = !after[a][b] && !after[b][a];
+            if is_missing && graph.nodes[b].is_auto {
+                edges.push((a, b));
+                after = closure(nodes, &edges);
+            }
+            is_missing && !graph.nodes[b].is_auto
+        });
+        let checked = graph.checked();
+        assert_eq!(matches!(checked, Err(PlanError::Conflict(_))), refused);
+        if let Ok(checked) = checked {
+            assert_eq!(closure(nodes, &edges_of(&checked)), after);
+        }
+        found[usize::from(refused)] += 1;
+    }
+    assert!(found.iter().all(|&count| count > rounds / 20), "{found:?}");
 }
 
 /// Goal: the errors name nodes with their places, and what to do. Method: one of each.
