@@ -25,8 +25,7 @@ use event::mix;
 /// Bodies for the jobs of a graph, with preallocated results that every frame uses again.
 pub struct Bodies {
     graph: JobGraph,
-    /// The first result of each job, and the number of results at the end.
-    first: Vec<u32>,
+    places: Places,
     results: Words64,
     /// The sum of each job's results: 48 bits, and the low 16 bits of the frame it was taken in.
     sums: Words64,
@@ -35,21 +34,45 @@ pub struct Bodies {
     busy: Busy,
 }
 
-/// Bits of a word in [`Bodies::sums`] that name the frame.
-const FRAME_BITS: u32 = 16;
+/// Where the results of each job are among those of all.
+pub(super) struct Places {
+    /// The first result of each job, and the number of results at the end.
+    first: Vec<u32>,
+}
 
-impl Bodies {
-    /// Bodies that compute with `busy` ([`Busy::NONE`] where charging is all that work is).
-    pub fn new(graph: JobGraph, busy: Busy) -> Bodies {
+impl Places {
+    pub(super) fn of(graph: &JobGraph) -> Places {
         let mut next = 0;
         let mut first = vec![0];
         for node in graph.jobs() {
             next += node.pieces();
             first.push(next);
         }
+        Places { first }
+    }
+
+    /// How many results there are.
+    pub(super) fn len(&self) -> usize {
+        self.first.last().map_or(0, |&end| end as usize)
+    }
+
+    /// Those of a job.
+    pub(super) fn results_of(&self, job: u32) -> Range<usize> {
+        let job = job as usize;
+        self.first[job] as usize..self.first[job + 1] as usize
+    }
+}
+
+/// Bits of a word in [`Bodies::sums`] that name the frame.
+const FRAME_BITS: u32 = 16;
+
+impl Bodies {
+    /// Bodies that compute with `busy` ([`Busy::NONE`] where charging is all that work is).
+    pub fn new(graph: JobGraph, busy: Busy) -> Bodies {
+        let places = Places::of(&graph);
         Bodies {
-            first,
-            results: Words64::zeros(next as usize),
+            results: Words64::zeros(places.len()),
+            places,
             sums: Words64::zeros(graph.jobs().len()),
             now: Words64::zeros(1),
             graph,
@@ -77,9 +100,10 @@ impl Bodies {
         if self.now.get(0) != frame {
             self.now.set(0, frame);
         }
-        let found = found(frame, &node.deps, |dep| self.sum_in(frame, dep));
+        let sums = node.deps.iter().map(|&dep| self.sum_in(frame, dep));
+        let found = found(frame, sums);
         for piece in pieces {
-            let index = self.first[job as usize] + piece;
+            let index = self.places.first[job as usize] + piece;
             let value = mix(found ^ u64::from(index));
             charge(node.cost);
             self.busy.spin_for(node.cost, value);
@@ -99,7 +123,7 @@ impl Bodies {
         if known & ((1 << FRAME_BITS) - 1) == tag && known != 0 {
             return known >> FRAME_BITS;
         }
-        let sum = shorten(self.results.sum(self.results_of(job)));
+        let sum = shorten(self.results.sum(self.places.results_of(job)));
         self.sums.set(job as usize, sum << FRAME_BITS | tag);
         sum
     }
@@ -135,13 +159,12 @@ impl Bodies {
         let mut results = vec![0; self.results.len()];
         let mut sums = Vec::with_capacity(self.graph.jobs().len());
         for (job, node) in (0u32..).zip(self.graph.jobs()) {
-            let found = found(frame, &node.deps, |dep| sums[dep as usize]);
-            let range = self.results_of(job);
+            let found = found(frame, node.deps.iter().map(|&dep| sums[dep as usize]));
+            let range = self.places.results_of(job);
             range
                 .clone()
                 .for_each(|index| results[index] = mix(found ^ index as u64));
-            let sum = results[range].iter().copied().fold(0, u64::wrapping_add);
-            sums.push(shorten(sum));
+            sums.push(sum_of(results[range].iter().copied()));
         }
         let syncs = self.graph.syncs().iter();
         let observed = syncs.fold(0, |observed, sync| {
@@ -149,20 +172,18 @@ impl Bodies {
         });
         checksum(observed, results.into_iter())
     }
-
-    fn results_of(&self, job: u32) -> Range<usize> {
-        let job = job as usize;
-        self.first[job] as usize..self.first[job + 1] as usize
-    }
 }
 
-/// The input of a body that depends on these jobs, if `sum` is the sum of a job's results. Results are hashes
-/// that know their place: their sum is as good as a hash of them.
+/// The input of a body that depends on jobs whose results have these sums. Results are hashes that know their
+/// place: their sum is as good as a hash of them.
 #[inline]
-fn found(frame: u64, deps: &[u32], sum: impl Fn(u32) -> u64) -> u64 {
-    mix(deps
-        .iter()
-        .fold(mix(frame), |found, &dep| found.wrapping_add(sum(dep))))
+pub(super) fn found(frame: u64, sums: impl Iterator<Item = u64>) -> u64 {
+    mix(sums.fold(mix(frame), u64::wrapping_add))
+}
+
+/// The sum of a job's results.
+pub(super) fn sum_of(results: impl Iterator<Item = u64>) -> u64 {
+    shorten(results.fold(0, u64::wrapping_add))
 }
 
 /// As much of a sum as fits beside a frame's tag.
@@ -170,7 +191,7 @@ fn shorten(sum: u64) -> u64 {
     sum >> FRAME_BITS
 }
 
-fn checksum(observed: u64, results: impl Iterator<Item = u64>) -> u64 {
+pub(super) fn checksum(observed: u64, results: impl Iterator<Item = u64>) -> u64 {
     results.fold(observed, |hash, result| mix(hash ^ result))
 }
 

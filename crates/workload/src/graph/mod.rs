@@ -11,6 +11,7 @@
 
 mod bodies;
 mod built;
+mod declared;
 mod generate;
 mod library;
 mod load;
@@ -25,6 +26,7 @@ use event::Nanos;
 pub use crate::scene::WrongFrame;
 pub use bodies::Bodies;
 pub use built::BuiltScene;
+pub use declared::DeclaredScene;
 pub use generate::Generator;
 pub use library::{library, named};
 pub use load::MAX_FILE;

@@ -7,8 +7,9 @@
 //! ([`default_mesh`]).
 //!
 //! The steps, in the order of the data: `plan` (which statues), `transform` (points to the screen), `bins`
-//! (triangles to tiles; `clip` for the few that need it), `tile` (depth), `occlude` (boxes). The buffers
-//! between them are in `stages`, the order of the jobs in `run`.
+//! (triangles to tiles; `clip` for the few that need it), `tile` (depth), `occlude` (boxes). What each reads
+//! and writes is in `steps`, the buffers between them are in `stages`, the order of the jobs in `run`; `built`
+//! is the same frame as a graph that is built once.
 //!
 //! Invariants: a frame is a function of the mesh and of where the camera is, computed in whole numbers
 //! and with those operations of IEEE 754 whose results are exact or rounded to the nearest, in a fixed
@@ -16,6 +17,7 @@
 //! pixel is never called hidden.
 
 mod bins;
+mod built;
 mod clip;
 mod cluster;
 mod field;
@@ -29,12 +31,14 @@ mod run;
 mod simplify;
 mod slot;
 mod stages;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod tile;
 mod transform;
 mod view;
 
+pub use built::BuiltRaster;
 pub use field::MAX_TRIANGLES;
 pub use mesh::{MAX_MESH_TRIANGLES, Mesh, MeshError};
 pub use obj::MAX_OBJ_FILE;

@@ -157,7 +157,7 @@ impl RasterScene {
     }
 }
 
-fn counts(seen: &Seen) -> Counts {
+pub(super) fn counts(seen: &Seen) -> Counts {
     let count = |kind| seen.boxes.iter().filter(|&&found| found == kind).count() as u64;
     Counts {
         triangles: seen.triangles,

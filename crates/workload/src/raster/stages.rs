@@ -1,8 +1,7 @@
-//! The steps of a frame, and the buffers they leave their results in.
+//! The buffers in which the steps of a frame leave their results.
 //!
-//! Each step is a function of the buffers that any thread may call once the steps before it are over;
-//! [`super::run`] says which those are. A serial run calls them one after the other. Each gives its worth,
-//! for platforms on which work is only charged.
+//! Each step ([`super::steps`]) takes its buffers here, once the steps before it are over, on any thread;
+//! [`super::run`] says which those are. A serial run calls them one after the other.
 //!
 //! Invariant: a step writes its own buffers and reads those of the steps before it. The result of a frame
 //! does not depend on which thread runs which step, or when. Each step hands on the number of the frame that
@@ -13,33 +12,16 @@ use std::sync::Arc;
 use event::Nanos;
 
 use super::bins::{Binned, Triangle};
-use super::field::{BOXES, Field};
+use super::field::Field;
 use super::mesh::Mesh;
 use super::occlude::{Shadows, Visibility};
 use super::plan::Plan;
 use super::slot::Slot;
+use super::steps::{self, Checksum, Resolve};
 use super::tile::Tile;
 use super::transform::Points;
 use super::view::CameraView;
 use super::{BOX_SHARES, CHUNKS, TILES};
-use event::mix;
-
-/// The charges for things, per thousand of them: about the time they take on the AMD EPYC this was written
-/// on.
-mod charge {
-    pub(super) const STATUE: u64 = 30_000;
-    pub(super) const POINT: u64 = 3_000;
-    pub(super) const TRIANGLE: u64 = 9_000;
-    pub(super) const BOX: u64 = 90_000;
-    pub(super) const DRAWN: u64 = 40_000;
-    pub(super) const TESTED: u64 = 60_000;
-    /// Of any step.
-    pub(super) const STEP: u64 = 1_000;
-}
-
-fn worth(count: u64, per_thousand: u64) -> Nanos {
-    Nanos(charge::STEP + count * per_thousand / 1_000)
-}
 
 /// The number of a frame that there is not.
 const NO_FRAME: u64 = u64::MAX;
@@ -146,43 +128,40 @@ impl Buffers {
     /// First: which statues are drawn in the frame of this number, from this place of the way.
     pub(super) fn plan(&self, frame: u64, step: u64) -> Nanos {
         let mut plan = self.plan.take_back();
-        plan.make(&self.field, frame, step);
+        let worth = steps::plan(&self.field, frame, step, &mut plan);
         self.plan.put(Arc::new(plan));
-        worth(self.field.statues.len() as u64, charge::STATUE)
+        worth
     }
 
     /// After the plan: the points of a chunk.
     pub(super) fn transform(&self, chunk: usize) -> Nanos {
         let mut points = self.points[chunk].take();
         let plan = self.plan.share();
-        let count = points.value.transform(&self.field, &plan, chunk);
+        let worth = steps::transform(&self.field, &plan, chunk, &mut points.value);
         points.frame = plan.frame;
         self.points[chunk].put(points);
-        worth(count, charge::POINT)
+        worth
     }
 
     /// After its points: the triangles of a chunk.
     pub(super) fn bin(&self, chunk: usize) -> Nanos {
         let points = self.points[chunk].take();
         let mut bins = self.bins[chunk].take();
-        let submitted = bins.value.bin(&self.field, &points.value);
+        let worth = steps::bin(&self.field, &points.value, &mut bins.value);
         bins.frame = points.frame;
         self.points[chunk].put(points);
         self.bins[chunk].put(bins);
-        worth(submitted, charge::TRIANGLE)
+        worth
     }
 
     /// After the plan: where a share of the boxes is on the screen.
     pub(super) fn shadows(&self, share: usize) -> Nanos {
         let mut shadows = self.shadows[share].take();
-        let cut = |share: usize| share * BOXES / BOX_SHARES;
-        let (from, to) = (cut(share), cut(share + 1));
         let plan = self.plan.share();
-        let boxes = &self.field.boxes[from..to];
-        shadows.value.project(&plan.view, from as u32, boxes);
+        let worth = steps::shadows(&self.field, &plan, share, &mut shadows.value);
         shadows.frame = plan.frame;
         self.shadows[share].put(shadows);
-        worth((to - from) as u64, charge::BOX)
+        worth
     }
 
     /// After all bins and boxes: they are put together for the tiles to read.
@@ -192,16 +171,16 @@ impl Buffers {
         let (frame, shadows) = take_all(&self.shadows, frame);
         let value = Gathered { bins, shadows };
         self.gathered.put(Arc::new(Dated { frame, value }));
-        worth(0, 0)
+        steps::worth(0, 0)
     }
 
     /// After gathering: the depth of a tile.
     pub(super) fn raster(&self, number: usize) -> Nanos {
         let gathered = self.gathered.share();
         let mut tile = self.tiles[number].take();
-        let drawn = tile.draw(gathered.frame, number, &gathered.value.bins);
+        let worth = steps::raster(gathered.frame, number, &gathered.value.bins, &mut tile);
         self.tiles[number].put(tile);
-        worth(drawn, charge::DRAWN)
+        worth
     }
 
     /// After its depth: the boxes that show in a tile.
@@ -209,15 +188,11 @@ impl Buffers {
         let gathered = self.gathered.share();
         let tile = self.tiles[number].take();
         let mut seen = self.seen[number].take();
-        seen.value.clear();
-        let shadows = gathered.value.shadows.iter();
-        let tested = shadows
-            .map(|shadows| shadows.test(number, &tile, &mut seen.value))
-            .sum();
+        let worth = steps::test(number, &gathered.value.shadows, &tile, &mut seen.value);
         seen.frame = agreed(gathered.frame, tile.frame);
         self.tiles[number].put(tile);
         self.seen[number].put(seen);
-        worth(tested, charge::TESTED)
+        worth
     }
 
     /// After all tests: a box is visible if it shows in any tile. The buffers go back to where the
@@ -228,27 +203,19 @@ impl Buffers {
             value: gathered,
         } = self.gathered.take_back();
         let mut result = self.result.take();
-        result.boxes.clear();
-        result.boxes.resize(BOXES, Visibility::Outside);
-        for &(index, known) in gathered.shadows.iter().flat_map(|shadows| &shadows.known) {
-            result.boxes[index as usize] = known;
-        }
+        let mut resolve = Resolve::begin(&gathered.shadows, &mut result);
         for seen in &self.seen {
             seen.look(|seen| {
                 frame = agreed(frame, seen.frame);
-                for &index in &seen.value {
-                    result.boxes[index as usize] = Visibility::Visible;
-                }
+                resolve.add(&seen.value);
             });
         }
         put_back(&self.bins, gathered.bins);
         put_back(&self.shadows, gathered.shadows);
         let plan = self.plan.share();
-        result.frame = agreed(frame, plan.frame);
-        result.view = plan.view;
-        (result.triangles, result.statues) = (plan.triangles, plan.statues);
+        let worth = resolve.end(&plan, agreed(frame, plan.frame));
         self.result.put(result);
-        worth(BOXES as u64, 1_000)
+        worth
     }
 
     /// The whole frame on this thread.
@@ -279,27 +246,11 @@ impl Buffers {
         }
     }
 
-    /// A hash of the depth buffer and of the verdict on each box, in the frame of this number: of every bit,
-    /// and of parts that are not of this frame as missing.
+    /// The checksum of the frame of this number.
     pub(super) fn checksum(&self, frame: u64) -> u64 {
-        let mut hash = 0;
-        self.look_at_tiles(|number, tile| {
-            let lacks = u64::from(tile.frame != frame) << 32 | number as u64;
-            // Four sums that know their place, because one would wait for its own last step.
-            let mut sums = [lacks; 4];
-            for (four, depths) in (0u64..).zip(tile.depth.as_chunks::<4>().0) {
-                sums = std::array::from_fn(|i| {
-                    let bits = u64::from(depths[i].to_bits());
-                    sums[i].wrapping_add(mix(four << 32 ^ bits))
-                });
-            }
-            hash = sums.into_iter().fold(hash, |hash, sum| mix(hash ^ sum));
-        });
-        self.result.look(|seen| {
-            let boxes = seen.boxes.iter().map(|&visibility| visibility as u64);
-            let hash = boxes.fold(hash, |hash, visibility| mix(hash ^ visibility));
-            mix(hash ^ seen.triangles ^ u64::from(seen.frame != frame))
-        })
+        let mut checksum = Checksum::of(frame);
+        self.look_at_tiles(|number, tile| checksum.add(number, tile));
+        self.result.look(|seen| checksum.end(seen))
     }
 }
 
