@@ -4,6 +4,7 @@
 //! whose kernels keep the masks and whose little cores wake up at low frequencies; and random programs under
 //! any order of steps.
 
+mod lane;
 mod little;
 
 use std::sync::Arc;

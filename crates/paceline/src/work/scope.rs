@@ -231,7 +231,8 @@ impl<'scope, P: Platform> Scope<'scope, '_, P> {
         F: FnOnce(&Context<'_, P>) + Send + 'scope,
     {
         let cx = self.shared.context()?;
-        let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
+        let kind = Slot::<P>::HAS_BODY | Slot::<P>::IS_ANONYMOUS | Slot::<P>::IN_SCOPE;
+        let flags = kind | cx.own(|own| own.lane);
         let graph = cx.graph();
         let made = graph.make(&Label { name, site }, flags, self.jobs.job);
         let (job, slot) = made.ok_or_else(|| graph.full())?;

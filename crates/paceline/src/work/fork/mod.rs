@@ -19,7 +19,7 @@ use std::panic::Location;
 use std::ptr;
 
 use event::{EventKind, Nanos};
-use platform::Platform;
+use platform::{Atomic, Ordering, Platform};
 
 use super::bodies::Once;
 use super::context::Context;
@@ -277,6 +277,15 @@ impl<P: Platform> Context<'_, P> {
         }
     }
 
+    /// The flag of the lane of the job that made a fork of this thread. It may not be the innermost job that
+    /// runs here.
+    fn lane_of_fork(&self, header: &ForkHeader) -> u32 {
+        // Relaxed: the job runs on this stack, so these flags were read here when it was claimed.
+        let made_by = |job: Ticket| self.shared.slot(job).flags.load(Ordering::Relaxed);
+        let maker = Some(header.parent).filter(|job| !job.is_none());
+        maker.map_or(0, made_by) & Slot::<P>::IS_BACKGROUND
+    }
+
     /// Turns a fork that was taken off the list into a job. False if there is no free slot.
     fn promote(&self, fork: *const ForkHeader) -> bool {
         // SAFETY: frames of unfinished joins are alive.
@@ -285,7 +294,7 @@ impl<P: Platform> Context<'_, P> {
             name: "join",
             site: header.site,
         };
-        let flags = Slot::<P>::HAS_BODY;
+        let flags = Slot::<P>::HAS_BODY | self.lane_of_fork(header);
         let Some((job, slot)) = self.graph().make(&label, flags, header.parent) else {
             // There is no free slot. Back on the list as the newest it would break the order, so it is put
             // where it came from. SAFETY: as for `push`; it was the oldest and is the oldest again.

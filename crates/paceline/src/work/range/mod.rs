@@ -141,7 +141,8 @@ impl<P: Platform> Context<'_, P> {
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
-        let flags = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
+        let kind = Slot::<P>::HAS_BODY | Slot::<P>::IS_RANGE | Slot::<P>::IS_AWAITED;
+        let flags = kind | self.own(|own| own.lane);
         let graph = self.graph();
         let made = graph.make(&label, flags, self.current_job());
         let (job, slot) = made.ok_or_else(|| graph.full())?;
