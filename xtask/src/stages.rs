@@ -291,6 +291,20 @@ pub(crate) const STAGES: &[Stage] = &[
         )],
     },
     Stage {
+        name: "pages",
+        purpose: "the pages of --report in a browser: clicks, keys, numbers, hostile names",
+        switch: Switch::On,
+        needs: &[tools::BROWSER],
+        counts_tests: true,
+        silence_minutes: 10,
+        beside: false,
+        // The whole workspace, as in the stage before.
+        steps: &[Step::Run {
+            line: "cargo test --workspace --test browser",
+            env: &[("PACELINE_TEST_BROWSER", "all")],
+        }],
+    },
+    Stage {
         name: "model",
         purpose: "the lock-free parts under every schedule, by a model checker",
         switch: Switch::On,

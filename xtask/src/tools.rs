@@ -127,6 +127,13 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Debian("nodejs"),
     },
     Tool {
+        name: BROWSER,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("chromium --version"),
+        install: Install::Debian("chromium"),
+    },
+    Tool {
         name: "nightly",
         need: Need::Optional,
         part_of: None,
@@ -197,6 +204,9 @@ pub(crate) const TOOLS: &[Tool] = &[
         install: Install::Not,
     },
 ];
+
+/// Name of the row of the browser that opens pages.
+pub(crate) const BROWSER: &str = "chromium";
 
 /// Name of the last row, for the stage that needs it.
 pub(crate) const TSAN_HOST: &str = "a system that ThreadSanitizer knows";
