@@ -22,7 +22,7 @@ use trace::timeline::{Options, Timeline};
 use trace::{Name, Recording};
 
 pub(super) use json::{InversionJson, WaitJson};
-pub(super) use page::{Chart, data as page_data, opening};
+pub(super) use page::{Chart, data as page_data, interfered, opening};
 pub(super) use people::{losses, wrapped};
 pub(super) use threads::{Switches, ThreadJson, TotalJson, Totals};
 

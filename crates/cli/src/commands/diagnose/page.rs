@@ -18,6 +18,7 @@ pub(super) fn write(path: &Path, trace: &Path, account: &Account) -> Result<(), 
         @if account.worst().is_some() {
             (opening(&chart, Some(account)))
             (account.page())
+            (account.decisions_page())
         } @else {
             p.lead { (nothing(account)) }
         }

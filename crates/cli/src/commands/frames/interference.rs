@@ -1,11 +1,12 @@
 //! The effect of other threads of the machine on a run of frames, real or simulated, for people and as JSON.
 
 use comfy_table::Table;
-use event::Interfered;
 use paceline::Interference;
 use serde::Serialize;
 
 use console::output;
+
+use crate::commands::accounts::interfered;
 
 #[derive(Serialize)]
 pub(in crate::commands) struct InterferenceJson {
@@ -28,7 +29,7 @@ struct DecisionJson {
 pub(in crate::commands) fn json(found: &Interference) -> InterferenceJson {
     let decisions = found.decisions.iter().map(|decision| DecisionJson {
         frame: decision.frames,
-        decided: decided(decision.what),
+        decided: interfered(decision.what),
         workers: decision.workers,
         waited: f64::from(decision.waited_thousandths) / 1e3,
         switches_per_frame: f64::from(decision.switches_per_1000_frames) / 1e3,
@@ -57,7 +58,7 @@ pub(in crate::commands) fn table(found: &Interference) -> Table {
     let left_out = found.decisions.len().saturating_sub(SHOWN);
     for decision in &found.decisions[left_out..] {
         table.add_row([
-            decided(decision.what).to_owned(),
+            interfered(decision.what).to_owned(),
             decision.frames.to_string(),
             decision.workers.to_string(),
             format!("{:.0} %", f64::from(decision.waited_thousandths) / 10.0),
@@ -70,22 +71,9 @@ pub(in crate::commands) fn table(found: &Interference) -> Table {
     table
 }
 
-/// The decision, and why.
-fn decided(what: Interfered) -> &'static str {
-    match what {
-        Interfered::Noticed => "threads wait for CPUs in most frames",
-        Interfered::Fewer => "fewer workers, for a try",
-        Interfered::Kept => "the fewer are left alone and get as much: kept",
-        Interfered::Restored => "the fewer are no better off: all are back",
-        Interfered::Probed => "all are back, to see whether CPUs are free",
-        Interfered::Over => "it is over",
-        _ => "something else",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use event::Nanos;
+    use event::{Interfered, Nanos};
     use paceline::Decision;
 
     use super::*;

@@ -21,7 +21,10 @@ pub(super) fn write(path: &Path, outcome: &FramesOutcome) -> Result<(), Failure>
     let body = html! {
         (opening(&chart, account))
         div.wide { (html::table(&times(outcome))) }
-        @if let Some(account) = account { (account.page()) }
+        @if let Some(account) = account {
+            (account.page())
+            (account.decisions_page())
+        }
         @if let Some(threads) = threads {
             h2 { "Threads" }
             div.wide { (html::table(&threads)) }

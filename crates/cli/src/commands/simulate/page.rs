@@ -35,7 +35,10 @@ pub(super) fn write(path: &Path, job: &Job, outcome: &SimulationOutcome) -> Resu
     };
     let body = html! {
         @if account.is_some() || !timed.is_empty() { (opening(&chart, account)) }
-        @if let Some(account) = account { (account.page()) }
+        @if let Some(account) = account {
+            (account.page())
+            (account.decisions_page())
+        }
         @for (title, table) in &tables {
             h2 { (title) }
             div.wide { (html::table(table)) }

@@ -8,14 +8,26 @@ function over(bar) {
   return over > 0 ? ` by ${short(over)}` : "";
 }
 
+/** The decisions between the beginning of each bar and that of the next. */
+function byBar(bars, decisions) {
+  const found = new Map();
+  const begins = bars.map((bar) => bar.start_ns);
+  for (const { start_ns, text } of bars.length > 0 ? decisions : []) {
+    const at = Math.max(lastUntil(begins, start_ns), 0);
+    found.set(at, [...(found.get(at) ?? []), text]);
+  }
+  return found;
+}
+
 /** The chart. `open(at)` is called with the position of a bar that is to be opened. */
-function newChart(canvas, chart, open) {
+function newChart(canvas, chart, decisions, open) {
   const bars = chart.bars;
   const said = document.getElementById("chart-said");
   const longest = bars.reduce((most, bar) => Math.max(most, bar.duration_ns), 1);
   // A deadline that is far above everything would make everything flat.
   const deadlines = bars.map((bar) => bar.deadline_ns ?? 0).filter((ns) => ns <= 3 * longest);
   const top = deadlines.reduce((most, ns) => Math.max(most, ns), longest) * 1.05;
+  const decided = byBar(bars, decisions);
   let chosen = chart.worst;
   const paper = newPaper(canvas, draw);
 
@@ -41,6 +53,7 @@ function newChart(canvas, chart, open) {
       }
     }
     if (chart.period_ns && chart.period_ns <= top) level(pen, y(chart.period_ns), width);
+    for (const at of decided.keys()) decision(pen, x(at) + wide / 2, ground);
     if (chosen !== null) mark(pen, x(chosen), Math.max(wide, 2), y(bars[chosen].duration_ns), ground);
     axis(pen, x, ground, room);
   }
@@ -114,6 +127,17 @@ function newChart(canvas, chart, open) {
     pen.fill();
   }
 
+  /** A diamond below the bar in which the job system decided something. */
+  function decision(pen, middle, ground) {
+    pen.fillStyle = paper.colour("ink");
+    pen.beginPath();
+    pen.moveTo(middle, ground + 5);
+    pen.lineTo(middle + 4, ground + 9);
+    pen.lineTo(middle, ground + 13);
+    pen.lineTo(middle - 4, ground + 9);
+    pen.fill();
+  }
+
   function axis(pen, x, ground, room) {
     pen.fillStyle = paper.colour("soft");
     const most = Math.max(1, Math.floor(room / 110));
@@ -128,10 +152,16 @@ function newChart(canvas, chart, open) {
     }
   }
 
+  /** What was decided until the next bar. */
+  function then(at) {
+    const texts = decided.get(at) ?? [];
+    return texts.length === 0 ? "" : `; decided then: ${texts.slice(0, 3).join("; ")}`;
+  }
+
   function say(at) {
     const bar = bars[at];
     const late = bar.is_late ? `, late${over(bar)}` : "";
-    const text = `${bar.name}: ${short(bar.duration_ns)}${late}, at ${clock(bar.start_ns)}`;
+    const text = `${bar.name}: ${short(bar.duration_ns)}${late}, at ${clock(bar.start_ns)}${then(at)}`;
     said.textContent = text;
     canvas.setAttribute("aria-label", `${chart.of} ${at + 1} of ${bars.length}: ${text}`);
   }

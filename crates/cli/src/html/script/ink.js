@@ -15,6 +15,7 @@ function drawLanes(paper, picture) {
     else drawSteps(paper, picture, row);
   }
   if (of.path) drawWay(paper, picture);
+  for (const row of rows) if (row.kind === "thread") drawBetween(paper, picture, row);
   pen.strokeStyle = paper.colour("soft");
   pen.setLineDash([3, 3]);
   for (const time of [of.begin, of.end]) {
@@ -201,6 +202,34 @@ function drawSteps(paper, picture, row) {
   }
 }
 
+/** A notch in the upper edge for each thing that the job system did between two jobs. */
+function drawBetween(paper, { x, view }, row) {
+  const { context: pen } = paper;
+  const { times } = row.between;
+  pen.fillStyle = paper.colour("ink");
+  let last = -Infinity;
+  for (let at = Math.max(lastUntil(times, view.from), 0); at < times.length && times[at] < view.to; at++) {
+    const place = x(times[at]);
+    if (place - last < 3) continue;
+    last = place;
+    pen.beginPath();
+    pen.moveTo(place - 3, row.top - 3);
+    pen.lineTo(place + 3, row.top - 3);
+    pen.lineTo(place, row.top + 3);
+    pen.fill();
+  }
+}
+
+/** What a thread of the job system did within so much time of another, in words. */
+function betweenAt({ times, texts }, time, slack) {
+  const found = [];
+  for (let at = lastUntil(times, time - slack) + 1; at < times.length && times[at] <= time + slack; at++) {
+    found.push(texts[at]);
+  }
+  const more = found.length > 4 ? `; and ${found.length - 4} more` : "";
+  return found.length === 0 ? "" : `; it ${found.slice(0, 4).join("; ")}${more}`;
+}
+
 /** The pieces of one column of pixels. */
 function drawCrowd(paper, row, { column, weights, all }) {
   const { context: pen } = paper;
@@ -258,5 +287,6 @@ function pieceAt(lanes, of, row, time, slack) {
   if (!look) return { row, begin: time, end: time, text: `${row.name}: not in this page` };
   const end = at + 1 < times.length ? times[at + 1] : times[at];
   const after = short(Math.max(times[at] - of.begin, 0));
-  return found(times[at], end, `${row.name}: ${look.text}, ${short(end - times[at])}, from ${after} on`);
+  const did = row.between ? betweenAt(row.between, time, 3 * slack) : "";
+  return found(times[at], end, `${row.name}: ${look.text}, ${short(end - times[at])}, from ${after} on${did}`);
 }

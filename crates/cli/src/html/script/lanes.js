@@ -33,6 +33,17 @@ function newLanes(happened) {
     return steps.get(thread.slices);
   }
 
+  /** What a thread of the job system did between two jobs, with the times. */
+  function betweenOf(thread) {
+    if (!steps.has(thread.between)) {
+      let time = 0;
+      const times = Float64Array.from(thread.between, ([after]) => (time += after));
+      const texts = thread.between.map(([, word]) => happened.words[word]);
+      steps.set(thread.between, { times, texts });
+    }
+    return steps.get(thread.between);
+  }
+
   /** The path of a wait with the times of its segments. */
   function pathOf(wait) {
     const path = wait === null ? null : happened.paths[wait];
@@ -60,7 +71,7 @@ function newLanes(happened) {
     }
     const threads = path ? path.threads : last.threads;
     last = path ?? last;
-    return newTimeline({ happened, total, stepsOf, slicesOf }, { path, begin, end, threads });
+    return newTimeline({ happened, total, stepsOf, slicesOf, betweenOf }, { path, begin, end, threads });
   }
 
   return { show };
@@ -78,7 +89,7 @@ function lastUntil(times, time) {
 }
 
 /** The rows of a wait's picture, from above to below. */
-function rowsOf({ happened, stepsOf, slicesOf }, { path, begin, end, threads }) {
+function rowsOf({ happened, stepsOf, slicesOf, betweenOf }, { path, begin, end, threads }) {
   const rows = [];
   if (path) {
     rows.push({ kind: "path", name: "what held it up", high: 22, path });
@@ -88,7 +99,8 @@ function rowsOf({ happened, stepsOf, slicesOf }, { path, begin, end, threads }) 
   }
   for (const at of threads) {
     const thread = happened.threads[at];
-    rows.push({ kind: "thread", name: thread.name, high: 20, steps: stepsOf(thread.states), thread: at });
+    const [steps, between] = [stepsOf(thread.states), betweenOf(thread)];
+    rows.push({ kind: "thread", name: thread.name, high: 20, steps, between, thread: at });
     const slices = slicesOf(thread);
     const inside = slices.filter((slice) => slice.begin < end && slice.end > begin);
     const deepest = inside.reduce((most, slice) => Math.max(most, slice.depth), -1);

@@ -16,7 +16,8 @@ async function start() {
   for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
   const bars = data.chart.bars;
   const opened = newOpened(place, data);
-  const chart = newChart(document.getElementById("chart"), data.chart, (at) => openBar(at, true));
+  const canvas = document.getElementById("chart");
+  const chart = newChart(canvas, data.chart, data.decisions, (at) => openBar(at, true));
 
   function openBar(at, asked) {
     opened.open(bars[at].wait, bars[at]);

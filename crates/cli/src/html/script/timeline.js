@@ -5,6 +5,9 @@ const HELP =
   "Drag to move, pinch or turn the wheel with Ctrl to zoom. Keys: ← → move, + − zoom, 0 shows all of it, " +
   ", and . go through what held it up.";
 
+const NOTCHES =
+  " A notch above a thread is something that the job system did there between two jobs: point at it.";
+
 function newTimeline(lanes, of) {
   const { happened, total } = lanes;
   const rows = rowsOf(lanes, of);
@@ -31,7 +34,7 @@ function newTimeline(lanes, of) {
     button("all", "all of it", () => look(whole)),
     button("◂ cause", "the cause before", () => step(-1)),
     button("cause ▸", "the next cause", () => step(1)),
-    element("span", { class: "note" }, HELP),
+    element("span", { class: "note" }, rows.some((row) => row.between?.texts.length) ? HELP + NOTCHES : HELP),
   );
   const paper = newPaper(canvas, () => drawLanes(paper, picture()));
   paper.isNarrow = () => canvas.getBoundingClientRect().width < LANES.narrow;

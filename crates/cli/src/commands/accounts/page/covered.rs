@@ -107,6 +107,12 @@ impl Stretches {
         missing
     }
 
+    /// Whether a time is in one of them.
+    pub(super) fn contains(&self, time: Nanos) -> bool {
+        let at = self.0.partition_point(|known| known.1 < time);
+        self.0.get(at).is_some_and(|known| known.0 <= time)
+    }
+
     fn add(&mut self, (begin, end): (Nanos, Nanos)) {
         let from = self.0.partition_point(|known| known.1 < begin);
         let until = self.0.partition_point(|known| known.0 <= end);

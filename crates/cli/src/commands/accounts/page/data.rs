@@ -8,6 +8,7 @@ use trace::explain::Inversion;
 use super::super::people::Group;
 use super::super::{Account, InversionJson, WaitJson};
 use super::bar::class;
+use super::decided::Decision;
 use super::frames::Chart;
 use super::happened::Happened;
 
@@ -23,6 +24,8 @@ pub(in crate::commands) struct PageData<'a> {
     inversions: Vec<InversionJson>,
     /// What is said of each wait, in the order of the waits.
     told: Vec<ToldWait>,
+    /// What the job system decided about the machine.
+    decisions: Vec<Decision>,
     /// What happened around them.
     happened: Option<Happened>,
     /// The style of each kind of cause.
@@ -54,6 +57,7 @@ impl<'a> PageData<'a> {
             waits: account.map(Account::waits_json).unwrap_or_default(),
             inversions: account.map(Account::inversions_json).unwrap_or_default(),
             told: account.map(Account::told_waits).unwrap_or_default(),
+            decisions: account.map(Account::decisions).unwrap_or_default(),
             happened: account.map(happened),
             classes: classes.map(|&kind| (kind.word(), class(kind))).collect(),
         }

@@ -55,6 +55,8 @@ struct ThreadLane {
     states: Changes,
     /// Its slices, outer ones first: the time since the beginning of the one before, the length, the word.
     slices: Vec<(u64, u64, usize)>,
+    /// Of the job system's own, what it did between two jobs: how long after the one before, the word.
+    between: Vec<(u64, usize)>,
 }
 
 #[derive(Serialize)]
@@ -127,6 +129,7 @@ impl Happened {
         for (task, stretches) in &covered.threads {
             builder.fill(*task, stretches);
         }
+        builder.fill_between(&covered);
         let cpus = account.timeline.cpus().into_iter();
         let cpus = cpus.map(|cpu| builder.cpu(cpu, &covered.cpus)).collect();
         let mut words = vec![String::new(); builder.words.len()];
@@ -214,6 +217,26 @@ impl Builder<'_> {
         let at = self.thread(task);
         let lane = &mut self.lanes[at];
         (lane.states, lane.slices) = (states, slices);
+    }
+
+    /// What the threads of the job system did between two jobs.
+    fn fill_between(&mut self, covered: &Covered) {
+        let account = self.account;
+        let recording = account.timeline.recording();
+        let mut last: BTreeMap<Task, Nanos> = BTreeMap::new();
+        for event in &recording.jobs {
+            let task = recording.slots.get(&event.slot);
+            let stretches = task.and_then(|task| covered.threads.get(task));
+            if let (Some(&task), Some(stretches)) = (task, stretches)
+                && stretches.contains(event.time)
+                && let Some(text) = account.between_jobs(event)
+            {
+                let before = last.insert(task, event.time).unwrap_or(self.origin);
+                let (thread, word) = (self.thread(task), self.word(&text));
+                let after = (event.time - before).0;
+                self.lanes[thread].between.push((after, word));
+            }
+        }
     }
 
     fn slices(&mut self, task: Task, covered: &Stretches) -> Vec<(u64, u64, usize)> {

@@ -9,6 +9,7 @@ mod bar;
 mod cast;
 mod covered;
 mod data;
+mod decided;
 mod frames;
 mod happened;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use maud::{Markup, html};
 use trace::explain::Wait;
 
 pub(in crate::commands) use data::PageData;
+pub(in crate::commands) use decided::interfered;
 pub(in crate::commands) use frames::Chart;
 
 use self::bar::bar;
@@ -38,6 +40,11 @@ pub(in crate::commands) fn opening(chart: &Chart, account: Option<&Account>) -> 
         @if !chart.bars.is_empty() {
             h2 { @if chart.of == "frame" { "Frames" } @else { "Waits" } }
             (canvas(chart))
+            @if account.is_some_and(|account| !account.decisions().is_empty()) {
+                p.note.scripted hidden {
+                    "A diamond below a bar: the job system decided something about the machine then."
+                }
+            }
             section #opened aria-live="polite" {}
         }
     }

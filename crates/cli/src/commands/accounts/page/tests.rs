@@ -1,6 +1,6 @@
 //! Pages about explanations that are made by hand.
 
-use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
+use event::{Cpu, Event, EventKind, KernelEvent, KernelEventKind, Left, Nanos, Task};
 use serde_json::Value;
 use trace::explain::{CauseKind, Explanation, InversionKind, Selection, explain};
 use trace::timeline::{Options, Timeline};
@@ -234,6 +234,60 @@ fn frames_are_counted() {
     let chart = Chart::timed(&timed(100_000, 77_777), None, None);
     assert_eq!((chart.all, chart.bars.len()), (100_000, 20_000));
     assert_eq!(chart.worst().unwrap().name, "frame 77777");
+}
+
+/// Goal: what the job system decided about the machine is a table and marks of the chart, and what its
+/// threads did between two jobs is in their lanes, in words that name the threads. Method: a frame of two
+/// threads, with one event of each sort.
+#[test]
+fn decisions_are_told() {
+    const MS: u64 = 1_000_000;
+    let event = |ms: u64, slot, kind, job, arg| Event {
+        time: Nanos(ms * MS),
+        job,
+        arg,
+        slot,
+        kind,
+    };
+    let recording = Recording {
+        threads: vec![
+            Thread::new(Task(0), "main", None),
+            Thread::new(Task(1), "worker", None),
+        ],
+        slots: [(0, Task(0)), (1, Task(1))].into(),
+        jobs: vec![
+            event(1, 0, EventKind::FrameBegin, 7, 9 * MS),
+            event(2, 0, EventKind::Wake, 0, 1),
+            event(3, 1, EventKind::Steal, 0, 0),
+            event(4, 0, EventKind::Resized, 0, (1 << 32) | 3),
+            event(6, 0, EventKind::FrameEnd, 7, 0),
+        ],
+        ..Recording::default()
+    };
+    let timeline = Timeline::new(recording, &Options::default());
+    let explanation = explain(&timeline, &Selection::default());
+    let account = Account::new(timeline, explanation, Nanos(MS));
+    let (page, data) = page(&account);
+    assert!(
+        page.contains("frame 7 took 5.00 ms and ended 3.00 ms before its deadline"),
+        "{page}"
+    );
+    let table = account.decisions_page().into_string();
+    let row = "<td class=\"number\">0.003000 s</td><td>main</td><td>workers from now on: 3; \
+               fewer CPUs may be used";
+    assert!(table.contains(row), "{table}");
+    assert_eq!(data["decisions"][0]["start_ns"], 3 * MS);
+    let happened = &data["happened"];
+    let threads = happened["threads"].as_array().unwrap().iter();
+    let between = threads.flat_map(|thread| thread["between"].as_array().unwrap());
+    let word = |at: &Value| happened["words"][at.as_u64().unwrap() as usize].clone();
+    let between: Vec<_> = between
+        .map(|it| (it[0].as_u64().unwrap(), word(&it[1])))
+        .collect();
+    assert!(
+        between.contains(&(MS, "wakes worker".into())),
+        "{between:?}"
+    );
 }
 
 /// Goal: every cause has a colour that the style knows, only the unknown cause has the unknown one's, and
