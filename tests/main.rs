@@ -13,6 +13,7 @@ mod campaign;
 mod confined;
 mod contexts;
 mod dag;
+mod declared;
 mod defects;
 mod futures;
 mod idle;

@@ -35,6 +35,11 @@ struct FirstFrame;
 #[doc = include_str!("../../docs/guide/graphs.md")]
 struct GraphsGuide;
 
+/// Those of the guide to safety.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/safety.md")]
+struct SafetyGuide;
+
 /// A parser or reader, with its check.
 #[derive(Clone, Copy)]
 pub struct Target {

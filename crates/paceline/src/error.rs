@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use platform::{CpuSet, SignalError, SpawnError};
 
+use crate::access::AccessError;
 use crate::access::MissingItems;
 use crate::limits::RECORDS_MAX;
 use crate::store::{JobId, Label};
@@ -242,6 +243,8 @@ pub enum ScheduleError {
     },
     /// A run of a graph has data that is shorter than a job declares.
     MissingItems(Box<MissingItems>),
+    /// It declares data that it must not touch, as things are.
+    Access(AccessError),
 }
 
 impl fmt::Display for ScheduleError {
@@ -284,6 +287,7 @@ impl fmt::Display for ScheduleError {
                 )
             }
             ScheduleError::MissingItems(missing) => missing.fmt(f),
+            ScheduleError::Access(error) => error.fmt(f),
         }
     }
 }

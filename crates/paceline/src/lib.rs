@@ -63,6 +63,10 @@
 //! job system say by itself what holds it up: `Builder::stuck_after`, `Builder::report_on`,
 //! `Builder::on_report` and `PACELINE_STUCK`. [`JobSystem::report`] needs no feature.
 //!
+//! `checks`, on by default, is `Builder::checks`: whether jobs that declare what they touch
+//! ([`NewJob::reads`], [`NewJob::writes`]) are in order is checked when they are scheduled, if the builder
+//! asks for it.
+//!
 //! # How it works
 //!
 //! A job lives in a slot and is named by slot and generation. Queues hold *tickets*, copies of that name. A
@@ -114,13 +118,16 @@ mod work;
 pub use crate::platform::{
     CpuSet, Limits, Os, Platform, SchedParams, Signal, SpawnError, Topology,
 };
-pub use access::{AccessKind, Conflict, Conflicting, MissingItems};
+pub use access::{
+    AccessError, AccessFault, AccessKind, Conflict, Conflicting, MissingItems, Outside, Toucher,
+};
 pub use adapt::{Decision, Help, Interference, Placement, Role, explain};
 pub use api::{
-    Adopted, Builder, BuiltGraph, Condition, CriticalPath, Event, Frame, GraphBuilder, GraphJob,
-    GraphNode, Inputs, Items, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith, NodeRef,
-    NodeTiming, Outcome, PerWorker, Res, ResEach, ResItem, ResPart, Resources, Span, StartedGraph,
-    Tile, TileMut, Tiles, TilesMut, WhenDone,
+    Adopted, Builder, BuiltGraph, Condition, CriticalPath, DeclaredJob, Event, Frame, GraphBuilder,
+    GraphJob, GraphNode, Inputs, Items, Job, JobSystem, Latch, Loop, LoopData, NewJob, NewJobWith,
+    NodeRef, NodeTiming, Outcome, Part, PerWorker, ReadAccess, Reading, Res, ResEach, ResItem,
+    ResPart, Resources, Shared, Span, StartedGraph, Tile, TileMut, Tiles, TilesMut, WhenDone,
+    WriteAccess, Writing,
 };
 #[doc(hidden)]
 pub use api::{Fields, KeyMaker};

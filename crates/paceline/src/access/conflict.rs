@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::AccessKind;
+use super::{AccessKind, Declared};
 use crate::store::Label;
 
 /// Two jobs touch the same data, one of them changes it, and nothing orders them.
@@ -48,6 +48,17 @@ pub struct Conflicting {
     pub kind: AccessKind,
     /// The items that it touches, if it does not touch all.
     pub part: Option<Range<usize>>,
+}
+
+impl Conflicting {
+    #[inline]
+    pub(crate) fn new(label: Label, kind: AccessKind, part: Range<usize>) -> Conflicting {
+        Conflicting {
+            label,
+            kind,
+            part: (part != Declared::WHOLE).then_some(part),
+        }
+    }
 }
 
 impl fmt::Display for Conflicting {

@@ -5,6 +5,10 @@
 //! compile.
 
 mod conflict;
+mod fault;
+mod holders;
+#[cfg(feature = "checks")]
+pub(crate) mod ledger;
 mod missing;
 mod tuples;
 
@@ -12,6 +16,8 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 pub use conflict::{Conflict, Conflicting};
+pub use fault::{AccessError, AccessFault, Outside, Toucher};
+pub(crate) use holders::{Holder, Holders, Who};
 pub use missing::MissingItems;
 pub(crate) use missing::NeededItems;
 pub(crate) use tuples::{Accesses, And, declared};
@@ -50,6 +56,19 @@ pub(crate) struct Declared {
 impl Declared {
     /// The part that is all of a resource.
     pub(crate) const WHOLE: Range<usize> = 0..usize::MAX;
+
+    /// Whether two accesses touch the same data, and one of them changes it. All checks ask this function.
+    #[inline]
+    pub(crate) fn collides(&self, other: &Declared) -> bool {
+        self.resource == other.resource && self.meets(other.kind, &other.part)
+    }
+
+    /// The same for an access to the same resource.
+    #[inline]
+    pub(crate) fn meets(&self, kind: AccessKind, part: &Range<usize>) -> bool {
+        let writes = self.kind == AccessKind::Writes || kind == AccessKind::Writes;
+        writes && self.part.start.max(part.start) < self.part.end.min(part.end)
+    }
 }
 
 /// Where the data of one resource lies. It has no example, because programs do not name it.
@@ -85,6 +104,35 @@ pub unsafe trait Access {
     /// # Safety
     /// The places are those of the run. For `'a` no other thread touches what is declared, unless both read.
     unsafe fn item<'a>(&'a self, places: Places<'a>) -> Self::Item<'a>;
+
+    /// What keeps others from the data while the body runs. The data of a graph needs nothing: what runs
+    /// when, is settled when the graph is built.
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        None
+    }
+}
+
+/// Keeps others from data that jobs share, while a body runs. It has no example, because programs do not name
+/// it.
+#[doc(hidden)]
+pub trait Keeper {
+    /// The name of the data.
+    #[doc(hidden)]
+    fn name(&self) -> &'static str;
+
+    #[doc(hidden)]
+    fn take(&self, by: u64) -> Result<(), Taken>;
+
+    #[doc(hidden)]
+    fn give_back(&self, by: u64);
+}
+
+/// The one that has the data. It has no example, because programs do not name it.
+#[doc(hidden)]
+pub struct Taken {
+    pub(crate) resource: &'static str,
+    pub(crate) holder: Holder,
+    pub(crate) refused: Declared,
 }
 
 /// [`Declared`], for the signature of [`Access`]. It has no example, because programs do not name it.

@@ -1,6 +1,6 @@
 //! Tuples of accesses.
 
-use super::{Access, Declared, Places};
+use super::{Access, Declared, Keeper, Places};
 
 /// The accesses of a job: none to eight. The body gets nothing (`()`) for none, the reference itself for one,
 /// and a tuple for more. Programs need no implementation of their own. It has no example, because programs do
@@ -17,6 +17,9 @@ pub unsafe trait Accesses {
 
     /// Calls `visit` with each.
     fn each(&self, visit: &mut dyn FnMut(super::DeclaredAccess));
+
+    /// Calls `visit` with what keeps others from each, until it returns false.
+    fn each_keeper(&self, visit: &mut dyn FnMut(&dyn Keeper) -> bool);
 
     /// # Safety
     /// As for [`Access::item`], for each; no two of them are of one resource's same part, unless both read.
@@ -36,6 +39,8 @@ unsafe impl Accesses for () {
     type Items<'a> = ();
 
     fn each(&self, _: &mut dyn FnMut(super::DeclaredAccess)) {}
+
+    fn each_keeper(&self, _: &mut dyn FnMut(&dyn Keeper) -> bool) {}
 
     unsafe fn items<'a>(&'a self, _: Places<'a>) {}
 }
@@ -59,6 +64,10 @@ unsafe impl<A: Access> Accesses for (A,) {
         self.0.each(visit);
     }
 
+    fn each_keeper(&self, visit: &mut dyn FnMut(&dyn Keeper) -> bool) {
+        _ = self.0.keeper().is_none_or(visit);
+    }
+
     unsafe fn items<'a>(&'a self, places: Places<'a>) -> A::Item<'a> {
         // SAFETY: the caller's promise.
         unsafe { self.0.item(places) }
@@ -80,6 +89,10 @@ macro_rules! tuples {
 
             fn each(&self, visit: &mut dyn FnMut(super::DeclaredAccess)) {
                 $(self.$place.each(visit);)+
+            }
+
+            fn each_keeper(&self, visit: &mut dyn FnMut(&dyn Keeper) -> bool) {
+                _ = true $(&& self.$place.keeper().is_none_or(&mut *visit))+;
             }
 
             unsafe fn items<'a>(&'a self, places: Places<'a>) -> Self::Items<'a> {

@@ -359,7 +359,13 @@ impl<P: Platform> Context<'_, P> {
                 id: job,
                 label: None,
             }),
-            (Some(_), after) => self.graph().add_dependency(job, after),
+            (Some(ticket), after) => {
+                self.graph().add_dependency(job, after)?;
+                if let Some(after) = after {
+                    self.shared.checks.add_late(ticket, after);
+                }
+                Ok(())
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use platform::Platform;
 
 use super::handle::{Event, Job, Latch};
-use super::schedule::{NewJob, owner};
+use super::schedule::NewJob;
+use super::submit::owner;
 use crate::error::ScheduleError;
 use crate::store::{BodyTable, JobId, Slot, Ticket};
 use crate::work::{Given, Shared};
@@ -84,6 +85,7 @@ impl<'body, P: Platform> NewJob<'_, 'body, P> {
             // SAFETY: the job is new, and the caller's table is that of the value.
             unsafe { slot.promise(table) };
         }
+        self.note_for_checks(&cx, ticket);
         graph.wire_event(ticket, slot, after, cx.queue())?;
         Ok((owner, JobId::new(cx.shared.id, ticket)))
     }

@@ -5,7 +5,8 @@ use std::future::Future;
 use platform::Platform;
 
 use super::handle::{Job, WhenDone};
-use super::schedule::{NewJob, owner};
+use super::schedule::NewJob;
+use super::submit::{Declares, owner};
 use super::system::JobSystem;
 use crate::error::{ScheduleError, or_panic};
 use crate::store::{JobId, Name, Slot};
@@ -65,7 +66,8 @@ impl<'body, P: Platform> NewJob<'_, 'body, P> {
                 unsafe { slot.put_body(body, table) };
             }
         };
-        let id = self.submit(Slot::<P>::IS_HELD | Slot::<P>::IS_FUTURE, put)?;
+        let flags = Slot::<P>::IS_HELD | Slot::<P>::IS_FUTURE;
+        let id = self.submit(flags, put, &Declares::NOTHING)?;
         Ok(Job::new(owner, id))
     }
 }

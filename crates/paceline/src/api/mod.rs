@@ -13,7 +13,9 @@ mod over;
 mod per_worker;
 mod schedule;
 mod scope;
+mod shared;
 mod span;
+mod submit;
 mod system;
 #[cfg(feature = "trace")]
 mod trace;
@@ -33,6 +35,7 @@ pub use machine::Adopted;
 pub use over::{Loop, LoopData, Tile, TileMut, Tiles, TilesMut};
 pub use per_worker::PerWorker;
 pub use schedule::NewJob;
+pub use shared::{DeclaredJob, Part, ReadAccess, Reading, Shared, WriteAccess, Writing};
 pub use span::Span;
 pub use system::JobSystem;
 #[cfg(feature = "trace")]

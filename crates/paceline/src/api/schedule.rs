@@ -3,15 +3,15 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
-use std::sync::Arc;
 
 use platform::{Os, Platform};
 use smallvec::SmallVec;
 
 use super::handle::Job;
+use super::submit::{Declares, owner};
 use crate::error::{ScheduleError, or_panic};
 use crate::policy::Grain;
-use crate::store::{BodyTable, JobId, Label, Slot, SlotValue, Ticket};
+use crate::store::{JobId, Label, Slot, Ticket};
 use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typed};
 
 /// The description of a job, from [`JobSystem::job`](crate::JobSystem::job), [`Context::job`] or
@@ -33,13 +33,13 @@ use crate::work::{Context, Once, RangeTable, ScopeJobs, Shared, SharedRange, Typ
 /// [`Scope`](crate::Scope), and `'static` for all others, which nothing waits for.
 #[must_use = "describe the job, then schedule it"]
 pub struct NewJob<'a, 'body, P: Platform = Os> {
-    from: Origin<'a, P>,
+    pub(super) from: Origin<'a, P>,
     pub(super) label: Label,
-    after: Predecessors,
+    pub(super) after: Predecessors,
     /// The flag of its lane, beside that of the job that schedules it.
-    lane: u32,
+    pub(super) lane: u32,
     /// No worker is woken for it.
-    is_quiet: bool,
+    pub(super) is_quiet: bool,
     /// Invariant: a longer borrow must not pass for a shorter one, nor the other way round.
     _body: PhantomData<fn(&'body ()) -> &'body ()>,
 }
@@ -55,7 +55,7 @@ pub(super) enum Origin<'a, P: Platform> {
 
 impl<'a, P: Platform> Origin<'a, P> {
     #[inline]
-    fn shared(&self) -> &'a Shared<P> {
+    pub(super) fn shared(&self) -> &'a Shared<P> {
         match self {
             Origin::Outside(shared) | Origin::InScope(shared, _) => shared,
             Origin::Inside(context) => context.shared,
@@ -64,7 +64,7 @@ impl<'a, P: Platform> Origin<'a, P> {
 
     /// The scope that the job belongs to.
     #[inline]
-    fn scope(&self) -> Option<&'a ScopeJobs<P>> {
+    pub(super) fn scope(&self) -> Option<&'a ScopeJobs<P>> {
         match self {
             Origin::InScope(_, scope) => Some(scope),
             Origin::Outside(_) | Origin::Inside(_) => None,
@@ -97,8 +97,8 @@ impl<'a, P: Platform> Origin<'a, P> {
 
 /// The predecessors of a job that is being described; the first eight without a heap allocation.
 #[derive(Default)]
-struct Predecessors {
-    tickets: SmallVec<[Ticket; 8]>,
+pub(super) struct Predecessors {
+    pub(super) tickets: SmallVec<[Ticket; 8]>,
     /// Slots below this one are there: what the last look at their number has found.
     slots: u32,
     /// An id of another job system, if there was one.
@@ -150,7 +150,7 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         NewJob::labelled(from, label)
     }
 
-    fn labelled(from: Origin<'a, P>, label: Label) -> Self {
+    pub(super) fn labelled(from: Origin<'a, P>, label: Label) -> Self {
         NewJob {
             from,
             label,
@@ -290,8 +290,21 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
     where
         F: FnOnce(&Context<'_, P>) + Send + 'body,
     {
+        self.try_schedule_as(body, &Declares::NOTHING)
+    }
+
+    /// The same for a job that declares what it touches.
+    #[inline]
+    pub(super) fn try_schedule_as<F>(
+        self,
+        body: F,
+        declares: &Declares<'_>,
+    ) -> Result<JobId, ScheduleError>
+    where
+        F: FnOnce(&Context<'_, P>) + Send + 'body,
+    {
         // SAFETY: what the body borrows lives as long as the job (see `new`).
-        unsafe { self.submit_body(0, body, &Once::<P, F>::TABLE) }
+        unsafe { self.submit_body(0, body, &Once::<P, F>::TABLE, declares) }
     }
 
     /// Schedules a body whose result is kept for the returned handle. A result of up to 64 bytes lies in the
@@ -331,9 +344,23 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         F: FnOnce(&Context<'_, P>) -> T + Send + 'body,
         T: Send + 'body,
     {
+        self.try_run_as(body, &Declares::NOTHING)
+    }
+
+    /// The same for a job that declares what it touches.
+    #[inline]
+    pub(super) fn try_run_as<F, T>(
+        self,
+        body: F,
+        declares: &Declares<'_>,
+    ) -> Result<Job<T>, ScheduleError>
+    where
+        F: FnOnce(&Context<'_, P>) -> T + Send + 'body,
+        T: Send + 'body,
+    {
         let (held, table) = (Slot::<P>::IS_HELD, &Typed::<P, F, T>::TABLE);
         // SAFETY: as in `try_schedule`; the result lives as long, too.
-        let id = unsafe { self.submit_body(held, body, table)? };
+        let id = unsafe { self.submit_body(held, body, table, declares)? };
         Ok(Job::new(owner(self.shared()), id))
     }
 
@@ -385,8 +412,9 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         F: Fn(Range<usize>, &Context<'_, P>) + Send + Sync + 'body,
     {
         let body = SharedRange::new(range, grain, body)?;
+        let (flag, table) = (Slot::<P>::IS_RANGE, &RangeTable::<P, F>::TABLE);
         // SAFETY: as in `try_schedule`.
-        unsafe { self.submit_body(Slot::<P>::IS_RANGE, body, &RangeTable::<P, F>::TABLE) }
+        unsafe { self.submit_body(flag, body, table, &Declares::NOTHING) }
     }
 
     /// Makes a job without a body, which is over when all its dependencies are.
@@ -406,88 +434,9 @@ impl<'a, 'body, P: Platform> NewJob<'a, 'body, P> {
         let graph = cx.graph();
         let made = graph.make(&self.label, 0, Ticket::NONE);
         let (ticket, slot) = made.ok_or_else(|| graph.full())?;
+        self.note_for_checks(&cx, ticket);
         graph.wire(ticket, slot, after, cx.queue(), false)?;
         cx.publish(cx.queue(), false);
         Ok(JobId::new(cx.shared.id, ticket))
     }
-
-    /// Makes the job and publishes it.
-    ///
-    /// # Safety
-    /// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
-    #[inline]
-    unsafe fn submit_body<F>(
-        &self,
-        flags: u32,
-        body: F,
-        table: &'static BodyTable,
-    ) -> Result<JobId, ScheduleError> {
-        let mut body = Some(body);
-        self.submit(flags, &mut |_, slot| {
-            if let Some(body) = body.take() {
-                // SAFETY: the caller's promise; the job is new.
-                unsafe { slot.put_body(body, table) }
-            }
-        })
-    }
-
-    /// The same. `put` is called once, and puts the body into the slot of the job. It knows the type of the
-    /// body, so that this function need not, and is compiled once for all of them.
-    pub(super) fn submit(
-        &self,
-        flags: u32,
-        put: &mut dyn FnMut(Ticket, &Slot<P>),
-    ) -> Result<JobId, ScheduleError> {
-        let cx = self.from.context()?;
-        let after = self.predecessors()?;
-        let graph = cx.graph();
-        let flags = flags | self.lane | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
-        let scope = self.from.scope();
-        let made = match scope {
-            None => graph.make_here(&self.label, flags, Ticket::NONE),
-            Some(scope) => {
-                let flags = flags | Slot::<P>::IN_SCOPE;
-                let made = graph.make(&self.label, flags, scope.parent());
-                made.inspect(|_| scope.count(&cx))
-            }
-        };
-        let (job, slot) = made.ok_or_else(|| graph.full())?;
-        put(job, slot);
-        let queue = cx.queue();
-        if after.is_empty() {
-            graph.make_runnable(job, slot, flags, queue);
-        } else {
-            graph.wire(job, slot, after, queue, scope.is_some())?;
-        }
-        if self.is_quiet {
-            cx.tell_spinners();
-        } else {
-            cx.publish(queue, false);
-        }
-        Ok(JobId::new(cx.shared.id, job))
-    }
-}
-
-/// Schedules a job with a result, after `after`.
-///
-/// # Safety
-/// `table` is that of the body's type. The body borrows nothing.
-pub(super) unsafe fn successor<P: Platform>(
-    cx: &Context<'_, P>,
-    label: Label,
-    after: Ticket,
-    body: &mut dyn SlotValue,
-    table: &'static BodyTable,
-) -> Result<Ticket, ScheduleError> {
-    let mut job = NewJob::labelled(Origin::Inside(cx), label);
-    job.after.tickets.push(after);
-    // SAFETY: the caller's promise; the job is new.
-    let put = &mut |_, slot: &Slot<P>| unsafe { slot.put_value(body, table) };
-    job.submit(Slot::<P>::IS_HELD, put).map(JobId::ticket)
-}
-
-/// The same job system, for a handle that keeps it.
-pub(super) fn owner<P: Platform>(shared: &Shared<P>) -> Arc<Shared<P>> {
-    let owner = shared.this.upgrade();
-    owner.expect("the caller's borrow keeps the job system alive")
 }

@@ -153,6 +153,16 @@ impl<'d, P: Platform, D: Driver<P>> OnGraph<'d, P, D> {
         Ok(())
     }
 
+    /// A job that was made, and that nobody knows, is not to run: its body is dropped, and it is over.
+    #[cold]
+    pub(crate) fn refuse(self, job: Ticket, slot: &Slot<P>, queue: Queue) {
+        // Relaxed, both: published by what follows. The program will get no handle.
+        slot.flags.fetch_or(Slot::<P>::CANCELLED, Ordering::Relaxed);
+        slot.holders.store(Slot::<P>::FINISHER, Ordering::Relaxed);
+        self.make_ready(job, slot, queue);
+        self.finish_todo(queue);
+    }
+
     /// Adds the edges of a new event. The event holds itself back until it is completed.
     ///
     /// # Errors

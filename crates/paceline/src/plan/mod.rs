@@ -122,7 +122,7 @@ impl DeclaredGraph {
         for node in self.nodes.iter().filter(|node| overlap(&node.accesses)) {
             for (place, access) in node.accesses.iter().enumerate() {
                 let mut before = node.accesses[..place].iter();
-                if before.any(|before| collide(before, access)) {
+                if before.any(|before| before.collides(access)) {
                     return Err(PlanError::DeclaredTwice {
                         label: node.label,
                         resource: self.name_of(access.resource),
@@ -183,7 +183,7 @@ impl DeclaredGraph {
             accesses.map(move |access| (node, access))
         });
         let is_it = |(node, access): &(usize, &Declared)| {
-            collide(access, later.1) && !reach.orders(*node, later.0)
+            access.collides(later.1) && !reach.orders(*node, later.0)
         };
         let earlier = all.find(is_it);
         self.conflict(earlier.unwrap_or(later), later)
@@ -215,10 +215,8 @@ impl DeclaredGraph {
 
     #[inline]
     fn conflict(&self, earlier: (usize, &Declared), later: (usize, &Declared)) -> Conflict {
-        let side = |(node, access): (usize, &Declared)| Conflicting {
-            label: self.nodes[node].label,
-            kind: access.kind,
-            part: (access.part != Declared::WHOLE).then(|| access.part.clone()),
+        let side = |(node, access): (usize, &Declared)| {
+            Conflicting::new(self.nodes[node].label, access.kind, access.part.clone())
         };
         Conflict {
             resource: self.name_of(earlier.1.resource),
@@ -231,15 +229,6 @@ impl DeclaredGraph {
     fn name_of(&self, resource: u64) -> &'static str {
         self.resources[resource as usize]
     }
-}
-
-/// Whether two accesses touch the same data, and one of them changes it.
-#[inline]
-fn collide(a: &Declared, b: &Declared) -> bool {
-    let write = a.kind == AccessKind::Writes || b.kind == AccessKind::Writes;
-    // An empty part meets none.
-    let meet = a.part.start.max(b.part.start) < a.part.end.min(b.part.end);
-    write && meet && a.resource == b.resource
 }
 
 /// Whether two of the accesses collide.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::*;
-use crate::access::AccessKind::{Reads, Writes};
+use crate::access::AccessKind::{self, Reads, Writes};
 
 /// A stream of numbers that is a function of its seed (SplitMix64).
 struct Random(u64);

@@ -4,6 +4,7 @@
 mod bodies;
 pub(crate) mod built;
 mod caller;
+pub(crate) mod checks;
 pub(crate) mod context;
 mod ending;
 mod entry;

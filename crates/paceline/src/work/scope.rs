@@ -138,6 +138,7 @@ impl<P: Platform> Context<'_, P> {
         // The jobs borrow from here: the scope is not left before they have ended.
         self.wait_for_borrowers(job, |cycle| self.give_up_jobs_of(job, &cycle));
         guard.disarm();
+        self.shared.checks.scope_ended(job);
         match (result, graph.take_failure(job)) {
             (Ok(result), None) => result,
             (Ok(result), Some(error)) => {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use event::{Nanos, Sink};
 use platform::{Atomic, Late, Padded, Platform};
 
+use super::checks::Checks;
 use super::context::Context;
 use super::ending::EndOfSystem;
 use super::range::RangeBlock;
@@ -26,8 +27,11 @@ use crate::record::Recorder;
 use crate::stats::Stats;
 use crate::store::{LINK_BLOCKS_MAX, Labels, Links, Slab, Slot, Ticket};
 
+/// What all threads share. (Programs know another [`Shared`](crate::Shared).)
+pub(crate) use self::SystemState as Shared;
+
 /// The job system itself; [`JobSystem`](crate::JobSystem) is the handle to it.
-pub(crate) struct Shared<P: Platform> {
+pub(crate) struct SystemState<P: Platform> {
     pub(crate) platform: P,
     pub(crate) id: NonZeroU32,
     pub(crate) this: Weak<Shared<P>>,
@@ -54,6 +58,7 @@ pub(crate) struct Shared<P: Platform> {
     /// How far its end is.
     pub(crate) ending: EndOfSystem<P>,
     pub(crate) long_waits: LongWaits<P>,
+    pub(crate) checks: Checks<P>,
     pub(crate) fork_epoch: u32,
     /// For each CPU, by its number: its last-level cache. Empty if there is only one.
     caches: Vec<u32>,
@@ -77,6 +82,7 @@ pub(crate) struct Parts<P: Platform> {
     pub(crate) slice: Option<Nanos>,
     pub(crate) slow_takes_loops: bool,
     pub(crate) long_waits: LongWaits<P>,
+    pub(crate) checks: bool,
 }
 
 /// The most ranges that several threads run at a time. Further ranges stay on their thread.
@@ -147,6 +153,7 @@ impl<P: Platform> Shared<P> {
             panics,
             ending,
             long_waits: parts.long_waits,
+            checks: Checks::new(parts.checks),
             fork_epoch,
             caches,
             platform: parts.platform,

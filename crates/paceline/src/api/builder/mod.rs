@@ -1,8 +1,9 @@
 //! The settings of a job system, and how one is made of them.
 
 mod asked;
-mod checks;
+mod declared;
 mod hooks;
+mod ranges;
 #[cfg(feature = "report")]
 mod reports;
 #[cfg(not(feature = "report"))]
@@ -16,7 +17,7 @@ use event::{Nanos, Sink};
 use platform::{CpuSet, Os, Platform, SchedParams};
 
 use self::asked::Asked;
-use self::checks::{in_range, out_of_range};
+use self::ranges::{in_range, out_of_range};
 use super::system::JobSystem;
 use crate::adapt::environment::{self, WorkersSetting};
 use crate::adapt::{Adapt, Placement, Settings};
@@ -63,6 +64,7 @@ pub struct Builder<P: Platform = Os> {
     sink: Option<Arc<dyn Sink>>,
     recording: bool,
     stuck: StuckSetting,
+    checks: bool,
     hooks: Hooks,
 }
 
@@ -142,6 +144,7 @@ impl<P: Platform> Builder<P> {
             sink: None,
             recording: true,
             stuck: StuckSetting::default(),
+            checks: false,
             hooks: Hooks::default(),
         }
     }
@@ -448,6 +451,7 @@ impl<P: Platform> Builder<P> {
             stack_bytes: self.stack_bytes,
             slice: self.slice,
             long_waits,
+            checks: self.checks,
             platform: self.platform,
         });
         let mut system = JobSystem::from_shared(shared);

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use platform::{Os, Platform};
 
-use super::schedule::owner;
+use super::submit::owner;
 use super::system::JobSystem;
 use crate::error::or_panic;
 use crate::plan::{DeclaredEdge, DeclaredGraph, DeclaredNode};

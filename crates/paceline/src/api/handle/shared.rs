@@ -6,7 +6,7 @@ use event::Nanos;
 use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::owner::Owner;
-use crate::api::schedule::successor;
+use crate::api::submit::successor;
 use crate::error::{ScheduleError, WaitError};
 use crate::graph::{DROPPED, Listener};
 use crate::store::{Body, BodyTable, CallSite, JobId, Label, Slot, SlotValue, Ticket};
@@ -96,6 +96,7 @@ impl<P: Platform> Owner for Shared<P> {
             return Err(WaitError::Forked);
         }
         if self.is_over(job) {
+            self.checks.waited_for(job);
             return Ok(None);
         }
         if let Some(key) = earlier {
@@ -114,7 +115,9 @@ impl<P: Platform> Owner for Shared<P> {
                 if let Some(waker) = self.graph.wakers.take(key) {
                     self.panics.discard(waker);
                 }
-                not_listening.map(|_| None).map_err(WaitError::from)
+                not_listening.map_err(WaitError::from)?;
+                self.checks.waited_for(job);
+                Ok(None)
             }
         }
     }

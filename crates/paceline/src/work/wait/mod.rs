@@ -85,10 +85,15 @@ impl<P: Platform> Context<'_, P> {
     ) -> Result<bool, WaitError> {
         self.wake_for_all();
         if self.shared.slot(target).is_over(target) {
+            self.shared.checks.waited_for(target);
             return Ok(true);
         }
         self.check_stack();
-        self.wait_for(target, deadline, Some(site))
+        let waited = self.wait_for(target, deadline, Some(site));
+        if let Ok(true) = waited {
+            self.shared.checks.waited_for(target);
+        }
+        waited
     }
 
     /// Waits until a job that borrows from the caller's stack is over, whatever happens. `give_up` is called

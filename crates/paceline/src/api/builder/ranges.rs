@@ -1,4 +1,4 @@
-//! Checks of settings.
+//! Whether settings are in their ranges.
 
 use crate::error::BuildError;
 

@@ -1,0 +1,165 @@
+//! A description becomes a job: it gets a slot and its body, is checked, if there are checks, and published.
+
+use std::sync::Arc;
+
+use platform::Platform;
+
+use super::schedule::{NewJob, Origin};
+use crate::access::{AccessError, AccessFault, Declared};
+use crate::error::ScheduleError;
+use crate::store::{BodyTable, JobId, Label, Slot, SlotValue, Ticket};
+use crate::work::checks::NewcomerJob;
+use crate::work::{Context, Shared};
+
+/// What a job declares.
+pub(super) struct Declares<'d> {
+    pub(super) accesses: &'d [Declared],
+    pub(super) is_auto: bool,
+}
+
+impl Declares<'_> {
+    pub(super) const NOTHING: Declares<'static> = Declares {
+        accesses: &[],
+        is_auto: false,
+    };
+}
+
+impl<P: Platform> NewJob<'_, '_, P> {
+    /// Makes the job and publishes it.
+    ///
+    /// # Safety
+    /// `table` belongs to `F`, and all that `body` borrows lives until the job has ended.
+    #[inline]
+    pub(super) unsafe fn submit_body<F>(
+        &self,
+        flags: u32,
+        body: F,
+        table: &'static BodyTable,
+        declares: &Declares<'_>,
+    ) -> Result<JobId, ScheduleError> {
+        let mut body = Some(body);
+        let put = &mut |_, slot: &Slot<P>| {
+            if let Some(body) = body.take() {
+                // SAFETY: the caller's promise; the job is new.
+                unsafe { slot.put_body(body, table) }
+            }
+        };
+        self.submit(flags, put, declares)
+    }
+
+    /// The same. `put` is called once, and puts the body into the slot of the job. It knows the type of the
+    /// body, so that this function need not, and is compiled once for all of them.
+    pub(super) fn submit(
+        &self,
+        flags: u32,
+        put: &mut dyn FnMut(Ticket, &Slot<P>),
+        declares: &Declares<'_>,
+    ) -> Result<JobId, ScheduleError> {
+        let cx = self.from.context()?;
+        let after = self.predecessors()?;
+        let graph = cx.graph();
+        let flags = flags | self.lane | Slot::<P>::HAS_BODY | cx.own(|own| own.lane);
+        let scope = self.from.scope();
+        let made = match scope {
+            None => graph.make_here(&self.label, flags, Ticket::NONE),
+            Some(scope) => {
+                let flags = flags | Slot::<P>::IN_SCOPE;
+                let made = graph.make(&self.label, flags, scope.parent());
+                made.inspect(|_| scope.count(&cx))
+            }
+        };
+        let (job, slot) = made.ok_or_else(|| graph.full())?;
+        put(job, slot);
+        let queue = cx.queue();
+        if cx.shared.checks.is_on() {
+            self.wire_checked(&cx, job, slot, declares)?;
+        } else if after.is_empty() {
+            graph.make_runnable(job, slot, flags, queue);
+        } else {
+            graph.wire(job, slot, after, queue, scope.is_some())?;
+        }
+        if self.is_quiet {
+            cx.tell_spinners();
+        } else {
+            cx.publish(queue, false);
+        }
+        Ok(JobId::new(cx.shared.id, job))
+    }
+
+    /// Checks a job that was made, and adds its edges, with those that it asks for by itself.
+    #[cold]
+    fn wire_checked(
+        &self,
+        cx: &Context<'_, P>,
+        job: Ticket,
+        slot: &Slot<P>,
+        declares: &Declares<'_>,
+    ) -> Result<(), ScheduleError> {
+        let (graph, queue) = (cx.graph(), cx.queue());
+        let in_scope = self.from.scope().is_some();
+        let added = cx.shared.checks.schedule(cx, &self.newcomer(job, declares));
+        let added = added.map_err(|error| {
+            graph.refuse(job, slot, queue);
+            ScheduleError::Access(error)
+        })?;
+        if added.is_empty() {
+            return graph.wire(job, slot, &self.after.tickets, queue, in_scope);
+        }
+        let mut after = self.after.tickets.clone();
+        after.extend(added);
+        graph.wire(job, slot, &after, queue, in_scope)
+    }
+
+    fn newcomer<'n>(&'n self, job: Ticket, declares: &Declares<'n>) -> NewcomerJob<'n> {
+        NewcomerJob {
+            job,
+            label: self.label,
+            after: &self.after.tickets,
+            scope: self.from.scope().map(|scope| scope.parent()),
+            accesses: declares.accesses,
+            is_auto: declares.is_auto,
+        }
+    }
+
+    /// A job without a body was made. What comes before it, comes before those that come after it.
+    #[inline]
+    pub(super) fn note_for_checks(&self, cx: &Context<'_, P>, job: Ticket) {
+        if cx.shared.checks.is_on() {
+            let newcomer = self.newcomer(job, &Declares::NOTHING);
+            let noted = cx.shared.checks.schedule(cx, &newcomer);
+            debug_assert!(noted.is_ok(), "it touches nothing");
+        }
+    }
+}
+
+/// The error of a job that was refused.
+#[cold]
+#[inline]
+pub(super) fn refused(fault: AccessFault) -> ScheduleError {
+    ScheduleError::Access(AccessError::new(fault))
+}
+
+/// Schedules a job with a result, after `after`.
+///
+/// # Safety
+/// `table` is that of the body's type. The body borrows nothing.
+pub(super) unsafe fn successor<P: Platform>(
+    cx: &Context<'_, P>,
+    label: Label,
+    after: Ticket,
+    body: &mut dyn SlotValue,
+    table: &'static BodyTable,
+) -> Result<Ticket, ScheduleError> {
+    let mut job = NewJob::labelled(Origin::Inside(cx), label);
+    job.after.tickets.push(after);
+    // SAFETY: the caller's promise; the job is new.
+    let put = &mut |_, slot: &Slot<P>| unsafe { slot.put_value(body, table) };
+    let made = job.submit(Slot::<P>::IS_HELD, put, &Declares::NOTHING);
+    made.map(JobId::ticket)
+}
+
+/// The same job system, for a handle that keeps it.
+pub(super) fn owner<P: Platform>(shared: &Shared<P>) -> Arc<Shared<P>> {
+    let owner = shared.this.upgrade();
+    owner.expect("the caller's borrow keeps the job system alive")
+}
