@@ -183,7 +183,7 @@ fn what_is_wrong_with_parts() {
     let (mut graph, w) = js.graph_of::<World>("frame");
     graph.job("left").writes(w.items.part(0..5)).run(|_, _| ());
     graph.job("right").reads(w.items.at(4)).run(|_, _| ());
-    let error = graph.try_build().err().expect("both touch item 4");
+    let error = graph.try_build().expect_err("both touch item 4");
     let text = error.to_string();
     assert!(text.contains("reads items 4..5 of 'items'"), "{text}");
     assert!(text.contains("writes items 0..5 of it"), "{text}");
@@ -192,7 +192,7 @@ fn what_is_wrong_with_parts() {
     let backwards = w.items.part(5..3);
     let (mut graph, _) = js.graph_of::<World>("frame");
     graph.job("backwards").reads(backwards).run(|_, _| ());
-    let error = graph.try_build().err().expect("5..3");
+    let error = graph.try_build().expect_err("5..3");
     assert!(matches!(
         error,
         PlanError::Backwards {
@@ -209,7 +209,7 @@ fn what_is_wrong_with_parts() {
         } else {
             job.writes(w.items.at(usize::MAX)).run(|_, _| ());
         }
-        let error = graph.try_build().err().expect("no slice has it");
+        let error = graph.try_build().expect_err("no slice has it");
         assert!(matches!(error, PlanError::Backwards { .. }), "{error}");
     }
 }

@@ -204,14 +204,16 @@ mod tests {
         for (job, node) in (0u32..).zip(graph.jobs()) {
             let deps = node.deps.iter().map(|&dep| nodes[dep as usize]);
             deps.for_each(|dep| add(dep, next, true));
-            last_sync
-                .into_iter()
-                .for_each(|sync| add(sync, next, false));
+            if let Some(sync) = last_sync {
+                add(sync, next, false);
+            }
             nodes.push(next);
             next += 1;
             while let Some(sync) = syncs.next_if(|sync| sync.after == job) {
                 add(nodes[sync.wait_for as usize], next, true);
-                last_sync.into_iter().for_each(|sync| add(sync, next, true));
+                if let Some(sync) = last_sync {
+                    add(sync, next, true);
+                }
                 last_sync = Some(next);
                 next += 1;
             }

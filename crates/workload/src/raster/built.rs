@@ -116,7 +116,9 @@ fn frame<P: Platform>(
         .writes(w.result);
     resolve.run(|cx, (plan, shadows, seen, result)| {
         let mut resolve = Resolve::begin(shadows, result);
-        seen.iter().for_each(|seen| resolve.add(seen));
+        for seen in seen.iter() {
+            resolve.add(seen);
+        }
         cx.work(resolve.end(plan, plan.frame));
     });
     graph.try_build()
