@@ -98,6 +98,8 @@ enum Name {
     Graph,
     /// Graphs of 500 and 50 000 jobs without work
     Build,
+    /// Scheduling jobs that declare what they touch, checked and not
+    Safety,
     /// One job to sleeping workers
     Submit,
     /// 60 Hz frames of 4 ms of work

@@ -12,6 +12,8 @@ pub(crate) enum Who {
     Paceline,
     /// A graph that is built once ([`paceline::BuiltGraph`]).
     PacelineBuilt,
+    /// Jobs that declare what they touch are checked when they are scheduled.
+    PacelineChecked,
     /// A control: workers stay where the kernel puts them.
     PacelineUnsteered,
     /// A control: as [`PacelineUnsteered`](Who::PacelineUnsteered), and the program's thread spins until a
@@ -54,6 +56,7 @@ impl Who {
             Who::PlainThreads => "plain threads",
             Who::Paceline => "paceline",
             Who::PacelineBuilt => "paceline, built once",
+            Who::PacelineChecked => "paceline, checked",
             Who::PacelineUnsteered => "paceline, steering off",
             Who::PacelineSpinning => "paceline, steering off, waker spinning",
             Who::PacelineUnsliced => "paceline, kernel's slice",
@@ -74,6 +77,7 @@ impl Who {
             Who::Serial | Who::Floor | Who::PlainThreads | Who::Tbb => None,
             Who::Paceline
             | Who::PacelineBuilt
+            | Who::PacelineChecked
             | Who::PacelineUnsteered
             | Who::PacelineSpinning
             | Who::PacelineUnsliced

@@ -81,7 +81,8 @@ fn colour(who: Who) -> RGBColor {
         | Who::PacelineSpinning
         | Who::PacelineUnsliced
         | Who::PacelineQuiet
-        | Who::PacelineBuilt => BLUE,
+        | Who::PacelineBuilt
+        | Who::PacelineChecked => BLUE,
         Who::Rayon | Who::RayonSpinning | Who::RayonPinned => VERMILION,
         Who::RayonMember => ORANGE,
         Who::Chili => GREEN,

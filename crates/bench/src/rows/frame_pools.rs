@@ -182,6 +182,7 @@ pub(super) fn with_pool<R: Send>(
         Who::Tbb => Err("has no pool in this process".into()),
         Who::PacelineQuiet => Err("only submits".into()),
         Who::PacelineBuilt => Err("only runs graphs".into()),
+        Who::PacelineChecked => Err("only schedules".into()),
         Who::Floor => Err("runs no frames".into()),
     }
 }

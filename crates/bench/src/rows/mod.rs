@@ -9,6 +9,7 @@ mod idle;
 mod join;
 mod load;
 mod loops;
+mod safety;
 mod short;
 mod simulator;
 mod slices;
@@ -28,6 +29,7 @@ pub(super) const ROWS: &[Row] = &[
     slices::ROW,
     graph::ROW,
     build::ROW,
+    safety::ROW,
     submit::ROW,
     frame::ROW,
     short::ROW,
