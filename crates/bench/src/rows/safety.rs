@@ -133,8 +133,8 @@ fn measure(setup: &mut Setup) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for (order, name) in [(Order::Named, "named"), (Order::Synced, "synced")] {
         let mut of_order = Vec::new();
-        for live in LIVE {
-            let live = setup.size(live, 10 + live / 500);
+        for (place, live) in LIVE.into_iter().enumerate() {
+            let live = setup.size(live, 10 + 2 * place);
             of_order.push((live, measure_one(setup, order, name, live)?));
         }
         let flatness = flatness(&of_order);
