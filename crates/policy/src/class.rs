@@ -15,6 +15,7 @@
 //! a CPU has nothing  pick → None → pull → dequeue(Move) there, enqueue(Move) here → pick
 //! before each tick   pull(Busy) → dequeue(Move) there, enqueue(Move) here
 //! one is kicked      pick(prev = the task there)
+//! it says it waits   waits_for
 //! a CPU goes away    dequeue(Move) there, select_cpu, enqueue(Move) for each; then set_online
 //! ```
 //!
@@ -91,6 +92,18 @@ pub trait Class {
     /// that of the new ones. The kernel picks anew on the task's CPU afterwards, and calls `preempts` if
     /// it waits.
     fn set_attr(&mut self, task: Task, attr: &Attr, now: Nanos);
+
+    /// The task's program says that it waits for these tasks from now on; for none: that it waits no more. A
+    /// statement, which may be wrong: the task may go on running, and the others may have ended. Default: it
+    /// is ignored, as kernels do that have no such call.
+    fn waits_for(&mut self, task: Task, others: &[Task]) {
+        let _ = (task, others);
+    }
+
+    /// Whether [`waits_for`](Class::waits_for) changes anything. Default: it does not.
+    fn listens(&self) -> bool {
+        false
+    }
 
     /// Where a task that begins or wakes up should be queued. `waker`: the CPU this happens on; `None` in
     /// an interrupt. The kernel takes another one if this one is not active or not allowed. Default:

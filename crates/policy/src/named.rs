@@ -3,7 +3,7 @@
 use event::Nanos;
 
 use crate::ops::rustland::{Constants, Rustland, capped, merged, pre333};
-use crate::ops::{Ext, Model, Promises, uniform_slice, virtual_slice};
+use crate::ops::{Ext, Model, Promises, WaitFor, uniform_slice, virtual_slice, waitfor};
 use crate::random::{Explore, Order};
 use crate::rtos::{Rtos, Rules};
 use crate::{Class, linux};
@@ -95,6 +95,15 @@ pub const CATALOGUE: &[Entry] = &[
         name: "rustland-333-capped",
         about: "the same a day later, with a limit on slices",
         make: |setting| scx(capped, setting),
+    },
+    Entry {
+        name: "waitfor",
+        about: "a process decides; fair, and a task that says it waits pays for what it waits for",
+        make: |setting| {
+            let constants = waitfor::WaitForConstants::default();
+            let model = Model::kicking(constants.slice, setting.tick);
+            Box::new(Ext::new(WaitFor::new(constants), model))
+        },
     },
     Entry {
         name: "virtual-slice",

@@ -33,6 +33,9 @@ pub struct SimConfig {
     pub plan: Vec<(Nanos, Planned)>,
     /// The limit on the CPU time of a group of threads; see [`CpuQuota`].
     pub quota: Option<CpuQuota>,
+    /// Whether programs say what their threads wait for ([`Sim::waits_for`](crate::Sim::waits_for)), to
+    /// policies that listen ([`Class::listens`]) and to others.
+    pub hints: bool,
     /// The time at which the run is stopped if it has not ended by then.
     pub until: Nanos,
     /// Whether the report keeps the kernel's events. It always has their hash.
@@ -140,6 +143,7 @@ impl SimConfig {
             perturb: Perturb::default(),
             plan: Vec::new(),
             quota: None,
+            hints: false,
             until: Nanos::MAX,
             trace: false,
             checks: false,
@@ -195,6 +199,14 @@ impl SimConfig {
             )),
             Some(_) => Ok(()),
         }
+    }
+
+    /// Whether the policy listens to what programs say about their waits.
+    ///
+    /// # Panics
+    /// If there is no policy of that name.
+    pub fn is_listened_to(&self) -> bool {
+        self.class().listens()
     }
 
     /// A new instance of the policy.

@@ -190,6 +190,18 @@ impl Sim {
         ambient::with(|engine| engine.call(Op::Wake, None));
     }
 
+    /// Whether programs say what their threads wait for ([`SimConfig::hints`]).
+    pub fn has_hints(&self) -> bool {
+        ambient::with(|engine| engine.has_hints()).unwrap_or(false)
+    }
+
+    /// The calling thread says that it waits for these threads, by their numbers, from now on; for none: that
+    /// it waits no more. It costs two stores into shared memory (20 ns, assumed), and nothing where nobody
+    /// says anything ([`SimConfig::hints`]).
+    pub fn waits_for(&self, threads: &[usize]) {
+        ambient::with(|engine| engine.say_waits(threads));
+    }
+
     /// The calling thread is scheduled as `attr` says from now on.
     pub fn set_attr(&self, attr: Attr) {
         ambient::with(|engine| engine.set_attr(engine.me(), attr));

@@ -52,7 +52,10 @@ impl Mutex {
                     number: self.number,
                     held_by: holder.index(),
                 };
+                // The holder must not give the mutex back between the look and the wait.
+                engine.say_waits_at_once(&[holder.index()]);
                 engine.block(on, None, Nanos::MAX);
+                engine.say_waits(&[]);
                 if engine.with_kernel(|kernel| kernel.holds(self.number)) {
                     return;
                 }

@@ -181,7 +181,7 @@ the word `assumed`. No measurement of ours stands behind them: read results as o
   leave each other is a constant of the machine file.
 - **Cores of different kinds (big.LITTLE, P and E cores)**: capacities are the vendors'.
 - **The Galaxy S22, and all machines but `vm-2`**: no measurement of ours was made on them.
-- **Schedulers in user space (`rustland-*`)**: they need `sched_ext`, which these kernels are built
+- **Schedulers in user space (`rustland-*`, `waitfor`)**: they need `sched_ext`, which these kernels are built
   without. Source 004's own strings are reproduced exactly; the times of a real message to user space
   are assumed.
 - **CFS 4.12 and EEVDF 6.6**: other kernels than this one. CFS is compared with source 002's published

@@ -2,7 +2,7 @@
 //! scheduler in user space for its decisions, by hand ([`rustland`](super::rustland)'s tests) or in turn
 //! ([`paper`](super::paper)).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use event::{Cpu, Nanos, Task};
 
@@ -16,6 +16,7 @@ pub(super) struct Desk {
     pub(super) answers: Vec<Dispatch>,
     pub(super) online: usize,
     pub(super) running: usize,
+    pub(super) waits: BTreeMap<Task, Vec<Task>>,
 }
 
 impl Desk {
@@ -27,6 +28,7 @@ impl Desk {
             answers: Vec::new(),
             online,
             running,
+            waits: BTreeMap::new(),
         }
     }
 }
@@ -60,9 +62,9 @@ impl Kernel for Desk {
         self.answers.push(dispatch);
     }
 
-    /// No idle CPU is known to it.
+    /// The CPU that asks.
     fn select_cpu(&mut self, _: Task, _: Cpu) -> Option<Cpu> {
-        None
+        Some(Cpu(0))
     }
 
     fn online(&self) -> usize {
@@ -71,5 +73,26 @@ impl Kernel for Desk {
 
     fn running(&self) -> usize {
         self.running
+    }
+
+    /// The desk is where a CPU asks; others idle. Each answer is for one of them.
+    fn wanted(&self) -> usize {
+        let asking = self.online.saturating_sub(self.running).max(1);
+        asking.saturating_sub(self.answers.len())
+    }
+
+    fn cpus(&self) -> usize {
+        self.online
+    }
+
+    /// All are alike.
+    fn capacity(&self, _: Cpu) -> u32 {
+        1024
+    }
+
+    fn waits(&self, visit: &mut dyn FnMut(Task, &[Task])) {
+        for (&waiter, others) in &self.waits {
+            visit(waiter, others);
+        }
     }
 }

@@ -15,11 +15,14 @@
 //! | [`Kernel::select_cpu`] | `select_cpu` |
 //! | what `round` returns | `notify_complete` |
 //! | [`Kernel::online`], [`Kernel::running`] | `nr_online_cpus_mut`, `nr_running_mut` |
-//! | [`Ops::hint`] | nothing: a segment of memory that applications share with the scheduler |
+//! | [`Kernel::wanted`] | nothing: a BPF part of its own can count them ([`Model::kicking`]) |
+//! | [`Kernel::cpus`], [`Kernel::capacity`] | nothing: the process reads them from sysfs when it starts |
+//! | [`Kernel::waits`], [`Ops::hint`] | nothing: memory that applications share with the scheduler |
 //!
-//! What it cannot know: a task's waker, what a task waits for, its mask (only how many CPUs are in it), when
-//! it sleeps or ends. And it has only one lever: it gives the next slice. [`Dispatch::preempt`] is there for
-//! policies of June 2024, whose core had it; the core of today has no preemption.
+//! What it cannot know: a task's waker, what a task waits for unless its program says so, its mask (only how
+//! many CPUs are in it), when it sleeps or ends. And it has only one lever: it gives the next slice.
+//! [`Dispatch::preempt`] is there for policies of June 2024, whose core had it; the core of today has no
+//! preemption.
 
 mod bursts;
 mod desk;
@@ -28,12 +31,14 @@ mod paper;
 pub mod rustland;
 mod uniform_slice;
 mod virtual_slice;
+pub mod waitfor;
 
 pub use bursts::{Bursts, Promises};
 pub use ext::{Ext, Model};
 pub use paper::{PaperTask, run_on_paper};
 pub use uniform_slice::uniform_slice;
 pub use virtual_slice::virtual_slice;
+pub use waitfor::WaitFor;
 
 use std::fmt::Debug;
 
@@ -52,11 +57,16 @@ pub trait Ops: Debug {
         let _ = (task, attr);
     }
 
+    /// Whether it asks for [`Kernel::waits`]. Default: it does not.
+    fn listens(&self) -> bool {
+        false
+    }
+
     /// Takes the messages it wants and dispatches the tasks it wants. How many tasks it has taken and not
     /// dispatched. Called whenever it has the CPU: when messages have come, and when some were left.
     ///
-    /// A round that dispatches nothing although tasks wait is followed by the next one only when a message
-    /// comes, or at the heartbeat of 100 ms.
+    /// A round that dispatches nothing although tasks wait and CPUs have nothing to run is followed by the
+    /// next one only when a message comes, or at the heartbeat of 100 ms.
     fn round(&mut self, kernel: &mut dyn Kernel) -> usize;
 }
 
@@ -72,7 +82,8 @@ pub trait Kernel {
     /// slept or ended since.
     fn dispatch(&mut self, dispatch: Dispatch);
 
-    /// An idle CPU for the task, near this one, which goes first.
+    /// An idle CPU for the task, near this one, which goes first. The process's own is one if the BPF part
+    /// says so ([`Model::kicks`]).
     fn select_cpu(&mut self, task: Task, cpu: Cpu) -> Option<Cpu>;
 
     /// How many CPUs are online.
@@ -80,6 +91,19 @@ pub trait Kernel {
 
     /// On how many CPUs a task runs, this process included.
     fn running(&self) -> usize;
+
+    /// How many CPUs have nothing to run, no task either that was dispatched and may run there.
+    fn wanted(&self) -> usize;
+
+    /// How many CPUs the machine has; they are numbered from 0.
+    fn cpus(&self) -> usize;
+
+    /// How fast the CPU can be, as a share of the fastest, which has 1024.
+    fn capacity(&self, cpu: Cpu) -> u32;
+
+    /// What programs say about their waits at this moment: each waiting task, with the tasks that it waits
+    /// for. Statements, not facts: the task may not sleep, and the others may know nothing of it.
+    fn waits(&self, visit: &mut dyn FnMut(Task, &[Task]));
 }
 
 /// A message: a task became ready.

@@ -45,8 +45,8 @@ pub(crate) struct Machine<C> {
     pub(crate) class: C,
     shape: Shape,
     pub(crate) now: Nanos,
-    cores: Vec<Core>,
-    tasks: Vec<Control>,
+    pub(super) cores: Vec<Core>,
+    pub(super) tasks: Vec<Control>,
     mailboxes: Mailboxes,
     plan: VecDeque<(Nanos, Change)>,
     pub(crate) stints: Vec<Stint>,
@@ -262,6 +262,11 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
                     }
                     self.tasks[me.index()].advance();
                 }
+                Step::Say(other) => {
+                    control.advance();
+                    let others: Vec<Task> = other.map(Task).into_iter().collect();
+                    self.class.waits_for(me, &others);
+                }
                 Step::Yield => {
                     control.advance();
                     control.yielded = Some(now);
@@ -292,7 +297,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
     }
 
     /// A task begins, wakes up, or has lost its CPU. With a wake-up its step of waiting is over.
-    fn put(&mut self, task: Task, why: Enqueue, waker: Option<Cpu>) {
+    pub(super) fn put(&mut self, task: Task, why: Enqueue, waker: Option<Cpu>) {
         if why == Enqueue::Wake {
             self.tasks[task.index()].advance();
         }
@@ -314,7 +319,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
     }
 
     /// A task waits on this CPU, or waits there as another one than before: should it run at once?
-    fn see_who_runs(&mut self, cpu: Cpu, queued: Task) {
+    pub(super) fn see_who_runs(&mut self, cpu: Cpu, queued: Task) {
         let anew = match self.cores[cpu.index()].task {
             None => true,
             Some(running) => self.class.preempts(cpu, running, queued, self.now),
@@ -323,44 +328,6 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
             self.cores[cpu.index()].resched_at = self.now;
         }
         self.ask(cpu);
-    }
-
-    fn change(&mut self, change: Change) {
-        match change {
-            Change::Attr(task, attr) => {
-                let Control { phase, cpu, .. } = self.tasks[task.index()];
-                match phase {
-                    Phase::NotBegun => self.tasks[task.index()].script.attr = attr,
-                    Phase::Ended => {}
-                    _ => self.class.set_attr(task, &attr, self.now),
-                }
-                match phase {
-                    Phase::Running => self.cores[cpu.index()].resched_at = self.now,
-                    Phase::Ready => self.see_who_runs(cpu, task),
-                    _ => {}
-                }
-            }
-            Change::Offline(cpu) => {
-                self.cores[cpu.index()].offline = true;
-                for task in (0..self.tasks.len() as u32).map(Task) {
-                    let Control { phase, cpu: at, .. } = self.tasks[task.index()];
-                    if at == cpu && matches!(phase, Phase::Ready | Phase::Running) {
-                        self.class.dequeue(cpu, task, Dequeue::Move, self.now);
-                        if phase == Phase::Running {
-                            self.switch(cpu, None);
-                        }
-                        self.put(task, Enqueue::Move, None);
-                    }
-                }
-                self.class.set_online(cpu, false);
-                self.cores[cpu.index()].resched_at = Nanos::MAX;
-            }
-            Change::Online(cpu) => {
-                self.cores[cpu.index()].offline = false;
-                self.class.set_online(cpu, true);
-                self.cores[cpu.index()].resched_at = self.now;
-            }
-        }
     }
 
     /// Which task runs on this CPU from now on?
@@ -389,7 +356,7 @@ impl<C: DerefMut<Target: Class>> Machine<C> {
     }
 
     /// The task that runs here stops, and could go on if it runs still; another one has the CPU from now on.
-    fn switch(&mut self, cpu: Cpu, next: Option<Task>) {
+    pub(super) fn switch(&mut self, cpu: Cpu, next: Option<Task>) {
         self.pay(cpu);
         let (now, tick) = (self.now, self.shape.tick);
         let core = &mut self.cores[cpu.index()];

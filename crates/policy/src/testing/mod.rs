@@ -5,10 +5,12 @@
 //! doing alone, to the nanosecond.
 //!
 //! - [`script`]: the behaviour of tasks, and changes from outside;
-//! - [`machine`]: the kernel, which runs scripts; its knowledge is in [`state`];
+//! - [`machine`]: the kernel, which runs scripts; its knowledge is in [`state`], what comes from outside in
+//!   [`changes`];
 //! - [`seen`]: the outcome;
 //! - [`still`]: CPUs on which nothing happens, to ask a class a single question.
 
+mod changes;
 mod machine;
 mod script;
 mod seen;

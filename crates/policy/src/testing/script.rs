@@ -27,6 +27,8 @@ pub(crate) enum Step {
     Receive(usize),
     /// It calls `sched_yield`.
     Yield,
+    /// It says that it waits for this task from now on; for none: that it waits no more.
+    Say(Option<u32>),
 }
 
 /// It needs a CPU for good.

@@ -6,9 +6,12 @@ use event::{Nanos, Task};
 
 use super::engine::{Engine, Op};
 use super::tag::Tag;
-use crate::kernel::TaskPhase;
+use crate::kernel::{TaskPhase, task};
 use crate::machine::KernelSpec;
 use crate::report::On;
+
+/// How long a statement about a wait takes.
+const SAYING: Nanos = Nanos(20);
 
 impl Engine {
     /// Blocks the running program until it is woken or until this time. Not while it panics.
@@ -99,6 +102,29 @@ impl Engine {
             let send = if far { costs.ipi_send } else { Nanos::ZERO };
             kernel.spend(entering(&costs) + costs.wake + send)
         });
+    }
+
+    /// Whether programs say what their threads wait for.
+    pub(crate) fn has_hints(&self) -> bool {
+        self.config.hints
+    }
+
+    /// The running program says that it waits for these threads; for none: that it waits no more.
+    pub(crate) fn say_waits(&self, threads: &[usize]) {
+        if self.config.hints {
+            self.step(Op::Store, None, |kernel| kernel.spend(SAYING));
+            self.say_waits_at_once(threads);
+        }
+    }
+
+    /// The same, before any other program does anything. The time that it takes is not counted.
+    pub(crate) fn say_waits_at_once(&self, threads: &[usize]) {
+        if self.config.hints {
+            let others: Vec<Task> = threads.iter().copied().map(task).collect();
+            let mut kernel = self.kernel.borrow_mut();
+            let me = kernel.me();
+            kernel.class.waits_for(me, &others);
+        }
     }
 
     /// The running program calls `sched_yield`.

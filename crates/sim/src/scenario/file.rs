@@ -42,6 +42,12 @@ pub struct Scenario {
     /// that begin in the middle of something.
     #[serde(default)]
     pub full_speed: bool,
+    /// Whether threads say what they wait for, as programs can do that share memory with a scheduler: a
+    /// mutex's holder; for a flag, semaphore, queue or condition the threads whose phases can end the wait,
+    /// if there are at most eight. A thread that spins calls `sched_yield` once when it has said it. See
+    /// [`SimConfig::hints`](crate::SimConfig::hints).
+    #[serde(default)]
+    pub hints: bool,
     /// When it ends, if it does not end by itself.
     #[serde(default, deserialize_with = "span::maybe")]
     pub until: Option<Nanos>,

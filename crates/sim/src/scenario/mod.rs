@@ -34,6 +34,7 @@
 //! with a scene. This crate does not know the programs; the code that runs the scenario does.
 
 mod changes;
+mod enders;
 mod file;
 mod library;
 mod objects;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use event::Nanos;
 use platform::{Atomic, Memory, Ordering, Parker, Platform, Poll, Polling};
 
+use super::enders::Enders;
 use super::file::{Phase, Scenario, WaitKind};
 use crate::sync::{Mutex, Queue, Semaphore};
 use crate::{Sim, SimParker};
@@ -41,6 +42,7 @@ pub(super) struct Objects {
     pub(super) barriers: BTreeMap<String, Barrier>,
     /// The last ring of each timer that threads share.
     timers: StdMutex<BTreeMap<String, Nanos>>,
+    enders: Enders,
     log: Arc<StdMutex<Vec<Measured>>>,
 }
 
@@ -53,6 +55,7 @@ impl Objects {
     ) -> Objects {
         let mut objects = Objects {
             log,
+            enders: Enders::of(scenario),
             ..Objects::default()
         };
         for thread in &scenario.threads {
@@ -103,6 +106,11 @@ impl Objects {
         let inherits = scenario.inheriting_mutexes.iter().any(|with| with == name);
         let new = || Mutex::new(sim, inherits);
         self.mutexes.entry(name.to_owned()).or_insert_with(new);
+    }
+
+    /// The threads that can end the wait of this phase, by their numbers; none if they are not known.
+    pub(super) fn enders(&self, phase: &Phase) -> &[usize] {
+        self.enders.of_wait(phase)
     }
 
     /// Looks at the shared timers.

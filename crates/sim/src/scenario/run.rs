@@ -7,7 +7,7 @@ use event::{Cpu, Nanos, Random};
 use platform::{Atomic, Memory, Platform};
 use policy::{Attr, Mask};
 
-use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan};
+use super::file::{MAIN, Phase, Repeat, Scenario, ThreadPlan, WaitKind};
 use super::objects::{Measured, Objects};
 use crate::{FirstThread, Machine, Sim, SimConfig, SimReport};
 
@@ -53,6 +53,7 @@ pub fn run_watched(
     if scenario.full_speed {
         config.machine = Arc::new(Machine::clone(&config.machine).at_full_speed());
     }
+    config.hints |= scenario.hints;
     let log = Arc::new(StdMutex::new(Vec::new()));
     let seed = config.seed;
     let report = Sim::run_all(config, |sim| {
@@ -157,16 +158,20 @@ impl Actor {
             }
             Phase::Lock(name) => objects.mutexes[name].lock(),
             Phase::Unlock(name) => objects.mutexes[name].unlock(),
-            Phase::Send(name) => objects.queues[name].send(0),
-            Phase::Receive(name) => drop(objects.queues[name].receive()),
+            Phase::Send(name) => {
+                self.waiting(phase, || objects.queues[name].send(0));
+            }
+            Phase::Receive(name) => {
+                self.waiting(phase, || _ = objects.queues[name].receive());
+            }
             Phase::Post(name) => objects.semaphores[name].post(),
-            Phase::Take(name) => objects.semaphores[name].take(),
+            Phase::Take(name) => self.waiting(phase, || objects.semaphores[name].take()),
             Phase::Set(name) => objects.flags[name].set(),
             Phase::Wait { flag, by } => {
                 let waited = self.waited.entry(flag.clone()).or_insert(0);
                 *waited += 1;
                 let wanted = *waited;
-                objects.flags[flag].wait(&self.sim, wanted, *by);
+                self.waiting(phase, || objects.flags[flag].wait(&self.sim, wanted, *by));
             }
             Phase::Spin(span) => {
                 let until = self.sim.time() + span.draw(&mut self.random);
@@ -183,7 +188,9 @@ impl Actor {
             Phase::Barrier(name) => objects.barriers[name].pass(&self.sim),
             Phase::Await { condition, mutex } => {
                 let mutex = mutex.as_ref().map(|name| &objects.mutexes[name]);
-                objects.conditions[condition].wait(&self.sim, mutex);
+                self.waiting(phase, || {
+                    objects.conditions[condition].wait(&self.sim, mutex)
+                });
             }
             Phase::Signal(name) => objects.conditions[name].signal(1),
             Phase::Broadcast(name) => objects.conditions[name].signal(usize::MAX),
@@ -196,6 +203,23 @@ impl Actor {
                 }
             }
         }
+    }
+
+    /// Waits as this phase does, and says for whom.
+    fn waiting(&self, phase: &Phase, wait: impl FnOnce()) {
+        let enders = self.objects.enders(phase);
+        if enders.is_empty() || !self.sim.has_hints() {
+            return wait();
+        }
+        self.sim.waits_for(enders);
+        if let Phase::Wait { by, .. } = phase
+            && *by == WaitKind::Spin
+        {
+            // A scheduler hears of a thread only when it gives its CPU away.
+            self.sim.yields();
+        }
+        wait();
+        self.sim.waits_for(&[]);
     }
 
     fn wait_for_timer(&mut self, name: &str, period: Nanos, absolute: bool, shared: bool) {

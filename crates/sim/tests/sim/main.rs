@@ -8,4 +8,5 @@ mod policies;
 mod quota;
 mod sources;
 mod threads;
+mod waitfor;
 mod waits;

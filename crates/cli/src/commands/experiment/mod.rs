@@ -19,6 +19,7 @@ mod report;
 mod rtos_priorities;
 mod sched_yield;
 mod virtual_slice;
+mod wait_for;
 
 use std::path::PathBuf;
 
@@ -78,13 +79,14 @@ pub(crate) struct ExperimentArguments {
     doc: Option<PathBuf>,
 }
 
-/// In the order of the sources.
-const ALL: [&Experiment; 5] = [
+/// In the order of the sources; then what follows from them.
+const ALL: [&Experiment; 6] = [
     &priority_inversion::EXPERIMENT,
     &job_overhead::EXPERIMENT,
     &sched_yield::EXPERIMENT,
     &rtos_priorities::EXPERIMENT,
     &virtual_slice::EXPERIMENT,
+    &wait_for::EXPERIMENT,
 ];
 
 pub(crate) fn run(arguments: ExperimentArguments) -> Result<(), Failure> {

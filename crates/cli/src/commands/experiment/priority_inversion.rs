@@ -5,6 +5,9 @@ mod remedies;
 mod scene;
 mod slow_core;
 
+pub(super) use remedies::{end_of_wait, park, thread, varied};
+pub(super) use scene::scene_on;
+
 use super::article::Experiment;
 use super::claim::ClaimVerdict::{Beyond, Contradicted, Reproduced};
 use super::findings::Findings;
@@ -69,7 +72,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// The article does not say which of the two it was.
-const PHONES: [&str; 2] = ["galaxy-s22-exynos", "galaxy-s22-snapdragon"];
+pub(super) const PHONES: [&str; 2] = ["galaxy-s22-exynos", "galaxy-s22-snapdragon"];
 
 fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
     if effort.simulated {

@@ -81,6 +81,7 @@ fn verdicts_are_what_was_found() {
                 ("004-m", Contradicted),
             ],
         ),
+        (&wait_for::EXPERIMENT, &[]),
     ] {
         let findings = findings(experiment);
         assert_eq!(

@@ -74,6 +74,10 @@ pub(crate) struct SimulateArguments {
     /// nice, rr or slice, or several, as for `frames`
     #[arg(long, value_name = "HELP", value_delimiter = ',', value_parser = help::sched_params)]
     os_help: Vec<SchedParams>,
+    /// Have the scenario's threads say what they wait for, as programs can do that share memory with a
+    /// scheduler; policy `waitfor` listens
+    #[arg(long)]
+    hints: bool,
     /// Write what kernel and jobs did as a Perfetto trace, for ui.perfetto.dev
     ///
     /// A traced job system reads the clock more often, so its run is another one, with another trace hash,
@@ -98,7 +102,7 @@ pub(crate) struct SimulateArguments {
 const JSON: &str = "\
 JSON (--json), one object; with --list, --machines or --policies one list with
 rows{name, about, …}:
-  scenario, machine, policy, seed, trace_hash, makespan_ns, events, replay,
+  scenario, machine, policy, hints, seed, trace_hash, makespan_ns, events, replay,
   notes[], checks[]{name, ok, note}
   energy_uj           null if the machine's file does not say
   threads[]{name, tid, run_ns, runnable_ns, throttled_ns, sleep_ns,
@@ -177,7 +181,8 @@ impl SimulateArguments {
                 ("--report", self.report.as_deref()),
             ],
         )?;
-        let scenario = library::scenario(&given).map_err(Failure::Usage)?;
+        let mut scenario = library::scenario(&given).map_err(Failure::Usage)?;
+        scenario.hints |= self.hints;
         let of_scenario = |why: String| format!("scenario {}: {why}", scenario.name);
         let machine = match &self.machine {
             Some(name) => library::machine(name).map_err(|why| format!("--machine: {why}")),
@@ -241,6 +246,9 @@ impl SimulateArguments {
         }
         if let Some(report) = &self.report {
             option("--report", &report.to_string_lossy());
+        }
+        if self.hints {
+            words.push("--hints".to_owned());
         }
         words.join(" ")
     }

@@ -10,7 +10,7 @@ use measure::Times;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sim::machine::ClusterUse;
-use sim::{Perturb, ThreadReport};
+use sim::{Machine, Perturb, SimConfig, ThreadReport};
 
 use super::checks::Check;
 use super::library::{List, assumed};
@@ -30,6 +30,8 @@ pub(super) struct SimulateReport<'a> {
     scenario: &'a str,
     machine: &'a str,
     policy: &'a str,
+    /// Whether the threads said what they waited for.
+    hints: bool,
     seed: u64,
     /// As text: JSON's numbers do not hold 64 bits everywhere.
     trace_hash: String,
@@ -118,6 +120,7 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a SimulationOutcome) -> Simulate
         scenario: &job.scenario.name,
         machine: &job.machine.name,
         policy: &job.policy,
+        hints: job.scenario.hints,
         seed: job.seed,
         trace_hash: format!("{:016x}", report.trace_hash),
         makespan_ns: report.now.0,
@@ -262,6 +265,9 @@ pub(super) fn what(job: &Job, outcome: &SimulationOutcome) -> Table {
         );
     }
     row("policy", format!("{}: {}", job.policy, job.about_policy));
+    if scenario.hints {
+        row("hints", said_about_waits(&job.policy).to_owned());
+    }
     for (key, value) in &outcome.told.about {
         row(key, value.clone());
     }
@@ -290,6 +296,15 @@ pub(super) fn what(job: &Job, outcome: &SimulationOutcome) -> Table {
         row("trace", format!("{path}, {} events", traced.events));
     }
     table
+}
+
+/// Whether anybody hears what the threads say.
+fn said_about_waits(policy: &str) -> &'static str {
+    if SimConfig::on(Machine::ideal(1), policy, 1).is_listened_to() {
+        "threads say what they wait for, and the policy listens"
+    } else {
+        "threads say what they wait for; this policy does not listen"
+    }
 }
 
 /// The disturbances that the scenario asks for.

@@ -171,6 +171,7 @@ impl Job {
         config.until = self.scenario.until.unwrap_or(Nanos::MAX);
         config.starvation = self.scenario.starvation;
         config.quota = self.scenario.cpu_quota();
+        config.hints = self.scenario.hints;
         config.perturb = self.scenario.perturb;
         config.checks = true;
         config.trace = keep != Keep::Nothing;

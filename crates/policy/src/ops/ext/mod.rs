@@ -13,8 +13,10 @@
 //! - *FIFO mode*: while the moving average of waiting tasks is zero, tasks go straight to the queue for all,
 //!   with the default slice. The average is taken whenever a task becomes ready, in 1/1024 rounded down, a
 //!   quarter of it new; a task counts as waiting if it is ready and does not run (these details are assumed).
-//! - *Slices* end at ticks. No task is preempted, but for [`Dispatch::preempt`](super::Dispatch). A yield
-//!   ends the slice.
+//! - *Slices* end at ticks. No task is preempted, but for [`Dispatch::preempt`](super::Dispatch) and
+//!   [`Model::kicks`]. A yield ends the slice.
+//! - *Statements* of programs about their waits are there for the process as soon as they are made; one that
+//!   ends takes its statement along.
 //! - *Ring*: 4096 messages; further ones go to the queue for all.
 //! - *Watchdog*: [`Class::check`] reports a task that has waited for five seconds; the kernel would throw
 //!   the scheduler out.
@@ -36,7 +38,7 @@ mod tests;
 use event::{Cpu, Nanos, Task};
 
 use self::queues::{Place, Queues};
-use super::Ops;
+use super::{Kernel, Ops};
 use crate::{Attr, Class, Cpus, Dequeue, Enqueue, Idleness};
 
 /// The behaviour of the kernel's side, and the costs of the process.
@@ -56,6 +58,8 @@ pub struct Model {
     pub bursts: bool,
     /// Whether slices end exactly, and not at ticks.
     pub exact: bool,
+    /// Whether a task that wakes up while no CPU idles takes the CPU that it was queued on for the process.
+    pub kicks: bool,
 }
 
 impl Model {
@@ -71,6 +75,25 @@ impl Model {
             fifo: true,
             bursts: false,
             exact: tick == Nanos::ZERO,
+            kicks: false,
+        }
+    }
+
+    /// The same with a BPF part of its own:
+    ///
+    /// - It calls `scx_bpf_kick_cpu` with `SCX_KICK_PREEMPT` for each task that wakes up while no CPU idles.
+    ///   The process decides at once which task goes on there, and may choose the one that was interrupted.
+    ///   `scx_rustland_core` has nothing of the kind: there a decision waits for the end of a slice, up to a
+    ///   tick and more, and no statement about waits could make it earlier.
+    /// - It asks whenever a CPU loses its task, and not only when messages come.
+    /// - It has no FIFO mode, so that the process knows each ready task.
+    /// - It counts the CPU on which the process runs as an idle one, so that the process can tell whether a
+    ///   task may use it.
+    pub fn kicking(slice: Nanos, tick: Nanos) -> Model {
+        Model {
+            fifo: false,
+            kicks: true,
+            ..Model::scx(slice, tick)
         }
     }
 
@@ -85,6 +108,7 @@ impl Model {
             fifo: false,
             bursts: true,
             exact: true,
+            kicks: false,
         }
     }
 }
@@ -96,7 +120,7 @@ pub struct Ext<O> {
     queues: Queues,
 }
 
-/// After this long a scheduler that dispatched nothing is asked again.
+/// After this long a scheduler that dispatched nothing, although a CPU had nothing to run, is asked again.
 const HEARTBEAT: Nanos = Nanos::from_millis(100);
 /// How long a task may wait before the kernel throws the scheduler out.
 const WATCHDOG: Nanos = Nanos::from_secs(5);
@@ -130,7 +154,7 @@ impl<O: Ops> Ext<O> {
         let before = queues.dispatched;
         queues.held = self.ops.round(queues);
         queues.round = None;
-        if queues.dispatched == before {
+        if queues.dispatched == before && queues.wanted() > 0 {
             queues.rests_until = queues.now + HEARTBEAT;
         }
         queues.kick_the_idle(cpu);
@@ -176,9 +200,21 @@ impl<O: Ops> Class for Ext<O> {
         self.ops.hint(task, attr);
     }
 
+    fn remove(&mut self, task: Task) {
+        self.queues.set_waits(task, &[]);
+    }
+
     fn set_attr(&mut self, task: Task, attr: &Attr, _: Nanos) {
         self.queues.set_weight(task, attr);
         self.ops.hint(task, attr);
+    }
+
+    fn waits_for(&mut self, task: Task, others: &[Task]) {
+        self.queues.set_waits(task, others);
+    }
+
+    fn listens(&self) -> bool {
+        self.ops.listens()
     }
 
     /// The CPU it ran on last, if that idles; another idle one, near first; else the last one.

@@ -375,6 +375,7 @@ fn nobody_is_forgotten() {
             fifo: flag(&mut random),
             bursts: flag(&mut random),
             exact: tick == Nanos::ZERO,
+            kicks: flag(&mut random),
         };
         let scripts: Vec<Script> = (0..random.within(1, 8))
             .map(|_| random_script(&mut random, cpus))

@@ -141,6 +141,7 @@ fn scenario(name: &str, file: &Json) -> Result<Scenario, String> {
         machine: MACHINE.to_owned(),
         policy: POLICY.to_owned(),
         full_speed: false,
+        hints: false,
         until: global.until,
         starvation: None,
         threads,

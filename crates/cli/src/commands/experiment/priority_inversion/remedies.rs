@@ -7,7 +7,7 @@ use event::{Nanos, Random};
 use measure::Times;
 use paceline::{Builder, Grain, Role};
 use platform::{CpuSet, Platform};
-use sim::scenario::{Phase, Scenario, Span, ThreadPlan, WaitKind};
+use sim::scenario::{Phase, Ran, Scenario, Span, ThreadPlan, WaitKind};
 use sim::{Machine, Sim};
 
 use super::PHONES;
@@ -98,7 +98,10 @@ impl Remedy {
     }
 }
 
-fn thread<'a>(scene: &'a Scenario, name: &str) -> &'a ThreadPlan {
+pub(in crate::commands::experiment) fn thread<'a>(
+    scene: &'a Scenario,
+    name: &str,
+) -> &'a ThreadPlan {
     let found = scene.threads.iter().find(|thread| thread.name == name);
     found.expect("the scene has this thread")
 }
@@ -111,7 +114,7 @@ fn ours(scene: &mut Scenario) -> impl Iterator<Item = &mut ThreadPlan> {
         .filter(|thread| thread.name != "audio")
 }
 
-fn park(scene: &mut Scenario) {
+pub(in crate::commands::experiment) fn park(scene: &mut Scenario) {
     for phase in ours(scene).flat_map(|thread| &mut thread.phases) {
         if let Phase::Wait { by, .. } = phase {
             *by = WaitKind::Park;
@@ -147,7 +150,7 @@ fn lock(scene: &mut Scenario) {
 }
 
 /// The same with every start and every length up to a tenth shorter or longer, or 300 us earlier or later.
-fn varied(mut scene: Scenario, seed: u64) -> Scenario {
+pub(in crate::commands::experiment) fn varied(mut scene: Scenario, seed: u64) -> Scenario {
     let mut random = Random::new(seed);
     let mut tenth = |span: &mut Span| {
         let length = random.within(span.least.0 * 9 / 10, span.least.0 * 11 / 10);
@@ -193,12 +196,15 @@ fn frame(machine: &Arc<Machine>, remedy: Remedy, seed: u64) -> Result<Nanos, Fai
     if let Some(end) = end {
         return Ok(end? - start);
     }
-    let wait = ran
-        .measured
-        .iter()
-        .find(|span| span.name == "WaitForJobGroupID");
-    // A thread that still waits when the scene is over has waited for as long as it lasted.
-    Ok(wait.map_or(ran.report.now, |wait| wait.end) - start)
+    Ok(end_of_wait(&ran) - start)
+}
+
+/// When the main thread's wait is over. A thread that still waits when the scene is over has waited for as
+/// long as it lasted.
+pub(in crate::commands::experiment) fn end_of_wait(ran: &Ran) -> Nanos {
+    let mut spans = ran.measured.iter();
+    let wait = spans.find(|span| span.name == "WaitForJobGroupID");
+    wait.map_or(ran.report.now, |wait| wait.end)
 }
 
 /// The work of each worker and of the main thread before the wait is over.

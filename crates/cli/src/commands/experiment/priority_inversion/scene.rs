@@ -103,7 +103,7 @@ impl Seen {
 
 /// The scene on this phone: things happen when they do in the pictures, so what runs on the middle cores
 /// takes as long on each phone.
-pub(super) fn scene_on(phone: &str) -> Scenario {
+pub(in crate::commands::experiment) fn scene_on(phone: &str) -> Scenario {
     let capacity = |name: &str| {
         let machine = lab::machine(name);
         u64::from(machine.clusters[machine.cpus[5].cluster as usize].capacity)

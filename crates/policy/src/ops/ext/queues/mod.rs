@@ -1,12 +1,13 @@
 //! The kernel's side: messages, dispatch queues, CPUs.
 
-use std::collections::{BTreeSet, VecDeque};
+mod process;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use event::{Cpu, Nanos, Task};
 
 use super::Model;
 use crate::linux::Weight;
-use crate::ops::{Dispatch, Kernel, Queued};
 use crate::{Attr, Cpus, Dequeue, Enqueue, Mask};
 
 /// How many messages there is room for.
@@ -41,6 +42,8 @@ pub(super) struct Queues {
     /// Where `select_cpu` sent a task to run at once.
     bypass: Option<(Task, Cpu)>,
     order: u64,
+    /// What programs say that each waiting task waits for.
+    waits: BTreeMap<Task, Vec<Task>>,
 }
 
 /// The process is at work.
@@ -91,6 +94,8 @@ pub(super) struct ExtTask {
 #[derive(Debug)]
 struct ExtCpu {
     online: bool,
+    /// As a share of the fastest CPU's speed, which has 1024.
+    capacity: u32,
     queued: usize,
     local: BTreeSet<(Key, Task)>,
     running: Option<Task>,
@@ -119,12 +124,14 @@ impl Queues {
             cancelled: 0,
             bypass: None,
             order: 0,
+            waits: BTreeMap::new(),
         }
     }
 
     pub(super) fn set_cpus(&mut self, cpus: usize) {
         let lane = || ExtCpu {
             online: true,
+            capacity: 1024,
             queued: 0,
             local: BTreeSet::new(),
             running: None,
@@ -171,8 +178,11 @@ impl Queues {
 
     /// Remembers where the task may run.
     pub(super) fn learn(&mut self, task: Task, cpus: &dyn Cpus) {
-        let all = (0..cpus.len() as u32).map(Cpu);
-        let allowed: Vec<Cpu> = all.filter(|&cpu| cpus.allows(task, cpu)).collect();
+        let all = || (0..cpus.len() as u32).map(Cpu);
+        for cpu in all() {
+            self.lanes[cpu.index()].capacity = cpus.capacity(cpu);
+        }
+        let allowed: Vec<Cpu> = all().filter(|&cpu| cpus.allows(task, cpu)).collect();
         let known = &mut self.tasks[task.index()];
         known.allowed_cpus = allowed.len();
         known.allowed = Mask::of(allowed);
@@ -246,9 +256,23 @@ impl Queues {
             let last = self.shared.last().map_or(0, |((vtime, _), _)| *vtime);
             return self.insert(task, None, last);
         }
+        let (home, woken) = (known.cpu, known.woken);
         known.place = Place::Message;
         self.messages.push_back(task);
         self.rests_until = Nanos::ZERO;
+        if self.model.kicks && woken && self.round.is_none() {
+            self.lanes[home.index()].cut = true;
+            self.kicks.insert(home);
+        }
+    }
+
+    /// The task waits for these from now on, as its program says; for none: it does not wait.
+    pub(super) fn set_waits(&mut self, task: Task, others: &[Task]) {
+        if others.is_empty() {
+            self.waits.remove(&task);
+        } else {
+            self.waits.insert(task, others.to_vec());
+        }
     }
 
     /// Into a dispatch queue.
@@ -304,6 +328,10 @@ impl Queues {
     /// The task has had this CPU until now.
     pub(super) fn stop(&mut self, cpu: Cpu, task: Task) {
         self.lanes[cpu.index()].running = None;
+        if self.model.kicks {
+            // This CPU asks, whatever the process had for others.
+            self.rests_until = Nanos::ZERO;
+        }
         let known = &mut self.tasks[task.index()];
         known.place = Place::Away;
         known.stop = self.now;
@@ -364,6 +392,9 @@ impl Queues {
 
     pub(super) fn set_online(&mut self, cpu: Cpu, online: bool) {
         self.lanes[cpu.index()].online = online;
+        if online && self.model.kicks {
+            self.rests_until = Nanos::ZERO;
+        }
         if !online
             && let Some(round) = &mut self.round
             && round.cpu == cpu
@@ -392,79 +423,6 @@ impl Queues {
             None if self.has_work() => self.rests_until,
             None => Nanos::MAX,
         }
-    }
-}
-
-impl Kernel for Queues {
-    fn now(&self) -> Nanos {
-        self.now
-    }
-
-    fn dequeue(&mut self) -> Option<Queued> {
-        let task = self.messages.pop_front()?;
-        let known = &mut self.tasks[task.index()];
-        known.place = Place::Held;
-        Some(Queued {
-            task,
-            cpu: known.cpu,
-            allowed: known.allowed_cpus,
-            woken: known.woken,
-            start: known.start,
-            stop: known.stop,
-            exec_runtime: known.exec_runtime,
-            weight: known.weight,
-            vtime: known.vtime,
-            enq_cnt: known.enq_cnt,
-        })
-    }
-
-    fn dispatch(&mut self, dispatch: Dispatch) {
-        let task = dispatch.task;
-        let Some(known) = self.tasks.get_mut(task.index()) else {
-            self.cancelled += 1;
-            return;
-        };
-        if known.place != Place::Held || known.enq_cnt != dispatch.enq_cnt {
-            self.cancelled += 1;
-            return;
-        }
-        self.dispatched += 1;
-        known.slice = dispatch.slice;
-        known.vtime = dispatch.vtime;
-        let home = known.cpu;
-        let usable = |cpu: &Cpu| {
-            let lane = self.lanes.get(cpu.index());
-            known.allowed.has(*cpu) && lane.is_some_and(|lane| lane.online)
-        };
-        let to = dispatch.cpu.filter(usable);
-        if dispatch.preempt {
-            let victim = to.unwrap_or(home);
-            self.lanes[victim.index()].cut = true;
-            self.kicks.insert(victim);
-        }
-        let vtime = if dispatch.preempt { 0 } else { dispatch.vtime };
-        self.insert(task, to, vtime);
-    }
-
-    fn select_cpu(&mut self, task: Task, cpu: Cpu) -> Option<Cpu> {
-        let known = self.tasks.get(task.index())?;
-        let free = |other: &Cpu| {
-            let lane = &self.lanes[other.index()];
-            let empty = lane.running.is_none() && lane.local.is_empty();
-            let free = lane.online && empty && !self.is_the_process_on(*other);
-            free && known.allowed.has(*other)
-        };
-        let all = (0..self.lanes.len() as u32).map(Cpu);
-        all.filter(free).min_by_key(|other| (*other != cpu, *other))
-    }
-
-    fn online(&self) -> usize {
-        self.lanes.iter().filter(|lane| lane.online).count()
-    }
-
-    fn running(&self) -> usize {
-        let running = self.lanes.iter().filter(|lane| lane.running.is_some());
-        running.count() + usize::from(self.round.is_some())
     }
 }
 

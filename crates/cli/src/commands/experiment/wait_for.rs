@@ -1,0 +1,143 @@
+//! What source 000 wishes for: a scheduler that knows what a thread waits for.
+
+mod game;
+mod scene;
+
+use console::Failure;
+use sim::scenario::Scenario;
+
+use self::game::ToldGames;
+use self::scene::{Scenes, Way};
+use super::article::Experiment;
+use super::claim::ClaimVerdict::Reproduced;
+use super::claim::{Claim, Expect};
+use super::findings::Findings;
+use super::lab::Effort;
+use super::lesson::Lesson;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "wait-for",
+    source: "source 000's last wish: \"if the scheduler could deduce that this thread is waiting for another \
+             one to finish, and take this into account\"",
+    question: "What is it worth if programs say what their threads wait for, and a scheduler acts on it?",
+    setup: "Policy `waitfor` is fair, and a thread that waits pays for what it waits for. It runs beside \
+            Linux's fair classes and scx_rustland, once with programs that say nothing and once with \
+            programs that state their waits. First source 000's scene on both phones: frames that differ by \
+            a seed, from the main thread's start to the end of its wait, which is busy as in the article or \
+            parked. A busy waiter calls sched_yield once after its statement. Then a game at 60 Hz beside a \
+            build of 32 compilers, on four machines: its main thread says that it waits for its render \
+            thread, and the other way round. A statement costs 20 ns, a decision 2 us and 0.5 us for each \
+            message (all assumed).",
+    machine: "galaxy-s22-exynos, galaxy-s22-snapdragon, ryzen-5800x, core-i9-12900k, vm-2",
+    policy: "cfs-4.12, eevdf-6.18, rustland-333, waitfor",
+    learnt: &[
+        Lesson {
+            text: "A statement ends the scene's long waits, even the busy ones ({w-a}, {w-b}).",
+            rests_on: &[("w-a", Reproduced), ("w-b", Reproduced)],
+        },
+        Lesson {
+            text: "It costs others nothing: what the dependency uses, the waiter pays ({w-c}, {w-d}).",
+            rests_on: &[("w-c", Reproduced), ("w-d", Reproduced)],
+        },
+    ],
+    run,
+};
+
+/// A scheduler, and whether the program says what its threads wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Setup {
+    policy: &'static str,
+    said: bool,
+}
+
+impl Setup {
+    const ALL: [Setup; 5] = [
+        Setup::silent("cfs-4.12"),
+        LINUX,
+        Setup::silent("rustland-333"),
+        UNTOLD,
+        TOLD,
+    ];
+
+    const fn silent(policy: &'static str) -> Setup {
+        Setup {
+            policy,
+            said: false,
+        }
+    }
+
+    fn applied(self, scenario: &Scenario) -> Scenario {
+        Scenario {
+            hints: self.said,
+            ..scenario.clone()
+        }
+    }
+
+    fn said(self) -> &'static str {
+        if self.said { "yes" } else { "no" }
+    }
+
+    fn name(self) -> String {
+        let told = if self.said { ", told" } else { "" };
+        format!("{}{told}", self.policy)
+    }
+}
+
+const TOLD: Setup = Setup {
+    policy: "waitfor",
+    said: true,
+};
+const UNTOLD: Setup = Setup::silent("waitfor");
+const LINUX: Setup = Setup::silent("eevdf-6.18");
+
+fn run(effort: &Effort, findings: &mut Findings) -> Result<(), Failure> {
+    if !effort.simulated {
+        let nothing = "There is nothing to run on this machine: the policy is a kernel's.";
+        findings.notes.push(nothing.into());
+        return Ok(());
+    }
+    let scenes = Scenes::run(effort)?;
+    findings.tables.push(scenes.table());
+    findings.plots.push(scenes.plot());
+    let games = ToldGames::run(effort)?;
+    findings.tables.push(games.table());
+    findings.claims.extend(claims(&scenes, &games));
+    Ok(())
+}
+
+fn claims(scenes: &Scenes, games: &ToldGames) -> Vec<Claim> {
+    let p99 = |way, setup| scenes.p99(way, setup);
+    vec![
+        Claim::ours(
+            "w-a",
+            "A busy wait that is said ends sooner than under EEVDF",
+        )
+        .is(
+            Expect::AtMost(p99(Way::Busy, LINUX) * 0.6),
+            p99(Way::Busy, TOLD),
+            "ms, p99 of the worse phone",
+        )
+        .note("0.6 of EEVDF's p99 or less"),
+        Claim::ours("w-b", "… and sooner than under the same policy, untold")
+            .is(
+                Expect::AtMost(p99(Way::Busy, UNTOLD) * 0.8),
+                p99(Way::Busy, TOLD),
+                "ms, p99 of the worse phone",
+            )
+            .note("0.8 of the untold p99 or less"),
+        Claim::ours(
+            "w-c",
+            "A build beside a game that says what it waits for keeps its share",
+        )
+        .is(
+            Expect::AtLeast(0.9),
+            games.least(TOLD, LINUX, |game| game.build_share),
+            "of its share under EEVDF, on the worst of four machines",
+        ),
+        Claim::ours("w-d", "… and its compilers share it evenly").is(
+            Expect::AtLeast(0.95),
+            games.least(TOLD, LINUX, |game| game.fairness),
+            "of Jain's index under EEVDF, on the worst of four machines",
+        ),
+    ]
+}
