@@ -238,8 +238,8 @@ fn data_that_is_too_short() {
         total: 0,
     };
     let expected = format!(
-        "'last' ({}:{line}:22) writes items 8..9 of 'items', which has 8 in this run: give the run longer data, \
-         or build a graph for this length",
+        "'last' ({}:{line}:22) writes items 8..9 of 'items', which has 8 in this run: give the run longer \
+         data, or build a graph for this length",
         file!()
     );
     let inside = js.enter(|cx| graph.try_run_in(cx, &mut short));

@@ -105,7 +105,7 @@ impl fmt::Display for MissingItems {
 
 impl fmt::Debug for MissingItems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::error::with_name(f, "MissingItems", self)
+        write!(f, "MissingItems({self})")
     }
 }
 

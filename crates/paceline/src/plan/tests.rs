@@ -146,9 +146,9 @@ fn collisions(graph: &DeclaredGraph) -> Vec<(usize, usize)> {
 }
 
 /// Goal: a graph is refused exactly if it has a cycle, two nodes that touch the same items in no order, one
-/// of them writing, or a node that touches twice what it writes; a graph that is accepted has the declared order and no other one, no edge that follows
-/// from others (if it is small), and an order of its nodes that keeps the edges. Method: random graphs
-/// against the transitive closure, found by trying everything.
+/// of them writing, or a node that touches twice what it writes; a graph that is accepted has the declared
+/// order and no other one, no edge that follows from others (if it is small), and an order of its nodes that
+/// keeps the edges. Method: random graphs against the transitive closure, found by trying everything.
 #[test]
 fn random_graphs_are_judged_as_by_brute_force() {
     let rounds = if cfg!(miri) { 200 } else { 60_000 };
@@ -243,9 +243,9 @@ fn missing_edges_are_those_of_the_calls() {
     }
 }
 
-/// Goal: where only some nodes ask for the missing edges, and names of later nodes lead back, verdict and order
-/// are those of a look at all pairs, the nearest one first. Method: that look, with all ways tried anew after
-/// each edge.
+/// Goal: where only some nodes ask for the missing edges, and names of later nodes lead back, verdict and
+/// order are those of a look at all pairs, the nearest one first. Method: that look, with all ways tried anew
+/// after each edge.
 #[test]
 fn some_edges_are_added_as_by_a_look_at_all_pairs() {
     let rounds = if cfg!(miri) { 100 } else { 20_000 };

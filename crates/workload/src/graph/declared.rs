@@ -17,7 +17,7 @@ use crate::scene::WrongFrame;
 use event::mix;
 
 /// The data of a frame.
-struct World {
+struct GraphWorld {
     /// Its number.
     frame: u64,
     /// Those of all jobs, one after the other.
@@ -26,7 +26,7 @@ struct World {
     observed: u64,
 }
 
-paceline::resources! { World: Keys { frame: u64, results: [u64], observed: u64 } }
+paceline::resources! { GraphWorld: Keys { frame: u64, results: [u64], observed: u64 } }
 
 /// Declares the jobs and builds the graph. `after` is asked for the jobs that a job comes after: those it is
 /// given, but for tests.
@@ -35,8 +35,8 @@ fn declare<P: Platform>(
     graph: &JobGraph,
     busy: Busy,
     mut after: impl FnMut(&[GraphNode]) -> Vec<GraphNode>,
-) -> Result<BuiltGraph<'static, World, P>, PlanError> {
-    let (mut builder, w) = js.graph_of::<World>("graph");
+) -> Result<BuiltGraph<'static, GraphWorld, P>, PlanError> {
+    let (mut builder, w) = js.graph_of::<GraphWorld>("graph");
     let places = Places::of(graph);
     let mut nodes: Vec<GraphNode> = Vec::with_capacity(graph.jobs().len());
     let mut syncs = graph.syncs().iter().peekable();
@@ -103,8 +103,8 @@ fn declare<P: Platform>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct DeclaredScene<P: Platform> {
-    built: BuiltGraph<'static, World, P>,
-    world: World,
+    built: BuiltGraph<'static, GraphWorld, P>,
+    world: GraphWorld,
     graph: JobGraph,
 }
 
@@ -117,7 +117,7 @@ impl<P: Platform> DeclaredScene<P> {
         let built = declare(js, &graph, busy, <[GraphNode]>::to_vec);
         DeclaredScene {
             built: built.unwrap_or_else(|error| panic!("{error}")),
-            world: World {
+            world: GraphWorld {
                 frame: 0,
                 results: vec![0; Places::of(&graph).len()],
                 observed: 0,
@@ -141,7 +141,7 @@ impl<P: Platform> DeclaredScene<P> {
     /// # Errors
     /// If a job was left out or ran too early.
     pub fn verify(&self) -> Result<u64, WrongFrame> {
-        let World {
+        let GraphWorld {
             frame,
             ref results,
             observed,

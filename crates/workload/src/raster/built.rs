@@ -23,7 +23,7 @@ use super::{BOX_SHARES, CHUNKS, TILES};
 use crate::scene::WrongFrame;
 
 /// The data of a frame.
-struct World {
+struct RasterWorld {
     field: Arc<Field>,
     /// Where the camera is.
     camera: Camera,
@@ -47,7 +47,7 @@ struct Camera {
 }
 
 paceline::resources! {
-    World: Keys {
+    RasterWorld: Keys {
         field: Arc<Field>, camera: Camera, plan: Plan, points: [Points], bins: [Binned<Triangle>],
         shadows: [Shadows], tiles: [Tile], seen: [Vec<u32>], result: Seen,
     }
@@ -58,8 +58,8 @@ paceline::resources! {
 fn frame<P: Platform>(
     js: &JobSystem<P>,
     mut after: impl FnMut(&[GraphNode]) -> Vec<GraphNode>,
-) -> Result<BuiltGraph<'static, World, P>, PlanError> {
-    let (mut graph, w) = js.graph_of::<World>("raster");
+) -> Result<BuiltGraph<'static, RasterWorld, P>, PlanError> {
+    let (mut graph, w) = js.graph_of::<RasterWorld>("raster");
     let plan = graph.job("plan").reads(w.field).reads(w.camera);
     let plan = plan.writes(w.plan).run(|cx, (field, camera, plan)| {
         cx.work(steps::plan(field, camera.frame, camera.step, plan));
@@ -139,8 +139,8 @@ fn frame<P: Platform>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct BuiltRaster<P: Platform> {
-    graph: BuiltGraph<'static, World, P>,
-    world: World,
+    graph: BuiltGraph<'static, RasterWorld, P>,
+    world: RasterWorld,
 }
 
 impl<P: Platform> BuiltRaster<P> {
@@ -152,7 +152,7 @@ impl<P: Platform> BuiltRaster<P> {
         let graph = frame(js, <[GraphNode]>::to_vec);
         BuiltRaster {
             graph: graph.unwrap_or_else(|error| panic!("{error}")),
-            world: World::new(Arc::new(Field::new(mesh))),
+            world: RasterWorld::new(Arc::new(Field::new(mesh))),
         }
     }
 
@@ -184,7 +184,7 @@ impl<P: Platform> BuiltRaster<P> {
     /// # Errors
     /// If its result is not that of a serial run.
     pub fn verify(&self) -> Result<u64, WrongFrame> {
-        let World { field, camera, .. } = &self.world;
+        let RasterWorld { field, camera, .. } = &self.world;
         let serial = Buffers::new(Arc::clone(field));
         serial.run_serial(camera.frame, camera.step, |_| ());
         let expected = serial.checksum(camera.frame);
@@ -192,12 +192,12 @@ impl<P: Platform> BuiltRaster<P> {
     }
 }
 
-impl World {
-    fn new(field: Arc<Field>) -> World {
+impl RasterWorld {
+    fn new(field: Arc<Field>) -> RasterWorld {
         fn buffers<T: Default>(count: usize) -> Vec<T> {
             (0..count).map(|_| T::default()).collect()
         }
-        World {
+        RasterWorld {
             field,
             camera: Camera::default(),
             plan: Plan::default(),

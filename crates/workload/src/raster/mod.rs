@@ -8,8 +8,8 @@
 //!
 //! The steps, in the order of the data: `plan` (which statues), `transform` (points to the screen), `bins`
 //! (triangles to tiles; `clip` for the few that need it), `tile` (depth), `occlude` (boxes). What each reads
-//! and writes is in `steps`, the buffers between them are in `stages`, the order of the jobs in `run`; `built`
-//! is the same frame as a graph that is built once.
+//! and writes is in `steps`, the buffers between them are in `stages`, the order of the jobs in `run`;
+//! `built` is the same frame as a graph that is built once.
 //!
 //! Invariants: a frame is a function of the mesh and of where the camera is, computed in whole numbers
 //! and with those operations of IEEE 754 whose results are exact or rounded to the nearest, in a fixed

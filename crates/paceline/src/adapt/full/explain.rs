@@ -3,7 +3,7 @@
 use platform::{CpuSet, Topology};
 
 use crate::adapt::full::live::{MachineView, WorkersRequest};
-use crate::adapt::full::place::Place;
+use crate::adapt::full::place::WorkerPlace;
 use crate::limits::WORKERS_MAX;
 
 /// The number and the places of the workers of a job system with default settings on this machine, and the
@@ -94,14 +94,14 @@ impl MachineView {
     }
 
     fn where_workers_are(&self) -> Vec<String> {
-        let mut groups: Vec<(&Place, usize)> = Vec::new();
+        let mut groups: Vec<(&WorkerPlace, usize)> = Vec::new();
         for place in self.places() {
             match groups.last_mut().filter(|(last, _)| *last == place) {
                 Some((_, count)) => *count += 1,
                 None => groups.push((place, 1)),
             }
         }
-        let sentence = |(place, count): (&Place, usize)| {
+        let sentence = |(place, count): (&WorkerPlace, usize)| {
             let takes = if place.is_slow {
                 "background jobs and small pieces of loops"
             } else {

@@ -20,7 +20,7 @@ use crate::adapt::words::PlacedThread;
 
 /// The place of one worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct WorkerPlace {
     /// The mask of its thread.
     pub(crate) cpus: CpuSet,
     /// The worker takes no work with a deadline except shares of ranges.
@@ -40,7 +40,7 @@ pub(crate) fn places(
     limits: &Limits,
     workers: usize,
     seen: &CpuSet,
-) -> Vec<Place> {
+) -> Vec<WorkerPlace> {
     let usable = limits.usable();
     let plan = Plan::new(machine, limits, workers);
     let is_anywhere = |worker: &PlannedWorker| worker.takes(Lane::Frame) && worker.cpus == usable;
@@ -61,7 +61,7 @@ pub(crate) fn places(
             .iter()
             .chain(away.iter().filter(belongs))
             .collect();
-        Place {
+        WorkerPlace {
             times_16: times(machine, &fast, &worker.cpus),
             cpus: with_away,
             is_slow,
@@ -119,8 +119,9 @@ mod tests {
     fn lines(machine: &Topology, usable: &str, workers: usize) -> Vec<String> {
         let limits = Limits::of(CpuSet::parse(usable));
         let places = places(machine, &limits, workers, machine.allowed());
-        let kind = |place: &Place| if place.is_slow { "slow" } else { "fast" };
-        let line = |place: &Place| format!("{} {} {}", place.cpus, kind(place), place.times_16);
+        let kind = |place: &WorkerPlace| if place.is_slow { "slow" } else { "fast" };
+        let line =
+            |place: &WorkerPlace| format!("{} {} {}", place.cpus, kind(place), place.times_16);
         places.iter().map(line).collect()
     }
 

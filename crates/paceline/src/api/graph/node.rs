@@ -331,9 +331,9 @@ impl<'g, 'b, D: Resources + ?Sized, A, R, P: Platform> GraphJob<'g, 'b, D, A, R,
         }
     }
 
-    /// It reads this field, or [an item](crate::Res::at), [a part](crate::Res::part) or
-    /// [some items](crate::Res::each) of it: the body gets `&T`. Of several accesses the body gets a tuple, in
-    /// the order of the calls, up to eight.
+    /// It reads this field, or [an item](crate::Res::at), [a part](crate::Res::part) or [some
+    /// items](crate::Res::each) of it: the body gets `&T`. Of several accesses the body gets a tuple, in the
+    /// order of the calls, up to eight.
     ///
     /// ```
     /// struct World {

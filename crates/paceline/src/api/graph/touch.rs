@@ -53,7 +53,7 @@ pub trait OfField {
 /// A key that leads to one reference: to a field, an item, or a part. It has no example, because programs do
 /// not name it.
 #[doc(hidden)]
-pub trait Key: OfField {
+pub trait FieldKey: OfField {
     type Of: ?Sized + 'static;
 
     /// The items of the field; all of them is [`Declared::WHOLE`].
@@ -88,7 +88,7 @@ impl<D: ?Sized, T: 'static> OfField for ResEach<D, T> {
     }
 }
 
-impl<D: ?Sized, T: Stored + ?Sized> Key for Res<D, T> {
+impl<D: ?Sized, T: Stored + ?Sized> FieldKey for Res<D, T> {
     type Of = T;
 
     fn part(&self) -> Range<usize> {
@@ -100,7 +100,7 @@ impl<D: ?Sized, T: Stored + ?Sized> Key for Res<D, T> {
     }
 }
 
-impl<D: ?Sized, T: 'static> Key for ResItem<D, T> {
+impl<D: ?Sized, T: 'static> FieldKey for ResItem<D, T> {
     type Of = T;
 
     fn part(&self) -> Range<usize> {
@@ -114,7 +114,7 @@ impl<D: ?Sized, T: 'static> Key for ResItem<D, T> {
     }
 }
 
-impl<D: ?Sized, T: 'static> Key for ResPart<D, T> {
+impl<D: ?Sized, T: 'static> FieldKey for ResPart<D, T> {
     type Of = [T];
 
     fn part(&self) -> Range<usize> {
@@ -192,8 +192,8 @@ pub struct WritesField<K>(K);
 #[doc(hidden)]
 pub struct ReadsEach<D: ?Sized, T>(ResEach<D, T>);
 
-/// The part that is one item. The item `usize::MAX`, which no slice has, is refused as a part that ends before
-/// it begins.
+/// The part that is one item. The item `usize::MAX`, which no slice has, is refused as a part that ends
+/// before it begins.
 fn item(index: usize) -> Range<usize> {
     index..index.wrapping_add(1)
 }
@@ -212,7 +212,7 @@ fn place_of((number, _): (u32, TypeId), places: Places<'_>) -> Place {
 }
 
 // SAFETY: it only reads.
-unsafe impl<K: Key> Access for ReadsField<K>
+unsafe impl<K: FieldKey> Access for ReadsField<K>
 where
     K::Of: Sync,
 {
@@ -233,7 +233,7 @@ where
 }
 
 // SAFETY: it says that it writes.
-unsafe impl<K: Key> Access for WritesField<K>
+unsafe impl<K: FieldKey> Access for WritesField<K>
 where
     K::Of: Send,
 {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use platform::Platform;
 
-use super::words::Items;
+use super::words::RangeItems;
 use crate::error::ScheduleError;
 use crate::policy::Grain;
 use crate::work::context::Context;
@@ -32,7 +32,7 @@ impl<F> SharedRange<F> {
 
     /// Calls the body with these items.
     #[inline]
-    pub(super) fn run<P: Platform>(&self, items: Items, context: &Context<'_, P>)
+    pub(super) fn run<P: Platform>(&self, items: RangeItems, context: &Context<'_, P>)
     where
         F: Fn(Range<usize>, &Context<'_, P>),
     {

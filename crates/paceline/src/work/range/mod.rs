@@ -47,8 +47,8 @@ pub(crate) use open::{OpenLoop, has_room_for_participant};
 use private::Private;
 pub(crate) use table::RangeTable;
 pub(crate) use trial::Trials;
-use words::Items;
 pub(crate) use words::RangeBlock;
+use words::RangeItems;
 
 impl<P: Platform> Context<'_, P> {
     /// Runs `body` over all parts of `range`, on this thread and on others that have nothing better to do.
@@ -136,7 +136,7 @@ impl<P: Platform> Context<'_, P> {
         &self,
         label: Label,
         range: &SharedRange<&F>,
-        left: Items,
+        left: RangeItems,
     ) -> Result<Ticket, ScheduleError>
     where
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,

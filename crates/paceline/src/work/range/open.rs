@@ -6,7 +6,7 @@ use platform::{Atomic, Ordering, Platform, SharedCell};
 
 use super::body::SharedRange;
 use super::participant::Participant;
-use super::words::{Items, PARTICIPANTS_MAX, RangeBlock};
+use super::words::{PARTICIPANTS_MAX, RangeBlock, RangeItems};
 use crate::border::caught;
 use crate::graph::Ending;
 use crate::queues::Queue;
@@ -38,7 +38,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
         F: Fn(Range<usize>, &Context<'_, P>) + Sync,
     {
         let cx = self.cx;
-        let items = Items {
+        let items = RangeItems {
             lo: 0,
             hi: range.items,
         };
@@ -57,7 +57,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
     }
 
     /// Gives the job its words and opens it for other threads. False if there is no free block.
-    pub(super) fn open(&self, items: Items) -> bool {
+    pub(super) fn open(&self, items: RangeItems) -> bool {
         let (cx, slot) = (self.cx, self.slot);
         let blocks = &cx.shared.blocks;
         let allocated = cx.own(|own| blocks.allocate(&mut own.loops.blocks));

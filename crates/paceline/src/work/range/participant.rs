@@ -8,7 +8,7 @@ use platform::Platform;
 use super::body::SharedRange;
 use super::pace::Pace;
 use super::slow::{NO_WORD, SLOW_OFFERS};
-use super::words::{Items, RangeBlock, take_front};
+use super::words::{RangeBlock, RangeItems, take_front};
 use crate::store::{Slot, Ticket};
 use crate::work::context::Context;
 
@@ -73,7 +73,7 @@ impl<P: Platform> Participant<'_, '_, P> {
 
     /// The next block of this participant's share, in which `left` items are left.
     #[inline]
-    fn take_own(&self, pace: &Pace, left: u32) -> Option<Items> {
+    fn take_own(&self, pace: &Pace, left: u32) -> Option<RangeItems> {
         match left {
             0 => None,
             left => take_front::<P>(&self.block.words[self.me], pace.next_block(self.cx, left)),
@@ -86,7 +86,7 @@ impl<P: Platform> Participant<'_, '_, P> {
     /// No other thread sees the first block. If it stood in this participant's word until it is taken from
     /// there, another participant without items could steal it meanwhile, and be stolen from in turn: the
     /// last items of a range would go from one to the other, and none would run them.
-    fn steal(&self, pace: &Pace) -> Option<(Items, Items)> {
+    fn steal(&self, pace: &Pace) -> Option<(RangeItems, RangeItems)> {
         let stolen = self.block.steal_for(self.me)?;
         let (first, rest) = stolen.take_front(pace.next_block(self.cx, stolen.len()));
         if rest.len() > 0 {
@@ -110,7 +110,7 @@ mod tests {
     fn what_is_run_first_is_nobody_elses() {
         let js = Builder::new().workers(0).build().unwrap();
         js.enter(|cx| {
-            let items = |lo, hi| Items { lo, hi };
+            let items = |lo, hi| RangeItems { lo, hi };
             let slot = Slot::<Os>::empty();
             let block = RangeBlock::<Os>::empty();
             block.participants.store(3, Ordering::Relaxed);

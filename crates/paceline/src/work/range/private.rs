@@ -6,7 +6,7 @@ use platform::Platform;
 
 use super::body::SharedRange;
 use super::pace::Pace;
-use super::words::Items;
+use super::words::RangeItems;
 use crate::store::Label;
 use crate::work::context::Context;
 
@@ -39,8 +39,8 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
     }
 
     /// Runs block after block until the rest is worth sharing. Returns the rest.
-    pub(super) fn until_shared(&mut self) -> Items {
-        let mut left = Items {
+    pub(super) fn until_shared(&mut self) -> RangeItems {
+        let mut left = RangeItems {
             lo: 0,
             hi: self.range.items,
         };
@@ -60,13 +60,13 @@ impl<'c, 'a, P: Platform, F: Fn(Range<usize>, &Context<'_, P>) + Sync> Private<'
     }
 
     /// Runs the rest without sharing.
-    pub(super) fn rest(&mut self, mut left: Items) {
+    pub(super) fn rest(&mut self, mut left: RangeItems) {
         while left.len() > 0 {
             left = self.block(left);
         }
     }
 
-    fn block(&mut self, left: Items) -> Items {
+    fn block(&mut self, left: RangeItems) -> RangeItems {
         let (items, rest) = left.take_front(self.pace.next_block(self.context, left.len()));
         self.range.run(items, self.context);
         self.pace.ran(self.context, items.len(), rest.len());

@@ -33,7 +33,7 @@ use platform::{Atomic, Ordering, Platform};
 use super::body::SharedRange;
 use super::open::OpenLoop;
 use super::participant::Participant;
-use super::words::{Items, RangeBlock};
+use super::words::{RangeBlock, RangeItems};
 use crate::adapt::HAS_SLOW_WORKERS;
 use crate::policy::Tuning;
 use crate::store::{JobPhase, Ticket};
@@ -59,7 +59,7 @@ fn times_16(here: u64, there: u64) -> u32 {
 
 /// The facts that a slow thread has about a range that it may take part in.
 struct LoopRest {
-    /// Items that no thread has taken.
+    /// RangeItems that no thread has taken.
     left: u64,
     /// How many threads may run the range fast.
     fast: u32,
@@ -212,7 +212,7 @@ impl<'c, 'a, P: Platform> OpenLoop<'c, 'a, P> {
 
 impl<P: Platform> RangeBlock<P> {
     /// Takes up to `most` items off the back of the longest word, and at most half of the word.
-    fn cut_piece(&self, most: u32) -> Option<Items> {
+    fn cut_piece(&self, most: u32) -> Option<RangeItems> {
         let longest =
             (0..self.participants()).max_by_key(|&participant| self.len_of(participant))?;
         self.cut_back(longest, most)

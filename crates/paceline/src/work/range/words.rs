@@ -31,12 +31,12 @@ impl<M: Memory> RangeBlock<M> {
 
 /// A decoded range word: the items that have not been taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Items {
+pub(crate) struct RangeItems {
     pub(crate) lo: u32,
     pub(crate) hi: u32,
 }
 
-impl Items {
+impl RangeItems {
     #[inline]
     pub(super) fn pack(self) -> u64 {
         debug_assert!(self.lo <= self.hi, "{self:?}");
@@ -44,8 +44,8 @@ impl Items {
     }
 
     #[inline]
-    pub(super) fn unpack(word: u64) -> Items {
-        Items {
+    pub(super) fn unpack(word: u64) -> RangeItems {
+        RangeItems {
             lo: word as u32,
             hi: (word >> 32) as u32,
         }
@@ -58,37 +58,37 @@ impl Items {
 
     /// The items before `cut`, and the rest.
     #[inline]
-    fn split_at(self, cut: u32) -> (Items, Items) {
+    fn split_at(self, cut: u32) -> (RangeItems, RangeItems) {
         let (lo, hi) = (self.lo, self.hi);
-        (Items { lo, hi: cut }, Items { lo: cut, hi })
+        (RangeItems { lo, hi: cut }, RangeItems { lo: cut, hi })
     }
 
     /// Splits off up to `most` items at the front.
     #[inline]
-    pub(super) fn take_front(self, most: u32) -> (Items, Items) {
+    pub(super) fn take_front(self, most: u32) -> (RangeItems, RangeItems) {
         self.split_at(self.lo + most.min(self.len()))
     }
 
     /// Splits off up to `most` items at the back, and at most half of them.
     #[inline]
-    fn cut_back(self, most: u32) -> (Items, Items) {
+    fn cut_back(self, most: u32) -> (RangeItems, RangeItems) {
         self.split_at(self.hi - most.min(self.len() / 2))
     }
 
     /// Splits off the back half; all of it if that is a single item.
     #[inline]
-    fn cut_half(self) -> (Items, Items) {
+    fn cut_half(self) -> (RangeItems, RangeItems) {
         self.split_at(self.lo + self.len() / 2)
     }
 }
 
 /// Takes up to `most` items from the front of a word.
-pub(crate) fn take_front<M: Memory>(word: &M::AtomicU64, most: u32) -> Option<Items> {
+pub(crate) fn take_front<M: Memory>(word: &M::AtomicU64, most: u32) -> Option<RangeItems> {
     change(word, |items| items.take_front(most))
 }
 
 /// Takes the back half of a word.
-pub(crate) fn cut_half<M: Memory>(word: &M::AtomicU64) -> Option<Items> {
+pub(crate) fn cut_half<M: Memory>(word: &M::AtomicU64) -> Option<RangeItems> {
     change(word, |items| {
         let (rest, taken) = items.cut_half();
         (taken, rest)
@@ -96,12 +96,15 @@ pub(crate) fn cut_half<M: Memory>(word: &M::AtomicU64) -> Option<Items> {
 }
 
 #[inline]
-fn change(word: &impl Atomic<u64>, split: impl Fn(Items) -> (Items, Items)) -> Option<Items> {
+fn change(
+    word: &impl Atomic<u64>,
+    split: impl Fn(RangeItems) -> (RangeItems, RangeItems),
+) -> Option<RangeItems> {
     // Relaxed, here and below: the word is the whole state. The data that the items stand for was published
     // when the range was opened, and its participants see that by joining.
     let mut seen = word.load(Ordering::Relaxed);
     loop {
-        let items = Items::unpack(seen);
+        let items = RangeItems::unpack(seen);
         if items.len() == 0 {
             return None;
         }
@@ -131,10 +134,11 @@ impl<M: Memory> RangeBlock<M> {
     }
 
     /// Cuts the largest share of another participant in half.
-    pub(super) fn steal_for(&self, me: usize) -> Option<Items> {
+    pub(super) fn steal_for(&self, me: usize) -> Option<RangeItems> {
         loop {
-            let share =
-                |&other: &usize| Items::unpack(self.words[other].load(Ordering::Relaxed)).len();
+            let share = |&other: &usize| {
+                RangeItems::unpack(self.words[other].load(Ordering::Relaxed)).len()
+            };
             let others = (0..self.participants()).filter(|&other| other != me);
             let victim = others.max_by_key(share).filter(|other| share(other) > 0)?;
             if let Some(items) = cut_half::<M>(&self.words[victim]) {
@@ -144,18 +148,18 @@ impl<M: Memory> RangeBlock<M> {
     }
 
     /// Makes items the share of a participant that has none.
-    pub(super) fn keep(&self, participant: usize, items: Items) {
+    pub(super) fn keep(&self, participant: usize, items: RangeItems) {
         // Relaxed: as in `change`. A store is enough: only its owner changes an empty word.
         self.words[participant].store(items.pack(), Ordering::Relaxed);
     }
 
     /// How many items a participant has that are not yet taken.
     pub(super) fn len_of(&self, participant: usize) -> u32 {
-        Items::unpack(self.words[participant].load(Ordering::Relaxed)).len()
+        RangeItems::unpack(self.words[participant].load(Ordering::Relaxed)).len()
     }
 
     /// Takes up to `most` items off the back of a participant's word, and at most half of the word.
-    pub(super) fn cut_back(&self, participant: usize, most: u32) -> Option<Items> {
+    pub(super) fn cut_back(&self, participant: usize, most: u32) -> Option<RangeItems> {
         let taken = change(&*self.words[participant], |items| {
             let (rest, taken) = items.cut_back(most);
             (taken, rest)
@@ -176,26 +180,26 @@ mod tests {
 
     #[test]
     fn words_split_without_gaps() {
-        let items = Items { lo: 3, hi: 10 };
-        assert_eq!(Items::unpack(items.pack()), items);
+        let items = RangeItems { lo: 3, hi: 10 };
+        assert_eq!(RangeItems::unpack(items.pack()), items);
         assert_eq!(
             items.take_front(4),
-            (Items { lo: 3, hi: 7 }, Items { lo: 7, hi: 10 })
+            (RangeItems { lo: 3, hi: 7 }, RangeItems { lo: 7, hi: 10 })
         );
         assert_eq!(items.take_front(99).1.len(), 0);
         assert_eq!(
             items.cut_half(),
-            (Items { lo: 3, hi: 6 }, Items { lo: 6, hi: 10 })
+            (RangeItems { lo: 3, hi: 6 }, RangeItems { lo: 6, hi: 10 })
         );
         assert_eq!(
             items.cut_back(2),
-            (Items { lo: 3, hi: 8 }, Items { lo: 8, hi: 10 })
+            (RangeItems { lo: 3, hi: 8 }, RangeItems { lo: 8, hi: 10 })
         );
         assert_eq!(items.cut_back(99).1.len(), 3);
-        let one = Items { lo: 4, hi: 5 };
+        let one = RangeItems { lo: 4, hi: 5 };
         assert_eq!(one.cut_back(1).1.len(), 0);
-        assert_eq!(one.cut_half(), (Items { lo: 4, hi: 4 }, one));
-        let whole = Items {
+        assert_eq!(one.cut_half(), (RangeItems { lo: 4, hi: 4 }, one));
+        let whole = RangeItems {
             lo: 0,
             hi: u32::MAX,
         };

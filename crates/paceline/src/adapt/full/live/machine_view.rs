@@ -3,7 +3,7 @@
 use event::Resized;
 use platform::{CpuSet, Limits, RefusalKind, SpawnError, Topology};
 
-use crate::adapt::full::place::{Place, places};
+use crate::adapt::full::place::{WorkerPlace, places};
 use crate::adapt::workers::RefusedWorker;
 use crate::policy::Width;
 
@@ -58,7 +58,7 @@ pub(crate) struct MachineView {
     /// The machine, if workers are held to its classes.
     pub(super) machine: Option<Topology>,
     /// The workers' places, if CPUs differ.
-    places: Vec<Place>,
+    places: Vec<WorkerPlace>,
 }
 
 /// The changes that a refresh has found.
@@ -111,13 +111,13 @@ impl MachineView {
         &self.limits
     }
 
-    pub(crate) fn places(&self) -> &[Place] {
+    pub(crate) fn places(&self) -> &[WorkerPlace] {
         &self.places
     }
 
     /// The place of the worker with this ordinal. A worker that is to leave, or that has no ordinal, has
     /// the place of the first worker, which is fast.
-    pub(super) fn place(&self, ordinal: u32) -> Option<&Place> {
+    pub(super) fn place(&self, ordinal: u32) -> Option<&WorkerPlace> {
         let place = self.places.get(ordinal as usize);
         place.or(self.places.first())
     }

@@ -31,7 +31,7 @@ use platform::{
     SpawnError,
 };
 
-use crate::adapt::full::place::{Place, allowed_without_place};
+use crate::adapt::full::place::{WorkerPlace, allowed_without_place};
 use crate::adapt::words::{Mask, NO_ORDINAL, PlacedThread, WorkerWords};
 use crate::adapt::workers::Workers;
 use crate::policy::Width;
@@ -145,7 +145,7 @@ impl<M: Memory> LiveMachine<M> {
 
     /// The place of the worker with this ordinal. A worker without an ordinal has the place of a fast
     /// worker. `None`: workers may run everything everywhere.
-    pub(super) fn place(&self, ordinal: u32) -> Option<Place> {
+    pub(super) fn place(&self, ordinal: u32) -> Option<WorkerPlace> {
         self.view.with(|view| view.place(ordinal).cloned())
     }
 
@@ -288,7 +288,7 @@ impl<P: Platform> LiveMachine<P> {
         platform: &P,
         words: &WorkerWords<P>,
         given: &mut Option<CpuSet>,
-    ) -> Option<Place> {
+    ) -> Option<WorkerPlace> {
         let place = self.place(words.ordinal());
         let wanted = match (&place, &given) {
             (None, None) => return None,
