@@ -81,7 +81,7 @@ fn verdicts_are_what_was_found() {
                 ("004-m", Contradicted),
             ],
         ),
-        (&wait_for::EXPERIMENT, &[]),
+        (&wait_for::EXPERIMENT, &[("w-e", Contradicted)]),
     ] {
         let findings = findings(experiment);
         assert_eq!(
