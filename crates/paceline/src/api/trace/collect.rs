@@ -66,11 +66,19 @@ impl<P: Platform> Collector<P> {
         }
     }
 
-    /// Takes the reader away, so that the rings fill up, or puts it back.
+    /// Takes the reader away, so that the rings fill up. Says how many events were taken out before.
     #[cfg(test)]
-    pub(super) fn replace_reader(&self, reader: Option<RingReader<P>>) -> Option<RingReader<P>> {
-        self.store
-            .with(|store| std::mem::replace(&mut store.reader, reader))
+    pub(super) fn take_reader(&self) -> (RingReader<P>, usize) {
+        self.store.with(|store| {
+            let reader = store.reader.take().expect("a reader is taken once");
+            (reader, store.collected.events.len())
+        })
+    }
+
+    /// Puts it back.
+    #[cfg(test)]
+    pub(super) fn put_reader(&self, reader: RingReader<P>) {
+        self.store.with(|store| store.reader = Some(reader));
     }
 
     fn run(&self) {
