@@ -35,6 +35,11 @@ pub trait Scene {
     }
     /// Forgets the last frame, so that a part left out of the next is noticed.
     fn clear(&mut self) {}
+    /// Leaves out frames, so that the next one has at least this number, counted from 1: what it computes
+    /// then does not depend on how many were run before. For scenes whose frames differ by their number.
+    fn skip_to(&mut self, frame: u64) {
+        let _ = frame;
+    }
     /// Runs the next frame on a job system and returns when all its jobs are over. `jobs` makes the
     /// jobs: the system itself, or a frame of it.
     ///

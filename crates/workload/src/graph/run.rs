@@ -183,6 +183,10 @@ impl Scene for GraphScene {
         self.labels.len() as u64
     }
 
+    fn skip_to(&mut self, frame: u64) {
+        self.frame = self.frame.max(frame.saturating_sub(1));
+    }
+
     fn run_watched<P: Platform>(
         &mut self,
         js: &JobSystem<P>,

@@ -3,6 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::busy::Busy;
+use crate::scene::Scene;
+use platform::Os;
 
 fn node(label: &str, pieces: u32, nanos: u64, deps: &[u32]) -> Node {
     let kind = if pieces == 0 {
@@ -220,4 +223,27 @@ proptest! {
         }
         prop_assert!(seen.into_iter().all(|seen| seen));
     }
+}
+
+/// Goal: what a frame computes does not depend on how many were run before it. Method: the frame of one
+/// number, after 1 to 5 frames of this thread; another number's is different, and no number comes twice.
+#[test]
+fn frames_are_told_apart_by_their_number() {
+    let graph = || graph(vec![node("a", 3, 1, &[]), node("b", 0, 1, &[0])], &[]).unwrap();
+    let after = |frames: u64, number: u64| {
+        let mut scene = GraphScene::new(graph(), Busy::NONE, Labels::OfJobs);
+        for _ in 0..frames {
+            scene.run_serial(&Os);
+        }
+        scene.skip_to(number);
+        scene.run_serial(&Os);
+        scene.verify().unwrap()
+    };
+    let expected = after(1, 9);
+    for frames in 2..=5 {
+        assert_eq!(after(frames, 9), expected);
+    }
+    assert_ne!(after(1, 8), expected);
+    assert_eq!(after(5, 2), after(5, 0));
+    assert_eq!(after(5, 0), after(1, 6));
 }

@@ -118,6 +118,7 @@ fn run_scene(
     } else {
         Nanos::ZERO
     };
+    scene.skip_to(SERIAL_RUNS + 1);
     prepare(options, &mut scene);
     watch.look();
 
@@ -218,15 +219,17 @@ fn build(options: &Options, recorder: Option<&FrameRecorder>) -> Result<JobSyste
     })
 }
 
+/// How many frames are run on one thread alone, at most; the first one is not measured.
+const SERIAL_RUNS: u64 = 31;
+
 /// The median time of a frame on this thread alone, at the same pace as the frames it will be
 /// compared with: a CPU that was idle until then finds its caches cold.
 fn serial_time(scene: &mut impl Scene, period: Option<Duration>) -> Result<Nanos, Failure> {
-    const RUNS: u64 = 30;
     const TIME: Duration = Duration::from_millis(600);
     let began = Instant::now();
     let mut pace = Pace::new(Os, period, Pause::Sleep);
     let mut times = Vec::new();
-    for run in 0..=RUNS {
+    for run in 0..SERIAL_RUNS {
         scene.clear();
         pace.next_frame();
         let begin = Os.now();
