@@ -402,7 +402,8 @@ fn preemptions_are_the_kernels() {
     }
     if allowed {
         let kernel = fs::read_to_string(kernel).unwrap();
-        are_the_kernels(list(&told, "threads"), waits, &switches(&kernel));
+        let lists = ["threads", "who"].map(|key| list(&told, key));
+        are_the_kernels(lists, waits, &switches(&kernel));
     } else {
         assert_eq!(
             (&told["threads"], &waits[0]["preemptions"]),
@@ -412,7 +413,8 @@ fn preemptions_are_the_kernels() {
 }
 
 /// Compares the account of threads and waits with the switches.
-fn are_the_kernels(threads: &[Value], waits: &[Value], switches: &[Switch]) {
+fn are_the_kernels([threads, who]: [&[Value]; 2], waits: &[Value], switches: &[Switch]) {
+    let index = |cause: &Value| cause["who"].as_u64().unwrap() as usize;
     let mut all = 0;
     for thread in threads {
         let (count, _) = preempted(switches, ns(thread, "tid"), 0, u64::MAX);
@@ -428,7 +430,8 @@ fn are_the_kernels(threads: &[Value], waits: &[Value], switches: &[Switch]) {
         in_waits += count;
         // Time lost so is in the account only where it was what held the thread itself up.
         let own = list(wait, "causes").iter();
-        let own = own.filter(|cause| cause["kind"] == "preempted" && cause["tid"] == tid);
+        let own =
+            own.filter(|cause| cause["kind"] == "preempted" && who[index(cause)]["tid"] == tid);
         let own: u64 = own.map(|cause| ns(cause, "ns")).sum();
         assert!(own <= time, "{own} of {time}: {wait}");
     }

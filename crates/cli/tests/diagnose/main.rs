@@ -10,6 +10,7 @@ mod input;
 mod own;
 mod quota;
 mod select;
+mod size;
 
 use common::fine;
 use serde_json::Value;
@@ -29,10 +30,17 @@ pub(crate) fn ns(of: &Value, key: &str) -> u64 {
     of[key].as_u64().unwrap()
 }
 
+/// What a position in `who` stands for; null if there is none.
+pub(crate) fn who<'a>(report: &'a Value, position: &Value) -> &'a Value {
+    let at = position.as_u64().map(|at| at as usize);
+    at.map_or(&Value::Null, |at| &report["who"][at])
+}
+
 /// The time of all causes of these kinds with this thread on the path.
-pub(crate) fn of_causes(wait: &Value, thread: &str, kinds: &[&str]) -> u64 {
+pub(crate) fn of_causes(report: &Value, wait: &Value, thread: &str, kinds: &[&str]) -> u64 {
     let is_one = |cause: &&Value| {
-        cause["thread"] == thread && kinds.contains(&cause["kind"].as_str().unwrap())
+        who(report, &cause["who"])["thread"] == thread
+            && kinds.contains(&cause["kind"].as_str().unwrap())
     };
     list(wait, "causes")
         .iter()
@@ -41,13 +49,16 @@ pub(crate) fn of_causes(wait: &Value, thread: &str, kinds: &[&str]) -> u64 {
         .sum()
 }
 
+/// What had the CPU during a cause; nothing if that is left out.
+pub(crate) fn by(cause: &Value) -> &[Value] {
+    cause["by"].as_array().map_or(&[], Vec::as_slice)
+}
+
 /// The time that this thread had the CPU while another one could have run.
-pub(crate) fn of_runner(wait: &Value, thread: &str) -> u64 {
-    let shares = list(wait, "causes")
-        .iter()
-        .flat_map(|cause| list(cause, "by"));
+pub(crate) fn of_runner(report: &Value, wait: &Value, thread: &str) -> u64 {
+    let shares = list(wait, "causes").iter().flat_map(by);
     shares
-        .filter(|share| share["thread"] == thread)
+        .filter(|share| who(report, &share["who"])["thread"] == thread)
         .map(|share| ns(share, "ns"))
         .sum()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::fine;
-use crate::{list, ns};
+use crate::{by, list, ns, who};
 
 /// How long a job of a program's own takes here.
 const TAKES: Duration = Duration::from_millis(2);
@@ -59,8 +59,8 @@ fn a_programs_own_trace_says_what_is_not_known() {
                 !is_of_cpus.contains(&kind),
                 "{kind} is not recorded: {frame}"
             );
-            let mut by = list(cause, "by").iter();
-            assert!(by.all(|share| share["who"] == "unknown"), "{frame}");
+            let is_unknown = |share: &Value| who(&report, &share["who"])["who"] == "unknown";
+            assert!(by(cause).iter().all(is_unknown), "{frame}");
         }
         assert!(
             causes.iter().any(|cause| cause["kind"] == "awake"),

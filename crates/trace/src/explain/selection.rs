@@ -23,9 +23,11 @@ pub struct Selection {
     /// Slices whose names contain one of these texts are waits, even if their thread does not sleep: it may
     /// spin.
     pub busy: Vec<String>,
-    /// The largest number of waits, of which the longest are kept; of sleeps of threads that were not asked
-    /// for, 200.
+    /// The largest number of waits, of which the worst are kept.
     pub limit: usize,
+    /// The same of sleeps of threads that were not asked for: many of the long ones are of threads with
+    /// nothing to do.
+    pub sleeps: usize,
     /// The shortest inversion that is reported: every wake-up and every switch takes some time.
     pub least: Nanos,
 }
@@ -55,6 +57,7 @@ impl Default for Selection {
             slices: Vec::new(),
             busy: Vec::new(),
             limit: 1000,
+            sleeps: 200,
             least: Nanos::from_micros(50),
         }
     }

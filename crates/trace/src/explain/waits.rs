@@ -60,10 +60,6 @@ impl FoundWait {
     }
 }
 
-/// The number of sleeps of threads that were not asked for: many of the long ones are of threads with nothing
-/// to do.
-const SLEEPS: usize = 200;
-
 /// The waits that were selected, the worst first, and the number of those that were left out.
 pub(super) fn find(
     timeline: &Timeline,
@@ -91,7 +87,7 @@ pub(super) fn find(
         found.retain(is_within);
         if found.is_empty() {
             if !is_asked {
-                limit = limit.min(SLEEPS);
+                limit = limit.min(selection.sleeps);
             }
             let mut of_sleepers = Vec::new();
             for &thread in &threads {

@@ -10,6 +10,7 @@ mod json;
 mod page;
 mod people;
 mod sentence;
+mod small;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -21,7 +22,7 @@ use trace::explain::{Explanation, Selection, Wait, Who, explain};
 use trace::timeline::{Options, Timeline};
 use trace::{Name, Recording};
 
-pub(super) use json::{InversionJson, WaitJson};
+pub(super) use json::{AccountJson, InversionJson, WaitJson, WhoJson};
 pub(super) use page::{Chart, data as page_data, interfered, opening};
 pub(super) use people::{losses, wrapped};
 pub(super) use threads::{Switches, ThreadJson, TotalJson, Totals};

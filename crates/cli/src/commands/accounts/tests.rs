@@ -9,7 +9,7 @@ use trace::timeline::{Options, Timeline};
 use trace::{Loss, Losses, Recording, Thread};
 
 use super::sentence::merged;
-use super::{Account, losses, short, wrapped};
+use super::{Account, AccountJson, losses, short, wrapped};
 
 const BUS: Task = Task(0);
 const HOLDER: Task = Task(1);
@@ -290,8 +290,15 @@ fn names_are_shown_without_blanks_around() {
 #[test]
 fn json_has_the_keys_of_the_contract() {
     let account = account(vec![wait()], vec![inversion()]);
-    let waits = serde_json::to_value(account.waits_json()).unwrap();
-    let wait = &waits[0];
+    let json = serde_json::to_value(AccountJson::of(&account)).unwrap();
+    let thread = |position: &serde_json::Value| {
+        let row = &json["who"][position.as_u64().unwrap() as usize];
+        (
+            row["thread"].as_str().unwrap(),
+            row["tid"].as_u64().unwrap(),
+        )
+    };
+    let wait = &json["waits"][0];
     assert_eq!(wait["thread"], "high-bus");
     assert_eq!(
         (&wait["tid"], &wait["name"]),
@@ -303,25 +310,20 @@ fn json_has_the_keys_of_the_contract() {
         (&10_600_000.into(), &10_600_000.into())
     );
     let cause = &wait["causes"][0];
-    assert_eq!(
-        (&cause["kind"], &cause["tid"]),
-        (&"preempted".into(), &351.into())
-    );
-    assert_eq!(
-        (&cause["by"][0]["thread"], &cause["by"][0]["ns"]),
-        (&"mid-comms".into(), &8_000_000.into())
-    );
-    let inversions = serde_json::to_value(account.inversions_json()).unwrap();
-    let inversion = &inversions[0];
-    for (key, value) in [
-        ("kind", "lock"),
-        ("waiter", "high-bus"),
-        ("holder", "low-holder"),
-        ("runner", "mid-comms"),
-        ("confidence", "inferred"),
-    ] {
+    assert_eq!(cause["kind"], "preempted");
+    assert_eq!(thread(&cause["who"]), ("low-holder", 351));
+    assert_eq!(thread(&cause["by"][0]["who"]).0, "mid-comms");
+    assert_eq!(cause["by"][0]["ns"], 8_000_000);
+    let inversion = &json["inversions"][0];
+    for (key, value) in [("kind", "lock"), ("confidence", "inferred")] {
         assert_eq!(inversion[key], value);
     }
+    let names = ["waiter", "holder", "runner"].map(|key| thread(&inversion[key]).0);
+    assert_eq!(names, ["high-bus", "low-holder", "mid-comms"]);
+    assert_eq!(
+        (&json["version"], &json["least_share"]),
+        (&2.into(), &0.0.into())
+    );
     assert_eq!(
         (&inversion["start_ns"], &inversion["ns"]),
         (&235_000_000.into(), &8_400_000.into())

@@ -69,6 +69,9 @@ pub(crate) struct DiagnoseArguments {
     /// How fast CPUs are, the fastest 1024: for traces without their capacities
     #[arg(long, value_name = "0-3=446,4-7=1024", value_parser = capacity::read)]
     capacity: Option<capacity::Capacities>,
+    /// The most waits that are explained; else 1000, or 200 if all of them are sleeps
+    #[arg(long, value_name = "N")]
+    waits: Option<usize>,
     /// Write the trace again with the findings on top, for ui.perfetto.dev
     ///
     /// A Perfetto trace stays as it is, byte for byte, with the findings behind it; other formats become one.
@@ -97,30 +100,40 @@ JSON (--json), one object; times are the trace's:
                       other: not known, or there was no such thread yet, or any more.
                       Without scheduler events there are no times
   from_ns, to_ns      what --from and --to chose; else all
+  version             2; 1 had names where 2 has positions in who
+  who[]{who, thread, tid, process}
+                      threads, each once; and what else can have a CPU: idle,
+                      offline, unknown, others (several, summed up). Elsewhere
+                      who, waiter, holder and runner are positions in it
   waits[]{thread, tid, process, name, kind, start_ns, duration_ns, late_ns,
           preemptions,
-          causes[]{kind, thread, tid, process, within, job, ns, by[],
-                   beside_idle_ns, cpu, idle_state, function, confidence},
+          causes[]{kind, who, within, job, ns, by[]{who, ns}, beside_idle_ns,
+                   cpu, idle_state, function, confidence, count},
           sum_ns}
-                      worst first, at most 1000, of sleeps 200; kind: job, frame, slice or
-                      sleep; preemptions: how often the thread lost its CPU in
-                      it, null without scheduler events
+                      worst first, at most 1000, of sleeps 200 (--waits); kind: job,
+                      frame, slice or sleep; preemptions: how often the thread lost
+                      its CPU in it, null without scheduler events
   waits_omitted
-  inversions[]{kind, waiter, waiter_tid, holder, holder_tid, runner,
-               runner_tid, by[], beside_idle_ns, wait, start_ns, ns,
-               priorities{waiter, holder, runner}, confidence, remedies[]}
+  inversions[]{kind, waiter, holder, runner, by[]{who, ns}, beside_idle_ns, wait,
+               start_ns, ns, priorities{waiter, holder, runner}, confidence,
+               remedies[]}
                       wait: its position in waits
-  by[]{who, thread, tid, process, ns}
-                      who: thread, idle, offline or unknown; what had the CPU in
-                      whose queue the thread was
+  inversions_omitted
+  least_share         mostly 0. So that 10 000 waits fit in 5 MB: what is a smaller
+                      part of its wait is summed up, causes as one of kind rest
+                      (count: of how many), shares as others; inversions are left out
   late_ns             of a late frame: by how much; or null
-  within              the slices in which most of it passed; or null
-  beside_idle_ns      for how long another CPU was idle that it may use
-  cpu, idle_state     of idle_exit: the CPU, and the state that it left
-  function            of the kernel, in which the thread slept; or null
+  by[]                what had the CPU in whose queue the thread was
   losses{}
   limits[]            what the trace cannot know
-  annotated, report   the files, or null";
+  annotated, report   the files, or null
+Of causes and inversions these are left out if there is nothing to tell:
+  who                 the thread is not known
+  within              the slices in which most of it passed
+  beside_idle_ns      for how long another CPU was idle that it may use
+  cpu, idle_state     of idle_exit: the CPU, and the state that it left
+  function            of the kernel, in which the thread slept
+  confidence          known, if it is left out";
 
 pub(crate) fn run(arguments: DiagnoseArguments) -> Result<(), Failure> {
     output::check_files(

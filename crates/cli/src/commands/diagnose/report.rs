@@ -7,9 +7,7 @@ use serde::Serialize;
 use trace::Wakers;
 
 use super::DiagnoseArguments;
-use crate::commands::accounts::{
-    Account, InversionJson, TotalJson, Totals, WaitJson, losses, plural, wrapped,
-};
+use crate::commands::accounts::{Account, AccountJson, TotalJson, Totals, losses, plural, wrapped};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -23,9 +21,9 @@ pub(super) struct DiagnoseReport<'a> {
     to_ns: u64,
     start_ns: u64,
     end_ns: u64,
-    waits: Vec<WaitJson>,
+    #[serde(flatten)]
+    account: AccountJson,
     waits_omitted: usize,
-    inversions: Vec<InversionJson>,
     losses: BTreeMap<&'static str, u64>,
     limits: Vec<&'static str>,
     annotated: Option<&'a Path>,
@@ -50,9 +48,8 @@ pub(super) fn json<'a>(
         to_ns: totals.during.1.0,
         start_ns: start.0,
         end_ns: end.0,
-        waits: account.waits_json(),
+        account: AccountJson::of(account),
         waits_omitted: account.explanation.omitted,
-        inversions: account.inversions_json(),
         losses: losses.map(|(loss, count)| (loss.word(), count)).collect(),
         limits: account.limits(),
         annotated: arguments.annotate.as_deref(),

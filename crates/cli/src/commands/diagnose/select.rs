@@ -30,13 +30,16 @@ pub(super) fn selection(
             }
         }
     }
+    let default = Selection::default();
     Ok(Selection {
+        limit: arguments.waits.unwrap_or(default.limit),
+        sleeps: arguments.waits.unwrap_or(default.sleeps),
         threads: threads(&arguments.thread, timeline)?,
         processes: processes(&arguments.process, timeline)?,
         within: within(arguments, timeline)?,
         slices: arguments.slice.clone(),
         busy: arguments.busy.clone(),
-        ..Selection::default()
+        ..default
     })
 }
 

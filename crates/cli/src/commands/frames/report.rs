@@ -14,7 +14,9 @@ use super::interference::{self, InterferenceJson};
 use super::recorder::TracedFrames;
 use super::run::FramesOutcome;
 use super::waits::TimedWait;
-use crate::commands::accounts::{Account, InversionJson, ThreadJson, WaitJson};
+use crate::commands::accounts::{
+    Account, AccountJson, InversionJson, ThreadJson, WaitJson, WhoJson,
+};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -31,8 +33,12 @@ pub(super) struct FramesReport<'a> {
     speedup: f64,
     stats: BTreeMap<&'static str, u64>,
     waits: ReportedWaits<'a>,
-    /// Null: the run was not recorded.
+    /// These as in `diagnose`. Null: the run was not recorded.
+    version: Option<u32>,
+    who: Option<Vec<WhoJson>>,
+    least_share: Option<f64>,
     inversions: Option<Vec<InversionJson>>,
+    inversions_omitted: Option<usize>,
     /// Null: the kernel's half is missing.
     threads: Option<Vec<ThreadJson>>,
     checksum: String,
@@ -54,6 +60,7 @@ enum ReportedWaits<'a> {
 
 pub(super) fn json(outcome: &FramesOutcome) -> FramesReport<'_> {
     let account = outcome.account.as_ref();
+    let told = account.map(AccountJson::of).unwrap_or_default();
     FramesReport {
         scene: outcome.scene,
         graph: outcome.graph.as_deref(),
@@ -66,11 +73,15 @@ pub(super) fn json(outcome: &FramesOutcome) -> FramesReport<'_> {
         serial_ns: outcome.serial.0,
         speedup: speedup(outcome),
         stats: outcome.stats.named().into_iter().collect(),
-        waits: match account {
-            Some(account) => ReportedWaits::Explained(account.waits_json()),
+        waits: match told.waits {
+            Some(waits) => ReportedWaits::Explained(waits),
             None => ReportedWaits::Timed(&outcome.waits),
         },
-        inversions: account.map(Account::inversions_json),
+        version: told.version,
+        who: told.who,
+        least_share: told.least_share,
+        inversions: told.inversions,
+        inversions_omitted: told.inversions_omitted,
         threads: account.and_then(Account::threads_json),
         checksum: format!("{:016x}", outcome.checksum),
         trace: outcome.traced,

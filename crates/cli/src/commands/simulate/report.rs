@@ -16,7 +16,7 @@ use super::checks::Check;
 use super::library::{List, assumed};
 use super::recording::TracedRun;
 use super::run::{Job, SimulationOutcome};
-use crate::commands::accounts::{Account, InversionJson, Switches, ThreadJson, WaitJson};
+use crate::commands::accounts::{Account, AccountJson, Switches, ThreadJson};
 use crate::commands::frames::interference::{self, InterferenceJson};
 
 /// How many rows a table for people has.
@@ -43,9 +43,9 @@ pub(super) struct SimulateReport<'a> {
     spans: Vec<Span>,
     clusters: Vec<ClusterJson<'a>>,
     quota: Option<QuotaJson>,
-    /// As `diagnose` has them; null if the run had too many events to be explained.
-    waits: Option<Vec<WaitJson>>,
-    inversions: Option<Vec<InversionJson>>,
+    /// As `diagnose` has it; null if the run had too many events to be explained.
+    #[serde(flatten)]
+    account: AccountJson,
     checks: &'a [Check],
     stats: Option<BTreeMap<&'static str, u64>>,
     os_help: &'a [Answer],
@@ -135,8 +135,7 @@ pub(super) fn json<'a>(job: &'a Job, outcome: &'a SimulationOutcome) -> Simulate
             throttled_periods: quota.throttled_periods,
             throttled_ns: quota.throttled.0,
         }),
-        waits: account.map(Account::waits_json),
-        inversions: account.map(Account::inversions_json),
+        account: account.map(AccountJson::of).unwrap_or_default(),
         checks: &outcome.checks,
         stats: stats.map(|stats| stats.named().into_iter().collect()),
         os_help: &outcome.told.help,

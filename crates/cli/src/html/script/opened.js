@@ -30,11 +30,13 @@ function newOpened(place, data) {
     const body = element("tbody");
     const rest = wait.causes.slice(CAUSES_MAX);
     for (const cause of wait.causes.slice(0, CAUSES_MAX)) {
-      const job = cause.job === null ? "" : ` \`${cause.job}\``;
-      const within = cause.within === null ? "" : ` in ${cause.within}`;
+      const job = cause.job ? ` \`${cause.job}\`` : "";
+      const within = cause.within ? ` in ${cause.within}` : "";
+      const kind = cause.count ? `${cause.count} small ones` : cause.kind;
+      const thread = data.who[cause.who]?.thread ?? (cause.count ? "" : "an unknown thread");
       body.append(
-        row(swatch(cause.kind), `${cause.kind}${job}`, (cause.thread ?? "an unknown thread") + within,
-          cause.ns, wait, cause.confidence),
+        row(swatch(cause.kind), `${kind}${job}`, thread + within, cause.ns, wait,
+          cause.confidence ?? "known"),
       );
     }
     if (rest.length > 0) {

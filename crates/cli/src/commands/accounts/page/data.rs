@@ -6,7 +6,7 @@ use serde::Serialize;
 use trace::explain::Inversion;
 
 use super::super::people::Group;
-use super::super::{Account, InversionJson, WaitJson};
+use super::super::{Account, AccountJson, InversionJson, WaitJson, WhoJson};
 use super::bar::class;
 use super::decided::Decision;
 use super::frames::Chart;
@@ -20,6 +20,7 @@ const INVERSIONS_MAX: usize = 8;
 pub(in crate::commands) struct PageData<'a> {
     chart: &'a Chart,
     /// The same objects as in `--json`, in the same order, so that a page cannot have other numbers.
+    who: Vec<WhoJson>,
     waits: Vec<WaitJson>,
     inversions: Vec<InversionJson>,
     /// What is said of each wait, in the order of the waits.
@@ -51,11 +52,13 @@ impl<'a> PageData<'a> {
             let waits: Vec<usize> = chart.explained().chain(account.outermost()).collect();
             Happened::around(account, &waits)
         };
+        let json = account.map(AccountJson::of).unwrap_or_default();
         let classes = trace::explain::CauseKind::ALL.iter();
         PageData {
             chart,
-            waits: account.map(Account::waits_json).unwrap_or_default(),
-            inversions: account.map(Account::inversions_json).unwrap_or_default(),
+            who: json.who.unwrap_or_default(),
+            waits: json.waits.unwrap_or_default(),
+            inversions: json.inversions.unwrap_or_default(),
             told: account.map(Account::told_waits).unwrap_or_default(),
             decisions: account.map(Account::decisions).unwrap_or_default(),
             happened: account.map(happened),

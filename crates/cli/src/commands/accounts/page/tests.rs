@@ -6,7 +6,7 @@ use trace::explain::{CauseKind, Explanation, InversionKind, Selection, explain};
 use trace::timeline::{Options, Timeline};
 use trace::{Recording, Thread};
 
-use super::super::Account;
+use super::super::{Account, AccountJson};
 use super::bar::class;
 use super::{Chart, data, opening};
 
@@ -91,15 +91,17 @@ fn the_page_begins_with_the_answer() {
     );
 }
 
-/// Goal: the waits and inversions of a page are the objects of `--json`. Method: both of the sleep above.
+/// Goal: the waits and inversions of a page are the objects of `--json`. Method: both of the sleep above,
+/// with the threads that they refer to.
 #[test]
 fn the_data_has_the_objects_of_json() {
     let account = account();
     let (_, data) = page(&account);
-    let waits = serde_json::to_value(account.waits_json()).unwrap();
-    let inversions = serde_json::to_value(account.inversions_json()).unwrap();
-    assert_eq!((&data["waits"], &data["inversions"]), (&waits, &inversions));
-    assert!(!inversions.as_array().unwrap().is_empty());
+    let json = serde_json::to_value(AccountJson::of(&account)).unwrap();
+    for key in ["who", "waits", "inversions"] {
+        assert_eq!(data[key], json[key], "{key}");
+        assert!(!json[key].as_array().unwrap().is_empty(), "{key}");
+    }
 }
 
 /// What a lane has at a time.
