@@ -4,6 +4,7 @@ mod annotated;
 mod causes;
 #[path = "../common/mod.rs"]
 mod common;
+mod groups;
 #[path = "../common/guide.rs"]
 mod guide;
 mod input;

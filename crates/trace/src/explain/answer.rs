@@ -2,6 +2,7 @@
 
 use event::{Cpu, Nanos, Task};
 
+use super::groups::Group;
 use crate::Name;
 use crate::timeline::Who;
 
@@ -17,6 +18,9 @@ pub struct Explanation {
     pub omitted: usize,
     /// What kept an awaited thread from running although it could, in the order of the waits.
     pub inversions: Vec<Inversion>,
+    /// The selected waits by name, where there are many of one: also those that are left out of
+    /// [`waits`](Explanation::waits). In the order of their worst ones.
+    pub groups: Vec<Group>,
 }
 
 /// The kind of a wait.
@@ -165,6 +169,21 @@ pub struct Share {
     pub ns: Nanos,
 }
 
+impl CauseKind {
+    /// Whether the thread ran, however slowly, or may have.
+    pub fn is_run(self) -> bool {
+        matches!(
+            self,
+            CauseKind::Running
+                | CauseKind::Awake
+                | CauseKind::SmallCore
+                | CauseKind::LowFrequency
+                | CauseKind::FrequencyLimit
+                | CauseKind::Interrupted
+        )
+    }
+}
+
 macro_rules! words {
     ($(#[$about:meta])* $kind:ident { $($(#[doc = $doc:literal])* $name:ident = $word:literal;)* }) => {
         $(#[$about])*
@@ -303,6 +322,18 @@ words! {
         RaiseQuota = "raise_quota";
         /// Threads that fit the quota: no more of them busy than it has CPUs, and none that spins.
         FitQuota = "fit_quota";
+    }
+}
+
+words! {
+    /// What a difference between two recordings means.
+    Verdict {
+        /// There is more of it here than there, beyond the spread within each.
+        Grew = "grew";
+        /// There is less of it.
+        Shrank = "shrank";
+        /// The difference may be chance.
+        Same = "same";
     }
 }
 

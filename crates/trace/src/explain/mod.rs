@@ -4,7 +4,9 @@
 mod answer;
 mod beside;
 mod busy;
+mod compare;
 mod deadlines;
+mod groups;
 mod instead;
 mod inversions;
 mod locks;
@@ -23,8 +25,10 @@ mod words;
 
 pub use answer::{
     Awaited, Cause, CauseKind, Confidence, Explanation, IdleExit, Inversion, InversionKind, Remedy,
-    Segment, Share, Wait, WaitKind,
+    Segment, Share, Verdict, Wait, WaitKind,
 };
+pub use compare::{Compared, Comparison, Difference, compare};
+pub use groups::{Factor, Group, InCommon, Member, Role, Slow};
 pub use selection::Selection;
 pub use waits::names;
 
@@ -37,12 +41,16 @@ use event::{Nanos, Task};
 use crate::Name;
 use crate::timeline::Timeline;
 use busy::BusyWaits;
+use groups::Groups;
 use speed::Speeds;
 use waits::FoundWait;
 use walk::{Ground, walk};
 
 /// The number of segments of all waits together after which no further wait is explained: about 300 MB.
 const SEGMENTS: usize = 2_000_000;
+
+/// So many waits, the worst first, are explained for their groups.
+const GROUPED: usize = 20_000;
 
 /// Explains the waits that were selected.
 ///
@@ -81,24 +89,35 @@ pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
         speeds: Speeds::new(timeline),
         everywhere: (0..timeline.lanes.len() as u32).collect(),
     };
-    let (found, omitted) = waits::find(timeline, selection, &says);
+    let (found, left_out) = waits::find(timeline, selection, &says);
+    let limit = waits::limit(selection, &found);
     let mut waits: Vec<Wait> = Vec::new();
-    let mut segments = 0;
-    for found in &found {
-        if segments > SEGMENTS {
-            break;
+    let mut groups = Groups::new(timeline);
+    let (mut segments, mut all_segments) = (0, 0);
+    for (at, found) in found.iter().enumerate() {
+        let is_shown = at < limit && segments <= SEGMENTS;
+        let is_counted =
+            at < GROUPED && all_segments <= 2 * SEGMENTS && found.kind != WaitKind::Sleep;
+        let wait = (is_shown || is_counted).then(|| account(&ground, found));
+        match &wait {
+            Some(wait) => groups.add(found, &wait.name, Some(wait)),
+            None if found.kind != WaitKind::Sleep => groups.add(found, &found.name(timeline), None),
+            None => {}
         }
-        let wait = account(&ground, found);
-        segments += wait.segments.len();
-        waits.push(wait);
+        all_segments += wait.as_ref().map_or(0, |wait| wait.segments.len());
+        if let Some(wait) = wait.filter(|_| is_shown) {
+            segments += wait.segments.len();
+            waits.push(wait);
+        }
     }
-    let omitted = omitted + found.len() - waits.len();
+    let omitted = left_out + found.len() - waits.len();
     let inversions = waits.iter().enumerate();
     let inversions =
         inversions.flat_map(|(at, wait)| inversions::of(timeline, selection, at, wait));
     Explanation {
         inversions: inversions.collect(),
         omitted,
+        groups: groups.finish(),
         waits,
     }
 }

@@ -60,7 +60,18 @@ impl FoundWait {
     }
 }
 
-/// The waits that were selected, the worst first, and the number of those that were left out.
+/// How many of the waits that were found are shown.
+pub(super) fn limit(selection: &Selection, found: &[FoundWait]) -> usize {
+    let are_sleeps = found.iter().all(|wait| wait.kind == WaitKind::Sleep);
+    if are_sleeps && selection.threads.is_none() {
+        selection.limit.min(selection.sleeps)
+    } else {
+        selection.limit
+    }
+}
+
+/// The waits that were selected, the worst first, and the number of sleeps that were left out: of threads
+/// that mostly sleep.
 pub(super) fn find(
     timeline: &Timeline,
     selection: &Selection,
@@ -77,7 +88,6 @@ pub(super) fn find(
     let is_within =
         |wait: &FoundWait| wait.begin < wait.end && selection.touches(wait.begin, wait.end);
     let mut found = Vec::new();
-    let mut limit = selection.limit;
     let mut left_out = 0;
     let deadlines = Deadlines::new(timeline, says);
     if selection.slices.is_empty() {
@@ -86,9 +96,6 @@ pub(super) fn find(
         }
         found.retain(is_within);
         if found.is_empty() {
-            if !is_asked {
-                limit = limit.min(selection.sleeps);
-            }
             let mut of_sleepers = Vec::new();
             for &thread in &threads {
                 let is_shown = is_asked || !is_sleeper(timeline, thread);
@@ -115,9 +122,7 @@ pub(super) fn find(
     }
     found.retain(is_within);
     sort(timeline, says, &mut found);
-    let omitted = left_out + found.len().saturating_sub(limit);
-    found.truncate(limit);
-    (found, omitted)
+    (found, left_out)
 }
 
 /// Waits and frames of our job system, and slices, whose names contain one of these texts. Plans of frames

@@ -293,7 +293,7 @@ fn word(who: Who) -> (&'static str, Option<Task>) {
     }
 }
 
-fn kind(kind: WaitKind) -> &'static str {
+pub(super) fn kind(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Job => "job",
         WaitKind::Frame => "frame",

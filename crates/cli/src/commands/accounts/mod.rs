@@ -4,8 +4,10 @@
 //! Crate `trace` explains; this module only puts it into words. What a command adds of its own (where a frame
 //! began, what a trace lacks) is in that command.
 
+mod against;
 mod bars;
 mod findings;
+mod groups;
 mod json;
 mod page;
 mod people;
@@ -22,6 +24,8 @@ use trace::explain::{Explanation, Selection, Wait, Who, explain};
 use trace::timeline::{Options, Timeline};
 use trace::{Name, Recording};
 
+pub(super) use against::{ComparedJson, compared_json, method};
+pub(super) use groups::GroupJson;
 pub(super) use json::{AccountJson, InversionJson, WaitJson, WhoJson};
 pub(super) use page::{Chart, data as page_data, interfered, opening};
 pub(super) use people::{losses, wrapped};

@@ -140,7 +140,7 @@ impl Account {
                 let own = wait
                     .causes
                     .iter()
-                    .filter(|cause| cause.thread == Some(wait.thread) && is_run(cause.kind));
+                    .filter(|cause| cause.thread == Some(wait.thread) && cause.kind.is_run());
                 let own = own.fold(Nanos::ZERO, |sum, cause| sum + cause.ns);
                 let verb = if is_frame(wait) || own.0 * 2 > wait.length().0 {
                     "took"
@@ -221,7 +221,11 @@ impl Account {
 
     /// One part, in a few words.
     pub(super) fn label(&self, wait: &Wait, part: &Part) -> String {
-        let who = self.path(wait, part.thread);
+        self.label_of(&self.path(wait, part.thread), part)
+    }
+
+    /// The same of any thread.
+    pub(super) fn label_of(&self, who: &str, part: &Part) -> String {
         let alone = alone(&part.by).map(|share| format!(": {}", self.ran(share.who)));
         let alone = alone.unwrap_or_default();
         match part.kind {
@@ -265,7 +269,7 @@ impl Account {
         of: CauseKind,
         thread: Option<Task>,
     ) -> Option<String> {
-        let task = thread.filter(|_| !is_run(of) && of != CauseKind::Interrupted)?;
+        let task = thread.filter(|_| !of.is_run())?;
         let mut sums: BTreeMap<Vec<Name>, Nanos> = BTreeMap::new();
         let segments = wait.segments.iter();
         let mut all = Nanos::ZERO;
@@ -361,18 +365,6 @@ impl Account {
 /// Whether a slice is a frame, and so no wait for something.
 pub(super) fn is_frame(wait: &Wait) -> bool {
     wait.kind == WaitKind::Slice && (wait.late.is_some() || wait.name.contains("rame"))
-}
-
-/// Whether the thread ran, however slowly.
-fn is_run(kind: CauseKind) -> bool {
-    matches!(
-        kind,
-        CauseKind::Running
-            | CauseKind::Awake
-            | CauseKind::SmallCore
-            | CauseKind::LowFrequency
-            | CauseKind::FrequencyLimit
-    )
 }
 
 fn cpu(exit: IdleExit) -> String {

@@ -92,6 +92,7 @@ fn account(waits: Vec<Wait>, inversions: Vec<Inversion>) -> Account {
     };
     let timeline = Timeline::new(recording, &Options::default());
     let explanation = Explanation {
+        groups: Vec::new(),
         waits,
         omitted: 0,
         inversions,

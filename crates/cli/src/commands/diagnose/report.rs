@@ -6,8 +6,10 @@ use std::path::Path;
 use serde::Serialize;
 use trace::Wakers;
 
-use super::DiagnoseArguments;
-use crate::commands::accounts::{Account, AccountJson, TotalJson, Totals, losses, plural, wrapped};
+use super::arguments::DiagnoseArguments;
+use crate::commands::accounts::{
+    Account, AccountJson, GroupJson, TotalJson, Totals, losses, plural, wrapped,
+};
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -24,6 +26,7 @@ pub(super) struct DiagnoseReport<'a> {
     #[serde(flatten)]
     account: AccountJson,
     waits_omitted: usize,
+    groups: Vec<GroupJson>,
     losses: BTreeMap<&'static str, u64>,
     limits: Vec<&'static str>,
     annotated: Option<&'a Path>,
@@ -50,6 +53,7 @@ pub(super) fn json<'a>(
         end_ns: end.0,
         account: AccountJson::of(account),
         waits_omitted: account.explanation.omitted,
+        groups: account.groups_json(),
         losses: losses.map(|(loss, count)| (loss.word(), count)).collect(),
         limits: account.limits(),
         annotated: arguments.annotate.as_deref(),
@@ -75,6 +79,7 @@ pub(super) fn text(account: &Account, totals: &Totals, columns: usize) -> String
     if account.worst().is_some() {
         parts.push(account.waits_table());
     }
+    parts.extend(account.groups_text(columns));
     parts.extend(account.inversions_text(columns));
     parts.extend(account.totals_table(totals));
     let limits = account.limits();

@@ -8,7 +8,7 @@ use event::{Nanos, Task};
 use trace::explain::{Selection, names};
 use trace::timeline::Timeline;
 
-use super::DiagnoseArguments;
+use super::arguments::DiagnoseArguments;
 
 /// How many names a message has room for.
 const NAMES_MAX: usize = 8;
