@@ -102,7 +102,10 @@ fn any_trace_has_a_page() {
             "frames were late; the worst: ",
         ),
         ("catapult-chrome-flow.json.gz", "No wait was found"),
-        ("catapult-atrace-6cpu-markers.txt.gz", "nothing says where"),
+        (
+            "catapult-atrace-6cpu-markers.txt.gz",
+            "nothing says whether",
+        ),
     ] {
         let trace = format!("testdata/traces/{trace}");
         let (code, _, err) = paceline(&["diagnose", &trace, "--report", path]);

@@ -9,6 +9,7 @@ mod groups;
 mod guide;
 mod input;
 mod own;
+mod phones;
 mod quota;
 mod select;
 mod size;

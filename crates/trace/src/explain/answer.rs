@@ -10,8 +10,9 @@ use crate::timeline::Who;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// The waits, the worst first: frames that were late, by how much; then other frames and waits, the
-    /// longest first; then those of drivers and of the kernel's own threads. Of equal ones the earlier one,
-    /// then the thread with the lower number.
+    /// longest first; then those of the display's server; then those of drivers and of the kernel's own
+    /// threads. Turns, of which apps' come first, are compared by how long their thread did not run. Of equal
+    /// ones the earlier one, then the thread with the lower number.
     pub waits: Vec<Wait>,
     /// The number of selected waits that come behind those and are left out, because of
     /// [`Selection::limit`](super::Selection::limit), or because the accounts would take too much memory.
@@ -32,8 +33,17 @@ pub enum WaitKind {
     Frame,
     /// A slice that the program marked.
     Slice,
+    /// What a thread did from its wake-up until it had nothing to do, answers that it waited for included.
+    Turn,
     /// A thread slept: from when it left its CPU until it ran again for more than a moment.
     Sleep,
+}
+
+impl WaitKind {
+    /// Whether a program gave it its name.
+    pub fn is_named(self) -> bool {
+        !matches!(self, WaitKind::Turn | WaitKind::Sleep)
+    }
 }
 
 /// A stretch of one thread's time, divided by causes.
@@ -43,7 +53,7 @@ pub struct Wait {
     pub thread: Task,
     /// The kind of the wait.
     pub kind: WaitKind,
-    /// The slice's name, the awaited job's label, the frame's number, or "sleep".
+    /// The slice's name, the awaited job's label, the frame's number, "turn" or "sleep".
     pub name: String,
     /// Its beginning.
     pub begin: Nanos,

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use event::{Nanos, Task};
 
-use super::waits::FoundWait;
 use super::{CauseKind, Segment, Wait, WaitKind};
 use crate::Name;
 use crate::timeline::{Slice, Timeline};
@@ -185,13 +184,18 @@ impl<'t> Groups<'t> {
         }
     }
 
-    /// Adds a wait, and its account if there is one. Sleeps have no names, and so no groups.
-    pub(super) fn add(&mut self, found: &FoundWait, name: &str, wait: Option<&Wait>) {
-        if found.kind == WaitKind::Sleep {
+    /// Adds a wait, and its account if there is one. Sleeps and turns have no names, and so no groups.
+    pub(super) fn add(
+        &mut self,
+        (task, kind, length): (Task, WaitKind, Nanos),
+        name: &str,
+        wait: Option<&Wait>,
+    ) {
+        if !kind.is_named() {
             return;
         }
-        let thread = self.timeline.name(found.task);
-        let program = self.timeline.program(found.task);
+        let thread = self.timeline.name(task);
+        let program = self.timeline.program(task);
         let program = program.map_or_else(|| without_numbers(&thread), str::to_owned);
         // Frames of the frame timeline say behind a comma how they were late.
         let name = match name.split_once(", ") {
@@ -199,7 +203,7 @@ impl<'t> Groups<'t> {
             _ => name,
         };
         let name = without_numbers(name);
-        let key = (program, name, found.kind);
+        let key = (program, name, kind);
         let at = match self.positions.get(&key) {
             Some(at) => *at,
             None => {
@@ -217,7 +221,7 @@ impl<'t> Groups<'t> {
                 self.groups.len() - 1
             }
         };
-        self.groups[at].lengths.push(found.end - found.begin);
+        self.groups[at].lengths.push(length);
         if let Some(wait) = wait {
             let mut sums: BTreeMap<u32, Nanos> = BTreeMap::new();
             for segment in &wait.segments {

@@ -18,6 +18,7 @@ mod selection;
 mod speed;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod waits;
 mod wakers;
 mod walk;
@@ -96,12 +97,12 @@ pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
     let (mut segments, mut all_segments) = (0, 0);
     for (at, found) in found.iter().enumerate() {
         let is_shown = at < limit && segments <= SEGMENTS;
-        let is_counted =
-            at < GROUPED && all_segments <= 2 * SEGMENTS && found.kind != WaitKind::Sleep;
+        let is_counted = at < GROUPED && all_segments <= 2 * SEGMENTS && found.kind.is_named();
         let wait = (is_shown || is_counted).then(|| account(&ground, found));
+        let one = (found.task, found.kind, found.end - found.begin);
         match &wait {
-            Some(wait) => groups.add(found, &wait.name, Some(wait)),
-            None if found.kind != WaitKind::Sleep => groups.add(found, &found.name(timeline), None),
+            Some(wait) => groups.add(one, &wait.name, Some(wait)),
+            None if found.kind.is_named() => groups.add(one, &found.name(timeline), None),
             None => {}
         }
         all_segments += wait.as_ref().map_or(0, |wait| wait.segments.len());
@@ -124,9 +125,12 @@ pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
 
 /// The account of one wait.
 fn account(ground: &Ground<'_>, found: &FoundWait) -> Wait {
-    let walked = walk(ground, found.thread, found.begin, found.end);
+    let mut walked = walk(ground, found.thread, found.begin, found.end);
     let awaited = walked.awaited;
     let timeline = ground.timeline;
+    if !timeline.has_switches {
+        walked.segments = cut_at_slices(timeline, walked.segments);
+    }
     let preemptions = || timeline.preemptions_in(found.thread, (found.begin, found.end));
     Wait {
         thread: found.task,
@@ -140,6 +144,30 @@ fn account(ground: &Ground<'_>, found: &FoundWait) -> Wait {
         causes: causes(&walked.segments),
         segments: walked.segments,
     }
+}
+
+/// Cuts what is not known where slices begin or end: without scheduler events they are all that says where a
+/// thread was.
+fn cut_at_slices(timeline: &Timeline, segments: Vec<Segment>) -> Vec<Segment> {
+    let mut cut = Vec::with_capacity(segments.len());
+    for segment in segments {
+        let (begin, end) = (segment.begin, segment.end);
+        let task = segment
+            .thread
+            .filter(|_| segment.kind == CauseKind::Unknown);
+        let mut borders = task.map_or_else(Vec::new, |task| timeline.borders(task, begin, end));
+        borders.push(end);
+        let mut from = begin;
+        for to in borders {
+            cut.push(Segment {
+                begin: from,
+                end: to,
+                ..segment.clone()
+            });
+            from = to;
+        }
+    }
+    cut
 }
 
 /// The part of some segments in which another CPU was idle.

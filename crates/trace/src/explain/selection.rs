@@ -7,7 +7,8 @@ use event::{Nanos, Task};
 /// By default these are, of all threads: waits and frames of our job system, late frames of Android's frame
 /// timeline, and marked slices whose names say that they are frames or waits. In a recording with none of
 /// those they are the sleeps that another thread ended, without those of the kernel's own threads and of
-/// threads that slept nearly all the time, unless there are no others.
+/// threads that slept nearly all the time. If that leaves none they are turns, from a wake-up until the
+/// thread has nothing to do, of all threads but the kernel's own; and only without turns those other sleeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Of these threads only; none: of all.
@@ -25,8 +26,8 @@ pub struct Selection {
     pub busy: Vec<String>,
     /// The largest number of waits, of which the worst are kept.
     pub limit: usize,
-    /// The same of sleeps of threads that were not asked for: many of the long ones are of threads with
-    /// nothing to do.
+    /// The same of sleeps and turns of threads that were not asked for: many of the long sleeps are of
+    /// threads with nothing to do.
     pub sleeps: usize,
     /// The shortest inversion that is reported: every wake-up and every switch takes some time.
     pub least: Nanos,

@@ -19,6 +19,8 @@ pub(super) struct FoundWait {
     pub(super) end: Nanos,
     /// Of a frame that was late: how much.
     pub(super) late: Option<Nanos>,
+    /// What it is compared by with others of its rank: its length, or of a turn what it lost.
+    weight: Nanos,
     /// How far at the front it belongs.
     rank: Rank,
     /// The slice's name, the job's position, the frame's number.
@@ -33,6 +35,10 @@ enum Rank {
     /// A frame of the display's server was late: mostly because a program's was.
     LateDisplay,
     Usual,
+    /// A thread of the display's server waits: mostly for programs, or for the display.
+    Display,
+    /// A turn of a thread that is not known to be of an app.
+    System,
     /// A driver, or one of the kernel's own threads, waits; mostly for the display, in every frame.
     Driver,
 }
@@ -55,6 +61,7 @@ impl FoundWait {
                 let recording = timeline.recording();
                 recording.frame_name(self.what, end.unwrap_or(0))
             }
+            WaitKind::Turn => "turn".to_owned(),
             WaitKind::Sleep => "sleep".to_owned(),
         }
     }
@@ -62,8 +69,8 @@ impl FoundWait {
 
 /// How many of the waits that were found are shown.
 pub(super) fn limit(selection: &Selection, found: &[FoundWait]) -> usize {
-    let are_sleeps = found.iter().all(|wait| wait.kind == WaitKind::Sleep);
-    if are_sleeps && selection.threads.is_none() {
+    let is_named = found.iter().any(|wait| wait.kind.is_named());
+    if !is_named && selection.threads.is_none() {
         selection.limit.min(selection.sleeps)
     } else {
         selection.limit
@@ -71,7 +78,7 @@ pub(super) fn limit(selection: &Selection, found: &[FoundWait]) -> usize {
 }
 
 /// The waits that were selected, the worst first, and the number of sleeps that were left out: of threads
-/// that mostly sleep.
+/// that mostly sleep. If there are no others, turns stand for them.
 pub(super) fn find(
     timeline: &Timeline,
     selection: &Selection,
@@ -108,6 +115,12 @@ pub(super) fn find(
             }
             found.retain(is_within);
             of_sleepers.retain(is_within);
+            if found.is_empty() && !is_asked {
+                for &thread in &threads {
+                    turns(timeline, thread, &mut found);
+                }
+                found.retain(is_within);
+            }
             if found.is_empty() {
                 found = of_sleepers;
             } else {
@@ -166,11 +179,10 @@ fn sort(timeline: &Timeline, says: &[NameHints], found: &mut [FoundWait]) {
         wait.rank = rank(timeline, says, wait);
     }
     found.sort_by_key(|wait| {
-        let length = wait.end - wait.begin;
         let worst = (
             wait.rank,
             std::cmp::Reverse(wait.late),
-            std::cmp::Reverse(length),
+            std::cmp::Reverse(wait.weight),
         );
         (worst, wait.begin, wait.task, wait.kind)
     });
@@ -195,18 +207,23 @@ pub fn names(timeline: &Timeline) -> BTreeSet<String> {
 /// Where a wait belongs. Waits that were asked for by name are ranked, too.
 fn rank(timeline: &Timeline, says: &[NameHints], wait: &FoundWait) -> Rank {
     let name = timeline.name(wait.task);
+    let program = timeline.program(wait.task).unwrap_or(&name);
     let says = match wait.kind {
         WaitKind::Slice => says.get(wait.what as usize).copied().unwrap_or_default(),
         _ => NameHints::default(),
     };
+    let is_server = words::is_display_server(program) || words::is_display_server(&name);
     if words::is_of_kernel(&name) || says.display {
         Rank::Driver
-    } else if wait.late.is_none() {
-        Rank::Usual
-    } else if name.contains("surfaceflinger") {
-        Rank::LateDisplay
+    } else if wait.kind == WaitKind::Turn && !words::is_app(program) {
+        Rank::System
     } else {
-        Rank::LateFrame
+        match (wait.late.is_some(), is_server) {
+            (true, false) => Rank::LateFrame,
+            (true, true) => Rank::LateDisplay,
+            (false, false) => Rank::Usual,
+            (false, true) => Rank::Display,
+        }
     }
 }
 
@@ -273,6 +290,7 @@ fn own(
         kind,
         begin: span.begin,
         end: span.end,
+        weight: span.end - span.begin,
         late: None,
         rank: Rank::Usual,
         what: span.what,
@@ -302,10 +320,31 @@ fn of_slice(timeline: &Timeline, thread: u32, slice: &Slice) -> FoundWait {
         kind: WaitKind::Slice,
         begin: slice.begin,
         end: slice.end,
+        weight: slice.end - slice.begin,
         late: None,
         rank: Rank::Usual,
         what: slice.name.0.into(),
     }
+}
+
+/// The turns of a thread that is none of the kernel's.
+fn turns(timeline: &Timeline, thread: u32, found: &mut Vec<FoundWait>) {
+    let task = timeline.task(thread);
+    if words::is_of_kernel(&timeline.name(task)) {
+        return;
+    }
+    let turns = super::turns::turns(timeline, thread).into_iter();
+    found.extend(turns.map(|turn| FoundWait {
+        thread,
+        task,
+        kind: WaitKind::Turn,
+        begin: turn.begin,
+        end: turn.end,
+        late: None,
+        weight: turn.lost,
+        rank: Rank::Usual,
+        what: 0,
+    }));
 }
 
 /// A run that is shorter than this, and ends because the thread loses its CPU, got nowhere: to switch to a
@@ -343,6 +382,7 @@ fn sleeps(timeline: &Timeline, thread: u32, all: bool, found: &mut Vec<FoundWait
                 kind: WaitKind::Sleep,
                 begin,
                 end: stay.begin,
+                weight: stay.begin - begin,
                 late: None,
                 rank: Rank::Usual,
                 what: 0,

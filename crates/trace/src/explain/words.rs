@@ -88,13 +88,49 @@ pub(super) fn is_of_kernel(name: &str) -> bool {
     KERNEL.iter().any(|begin| name.starts_with(begin))
 }
 
+/// Whether a program, or a thread of it, is Android's server of the display.
+pub(super) fn is_display_server(name: &str) -> bool {
+    name.to_lowercase().contains("surfaceflinger")
+}
+
+/// The longest name of a thread that a kernel keeps.
+const COMM: usize = 15;
+/// The domains that packages' names begin with.
+const DOMAINS: [&str; 8] = ["com", "org", "net", "de", "io", "me", "tv", "app"];
+/// Services of devices have such names, too.
+const SERVICES: [&str; 3] = ["android.hardwar", "vendor.", "android.process"];
+
+/// Whether a name is that of an Android app: of its program, which is its package's, or of its main thread,
+/// whose name is the end of that, as much of it as a kernel keeps. Mostly right: other programs can have such
+/// names.
+pub(super) fn is_app(name: &str) -> bool {
+    // A package's process may have a name of its own behind the package's.
+    let package = name.split(':').next().unwrap_or(name);
+    let is_cut = name.len() == COMM;
+    let parts: Vec<&str> = package.split('.').collect();
+    let is_part = |(at, part): (usize, &&str)| {
+        let first = part.bytes().next();
+        first.map_or(at == 0 && is_cut, |byte| byte.is_ascii_alphabetic())
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let is_long = parts.last().is_some_and(|last| last.len() > 2);
+    parts.len() > 1
+        && (is_cut || DOMAINS.contains(&parts[0]))
+        && is_long
+        && parts.iter().enumerate().all(is_part)
+        && !SERVICES.iter().any(|begin| name.starts_with(begin))
+}
+
 /// The meaning of a name.
 pub(super) fn says(name: &str) -> NameHints {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
     let begins = |list: &[&str]| words.first().is_some_and(|word| list.contains(&&**word));
     let holds = has(&["hold", "holds", "holding", "locked"]);
-    let locks = !holds
+    let display = has(&["vsync", "vblank", "flip"]) || (has(&["commit"]) && has(&["done"]));
+    let locks = !(holds || display)
         && (has(&["lock", "locking", "mutex", "contention", "futex"])
             || begins(&["acquire", "acquiring"]));
     let waits = locks || has(&["wait", "waits", "waiting", "await", "join", "joining"]);
@@ -103,13 +139,15 @@ pub(super) fn says(name: &str) -> NameHints {
     let last = words
         .iter()
         .rfind(|word| !word.bytes().all(|byte| byte.is_ascii_digit()));
-    let frame = !waits && last.is_some_and(|word| ["frame", "frames"].contains(&&**word));
+    // Android's views before 4.3 have a frame's traversals, and no name for the frame.
+    let last = last.map_or("", String::as_str);
+    let frame = !waits && ["frame", "frames", "traversals"].contains(&last);
     NameHints {
         waits,
         locks,
         holds,
         frame: frame && planned.is_none(),
-        display: has(&["vsync", "vblank"]) || (has(&["commit"]) && has(&["done"])),
+        display,
         planned,
         owner: owner(name).filter(|_| locks),
     }
@@ -191,6 +229,7 @@ mod tests {
             "Choreographer#doFrame",
             "DrawFrames 12",
             "doFrame",
+            "performTraversals",
         ];
         let none = [
             "low holds bus",
@@ -218,6 +257,44 @@ mod tests {
             assert!(!says(name).frame && !says(name).waits, "{name}");
         }
         assert!(says("low holds bus").holds);
+    }
+
+    /// Goal: names of apps' programs and main threads are told from those of daemons and other threads.
+    /// Method: names of each kind from traces of phones.
+    #[test]
+    fn apps() {
+        for name in [
+            "com.android.chrome",
+            "com.google.android.gms.persistent",
+            "com.example.app:remote",
+            "ndroid.launcher",
+            "pandora.android",
+            ".evenko.osheaga",
+            "m.android.phone",
+        ] {
+            assert!(is_app(name), "{name}");
+        }
+        for name in [
+            "surfaceflinger",
+            "/system/bin/logd",
+            "android.fg",
+            "android.hardwar",
+            "vendor.qti.hard",
+            "perf@1.0-servic",
+            "polling.audio.c",
+            "19978_logd.read",
+            "sensors.qcom",
+            "Binder:1150_D",
+            "RenderThread",
+            "SDHMS:B0.c",
+            "system_server",
+            "com",
+            "",
+        ] {
+            assert!(!is_app(name), "{name}");
+        }
+        assert!(is_display_server("SurfaceFlinger") && !is_display_server("ui"));
+        assert!(says("lockPageFlip").display && !says("lockPageFlip").waits);
     }
 
     /// Goal: the owner that Android's runtime names is found, and there is none where it names none. Method:

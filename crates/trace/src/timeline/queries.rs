@@ -215,6 +215,22 @@ impl Timeline {
         path
     }
 
+    /// Where slices of a thread begin or end in a stretch of time, its own ends left out.
+    pub(crate) fn borders(&self, task: Task, begin: Nanos, end: Nanos) -> Vec<Nanos> {
+        let slices = self.slices(task);
+        let from = slices.partition_point(|slice| slice.begin <= begin);
+        let to = slices.partition_point(|slice| slice.begin < end);
+        let around = self.path(task, begin + Nanos(1));
+        let touching = around.iter().chain(&slices[from.min(to)..to]);
+        let borders = touching.flat_map(|slice| [slice.begin, slice.end]);
+        let mut borders: Vec<Nanos> = borders
+            .filter(|border| (*border > begin) && (*border < end))
+            .collect();
+        borders.sort_unstable();
+        borders.dedup();
+        borders
+    }
+
     /// The name of a thread's program, if it is known.
     pub fn program(&self, task: Task) -> Option<&str> {
         let process = self.recording.processes.get(self.process(task)?)?;

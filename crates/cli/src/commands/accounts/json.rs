@@ -298,6 +298,7 @@ pub(super) fn kind(kind: WaitKind) -> &'static str {
         WaitKind::Job => "job",
         WaitKind::Frame => "frame",
         WaitKind::Slice => "slice",
+        WaitKind::Turn => "turn",
         WaitKind::Sleep => "sleep",
     }
 }

@@ -134,6 +134,7 @@ impl Account {
         let (length, name) = (short(wait.length()), &wait.name);
         match wait.kind {
             WaitKind::Sleep => format!("{thread} slept {length}"),
+            WaitKind::Turn => format!("{thread} took {length} from a wake-up to its next sleep,"),
             WaitKind::Job => format!("{thread} waited {length} for the job `{name}`"),
             WaitKind::Frame => format!("{name} of {thread} took {length}"),
             WaitKind::Slice => {
@@ -215,6 +216,9 @@ impl Account {
                 format!("{who} slept {ns}{place} until a timer or a device woke it")
             }
             CauseKind::Interrupted => format!("interrupts took {ns} of {who}'s CPU"),
+            _ if !(place.is_empty() || self.timeline.says_who_ran()) => {
+                format!("{ns} went by, most of it{place}, and nothing says whether {who} ran")
+            }
             _ => format!("nothing says where {ns} went"),
         }
     }

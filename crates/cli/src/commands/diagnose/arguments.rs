@@ -14,8 +14,9 @@ use super::{capacity, moment};
 ///
 /// Explains the waits and frames of Paceline's job system, late frames of Android's
 /// frame timeline, and slices whose names say that they are frames or waits. If there
-/// are none, it explains the sleeps that another thread ended. --thread, --process,
-/// --slice, --from and --to choose.
+/// are none, it explains the sleeps that another thread ended, or where all threads
+/// mostly sleep, their turns: from a wake-up until there is nothing to do. --thread,
+/// --process, --slice, --from and --to choose.
 ///
 /// Examples:
 ///   paceline diagnose trace.txt.gz
@@ -56,7 +57,7 @@ pub(crate) struct DiagnoseArguments {
     /// How fast CPUs are, the fastest 1024: for traces without their capacities
     #[arg(long, value_name = "0-3=446,4-7=1024", value_parser = capacity::read)]
     pub(super) capacity: Option<capacity::Capacities>,
-    /// The most waits that are explained; else 1000, or 200 if all of them are sleeps
+    /// The most waits that are explained; else 1000, or 200 if all of them are sleeps or turns
     #[arg(long, value_name = "N")]
     pub(super) waits: Option<usize>,
     /// Write the trace again with the findings on top, for ui.perfetto.dev
@@ -103,9 +104,9 @@ JSON (--json), one object; times are the trace's:
           causes[]{kind, who, within, job, ns, by[]{who, ns}, beside_idle_ns,
                    cpu, idle_state, function, confidence, count},
           sum_ns}
-                      worst first, at most 1000, of sleeps 200 (--waits); kind: job,
-                      frame, slice or sleep; preemptions: how often the thread lost
-                      its CPU in it, null without scheduler events
+                      worst first, at most 1000, of sleeps or turns 200 (--waits);
+                      kind: job, frame, slice, turn or sleep; preemptions: how often
+                      the thread lost its CPU in it, null without scheduler events
   waits_omitted
   groups[]{name, process, kind, count, p50, p90, max, slow, others, slow_longer_ns,
            in_common[]{kind, thread, function, within, more_ns,

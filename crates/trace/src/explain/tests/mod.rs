@@ -8,3 +8,4 @@ mod order;
 mod random;
 mod real;
 mod throttled;
+mod turns;

@@ -108,8 +108,8 @@ fn frames_longer_than_a_period_are_late() {
 }
 
 /// Goal: where sleeps are all there is, those of daemons and of the kernel's threads are left out and
-/// counted, unless there are no others. Method: a thread that works half of the time, one that hardly ever
-/// does, and one of the kernel's, all woken by a fourth one.
+/// counted; without others there are turns, and if there are none either, those sleeps. Method: a thread that
+/// works half of the time, one that hardly ever does, and one of the kernel's, all woken by a fourth one.
 #[test]
 fn sleeps_of_daemons_are_left_out() {
     let play = |names: &[&str]| {
@@ -127,17 +127,18 @@ fn sleeps_of_daemons_are_left_out() {
         }
         let timeline = script.timeline(200 * MS);
         let explanation = explain(&timeline, &Selection::default());
-        let mut of: Vec<_> = explanation
-            .waits
-            .iter()
-            .map(|wait| timeline.name(wait.thread))
+        let waits = explanation.waits.iter();
+        let mut of: Vec<_> = waits
+            .map(|wait| format!("{} of {}", wait.name, timeline.name(wait.thread)))
             .collect();
         of.sort_unstable();
         of.dedup();
         (of, explanation.omitted)
     };
     let (of, omitted) = play(&["ui", "adbd", "kworker/0:1", "waker"]);
-    assert_eq!((of, omitted > 10), (vec!["ui".to_owned()], true));
+    assert_eq!((of, omitted > 10), (vec!["sleep of ui".to_owned()], true));
     let (of, omitted) = play(&["rcu_preempt", "adbd", "kworker/0:1", "waker"]);
+    assert_eq!((of, omitted > 10), (vec!["turn of adbd".to_owned()], true));
+    let (of, omitted) = play(&["rcu_preempt", "irq/7", "kworker/0:1", "waker"]);
     assert_eq!((of.len(), omitted), (3, 0));
 }
