@@ -38,6 +38,11 @@ const TABLE: &[Row] = &[
         upward: 0,
     },
     Row {
+        name: "capi",
+        circle: 4,
+        upward: 0,
+    },
+    Row {
         name: "policy",
         circle: 4,
         upward: 1,

@@ -19,6 +19,7 @@ const ANY: usize = usize::MAX;
 const EVENT: &str = "paceline-event";
 const PLATFORM: &str = "paceline-platform";
 const PACELINE: &str = "paceline";
+const CAPI: &str = "paceline-capi";
 const POLICY: &str = "paceline-policy";
 const SIM: &str = "paceline-sim";
 const WORKLOAD: &str = "paceline-workload";
@@ -62,6 +63,13 @@ const TABLE: &[Row] = &[
         may: &[EVENT, PLATFORM, TRACE],
         dev: &[TESTKIT, SIM],
         outside: 2,
+    },
+    // A face: nothing in Rust depends on it.
+    Row {
+        name: CAPI,
+        may: &[PACELINE],
+        dev: &[],
+        outside: 0,
     },
     Row {
         name: POLICY,

@@ -1,0 +1,649 @@
+/*
+ * Paceline, a job system for programs with deadlines.
+ *
+ *     pl_system *jobs;
+ *     pl_job step, draw;
+ *     pl_system_create(NULL, &jobs);
+ *     pl_schedule(jobs, &(pl_job_desc){ .size = sizeof(pl_job_desc), .name = "step",
+ *                                       .body = step_world, .data = world }, &step);
+ *     pl_schedule(jobs, &(pl_job_desc){ .size = sizeof(pl_job_desc), .name = "draw",
+ *                                       .body = draw_world, .data = world,
+ *                                       .after = &step, .after_count = 1 }, &draw);
+ *     if (pl_wait(jobs, draw) != PL_OK) puts(pl_last_error());
+ *     pl_system_destroy(jobs);
+ *
+ * Every function that can fail returns a pl_status; pl_last_error() has the sentence. Descriptions begin
+ * with their size, and zero in a field is its default, so that a program runs with later versions of the
+ * library. This file is made of the library's sources: change those.
+ */
+
+
+#ifndef PACELINE_H
+#define PACELINE_H
+
+
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * How a call went. Zero is success. pl_last_error() has a sentence for each other one.
+ */
+typedef enum {
+  /**
+   * It was done.
+   */
+  PL_OK = 0,
+  /**
+   * The time was over before the job was.
+   */
+  PL_TIMEOUT = 1,
+  /**
+   * The job's body failed: it called pl_fail.
+   */
+  PL_FAILED = 2,
+  /**
+   * The job never ran, because one that it depends on failed.
+   */
+  PL_CANCELLED = 3,
+  /**
+   * The wait could never end: the job needs the one that waits.
+   */
+  PL_DEADLOCK = 4,
+  /**
+   * The event went away without being completed.
+   */
+  PL_ABANDONED = 5,
+  /**
+   * The job failed so long ago that the reason is forgotten.
+   */
+  PL_FORGOTTEN = 6,
+  /**
+   * As many jobs are live as the job system may have (max_jobs).
+   */
+  PL_FULL = 7,
+  /**
+   * As many threads have called as the job system may have (max_threads).
+   */
+  PL_TOO_MANY_THREADS = 8,
+  /**
+   * There is no room for a further dependency.
+   */
+  PL_TOO_MANY_EDGES = 9,
+  /**
+   * The job has started, or the event is complete: it is too late for this.
+   */
+  PL_TOO_LATE = 10,
+  /**
+   * The dependency would close a circle.
+   */
+  PL_CYCLE = 11,
+  /**
+   * The job system has ended.
+   */
+  PL_DESTROYED = 12,
+  /**
+   * This process is the child of a fork; the workers stayed with the parent.
+   */
+  PL_FORKED = 13,
+  /**
+   * No job or frame of this job system has had this number.
+   */
+  PL_UNKNOWN = 14,
+  /**
+   * An argument cannot be: a null pointer, a wrong size, a text that is not UTF-8.
+   */
+  PL_INVALID = 15,
+  /**
+   * The operating system refused a thread, a signal or a file.
+   */
+  PL_REFUSED = 16,
+  /**
+   * A setting of the builder, or of the environment, cannot be.
+   */
+  PL_SETTING = 17,
+  /**
+   * A mistake in this library. Please report it.
+   */
+  PL_INTERNAL = 18,
+} pl_status;
+
+/**
+ * What a body may ask while it runs: see pl_context_worker, pl_context_system and pl_fail. It is valid until
+ * the body returns, on its own thread.
+ */
+typedef struct pl_context pl_context;
+
+/**
+ * A job system.
+ *
+ * All functions may be called from any thread, and from inside of jobs, unless they say otherwise. A thread
+ * needs no registration.
+ */
+typedef struct pl_system pl_system;
+
+/**
+ * The number of a job, of its job system. It owns nothing: there is no duty to wait for a job or to give the
+ * number back, and it is never the number of another job. Zero is none.
+ */
+typedef uint64_t pl_job;
+
+/**
+ * The number of an open frame, of its job system. Zero is none.
+ */
+typedef uint64_t pl_frame;
+
+/**
+ * The body of a job. `data` is what the description says. It must not end by longjmp. A C++ exception that
+ * leaves it ends the process.
+ */
+typedef void (*pl_body)(pl_context *context, void *data);
+
+/**
+ * Called once with `data` when the body is gone.
+ */
+typedef void (*pl_release)(void *data);
+
+/**
+ * The lane of a job: PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+ */
+typedef uint32_t pl_lane;
+
+/**
+ * A job. Zero in a field is its default.
+ */
+typedef struct {
+  /**
+   * sizeof(pl_job_desc).
+   */
+  size_t size;
+  /**
+   * Its name, for errors, reports and traces; the text may go away after the call. Null: "job".
+   */
+  const char *name;
+  /**
+   * What it does.
+   */
+  pl_body body;
+  /**
+   * What `body` is called with. The body runs on any thread, so the data must bear that.
+   */
+  void *data;
+  /**
+   * 0: `data` is passed as it is. Else as many bytes at `data` are copied now, and the body gets the
+   * copy's address, which is a multiple of 8. Up to 40 bytes are copied into the job itself, without an
+   * allocation.
+   */
+  size_t data_size;
+  /**
+   * Called once with the data when the body is gone: after it has run, if it never can, or if the call is
+   * refused (for another reason than the description's size). Null: nothing is.
+   */
+  pl_release release;
+  /**
+   * The jobs that it waits for, `after_count` of them.
+   */
+  const pl_job *after;
+  /**
+   * How many jobs there are at `after`.
+   */
+  size_t after_count;
+  /**
+   * PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+   */
+  pl_lane lane;
+  /**
+   * 1: wake no worker for it. It is taken when a worker looks next, at the latest after pl_flush or a
+   * wait. For threads that cannot pay for a system call.
+   */
+  uint32_t quiet;
+} pl_job_desc;
+
+/**
+ * The body of a loop: called with parts of its range, on several threads at the same time.
+ */
+typedef void (*pl_loop_body)(pl_context *context, size_t begin, size_t end, void *data);
+
+/**
+ * A loop over 0 .. count. Zero in a field is its default.
+ */
+typedef struct {
+  /**
+   * sizeof(pl_loop_desc).
+   */
+  size_t size;
+  /**
+   * Its name, for errors, reports and traces; the text may go away after the call. Null: "loop".
+   */
+  const char *name;
+  /**
+   * Called with parts of the range until each item was in one, on several threads at the same time.
+   */
+  pl_loop_body body;
+  /**
+   * What `body` is called with.
+   */
+  void *data;
+  /**
+   * As in pl_job_desc. The copy is one for all threads.
+   */
+  size_t data_size;
+  /**
+   * As in pl_job_desc.
+   */
+  pl_release release;
+  /**
+   * How many items there are, less than 2 to the power of 32.
+   */
+  size_t count;
+  /**
+   * The most items of a part. 0: as many as suit the time that they take, which is measured.
+   */
+  uint32_t grain;
+  /**
+   * The jobs that it waits for, `after_count` of them. Not for pl_parallel_for.
+   */
+  const pl_job *after;
+  /**
+   * How many jobs there are at `after`.
+   */
+  size_t after_count;
+  /**
+   * PL_LANE_NORMAL or PL_LANE_BACKGROUND. Not for pl_parallel_for.
+   */
+  pl_lane lane;
+  /**
+   * As in pl_job_desc. Not for pl_parallel_for.
+   */
+  uint32_t quiet;
+} pl_loop_desc;
+
+/**
+ * How to make a job system. Zero in a field is its default.
+ */
+typedef struct {
+  /**
+   * sizeof(pl_system_desc).
+   */
+  size_t size;
+  /**
+   * Exactly this many workers. 0: as many as this process may use CPUs, less `reserve`, and one less for
+   * the thread that waits. For no workers at all, set `no_workers`.
+   */
+  uint32_t workers;
+  /**
+   * 1: no workers. Waits run the jobs.
+   */
+  uint32_t no_workers;
+  /**
+   * How many threads of the program compute all the time and need a CPU each. 0: one, which makes the
+   * frames.
+   */
+  uint32_t reserve;
+  /**
+   * How many jobs may be live at a time. 0: a million.
+   */
+  uint32_t max_jobs;
+  /**
+   * How many threads of the program may call. 0: 255.
+   */
+  uint32_t max_threads;
+  /**
+   * The bytes of a worker's stack. 0: the system's choice.
+   */
+  size_t stack_bytes;
+  /**
+   * How threads wait: "adaptive", "active" or "passive". Null: as PACELINE_WAIT says, else adaptive.
+   */
+  const char *wait_policy;
+} pl_system_desc;
+
+/**
+ * What jobs are, if nothing is said: in the background if the job is that schedules them.
+ */
+#define PL_LANE_NORMAL 0
+
+/**
+ * Without a deadline: run when there is nothing else to do, and now and then when there is.
+ */
+#define PL_LANE_BACKGROUND 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of this library, such as "0.1.0". Valid for ever.
+ */
+const char *pl_version(void);
+
+/**
+ * How many workers there are now.
+ *
+ * Requires: `system` was made by pl_system_create. `out` may be written to.
+ */
+pl_status pl_workers(pl_system *system, size_t *out);
+
+/**
+ * One more than the largest number that pl_context_worker can ever return for this job system.
+ *
+ * Requires: `system` was made by pl_system_create. `out` may be written to.
+ */
+pl_status pl_thread_slots(pl_system *system, size_t *out);
+
+/**
+ * How many threads can compute at the same time, as far as this process may use the machine: CPUs, masks and
+ * quotas. A look at the machine; allocates.
+ *
+ * Requires: `system` was made by pl_system_create. `out` may be written to.
+ */
+pl_status pl_parallelism(pl_system *system,
+                         size_t *out);
+
+/**
+ * Changes the number of workers while everything runs. Workers that are too many leave when they have
+ * nothing to do.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_resize(pl_system *system,
+                    size_t workers);
+
+/**
+ * Why there are as many workers as there are, and what the job system has noticed about the machine: a line
+ * each. `*needed` is the size of the whole with its zero byte; a smaller buffer gets the beginning.
+ *
+ * Requires: `system` was made by pl_system_create. `buffer` is null or has `size` bytes. `needed` is null or may be
+ * written to.
+ */
+pl_status pl_explain(pl_system *system,
+                     char *buffer,
+                     size_t size,
+                     size_t *needed);
+
+/**
+ * What the job system is doing at this moment: live jobs, what each waits for, who waits how long for what,
+ * and what holds the program up. It reads a running system without stopping it. As pl_explain.
+ *
+ * Requires: As pl_explain.
+ */
+pl_status pl_report(pl_system *system,
+                    char *buffer,
+                    size_t size,
+                    size_t *needed);
+
+/**
+ * The counter of this name since the job system was made, such as "jobs", "steals" or "wakes". Times are in
+ * nanoseconds. PL_UNKNOWN if there is none of that name.
+ *
+ * Requires: `system` was made by pl_system_create. `name` ends with a zero byte. `out` may be written to.
+ */
+pl_status pl_stat(pl_system *system,
+                  const char *name,
+                  uint64_t *out);
+
+/**
+ * All counters, a line "name value" each. As pl_explain.
+ *
+ * Requires: As pl_explain.
+ */
+pl_status pl_stats_text(pl_system *system, char *buffer, size_t size, size_t *needed);
+
+/**
+ * Records a value of the program's, such as the number of enemies, as a track of the trace. Costs a load if
+ * nothing is being recorded.
+ *
+ * Requires: `system` was made by pl_system_create. `name` is null or ends with a zero byte.
+ */
+pl_status pl_counter(pl_system *system,
+                     const char *name,
+                     int64_t value);
+
+/**
+ * Says that the body has failed, for this reason; it returns as usual. Waits for the job say PL_FAILED,
+ * those for jobs after it PL_CANCELLED, and pl_last_error() has the job's name and the reason. Of a loop the
+ * pieces that have not begun are left out. The first reason counts. Null is "failed".
+ *
+ * Requires: `context` is the one that the running body was called with; `reason` is null or ends with a zero byte.
+ */
+pl_status pl_fail(pl_context *context,
+                  const char *reason);
+
+/**
+ * The number of the thread that the body runs on, for data of which each thread has its own. It is less than
+ * pl_thread_slots(), and two threads never have the same one at the same time. Costs a load. SIZE_MAX for a
+ * null context.
+ *
+ * Requires: `context` is null, or the one that the running body was called with.
+ */
+size_t pl_context_worker(const pl_context *context);
+
+/**
+ * The job system that the body's job belongs to. Costs a load. Null for a null context.
+ *
+ * Requires: `context` is null, or the one that the running body was called with.
+ */
+pl_system *pl_context_system(const pl_context *context);
+
+/**
+ * Makes an event: a job without a body that ends when pl_event_complete was called for it `count` times, by
+ * any threads. 0 counts as 1. Jobs wait for it as for any job. An event that is never completed keeps them
+ * waiting; pl_event_abandon gives it up. Takes a lock and allocates.
+ *
+ * Requires: `system` was made by pl_system_create. `name` is null or ends with a zero byte. `out` may be written to.
+ */
+pl_status pl_event_create(pl_system *system,
+                          const char *name,
+                          size_t count,
+                          pl_job *out);
+
+/**
+ * Completes an event, or counts it down by one. What the thread has done before is visible to the jobs that
+ * wait for it. PL_TOO_LATE if it is complete already. Takes a lock; wakes a worker if a job becomes ready.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_event_complete(pl_system *system,
+                            pl_job event);
+
+/**
+ * Gives up an event that will not be completed: waits for it say PL_ABANDONED, and the jobs that wait for it
+ * are cancelled. PL_TOO_LATE if it is complete.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_event_abandon(pl_system *system,
+                           pl_job event);
+
+/**
+ * Begins a frame that is to be over in so many nanoseconds. It is counted as missed if it is not, and a
+ * trace shows it. The job system looks at the machine at this moment, now and then.
+ *
+ * Requires: `system` was made by pl_system_create. `name` is null or ends with a zero byte. `out` may be written to.
+ */
+pl_status pl_frame_begin(pl_system *system,
+                         const char *name,
+                         uint64_t budget_nanoseconds,
+                         pl_frame *out);
+
+/**
+ * Ends a frame. It waits for nothing: wait for the frame's jobs before.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_frame_end(pl_system *system, pl_frame frame);
+
+/**
+ * How many nanoseconds a frame has left before its deadline; 0 if it is over.
+ *
+ * Requires: `system` was made by pl_system_create. `nanoseconds` may be written to.
+ */
+pl_status pl_frame_remaining(pl_system *system, pl_frame frame, uint64_t *nanoseconds);
+
+/**
+ * Makes a job, and puts its number into `*out`, if that is not null. It runs when the jobs that it waits for
+ * have ended. If one of them has failed it never runs. Wakes a worker if one sleeps; allocates for data of
+ * more than 40 bytes, and for more than 8 jobs to wait for.
+ *
+ * Requires: `system` was made by pl_system_create. `desc` points to a description whose `size`, `data_size` and
+ * `after_count` are right. `out` is null or may be written to.
+ */
+pl_status pl_schedule(pl_system *system,
+                      const pl_job_desc *desc,
+                      pl_job *out);
+
+/**
+ * Makes a job without a body that ends when all these have ended, so that one number stands for many. Zeros
+ * among them are left out.
+ *
+ * Requires: `system` was made by pl_system_create. `jobs` has `count` numbers. `out` may be written to.
+ */
+pl_status pl_combine(pl_system *system,
+                     const pl_job *jobs,
+                     size_t count,
+                     pl_job *out);
+
+/**
+ * `job`, which has not started, waits for `before`, too. PL_TOO_LATE if it has, PL_CYCLE if `before` waits
+ * for `job`.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_add_dependency(pl_system *system,
+                            pl_job job,
+                            pl_job before);
+
+/**
+ * Makes a loop as a job, as pl_schedule does, and puts its number into `*out`, if that is not null.
+ *
+ * Requires: As pl_schedule.
+ */
+pl_status pl_schedule_for(pl_system *system, const pl_loop_desc *desc, pl_job *out);
+
+/**
+ * Runs a loop now: the calling thread takes part, and the call returns when all is done. It makes no job.
+ * Wakes workers; does not allocate, but for data of more than 40 bytes.
+ *
+ * Requires: `system` was made by pl_system_create. `desc` points to a description whose `size` and `data_size` are
+ * right.
+ */
+pl_status pl_parallel_for(pl_system *system,
+                          const pl_loop_desc *desc);
+
+/**
+ * A sentence about the last call of this thread that returned something other than PL_OK or PL_TIMEOUT:
+ * what, which job, what to do. Empty if there was none. It is valid until the next such call of this
+ * thread. Never null. Free.
+ */
+const char *pl_last_error(void);
+
+/**
+ * The name of a status, such as "PL_OK"; "unknown status" for a number that is none. It is valid for ever.
+ * Free.
+ */
+const char *pl_status_name(int32_t status);
+
+/**
+ * Makes a job system and its workers, and puts it into `*out`. With a null `desc` all is by default. The
+ * environment may set more (PACELINE_WORKERS, PACELINE_TRACE and others). Starts threads, allocates.
+ *
+ * Requires: `desc` is null or points to a description whose `size` is right. `out` may be written to.
+ */
+pl_status pl_system_create(const pl_system_desc *desc,
+                           pl_system **out);
+
+/**
+ * Ends a job system: runs all that is ready, drops what can never run, writes a trace that is still being
+ * recorded, and joins the workers. Blocks. It may be called in a job of the job system, which then ends
+ * after that job. No other call to it may be going on; later ones return PL_DESTROYED. In the child of a
+ * fork it only forgets. Null is nothing to end.
+ *
+ * Requires: `system` is null or was made by pl_system_create.
+ */
+pl_status pl_system_destroy(pl_system *system);
+
+/**
+ * Begins to record jobs, waits and frames into a file that ui.perfetto.dev and `paceline diagnose` open.
+ * Starts a thread. One trace at a time.
+ *
+ * Requires: `system` was made by pl_system_create. `path` ends with a zero byte.
+ */
+pl_status pl_trace_start(pl_system *system,
+                         const char *path);
+
+/**
+ * Ends the recording and writes the file. `*lost` is how many events had no room, which the file says, too.
+ * PL_TOO_LATE if nothing is being recorded. Blocks while it writes.
+ *
+ * Requires: `system` was made by pl_system_create. `events` and `lost` are null or may be written to.
+ */
+pl_status pl_trace_finish(pl_system *system,
+                          uint64_t *events,
+                          uint64_t *lost);
+
+/**
+ * Waits until a job has ended. Meanwhile the thread runs it and the jobs that it waits for, and nothing
+ * else. Makes all jobs of this thread known to the workers before. PL_FAILED or another status says why the
+ * job did not end well. In a job it may be called, too; PL_DEADLOCK if the job waits for the one that calls.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_wait(pl_system *system,
+                  pl_job job);
+
+/**
+ * As pl_wait, for so many nanoseconds at most: PL_TIMEOUT if the job has not ended then. A body that the
+ * thread has begun to run is not broken off. 0 looks and does not wait.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_wait_timeout(pl_system *system,
+                          pl_job job,
+                          uint64_t nanoseconds);
+
+/**
+ * Whether a job has ended, well or not: `*done` is 1, else 0. Costs some nanoseconds.
+ *
+ * Requires: `system` was made by pl_system_create. `done` may be written to.
+ */
+pl_status pl_is_done(pl_system *system, pl_job job, int32_t *done);
+
+/**
+ * Makes all jobs of this thread known to the workers, also those scheduled with `quiet`. Each wait does it.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_flush(pl_system *system);
+
+/**
+ * Runs one job that is ready, if there is one: `*ran` is 1, else 0. For a thread that has nothing else to
+ * do.
+ *
+ * Requires: `system` was made by pl_system_create. `ran` is null or may be written to.
+ */
+pl_status pl_poll(pl_system *system,
+                  int32_t *ran);
+
+/**
+ * Runs jobs that are ready until there are none, or until so many nanoseconds are over; `*ran` is how many.
+ *
+ * Requires: `system` was made by pl_system_create. `ran` is null or may be written to.
+ */
+pl_status pl_pump(pl_system *system,
+                  uint64_t nanoseconds,
+                  size_t *ran);
+
+/**
+ * Prepares for so many live jobs, so that the first call of this thread costs no more than its thousandth:
+ * nothing is allocated later for jobs whose data fit into them. For audio threads, before they begin.
+ *
+ * Requires: `system` was made by pl_system_create.
+ */
+pl_status pl_warm_up(pl_system *system,
+                     size_t jobs);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* PACELINE_H */

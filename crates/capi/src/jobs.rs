@@ -1,0 +1,207 @@
+//! Jobs and their dependencies.
+
+use std::ffi::{c_char, c_void};
+
+use paceline::NewJob;
+
+use crate::body::{BodyData, BodyParts, Bound, JobFunction, Taker, pl_body, pl_release};
+use crate::described::{Described, array, must_be, put, read};
+use crate::names::name_of;
+use crate::status::{Answer, Refusal, call, pl_status};
+use crate::system::{named, pl_system};
+
+/// The number of a job, of its job system. It owns nothing: there is no duty to wait for a job or to give the
+/// number back, and it is never the number of another job. Zero is none.
+pub type pl_job = u64;
+
+/// The lane of a job: PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+pub type pl_lane = u32;
+/// What jobs are, if nothing is said: in the background if the job is that schedules them.
+pub const PL_LANE_NORMAL: pl_lane = 0;
+/// Without a deadline: run when there is nothing else to do, and now and then when there is.
+pub const PL_LANE_BACKGROUND: pl_lane = 1;
+
+/// A job. Zero in a field is its default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pl_job_desc {
+    /// sizeof(pl_job_desc).
+    pub size: usize,
+    /// Its name, for errors, reports and traces; the text may go away after the call. Null: "job".
+    pub name: *const c_char,
+    /// What it does.
+    pub body: pl_body,
+    /// What `body` is called with. The body runs on any thread, so the data must bear that.
+    pub data: *mut c_void,
+    /// 0: `data` is passed as it is. Else as many bytes at `data` are copied now, and the body gets the
+    /// copy's address, which is a multiple of 8. Up to 40 bytes are copied into the job itself, without an
+    /// allocation.
+    pub data_size: usize,
+    /// Called once with the data when the body is gone: after it has run, if it never can, or if the call is
+    /// refused (for another reason than the description's size). Null: nothing is.
+    pub release: pl_release,
+    /// The jobs that it waits for, `after_count` of them.
+    pub after: *const pl_job,
+    /// How many jobs there are at `after`.
+    pub after_count: usize,
+    /// PL_LANE_NORMAL or PL_LANE_BACKGROUND.
+    pub lane: pl_lane,
+    /// 1: wake no worker for it. It is taken when a worker looks next, at the latest after pl_flush or a
+    /// wait. For threads that cannot pay for a system call.
+    pub quiet: u32,
+}
+
+// SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
+unsafe impl Described for pl_job_desc {
+    const NAME: &'static str = "pl_job_desc";
+    const FIRST_SIZE: usize = size_of::<pl_job_desc>();
+}
+
+/// What descriptions of jobs and loops have in common.
+pub(crate) struct Common<'d> {
+    pub(crate) name: *const c_char,
+    pub(crate) unnamed: &'static str,
+    pub(crate) after: &'d [pl_job],
+    pub(crate) lane: pl_lane,
+    pub(crate) is_quiet: bool,
+}
+
+impl Common<'_> {
+    /// # Safety
+    /// `name` is null, or ends with a zero byte.
+    pub(crate) unsafe fn begin(
+        &self,
+        system: &'static pl_system,
+    ) -> Answer<NewJob<'static, 'static>> {
+        let js = system.js()?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { name_of(self.name, self.unnamed) }?;
+        let mut job = match self.lane {
+            PL_LANE_NORMAL => js.job(name.as_str()),
+            PL_LANE_BACKGROUND => js.job(name.as_str()).background(),
+            lane => {
+                return Err(Refusal::invalid(format!(
+                    "there is no lane {lane}: use PL_LANE_NORMAL or PL_LANE_BACKGROUND"
+                )));
+            }
+        };
+        if self.is_quiet {
+            job = job.quiet();
+        }
+        for &before in self.after {
+            // A job may wait for nothing, so that an array can have gaps.
+            if before != 0 {
+                job = job.after(system.id(before)?);
+            }
+        }
+        Ok(job)
+    }
+}
+
+/// A job that only lacks its body.
+struct Scheduled {
+    system: &'static pl_system,
+    job: NewJob<'static, 'static>,
+    out: *mut pl_job,
+}
+
+impl Taker<JobFunction> for Scheduled {
+    fn take<D: BodyData>(self, bound: Bound<JobFunction, D>) -> Answer<pl_status> {
+        let id = self.job.try_schedule(move |cx| bound.run(cx))?;
+        // SAFETY: `out` is null or may be written to, as pl_schedule demands.
+        unsafe { put(self.out, self.system.js()?.id_to_bits(id)) };
+        Ok(pl_status::PL_OK)
+    }
+}
+
+/// Makes a job, and puts its number into `*out`, if that is not null. It runs when the jobs that it waits for
+/// have ended. If one of them has failed it never runs. Wakes a worker if one sleeps; allocates for data of
+/// more than 40 bytes, and for more than 8 jobs to wait for.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `desc` points to a description whose `size`, `data_size` and
+/// `after_count` are right. `out` is null or may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_schedule(
+    system: *mut pl_system,
+    desc: *const pl_job_desc,
+    out: *mut pl_job,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let desc = unsafe { read(desc) }?;
+        let parts = BodyParts {
+            function: desc.body,
+            data: desc.data,
+            data_size: desc.data_size,
+            release: desc.release,
+        };
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let common = Common {
+            name: desc.name,
+            unnamed: "job",
+            // SAFETY: the caller's promise.
+            after: unsafe { array(desc.after, desc.after_count, "after") }?,
+            lane: desc.lane,
+            is_quiet: desc.quiet != 0,
+        };
+        // SAFETY: the caller's promise.
+        let job = unsafe { common.begin(system) }?;
+        // SAFETY: the caller's promise.
+        unsafe { parts.bind(system, Scheduled { system, job, out }) }
+    })
+}
+
+/// Makes a job without a body that ends when all these have ended, so that one number stands for many. Zeros
+/// among them are left out.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `jobs` has `count` numbers. `out` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_combine(
+    system: *mut pl_system,
+    jobs: *const pl_job,
+    count: usize,
+    out: *mut pl_job,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        must_be(out, "out")?;
+        let common = Common {
+            name: std::ptr::null(),
+            unnamed: "combine",
+            // SAFETY: the caller's promise.
+            after: unsafe { array(jobs, count, "jobs") }?,
+            lane: PL_LANE_NORMAL,
+            is_quiet: false,
+        };
+        // SAFETY: a null name is allowed.
+        let id = unsafe { common.begin(system) }?.try_combine()?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, system.js()?.id_to_bits(id)) };
+        Ok(pl_status::PL_OK)
+    })
+}
+
+/// `job`, which has not started, waits for `before`, too. PL_TOO_LATE if it has, PL_CYCLE if `before` waits
+/// for `job`.
+///
+/// # Safety
+/// `system` was made by pl_system_create.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_add_dependency(
+    system: *mut pl_system,
+    job: pl_job,
+    before: pl_job,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        system
+            .js()?
+            .add_dependency(system.id(job)?, system.id(before)?)?;
+        Ok(pl_status::PL_OK)
+    })
+}

@@ -1,0 +1,188 @@
+//! Loops: as a job, and in place.
+
+use std::ffi::{c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use paceline::{Context, Grain, Name, NewJob};
+
+use crate::body::{BodyData, BodyParts, Bound, LoopFunction, Taker, pl_loop_body, pl_release};
+use crate::described::{Described, array, put, read};
+use crate::jobs::{Common, PL_LANE_NORMAL, pl_job, pl_lane};
+use crate::names::name_of;
+use crate::status::{Answer, Refusal, call, pl_status, text_of};
+use crate::system::{named, pl_system};
+
+/// A loop over 0 .. count. Zero in a field is its default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pl_loop_desc {
+    /// sizeof(pl_loop_desc).
+    pub size: usize,
+    /// Its name, for errors, reports and traces; the text may go away after the call. Null: "loop".
+    pub name: *const c_char,
+    /// Called with parts of the range until each item was in one, on several threads at the same time.
+    pub body: pl_loop_body,
+    /// What `body` is called with.
+    pub data: *mut c_void,
+    /// As in pl_job_desc. The copy is one for all threads.
+    pub data_size: usize,
+    /// As in pl_job_desc.
+    pub release: pl_release,
+    /// How many items there are, less than 2 to the power of 32.
+    pub count: usize,
+    /// The most items of a part. 0: as many as suit the time that they take, which is measured.
+    pub grain: u32,
+    /// The jobs that it waits for, `after_count` of them. Not for pl_parallel_for.
+    pub after: *const pl_job,
+    /// How many jobs there are at `after`.
+    pub after_count: usize,
+    /// PL_LANE_NORMAL or PL_LANE_BACKGROUND. Not for pl_parallel_for.
+    pub lane: pl_lane,
+    /// As in pl_job_desc. Not for pl_parallel_for.
+    pub quiet: u32,
+}
+
+// SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
+unsafe impl Described for pl_loop_desc {
+    const NAME: &'static str = "pl_loop_desc";
+    const FIRST_SIZE: usize = size_of::<pl_loop_desc>();
+}
+
+impl pl_loop_desc {
+    fn grain(&self) -> Grain {
+        match self.grain {
+            0 => Grain::Auto,
+            items => Grain::Items(items),
+        }
+    }
+
+    fn parts(&self) -> BodyParts<LoopFunction> {
+        BodyParts {
+            function: self.body,
+            data: self.data,
+            data_size: self.data_size,
+            release: self.release,
+        }
+    }
+}
+
+/// A loop that only lacks its body.
+struct ScheduledLoop {
+    system: &'static pl_system,
+    job: NewJob<'static, 'static>,
+    count: usize,
+    grain: Grain,
+    out: *mut pl_job,
+}
+
+impl Taker<LoopFunction> for ScheduledLoop {
+    fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer<pl_status> {
+        let body = move |part, cx: &Context<'_>| bound.run(part, cx);
+        let id = self.job.try_schedule_for(0..self.count, self.grain, body)?;
+        // SAFETY: `out` is null or may be written to, as pl_schedule_for demands.
+        unsafe { put(self.out, self.system.js()?.id_to_bits(id)) };
+        Ok(pl_status::PL_OK)
+    }
+}
+
+/// Makes a loop as a job, as pl_schedule does, and puts its number into `*out`, if that is not null.
+///
+/// # Safety
+/// As pl_schedule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_schedule_for(
+    system: *mut pl_system,
+    desc: *const pl_loop_desc,
+    out: *mut pl_job,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let desc = unsafe { read(desc) }?;
+        let parts = desc.parts();
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let common = Common {
+            name: desc.name,
+            unnamed: "loop",
+            // SAFETY: the caller's promise.
+            after: unsafe { array(desc.after, desc.after_count, "after") }?,
+            lane: desc.lane,
+            is_quiet: desc.quiet != 0,
+        };
+        let taker = ScheduledLoop {
+            system,
+            // SAFETY: the caller's promise.
+            job: unsafe { common.begin(system) }?,
+            count: desc.count,
+            grain: desc.grain(),
+            out,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { parts.bind(system, taker) }
+    })
+}
+
+/// A loop that runs at once.
+struct InPlace {
+    name: Name,
+    system: &'static pl_system,
+    count: usize,
+    grain: Grain,
+}
+
+impl Taker<LoopFunction> for InPlace {
+    fn take<D: BodyData>(self, bound: Bound<LoopFunction, D>) -> Answer<pl_status> {
+        let js = self.system.js()?;
+        let body = |part, cx: &Context<'_>| bound.run(part, cx);
+        let whole = || js.parallel_for(0..self.count, self.grain, body);
+        catch_unwind(AssertUnwindSafe(whole)).map_err(|payload| {
+            let text = text_of(&*payload);
+            Refusal::new(
+                pl_status::PL_FAILED,
+                format!("loop '{}' failed: {text}", self.name),
+            )
+        })?;
+        Ok(pl_status::PL_OK)
+    }
+}
+
+/// Runs a loop now: the calling thread takes part, and the call returns when all is done. It makes no job.
+/// Wakes workers; does not allocate, but for data of more than 40 bytes.
+///
+/// # Safety
+/// `system` was made by pl_system_create. `desc` points to a description whose `size` and `data_size` are
+/// right.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_parallel_for(
+    system: *mut pl_system,
+    desc: *const pl_loop_desc,
+) -> pl_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let desc = unsafe { read(desc) }?;
+        let parts = desc.parts();
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        let has_more = desc.after_count != 0 || desc.lane != PL_LANE_NORMAL || desc.quiet != 0;
+        if has_more {
+            return Err(Refusal::invalid(
+                "pl_parallel_for runs at once: after, lane and quiet are for pl_schedule_for",
+            ));
+        }
+        if desc.count > u32::MAX as usize {
+            return Err(Refusal::invalid(format!(
+                "a range of {} items is too long; cut it into parts below 2^32",
+                desc.count
+            )));
+        }
+        let taker = InPlace {
+            // SAFETY: the caller's promise.
+            name: unsafe { name_of(desc.name, "loop") }?,
+            system,
+            count: desc.count,
+            grain: desc.grain(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { parts.bind(system, taker) }
+    })
+}

@@ -1,0 +1,291 @@
+//! What a call says about how it went.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use paceline::{BuildError, GraphError, ScheduleError, TraceError, WaitError};
+
+/// How a call went. Zero is success. pl_last_error() has a sentence for each other one.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum pl_status {
+    /// It was done.
+    PL_OK = 0,
+    /// The time was over before the job was.
+    PL_TIMEOUT = 1,
+    /// The job's body failed: it called pl_fail.
+    PL_FAILED = 2,
+    /// The job never ran, because one that it depends on failed.
+    PL_CANCELLED = 3,
+    /// The wait could never end: the job needs the one that waits.
+    PL_DEADLOCK = 4,
+    /// The event went away without being completed.
+    PL_ABANDONED = 5,
+    /// The job failed so long ago that the reason is forgotten.
+    PL_FORGOTTEN = 6,
+    /// As many jobs are live as the job system may have (max_jobs).
+    PL_FULL = 7,
+    /// As many threads have called as the job system may have (max_threads).
+    PL_TOO_MANY_THREADS = 8,
+    /// There is no room for a further dependency.
+    PL_TOO_MANY_EDGES = 9,
+    /// The job has started, or the event is complete: it is too late for this.
+    PL_TOO_LATE = 10,
+    /// The dependency would close a circle.
+    PL_CYCLE = 11,
+    /// The job system has ended.
+    PL_DESTROYED = 12,
+    /// This process is the child of a fork; the workers stayed with the parent.
+    PL_FORKED = 13,
+    /// No job or frame of this job system has had this number.
+    PL_UNKNOWN = 14,
+    /// An argument cannot be: a null pointer, a wrong size, a text that is not UTF-8.
+    PL_INVALID = 15,
+    /// The operating system refused a thread, a signal or a file.
+    PL_REFUSED = 16,
+    /// A setting of the builder, or of the environment, cannot be.
+    PL_SETTING = 17,
+    /// A mistake in this library. Please report it.
+    PL_INTERNAL = 18,
+}
+
+use pl_status::*;
+
+/// A call that did not do what it was asked for.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: pl_status,
+    pub(crate) text: String,
+}
+
+/// What the inside of a call returns.
+pub(crate) type Answer<T = ()> = Result<T, Refusal>;
+
+impl Refusal {
+    pub(crate) fn new(status: pl_status, text: impl Into<String>) -> Refusal {
+        let text = text.into();
+        Refusal { status, text }
+    }
+
+    pub(crate) fn invalid(text: impl Into<String>) -> Refusal {
+        Refusal::new(PL_INVALID, text)
+    }
+}
+
+impl From<ScheduleError> for Refusal {
+    fn from(error: ScheduleError) -> Refusal {
+        let status = match &error {
+            ScheduleError::Full { .. } => PL_FULL,
+            ScheduleError::TooManyThreads { .. } => PL_TOO_MANY_THREADS,
+            ScheduleError::TooManyEdges => PL_TOO_MANY_EDGES,
+            ScheduleError::Foreign { .. } => PL_UNKNOWN,
+            ScheduleError::Forked => PL_FORKED,
+            ScheduleError::ShutDown => PL_DESTROYED,
+            _ => PL_INVALID,
+        };
+        Refusal::new(status, told(&error))
+    }
+}
+
+impl From<WaitError> for Refusal {
+    fn from(error: WaitError) -> Refusal {
+        let status = match error {
+            WaitError::Refused(error) => return error.into(),
+            WaitError::Panicked { .. } => PL_FAILED,
+            WaitError::Cancelled { .. } => PL_CANCELLED,
+            WaitError::Deadlock { .. } => PL_DEADLOCK,
+            WaitError::Abandoned { .. } => PL_ABANDONED,
+            WaitError::Forgotten => PL_FORGOTTEN,
+            WaitError::Foreign { .. } => PL_UNKNOWN,
+            WaitError::Forked => PL_FORKED,
+            WaitError::ShutDown => PL_DESTROYED,
+            _ => PL_INTERNAL,
+        };
+        Refusal::new(status, failure(&error).unwrap_or_else(|| told(&error)))
+    }
+}
+
+/// What C calls a failure is a panic in Rust.
+fn failure(error: &WaitError) -> Option<String> {
+    match error {
+        WaitError::Panicked { label, message, .. } => {
+            Some(format!("job '{}' failed: {message}", label.name))
+        }
+        WaitError::Cancelled {
+            label,
+            cause,
+            message: Some(message),
+            ..
+        } => Some(format!(
+            "job '{}' was cancelled, because '{}' failed: {message}",
+            label.name, cause.name
+        )),
+        _ => None,
+    }
+}
+
+impl From<GraphError> for Refusal {
+    fn from(error: GraphError) -> Refusal {
+        let status = match &error {
+            GraphError::TooLate { .. } => PL_TOO_LATE,
+            GraphError::Cycle { .. } => PL_CYCLE,
+            GraphError::TooManyEdges => PL_TOO_MANY_EDGES,
+            GraphError::Foreign { .. } => PL_UNKNOWN,
+            _ => PL_INVALID,
+        };
+        Refusal::new(status, told(&error))
+    }
+}
+
+impl From<BuildError> for Refusal {
+    fn from(error: BuildError) -> Refusal {
+        let status = match &error {
+            BuildError::Thread(_) | BuildError::Signal(_) => PL_REFUSED,
+            BuildError::Forked => PL_FORKED,
+            _ => PL_SETTING,
+        };
+        Refusal::new(status, told(&error))
+    }
+}
+
+impl From<TraceError> for Refusal {
+    fn from(error: TraceError) -> Refusal {
+        Refusal::new(PL_REFUSED, told(&error))
+    }
+}
+
+/// The text of an error or a report, without the places in this library: a program in C has not called
+/// from there.
+pub(crate) fn told(text: &dyn fmt::Display) -> String {
+    without_own_places(&text.to_string())
+}
+
+/// The folder of these files, as places have it.
+const OWN_FOLDER: &str = {
+    let file = file!();
+    let end = file.len() - "status.rs".len();
+    let (folder, _) = file.split_at(end);
+    folder
+};
+
+/// Takes out what stands in brackets and begins with [`OWN_FOLDER`], with the space before it.
+fn without_own_places(text: &str) -> String {
+    let mut rest = text;
+    let mut told = String::with_capacity(text.len());
+    let opening = format!(" ({OWN_FOLDER}");
+    while let Some(begin) = rest.find(&opening) {
+        let (before, place) = rest.split_at(begin);
+        told.push_str(before);
+        let Some(end) = place.find(')') else {
+            rest = place;
+            break;
+        };
+        rest = &place[end + 1..];
+    }
+    told.push_str(rest);
+    told
+}
+
+thread_local! {
+    static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };
+}
+
+/// Runs the inside of a call: keeps the sentence of a refusal for [`pl_last_error`], and turns a panic, which
+/// would be a mistake of this library, into one.
+pub(crate) fn call(inside: impl FnOnce() -> Answer<pl_status>) -> pl_status {
+    let ended = catch_unwind(AssertUnwindSafe(inside));
+    let answer = ended.unwrap_or_else(|payload| Err(Refusal::new(PL_INTERNAL, text_of(&*payload))));
+    match answer {
+        Ok(status) => status,
+        Err(refusal) => {
+            keep(&refusal.text);
+            refusal.status
+        }
+    }
+}
+
+/// The text of a panic.
+pub(crate) fn text_of(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("a failure without a text").to_owned()
+}
+
+fn keep(text: &str) {
+    let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
+    let text = CString::new(bytes).unwrap_or_default();
+    // A thread that is ending has no place for it any more.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(text));
+}
+
+/// A sentence about the last call of this thread that returned something other than PL_OK or PL_TIMEOUT:
+/// what, which job, what to do. Empty if there was none. It is valid until the next such call of this
+/// thread. Never null. Free.
+#[unsafe(no_mangle)]
+pub extern "C" fn pl_last_error() -> *const c_char {
+    let text = LAST.try_with(|last| last.borrow().as_ref().map(|text| text.as_ptr()));
+    text.ok().flatten().unwrap_or(c"".as_ptr())
+}
+
+/// The name of a status, such as "PL_OK"; "unknown status" for a number that is none. It is valid for ever.
+/// Free.
+#[unsafe(no_mangle)]
+pub extern "C" fn pl_status_name(status: i32) -> *const c_char {
+    let name = match status {
+        0 => c"PL_OK",
+        1 => c"PL_TIMEOUT",
+        2 => c"PL_FAILED",
+        3 => c"PL_CANCELLED",
+        4 => c"PL_DEADLOCK",
+        5 => c"PL_ABANDONED",
+        6 => c"PL_FORGOTTEN",
+        7 => c"PL_FULL",
+        8 => c"PL_TOO_MANY_THREADS",
+        9 => c"PL_TOO_MANY_EDGES",
+        10 => c"PL_TOO_LATE",
+        11 => c"PL_CYCLE",
+        12 => c"PL_DESTROYED",
+        13 => c"PL_FORKED",
+        14 => c"PL_UNKNOWN",
+        15 => c"PL_INVALID",
+        16 => c"PL_REFUSED",
+        17 => c"PL_SETTING",
+        18 => c"PL_INTERNAL",
+        _ => c"unknown status",
+    };
+    name.as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: texts name the program's jobs and not the files of this library. Method: a place of it, one of
+    /// another program, one that does not end.
+    #[test]
+    fn own_places_are_left_out() {
+        let own =
+            format!("'draw' ({OWN_FOLDER}jobs.rs:12) waits for 'load' ({OWN_FOLDER}jobs.rs:12)");
+        assert_eq!(without_own_places(&own), "'draw' waits for 'load'");
+        let other = "'draw' (game.rs:12) (x)";
+        assert_eq!(without_own_places(other), other);
+        let open = format!("a ({OWN_FOLDER}");
+        assert_eq!(without_own_places(&open), open);
+    }
+
+    /// Goal: each status has its name. Method: those that there are, as Rust writes them, and one past them.
+    #[test]
+    fn statuses_have_names() {
+        let name = |status: i32| {
+            // SAFETY: a literal.
+            let name = unsafe { std::ffi::CStr::from_ptr(pl_status_name(status)) };
+            name.to_str().unwrap()
+        };
+        assert_eq!(name(PL_OK as i32), format!("{PL_OK:?}"));
+        assert_eq!(name(PL_CYCLE as i32), format!("{PL_CYCLE:?}"));
+        assert_eq!(name(PL_INTERNAL as i32), format!("{PL_INTERNAL:?}"));
+        assert_eq!(name(PL_INTERNAL as i32 + 1), "unknown status");
+    }
+}

@@ -1,0 +1,222 @@
+//! A job system behind a pointer.
+//!
+//! A destroyed job system leaves 200 bytes behind for good, so that a pointer to it can still be asked: a
+//! call after the end is a status and no crash.
+
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::ffi::c_char;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use paceline::{Builder, Frame, JobId, JobSystem, Latch, Trace, WaitPolicy};
+
+use crate::described::{Described, must_be, read, text};
+use crate::status::{Answer, Refusal, call, pl_status};
+
+/// A job system.
+///
+/// All functions may be called from any thread, and from inside of jobs, unless they say otherwise. A thread
+/// needs no registration.
+pub struct pl_system {
+    state: AtomicU32,
+    /// Written when the state changes, by the thread that changes it.
+    js: UnsafeCell<Option<JobSystem>>,
+    /// The events that are not complete, by the 64 bits of their job.
+    pub(crate) events: Mutex<HashMap<u64, OpenEvent>>,
+    pub(crate) frames: Mutex<HashMap<u64, Frame<'static>>>,
+    pub(crate) trace: Mutex<Option<Trace>>,
+}
+
+/// An event that is not complete.
+pub(crate) struct OpenEvent {
+    pub(crate) latch: Latch,
+    /// How often it is still to be completed.
+    pub(crate) left: usize,
+}
+
+/// States of a job system. Two numbers that memory of other kinds rarely holds.
+const LIVE: u32 = 0x7061_6365;
+const ENDED: u32 = 0x656e_6465;
+
+// SAFETY: `js` is written by `pl_system_create` before the pointer is handed out, and by the one call of
+// `pl_system_destroy` that ends the state LIVE; that no other call is going on then is the program's promise.
+// All else is Sync by itself.
+unsafe impl Sync for pl_system {}
+
+impl pl_system {
+    pub(crate) fn js(&'static self) -> Answer<&'static JobSystem> {
+        // Acquire: pairs with the Release in `pl_system_destroy`, after which nothing of it is touched.
+        if self.state.load(Ordering::Acquire) == ENDED {
+            return Err(Refusal::new(
+                pl_status::PL_DESTROYED,
+                "this job system was destroyed by pl_system_destroy before this call",
+            ));
+        }
+        // SAFETY: it is written only while no other call is going on (see above).
+        let js = unsafe { &*self.js.get() };
+        js.as_ref()
+            .ok_or_else(|| Refusal::new(pl_status::PL_INTERNAL, "a live job system is there"))
+    }
+
+    /// The id behind 64 bits of C.
+    pub(crate) fn id(&'static self, job: u64) -> Answer<JobId> {
+        let id = self.js()?.id_from_bits(job);
+        id.ok_or_else(|| {
+            Refusal::new(
+                pl_status::PL_UNKNOWN,
+                format!("{job:#x} is not the number of a job of this job system"),
+            )
+        })
+    }
+}
+
+/// The job system that C names, alive or not.
+///
+/// # Safety
+/// `system` is null, or was made by `pl_system_create`.
+pub(crate) unsafe fn named(system: *const pl_system) -> Answer<&'static pl_system> {
+    if system.is_null() {
+        return Err(Refusal::invalid("the job system is a null pointer"));
+    }
+    // SAFETY: it was made by `pl_system_create`, and is never given back.
+    let system = unsafe { &*system };
+    // Relaxed: `js` looks at it again.
+    match system.state.load(Ordering::Relaxed) {
+        LIVE | ENDED => Ok(system),
+        _ => Err(Refusal::invalid("the pointer is not to a job system")),
+    }
+}
+
+/// How to make a job system. Zero in a field is its default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pl_system_desc {
+    /// sizeof(pl_system_desc).
+    pub size: usize,
+    /// Exactly this many workers. 0: as many as this process may use CPUs, less `reserve`, and one less for
+    /// the thread that waits. For no workers at all, set `no_workers`.
+    pub workers: u32,
+    /// 1: no workers. Waits run the jobs.
+    pub no_workers: u32,
+    /// How many threads of the program compute all the time and need a CPU each. 0: one, which makes the
+    /// frames.
+    pub reserve: u32,
+    /// How many jobs may be live at a time. 0: a million.
+    pub max_jobs: u32,
+    /// How many threads of the program may call. 0: 255.
+    pub max_threads: u32,
+    /// The bytes of a worker's stack. 0: the system's choice.
+    pub stack_bytes: usize,
+    /// How threads wait: "adaptive", "active" or "passive". Null: as PACELINE_WAIT says, else adaptive.
+    pub wait_policy: *const c_char,
+}
+
+// SAFETY: it is repr(C), begins with its size, and zero is a value of each field.
+unsafe impl Described for pl_system_desc {
+    const NAME: &'static str = "pl_system_desc";
+    const FIRST_SIZE: usize = size_of::<pl_system_desc>();
+}
+
+fn builder_of(description: &pl_system_desc) -> Answer<Builder> {
+    let mut builder = Builder::new();
+    if description.no_workers != 0 {
+        builder = builder.workers(0);
+    } else if description.workers != 0 {
+        builder = builder.workers(description.workers as usize);
+    }
+    if description.reserve != 0 {
+        builder = builder.reserve(description.reserve as usize);
+    }
+    if description.max_jobs != 0 {
+        builder = builder.max_jobs(description.max_jobs);
+    }
+    if description.max_threads != 0 {
+        builder = builder.max_threads(description.max_threads as usize);
+    }
+    if description.stack_bytes != 0 {
+        builder = builder.stack_bytes(description.stack_bytes);
+    }
+    // SAFETY: a text that the program passes ends with a zero byte, and stays during the call.
+    if let Some(policy) = unsafe { text(description.wait_policy, "wait_policy") }? {
+        let policy = policy.parse::<WaitPolicy>();
+        let policy =
+            policy.map_err(|error| Refusal::new(pl_status::PL_SETTING, error.to_string()))?;
+        builder = builder.wait_policy(policy);
+    }
+    Ok(builder)
+}
+
+/// Makes a job system and its workers, and puts it into `*out`. With a null `desc` all is by default. The
+/// environment may set more (PACELINE_WORKERS, PACELINE_TRACE and others). Starts threads, allocates.
+///
+/// # Safety
+/// `desc` is null or points to a description whose `size` is right. `out` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_system_create(
+    desc: *const pl_system_desc,
+    out: *mut *mut pl_system,
+) -> pl_status {
+    call(|| {
+        must_be(out, "out")?;
+        let builder = if desc.is_null() {
+            Builder::new()
+        } else {
+            // SAFETY: the caller's promise.
+            builder_of(&unsafe { read(desc) }?)?
+        };
+        let system = Box::leak(Box::new(pl_system {
+            state: AtomicU32::new(LIVE),
+            js: UnsafeCell::new(Some(builder.build()?)),
+            events: Mutex::default(),
+            frames: Mutex::default(),
+            trace: Mutex::default(),
+        }));
+        // SAFETY: the caller's promise.
+        unsafe { out.write(system) };
+        Ok(pl_status::PL_OK)
+    })
+}
+
+/// Ends a job system: runs all that is ready, drops what can never run, writes a trace that is still being
+/// recorded, and joins the workers. Blocks. It may be called in a job of the job system, which then ends
+/// after that job. No other call to it may be going on; later ones return PL_DESTROYED. In the child of a
+/// fork it only forgets. Null is nothing to end.
+///
+/// # Safety
+/// `system` is null or was made by pl_system_create.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pl_system_destroy(system: *mut pl_system) -> pl_status {
+    if system.is_null() {
+        return pl_status::PL_OK;
+    }
+    call(|| {
+        // SAFETY: the caller's promise.
+        let system = unsafe { named(system) }?;
+        system.js()?;
+        let trace = lock(&system.trace).take();
+        let trace = trace.map_or(Ok(()), |trace| trace.finish().map(drop));
+        // What C never ended: an open frame ends, an open event is abandoned.
+        lock(&system.frames).clear();
+        lock(&system.events).clear();
+        // AcqRel: pairs with the Acquire in `js`; of two calls one ends it.
+        if system.state.swap(ENDED, Ordering::AcqRel) == LIVE {
+            // SAFETY: no other call is going on, and none looks at it from now on.
+            drop(unsafe { (*system.js.get()).take() });
+        }
+        trace?;
+        Ok(pl_status::PL_OK)
+    })
+}
+
+/// What a lock holds. Code that panics under it would be a mistake of this library; what it holds is sound
+/// all the same.
+pub(crate) fn lock<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// Nanoseconds of C.
+pub(crate) fn time(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}

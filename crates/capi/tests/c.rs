@@ -1,0 +1,174 @@
+//! The interface as programs in C use it: the examples, compiled without a warning against the header and the
+//! library, print what is written beside them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// The examples, and the arguments of each.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    ("first", &[]),
+    ("loops", &[]),
+    ("events", &[]),
+    ("failures", &[]),
+    ("frames", &["{folder}/c.pftrace"]),
+];
+
+fn crate_folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo has put the library that this test was built with: beside the test.
+fn library_folder() -> PathBuf {
+    let test = env::current_exe().expect("a test has a file");
+    test.parent().expect("in a folder").to_owned()
+}
+
+/// Compiles a program of one file, with this name from now on.
+fn compiled(file: &str, folder: &Path) -> PathBuf {
+    // A path that is whole stays as it is.
+    let file = crate_folder().join(file);
+    let program = folder.join(file.file_stem().expect("it has a name"));
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let libraries = library_folder();
+    let run_path = format!("-Wl,-rpath,{}", libraries.display());
+    let out = Command::new(&compiler)
+        .args([
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            "-O1",
+            "-I",
+        ])
+        .arg(crate_folder().join("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(&file)
+        .arg("-L")
+        .arg(&libraries)
+        .args(["-lpaceline_c", "-pthread", &run_path])
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler}: {error}: a C compiler is needed"));
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.success(),
+        "{} does not compile:\n{said}",
+        file.display()
+    );
+    program
+}
+
+/// Goal: each example does what it says. Method: compile, run, compare with the text beside it.
+#[test]
+fn the_examples_run() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for (name, arguments) in EXAMPLES {
+        let at = folder.path().display().to_string();
+        let arguments = arguments.iter().map(|text| text.replace("{folder}", &at));
+        let program = compiled(&format!("examples/{name}.c"), folder.path());
+        let out = Command::new(&program).args(arguments).output();
+        let out = out.expect("it was just compiled");
+        let printed = String::from_utf8_lossy(&out.stdout).into_owned();
+        let said = String::from_utf8_lossy(&out.stderr);
+        let beside = crate_folder().join("examples").join(format!("{name}.out"));
+        if env::var_os("PACELINE_BLESS").is_some() {
+            fs::write(&beside, &printed).expect("it can be written");
+        }
+        let expected = fs::read_to_string(&beside).expect("each example has its text");
+        assert_eq!(printed, expected, "{name}.c printed this, and: {said}");
+        assert!(out.status.success() && said.is_empty(), "{name}.c: {said}");
+    }
+}
+
+/// Goal: the guide says what is so. Method: its program compiles and runs without a word; what it shows of an
+/// example's output is there.
+#[test]
+fn the_guide_is_true() {
+    let guide = crate_folder().join("../../docs/guide/c.md");
+    let guide = fs::read_to_string(guide).expect("the guide");
+    let block = |language: &str| {
+        let begin = format!("```{language}\n");
+        let (_, rest) = guide.split_once(&begin).expect("a block");
+        rest.split_once("```").expect("its end").0
+    };
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("guide.c");
+    let program = format!(
+        "#include <paceline.h>\n#include <stdio.h>\nstatic int world;\n\
+         static void integrate(pl_context *cx, void *data) {{ (void)cx; ++*(int *)data; }}\n\
+         static void cull(pl_context *cx, void *data) {{ (void)cx; ++*(int *)data; }}\n\
+         int main(void) {{\n{}pl_system_destroy(jobs);\nreturn world - 2;\n}}\n",
+        block("c")
+    );
+    fs::write(&file, program).expect("a scratch file");
+    let program = compiled(&file.display().to_string(), folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    assert!(out.status.success() && out.stdout.is_empty(), "{out:?}");
+    let failures = crate_folder().join("examples/failures.out");
+    let failures = fs::read_to_string(failures).expect("what the example prints");
+    assert!(failures.contains(block("text")));
+}
+
+/// Goal: in the child of a fork each call is a status, and none hangs. Method: a program that forks.
+#[test]
+fn the_child_of_a_fork_is_told() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let program = compiled("tests/programs/fork.c", folder.path());
+    let out = Command::new(program)
+        .output()
+        .expect("it was just compiled");
+    let printed = String::from_utf8_lossy(&out.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    let (why, statuses): (Vec<&str>, _) = lines.iter().partition(|line| line.starts_with("why: "));
+    assert_eq!(
+        statuses,
+        [
+            "schedule: PL_FORKED",
+            "wait: PL_FORKED",
+            "destroy: PL_OK",
+            "after: PL_DESTROYED",
+            "parent: 0 PL_OK",
+            "waits: PL_OK",
+            "ends: PL_OK"
+        ]
+    );
+    assert!(why[0].contains("fork"), "{why:?}");
+}
+
+/// Goal: each function has an example. Method: the names that the header declares, in the examples' texts.
+#[test]
+fn each_function_has_an_example() {
+    let header = fs::read_to_string(crate_folder().join("include/paceline.h")).expect("the header");
+    let texts: String = EXAMPLES
+        .iter()
+        .map(|(name, _)| crate_folder().join("examples").join(format!("{name}.c")))
+        .map(|path| fs::read_to_string(path).expect("an example"))
+        .chain(fs::read_to_string(
+            crate_folder().join("examples/example.h"),
+        ))
+        .collect();
+    let functions = functions(&header);
+    assert!(functions.len() > 30, "{functions:?}");
+    for function in functions {
+        let call = format!("{function}(");
+        assert!(texts.contains(&call), "no example calls {function}");
+    }
+}
+
+/// The functions that a header declares: names before a bracket at declarations that begin a line.
+fn functions(header: &str) -> Vec<&str> {
+    let declarations = header.lines().filter(|line| {
+        line.starts_with("pl_status pl_")
+            || line.contains(" *pl_")
+            || line.starts_with("size_t pl_")
+    });
+    let before_bracket = declarations.filter_map(|line| line.split_once('('));
+    before_bracket
+        .filter_map(|(before, _)| before.rsplit([' ', '*']).next())
+        .filter(|name| name.starts_with("pl_"))
+        .collect()
+}

@@ -1,0 +1,454 @@
+//! Calls that no careful program makes: null pointers, numbers of nothing, sizes that are wrong, a job system
+//! that has ended. Each is a status, and the program's data are released once, whatever happens.
+
+use std::ffi::{CStr, c_void};
+use std::mem::zeroed;
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use paceline_c::pl_status::*;
+use paceline_c::*;
+use proptest::prelude::*;
+
+/// Counts what was given to the library and not released yet.
+struct Account(AtomicUsize);
+
+unsafe extern "C-unwind" fn release(data: *mut c_void) {
+    // SAFETY: `data` was made of an Arc by `Account::charge`, and comes back once.
+    drop(unsafe { Arc::from_raw(data.cast::<Account>()) });
+}
+
+unsafe extern "C-unwind" fn body(context: *mut pl_context, data: *mut c_void) {
+    // SAFETY: `release` has not been called yet.
+    let account = unsafe { &*data.cast::<Account>() };
+    if account.0.fetch_add(1, Ordering::Relaxed) % 5 == 4 {
+        // SAFETY: the context of this body.
+        unsafe { pl_fail(context, c"every fifth".as_ptr()) };
+    }
+}
+
+unsafe extern "C-unwind" fn piece(
+    context: *mut pl_context,
+    begin: usize,
+    _end: usize,
+    data: *mut c_void,
+) {
+    if begin == 0 {
+        // SAFETY: as for `body`.
+        unsafe { body(context, data) };
+    }
+}
+
+/// What is done, to which job system and which jobs: numbers of places in the lists of those that there are.
+#[derive(Clone, Debug)]
+enum Step {
+    Create {
+        workers: u32,
+    },
+    Destroy(u8),
+    Schedule {
+        system: u8,
+        after: [u8; 2],
+        size: Size,
+        lane: u32,
+    },
+    Loop {
+        system: u8,
+        after: u8,
+        count: usize,
+        in_place: bool,
+    },
+    Combine {
+        system: u8,
+        jobs: [u8; 2],
+    },
+    AddDependency {
+        system: u8,
+        job: u8,
+        before: u8,
+    },
+    Event {
+        system: u8,
+        count: usize,
+    },
+    Complete {
+        system: u8,
+        event: u8,
+    },
+    Abandon {
+        system: u8,
+        event: u8,
+    },
+    Wait {
+        system: u8,
+        job: u8,
+        time: u64,
+    },
+    Frame {
+        system: u8,
+        budget: u64,
+    },
+    EndFrame {
+        system: u8,
+        frame: u64,
+    },
+    Ask(u8),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    Right,
+    Zero,
+    Longer,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let size = prop_oneof![8 => Just(Size::Right), 1 => Just(Size::Zero), 1 => Just(Size::Longer)];
+    let lane = prop_oneof![8 => 0..2_u32, 1 => any::<u32>()];
+    let time = prop_oneof![3 => Just(0), 1 => 1..20_000_u64];
+    let byte = any::<u8>;
+    let step = prop_oneof![
+        1 => (0..3_u32).prop_map(|workers| Step::Create { workers }),
+        1 => byte().prop_map(Step::Destroy),
+        8 => (byte(), any::<[u8; 2]>(), size, lane).prop_map(|(system, after, size, lane)| {
+            Step::Schedule { system, after, size, lane }
+        }),
+        3 => (byte(), byte(), 0..50_usize, any::<bool>()).prop_map(
+            |(system, after, count, in_place)| Step::Loop { system, after, count, in_place }
+        ),
+        1 => (byte(), any::<[u8; 2]>()).prop_map(|(system, jobs)| Step::Combine { system, jobs }),
+        2 => any::<[u8; 3]>().prop_map(|[system, job, before]| {
+            Step::AddDependency { system, job, before }
+        }),
+        2 => (byte(), 0..3_usize).prop_map(|(system, count)| Step::Event { system, count }),
+        3 => (byte(), byte()).prop_map(|(system, event)| Step::Complete { system, event }),
+        1 => (byte(), byte()).prop_map(|(system, event)| Step::Abandon { system, event }),
+        4 => (byte(), byte(), time).prop_map(|(system, job, time)| Step::Wait { system, job, time }),
+        1 => (byte(), any::<u64>()).prop_map(|(system, budget)| Step::Frame { system, budget }),
+        1 => (byte(), 0..4_u64).prop_map(|(system, frame)| Step::EndFrame { system, frame }),
+        1 => byte().prop_map(Step::Ask),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+/// A program that makes these calls.
+struct Program {
+    account: Arc<Account>,
+    /// Each with whether it lives. The first is null.
+    systems: Vec<(*mut pl_system, bool)>,
+    /// Numbers of jobs of any of them, and of nothing.
+    jobs: Vec<pl_job>,
+}
+
+impl Program {
+    fn new() -> Program {
+        Program {
+            account: Arc::new(Account(AtomicUsize::new(0))),
+            systems: vec![(null_mut(), false)],
+            jobs: vec![0, 1, u64::MAX, 0x1_0000_0000],
+        }
+    }
+
+    fn system(&self, number: u8) -> (*mut pl_system, bool) {
+        self.systems[usize::from(number) % self.systems.len()]
+    }
+
+    fn job(&self, number: u8) -> pl_job {
+        self.jobs[usize::from(number) % self.jobs.len()]
+    }
+
+    /// Data for a body, which the library owes a release of.
+    fn charge(&self) -> *mut c_void {
+        Arc::into_raw(Arc::clone(&self.account)).cast_mut().cast()
+    }
+
+    /// What every call of a job system has to say: a status that fits, and a sentence.
+    fn judge(&self, system: (*mut pl_system, bool), status: pl_status) {
+        match system {
+            (pointer, _) if pointer.is_null() => assert_eq!(status, PL_INVALID),
+            (_, false) => assert_eq!(status, PL_DESTROYED),
+            (_, true) => assert_ne!(status, PL_DESTROYED),
+        }
+        assert_ne!(status, PL_INTERNAL, "{}", last_error());
+        assert!(matches!(status, PL_OK | PL_TIMEOUT) || !last_error().is_empty());
+    }
+
+    fn schedule(&mut self, system: u8, after: [u8; 2], size: Size, lane: u32) {
+        let system = self.system(system);
+        let after = after.map(|number| self.job(number));
+        let whole = size_of::<pl_job_desc>();
+        // SAFETY: zero is a value of each field.
+        let mut longer: [pl_job_desc; 2] = unsafe { zeroed() };
+        longer[0] = pl_job_desc {
+            size: match size {
+                Size::Right => whole,
+                Size::Zero => 0,
+                Size::Longer => whole + 8,
+            },
+            name: c"random".as_ptr(),
+            body: Some(body),
+            data: match size {
+                Size::Zero => null_mut(),
+                Size::Right | Size::Longer => self.charge(),
+            },
+            data_size: 0,
+            release: Some(release),
+            after: after.as_ptr(),
+            after_count: after.len(),
+            lane,
+            quiet: 0,
+        };
+        let mut job = 0;
+        // SAFETY: the description is as long as its size says; all pointers are of this function.
+        let status = unsafe { pl_schedule(system.0, longer.as_ptr(), &mut job) };
+        if matches!(size, Size::Zero) {
+            assert_eq!(status, PL_INVALID, "a size of 0 is refused first");
+            return;
+        }
+        self.judge(system, status);
+        assert_eq!(status == PL_OK, job != 0);
+        self.jobs.push(job);
+    }
+
+    fn run_loop(&mut self, system: u8, after: u8, count: usize, in_place: bool) {
+        let system = self.system(system);
+        let after = [self.job(after)];
+        let desc = pl_loop_desc {
+            size: size_of::<pl_loop_desc>(),
+            name: null(),
+            body: Some(piece),
+            data: self.charge(),
+            data_size: 0,
+            release: Some(release),
+            count,
+            grain: 0,
+            after: after.as_ptr(),
+            after_count: usize::from(!in_place),
+            lane: 0,
+            quiet: 0,
+        };
+        let mut job = 0;
+        // SAFETY: the description is right; all pointers are of this function.
+        let status = unsafe {
+            if in_place {
+                pl_parallel_for(system.0, &desc)
+            } else {
+                pl_schedule_for(system.0, &desc, &mut job)
+            }
+        };
+        self.judge(system, status);
+        self.jobs.push(job);
+    }
+
+    fn combine(&mut self, system: u8, jobs: [u8; 2]) {
+        let (system, jobs) = (self.system(system), jobs.map(|number| self.job(number)));
+        let mut job = 0;
+        // SAFETY: the array has as many numbers.
+        let status = unsafe { pl_combine(system.0, jobs.as_ptr(), 2, &mut job) };
+        self.judge(system, status);
+        self.jobs.push(job);
+    }
+
+    fn event(&mut self, system: u8, count: usize) {
+        let mut event = 0;
+        // SAFETY: the job system is null or was made; the name is a literal.
+        self.call(system, |system| unsafe {
+            pl_event_create(system, c"event".as_ptr(), count, &mut event)
+        });
+        self.jobs.push(event);
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Create { workers } => self.create(workers),
+            Step::Destroy(system) => self.destroy(system),
+            Step::Schedule {
+                system,
+                after,
+                size,
+                lane,
+            } => self.schedule(system, after, size, lane),
+            Step::Loop {
+                system,
+                after,
+                count,
+                in_place,
+            } => {
+                self.run_loop(system, after, count, in_place);
+            }
+            Step::Combine { system, jobs } => self.combine(system, jobs),
+            Step::AddDependency {
+                system,
+                job,
+                before,
+            } => {
+                let (job, before) = (self.job(job), self.job(before));
+                // SAFETY: the job system is null or was made.
+                self.call(system, |system| unsafe {
+                    pl_add_dependency(system, job, before)
+                });
+            }
+            Step::Event { system, count } => self.event(system, count),
+            Step::Complete { system, event } => {
+                let event = self.job(event);
+                // SAFETY: as above.
+                self.call(system, |system| unsafe { pl_event_complete(system, event) });
+            }
+            Step::Abandon { system, event } => {
+                let event = self.job(event);
+                // SAFETY: as above.
+                self.call(system, |system| unsafe { pl_event_abandon(system, event) });
+            }
+            Step::Wait { system, job, time } => {
+                let job = self.job(job);
+                // SAFETY: as above.
+                self.call(system, |system| unsafe {
+                    pl_wait_timeout(system, job, time)
+                });
+            }
+            Step::Frame { system, budget } => {
+                let mut frame = 0;
+                // SAFETY: as above; null is a name.
+                self.call(system, |system| unsafe {
+                    pl_frame_begin(system, null(), budget, &mut frame)
+                });
+            }
+            Step::EndFrame { system, frame } => {
+                // SAFETY: as above.
+                self.call(system, |system| unsafe { pl_frame_end(system, frame) });
+            }
+            Step::Ask(system) => {
+                let mut needed = 0;
+                // SAFETY: as above; null is a buffer.
+                self.call(system, |system| unsafe {
+                    pl_report(system, null_mut(), 0, &mut needed)
+                });
+            }
+        }
+    }
+
+    fn call(&self, system: u8, make: impl FnOnce(*mut pl_system) -> pl_status) {
+        let system = self.system(system);
+        let status = make(system.0);
+        self.judge(system, status);
+    }
+
+    fn create(&mut self, workers: u32) {
+        let desc = pl_system_desc {
+            size: size_of::<pl_system_desc>(),
+            workers,
+            no_workers: u32::from(workers == 0),
+            // SAFETY: zero is a value of each field.
+            ..unsafe { zeroed() }
+        };
+        let mut system = null_mut();
+        // SAFETY: the description is right.
+        let status = unsafe { pl_system_create(&desc, &mut system) };
+        assert_eq!(status, PL_OK, "{}", last_error());
+        self.systems.push((system, true));
+    }
+
+    fn destroy(&mut self, number: u8) {
+        let at = usize::from(number) % self.systems.len();
+        let (system, lives) = self.systems[at];
+        // SAFETY: null, or made; this is the only thread that calls.
+        let status = unsafe { pl_system_destroy(system) };
+        let expected = if lives || system.is_null() {
+            PL_OK
+        } else {
+            PL_DESTROYED
+        };
+        assert_eq!(status, expected, "{}", last_error());
+        self.systems[at].1 = false;
+    }
+}
+
+fn last_error() -> String {
+    // SAFETY: never null, and valid until the next call.
+    let text = unsafe { CStr::from_ptr(pl_last_error()) };
+    text.to_string_lossy().into_owned()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Goal: no order of calls does harm. Method: random calls with right and wrong arguments to job systems
+    /// that live, have ended, or are null; each status fits, and at the end all data were released once.
+    #[test]
+    fn any_order_of_calls_is_a_status(steps in steps()) {
+        let mut program = Program::new();
+        program.create(1);
+        for step in &steps {
+            program.step(step);
+        }
+        for system in 0..program.systems.len() {
+            program.destroy(system as u8);
+        }
+        prop_assert_eq!(Arc::strong_count(&program.account), 1, "each body was released once");
+    }
+}
+
+/// Goal: what a pointer cannot be is refused before anything happens. Method: each pointer that must be
+/// there.
+#[test]
+fn null_pointers_are_refused() {
+    // SAFETY: what is null is what is tested.
+    unsafe {
+        assert_eq!(pl_system_create(null(), null_mut()), PL_INVALID);
+        let mut system = null_mut();
+        assert_eq!(pl_system_create(null(), &mut system), PL_OK);
+        assert_eq!(pl_schedule(system, null(), null_mut()), PL_INVALID);
+        assert_eq!(pl_combine(system, null(), 2, &mut 0), PL_INVALID);
+        assert_eq!(pl_combine(system, null(), 0, null_mut()), PL_INVALID);
+        assert_eq!(pl_is_done(system, 1, null_mut()), PL_INVALID);
+        assert_eq!(pl_stat(system, null(), &mut 0), PL_INVALID);
+        assert_eq!(pl_stat(system, c"no such".as_ptr(), &mut 0), PL_UNKNOWN);
+        assert_eq!(pl_trace_start(system, null()), PL_INVALID);
+        assert_eq!(
+            pl_trace_start(system, c"no/such/folder/f".as_ptr()),
+            PL_REFUSED
+        );
+        assert_eq!(pl_trace_finish(system, null_mut(), null_mut()), PL_TOO_LATE);
+        assert_eq!(pl_fail(null_mut(), null()), PL_INVALID);
+        assert_eq!(pl_context_worker(null()), usize::MAX);
+        assert!(pl_context_system(null()).is_null());
+        assert_eq!(pl_system_destroy(system), PL_OK);
+        assert_eq!(pl_system_destroy(system), PL_DESTROYED);
+        assert_eq!(pl_system_destroy(null_mut()), PL_OK);
+        let not_one = [0_u64; 64];
+        assert_eq!(pl_flush(not_one.as_ptr().cast_mut().cast()), PL_INVALID);
+    }
+}
+
+/// Goal: a setting that cannot be is said with its name. Method: one of each kind.
+#[test]
+fn settings_are_checked() {
+    // SAFETY: zero is a value of each field.
+    let mut desc: pl_system_desc = unsafe { zeroed() };
+    desc.size = size_of::<pl_system_desc>();
+    let mut system = null_mut();
+    let mut refused = |desc: &pl_system_desc, word: &str| {
+        // SAFETY: the description is right.
+        assert_eq!(unsafe { pl_system_create(desc, &mut system) }, PL_SETTING);
+        assert!(
+            system.is_null() && last_error().contains(word),
+            "{}",
+            last_error()
+        );
+    };
+    refused(
+        &pl_system_desc {
+            workers: 5000,
+            ..desc
+        },
+        "workers must be between",
+    );
+    refused(
+        &pl_system_desc {
+            wait_policy: c"soon".as_ptr(),
+            ..desc
+        },
+        "soon",
+    );
+}
