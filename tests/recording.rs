@@ -101,6 +101,58 @@ fn a_jobs_life_is_told_in_order() {
     }
 }
 
+/// Goal: of a graph that was built once the recording says which job's end made each job ready, also through
+/// a sync point and for a step of the main thread, and that job is over before. Method: two jobs after one,
+/// the second of which ends later on the other CPU; the third one comes after both.
+#[test]
+fn the_edges_of_a_graph_are_told() {
+    let names = std::sync::Mutex::new(Vec::new());
+    let events = events_of(Placement::Mainline, |sim, js| {
+        sim.sleep_until(sim.time() + Nanos::from_millis(1));
+        let work =
+            |micros| move |cx: &paceline::Context<'_, Sim>| cx.work(Nanos::from_micros(micros));
+        let mut graph = js.graph("frame");
+        let top = graph.job("top").run(work(50));
+        graph.job("short").after(top).run(work(100));
+        graph.job("long").after(top).run(work(300));
+        graph.sync("all");
+        let last = graph.job("last").on_main().run(work(10));
+        graph.job("end").after(last).run(work(10));
+        graph.build().run(&mut ());
+        let labels = js.labels();
+        names
+            .lock()
+            .unwrap()
+            .extend(labels.iter().map(|label| label.name));
+    });
+    let names = names.into_inner().unwrap();
+    let created = |job| {
+        let is_it = |event: &&Event| event.kind == EventKind::Created && event.job == job;
+        events
+            .iter()
+            .find(is_it)
+            .map(|event| names[event.arg as usize])
+    };
+    let edges = events.iter().enumerate();
+    let edges = edges.filter(|(_, event)| event.kind == EventKind::Edge);
+    let told = edges.map(|(at, edge)| {
+        let is_end = |event: &&Event| event.kind == EventKind::Completed && event.job == edge.arg;
+        assert_eq!(events[..at].iter().filter(is_end).count(), 1, "{events:#?}");
+        [edge.arg, edge.job].map(|job| created(job).expect("it was created"))
+    });
+    let mut told: Vec<[&str; 2]> = told.collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            ["last", "end"],
+            ["long", "last"],
+            ["top", "long"],
+            ["top", "short"]
+        ]
+    );
+}
+
 #[test]
 fn wake_ups_name_both_sides() {
     let events = events_of(Placement::Mainline, diamond);

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use event::Nanos;
+use event::{Event, EventKind, MemorySink, Nanos};
 use paceline::{Builder, BuiltGraph, GraphNode, JobSystem, WaitPolicy};
 use platform::{Os, Platform};
 use sim::{Machine, Sim, SimConfig};
 use testkit::{Counted, Counts};
 
+use crate::dag::broken::{FansOutInSilence, broken};
 use crate::support::allocations;
 
 const LAYERS: u64 = 20;
@@ -115,5 +116,68 @@ fn as_many_are_woken_as_the_graph_is_wide() {
         });
         report.expect_finished();
         assert_eq!(widest.load(Relaxed), width);
+    }
+}
+
+/// The workers that the thread which ended the job before a fan woke, before it began another job.
+fn woken_by_the_first<P: Platform>(width: usize, platform: fn(Sim) -> P) -> usize {
+    let machine = Machine::named("ryzen-5800x").expect("it is in the library");
+    let config = SimConfig::on(machine, "eevdf-6.18", width as u64);
+    let (sink, log) = MemorySink::new();
+    let sink = Arc::new(sink);
+    let label = Arc::new(AtomicUsize::new(0));
+    let found = label.clone();
+    let report = Sim::run(config, move |sim| {
+        let builder = Builder::with_platform(platform(sim.clone())).workers(7);
+        let builder = builder.wait_policy(WaitPolicy::Passive).sink(sink.clone());
+        let js = builder.build().unwrap();
+        let mut graph = js.graph("fan");
+        let first = graph.job("first").run(|cx| cx.work(Nanos::from_micros(50)));
+        for _ in 0..width {
+            let wide = graph.job("wide").after(first);
+            wide.run(|cx| cx.work(Nanos::from_millis(2)));
+        }
+        let mut graph = graph.build();
+        for _ in 0..3 {
+            // All workers sleep.
+            sim.sleep_until(sim.time() + Nanos::from_millis(5));
+            graph.run(&mut ());
+        }
+        let labels = js.labels();
+        let first = labels.iter().position(|label| label.name == "first");
+        found.store(first.expect("it has run"), Relaxed);
+    });
+    report.expect_finished();
+    let (events, label) = (log.drain(), label.load(Relaxed) as u64);
+    let is_first = |event: &&Event| event.kind == EventKind::Created && event.arg == label;
+    let first = events.iter().rfind(is_first).expect("it was made").job;
+    let is_end = |event: &Event| event.kind == EventKind::End && event.job == first;
+    let end = events.iter().position(is_end).expect("it ended");
+    let here = events[end..]
+        .iter()
+        .filter(|event| event.slot == events[end].slot);
+    let until_next = here.take_while(|event| event.kind != EventKind::Begin);
+    until_next
+        .filter(|event| event.kind == EventKind::Wake)
+        .count()
+}
+
+/// Goal: the thread that ends the job before a fan wakes as many workers as the fan can use, at once, and
+/// does not leave it to those that it wakes. Method: seven simulated workers that sleep, a job, and a number
+/// of long ones after it; the wake-ups of the thread that ran the first one, before it runs another. Planted
+/// bug: it announces what it made ready only when it next looks for work.
+#[test]
+fn the_end_of_a_job_wakes_all_that_can_go_on() {
+    for width in [4, 8] {
+        let (sound, silent) = (
+            woken_by_the_first(width, |sim| sim),
+            woken_by_the_first(width, broken::<FansOutInSilence>),
+        );
+        println!("{width} jobs: {sound} workers were woken, and {silent} with the defect");
+        assert!(sound >= width - 1, "{sound} of {width}");
+        assert!(
+            silent < width - 1,
+            "the defect is not found: {silent} of {width}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use platform::{Atomic, Memory, Omission, Ordering, Parker, Platform};
 use sim::Sim;
 
 /// The planted defect.
-pub(super) trait Defect: Copy + Send + Sync + 'static {
+pub(crate) trait Defect: Copy + Send + Sync + 'static {
     /// A token that comes before the thread has parked is gone.
     const FORGETS_TOKENS: bool = false;
     /// The compare-exchange that claims a job succeeds for the second claimer too.
@@ -24,7 +24,7 @@ pub(super) trait Defect: Copy + Send + Sync + 'static {
 macro_rules! defects {
     ($($name:ident: $what:ident: $type:ty = $is:expr;)*) => {
         $(#[derive(Clone, Copy)]
-        pub(super) struct $name;
+        pub(crate) struct $name;
         impl Defect for $name {
             const $what: $type = $is;
         })*
@@ -38,18 +38,19 @@ defects! {
     SwapsInTwoSteps: SWAPS_IN_TWO_STEPS: bool = true;
     JoinsInVain: OMITS: Option<Omission> = Some(Omission::AnnounceAfterVainJoin);
     LeavesAtOnce: OMITS: Option<Omission> = Some(Omission::AnnounceBeforeLeaving);
+    FansOutInSilence: OMITS: Option<Omission> = Some(Omission::AnnounceFan);
     MovesInSilence: OMITS: Option<Omission> = Some(Omission::AnnounceMoved);
 }
 
 /// The same platform without a defect: nothing must be found.
 #[derive(Clone, Copy)]
-pub(super) struct Sound;
+pub(crate) struct Sound;
 impl Defect for Sound {}
 
 #[derive(Clone)]
-pub(super) struct Broken<D>(Sim, PhantomData<D>);
+pub(crate) struct Broken<D>(Sim, PhantomData<D>);
 
-pub(super) struct BrokenAtomic<A, D>(A, PhantomData<D>);
+pub(crate) struct BrokenAtomic<A, D>(A, PhantomData<D>);
 
 /// The change of a state word by a claim: from ready to running, and one member of the crew.
 const CLAIM: u64 = 0x101;
@@ -108,7 +109,7 @@ impl<D: Defect> Atomic<u32> for BrokenAtomic<<Sim as Memory>::AtomicU32, D> {
         load store swap compare_exchange fetch_add fetch_and fetch_or fetch_max);
 }
 
-pub(super) struct BrokenParker<D>(<Sim as Platform>::Parker, PhantomData<D>);
+pub(crate) struct BrokenParker<D>(<Sim as Platform>::Parker, PhantomData<D>);
 
 impl<D: Defect> Parker for BrokenParker<D> {
     fn park(&self, deadline: Nanos) {
@@ -154,6 +155,6 @@ unsafe impl<D: Defect> Platform for Broken<D> {
 }
 
 /// A [`Broken`] platform over this one.
-pub(super) fn broken<D>(sim: Sim) -> Broken<D> {
+pub(crate) fn broken<D>(sim: Sim) -> Broken<D> {
     Broken(sim, PhantomData)
 }

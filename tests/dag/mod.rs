@@ -10,7 +10,7 @@
 //! workers (`left`), since waiters find by themselves what they need. Runtimes broken on purpose (`planted`)
 //! must be found out. Reports of what a running program does must be true (`reported`).
 
-mod broken;
+pub(crate) mod broken;
 mod left;
 mod oracle;
 mod plan;

@@ -10,6 +10,8 @@ pub enum Omission {
     AnnounceBeforeLeaving,
     /// A searcher that has moved several tickets to its own queue announces those that it does not run next.
     AnnounceMoved,
+    /// A thread that has ended a node of a graph announces at once all that it made ready.
+    AnnounceFan,
     /// A thread that starts workers looks first whether the job system has begun to end.
     LookBeforeStarting,
 }

@@ -169,17 +169,29 @@ impl<P: Platform, D: Driver<P>> OnGraph<'_, P, D> {
         ending: Ending,
         queue: Queue,
     ) {
-        self.driver.record(EventKind::Completed, job, ending.code());
         let parent = slot.parent(flags);
-        let is_anonymous = flags & Slot::<P>::IS_ANONYMOUS != 0;
-        if is_anonymous && matches!(ending, Ending::Done) {
+        self.finish_uncounted(job, slot, flags, ending, queue);
+        if flags & Slot::<P>::IN_SCOPE != 0 {
+            self.end_in_scope(parent, flags & Slot::<P>::IS_ANONYMOUS != 0, queue);
+        }
+    }
+
+    /// The same, but for the scope, which still counts the job as not over. The caller counts it.
+    #[inline(always)]
+    pub(crate) fn finish_uncounted(
+        self,
+        job: Ticket,
+        slot: &Slot<P>,
+        flags: u32,
+        ending: Ending,
+        queue: Queue,
+    ) {
+        self.driver.record(EventKind::Completed, job, ending.code());
+        if flags & Slot::<P>::IS_ANONYMOUS != 0 && matches!(ending, Ending::Done) {
             // It has no predecessors, and only its scope can wait for it.
             self.recycle(job, slot);
         } else {
             self.finish_named(job, slot, flags, ending, queue);
-        }
-        if flags & Slot::<P>::IN_SCOPE != 0 {
-            self.end_in_scope(parent, is_anonymous, queue);
         }
     }
 

@@ -80,10 +80,11 @@ impl<P: Platform> Context<'_, P> {
         if flags & Slot::<P>::IS_ANONYMOUS == 0 {
             graph.prefetch_links(slot);
         }
-        if flags & (Slot::<P>::IS_RANGE | Slot::<P>::IS_FUTURE) != 0 {
+        if flags & (Slot::<P>::IS_RANGE | Slot::<P>::IS_FUTURE | Slot::<P>::OF_RUN) != 0 {
             // A range opens itself, catches its panics and leaves as a participant. Other threads read the
             // closure meanwhile. The closure stays where it is: nothing is written through the pointer, so
             // the cell is not borrowed for the length of the call. A future ends itself, too, or waits again.
+            // So does a node of a graph: others come after it that are counted there.
             let body = slot.body_for_participants();
             // SAFETY: as above; the body is opened once, because a claim is won once.
             self.in_frame(job, || unsafe { table.open(body, Erased::new(self)) });

@@ -44,9 +44,11 @@ impl<P: Platform> MainSteps<P> {
 }
 
 impl<P: Platform> Built<'_, P> {
-    /// A step for the main thread is ready.
-    pub(super) fn post_to_main(&self, cx: &Context<'_, P>, number: u32) {
+    /// A step for the main thread is ready. `by`: the job whose end made it so.
+    pub(super) fn post_to_main(&self, cx: &Context<'_, P>, number: u32, by: Ticket) {
         let (main, node) = (&self.main, &self.nodes[number as usize]);
+        // Relaxed: published by the exchange.
+        self.cold[number as usize].by.store(by.0, Ordering::Relaxed);
         let mut last = main.last.load(Ordering::Relaxed);
         loop {
             // Relaxed: published by the exchange.

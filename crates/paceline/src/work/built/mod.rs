@@ -8,7 +8,7 @@ mod timing;
 
 use std::panic::Location;
 
-use platform::{Atomic, Ordering, Platform, SharedCell};
+use platform::{Atomic, Ordering, Os, Platform, SharedCell};
 
 use super::context::Context;
 use crate::access::{Place, Places};
@@ -38,7 +38,8 @@ pub(crate) struct NodePlan<'b, P: Platform> {
     pub(crate) successors: Vec<(usize, bool)>,
 }
 
-/// A node.
+/// What a run needs of each node: a cache line.
+#[repr(align(64))]
 struct BuiltNode<'b, P: Platform> {
     /// Predecessors that have not ended in this run. The thread that ends the last of them sets it for the
     /// next run.
@@ -53,7 +54,6 @@ struct BuiltNode<'b, P: Platform> {
     predecessors: u32,
     /// Where its successors are in [`Built::successors`].
     successors: (u32, u32),
-    label: Label,
     number: LabelId,
     /// The flags of its job.
     flags: u32,
@@ -61,6 +61,17 @@ struct BuiltNode<'b, P: Platform> {
     has_body: bool,
     /// Touched by the thread that runs the node, of which there is one a run.
     body: P::Cell<Option<NodeBody<'b, P>>>,
+}
+
+const _: () = assert!(size_of::<BuiltNode<'_, Os>>() == 64);
+
+/// The rest of a node, which few runs need.
+struct ColdNode<P: Platform> {
+    label: Label,
+    /// Of a step for the main thread: the job whose end made it ready. Written by the thread that puts it
+    /// into the list.
+    by: P::AtomicU64,
+    /// As the body.
     timing: P::Cell<Timing>,
 }
 
@@ -96,6 +107,7 @@ impl Successor {
 pub(crate) struct Built<'b, P: Platform> {
     label: Label,
     nodes: Box<[BuiltNode<'b, P>]>,
+    cold: Box<[ColdNode<P>]>,
     successors: Box<[Successor]>,
     roots: Box<[u32]>,
     main: MainSteps<P>,
@@ -129,6 +141,7 @@ impl<'b, P: Platform> Built<'b, P> {
         let mut successors = Vec::new();
         let mut roots = Vec::new();
         let mut nodes = Vec::with_capacity(plans.len());
+        let mut cold = Vec::with_capacity(plans.len());
         for (number, plan) in plans.into_iter().enumerate() {
             let first = successors.len() as u32;
             let next = plan.successors.iter();
@@ -136,6 +149,11 @@ impl<'b, P: Platform> Built<'b, P> {
             if plan.predecessors == 0 {
                 roots.push(number as u32);
             }
+            cold.push(ColdNode {
+                label: plan.label,
+                by: P::AtomicU64::new(0),
+                timing: P::Cell::new(Timing::default()),
+            });
             nodes.push(P::on_own_lines(|| {
                 BuiltNode::new(cx, plan, (first, successors.len() as u32))
             }));
@@ -145,6 +163,7 @@ impl<'b, P: Platform> Built<'b, P> {
             label,
             main_count: nodes.iter().filter(|node| node.is_on_main).count() as u32,
             nodes: nodes.into(),
+            cold: cold.into(),
             successors: successors.into(),
             roots: roots.into(),
             main: MainSteps::new(),
@@ -215,7 +234,7 @@ impl<'b, P: Platform> Built<'b, P> {
         // Relaxed, both: published with the nodes.
         self.run.store(run.0, Ordering::Relaxed);
         self.lane.store(cx.own(|own| own.lane), Ordering::Relaxed);
-        let mut passed = Passed::new();
+        let mut passed = Passed::new(Ticket::NONE);
         for &root in &self.roots {
             self.is_ready(cx, root, &mut passed);
         }
@@ -263,7 +282,7 @@ impl<'b, P: Platform> Built<'b, P> {
     /// No run is in progress.
     pub(crate) unsafe fn timing(&self, node: usize) -> Timing {
         // SAFETY: the caller's promise.
-        unsafe { self.nodes[node].timing.with(|timing| *timing) }
+        unsafe { self.cold[node].timing.with(|timing| *timing) }
     }
 }
 
@@ -281,13 +300,11 @@ impl<'b, P: Platform> BuiltNode<'b, P> {
             next: P::AtomicU32::new(0),
             predecessors: plan.predecessors as u32,
             successors,
-            label: plan.label,
             number: cx.graph().label_number(&plan.label),
             flags,
             is_on_main: plan.is_on_main,
             has_body: plan.body.is_some(),
             body: P::Cell::new(plan.body),
-            timing: P::Cell::new(Timing::default()),
         }
     }
 }

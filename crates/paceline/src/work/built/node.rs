@@ -2,11 +2,13 @@
 
 use std::ptr::NonNull;
 
-use platform::{Atomic, Ordering, Platform, SharedCell};
+use event::EventKind;
+use platform::{Atomic, Omission, Ordering, Platform, SharedCell};
 
 use super::{Built, BuiltNode, Successor};
 use crate::access::Places;
 use crate::border::{Payload, caught};
+use crate::graph::Ending;
 use crate::queues::Queue;
 use crate::store::{Body, BodyTable, Slot, Ticket};
 use crate::work::context::Context;
@@ -26,11 +28,13 @@ pub(super) enum Ended {
 pub(super) struct Passed {
     /// The first one, plus one.
     first: u32,
+    /// The job whose end made them ready, if it was one: what comes after them comes after it.
+    by: Ticket,
 }
 
 impl Passed {
-    pub(super) fn new() -> Passed {
-        Passed { first: 0 }
+    pub(super) fn new(by: Ticket) -> Passed {
+        Passed { first: 0, by }
     }
 }
 
@@ -71,19 +75,32 @@ impl<'b, P: Platform> Built<'b, P> {
         Ticket(self.run.load(Ordering::Relaxed))
     }
 
-    /// The body of a node's job.
+    /// Runs a node's job, which this thread has claimed, and ends it. The job is over before any that comes
+    /// after it is made. The run counts it at last: the graph is there until then.
     fn run_job(&self, cx: &Context<'_, P>, node: u32) {
+        let (graph, job, run) = (cx.graph(), cx.current_job(), self.run_ticket());
+        let slot = cx.shared.slot(job);
+        // Relaxed: acquired with the claim.
+        let flags = slot.flags.load(Ordering::Relaxed);
+        cx.thread.counters.jobs.add(1);
+        cx.body_begins(job, slot);
         let called = self.call(cx, node);
-        let mut passed = Passed::new();
-        self.release_successors(cx, node, ended(&called), &mut passed);
-        self.pass_all(cx, &mut passed);
-        if cx.own(|own| own.fresh) > 1 {
-            // Several threads can go on: they are woken at once, and not when this thread next looks.
+        cx.body_has_ended(job, slot);
+        let how = ended(&called);
+        let ending = called.map_or_else(Ending::Panicked, |_| Ending::Done);
+        graph.finish_uncounted(job, slot, flags, ending, Queue::Own);
+        cx.in_frame(run, || {
+            let mut passed = Passed::new(job);
+            self.release_successors(cx, node, how, &mut passed);
+            self.pass_all(cx, &mut passed);
+        });
+        if P::OMITS != Some(Omission::AnnounceFan) && cx.own(|own| own.fresh) > 1 {
+            // Several threads can go on: `after_job` wakes them at once. Otherwise one is woken when this
+            // thread next looks, and the rest after its next job.
             cx.publish(Queue::Own, false);
         }
-        if let Err(payload) = called {
-            payload.resume(); // The job has failed, and its scope with it.
-        }
+        graph.finished_in(run, Queue::Own);
+        cx.after_job();
     }
 
     /// Calls the body.
@@ -105,7 +122,10 @@ impl<'b, P: Platform> Built<'b, P> {
         if let Some(begun) = begun {
             let time = cx.shared.platform.now() - begun;
             // SAFETY: as for the body.
-            unsafe { node.timing.with_mut(|timing| (*timing).add(time)) };
+            unsafe {
+                let timing = &self.cold[number as usize].timing;
+                timing.with_mut(|timing| (*timing).add(time));
+            }
         }
         called
     }
@@ -132,7 +152,7 @@ impl<'b, P: Platform> Built<'b, P> {
             // AcqRel, partner: the other subtractions of this count: the thread that takes the last one sees
             // what all predecessors did, and passes it on to the thread that runs the node.
             let before = node.left.fetch_sub(1, Ordering::AcqRel);
-            debug_assert!(before > 0, "{} is released too often", node.label);
+            debug_assert!(before > 0, "node {number} is released too often");
             if before > 1 {
                 return;
             }
@@ -146,8 +166,9 @@ impl<'b, P: Platform> Built<'b, P> {
     pub(super) fn is_ready(&self, cx: &Context<'_, P>, number: u32, passed: &mut Passed) {
         let node = self.node(number);
         if node.is_on_main {
-            self.post_to_main(cx, number);
-        } else if !node.has_body || self.is_left_out(node) || !self.make_job(cx, number) {
+            self.post_to_main(cx, number, passed.by);
+        } else if !node.has_body || self.is_left_out(node) || !self.make_job(cx, number, passed.by)
+        {
             // Relaxed: the list is this thread's.
             node.next.store(passed.first, Ordering::Relaxed);
             passed.first = number + 1;
@@ -162,22 +183,31 @@ impl<'b, P: Platform> Built<'b, P> {
 
     /// Makes the job of a node. False if there is no slot for it.
     #[inline]
-    fn make_job(&self, cx: &Context<'_, P>, number: u32) -> bool {
-        let Some((job, slot)) = self.new_job(cx, number) else {
+    fn make_job(&self, cx: &Context<'_, P>, number: u32, by: Ticket) -> bool {
+        let Some((job, slot)) = self.new_job(cx, number, by) else {
             return false;
         };
         cx.graph().make_ready(job, slot, Queue::Own);
         true
     }
 
+    /// `by`: the job that it comes after, of which the end made it ready.
     #[inline]
-    fn new_job<'c>(&self, cx: &'c Context<'_, P>, number: u32) -> Option<(Ticket, &'c Slot<P>)> {
+    fn new_job<'c>(
+        &self,
+        cx: &'c Context<'_, P>,
+        number: u32,
+        by: Ticket,
+    ) -> Option<(Ticket, &'c Slot<P>)> {
         let node = self.node(number);
         // Relaxed: published with the nodes of the run.
         let flags = node.flags | self.lane.load(Ordering::Relaxed);
         let graph = cx.graph();
         let made = graph.make_numbered(|| node.number, flags, self.run_ticket());
         let (job, slot) = made?;
+        if !by.is_none() {
+            cx.record(EventKind::Edge, job, by.0);
+        }
         let body = NodeJob {
             built: NonNull::from(self).cast(),
             node: number,
@@ -189,10 +219,12 @@ impl<'b, P: Platform> Built<'b, P> {
 
     /// A step for the main thread, which calls this.
     pub(super) fn run_on_main(&self, cx: &Context<'_, P>, number: u32) {
+        // Relaxed: acquired with the list.
+        let by = Ticket(self.cold[number as usize].by.load(Ordering::Relaxed));
         let made = if self.is_left_out(self.node(number)) {
             None
         } else {
-            self.new_job(cx, number)
+            self.new_job(cx, number, by)
         };
         match made {
             Some((job, slot)) => {
@@ -201,7 +233,8 @@ impl<'b, P: Platform> Built<'b, P> {
                 debug_assert!(started, "no other thread has the ticket");
             }
             None => {
-                let mut passed = Passed { first: number + 1 };
+                let first = number + 1;
+                let mut passed = Passed { first, by };
                 // Relaxed: the node is in no other list any more.
                 self.node(number).next.store(0, Ordering::Relaxed);
                 cx.in_frame(self.run_ticket(), || self.pass_all(cx, &mut passed));
@@ -240,7 +273,8 @@ impl<'b, P: Platform> Built<'b, P> {
             let how = ended(&called);
             if let Err(payload) = called {
                 let run = self.run_ticket();
-                cx.graph().record_part_panic(run, node.label, payload);
+                let label = self.cold[number as usize].label;
+                cx.graph().record_part_panic(run, label, payload);
             }
             how
         }
