@@ -251,10 +251,10 @@ words! {
         BusyWaitStolen = "busy_wait_stolen";
         /// It slept because of a lock, and nothing tells which thread held it.
         Lock = "lock";
-        /// It slept because of a device.
+        /// It slept because of a device, as the kernel says.
         Io = "io";
-        /// It slept in the kernel, in a function that the recording names, and no thread or device that it
-        /// waited for is known.
+        /// It slept in the kernel, and no thread or device that it waited for is known. The recording may
+        /// name the kernel's function.
         Blocked = "blocked";
         /// It slept until an interrupt woke it: a timer, or a device.
         Interrupt = "interrupt";

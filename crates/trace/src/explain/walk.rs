@@ -271,11 +271,12 @@ impl Walk<'_, '_> {
             _ if locks::is_lock(timeline, self.ground.says, thread, stay) => {
                 (CauseKind::Lock, Confidence::Inferred)
             }
-            _ if stay.state == State::Blocked && io.is_none() => {
-                (CauseKind::Io, Confidence::Assumed)
-            }
             _ if function.is_some() => (CauseKind::Blocked, Confidence::Known),
             Waker::Interrupt => (CauseKind::Interrupt, sure),
+            // Not because of a device: drivers wait for timers like that, and threads for locks of the kernel.
+            Waker::Unknown if stay.state == State::Blocked => {
+                (CauseKind::Blocked, Confidence::Known)
+            }
             Waker::Unknown => (CauseKind::Unknown, Confidence::Known),
         };
         let before = self.segments.len();

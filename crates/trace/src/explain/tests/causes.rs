@@ -71,14 +71,17 @@ fn who_ran_instead() {
 }
 
 /// Goal: a thread that is woken by an interrupt waited for no thread; if the kernel says that it was a
-/// device, it was. Method: the same sleep with and without the kernel's event.
+/// device, it was, and only then. Where nothing says what ended an uninterruptible sleep, it was one in the
+/// kernel. Method: the same sleep with and without the kernel's event, and without a wake-up.
 #[test]
 fn interrupts_and_devices() {
-    let play = |io: Option<bool>, state: Left| {
+    let play = |io: Option<bool>, state: Left, is_woken: bool| {
         let mut script = Script::new(&NAMES, 1);
         script.run(0, 0, UI);
         script.leave(10, 0, state, None);
-        script.wake(60, None, UI);
+        if is_woken {
+            script.wake(60, None, UI);
+        }
         if let Some(io) = io {
             let task = Task(UI);
             let function = None;
@@ -93,24 +96,34 @@ fn interrupts_and_devices() {
         let explanation = explain(&timeline, &selection);
         check(&explanation.waits[0]);
         let cause = &explanation.waits[0].causes[0];
-        assert_eq!(cause.ns, Nanos(50));
+        assert_eq!(cause.ns, Nanos(if is_woken { 50 } else { 52 }));
         (cause.kind, cause.confidence)
     };
     assert_eq!(
-        play(None, Left::Sleeping),
+        play(None, Left::Sleeping, true),
         (CauseKind::Interrupt, Confidence::Known)
     );
     assert_eq!(
-        play(Some(true), Left::Blocked),
+        play(Some(true), Left::Blocked, true),
         (CauseKind::Io, Confidence::Known)
     );
     assert_eq!(
-        play(Some(false), Left::Blocked),
+        play(Some(false), Left::Blocked, true),
         (CauseKind::Interrupt, Confidence::Known)
     );
     assert_eq!(
-        play(None, Left::Blocked),
-        (CauseKind::Io, Confidence::Assumed)
+        play(None, Left::Blocked, true),
+        (CauseKind::Interrupt, Confidence::Known)
+    );
+    for io in [None, Some(false)] {
+        assert_eq!(
+            play(io, Left::Blocked, false),
+            (CauseKind::Blocked, Confidence::Known)
+        );
+    }
+    assert_eq!(
+        play(None, Left::Sleeping, false),
+        (CauseKind::Unknown, Confidence::Known)
     );
 }
 
@@ -178,7 +191,7 @@ fn blocked_functions() {
             "blocked 100000 msm_rpm_wait_for_ack known",
             "blocked 50000 _regulator_enable_delay known",
             "io 30000 __lock_page known",
-            "unknown 20000 - known",
+            "blocked 20000 - known",
         ]
     );
 }
