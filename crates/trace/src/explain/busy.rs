@@ -12,6 +12,7 @@ use std::rc::Rc;
 use event::Nanos;
 
 use super::Confidence;
+use super::arrows::ArrowIndex;
 use super::words::NameHints;
 use crate::timeline::{NOBODY, Slice, State, Timeline};
 
@@ -38,17 +39,19 @@ pub(super) struct BusyWaits<'t> {
     ends: Vec<(Nanos, u32)>,
     /// All wake-ups: the waker, the time, the woken thread.
     woke: Vec<(u32, Nanos, u32)>,
-    /// Arrows: the thread where it arrives, when, the thread where it begins, when.
-    arrows: Vec<(u32, Nanos, u32, Nanos)>,
+    arrows: &'t ArrowIndex,
     found: RefCell<HashMap<u32, Rc<[BusyWait]>>>,
 }
 
 impl<'t> BusyWaits<'t> {
-    pub(super) fn new(timeline: &'t Timeline, says: &'t [NameHints]) -> BusyWaits<'t> {
+    pub(super) fn new(
+        timeline: &'t Timeline,
+        says: &'t [NameHints],
+        arrows: &'t ArrowIndex,
+    ) -> BusyWaits<'t> {
         let waits = says.iter().any(|says| says.waits);
         let mut ends = Vec::new();
         let mut woke = Vec::new();
-        let mut arrows = Vec::new();
         if waits {
             for (thread, slices) in timeline.slices.slices.groups() {
                 ends.extend(slices.iter().map(|slice| (slice.end, thread)));
@@ -57,12 +60,6 @@ impl<'t> BusyWaits<'t> {
             let wakes = timeline.wake_ups();
             woke.extend(wakes.map(|(woken, time, by)| (by, time, woken)));
             woke.sort_unstable();
-            let steps = timeline.slices.flows.windows(2);
-            let steps = steps.filter(|two| two[0].id == two[1].id);
-            let steps = steps.filter(|two| two[0].thread != two[1].thread);
-            arrows
-                .extend(steps.map(|two| (two[1].thread, two[1].time, two[0].thread, two[0].time)));
-            arrows.sort_unstable();
         }
         BusyWaits {
             timeline,
@@ -150,10 +147,9 @@ impl<'t> BusyWaits<'t> {
     }
 
     fn by_arrow(&self, thread: u32, slice: &Slice) -> Option<(u32, Nanos)> {
-        let until = (thread, slice.end, u32::MAX, Nanos::MAX);
-        let after = self.arrows.partition_point(|arrow| *arrow <= until);
-        let &(to, at, from, left) = self.arrows[..after].last()?;
-        (to == thread && at >= slice.begin).then_some((from, left.max(slice.begin)))
+        let arrow = self.arrows.last(thread, slice.end);
+        let arrow = arrow.filter(|arrow| arrow.at >= slice.begin)?;
+        Some((arrow.from, arrow.left.max(slice.begin)))
     }
 
     fn by_slice(&self, thread: u32, slice: &Slice) -> Option<(u32, Nanos)> {

@@ -2,6 +2,7 @@
 #![doc = include_str!("README.md")]
 
 mod answer;
+mod arrows;
 mod beside;
 mod busy;
 mod compare;
@@ -41,6 +42,7 @@ use event::{Nanos, Task};
 
 use crate::Name;
 use crate::timeline::Timeline;
+use arrows::ArrowIndex;
 use busy::BusyWaits;
 use groups::Groups;
 use speed::Speeds;
@@ -83,10 +85,12 @@ const GROUPED: usize = 20_000;
 /// ```
 pub fn explain(timeline: &Timeline, selection: &Selection) -> Explanation {
     let says = words::of_all(timeline, &selection.busy);
+    let arrows = ArrowIndex::new(timeline);
     let ground = Ground {
         timeline,
         says: &says,
-        busy: BusyWaits::new(timeline, &says),
+        arrows: &arrows,
+        busy: BusyWaits::new(timeline, &says, &arrows),
         speeds: Speeds::new(timeline),
         everywhere: (0..timeline.lanes.len() as u32).collect(),
     };

@@ -2,6 +2,7 @@
 
 use event::{Nanos, Task};
 
+use super::arrows::ArrowIndex;
 use super::busy::{BusyWait, BusyWaits};
 use super::instead::Waiter;
 use super::speed::Speeds;
@@ -19,6 +20,7 @@ const DEPTH: usize = 512;
 pub(super) struct Ground<'t> {
     pub(super) timeline: &'t Timeline,
     pub(super) says: &'t [NameHints],
+    pub(super) arrows: &'t ArrowIndex,
     pub(super) busy: BusyWaits<'t>,
     pub(super) speeds: Speeds,
     /// All CPUs, for threads whose allowed CPUs are not known.
@@ -251,7 +253,19 @@ impl Walk<'_, '_> {
         let reason = timeline.reason(thread, stay.begin, stay.end + Nanos::from_micros(20));
         let io = reason.map(|reason| reason.io);
         let function = reason.and_then(|reason| reason.function);
-        let (waker, sure) = wakers::waker(timeline, thread, stay);
+        let (waker, sure) = match wakers::waker(timeline, thread, stay) {
+            (Waker::Unknown, sure) => match self.ground.arrows.sender(thread, stay) {
+                Some(arrow) if arrow.from != thread && !self.follows(thread, since) => {
+                    // It had been sent what it waited for, and nothing says what held it up from then on.
+                    let left = arrow.left.max(from);
+                    let sure = frame.confidence.max(Confidence::Inferred);
+                    self.emit(Some(thread), CauseKind::Unknown, left, sure);
+                    (Waker::Thread(arrow.from), sure)
+                }
+                _ => (Waker::Unknown, sure),
+            },
+            known => known,
+        };
         let waker = match waker {
             Waker::Thread(by) if by == thread || self.follows(thread, since) => Waker::Unknown,
             waker => waker,
@@ -273,7 +287,7 @@ impl Walk<'_, '_> {
             }
             _ if function.is_some() => (CauseKind::Blocked, Confidence::Known),
             Waker::Interrupt => (CauseKind::Interrupt, sure),
-            // Not because of a device: drivers wait for timers like that, and threads for locks of the kernel.
+            // That does not mean a device: drivers wait for timers so, and threads for locks of the kernel.
             Waker::Unknown if stay.state == State::Blocked => {
                 (CauseKind::Blocked, Confidence::Known)
             }

@@ -125,6 +125,10 @@ pub(super) fn is_app(name: &str) -> bool {
 
 /// The meaning of a name.
 pub(super) fn says(name: &str) -> NameHints {
+    // Of a call the rest is a program's name.
+    if name.starts_with("binder call ") {
+        return NameHints::default();
+    }
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
     let begins = |list: &[&str]| words.first().is_some_and(|word| list.contains(&&**word));

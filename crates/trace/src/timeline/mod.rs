@@ -35,6 +35,7 @@ pub(crate) use dense::{Grouped, NOBODY};
 pub(crate) use jobs::{Jobs, Moment, Piece, Span};
 pub(crate) use kernel::{Futex, Reason};
 pub use priorities::Priority;
+pub(crate) use slices::Flow;
 pub use slices::Slice;
 pub use spent::Spent;
 pub(crate) use states::{Interval, Waker};

@@ -1,5 +1,6 @@
 //! Accounts of waits.
 
+mod binder;
 mod causes;
 mod cpus;
 mod inversions;

@@ -48,6 +48,7 @@ impl Builder {
             thread.allowed = facts.allowed;
             thread.tid = thread.tid.filter(|_| !facts.is_made_up);
         }
+        self.calls.finish(&mut recording);
         recording
     }
 

@@ -9,6 +9,7 @@
 //!
 //! Nothing is allocated for an event but its place in the list.
 
+mod binder;
 mod finish;
 mod kernel;
 mod states;
@@ -23,9 +24,11 @@ use event::{Cpu, KernelEvent, KernelEventKind, Nanos, Task};
 
 use super::mix::{mix, of_ends};
 use crate::{Clock, Counter, CpuFacts, Loss, Mark, MarkKind, Name, Recording, Wakers};
+use binder::Calls;
 use kernel::changed;
 use tasks::TaskTable;
 
+pub(crate) use binder::Transaction;
 pub(crate) use states::{from_bits, from_letters};
 pub(crate) use tasks::Trust;
 
@@ -88,6 +91,7 @@ pub(crate) struct Builder {
     /// Whether kernel events are not in the order of their times.
     is_mixed: bool,
     facts: UntimedFacts,
+    calls: Calls,
 }
 
 /// Facts about a thread beside its events.
@@ -142,6 +146,7 @@ impl Builder {
             latest: Latest::default(),
             is_mixed: false,
             facts: UntimedFacts::default(),
+            calls: Calls::default(),
         }
     }
 

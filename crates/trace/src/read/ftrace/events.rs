@@ -8,7 +8,7 @@ use super::line::{Line, LineBody, trim_start};
 use super::plugin;
 use crate::Loss;
 use crate::layout::Layout;
-use crate::read::builder::{At, Builder, Party, Trust, Wake, from_bits, from_letters};
+use crate::read::builder::{At, Builder, Party, Transaction, Trust, Wake, from_bits, from_letters};
 use crate::read::markers;
 use crate::read::numbers::{field, hexadecimal, integer, leading, leading_signed};
 
@@ -60,6 +60,8 @@ fn event(builder: &mut Builder, at: &At, name: &[u8], args: &[u8]) -> LineOutcom
         b"sched_migrate_task" => migrate(builder, at, args),
         b"sched_pi_setprio" => inherit(builder, at, args),
         b"sched_blocked_reason" => blocked(builder, at, args),
+        b"binder_transaction" => transaction(builder, at, args),
+        b"binder_transaction_received" => received(builder, at, args),
         b"cpu_frequency" => frequency(builder, at, args),
         b"cpu_frequency_limits" => frequency_limit(builder, at, args),
         b"cpu_idle" => idle(builder, at, args),
@@ -257,6 +259,26 @@ fn blocked(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
         io != 0,
         name.unwrap_or_default(),
     );
+    Some(())
+}
+
+/// `transaction=7 dest_node=1 dest_proc=5 dest_thread=0 reply=0 flags=0x10 code=0x1`.
+fn transaction(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
+    let transaction = Transaction::of(
+        number(args, b"transaction=")?,
+        number(args, b"dest_proc=")?,
+        number(args, b"reply=")? != 0,
+        number(args, b"flags=")?.into(),
+    );
+    if let Some(transaction) = transaction {
+        builder.transaction(at, transaction);
+    }
+    Some(())
+}
+
+fn received(builder: &mut Builder, at: &At, args: &[u8]) -> Option<()> {
+    let number = number(args, b"transaction=")?;
+    builder.transaction(at, Transaction::Received { number });
     Some(())
 }
 

@@ -18,7 +18,7 @@ use super::parties::{NO_PRIORITY, Parties, PartyNumber};
 use super::raw::{KernelFact, narrow};
 use super::wire::{Fields, Row, Value};
 use super::words::Texts;
-use crate::read::builder::Wake;
+use crate::read::builder::{Transaction, Wake};
 use crate::{Loss, Losses, throttle};
 
 /// Bits of `common_flags`: in a hard interrupt, in a soft one.
@@ -88,6 +88,8 @@ pub(super) struct BundleDecoder {
     pub(super) texts: Texts,
     /// Of futexes, in the order of their events.
     pub(super) addresses: Vec<u64>,
+    /// Of binder, likewise.
+    pub(super) transactions: Vec<Transaction>,
     /// The bundles' information about their clocks that is not taken yet, each with its bundle's number.
     pub(super) stamps: Vec<(u64, Stamp)>,
     pub(super) losses: Losses,
@@ -250,7 +252,7 @@ impl BundleDecoder {
     fn rare(&mut self, kind: u32, body: &[u8], on: u32) -> Result<KernelFact, Option<Loss>> {
         if !matches!(
             kind,
-            11 | 12 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 235 | 236 | 238
+            11 | 12 | 13 | 18 | 19 | 24 | 25 | 36 | 37 | 50 | 51 | 235 | 236 | 238
                 ..=240 | 327 | 329 | 330 | 353 | 491
         ) {
             return Err(Some(Loss::OtherEvents));
@@ -277,6 +279,7 @@ impl BundleDecoder {
                 tid: row.number(1) as u32,
                 io: row.number(3) != 0,
             },
+            50 | 51 => return self.transaction(kind == 50, &row, on),
             36 | 37 => interrupt(kind == 36, false, &row),
             24 | 25 => interrupt(kind == 24, true, &row),
             235 | 236 | 238 | 239 => self.of_life(kind, &row, on),
@@ -310,6 +313,25 @@ impl BundleDecoder {
                 who: named(row, 2, 1, 15, parties),
             },
         }
+    }
+
+    /// Transactions of binder, if somebody waits for an answer.
+    fn transaction(
+        &mut self,
+        is_sent: bool,
+        row: &Row<'_>,
+        on: u32,
+    ) -> Result<KernelFact, Option<Loss>> {
+        let [number, process] = [1, 3].map(|field| row.number(field) as u32);
+        let transaction = if is_sent {
+            let (is_reply, flags) = (row.number(5) != 0, row.number(7));
+            Transaction::of(number, process, is_reply, flags).ok_or(None)?
+        } else {
+            Transaction::Received { number }
+        };
+        let number = self.transactions.len() as u32;
+        self.transactions.push(transaction);
+        Ok(KernelFact::Transaction { on, number })
     }
 
     /// System calls: those of futexes.

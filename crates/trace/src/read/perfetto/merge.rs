@@ -276,6 +276,10 @@ impl<'a> Teller<'a> {
             KernelFact::FutexReturn { on, result } => {
                 builder.futex_return(&self.at(at, on), result);
             }
+            KernelFact::Transaction { on, number } => {
+                let transaction = self.of(at.cpu).decoder.transactions[number as usize];
+                builder.transaction(&self.at(at, on), transaction);
+            }
             KernelFact::Marker { on, text } => {
                 let at = self.at(at, on);
                 let Meaning {

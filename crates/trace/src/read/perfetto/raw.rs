@@ -85,6 +85,11 @@ pub(super) enum KernelFact {
         on: u32,
         result: i32,
     },
+    Transaction {
+        on: u32,
+        /// By number in the list of transactions.
+        number: u32,
+    },
     Throttle {
         tid: u32,
         begins: bool,

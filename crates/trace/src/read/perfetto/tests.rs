@@ -270,6 +270,46 @@ fn bundles_come_into_one_order() {
     assert_eq!(recording.losses.get(Loss::Gaps), 1);
 }
 
+/// Goal: calls of binder are read, and what needs no answer is none. Method: a call from one CPU to another,
+/// its answer, and a transaction that goes one way.
+#[test]
+fn binder_calls_are_read() {
+    let sent = |time, tid, id, process, is_reply, flags| {
+        let [proc, reply] = [number(3, process), number(5, is_reply)];
+        event(
+            time,
+            tid,
+            50,
+            &[number(1, id), proc, reply, number(7, flags)],
+        )
+    };
+    let received = |time, tid, id| event(time, tid, 51, &[number(1, id)]);
+    let first = [
+        switch(5, ("swapper/0", 0, 120), ("app", 7), 0),
+        sent(10, 7, 1, 9, 0, 0x10),
+        received(60, 7, 2),
+        sent(70, 7, 3, 9, 0, 0x11),
+    ];
+    let second = [
+        switch(15, ("swapper/1", 0, 120), ("server", 9), 0),
+        received(20, 9, 1),
+        sent(50, 9, 2, 7, 1, 0),
+        received(80, 9, 3),
+    ];
+    let recording = read_all(&file(&[bundle(0, &first), bundle(1, &second)]));
+    let notes = recording.annotations.iter();
+    let mut told: Vec<_> = notes
+        .map(|note| (note.begin.0, note.end.0, note.name.as_str()))
+        .collect();
+    told.sort_unstable();
+    let wanted = [
+        (10, 60, "binder call to server"),
+        (20, 50, "binder call from app"),
+    ];
+    assert_eq!(told, wanted);
+    assert!(recording.losses.is_empty(), "{:?}", recording.losses);
+}
+
 /// An event of a kind without a message in the format.
 fn generic(time: u64, name: &str, values: &[(&str, u64)]) -> Vec<u8> {
     let value = |(name, value): &(&str, u64)| {
