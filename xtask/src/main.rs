@@ -8,12 +8,14 @@
 //! - `cargo xtask validate` compares the simulator with the kernel of the machine at hand;
 //! - `cargo xtask hostile` runs programs written to break the job system, for minutes or hours;
 //! - `cargo xtask package` packages the crates, and builds a stranger's program from the packages;
+//! - `cargo xtask dist` makes an archive for programs in C and C++, and builds some from it;
 //! - `cargo xtask check-targets` compiles the libraries for other machines, and runs WebAssembly.
 //!
 //! Exit codes: 0 fine, 1 a check failed, 2 bad usage.
 
 mod context;
 mod counts;
+mod dist;
 mod examples;
 mod fuzz;
 mod hello;
@@ -64,6 +66,8 @@ enum Task {
     Hostile(program::Options),
     /// Package the crates, and build a program from the packages alone.
     Package(package::Options),
+    /// Make an archive with all that programs in C and C++ need.
+    Dist(dist::Options),
     /// Compile the libraries for other systems and processors, and run checks in WebAssembly.
     CheckTargets(targets::Options),
 }
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Task::Validate(options) => program::run(&context, "validate", options),
         Task::Hostile(options) => program::run(&context, "hostile", options),
         Task::Package(options) => package::run(&context, options),
+        Task::Dist(options) => dist::run(&context, options),
         Task::CheckTargets(options) => targets::run(&context, options),
     });
     match passed {

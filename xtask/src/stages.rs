@@ -5,7 +5,7 @@
 //! or filter cannot pass by doing nothing.
 
 use crate::context::Context;
-use crate::{examples, hello, oracle, package, peers, tidy, tools, wasm};
+use crate::{dist, examples, hello, oracle, package, peers, tidy, tools, wasm};
 
 /// One row: a name to select it by, what it is for, what it runs.
 pub(crate) struct Stage {
@@ -303,6 +303,26 @@ pub(crate) const STAGES: &[Stage] = &[
             line: "cargo test --workspace --test browser",
             env: &[("PACELINE_TEST_BROWSER", "all")],
         }],
+    },
+    Stage {
+        name: "faces",
+        purpose: "the job system from C++: examples, with the compiler's checkers; an archive for C",
+        switch: Switch::On,
+        needs: dist::NEEDS,
+        counts_tests: true,
+        silence_minutes: 10,
+        beside: false,
+        steps: &[
+            // The whole workspace, as in the stage before.
+            Step::Run {
+                line: "cargo test --workspace --test cpp",
+                env: &[("PACELINE_TEST_CPP", "all")],
+            },
+            Step::Call {
+                what: "cargo xtask dist --check",
+                function: dist::stage,
+            },
+        ],
     },
     Stage {
         name: "model",

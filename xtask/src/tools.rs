@@ -70,6 +70,10 @@ pub(crate) const WASM_TARGETS: &[&str] = &["wasm32-unknown-unknown", "wasm32-was
 pub(crate) const MULTILIB: &str = "C library of 32 bits";
 pub(crate) const I686: &str = "std for i686 of the compiler in use";
 
+/// What finds libraries for programs in C.
+pub(crate) const PKG_CONFIG: &str = "pkg-config";
+pub(crate) const CMAKE: &str = "cmake";
+
 /// An installation that has said nothing for this long will not end.
 const INSTALL_SILENCE: Duration = Duration::from_secs(5 * 60);
 
@@ -111,6 +115,20 @@ pub(crate) const TOOLS: &[Tool] = &[
             "c++ -std=c++17 -fsyntax-only -x c++ -include oneapi/tbb/version.h /dev/null",
         ),
         install: Install::Debian("libtbb-dev"),
+    },
+    Tool {
+        name: PKG_CONFIG,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("pkg-config --version"),
+        install: Install::Debian("pkg-config"),
+    },
+    Tool {
+        name: CMAKE,
+        need: Need::Optional,
+        part_of: None,
+        probe: Probe::Runs("cmake --version"),
+        install: Install::Debian("cmake make"),
     },
     Tool {
         name: "python3",

@@ -1,9 +1,18 @@
 //! The interface as programs in C use it: the examples, compiled without a warning against the header and the
 //! library, print what is written beside them.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::fs;
 use std::process::Command;
-use std::{env, fs};
+
+use common::{Language, crate_folder};
+
+const C: Language = Language {
+    compiler: ("CC", "cc"),
+    standard: "c99",
+    flags: &[],
+};
 
 /// The examples, and the arguments of each.
 const EXAMPLES: &[(&str, &[&str])] = &[
@@ -14,71 +23,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("frames", &["{folder}/c.pftrace"]),
 ];
 
-fn crate_folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Where cargo has put the library that this test was built with: beside the test.
-fn library_folder() -> PathBuf {
-    let test = env::current_exe().expect("a test has a file");
-    test.parent().expect("in a folder").to_owned()
-}
-
-/// Compiles a program of one file, with this name from now on.
-fn compiled(file: &str, folder: &Path) -> PathBuf {
-    // A path that is whole stays as it is.
-    let file = crate_folder().join(file);
-    let program = folder.join(file.file_stem().expect("it has a name"));
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let libraries = library_folder();
-    let run_path = format!("-Wl,-rpath,{}", libraries.display());
-    let out = Command::new(&compiler)
-        .args([
-            "-std=c99",
-            "-Wall",
-            "-Wextra",
-            "-Wpedantic",
-            "-Werror",
-            "-O1",
-            "-I",
-        ])
-        .arg(crate_folder().join("include"))
-        .arg("-o")
-        .arg(&program)
-        .arg(&file)
-        .arg("-L")
-        .arg(&libraries)
-        .args(["-lpaceline_c", "-pthread", &run_path])
-        .output()
-        .unwrap_or_else(|error| panic!("{compiler}: {error}: a C compiler is needed"));
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(
-        out.status.success(),
-        "{} does not compile:\n{said}",
-        file.display()
-    );
-    program
-}
-
 /// Goal: each example does what it says. Method: compile, run, compare with the text beside it.
 #[test]
 fn the_examples_run() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
     for (name, arguments) in EXAMPLES {
-        let at = folder.path().display().to_string();
-        let arguments = arguments.iter().map(|text| text.replace("{folder}", &at));
-        let program = compiled(&format!("examples/{name}.c"), folder.path());
-        let out = Command::new(&program).args(arguments).output();
-        let out = out.expect("it was just compiled");
-        let printed = String::from_utf8_lossy(&out.stdout).into_owned();
-        let said = String::from_utf8_lossy(&out.stderr);
-        let beside = crate_folder().join("examples").join(format!("{name}.out"));
-        if env::var_os("PACELINE_BLESS").is_some() {
-            fs::write(&beside, &printed).expect("it can be written");
-        }
-        let expected = fs::read_to_string(&beside).expect("each example has its text");
-        assert_eq!(printed, expected, "{name}.c printed this, and: {said}");
-        assert!(out.status.success() && said.is_empty(), "{name}.c: {said}");
+        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+        C.run_example(&format!("{name}.c"), &arguments);
     }
 }
 
@@ -103,12 +53,12 @@ fn the_guide_is_true() {
         block("c")
     );
     fs::write(&file, program).expect("a scratch file");
-    let program = compiled(&file.display().to_string(), folder.path());
+    let program = C.compiled(&file, folder.path());
     let out = Command::new(program)
         .output()
         .expect("it was just compiled");
     assert!(out.status.success() && out.stdout.is_empty(), "{out:?}");
-    let failures = crate_folder().join("examples/failures.out");
+    let failures = crate_folder().join("examples/failures.c.out");
     let failures = fs::read_to_string(failures).expect("what the example prints");
     assert!(failures.contains(block("text")));
 }
@@ -117,7 +67,8 @@ fn the_guide_is_true() {
 #[test]
 fn the_child_of_a_fork_is_told() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let program = compiled("tests/programs/fork.c", folder.path());
+    let file = crate_folder().join("tests/programs/fork.c");
+    let program = C.compiled(&file, folder.path());
     let out = Command::new(program)
         .output()
         .expect("it was just compiled");

@@ -1,0 +1,553 @@
+// Paceline, a job system for programs with deadlines, for C++17 and later. Only a header, over paceline.h.
+//
+//     pl::system jobs;
+//     auto step = jobs.schedule("step", [&] { world.step(); });
+//     auto draw = jobs.schedule("draw", [&] { world.draw(); }, pl::after(step));
+//     auto sum  = jobs.run("sum", [&] { return world.sum(); }, pl::after(step));
+//     jobs.parallel_for("fill", n, [&](std::size_t begin, std::size_t end) { ... });
+//     jobs.wait(draw);
+//     int total = jobs.wait(sum);
+//
+// A call that fails throws pl::error. What a body of `run` or `parallel_for` throws, the wait throws. What a
+// body of `schedule` throws is the text of the pl::error that its wait throws. Jobs after one that has thrown
+// are cancelled.
+//
+// A callable that can be copied byte by byte and has at most 40 bytes (a lambda with five references) lies in
+// the job itself. Others are moved to the heap.
+
+#ifndef PACELINE_HPP
+#define PACELINE_HPP
+
+#include "paceline.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if defined(__cpp_impl_coroutine)
+#include <coroutine>
+#endif
+
+namespace pl {
+
+/// A call that did not do what it was asked for: what() is a sentence.
+class error : public std::runtime_error {
+public:
+    error(pl_status status, const char *text) : std::runtime_error(text), status_(status) {}
+
+    pl_status status() const noexcept { return status_; }
+
+private:
+    pl_status status_;
+};
+
+/// Throws if a call of paceline.h has failed.
+inline void check(pl_status status) {
+    if (status != PL_OK)
+        throw error(status, pl_last_error());
+}
+
+/// What a body may ask while it runs.
+class context {
+public:
+    explicit context(pl_context *raw) noexcept : raw_(raw) {}
+
+    /// The number of the thread, less than system::thread_slots(). No two threads have it at the same time.
+    std::size_t worker() const noexcept { return pl_context_worker(raw_); }
+    /// The job system, for calls from inside.
+    pl_system *system() const noexcept { return pl_context_system(raw_); }
+    pl_context *raw() const noexcept { return raw_; }
+
+private:
+    pl_context *raw_;
+};
+
+/// A job's number. It owns nothing: wait for the job or not.
+class job {
+public:
+    job() noexcept = default;
+    explicit job(pl_job number) noexcept : number_(number) {}
+
+    pl_job number() const noexcept { return number_; }
+    explicit operator bool() const noexcept { return number_ != 0; }
+    friend bool operator==(job a, job b) noexcept { return a.number_ == b.number_; }
+    friend bool operator!=(job a, job b) noexcept { return a.number_ != b.number_; }
+
+private:
+    pl_job number_ = 0;
+};
+
+namespace detail {
+
+/// The bytes of data that lie in a job (pl_job_desc::data_size).
+constexpr std::size_t inline_bytes = 40;
+
+template <class F>
+constexpr bool lies_in_job = std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F> &&
+                             sizeof(F) <= inline_bytes && alignof(F) <= 8;
+
+/// Calls with the context if the callable wants it.
+template <class F, class... Parts> decltype(auto) call(F &callable, pl_context *raw, Parts... parts) {
+    if constexpr (std::is_invocable_v<F &, context &, Parts...>) {
+        context cx(raw);
+        return callable(cx, parts...);
+    } else {
+        static_assert(std::is_invocable_v<F &, Parts...>,
+                      "the body takes nothing or a pl::context&, and in a loop two std::size_t after it");
+        return callable(parts...);
+    }
+}
+
+/// Runs a body, and turns what it throws into a failure of its job.
+template <class Run> void guarded(pl_context *raw, Run run) noexcept {
+    try {
+        run();
+    } catch (const std::exception &thrown) {
+        pl_fail(raw, thrown.what());
+    } catch (...) {
+        pl_fail(raw, "an exception that is no std::exception");
+    }
+}
+
+template <class F> void release(void *data) { delete static_cast<F *>(data); }
+
+template <class F> void run_body(pl_context *raw, void *data) {
+    guarded(raw, [&] { call(*static_cast<F *>(data), raw); });
+}
+
+template <class F> void run_loop(pl_context *raw, std::size_t begin, std::size_t end, void *data) {
+    guarded(raw, [&] { call(*static_cast<F *>(data), raw, begin, end); });
+}
+
+/// Puts a callable into a description: into the job, or to the heap. With the heap, `keep` owns it until the
+/// library does.
+template <class F, class Desc> void put(Desc &desc, F &callable, std::unique_ptr<F> &keep) {
+    if constexpr (lies_in_job<F>) {
+        desc.data = const_cast<void *>(static_cast<const void *>(std::addressof(callable)));
+        desc.data_size = sizeof(F);
+    } else {
+        keep = std::make_unique<F>(std::move(callable));
+        desc.data = keep.get();
+        desc.release = release<F>;
+    }
+}
+
+/// The first exception of several threads.
+class first_exception {
+public:
+    void keep() noexcept {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!thrown_)
+            thrown_ = std::current_exception();
+    }
+    void rethrow() const {
+        if (thrown_)
+            std::rethrow_exception(thrown_);
+    }
+
+private:
+    std::mutex mutex_;
+    std::exception_ptr thrown_;
+};
+
+/// Where the result of a job comes.
+template <class T> struct outcome {
+    std::optional<T> value;
+    std::exception_ptr thrown;
+};
+template <> struct outcome<void> {
+    std::exception_ptr thrown;
+};
+
+} // namespace detail
+
+/// What a job waits for, and how it runs: pl::after(a, b).background().
+class options {
+public:
+    options() = default;
+
+    options &after(job before) {
+        after_.push_back(before.number());
+        return *this;
+    }
+    template <class Jobs> options &after_all(const Jobs &jobs) {
+        for (const auto &before : jobs)
+            after(before);
+        return *this;
+    }
+    /// Without a deadline: run when there is nothing else to do, and now and then when there is.
+    options &background() {
+        lane_ = PL_LANE_BACKGROUND;
+        return *this;
+    }
+    /// Wakes no worker: for threads that cannot pay for a system call.
+    options &quiet() {
+        quiet_ = 1;
+        return *this;
+    }
+    /// The most items of a part of a loop; 0 as many as suit the time that they take.
+    options &grain(std::uint32_t items) {
+        grain_ = items;
+        return *this;
+    }
+
+private:
+    friend class system;
+
+    template <class Desc> void fill(Desc &desc, const char *name) const {
+        desc.size = sizeof(Desc);
+        desc.name = name;
+        desc.after = after_.data();
+        desc.after_count = after_.size();
+        desc.lane = lane_;
+        desc.quiet = quiet_;
+    }
+
+    std::vector<pl_job> after_;
+    pl_lane lane_ = PL_LANE_NORMAL;
+    std::uint32_t quiet_ = 0;
+    std::uint32_t grain_ = 0;
+};
+
+/// The job waits for these jobs.
+template <class... Jobs> options after(const Jobs &...jobs) {
+    options made;
+    (made.after(jobs), ...);
+    return made;
+}
+
+/// A job with a result, or with what it throws. Dropping it is fine: the job runs all the same.
+template <class T> class result {
+public:
+    operator job() const noexcept { return job_; }
+    pl_job number() const noexcept { return job_.number(); }
+
+private:
+    friend class system;
+
+    result(job of, std::shared_ptr<detail::outcome<T>> outcome) : job_(of), outcome_(std::move(outcome)) {}
+
+    job job_;
+    std::shared_ptr<detail::outcome<T>> outcome_;
+};
+
+/// An event: a job that the program completes. One that goes away uncompleted cancels what waits for it.
+class event {
+public:
+    event(event &&other) noexcept
+        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
+    event(const event &) = delete;
+    event &operator=(const event &) = delete;
+    event &operator=(event &&) = delete;
+    ~event() {
+        if (number_ != 0)
+            pl_event_abandon(system_, number_); // PL_TOO_LATE if it is complete.
+    }
+
+    operator job() const noexcept { return job(number_); }
+    /// Completes it, or counts it down by one. Any thread may call this.
+    void complete() { check(pl_event_complete(system_, number_)); }
+
+private:
+    friend class system;
+    event(pl_system *system, pl_job number) noexcept : system_(system), number_(number) {}
+
+    pl_system *system_;
+    pl_job number_;
+};
+
+/// A frame with a deadline, which ends with the scope. It waits for nothing.
+class frame {
+public:
+    frame(frame &&other) noexcept
+        : system_(other.system_), number_(std::exchange(other.number_, 0)) {}
+    frame(const frame &) = delete;
+    frame &operator=(const frame &) = delete;
+    frame &operator=(frame &&) = delete;
+    ~frame() {
+        if (number_ != 0)
+            pl_frame_end(system_, number_);
+    }
+
+    std::chrono::nanoseconds remaining() const {
+        std::uint64_t left = 0;
+        check(pl_frame_remaining(system_, number_, &left));
+        return std::chrono::nanoseconds(left);
+    }
+
+private:
+    friend class system;
+    frame(pl_system *system, pl_frame number) noexcept : system_(system), number_(number) {}
+
+    pl_system *system_;
+    pl_frame number_;
+};
+
+#if defined(__cpp_impl_coroutine)
+/// What `co_await jobs.done(job)` waits with.
+class awaited {
+public:
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> waits) {
+        // A job after `of_` goes on with the coroutine. If `of_` fails it never runs, and its end does.
+        auto *next = new continuation{waits, false};
+        pl_job_desc desc{};
+        desc.size = sizeof desc;
+        desc.name = "co_await";
+        desc.body = continuation::run;
+        desc.data = next;
+        desc.release = continuation::end;
+        pl_job after = of_.number();
+        desc.after = &after;
+        desc.after_count = 1;
+        pl_job made = 0;
+        // If the call is refused, `end` has gone on already, and the coroutine is told.
+        pl_schedule(raw_, &desc, &made);
+    }
+    void await_resume() const {
+        pl_status status = pl_wait_timeout(raw_, of_.number(), 0);
+        if (status == PL_TIMEOUT)
+            throw error(status, "the job that is awaited could not be waited for");
+        check(status);
+    }
+
+private:
+    friend class system;
+    awaited(pl_system *raw, job of) noexcept : raw_(raw), of_(of) {}
+
+    struct continuation {
+        std::coroutine_handle<> waits;
+        bool has_run;
+
+        static void run(pl_context *, void *data) {
+            auto *self = static_cast<continuation *>(data);
+            self->has_run = true;
+            self->waits.resume();
+        }
+        static void end(void *data) {
+            std::unique_ptr<continuation> self(static_cast<continuation *>(data));
+            if (!self->has_run)
+                self->waits.resume();
+        }
+    };
+
+    pl_system *raw_;
+    job of_;
+};
+#endif
+
+/// A job system. It ends with the scope: what is ready is run, the workers are joined.
+class system {
+public:
+    system() { check(pl_system_create(nullptr, &raw_)); }
+    explicit system(pl_system_desc desc) {
+        desc.size = sizeof desc;
+        check(pl_system_create(&desc, &raw_));
+    }
+    /// With exactly so many workers; 0 is none.
+    explicit system(std::uint32_t workers) : system(with_workers(workers)) {}
+    system(system &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+    system &operator=(system &&other) noexcept {
+        std::swap(raw_, other.raw_);
+        return *this;
+    }
+    system(const system &) = delete;
+    system &operator=(const system &) = delete;
+    ~system() { pl_system_destroy(raw_); }
+
+    pl_system *raw() const noexcept { return raw_; }
+
+    /// Makes a job of a callable: `void()` or `void(pl::context&)`. It may run on any thread.
+    template <class F> job schedule(const char *name, F body, const options &how = {}) {
+        pl_job_desc desc{};
+        how.fill(desc, name);
+        desc.body = detail::run_body<F>;
+        std::unique_ptr<F> kept;
+        detail::put(desc, body, kept);
+        pl_job made = 0;
+        kept.release(); // The call owns it now, also if it is refused.
+        check(pl_schedule(raw_, &desc, &made));
+        return job(made);
+    }
+
+    /// Makes a job with a result. One allocation.
+    template <class F> auto run(const char *name, F body, const options &how = {}) {
+        using T = decltype(detail::call(body, static_cast<pl_context *>(nullptr)));
+        auto outcome = std::make_shared<detail::outcome<T>>();
+        auto store = [outcome, body = std::move(body)](context &cx) mutable {
+            try {
+                if constexpr (std::is_void_v<T>)
+                    detail::call(body, cx.raw());
+                else
+                    outcome->value.emplace(detail::call(body, cx.raw()));
+            } catch (...) {
+                outcome->thrown = std::current_exception();
+                throw;
+            }
+        };
+        return result<T>(schedule(name, std::move(store), how), std::move(outcome));
+    }
+
+    /// Makes a loop over 0 .. count a job. The body gets parts: `void(std::size_t begin, std::size_t end)`,
+    /// with a `pl::context&` before them if it wants. It runs on several threads at the same time.
+    template <class F>
+    job schedule_for(const char *name, std::size_t count, F body, const options &how = {}) {
+        pl_loop_desc desc{};
+        how.fill(desc, name);
+        desc.body = detail::run_loop<F>;
+        desc.count = count;
+        desc.grain = how.grain_;
+        std::unique_ptr<F> kept;
+        detail::put(desc, body, kept);
+        pl_job made = 0;
+        kept.release(); // The call owns it now, also if it is refused.
+        check(pl_schedule_for(raw_, &desc, &made));
+        return job(made);
+    }
+
+    /// Runs a loop now, with the calling thread, and throws what its body throws first.
+    template <class F>
+    void parallel_for(const char *name, std::size_t count, const F &body, std::uint32_t grain = 0) {
+        detail::first_exception first;
+        auto part = [&](context &cx, std::size_t begin, std::size_t end) {
+            try {
+                detail::call(body, cx.raw(), begin, end);
+            } catch (...) {
+                first.keep();
+                throw;
+            }
+        };
+        pl_loop_desc desc{};
+        desc.size = sizeof desc;
+        desc.name = name;
+        desc.body = detail::run_loop<decltype(part)>;
+        desc.data = &part;
+        desc.count = count;
+        desc.grain = grain;
+        pl_status status = pl_parallel_for(raw_, &desc);
+        first.rethrow();
+        check(status);
+    }
+
+    /// A job that ends when all these have ended.
+    template <class Jobs> job combine(const Jobs &jobs) {
+        std::vector<pl_job> numbers;
+        for (const job &one : jobs)
+            numbers.push_back(one.number());
+        pl_job made = 0;
+        check(pl_combine(raw_, numbers.data(), numbers.size(), &made));
+        return job(made);
+    }
+    job combine(std::initializer_list<job> jobs) { return combine<std::initializer_list<job>>(jobs); }
+
+    /// `waits`, which has not started, waits for `before`, too.
+    void add_dependency(job waits, job before) {
+        check(pl_add_dependency(raw_, waits.number(), before.number()));
+    }
+
+    /// Waits for a job. Meanwhile the thread runs what the job needs, and nothing else.
+    void wait(job of) { check(pl_wait(raw_, of.number())); }
+    /// Waits for a result: throws what the job has thrown. A result comes out once.
+    template <class T> T wait(result<T> of) {
+        pl_status status = pl_wait(raw_, of.number());
+        if (of.outcome_->thrown)
+            std::rethrow_exception(of.outcome_->thrown);
+        check(status);
+        if constexpr (!std::is_void_v<T>)
+            return std::move(*of.outcome_->value);
+    }
+    /// Waits for so long at most; false if the job has not ended then.
+    template <class Rep, class Period>
+    bool wait_for(job of, std::chrono::duration<Rep, Period> time) {
+        pl_status status = pl_wait_timeout(raw_, of.number(), nanoseconds(time));
+        if (status == PL_TIMEOUT)
+            return false;
+        check(status);
+        return true;
+    }
+    bool is_done(job of) const {
+        std::int32_t done = 0;
+        check(pl_is_done(raw_, of.number(), &done));
+        return done != 0;
+    }
+
+    /// An event that is complete after `count` completions.
+    pl::event event(const char *name, std::size_t count = 1) {
+        pl_job made = 0;
+        check(pl_event_create(raw_, name, count, &made));
+        return pl::event(raw_, made);
+    }
+    template <class Rep, class Period>
+    pl::frame frame(const char *name, std::chrono::duration<Rep, Period> budget) {
+        pl_frame made = 0;
+        check(pl_frame_begin(raw_, name, nanoseconds(budget), &made));
+        return pl::frame(raw_, made);
+    }
+
+    void flush() { check(pl_flush(raw_)); }
+    bool poll() {
+        std::int32_t ran = 0;
+        check(pl_poll(raw_, &ran));
+        return ran != 0;
+    }
+    std::size_t workers() const {
+        std::size_t count = 0;
+        check(pl_workers(raw_, &count));
+        return count;
+    }
+    std::size_t thread_slots() const {
+        std::size_t count = 0;
+        check(pl_thread_slots(raw_, &count));
+        return count;
+    }
+    std::string explain() const { return text(pl_explain); }
+    std::string report() const { return text(pl_report); }
+
+#if defined(__cpp_impl_coroutine)
+    /// `co_await jobs.done(job)`: goes on, on a thread that runs jobs, when the job has ended; throws if it
+    /// did not end well.
+    awaited done(job of) { return awaited(raw_, of); }
+#endif
+
+private:
+    static pl_system_desc with_workers(std::uint32_t workers) {
+        pl_system_desc desc{};
+        desc.workers = workers;
+        desc.no_workers = workers == 0;
+        return desc;
+    }
+
+    template <class Rep, class Period>
+    static std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> time) {
+        auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+        return count < 0 ? 0 : static_cast<std::uint64_t>(count);
+    }
+
+    std::string text(pl_status (*ask)(pl_system *, char *, std::size_t, std::size_t *)) const {
+        std::string buffer(4096, '\0');
+        for (;;) {
+            std::size_t needed = 0;
+            check(ask(raw_, buffer.data(), buffer.size(), &needed));
+            bool fits = needed <= buffer.size();
+            buffer.resize(fits ? needed - 1 : needed + 256); // A report may have grown when asked again.
+            if (fits)
+                return buffer;
+        }
+    }
+
+    pl_system *raw_ = nullptr;
+};
+
+} // namespace pl
+
+#endif

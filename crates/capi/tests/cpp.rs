@@ -1,0 +1,89 @@
+//! The header for C++ as programs use it: its examples, compiled without a warning and with the checkers of
+//! addresses and undefined behaviour, print what is written beside them.
+//!
+//! A compiler for C++ need not be there: with `PACELINE_TEST_CPP=all`, as `cargo xtask test` sets it where it
+//! has one, the tests run; else they say that they did not, and pass.
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{Language, crate_folder};
+
+const fn cpp(standard: &'static str, flags: &'static [&'static str]) -> Language {
+    Language {
+        compiler: ("CXX", "c++"),
+        standard,
+        flags,
+    }
+}
+
+/// Each example with the oldest standard that it is for.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    ("first.cpp", &["c++17", "c++20"]),
+    ("coroutines.cpp", &["c++20"]),
+];
+
+fn is_wanted() -> bool {
+    let is_wanted = std::env::var_os("PACELINE_TEST_CPP").is_some();
+    if !is_wanted {
+        println!("PACELINE_TEST_CPP is not set: nothing was compiled");
+    }
+    is_wanted
+}
+
+/// Goal: each example does what it says, in each standard that it is for. Method: compile, run, compare.
+#[test]
+fn the_examples_run() {
+    if !is_wanted() {
+        return;
+    }
+    for (name, standards) in EXAMPLES {
+        for &standard in *standards {
+            cpp(standard, &[]).run_example(name, &[]);
+        }
+    }
+}
+
+/// Goal: the guide says what is so. Method: its program compiles, and computes what it says.
+#[test]
+fn the_guide_is_true() {
+    if !is_wanted() {
+        return;
+    }
+    let guide =
+        fs::read_to_string(crate_folder().join("../../docs/guide/c.md")).expect("the guide");
+    let (_, rest) = guide.split_once("```cpp\n").expect("a block");
+    let (block, _) = rest.split_once("```").expect("its end");
+    let program = format!(
+        "#include <paceline.hpp>\nint main() {{\nstd::vector<float> positions(1000, 1.0f);\n\
+         const float speed = 2.0f;\nstd::size_t visible = 0;\n{block}\
+         return total == 6.0f && visible == 1000 ? 0 : 1;\n}}\n"
+    );
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("guide.cpp");
+    fs::write(&file, program).expect("a scratch file");
+    let program = cpp("c++17", &[]).compiled(&file, folder.path());
+    let status = Command::new(program)
+        .status()
+        .expect("it was just compiled");
+    assert!(status.success());
+}
+
+/// Goal: nothing leaks, is used after its end or is undefined. Method: the same, with the checkers; a leak or
+/// a finding is a text on the error output, which an example does not have.
+#[test]
+fn checkers_find_nothing() {
+    if !is_wanted() {
+        return;
+    }
+    let flags = &[
+        "-g",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    ];
+    for (name, standards) in EXAMPLES {
+        cpp(standards[0], flags).run_example(name, &[]);
+    }
+}

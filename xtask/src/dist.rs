@@ -1,0 +1,426 @@
+//! `cargo xtask dist`: an archive with what programs in C and C++ need, and programs that are built from it.
+//!
+//! The archive is for one target: headers, a shared and a static library, files for pkg-config and CMake,
+//! examples. It can be unpacked anywhere, so the files name each other by paths relative to themselves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::context::{Context, host};
+use crate::process;
+use crate::tools;
+
+/// What the check of an archive takes, as in the table of `tools.rs`.
+pub(crate) const NEEDS: &[&str] = &["c++", tools::PKG_CONFIG, tools::CMAKE];
+
+const PACKAGE: &str = "paceline-capi";
+/// Its folder.
+const CRATE: &str = "crates/capi";
+
+/// How long cargo or a compiler may be silent.
+const BUILD_SILENCE: Duration = Duration::from_secs(8 * 60);
+const RUN_SILENCE: Duration = Duration::from_secs(30);
+
+/// What a program that is linked statically needs of the system.
+const SYSTEM_LIBRARIES: &str = "-lpthread -ldl -lm";
+
+/// The options of `cargo xtask dist`.
+#[derive(Args)]
+#[command(after_help = "\
+The archive is target/dist/paceline-VERSION-TARGET.tar.gz. It can be unpacked anywhere. With pkg-config:
+
+  export PKG_CONFIG_PATH=FOLDER/lib/pkgconfig
+  cc main.c $(pkg-config --cflags --libs paceline)
+
+With CMake: find_package(paceline CONFIG), target paceline::paceline or paceline::static, and
+-DCMAKE_PREFIX_PATH=FOLDER.")]
+pub(crate) struct Options {
+    /// The target to build for, a Linux one; the compiler's own, if none is named
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+    /// Build programs in C and C++ from the archive, and run them (for the compiler's own target)
+    #[arg(long)]
+    check: bool,
+}
+
+/// Makes an archive; whether the check passed.
+pub(crate) fn run(context: &Context, options: &Options) -> Result<bool, String> {
+    let built = Built {
+        profile: "release",
+        asked_for: options.target.clone(),
+    };
+    if options.check {
+        if let Some(target) = &options.target {
+            return Err(format!(
+                "dist: --check runs programs here, and not for {target}: leave out one of the two"
+            ));
+        }
+        tools::demand(NEEDS).map_err(|what| format!("dist: {what}"))?;
+    }
+    let archive = Archive::make(context, &built).map_err(|text| format!("dist: {text}"))?;
+    println!("dist: {}", context.shown(&archive.file));
+    if options.check {
+        let checked = archive.check(context);
+        let checked = checked.map_err(|text| format!("dist: {text}"))?;
+        println!("dist: {checked}");
+    }
+    Ok(true)
+}
+
+/// Makes an archive and checks it. It is a quick one: how fast the library is does not matter here.
+pub(crate) fn stage(context: &Context) -> Result<String, String> {
+    let built = Built {
+        profile: "dev",
+        asked_for: None,
+    };
+    Archive::make(context, &built)?.check(context)
+}
+
+/// How the libraries are built.
+struct Built {
+    profile: &'static str,
+    /// The target, if it was named. The compiler's own is the usual one.
+    asked_for: Option<String>,
+}
+
+impl Built {
+    /// The libraries' folder.
+    fn folder(&self, context: &Context) -> PathBuf {
+        let above = match &self.asked_for {
+            Some(target) => context.target.join(target),
+            None => context.target.clone(),
+        };
+        let name = if self.profile == "dev" {
+            "debug"
+        } else {
+            self.profile
+        };
+        above.join(name)
+    }
+
+    /// Builds a library of this kind, with these flags for the compiler.
+    fn library(&self, context: &Context, kind: &str, flags: &[&str]) -> Result<(), String> {
+        let mut cargo = context.command("cargo");
+        cargo.args(["rustc", "--profile", self.profile, "-p", PACKAGE, "--lib"]);
+        if let Some(target) = &self.asked_for {
+            cargo.args(["--target", target]);
+        }
+        cargo.args(["--crate-type", kind, "--"]).args(flags);
+        process::done(cargo, BUILD_SILENCE, "cargo rustc").map(drop)
+    }
+}
+
+/// An archive that was made.
+struct Archive {
+    file: PathBuf,
+    /// Its name without endings, which is the name of the folder in it.
+    name: String,
+    /// The folder that it was made of.
+    folder: PathBuf,
+}
+
+impl Archive {
+    fn make(context: &Context, built: &Built) -> Result<Archive, String> {
+        let target = match &built.asked_for {
+            Some(target) => target.clone(),
+            None => host()?,
+        };
+        if !target.contains("-linux-") {
+            return Err(format!(
+                "{target} is not a Linux target; for others build crate {PACKAGE} itself \
+                 (cargo build --release -p {PACKAGE} --target {target})"
+            ));
+        }
+        let version = version(context)?;
+        let name = format!("paceline-{version}-{target}");
+        let above = context.target.join("dist");
+        let folder = above.join(&name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|error| at(&folder, error))?;
+        }
+        libraries(context, built, &version, &folder.join("lib"))?;
+        texts(context, &version, &folder)?;
+        let file = above.join(format!("{name}.tar.gz"));
+        let mut pack = context.command("tar");
+        pack.arg("-C").arg(&above).arg("-czf").arg(&file).arg(&name);
+        process::done(pack, RUN_SILENCE, "tar")?;
+        Ok(Archive { file, name, folder })
+    }
+
+    /// Unpacks it elsewhere, and builds and runs programs there that know the archive alone.
+    fn check(&self, context: &Context) -> Result<String, String> {
+        let place = context.target.join("dist/check");
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(|error| at(&place, error))?;
+        }
+        fs::create_dir_all(&place).map_err(|error| at(&place, error))?;
+        let mut unpack = context.command("tar");
+        unpack.arg("-C").arg(&place).arg("-xzf").arg(&self.file);
+        process::done(unpack, RUN_SILENCE, "tar")?;
+        let there = place.join(&self.name);
+        let example = there.join("share/paceline/examples/first.c");
+        let expected = text_of(&example.with_extension("c.out"))?;
+        for (linked, more) in [("shared", &[][..]), ("static", &["--static"])] {
+            let program = place.join(linked);
+            compile(context, &there, &example, more, &program)?;
+            prints(context, &program, &there, &expected)?;
+        }
+        with_cmake(context, &place, &there)?;
+        let size = fs::metadata(&self.file).map_err(|error| at(&self.file, error))?;
+        let kilobytes = size.len() / 1000;
+        let folder = self.folder.join("lib/libpaceline.so");
+        let shared = fs::metadata(&folder).map_err(|error| at(&folder, error))?;
+        Ok(format!(
+            "{} ({kilobytes} kB, its shared library {} kB): programs by pkg-config, shared and static, \
+             and by CMake run",
+            self.name,
+            shared.len() / 1000
+        ))
+    }
+}
+
+/// The version of the libraries.
+fn version(context: &Context) -> Result<String, String> {
+    let packages = &context.metadata.packages;
+    let package = packages.iter().find(|package| *package.name == PACKAGE);
+    let package = package.ok_or_else(|| format!("there is no crate {PACKAGE}"))?;
+    Ok(package.version.to_string())
+}
+
+/// The part of a version within which programs need not be linked anew: before 1.0 the first two numbers.
+fn compatible(version: &str) -> String {
+    let mut numbers = version.split('.');
+    match (numbers.next(), numbers.next()) {
+        (Some("0"), Some(minor)) => format!("0.{minor}"),
+        (Some(major), _) => major.to_owned(),
+        (None, _) => version.to_owned(),
+    }
+}
+
+/// Builds both libraries, under the names that linkers look for.
+fn libraries(context: &Context, built: &Built, version: &str, to: &Path) -> Result<(), String> {
+    fs::create_dir_all(to).map_err(|error| at(to, error))?;
+    let soname = format!("libpaceline.so.{}", compatible(version));
+    let folder = built.folder(context);
+    let copy = |from: &str, name: &str| {
+        let (from, to) = (folder.join(from), to.join(name));
+        fs::copy(&from, &to)
+            .map(drop)
+            .map_err(|error| at(&from, error))
+    };
+    built.library(context, "staticlib", &[])?;
+    copy("libpaceline_c.a", "libpaceline.a")?;
+    let named = format!("-Clink-arg=-Wl,-soname,{soname}");
+    built.library(context, "cdylib", &[&named, "-Cstrip=debuginfo"])?;
+    copy("libpaceline_c.so", &soname)?;
+    let mut link = context.command("ln");
+    link.arg("-s").arg(&soname).arg(to.join("libpaceline.so"));
+    process::done(link, RUN_SILENCE, "ln").map(drop)
+}
+
+/// Writes all that is text: headers, examples, guides, licences, what build systems ask for.
+fn texts(context: &Context, version: &str, folder: &Path) -> Result<(), String> {
+    let from = context.root.join(CRATE);
+    copy_all(
+        &from.join("include"),
+        &folder.join("include"),
+        &["h", "hpp"],
+    )?;
+    let examples = folder.join("share/paceline/examples");
+    copy_all(&from.join("examples"), &examples, &["h", "c", "cpp", "out"])?;
+    let guides = folder.join("share/doc/paceline");
+    fs::create_dir_all(&guides).map_err(|error| at(&guides, error))?;
+    for text in [
+        "docs/guide/c.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "CHANGELOG.md",
+    ] {
+        let from = context.root.join(text);
+        let name = from.file_name().unwrap_or_default();
+        let to = guides.join(name);
+        fs::copy(&from, &to).map_err(|error| at(&from, error))?;
+    }
+    let compatible = compatible(version);
+    let write = |path: &str, text: String| {
+        let path = folder.join(path);
+        let above = path.parent().unwrap_or(folder);
+        fs::create_dir_all(above).map_err(|error| at(above, error))?;
+        fs::write(&path, text).map_err(|error| at(&path, error))
+    };
+    write("lib/pkgconfig/paceline.pc", pkg_config_file(version))?;
+    write(
+        "lib/cmake/paceline/paceline-config.cmake",
+        cmake_file(&compatible),
+    )?;
+    write(
+        "lib/cmake/paceline/paceline-config-version.cmake",
+        cmake_version_file(version, &compatible),
+    )
+}
+
+fn pkg_config_file(version: &str) -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         Name: paceline\n\
+         Description: a job system for programs with deadlines\n\
+         Version: {version}\n\
+         Cflags: -I${{prefix}}/include\n\
+         Libs: -L${{prefix}}/lib -lpaceline\n\
+         Libs.private: {SYSTEM_LIBRARIES}\n"
+    )
+}
+
+fn cmake_file(compatible: &str) -> String {
+    format!(
+        "get_filename_component(paceline_folder \"${{CMAKE_CURRENT_LIST_DIR}}/../../..\" ABSOLUTE)\n\
+         find_package(Threads REQUIRED)\n\
+         if(NOT TARGET paceline::paceline)\n\
+         \x20 add_library(paceline::paceline SHARED IMPORTED)\n\
+         \x20 set_target_properties(paceline::paceline PROPERTIES\n\
+         \x20   IMPORTED_LOCATION \"${{paceline_folder}}/lib/libpaceline.so.{compatible}\"\n\
+         \x20   IMPORTED_SONAME libpaceline.so.{compatible}\n\
+         \x20   INTERFACE_INCLUDE_DIRECTORIES \"${{paceline_folder}}/include\")\n\
+         \x20 add_library(paceline::static STATIC IMPORTED)\n\
+         \x20 set_target_properties(paceline::static PROPERTIES\n\
+         \x20   IMPORTED_LOCATION \"${{paceline_folder}}/lib/libpaceline.a\"\n\
+         \x20   INTERFACE_INCLUDE_DIRECTORIES \"${{paceline_folder}}/include\"\n\
+         \x20   INTERFACE_LINK_LIBRARIES \"Threads::Threads;${{CMAKE_DL_LIBS}};m\")\n\
+         endif()\n"
+    )
+}
+
+fn cmake_version_file(version: &str, compatible: &str) -> String {
+    // 0.1.2 serves those that ask for 0.1 or 0.1.1, and nothing with other first numbers.
+    let pattern = compatible.replace('.', "\\\\.");
+    format!(
+        "set(PACKAGE_VERSION {version})\n\
+         if(PACKAGE_FIND_VERSION MATCHES \"^{pattern}(\\\\.|$)\" AND\n\
+         \x20  NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n\
+         \x20 set(PACKAGE_VERSION_COMPATIBLE TRUE)\n\
+         endif()\n\
+         if(PACKAGE_FIND_VERSION STREQUAL PACKAGE_VERSION)\n\
+         \x20 set(PACKAGE_VERSION_EXACT TRUE)\n\
+         endif()\n"
+    )
+}
+
+/// Copies the files of a folder that have one of these endings.
+fn copy_all(from: &Path, to: &Path, endings: &[&str]) -> Result<(), String> {
+    fs::create_dir_all(to).map_err(|error| at(to, error))?;
+    for entry in fs::read_dir(from).map_err(|error| at(from, error))? {
+        let path = entry.map_err(|error| at(from, error))?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if let (Some(ending), Some(name)) = (ending, path.file_name())
+            && endings.contains(&ending)
+        {
+            fs::copy(&path, to.join(name)).map_err(|error| at(&path, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Compiles a program by what pkg-config says of the archive.
+fn compile(
+    context: &Context,
+    there: &Path,
+    source: &Path,
+    more: &[&str],
+    program: &Path,
+) -> Result<(), String> {
+    let mut ask = context.command("pkg-config");
+    ask.env("PKG_CONFIG_PATH", there.join("lib/pkgconfig"));
+    ask.args(more).args(["--cflags", "--libs", "paceline"]);
+    let flags = process::done(ask, RUN_SILENCE, "pkg-config")?;
+    let mut compile = context.command("cc");
+    compile.args(["-std=c99", "-Wall", "-Werror"]).arg("-o");
+    compile.arg(program).arg(source);
+    for flag in flags.split_whitespace() {
+        // pkg-config says which libraries, and leaves it to the linker which kind of them.
+        match (flag, more.is_empty()) {
+            ("-lpaceline", false) => compile.arg("-l:libpaceline.a"),
+            _ => compile.arg(flag),
+        };
+    }
+    process::done(compile, BUILD_SILENCE, "cc").map(drop)
+}
+
+/// A project in C and C++ that finds the archive by CMake.
+const CMAKE_PROJECT: &str = "\
+cmake_minimum_required(VERSION 3.16)
+project(stranger C CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(paceline 0.1 CONFIG REQUIRED)
+set(examples ${paceline_folder}/share/paceline/examples)
+add_executable(in_c ${examples}/first.c)
+target_link_libraries(in_c paceline::static)
+add_executable(in_cpp ${examples}/first.cpp)
+target_link_libraries(in_cpp paceline::paceline)
+";
+
+fn with_cmake(context: &Context, place: &Path, there: &Path) -> Result<(), String> {
+    let project = place.join("project");
+    fs::create_dir_all(&project).map_err(|error| at(&project, error))?;
+    let file = project.join("CMakeLists.txt");
+    fs::write(&file, CMAKE_PROJECT).map_err(|error| at(&file, error))?;
+    let built = place.join("built");
+    let mut configure = context.command("cmake");
+    configure.arg("-S").arg(&project).arg("-B").arg(&built);
+    configure.arg(format!("-DCMAKE_PREFIX_PATH={}", there.display()));
+    process::done(configure, BUILD_SILENCE, "cmake")?;
+    let mut build = context.command("cmake");
+    build.arg("--build").arg(&built);
+    process::done(build, BUILD_SILENCE, "cmake --build")?;
+    for (program, example) in [("in_c", "first.c"), ("in_cpp", "first.cpp")] {
+        let example = there.join("share/paceline/examples").join(example);
+        let mut beside = example.into_os_string();
+        beside.push(".out");
+        let expected = text_of(Path::new(&beside))?;
+        prints(context, &built.join(program), there, &expected)?;
+    }
+    Ok(())
+}
+
+/// Runs a program, with the archive's shared library where the system's loader looks.
+fn prints(context: &Context, program: &Path, there: &Path, expected: &str) -> Result<(), String> {
+    let mut run: Command = context.command(program);
+    run.env("LD_LIBRARY_PATH", there.join("lib"));
+    let printed = process::done(
+        run,
+        RUN_SILENCE,
+        "a program that was built from the archive",
+    )?;
+    if printed.trim_end() == expected.trim_end() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} printed\n{printed}\nand not\n{expected}",
+        context.shown(program)
+    ))
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| at(path, error))
+}
+
+fn at(path: &Path, error: std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: programs are linked anew when they have to be, and only then. Method: versions before and after
+    /// 1.0.
+    #[test]
+    fn versions_say_what_fits() {
+        assert_eq!(compatible("0.1.0"), "0.1");
+        assert_eq!(compatible("0.12.3"), "0.12");
+        assert_eq!(compatible("1.2.3"), "1");
+    }
+}
