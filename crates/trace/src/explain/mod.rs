@@ -33,6 +33,7 @@ pub use compare::{Compared, Comparison, Difference, compare};
 pub use groups::{Factor, Group, InCommon, Member, Role, Slow};
 pub use selection::Selection;
 pub use waits::names;
+pub use words::names_frame;
 
 pub use crate::timeline::Who;
 

@@ -123,6 +123,18 @@ pub(super) fn is_app(name: &str) -> bool {
         && !SERVICES.iter().any(|begin| name.starts_with(begin))
 }
 
+/// Whether the name of a slice says that it is a frame.
+///
+/// ```
+/// use paceline_trace::explain::names_frame;
+/// assert!(names_frame("Choreographer#doFrame 77") && names_frame("frame timeline 78, late"));
+/// assert!(!names_frame("frame buffer") && !names_frame("wait for the next frame"));
+/// ```
+pub fn names_frame(name: &str) -> bool {
+    let says = says(name);
+    says.frame || says.planned.is_some()
+}
+
 /// The meaning of a name.
 pub(super) fn says(name: &str) -> NameHints {
     // Of a call the rest is a program's name.

@@ -63,7 +63,7 @@ pub enum Wakers {
     #[default]
     Unknown,
     /// By the CPU on which the woken task was put on a queue: on a remote CPU that is an interrupt's work,
-    /// and no waker is known.
+    /// and no waker is known. On another CPU than the task's it is the waker, or else an interrupt.
     Queued,
     /// By the place of the decision.
     Decided,

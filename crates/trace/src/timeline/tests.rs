@@ -308,19 +308,23 @@ fn order() {
 }
 
 /// Goal: without wakers, an interrupt is not guessed. Method: a wake-up without a waker in recordings that
-/// know wakers, know them by where threads are put on queues, and do not.
+/// know wakers, know them by where threads are put on queues, and do not: on the CPU that the thread is put
+/// on, where that may mean a wake-up by another CPU, and on another one.
 #[test]
 fn wakers() {
-    for (wakers, kind) in [
-        (Wakers::Decided, "interrupt"),
-        (Wakers::Queued, "unknown"),
-        (Wakers::Unknown, "unknown"),
+    for (wakers, target, kind) in [
+        (Wakers::Decided, 0, "interrupt"),
+        (Wakers::Decided, 1, "interrupt"),
+        (Wakers::Queued, 0, "unknown"),
+        (Wakers::Queued, 1, "interrupt"),
+        (Wakers::Unknown, 0, "unknown"),
+        (Wakers::Unknown, 1, "unknown"),
     ] {
-        let mut script = Script::new(&["a", "b"], 1);
+        let mut script = Script::new(&["a", "b"], 2);
         script.recording.origin.wakers = wakers;
         script.run(10, 0, 0);
         script.sleep(20, 0, None);
-        script.wake(30, None, 0);
+        script.wake_for(30, None, 0, target);
         script.run(31, 0, 0);
         let timeline = script.timeline(40);
         let selection = crate::explain::Selection {

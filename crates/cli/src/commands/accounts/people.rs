@@ -356,7 +356,7 @@ impl Account {
                 limits.push("no scheduler events: it is not known which threads ran");
             }
             Wakers::Queued => limits.push(
-                "wakers are known from sched_wakeup only: a wake-up of another CPU's thread has no waker",
+                "wakers are known from sched_wakeup only: a wake-up by another CPU may have no waker",
             ),
             Wakers::Unknown => limits.push("wakers are not in the recording"),
         }

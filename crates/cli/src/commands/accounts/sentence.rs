@@ -368,7 +368,7 @@ impl Account {
 
 /// Whether a slice is a frame, and so no wait for something.
 pub(super) fn is_frame(wait: &Wait) -> bool {
-    wait.kind == WaitKind::Slice && (wait.late.is_some() || wait.name.contains("rame"))
+    wait.kind == WaitKind::Slice && (wait.late.is_some() || trace::explain::names_frame(&wait.name))
 }
 
 fn cpu(exit: IdleExit) -> String {

@@ -247,7 +247,15 @@ impl<'a> KernelBuilder<'a> {
                 self.leave(lane, time, prev, state);
                 self.enter(lane, time, next);
             }
-            KernelEventKind::Waking { task, by, target } => self.wake(time, task, by, target),
+            KernelEventKind::Waking { task, by, target } => {
+                let is_sure = match self.wakers {
+                    Wakers::Decided => true,
+                    // A wake-up from another CPU is told by an interrupt of the CPU that the task is put on.
+                    Wakers::Queued => event.cpu != target,
+                    Wakers::Unknown => false,
+                };
+                self.wake(time, task, (by, is_sure), target);
+            }
             what => self.take_rare(time, lane, what),
         }
     }
@@ -345,8 +353,9 @@ impl<'a> KernelBuilder<'a> {
         self.lanes[lane].set(time, thread);
     }
 
+    /// A thread is woken, by a task or by none, and whether none means an interrupt.
     #[inline]
-    fn wake(&mut self, time: Nanos, task: Task, by: Option<Task>, target: Cpu) {
+    fn wake(&mut self, time: Nanos, task: Task, (by, is_sure): (Option<Task>, bool), target: Cpu) {
         let thread = self.thread(task);
         let target = self.lane(target);
         if self.wakers != Wakers::Decided {
@@ -356,7 +365,7 @@ impl<'a> KernelBuilder<'a> {
         let wake = WakeUp {
             time,
             by: by.map_or(NOBODY, |by| self.thread(by)),
-            interrupt: by.is_none() && self.wakers == Wakers::Decided,
+            interrupt: by.is_none() && is_sure,
         };
         match self.states.now(thread).map(|now| now.state) {
             Some(State::Running(_)) => {

@@ -41,6 +41,10 @@ pub(super) struct Bar {
     pub(super) is_late: bool,
     /// Its position in `waits[]`; none: it is not explained.
     pub(super) wait: Option<usize>,
+    /// Its place in the order of the explanation, the worst first; of frames of the job system, which are
+    /// there whether they are explained or not, all the same.
+    #[serde(skip)]
+    rank: usize,
 }
 
 /// A frame as the job system recorded it.
@@ -53,12 +57,12 @@ struct OwnFrame {
 }
 
 impl Bar {
-    /// How bad it is: late ones by how late they are, then by length.
-    fn badness(&self) -> (bool, u64, u64) {
+    /// How bad it is: as the explanation says, else late ones by how late they are, then by length.
+    fn badness(&self) -> (Reverse<usize>, bool, u64, u64) {
         let over = self
             .duration_ns
             .saturating_sub(self.deadline_ns.unwrap_or(self.duration_ns));
-        (self.is_late, over, self.duration_ns)
+        (Reverse(self.rank), self.is_late, over, self.duration_ns)
     }
 }
 
@@ -83,6 +87,7 @@ impl Chart {
                     it.is_late
                 }),
                 wait: known.and_then(|known| waits.get(&known.begin).copied()),
+                rank: 0,
             }
         };
         let bars = timed.iter().enumerate().map(bar);
@@ -149,6 +154,12 @@ impl Chart {
         bars.into_iter().filter_map(|bar| bar.wait)
     }
 
+    /// Whether no other one is longer than the worst one.
+    pub(super) fn is_worst_longest(&self) -> bool {
+        let longest = self.bars.iter().map(|bar| bar.duration_ns).max();
+        self.worst().map(|worst| worst.duration_ns) == longest
+    }
+
     /// The worst one.
     pub(super) fn worst(&self) -> Option<&Bar> {
         self.bars.get(self.worst?)
@@ -173,6 +184,7 @@ impl Account {
             deadline_ns: frame.deadline.map(|deadline| deadline.0),
             is_late: frame.is_late,
             wait,
+            rank: 0,
         }
     }
 
@@ -186,6 +198,7 @@ impl Account {
             deadline_ns: late.map(|late| wait.length().0.saturating_sub(late.0)),
             is_late: wait.late.is_some(),
             wait: Some(at),
+            rank: at,
         }
     }
 }

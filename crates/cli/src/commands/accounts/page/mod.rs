@@ -76,7 +76,14 @@ fn how_many(chart: &Chart, account: Option<&Account>) -> String {
             format!("{late} of {all} {were} late; the worst: {head}.")
         }
         ("frame", late) if late > 0 => format!("{} late; the worst: {head}.", were(late, chart.of)),
-        (of, _) => format!("{} found; the longest: {head}.", were(chart.all, of)),
+        (of, _) => {
+            let which = if chart.is_worst_longest() {
+                "longest"
+            } else {
+                "worst"
+            };
+            format!("{} found; the {which}: {head}.", were(chart.all, of))
+        }
     }
 }
 
