@@ -17,9 +17,11 @@ const ERROR: f64 = 0.05;
 /// Draws that lie outside of the interval on each side, at least.
 const OUTSIDE: usize = 5;
 /// The least and the most draws.
-const DRAWS: (usize, usize) = (2_000, 50_000);
-/// Of more waits, so many are drawn from, evenly.
-const MEMBERS_MAX: usize = 2_000;
+const DRAWS: (usize, usize) = (2_000, 20_000);
+/// Of more waits, so many are drawn from, evenly: the least and the most.
+const MEMBERS: (usize, usize) = (100, 2_000);
+/// So many numbers are added up, if the least number of waits allows it: about a second of work.
+const WORK: usize = 1_000_000_000;
 /// A factor is compared if it is one of so many parts of the mean length, or more, in either recording.
 const PARTS: u64 = 100;
 /// So many groups, the worst first.
@@ -96,8 +98,8 @@ struct Pair<'a> {
 
 /// Compares the waits of a recording with those of another one.
 ///
-/// Costs some thousand draws of all waits, for a thousand waits about a second. The result depends on the
-/// groups alone.
+/// Costs some thousand draws of the waits, of some of them where there are very many: mostly less than a
+/// second. The result depends on the groups alone.
 ///
 /// ```
 /// # use event::{Cpu, KernelEvent, KernelEventKind, Left, Nanos, Task};
@@ -112,7 +114,7 @@ struct Pair<'a> {
 ///     recording.kernel.push(KernelEvent { time: Nanos(0), cpu: Cpu(0), what: run });
 ///     for frame in 0..20 {
 ///         let name = recording.names.number(&format!("frame {frame}"));
-///         let mark = |time, what| Mark { time: Nanos(time), task: Task(0), what };
+///         let mark = |time, what| Mark { time: Nanos(time), on: Task(0), what };
 ///         let (begin, end) = (frame * 1_000, frame * 1_000 + length);
 ///         recording.marks.push(mark(begin, MarkKind::Begin(name)));
 ///         recording.marks.push(mark(end, MarkKind::End));
@@ -148,15 +150,36 @@ pub fn compare(here: &[Group], there: &[Group]) -> Comparison {
     let draws = (OUTSIDE as f64 / tail).ceil() as usize;
     let draws = draws.clamp(DRAWS.0, DRAWS.1);
     let outside = (draws as f64 * tail) as usize;
+    let members = members(&pairs, draws);
     Comparison {
         alone: [here.len() - pairs.len(), there.len() - pairs.len()],
         groups: pairs
             .iter()
-            .map(|pair| pair.compare(draws, outside))
+            .map(|pair| pair.compare((draws, outside), members))
             .collect(),
         compared,
         draws,
     }
+}
+
+/// Of how many waits of each group to draw, so that it is not too much work.
+fn members(pairs: &[Pair<'_>], draws: usize) -> usize {
+    let mut members = MEMBERS.1;
+    while members > MEMBERS.0 && work(pairs, draws, members) > WORK {
+        members = (members / 2).max(MEMBERS.0);
+    }
+    members
+}
+
+/// How many numbers are added up in so many draws of so many waits of each group.
+fn work(pairs: &[Pair<'_>], draws: usize, members: usize) -> usize {
+    let groups = pairs.iter().flat_map(|pair| pair.groups);
+    let numbers = groups.map(|group| {
+        let all: usize = group.members.iter().map(|one| 1 + one.parts.len()).sum();
+        let count = group.members.len().max(1);
+        all.div_ceil(count) * count.min(members)
+    });
+    numbers.sum::<usize>().saturating_mul(draws)
 }
 
 /// The factors of two groups that are no small part of the length in one of them.
@@ -178,9 +201,9 @@ fn factors(groups: [&Group; 2]) -> Vec<Factor> {
 }
 
 impl Pair<'_> {
-    fn compare(&self, draws: usize, outside: usize) -> Compared {
+    fn compare(&self, (draws, outside): (usize, usize), members: usize) -> Compared {
         let [here, there] = self.groups;
-        let rows = self.groups.map(|group| self.rows(group));
+        let rows = self.groups.map(|group| self.rows(group, members));
         let exact = [0, 1].map(|side| mean(&rows[side], self.width(), |at| at));
         let mut random = Random(1);
         let mut differences = vec![Vec::with_capacity(draws); self.width()];
@@ -229,7 +252,7 @@ impl Pair<'_> {
     }
 
     /// For each wait what it has in each column; of very many waits, some.
-    fn rows(&self, group: &Group) -> Vec<Vec<(usize, f64)>> {
+    fn rows(&self, group: &Group, members: usize) -> Vec<Vec<(usize, f64)>> {
         let columns = group.factors.iter();
         let columns = columns.map(|factor| self.factors.binary_search(factor).ok());
         let columns: Vec<Option<usize>> = columns.collect();
@@ -241,7 +264,7 @@ impl Pair<'_> {
                 .chain(parts)
                 .collect()
         };
-        let step = group.members.len().div_ceil(MEMBERS_MAX).max(1);
+        let step = group.members.len().div_ceil(members).max(1);
         group.members.iter().step_by(step).map(row).collect()
     }
 }
@@ -360,6 +383,32 @@ mod tests {
         let mut shrunk = back.groups[0].changes.iter();
         assert!(shrunk.any(|one| one.verdict == Verdict::Shrank && one.change == -500));
         assert_eq!(back.grew().count(), 0);
+    }
+
+    /// Goal: very many waits of many names take no more work than is allowed, and growth is still found.
+    /// Method: the work is counted, not timed: 24 names with 3000 waits each, once with few and once with
+    /// many causes, where the least number of waits is more work; and one of these names compared.
+    #[test]
+    fn the_work_is_bounded() {
+        let large = group(3_000, 1, 0);
+        let mut wide = large.clone();
+        for member in &mut wide.members {
+            member.parts = vec![(0, Nanos(10)); 200];
+        }
+        for (group, is_least) in [(&large, false), (&wide, true)] {
+            let pair = || Pair {
+                groups: [group; 2],
+                factors: Vec::new(),
+            };
+            let pairs: Vec<Pair<'_>> = (0..24).map(|_| pair()).collect();
+            let members = members(&pairs, DRAWS.1);
+            let is_within = work(&pairs, DRAWS.1, members) <= WORK;
+            assert_eq!((is_within, members == MEMBERS.0), (!is_least, is_least));
+            assert!(members < MEMBERS.1);
+        }
+        let more = group(3_000, 2, 500);
+        let told = compare(std::slice::from_ref(&more), std::slice::from_ref(&large));
+        assert!(told.grew().any(|(_, change)| change.change == 500));
     }
 
     /// Goal: groups without a match, or with too few waits, are counted. Method: another name, seven waits.
