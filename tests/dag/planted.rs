@@ -115,7 +115,8 @@ fn is_found<D: Defect>(test: &str, what: &str, harmless: bool, says: impl Fn(&st
     is_found_in::<D>(test, what, 5_000, says, |seed| Case::of(seed, harmless));
 }
 
-/// This many programs that are left to the workers are enough: the rarest of these bugs took 12 000.
+/// This many programs that are left to the workers are enough: the rarest of these bugs shows in one of five
+/// thousand.
 const LEFT_SEEDS: u64 = 100_000;
 
 /// The same for a step that is left out. Workers that spin do so in vain, or for too long.

@@ -13,12 +13,18 @@ pub(crate) enum Theme {
     /// An event and its owner, which works on after it has completed the event. Half of the nodes follow the
     /// owner, and bodies wait for the event: spares come, and leave while the owner still works.
     Event,
-    /// A job that makes three others and works on: one worker steals two of them, another one the third.
+    /// Two short jobs, and one that makes three others meanwhile and works on: of the two workers that come
+    /// from the short ones, one steals two of the three, the other one the third.
     Batch,
 }
 
-/// How many jobs there are in a batch, with the one that makes the others.
-const BATCH: usize = 4;
+/// What the jobs of a batch work, in ns: the one that makes others, those others, and the two short ones that
+/// keep the other workers busy until all three are made. Those that can be missed work for longer than late
+/// steps excuse.
+const BATCH: [u64; 6] = [400_000, 100_000, 100_000, 0, 2_000, 2_000];
+
+/// Those of a batch that its first job makes.
+const MADE: std::ops::Range<usize> = 1..4;
 
 /// How long threads and bodies work in between.
 const WORK: [u64; 5] = [0, 0, 300, 1_000, 3_000];
@@ -30,7 +36,7 @@ impl Theme {
             Theme::None => 0,
             Theme::Range => 1,
             Theme::Event => 2,
-            Theme::Batch => BATCH,
+            Theme::Batch => BATCH.len(),
         }
     }
 }
@@ -54,15 +60,13 @@ impl Generator<'_> {
             }
             Theme::Batch => {
                 let creator = self.thread();
-                for node in 0..BATCH {
+                for node in 0..BATCH.len() {
                     self.push_node(Kind::Single);
                     self.take_rank(node, node);
-                    let made = Action::Create(node);
-                    match node {
-                        0 => self.list(creator).push(made),
-                        _ => self.plan.nodes[0].body.push(made),
-                    }
                 }
+                // The one that makes others comes last, when there is work for the other workers.
+                let by_thread = (MADE.end..BATCH.len()).chain([0]);
+                self.list(creator).extend(by_thread.map(Action::Create));
             }
         }
     }
@@ -127,11 +131,10 @@ impl Generator<'_> {
 
     /// The jobs of a batch do this and nothing else.
     fn work_in_batch(&mut self) {
-        let makes = (1..BATCH).map(Action::Create);
-        let works = [40_000, 3_000, 3_000, 0].map(Action::Work);
-        for (node, work) in self.plan.nodes.iter_mut().zip(works) {
+        let makes = MADE.map(Action::Create);
+        for (node, work) in self.plan.nodes.iter_mut().zip(BATCH) {
             node.after.clear();
-            node.body = vec![work];
+            node.body = vec![Action::Work(work)];
         }
         self.plan.nodes[0].body.splice(..0, makes);
     }

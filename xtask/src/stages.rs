@@ -122,6 +122,10 @@ const CAMPAIGN: &str = "cargo test --profile release-test -p paceline-tests --te
 const CAMPAIGN_LEFT: &str = "cargo test --profile release-test -p paceline-tests --test integration -- \
     dag::left";
 
+/// Frames on eighty graphs of source 001's kind; the usual run has some of them.
+const CAMPAIGN_GRAPHS: &str = "cargo test --profile release-test -p paceline-workload --test source001 -- \
+    --ignored";
+
 /// Every stage, cheapest first, so that a simple mistake is reported soon.
 pub(crate) const STAGES: &[Stage] = &[
     Stage {
@@ -411,7 +415,7 @@ pub(crate) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "campaign",
-        purpose: "a third of a million random programs on simulated threads",
+        purpose: "a third of a million random programs on simulated threads, and frames on eighty graphs",
         switch: Switch::Off("minutes; run it after changes to the runtime"),
         needs: &[],
         counts_tests: true,
@@ -427,6 +431,7 @@ pub(crate) const STAGES: &[Stage] = &[
                 line: CAMPAIGN_LEFT,
                 env: &[("PACELINE_SEEDS", "120000")],
             },
+            run(CAMPAIGN_GRAPHS),
         ],
     },
     Stage {

@@ -123,38 +123,51 @@ fn paceline_beats_both() {
     }
 }
 
-/// How long Paceline takes for a frame, as a part of what 2022.2 takes, on eighty graphs, from the least.
-fn parts_of_new(workers: usize) -> Vec<f64> {
+/// How many graphs the usual run looks at, and how many `cargo xtask test --only campaign` does.
+const FEW: u64 = 16;
+const MANY: u64 = 80;
+
+/// How long Paceline takes for a frame, as a part of what 2022.2 takes, on so many graphs, from the least.
+fn parts_of_new(graphs: u64, workers: usize) -> Vec<f64> {
     let part = |seed| {
         let [new, ours] = [NEW, OURS].map(|subject| frame(subject, HALF, workers, seed));
         ours as f64 / new as f64
     };
-    let mut parts: Vec<f64> = (1..=80).map(part).collect();
+    let mut parts: Vec<f64> = (1..=graphs).map(part).collect();
     parts.sort_by(f64::total_cmp);
     parts
 }
 
 /// Where it is close, with few workers, it depends on the graph. With two or three workers Paceline is ahead
-/// on each of eighty graphs, by more than a percent. With two, the bound is near, and the number of frames
-/// matters: the slowest of seven graphs (those that were slowest) takes 0.9895, 0.9902, 0.9896, 0.9889 and
-/// 0.9899 of 2022.2's time in 16, 48, 100, 200 and 400 frames.
+/// on each of these graphs, by more than a percent. With two, the bound is near, and the number of frames
+/// matters: the slowest of seven graphs (those that were slowest of eighty) takes 0.9895, 0.9902, 0.9896,
+/// 0.9889 and 0.9899 of 2022.2's time in 16, 48, 100, 200 and 400 frames.
+fn is_ahead(graphs: u64, workers: usize) {
+    let parts = parts_of_new(graphs, workers);
+    assert!(parts.iter().all(|&part| part < 0.99), "{parts:.4?}");
+}
+
+/// See [`is_ahead`].
 #[test]
 fn with_two_workers_it_is_ahead() {
-    let parts = parts_of_new(2);
-    assert!(parts[79] < 0.99, "{parts:.4?}");
+    is_ahead(FEW, 2);
 }
 
-/// See [`with_two_workers_it_is_ahead`].
+/// See [`is_ahead`].
 #[test]
 fn with_three_workers_it_is_ahead() {
-    let parts = parts_of_new(3);
-    assert!(parts[79] < 0.99, "{parts:.4?}");
+    is_ahead(FEW, 3);
 }
 
-/// With one worker it is a tie: no graph is more than a percent slower, and the median of all is within a
-/// thousandth. That median is at its bound, and the number of frames decides on which side: it is 1.0010,
-/// 1.0011, 1.0009, 1.0010 and 1.0011 in 16, 48, 100, 200 and 400 frames. Of these only a hundred meets it. A
-/// shorter path for a job would make the answer clear.
+/// See [`is_ahead`].
+#[test]
+#[ignore = "minutes: a campaign"]
+fn on_eighty_graphs_it_is_ahead() {
+    is_ahead(MANY, 2);
+    is_ahead(MANY, 3);
+}
+
+/// With one worker it is a tie: no graph is more than a percent slower.
 ///
 /// Two threads have little to wait for, so the time that they spend on 500 jobs beside the bodies decides:
 /// some 400 us of 7 ms. Paceline does two things that 2022.2 does not: it searches for the jobs that a wait
@@ -162,7 +175,18 @@ fn with_three_workers_it_is_ahead() {
 /// main thread goes on as soon as it can, it has half as many edges again between jobs that are not over.
 #[test]
 fn with_one_worker_it_is_a_tie() {
-    let parts = parts_of_new(1);
+    let parts = parts_of_new(FEW, 1);
+    assert!(parts.iter().all(|&part| part < 1.01), "{parts:.4?}");
+}
+
+/// See [`with_one_worker_it_is_a_tie`]; and the median of all is within a thousandth. That median is at its
+/// bound, and the number of frames decides on which side: it is 1.0010, 1.0011, 1.0009, 1.0010 and 1.0011 in
+/// 16, 48, 100, 200 and 400 frames. Of these only a hundred meets it. A shorter path for a job would make the
+/// answer clear.
+#[test]
+#[ignore = "minutes: a campaign"]
+fn on_eighty_graphs_it_is_a_tie_with_one_worker() {
+    let parts = parts_of_new(MANY, 1);
     let median = f64::midpoint(parts[39], parts[40]);
     assert!(parts[79] < 1.01 && median < 1.001, "{parts:.4?}");
 }

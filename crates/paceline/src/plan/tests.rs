@@ -150,7 +150,7 @@ fn collisions(graph: &DeclaredGraph) -> Vec<(usize, usize)> {
 /// order and no other one, no edge that follows from others (if it is small), and an order of its nodes that
 /// keeps the edges. Method: random graphs against the transitive closure, found by trying everything.
 #[test]
-fn random_graphs_are_judged_as_by_brute_force() {
+fn random_graphs_are_judged_as_by_brute_force_long() {
     let rounds = if cfg!(miri) { 200 } else { 60_000 };
     let mut random = Random(1);
     let mut found = [0; 4];
@@ -219,7 +219,7 @@ fn random_graphs_are_judged_as_by_brute_force() {
 /// random graphs; the edges of the oracle are those between all nodes that collide, as far as they were in no
 /// order.
 #[test]
-fn missing_edges_are_those_of_the_calls() {
+fn missing_edges_are_those_of_the_calls_long() {
     let rounds = if cfg!(miri) { 100 } else { 30_000 };
     let mut random = Random(2);
     for _ in 0..rounds {
@@ -247,7 +247,7 @@ fn missing_edges_are_those_of_the_calls() {
 /// order are those of a look at all pairs, the nearest one first. Method: that look, with all ways tried anew
 /// after each edge.
 #[test]
-fn some_edges_are_added_as_by_a_look_at_all_pairs() {
+fn some_edges_are_added_as_by_a_look_at_all_pairs_long() {
     let rounds = if cfg!(miri) { 100 } else { 20_000 };
     let mut random = Random(3);
     let mut found = [0; 2];

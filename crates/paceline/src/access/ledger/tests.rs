@@ -446,7 +446,7 @@ fn session(seed: u64, mistake: Mistake) -> (Result<(), String>, usize) {
 /// have to, and after no others. Method: random sessions of calls, with late edges, scopes, waits and slots
 /// that are used again, each call compared with brute force. Under Miri only some.
 #[test]
-fn the_ledger_answers_as_brute_force_does() {
+fn the_ledger_answers_as_brute_force_does_long() {
     let wanted = if cfg!(miri) { 300 } else { 120_000 };
     let (mut schedules, mut seed) = (0, 0);
     while schedules < wanted {

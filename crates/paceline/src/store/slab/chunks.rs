@@ -34,6 +34,10 @@ unsafe impl<M: Memory, T: Send + Sync> Send for Chunks<M, T> {}
 /// The largest chunk in bytes. It is small enough that the first job of a program does not wait long for it.
 const BYTES_MAX: usize = 32 << 10;
 
+/// A limit that is far above what is usual makes chunks longer rather than the table: this many chunks are
+/// enough where they may be as long as that takes. All of the table is made with the job system.
+const CHUNKS_MANY: u32 = 1 << 11;
+
 impl<M: Memory> ChunkTable<M> {
     /// A table for up to `limit` entries of `size` bytes. `usual` is the number that a program hardly
     /// exceeds.
@@ -48,7 +52,8 @@ impl<M: Memory> ChunkTable<M> {
         drop_chunk: unsafe fn(*mut (), usize),
     ) -> ChunkTable<M> {
         let fitting = (BYTES_MAX / size.max(1)).max(1);
-        let len = (usual as usize).clamp(1, fitting).next_power_of_two();
+        let usual = usual.max(limit / CHUNKS_MANY) as usize;
+        let len = usual.clamp(1, fitting).next_power_of_two();
         let bits = len.trailing_zeros();
         let chunks = (limit as usize).div_ceil(1 << bits);
         ChunkTable {

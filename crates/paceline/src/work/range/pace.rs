@@ -142,7 +142,7 @@ mod tests {
     /// case their cost is said to be a microsecond each, in the other case it is unknown.
     #[test]
     fn the_time_is_looked_at_where_that_says_something() {
-        let js = Builder::new().workers(0).build().unwrap();
+        let js = Builder::small().workers(0).build().unwrap();
         js.enter(|cx| {
             let mut unknown = Pace::new(cx, 1);
             unknown.ran(cx, 4, 96);

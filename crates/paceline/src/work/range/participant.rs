@@ -108,7 +108,7 @@ mod tests {
     /// in turn from one that has one item, or eight.
     #[test]
     fn what_is_run_first_is_nobody_elses() {
-        let js = Builder::new().workers(0).build().unwrap();
+        let js = Builder::small().workers(0).build().unwrap();
         js.enter(|cx| {
             let items = |lo, hi| RangeItems { lo, hi };
             let slot = Slot::<Os>::empty();
